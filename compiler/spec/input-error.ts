@@ -1,0 +1,23 @@
+/** What can be wrong with what a user hands the compiler. Every one ends with exit code 65. */
+export const INPUT_ERRORS = {
+  INPUT_UNREADABLE: "a named file is missing, unreadable, or not a file",
+  INPUT_SYNTAX: "a file is not well-formed YAML, JSON or CSV",
+  INPUT_UNKNOWN_KEY: "a key is not part of the format; the nearest known key is named",
+  INPUT_MISSING_KEY: "a required key is absent",
+  INPUT_INVALID_VALUE: "a value has the wrong type, unit or range",
+  INPUT_CONFLICT: "values that are fine alone contradict each other",
+  INPUT_UNSUPPORTED: "the value is part of the format, but this version does not implement it",
+} as const;
+
+export type InputErrorCode = keyof typeof INPUT_ERRORS;
+
+/** Bad input. The message says where, what was found and what is allowed, on one line. */
+export class InputError extends Error {
+  readonly code: InputErrorCode;
+
+  constructor(code: InputErrorCode, message: string) {
+    super(message);
+    this.name = "InputError";
+    this.code = code;
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * The policy bundle: the one contract between compiler and runtime.
+ *
+ * These are the decoded, in-memory types; `docs/bundle-format.md` specifies the bytes. Times are milliseconds, rates queries per second, ratios 0..1.
+ */
+
+/** Version of the file format this build writes, and the newest one it reads. */
+export const FORMAT_VERSION = 1;
+
+/** Cell of an action table that holds no decision. */
+export const NO_ACTION = 0xffff;
+
+export interface Bundle {
+  readonly application: string;
+  readonly method: "ramsis";
+  readonly slo: Slo;
+  readonly arrivals: ArrivalModel;
+  readonly cluster: Cluster;
+  /** A single task for now: RAMSIS decides for one model endpoint. */
+  readonly tasks: readonly Task[];
+  readonly policy: RamsisOptions;
+  readonly decisionSpace: DecisionSpace;
+  /** Ascending in `loadQps`, at least one. */
+  readonly levels: readonly Level[];
+  readonly provenance: Provenance;
+}
+
+export interface Slo {
+  readonly latencyMs: number;
+  readonly maxViolationRate: number | null;
+  /** Percentile used by planners that bound a latency quantile, in (0, 100). */
+  readonly percentile: number;
+}
+
+export type ArrivalModel =
+  | { readonly process: "poisson" }
+  | { readonly process: "gamma"; readonly cv2: number }
+  | { readonly process: "trace"; readonly file: string };
+
+export interface Cluster {
+  readonly communicationLatencyMs: number;
+  readonly pools: readonly Pool[];
+}
+
+export interface Pool {
+  readonly name: string;
+  readonly hardware: string | null;
+  readonly workers: number;
+  readonly cores: number | null;
+  readonly pricePerHour: number | null;
+}
+
+export interface Task {
+  readonly name: string;
+  readonly variants: readonly Variant[];
+  readonly serviceTimes: ServiceTimes;
+}
+
+export interface Variant {
+  readonly name: string;
+  /** Measured accuracy, 0..1. */
+  readonly accuracy: number;
+  /** Whether another variant is at least as accurate and at least as fast at every batch size; such a variant is never chosen. */
+  readonly dominated: boolean;
+  readonly model: ModelFile | null;
+  readonly profile: ProfileReference;
+}
+
+export interface ModelFile {
+  /** File name without directories; the server finds it in its models folder. */
+  readonly file: string;
+  readonly sha256: string;
+  readonly inputs: readonly TensorInfo[];
+  readonly outputs: readonly TensorInfo[];
+}
+
+export interface TensorInfo {
+  readonly name: string;
+  readonly dtype: string;
+  /** −1 where the dimension is dynamic. */
+  readonly shape: readonly number[];
+}
+
+export interface ProfileReference {
+  /** File name without directories. */
+  readonly file: string;
+  /** Name of the variant inside the profile. */
+  readonly variant: string;
+  readonly hardware: string;
+  readonly sha256: string;
+}
+
+/** Batch service times of a task: axis 0 is the variant, axis 1 the batch size minus one. */
+export interface ServiceTimes {
+  /** Percentile of the measured latencies that `decisionMs` holds, or null when the profile does not say. */
+  readonly percentile: number | null;
+  /** float64 [variantCount, maxBatch]: what the policy was computed with; non-decreasing along axis 1. */
+  readonly decisionMs: Table;
+  /** The measured distribution, each float64 [variantCount, maxBatch]; null unless every variant has it. */
+  readonly quantiles: ServiceTimeQuantiles | null;
+}
+
+export interface ServiceTimeQuantiles {
+  readonly p50Ms: Table;
+  readonly p95Ms: Table;
+  readonly p99Ms: Table;
+  readonly meanMs: Table;
+}
+
+/** Options of the RAMSIS solver, every field explicit. */
+export interface RamsisOptions {
+  readonly objective: "per-query" | "per-decision";
+  readonly discretization: { readonly kind: "fixed"; readonly steps: number };
+  readonly batching: "maximal";
+  readonly maxQueue: number;
+  readonly balancer: "round-robin";
+  readonly serviceTimes: "p95";
+}
+
+/** Axes and actions shared by the tables of all levels. */
+export interface DecisionSpace {
+  /** Row `queued − 1` of an action table answers for `queued` queries; the last row, `maxQueue`, for a full queue. */
+  readonly maxQueue: number;
+  /** float64 [slackCount]: ascending from 0 to the SLO; a slack belongs to the last entry that is not above it. */
+  readonly slackMs: Table;
+  /** uint16 [actionCount, 2]: variant index, batch size. */
+  readonly actions: Table;
+}
+
+export interface Level {
+  readonly loadQps: number;
+  /** Whether the load is below capacity and the violation rate under the ceiling of the SLO, if it states one. */
+  readonly feasible: boolean;
+  /** Load the fastest variant can carry when every batch just meets the SLO. */
+  readonly capacityQps: number;
+  readonly expected: Expected;
+  readonly solve: SolveReport;
+  /** uint16 [maxQueue + 1, slackCount]: index into `decisionSpace.actions`. */
+  readonly actionByState: Table;
+}
+
+/** Guarantees of a policy in steady state (RAMSIS §5.1), weighted by queries. */
+export interface Expected {
+  readonly accuracyPerSatisfied: number;
+  readonly accuracyPerQuery: number;
+  readonly violationRate: number;
+}
+
+/** How the solver arrived at a level; wall time is reported by `compile` but kept out of the bundle, whose bytes are reproducible. */
+export interface SolveReport {
+  readonly method: string;
+  readonly iterations: number;
+  /** Span of the last Bellman residual. */
+  readonly residual: number;
+  readonly states: number;
+}
+
+export interface Provenance {
+  readonly compiler: string;
+  readonly inputs: readonly InputDigest[];
+}
+
+export interface InputDigest {
+  /** Path relative to the application spec, with forward slashes. */
+  readonly path: string;
+  readonly sha256: string;
+}
+
+export type TableDtype = "float64" | "uint16";
+
+export type Table =
+  | { readonly dtype: "float64"; readonly shape: readonly number[]; readonly data: Float64Array }
+  | { readonly dtype: "uint16"; readonly shape: readonly number[]; readonly data: Uint16Array };
