@@ -1,0 +1,47 @@
+/** Batch service times of a variant, from the rows that were measured to every batch size the solvers ask for. */
+
+export interface MeasuredRow {
+  readonly batch: number;
+  readonly ms: number;
+}
+
+/**
+ * Service time for batches 1 … maxBatch, shape (maxBatch,), ms. Between measured sizes linear; beyond the last one on the
+ * least-squares line through all of them; below the first one as the first; then made non-decreasing, since a larger batch
+ * can always be padded to. A single measured row says nothing about the slope, so time is taken as proportional to the batch.
+ *
+ * @param rows ascending in batch, at least one.
+ */
+export function serviceTimesByBatch(rows: readonly MeasuredRow[], maxBatch: number): Float64Array {
+  const line = leastSquaresLine(rows);
+  const times = new Float64Array(maxBatch);
+  let floorMs = 0;
+  for (let batch = 1; batch <= maxBatch; batch++) {
+    const after = rows.find((row) => row.batch >= batch);
+    const before = rows.findLast((row) => row.batch <= batch);
+    let ms: number;
+    if (after === undefined) ms = line.interceptMs + line.slopeMs * batch;
+    else if (before === undefined || before === after) ms = after.ms;
+    else {
+      const fraction = (batch - before.batch) / (after.batch - before.batch);
+      ms = before.ms + fraction * (after.ms - before.ms);
+    }
+    floorMs = Math.max(floorMs, ms);
+    times[batch - 1] = floorMs;
+  }
+  return times;
+}
+
+function leastSquaresLine(rows: readonly MeasuredRow[]): { interceptMs: number; slopeMs: number } {
+  const meanBatch = mean(rows.map((row) => row.batch));
+  const meanMs = mean(rows.map((row) => row.ms));
+  if (rows.length === 1) return { interceptMs: 0, slopeMs: meanMs / meanBatch };
+  const slopeMs =
+    mean(rows.map((row) => (row.batch - meanBatch) * (row.ms - meanMs))) /
+    mean(rows.map((row) => (row.batch - meanBatch) ** 2));
+  return { interceptMs: meanMs - slopeMs * meanBatch, slopeMs };
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}

@@ -1,0 +1,83 @@
+/**
+ * Relative value iteration for the average reward per decision: V ← max_a [ r + P V ], shifted to V(reference) = 0.
+ *
+ * Stops when the span of the Bellman residual max(V' − V) − min(V' − V) is at most `tolerance`; the greedy policy is then
+ * within `tolerance` of the optimal gain (Puterman, Markov Decision Processes, 1994, theorem 8.5.6). Only states that some
+ * transition reaches are swept; the others take no part in any value and get their greedy action at the end.
+ */
+import { greedyBackup } from "../../numeric/bellman.ts";
+import { multiplyRows } from "../../numeric/csr.ts";
+import type { WorkerMdp } from "./worker-mdp.ts";
+
+export interface ValueIterationOptions {
+  /** Largest accepted span of the residual, in units of reward. */
+  readonly tolerance: number;
+  readonly maxSweeps: number;
+}
+
+export interface ValueIterationResult {
+  /** Chosen action of every state, shape (stateCount,). */
+  readonly choice: Uint32Array;
+  /** Relative values, shape (stateCount,). */
+  readonly value: Float64Array;
+  /** Average reward per decision. */
+  readonly gain: number;
+  readonly sweeps: number;
+  readonly residual: number;
+}
+
+/**
+ * @param reward per action, shape (actionCount,). @param initialValue where to start from, shape (stateCount,); the result
+ * does not depend on it, only the number of sweeps does.
+ */
+export function iterateValues(
+  mdp: WorkerMdp,
+  reward: Float64Array,
+  initialValue: Float64Array,
+  options: ValueIterationOptions,
+): ValueIterationResult {
+  const { rowCount, start, column, probability } = mdp.transitions;
+  const phaseValue = new Float64Array(rowCount);
+  // A state with one action has made its choice.
+  const choice = mdp.actionStart.slice(0, mdp.stateCount);
+  let value = initialValue.slice();
+  let next = new Float64Array(mdp.stateCount);
+  const sweep = (states: Uint32Array): void =>
+    greedyBackup(
+      states,
+      mdp.phaseCount,
+      mdp.actionStart,
+      mdp.actionBlock,
+      reward,
+      mdp.phaseWeight,
+      mdp.phaseStart,
+      mdp.phaseEnd,
+      phaseValue,
+      next,
+      choice,
+    );
+
+  let residual = Number.POSITIVE_INFINITY;
+  let gain = 0;
+  let sweeps = 0;
+  while (sweeps < options.maxSweeps && residual > options.tolerance) {
+    multiplyRows(rowCount, start, column, probability, value, phaseValue);
+    sweep(mdp.reached);
+    let low = Number.POSITIVE_INFINITY;
+    let high = Number.NEGATIVE_INFINITY;
+    for (const state of mdp.reached) {
+      const change = (next[state] ?? 0) - (value[state] ?? 0);
+      low = Math.min(low, change);
+      high = Math.max(high, change);
+    }
+    residual = high - low;
+    gain = (high + low) / 2;
+    for (const state of mdp.reached) next[state] = (next[state] ?? 0) - gain;
+    [value, next] = [next, value];
+    sweeps++;
+  }
+  multiplyRows(rowCount, start, column, probability, value, phaseValue);
+  const values = value.slice();
+  sweep(mdp.deciding);
+  return { choice, value: values, gain, sweeps, residual };
+}
