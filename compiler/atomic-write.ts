@@ -1,9 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { UnwritableError } from "./errors.ts";
 
-/** Writes a file so that a reader sees the old bytes or the new ones and never a part: temporary file, fsync, rename. */
+/** Writes a file, making its folder if need be, so that a reader sees the old bytes or the new ones and never a part: temporary file, fsync, rename. @throws UnwritableError */
 export async function writeAtomically(path: string, bytes: Uint8Array): Promise<void> {
+  try {
+    await replaceFile(path, bytes);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UnwritableError(path, code ?? String(error));
+  }
+}
+
+async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
   const directory = dirname(path);
   await mkdir(directory, { recursive: true });
   const temporary = join(directory, `.stratagem.tmp-${randomUUID()}`);

@@ -1,9 +1,9 @@
 /** Application and profiles in, policy bundle out: the pipeline from top to bottom. */
 import type { Bundle, Level } from "../runtime/bundle/schema.ts";
-import { solverForApplication } from "./solvers/registry.ts";
+import { solverOrMistake } from "./solvers/registry.ts";
 import type { BundleFrame, ModelFiles } from "./solvers/solver.ts";
-import type { LoadedApplication } from "./spec/application.ts";
-import { InputError } from "./spec/input-error.ts";
+import type { LoadedApplication } from "./spec/load-application.ts";
+import type { Mistake } from "./spec/mistakes.ts";
 
 /** A level and how long it took, which is reported but not part of the reproducible bundle. */
 export interface SolvedLevel {
@@ -32,18 +32,16 @@ export interface Compiled {
 
 /** @throws InputError if the application asks for what its method cannot do. */
 export async function compile(
-  { application, inputs }: LoadedApplication,
+  { application, inputs, fail, refuse }: LoadedApplication,
   options: CompileOptions,
 ): Promise<Compiled> {
-  const solver = solverForApplication(application);
+  const solver = solverOrMistake(application);
+  if ("code" in solver) return fail(solver);
+  refuse(solver.mistakes(application));
+  const { loads } = application;
+  if (loads.kind === "adaptive") return fail(ADAPTIVE_LOADS);
   const frame = solver.frame(application, options.models);
-  if (application.loads.kind !== "list") {
-    throw new InputError(
-      "INPUT_UNSUPPORTED",
-      `${application.file} workload.loads.maxAccuracyStep: this version cannot place levels by itself yet; allowed: a list, or {from, to, step}`,
-    );
-  }
-  const solved = await options.solveLevels(frame, application.loads.qps);
+  const solved = await options.solveLevels(frame, loads.qps);
   const bundle: Bundle = {
     ...frame,
     levels: solved.map(({ level }) => level),
@@ -51,3 +49,9 @@ export async function compile(
   };
   return { bundle, solveMs: solved.map(({ ms }) => ms) };
 }
+
+const ADAPTIVE_LOADS: Mistake = {
+  code: "INPUT_UNSUPPORTED",
+  path: ["workload", "loads", "maxAccuracyStep"],
+  message: "this version cannot place levels by itself yet; allowed: a list, or {from, to, step}",
+};

@@ -1,6 +1,7 @@
+/** Which solver answers for which method. */
 import type { Bundle } from "../../runtime/bundle/schema.ts";
 import type { Application } from "../spec/application.ts";
-import { InputError } from "../spec/input-error.ts";
+import type { Mistake } from "../spec/mistakes.ts";
 import { ramsis } from "./ramsis/ramsis.ts";
 import type { Solver } from "./solver.ts";
 
@@ -10,15 +11,12 @@ export function solverFor(method: Bundle["method"]): Solver {
   return SOLVERS[method];
 }
 
-/** @throws InputError if no solver for the application's method is part of this version. */
-export function solverForApplication(application: Application): Solver {
-  const { method } = application.policy;
-  const known = Object.keys(SOLVERS).join(", ");
-  if (method !== "ramsis") {
-    throw new InputError(
-      "INPUT_UNSUPPORTED",
-      `${application.file} policy.method: this version cannot compile "${method}" yet; allowed: ${known}`,
-    );
-  }
-  return SOLVERS[method];
+/** The solver of an application, or that this version has none. */
+export function solverOrMistake({ policy }: Application): Solver | Mistake {
+  if (policy.method === "ramsis") return SOLVERS.ramsis;
+  return {
+    code: "INPUT_UNSUPPORTED",
+    path: ["policy", "method"],
+    message: `this version cannot compile "${policy.method}" yet; allowed: ${Object.keys(SOLVERS).join(", ")}`,
+  };
 }

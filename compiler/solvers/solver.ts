@@ -1,5 +1,6 @@
 import type { Bundle, Expected, Level } from "../../runtime/bundle/schema.ts";
 import type { Application } from "../spec/application.ts";
+import type { Mistake } from "../spec/mistakes.ts";
 
 /** A bundle without its levels: what they all share, and all that a solver needs to compute one. Plain data, so it can cross threads. */
 export type BundleFrame = Omit<Bundle, "levels" | "provenance">;
@@ -9,7 +10,9 @@ export type ModelFiles = ReadonlyMap<string, Bundle["tasks"][number]["variants"]
 
 /** One system: how an application becomes a decision problem, and a load level a policy. Solvers do no I/O and read no clock. */
 export interface Solver {
-  /** @throws InputError if the application asks for what the method cannot do. */
+  /** What the application asks for that the method cannot do. */
+  mistakes(application: Application): Iterable<Mistake>;
+  /** @param application one without mistakes. */
   frame(application: Application, models: ModelFiles): BundleFrame;
   /** Computes the policy for one load. The same frame and load give the same level, bit for bit. */
   solveLevel(frame: BundleFrame, loadQps: number): Level;

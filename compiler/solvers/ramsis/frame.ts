@@ -1,22 +1,24 @@
-/** From an application to the frame of a RAMSIS bundle: everything its levels share. */
-import type {
-  Bundle,
-  DecisionSpace,
-  RamsisOptions,
-  ServiceTimes,
-  Table,
+/** From an application to the frame of a RAMSIS bundle: everything its levels share, or why there is none. */
+import {
+  type Bundle,
+  type DecisionSpace,
+  NO_ACTION,
+  type RamsisOptions,
+  type ServiceTimes,
+  type Table,
 } from "../../../runtime/bundle/schema.ts";
 import { dominatedVariants } from "../../model/pareto.ts";
 import { serviceTimesByBatch } from "../../model/service-time.ts";
-import type { Application } from "../../spec/application.ts";
-import { InputError } from "../../spec/input-error.ts";
+import type { Application, RamsisPolicy } from "../../spec/application.ts";
+import type { KeyPath } from "../../spec/document.ts";
+import { invalid, type Mistake } from "../../spec/mistakes.ts";
 import type { BundleFrame, ModelFiles } from "../solver.ts";
 
 type Task = Application["tasks"][number];
 type SpecVariant = Task["variants"][number];
 
 export function ramsisFrame(application: Application, models: ModelFiles): BundleFrame {
-  const options = supportedOptions(application);
+  const options = optionsOf(application);
   const task = onlyTask(application);
   const maxBatch = options.maxQueue + 1;
   const serviceTimes = serviceTimesOf(task.variants, maxBatch);
@@ -52,49 +54,64 @@ export function ramsisFrame(application: Application, models: ModelFiles): Bundl
 
 /** Beyond this a level takes minutes and gigabytes, for nothing: the paper's grid has 3,334. */
 const MAX_STATES = 500_000;
+/** Action tables hold 16-bit indices, the last of which stands for no action. */
+const MAX_ACTIONS = NO_ACTION - 1;
 
-/** @throws InputError for an option of the format that this version does not compile. */
-function supportedOptions(application: Application): RamsisOptions {
+/** What the format allows and this version of the solver does not. */
+export function* ramsisMistakes(application: Application): Generator<Mistake> {
   const { policy, arrivals, cluster, tasks } = application;
-  if (policy.method !== "ramsis") throw new TypeError(`not a RAMSIS application: ${policy.method}`);
-  const refuse = (path: string, found: string, allowed: string): never => {
-    throw new InputError(
-      "INPUT_UNSUPPORTED",
-      `${application.file} ${path}: this version cannot compile ${found} yet; allowed: ${allowed}`,
-    );
-  };
-  const { objective, discretization, batching, maxQueue, balancer, serviceTimes } = policy;
+  if (policy.method !== "ramsis") return;
+  const unsupported = (path: KeyPath, found: string, allowed: string): Mistake => ({
+    code: "INPUT_UNSUPPORTED",
+    path,
+    message: `this version cannot compile ${found} with ramsis yet; allowed: ${allowed}`,
+  });
+  const only = (key: keyof RamsisPolicy & string, allowed: string): Mistake[] =>
+    policy[key] === allowed ? [] : [unsupported(["policy", key], `"${policy[key]}"`, allowed)];
+  yield* only("batching", "maximal");
+  yield* only("balancer", "round-robin");
+  yield* only("serviceTimes", "p95");
   if (arrivals.process !== "poisson") {
-    return refuse("workload.arrivals.process", `"${arrivals.process}"`, "poisson");
+    yield unsupported(["workload", "arrivals", "process"], `"${arrivals.process}"`, "poisson");
   }
-  if (discretization.kind !== "fixed") {
-    return refuse("policy.discretization.kind", `"${discretization.kind}"`, "fixed");
-  }
-  if (batching !== "maximal") return refuse("policy.batching", `"${batching}"`, "maximal");
-  if (balancer !== "round-robin") return refuse("policy.balancer", `"${balancer}"`, "round-robin");
-  if (serviceTimes !== "p95") return refuse("policy.serviceTimes", `"${serviceTimes}"`, "p95");
-  if (tasks.length !== 1) return refuse("tasks", `${tasks.length} tasks with ramsis`, "one task");
+  if (tasks.length !== 1) yield unsupported(["tasks"], `${tasks.length} tasks`, "one task");
   if (cluster.pools.length !== 1) {
-    return refuse("cluster.pools", `${cluster.pools.length} pools with ramsis`, "one pool");
+    yield unsupported(["cluster", "pools"], `${cluster.pools.length} pools`, "one pool");
   }
-  const states = maxQueue * (discretization.steps + 1);
+  if (policy.discretization.kind !== "fixed") {
+    yield unsupported(["policy", "discretization"], `"${policy.discretization.kind}"`, "fixed");
+    return;
+  }
+  const states = policy.maxQueue * (policy.discretization.steps + 1);
   if (states > MAX_STATES) {
-    const found = `policy: ${maxQueue} queued × ${discretization.steps} slack steps is ${states} states`;
-    throw new InputError("INPUT_INVALID_VALUE", `${application.file} ${found}; allowed: at most ${MAX_STATES}`);
+    const expected = `at most ${MAX_STATES} states, maxQueue × (steps + 1)`;
+    yield invalid(["policy"], expected, String(states));
   }
-  return {
-    objective,
-    discretization: { kind: "fixed", steps: discretization.steps },
-    batching,
-    maxQueue,
-    balancer,
-    serviceTimes,
-  };
+  const actions = (tasks[0]?.variants.length ?? 0) * (policy.maxQueue + 1);
+  if (actions > MAX_ACTIONS) {
+    const expected = `at most ${MAX_ACTIONS} actions, variants × (maxQueue + 1)`;
+    yield invalid(["policy", "maxQueue"], expected, String(actions));
+  }
 }
 
-function onlyTask(application: Application): Task {
-  const [task] = application.tasks;
-  if (task === undefined) throw new RangeError("supportedOptions lets exactly one task through");
+/** The options of an application without mistakes. */
+function optionsOf({ policy }: Application): RamsisOptions {
+  if (
+    policy.method !== "ramsis" ||
+    policy.discretization.kind !== "fixed" ||
+    policy.batching !== "maximal" ||
+    policy.balancer !== "round-robin" ||
+    policy.serviceTimes !== "p95"
+  ) {
+    throw new TypeError("ramsisMistakes lets no such policy through");
+  }
+  const { objective, discretization, batching, maxQueue, balancer, serviceTimes } = policy;
+  return { objective, discretization, batching, maxQueue, balancer, serviceTimes };
+}
+
+function onlyTask({ tasks }: Application): Task {
+  const [task] = tasks;
+  if (task === undefined) throw new RangeError("ramsisMistakes lets exactly one task through");
   return task;
 }
 

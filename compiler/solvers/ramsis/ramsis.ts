@@ -3,14 +3,24 @@
  *
  * This file ties the parts together: application → frame → worker problem → MDP → policy → table.
  */
-import { type Bundle, type Expected, type Level, NO_ACTION } from "../../../runtime/bundle/schema.ts";
+import {
+  type Bundle,
+  type Expected,
+  type Level,
+  NO_ACTION,
+} from "../../../runtime/bundle/schema.ts";
 import type { BundleFrame, Solver } from "../solver.ts";
-import { ramsisFrame } from "./frame.ts";
+import { ramsisFrame, ramsisMistakes } from "./frame.ts";
 import { evaluatePolicy, solvePolicy } from "./objective.ts";
 import { admissibleVariants, buildWorkerMdp, type WorkerMdp } from "./worker-mdp.ts";
 import { serviceTimeMs, type WorkerProblem } from "./worker-problem.ts";
 
-export const ramsis: Solver = { frame: ramsisFrame, solveLevel, expectedOf };
+export const ramsis: Solver = {
+  mistakes: ramsisMistakes,
+  frame: ramsisFrame,
+  solveLevel,
+  expectedOf,
+};
 
 function solveLevel(frame: BundleFrame, loadQps: number): Level {
   const problem = workerProblem(frame, loadQps);
@@ -86,7 +96,10 @@ function tableOf(
   const actions = frame.decisionSpace.actions.data;
   const indexOf = new Map<number, number>();
   for (let action = 0; 2 * action < actions.length; action++) {
-    indexOf.set((actions[2 * action] ?? 0) * (rowCount + 1) + (actions[2 * action + 1] ?? 0), action);
+    indexOf.set(
+      (actions[2 * action] ?? 0) * (rowCount + 1) + (actions[2 * action + 1] ?? 0),
+      action,
+    );
   }
   const data = new Uint16Array(rowCount * slackCount);
   for (let cell = 0; cell < data.length; cell++) {

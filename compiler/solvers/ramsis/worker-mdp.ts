@@ -49,7 +49,9 @@ export type Admissible = (queued: number, slackMs: number, state: number) => rea
 
 /** All that meet the deadline, and the fastest whether it does or not. Source: RAMSIS §4.3.1. */
 export function admissibleVariants(problem: WorkerProblem): Admissible {
-  const fastest = Array.from({ length: problem.maxQueue + 2 }, (_, n) => fastestVariant(problem, n));
+  const fastest = Array.from({ length: problem.maxQueue + 2 }, (_, n) =>
+    fastestVariant(problem, n),
+  );
   return (queued, slackMs) =>
     problem.candidates.filter(
       (variant) =>

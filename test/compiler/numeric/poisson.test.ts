@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { all, type BigNumber, create } from "mathjs";
+import { all, type BigNumber, create, type FactoryFunctionMap } from "mathjs";
 import { expect, test } from "vitest";
 import {
   cumulativeBelow,
@@ -8,7 +8,7 @@ import {
   probabilityBetween,
 } from "../../../compiler/numeric/poisson.ts";
 
-const big = create(all, { number: "BigNumber", precision: 64 });
+const big = create(all as FactoryFunctionMap, { number: "BigNumber", precision: 64 });
 
 /** mean^count · e^−mean / count! in 64 digits, with ln count! by Stirling's series where the product would be long. */
 function exactPoisson(count: number, mean: number): number {

@@ -1,0 +1,131 @@
+/** `stratagem compile APP -o OUT`: application spec and profiles → bundle. */
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { encodeBundle } from "../../runtime/bundle/codec.ts";
+import { type Bundle, FORMAT_VERSION, type ModelFile } from "../../runtime/bundle/schema.ts";
+import type { CommandResult } from "../../runtime/commands/command-result.ts";
+import { levelTable } from "../../runtime/commands/inspect.ts";
+import { percent } from "../../runtime/commands/text.ts";
+import { writeAtomically } from "../atomic-write.ts";
+import { type Compiled, compile, type SolveLevels } from "../compile.ts";
+import { type LevelPoolOptions, runInThreads } from "../level-pool.ts";
+import { InputError } from "../spec/input-error.ts";
+import { type LoadedApplication, loadApplication } from "../spec/load-application.ts";
+
+export interface CompileCommand {
+  readonly app: string;
+  readonly out: string;
+  /** Compare with `out` instead of writing it. */
+  readonly check: boolean;
+  readonly compiler: string;
+  readonly pool: LevelPoolOptions;
+  /** A monotonic clock, ms. */
+  readonly nowMs: () => number;
+}
+
+export async function compileCommand(command: CompileCommand): Promise<CommandResult> {
+  const startMs = command.nowMs();
+  const loaded = loadApplication(command.app);
+  const models = await readModels(loaded);
+  const compiled = await compile(loaded, {
+    compiler: command.compiler,
+    models,
+    solveLevels: inThreads(command.pool),
+  });
+  const bytes = encodeBundle(compiled.bundle);
+  if (command.check) return compareWith(command.out, bytes);
+  command.pool.signal.throwIfAborted();
+  await writeAtomically(command.out, bytes);
+  return report(command.out, bytes, compiled, command.nowMs() - startMs);
+}
+
+function inThreads(pool: LevelPoolOptions): SolveLevels {
+  return async (frame, loadsQps) => {
+    const requests = loadsQps.map((loadQps) => ({ kind: "solve", loadQps }) as const);
+    const replies = await runInThreads(frame, requests, pool);
+    return replies.filter((reply) => reply.kind === "solved");
+  };
+}
+
+/** Digests and tensors of the models that variants name. onnxruntime is loaded only if there are any. */
+async function readModels({ application }: LoadedApplication): Promise<Map<string, ModelFile>> {
+  const models = new Map<string, ModelFile>();
+  for (const task of application.tasks) {
+    for (const { name, model } of task.variants) {
+      if (model === null || models.has(model)) continue;
+      const { readModelFile } = await import("../../runtime/exec/model-file.ts");
+      try {
+        models.set(model, await readModelFile(model));
+      } catch (error) {
+        const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
+        throw new InputError(
+          "INPUT_INVALID_VALUE",
+          `${model}: expected an ONNX model for variant "${name}", onnxruntime says: ${reason}`,
+        );
+      }
+    }
+  }
+  return models;
+}
+
+async function compareWith(path: string, bytes: Uint8Array): Promise<CommandResult> {
+  const existing = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return null;
+    throw new InputError("INPUT_UNREADABLE", `${path}: cannot be read (${error.code})`);
+  });
+  const same = existing !== null && Buffer.compare(existing, bytes) === 0;
+  const state = existing === null ? "does not exist" : same ? "is up to date" : "differs";
+  return {
+    exitCode: same ? 0 : 2,
+    text: `${path} ${state}${same ? "" : "; compile it again to update it"}`,
+    json: { path, same, exists: existing !== null, sha256: sha256(bytes) },
+  };
+}
+
+function report(
+  path: string,
+  bytes: Uint8Array,
+  { bundle, solveMs }: Compiled,
+  compileMs: number,
+): CommandResult {
+  const digest = sha256(bytes);
+  const { application, method } = bundle;
+  return {
+    exitCode: 0,
+    text: [
+      `${path}: ${bytes.length} bytes, sha256 ${digest.slice(0, 12)}…, compiled in ${Math.round(compileMs)} ms`,
+      "",
+      levelTable(bundle),
+      ...warnings(bundle),
+    ].join("\n"),
+    json: {
+      bundle: { path, bytes: bytes.length, sha256: digest, formatVersion: FORMAT_VERSION },
+      application,
+      method,
+      compileMs,
+      levels: bundle.levels.map((level, index) => ({
+        loadQps: level.loadQps,
+        feasible: level.feasible,
+        capacityQps: level.capacityQps,
+        expected: level.expected,
+        solve: { ms: solveMs[index], ...level.solve },
+      })),
+    },
+  };
+}
+
+function warnings({ levels, slo }: Bundle): string[] {
+  return levels
+    .filter((level) => !level.feasible)
+    .map(({ loadQps, capacityQps, expected }) => {
+      const reason =
+        loadQps > capacityQps
+          ? `above the capacity of ${Math.floor(capacityQps)} qps`
+          : `expected violations ${percent(expected.violationRate)}, allowed ${percent(slo.maxViolationRate ?? 1)}`;
+      return `level ${loadQps} qps is not feasible: ${reason}`;
+    });
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}

@@ -1,0 +1,164 @@
+/** `stratagem simulate BUNDLE`: the bundle's decisions on a virtual clock. */
+import type { Bundle, Level } from "../../runtime/bundle/schema.ts";
+import type { CommandResult } from "../../runtime/commands/command-result.ts";
+import { alignColumns, percent } from "../../runtime/commands/text.ts";
+import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
+import { loadBundle } from "../../runtime/load-bundle.ts";
+import type { ArrivalProcess } from "../simulate/arrivals.ts";
+import type { ServiceTimeMode } from "../simulate/service-times.ts";
+import { type SimulationOptions, type SimulationResult, simulate } from "../simulate/simulate.ts";
+import { readQuantity } from "../spec/quantity.ts";
+import { readTrace } from "../spec/trace.ts";
+
+/** As given on the command line. */
+export interface SimulateOptions {
+  readonly bundle: string;
+  readonly poisson?: string;
+  readonly gamma?: string;
+  readonly trace?: string;
+  readonly duration?: string;
+  readonly seed: string;
+  readonly serviceTimes: ServiceTimeMode;
+  readonly baseline?: string;
+}
+
+const DEFAULT_DURATION_MS = 30_000;
+
+/** @param nowMs a monotonic clock. @throws RuntimeError for an option, InputError for a trace, BundleError for a bundle that is no good. */
+export async function simulateCommand(
+  options: SimulateOptions,
+  nowMs: () => number,
+): Promise<CommandResult> {
+  const simulation = parse(options);
+  const { bundle } = await loadBundle(options.bundle);
+  const startMs = nowMs();
+  const result = simulate(bundle, simulation);
+  const wallMs = nowMs() - startMs;
+  const queriesPerWallSecond = Math.round((1000 * result.queries) / wallMs);
+  const level = simulation.baseline === null ? levelFor(bundle, simulation.arrivals) : null;
+  return {
+    exitCode: EXIT_CODES.ok,
+    text: render(result, level, queriesPerWallSecond),
+    json: {
+      ...result,
+      wallMs,
+      queriesPerWallSecond,
+      ...(level === null ? {} : { expected: level.expected }),
+    },
+  };
+}
+
+function parse(options: SimulateOptions): SimulationOptions {
+  const arrivals = parseArrivals(options);
+  return {
+    arrivals,
+    durationMs: parseDuration(options.duration) ?? lengthOf(arrivals),
+    seed: parseSeed(options.seed),
+    serviceTimes: options.serviceTimes,
+    baseline: parseBaseline(options.baseline),
+  };
+}
+
+function parseArrivals({ poisson, gamma, trace }: SimulateOptions): ArrivalProcess {
+  if (poisson !== undefined) return { kind: "poisson", qps: parseRate("--poisson", poisson) };
+  if (trace !== undefined) return { kind: "trace", trace: readTrace(trace) };
+  if (gamma === undefined) {
+    throw usage("one of --poisson QPS, --gamma QPS,CV2 and --trace FILE", "none");
+  }
+  const [qps = "", cv2 = "", ...rest] = gamma.split(",");
+  if (rest.length > 0) throw usage("--gamma QPS,CV2", `"${gamma}"`);
+  return {
+    kind: "gamma",
+    qps: parseRate("--gamma QPS", qps),
+    cv2: parsePositive("--gamma CV2", "a number above 0 such as 4", cv2, "none", true),
+  };
+}
+
+function parseRate(option: string, text: string): number {
+  return parsePositive(option, `a rate above 0 such as 2000`, text, "rate", true);
+}
+
+function parseDuration(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  return parsePositive("--duration", "a time above 0 such as 30s", text, "time", false);
+}
+
+function parsePositive(
+  option: string,
+  allowed: string,
+  text: string,
+  dimension: "time" | "rate" | "none",
+  bare: boolean,
+): number {
+  const reading = readQuantity(text, dimension, bare);
+  if (reading.ok && reading.value > 0) return reading.value;
+  throw usage(`${option} ${allowed}`, `"${text}"`);
+}
+
+function parseSeed(text: string): number {
+  const seed = Number(text);
+  if (/^\d+$/.test(text) && seed < 2 ** 32) return seed;
+  throw usage("--seed a whole number below 2^32", `"${text}"`);
+}
+
+function parseBaseline(text: string | undefined): SimulationOptions["baseline"] {
+  if (text === undefined) return null;
+  const [kind, variant] = text.split(":");
+  if (kind === "fixed" && variant) return { kind: "fixed", variant };
+  throw usage("--baseline fixed:VARIANT", `"${text}"`);
+}
+
+function usage(expected: string, found: string): RuntimeError {
+  return new RuntimeError("RUNTIME_USAGE", `expected ${expected}, got ${found}`);
+}
+
+/** A trace is replayed whole, including its last arrival. */
+function lengthOf(arrivals: ArrivalProcess): number {
+  if (arrivals.kind !== "trace") return DEFAULT_DURATION_MS;
+  const { trace } = arrivals;
+  return trace.kind === "rates" ? trace.endMs : (trace.arrivalMs.at(-1) ?? 0) + 1;
+}
+
+/** The level whose expectation a steady load is to be compared with; a trace has none. */
+function levelFor(bundle: Bundle, arrivals: ArrivalProcess): Level | null {
+  if (arrivals.kind === "trace") return null;
+  const carrying = bundle.levels.find((level) => level.loadQps >= arrivals.qps);
+  return carrying ?? bundle.levels.at(-1) ?? null;
+}
+
+function render(result: SimulationResult, level: Level | null, perSecond: number): string {
+  const { latencyMs, queries } = result;
+  const measured = [
+    ["", "simulated", ...(level === null ? [] : [`expected at ${level.loadQps} qps`])],
+    row("accuracy/satisfied", result.accuracyPerSatisfied, level?.expected.accuracyPerSatisfied),
+    row("accuracy/query", result.accuracyPerQuery, level?.expected.accuracyPerQuery),
+    row("violations", result.violationRate, level?.expected.violationRate),
+  ];
+  const variants = Object.entries(result.byVariant).map(([name, outcome]) => [
+    name,
+    percent(queries === 0 ? null : outcome.queries / queries),
+    outcome.meanBatch === null ? "-" : outcome.meanBatch.toFixed(2),
+    percent(outcome.accuracy),
+  ]);
+  const late = `${result.late} late, ${result.dropped} dropped`;
+  const latency =
+    latencyMs === null
+      ? "no query was served"
+      : `latency ms: mean ${ms(latencyMs.mean)}, p50 ${ms(latencyMs.p50)}, p95 ${ms(latencyMs.p95)}, p99 ${ms(latencyMs.p99)}, max ${ms(latencyMs.max)}`;
+  return [
+    `${queries} queries in ${result.durationMs / 1000} s, seed ${result.seed}: ${late}; ${perSecond} queries per wall second`,
+    latency,
+    "",
+    alignColumns(measured),
+    "",
+    alignColumns([["variant", "share", "mean batch", "accuracy"], ...variants]),
+  ].join("\n");
+}
+
+function row(label: string, simulated: number | null, expected: number | undefined): string[] {
+  return [label, percent(simulated), ...(expected === undefined ? [] : [percent(expected)])];
+}
+
+function ms(value: number): string {
+  return value.toFixed(1);
+}

@@ -1,0 +1,44 @@
+/** Every error of the compiler that is not a bug, beside those of the runtime. */
+import type { ExplainedError } from "../runtime/command-line.ts";
+import { EXIT_CODES } from "../runtime/errors.ts";
+import { INPUT_ERRORS, InputError } from "./spec/input-error.ts";
+
+export const COMPILER_ERRORS = {
+  ...INPUT_ERRORS,
+  COMPILER_INTERRUPTED: "the work was interrupted by SIGINT or SIGTERM; nothing was written",
+  COMPILER_UNWRITABLE: "the output file could not be written; the old one, if any, is as it was",
+} as const;
+
+/** 128 + SIGINT, as shells have it. */
+const INTERRUPTED_EXIT_CODE = 130;
+
+/** Reason of an aborted command. */
+export class InterruptedError extends Error {
+  constructor() {
+    super("interrupted; nothing was written");
+    this.name = "InterruptedError";
+  }
+}
+
+/** An output file could not be written. */
+export class UnwritableError extends Error {
+  constructor(path: string, reason: string) {
+    super(`${path}: expected a place that can be written, got: ${reason}`);
+    this.name = "UnwritableError";
+  }
+}
+
+export function explainCompilerError(error: unknown): ExplainedError | null {
+  if (error instanceof InputError) {
+    return { code: error.code, message: error.message, exitCode: EXIT_CODES.badInput };
+  }
+  if (error instanceof UnwritableError) {
+    const { message } = error;
+    return { code: "COMPILER_UNWRITABLE", message, exitCode: EXIT_CODES.badInput };
+  }
+  if (error instanceof InterruptedError) {
+    const { message } = error;
+    return { code: "COMPILER_INTERRUPTED", message, exitCode: INTERRUPTED_EXIT_CODE };
+  }
+  return null;
+}

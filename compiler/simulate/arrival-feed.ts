@@ -1,0 +1,32 @@
+import type { ArrivalSource } from "./arrivals.ts";
+
+const BLOCK_SIZE = 4096;
+
+/** The arrivals of a source that come before the end of a simulation, one at a time. */
+export class ArrivalFeed {
+  /** Time of the arrival that is due, Infinity when there are no more. */
+  nextMs = Number.POSITIVE_INFINITY;
+  readonly #source: ArrivalSource;
+  readonly #endMs: number;
+  readonly #blockMs = new Float64Array(BLOCK_SIZE);
+  #count = 0;
+  #position = 0;
+
+  /** @param endMs an arrival at this time or later does not happen. */
+  constructor(source: ArrivalSource, endMs: number) {
+    this.#source = source;
+    this.#endMs = endMs;
+    this.advance();
+  }
+
+  advance(): void {
+    if (this.#position === this.#count) {
+      this.#count = this.#source.fill(this.#blockMs);
+      this.#position = 0;
+    }
+    const arrivalMs = this.#position < this.#count ? this.#blockMs[this.#position] : undefined;
+    this.#position++;
+    this.nextMs =
+      arrivalMs !== undefined && arrivalMs < this.#endMs ? arrivalMs : Number.POSITIVE_INFINITY;
+  }
+}

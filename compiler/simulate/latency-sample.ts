@@ -1,0 +1,77 @@
+/** Latencies kept for the percentiles: 128 MiB of them. */
+const MAX_KEPT = 2 ** 24;
+const FIRST_CAPACITY = 2 ** 12;
+
+export interface LatencySummary {
+  readonly mean: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+/**
+ * Latencies of the queries served, in bounded memory.
+ *
+ * Mean and maximum are always exact. Percentiles are exact up to `maxKept` queries; beyond that they come from every second query, then every
+ * fourth, and so on.
+ */
+export class LatencySample {
+  readonly #maxKept: number;
+  #keptMs = new Float64Array(FIRST_CAPACITY);
+  #keptCount = 0;
+  /** Every stride-th query is kept. */
+  #stride = 1;
+  #count = 0;
+  #sumMs = 0;
+  #maxMs = 0;
+
+  /** @param maxKept a power of two. */
+  constructor(maxKept = MAX_KEPT) {
+    this.#maxKept = maxKept;
+  }
+
+  record(latencyMs: number): void {
+    if (this.#count % this.#stride === 0) this.#keep(latencyMs);
+    this.#count++;
+    this.#sumMs += latencyMs;
+    if (latencyMs > this.#maxMs) this.#maxMs = latencyMs;
+  }
+
+  /** Null when nothing was served. Percentiles are nearest ranks. */
+  summary(): LatencySummary | null {
+    if (this.#count === 0) return null;
+    const sortedMs = this.#keptMs.slice(0, this.#keptCount).sort();
+    return {
+      mean: this.#sumMs / this.#count,
+      p50: nearestRank(sortedMs, 50),
+      p95: nearestRank(sortedMs, 95),
+      p99: nearestRank(sortedMs, 99),
+      max: this.#maxMs,
+    };
+  }
+
+  #keep(latencyMs: number): void {
+    if (this.#keptCount === this.#maxKept) this.#thin();
+    if (this.#keptCount === this.#keptMs.length) {
+      const grown = new Float64Array(2 * this.#keptMs.length);
+      grown.set(this.#keptMs);
+      this.#keptMs = grown;
+    }
+    this.#keptMs[this.#keptCount++] = latencyMs;
+  }
+
+  /** Forgets every second of the latencies kept. The query at hand is the `maxKept` × stride-th, which the doubled stride keeps too. */
+  #thin(): void {
+    this.#keptCount /= 2;
+    this.#stride *= 2;
+    for (let index = 0; index < this.#keptCount; index++) {
+      this.#keptMs[index] = this.#keptMs[2 * index] ?? Number.NaN;
+    }
+  }
+}
+
+/** The smallest entry that at least `percent` of the entries do not exceed. */
+function nearestRank(sortedMs: Float64Array, percent: number): number {
+  return sortedMs[Math.ceil((percent * sortedMs.length) / 100) - 1] ?? Number.NaN;
+}

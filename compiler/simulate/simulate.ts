@@ -1,0 +1,146 @@
+import type { Bundle } from "../../runtime/bundle/schema.ts";
+import { assert } from "../../runtime/core/assert.ts";
+import { CommandBuffer, DROP } from "../../runtime/core/command-buffer.ts";
+import { Dispatcher } from "../../runtime/core/dispatcher.ts";
+import { Rng } from "../../runtime/core/rng.ts";
+import { ArrivalFeed } from "./arrival-feed.ts";
+import { type ArrivalProcess, arrivalSource } from "./arrivals.ts";
+import { EventQueue } from "./event-queue.ts";
+import { fixedVariantBundle } from "./fixed-variant.ts";
+import { type ServiceTimeMode, type ServiceTimeModel, serviceTimeModel } from "./service-times.ts";
+import { type Outcome, Tally } from "./tally.ts";
+
+export interface SimulationOptions {
+  readonly arrivals: ArrivalProcess;
+  /** Queries arrive from time 0 until this time, exclusive; what waits then is still served and counted. */
+  readonly durationMs: number;
+  readonly seed: number;
+  readonly serviceTimes: ServiceTimeMode;
+  /** Null simulates the policy of the bundle; otherwise the named variant serves every query. */
+  readonly baseline: { readonly kind: "fixed"; readonly variant: string } | null;
+}
+
+export interface SimulationResult extends Outcome {
+  readonly seed: number;
+  readonly durationMs: number;
+}
+
+/** Random streams of one seed: a policy never changes which arrivals it is compared on. */
+const ARRIVAL_STREAM = 1;
+const SERVICE_STREAM = 2;
+
+/**
+ * Serves simulated arrivals with the decisions of a bundle, on a virtual clock.
+ *
+ * The dispatcher is the one that serves real queries; here a started batch becomes a completion in the future. At equal times arrivals come
+ * before completions. Same bundle, options and seed give the same result.
+ * @throws InputError if the baseline names no variant, or service times are to be sampled and the bundle holds no quantiles.
+ */
+export function simulate(bundle: Bundle, options: SimulationOptions): SimulationResult {
+  const { baseline, durationMs, seed } = options;
+  assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
+  const simulated = baseline === null ? bundle : fixedVariantBundle(bundle, baseline.variant);
+  const simulation = new Simulation(simulated, options);
+  simulation.run();
+  return { seed, durationMs, ...simulation.outcome() };
+}
+
+/** The virtual cluster: waiting queries, batches being run, and the count of what became of them. */
+class Simulation {
+  readonly #dispatcher: Dispatcher;
+  readonly #commands: CommandBuffer;
+  readonly #completions: EventQueue;
+  readonly #feed: ArrivalFeed;
+  readonly #serviceTimes: ServiceTimeModel;
+  readonly #tally: Tally;
+  readonly #sloMs: number;
+  /** A waiting query is a slot of these arrays; the free ones are the first `#freeCount` entries of `#freeSlot`. */
+  readonly #arrivalMsBySlot: Float64Array;
+  readonly #freeSlot: Uint32Array;
+  #freeCount: number;
+
+  constructor(bundle: Bundle, options: SimulationOptions) {
+    const task = bundle.tasks[0];
+    assert(task !== undefined, "a bundle has a task");
+    const dispatcher = Dispatcher.fromBundle(bundle);
+    this.#dispatcher = dispatcher;
+    this.#commands = new CommandBuffer(1, dispatcher.queueCapacity);
+    this.#completions = new EventQueue(dispatcher.workerCount);
+    const source = arrivalSource(options.arrivals, new Rng(options.seed, ARRIVAL_STREAM));
+    this.#feed = new ArrivalFeed(source, options.durationMs);
+    const serviceRng = new Rng(options.seed, SERVICE_STREAM);
+    this.#serviceTimes = serviceTimeModel(task.serviceTimes, options.serviceTimes, serviceRng);
+    this.#tally = new Tally(task.variants, bundle.levels);
+    this.#sloMs = bundle.slo.latencyMs;
+    // One more than can wait: the query at hand, which may be dropped.
+    const slotCount = dispatcher.workerCount * dispatcher.queueCapacity + 1;
+    this.#arrivalMsBySlot = new Float64Array(slotCount);
+    this.#freeSlot = Uint32Array.from({ length: slotCount }, (_, slot) => slot);
+    this.#freeCount = slotCount;
+  }
+
+  run(): void {
+    const feed = this.#feed;
+    const completions = this.#completions;
+    while (feed.nextMs < Number.POSITIVE_INFINITY || completions.length > 0) {
+      if (feed.nextMs <= completions.nextMs()) this.#arrive(feed.nextMs);
+      else this.#complete(completions.nextMs());
+    }
+    assert(this.#freeCount === this.#freeSlot.length, "every query was served or dropped");
+  }
+
+  outcome(): Outcome {
+    return this.#tally.outcome();
+  }
+
+  #arrive(nowMs: number): void {
+    const slot = this.#freeSlot[this.#freeCount - 1];
+    assert(slot !== undefined, "a slot is free for every query that may wait");
+    this.#freeCount--;
+    this.#arrivalMsBySlot[slot] = nowMs;
+    this.#dispatcher.onArrival(slot, nowMs + this.#sloMs, nowMs, this.#commands);
+    this.#carryOut(nowMs);
+    this.#feed.advance();
+  }
+
+  #complete(nowMs: number): void {
+    this.#dispatcher.onBatchDone(this.#completions.pop(), nowMs, this.#commands);
+    this.#carryOut(nowMs);
+  }
+
+  #carryOut(nowMs: number): void {
+    const commands = this.#commands;
+    for (let command = 0; command < commands.count; command++) {
+      if (commands.kind(command) === DROP) {
+        this.#tally.countDrop();
+        this.#release(commands.query(command, 0));
+      } else {
+        this.#runBatch(command, nowMs);
+      }
+    }
+    commands.clear();
+  }
+
+  /** The finish of a batch is known when it starts, so its queries are counted then and their slots are free at once. */
+  #runBatch(command: number, nowMs: number): void {
+    const commands = this.#commands;
+    const variant = commands.variant(command);
+    const batch = commands.queryCount(command);
+    const finishMs = nowMs + this.#serviceTimes.nextMs(variant, batch);
+    assert(finishMs >= nowMs, "a service time is a number, not negative");
+    this.#completions.push(finishMs, commands.worker(command));
+    this.#tally.countBatch(variant, commands.level(command), batch);
+    for (let position = 0; position < batch; position++) {
+      const slot = commands.query(command, position);
+      const arrivalMs = this.#arrivalMsBySlot[slot] ?? Number.NaN;
+      // The deadline is the dispatcher's own sum; finish − arrival <= SLO would round differently.
+      const satisfied = finishMs <= arrivalMs + this.#sloMs;
+      this.#tally.countServed(variant, finishMs - arrivalMs, satisfied);
+      this.#release(slot);
+    }
+  }
+
+  #release(slot: number): void {
+    this.#freeSlot[this.#freeCount++] = slot;
+  }
+}

@@ -1,0 +1,128 @@
+import * as z from "zod";
+import {
+  amount,
+  count,
+  delay,
+  duration,
+  flag,
+  list,
+  mapping,
+  name,
+  percentile,
+  positiveNumber,
+  positiveRatio,
+  rate,
+  ratio,
+  record,
+  tagged,
+  text,
+} from "./fields.ts";
+import { policySchema } from "./policy-schema.ts";
+
+/** Most load levels one application may ask for. */
+export const MAX_LOADS = 10_000;
+
+const slo = mapping({
+  latency: duration().describe("Latency objective with its unit, such as 150 ms"),
+  maxViolationRate: ratio().optional().describe("Highest share of queries that may miss it"),
+  percentile: percentile()
+    .prefault(99)
+    .describe("Percentile for planners that bound a latency quantile"),
+});
+
+const arrivals = tagged(
+  "process",
+  ["poisson", "gamma", "trace"],
+  [
+    mapping({ process: z.literal("poisson") }),
+    mapping({
+      process: z.literal("gamma"),
+      cv2: positiveNumber().describe("Squared coefficient of variation of inter-arrival times"),
+    }),
+    mapping({
+      process: z.literal("trace"),
+      file: text("a file name").describe("Arrivals or rates over time, relative to the spec"),
+    }),
+  ],
+).describe("Arrival process that loads are rates of");
+
+const loads = z
+  .union(
+    [
+      list(rate(), "a list of rates", MAX_LOADS),
+      mapping({
+        from: rate(),
+        to: rate(),
+        step: rate().optional().describe("Distance of the levels; the end is included"),
+        maxAccuracyStep: positiveRatio()
+          .optional()
+          .describe("Largest difference of expected accuracy between neighbours, instead of step"),
+      }),
+    ],
+    { error: () => "a list of rates, or a mapping with from, to and step or maxAccuracyStep" },
+  )
+  .describe("Load levels in queries/s, ascending");
+
+const pool = mapping({
+  name: name(),
+  hardware: name().optional(),
+  workers: count(1_000_000),
+  cores: count(4096).optional().describe("Cores of one worker"),
+  pricePerHour: amount().optional().describe("Price of one worker"),
+});
+
+const cluster = mapping({
+  workers: count(1_000_000)
+    .optional()
+    .describe('Workers of a single pool named "default", instead of pools'),
+  pools: list(pool, "a list of pools").optional(),
+  communicationLatency: delay().prefault("0 ms").describe("Per hop of a pipeline"),
+});
+
+const variant = mapping({
+  name: name(),
+  accuracy: ratio().optional().describe("May be left out when the profile has it"),
+  profile: text("<file>#<variant>").describe("<file>#<variant>, relative to the spec"),
+  model: text("a file name").optional().describe("ONNX file, relative to the spec"),
+  fanout: z
+    .union([amount(), record(name(), amount(), "a mapping from child tasks to numbers")], {
+      error: () => "a number of at least 0, or a mapping from child tasks to such numbers",
+    })
+    .optional()
+    .describe("Mean queries sent downstream per query served: to every child, or per child task"),
+});
+
+const task = mapping({
+  name: name(),
+  passThrough: flag().default(false).describe("Costs nothing and only fans out; has no variants"),
+  variants: list(variant, "a list of variants").default([]),
+  to: list(
+    mapping({
+      task: name(),
+      share: ratio().prefault(1).describe("Share of the queries that take this edge"),
+    }),
+    "a list of edges",
+  )
+    .default([])
+    .describe("Tasks that come after this one"),
+});
+
+/** An application spec as users write it; parsing brings it into one unit system and fills in every default. */
+export const applicationSchema = mapping({
+  version: z.literal(1, { error: () => "1, the only version of the format" }),
+  application: name().describe("Name of the application"),
+  slo,
+  workload: mapping({ arrivals, loads }),
+  cluster,
+  tasks: list(task, "a list of tasks").describe("A rooted DAG"),
+  policy: policySchema,
+});
+
+export type ApplicationSpec = z.output<typeof applicationSchema>;
+export type TaskSpec = ApplicationSpec["tasks"][number];
+export type LoadsSpec = ApplicationSpec["workload"]["loads"];
+
+/** JSON Schema (draft 2020-12) of application specs, for editors. */
+export function applicationJsonSchema(): object {
+  return z.toJSONSchema(applicationSchema, { io: "input" });
+}

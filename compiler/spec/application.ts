@@ -1,0 +1,178 @@
+/** An application as the compiler sees it after the edge: every value checked, in one unit system (ms, queries/s, 0..1), deep-frozen. */
+export interface Application {
+  readonly name: string;
+  readonly slo: Slo;
+  readonly arrivals: Arrivals;
+  readonly loads: Loads;
+  readonly cluster: Cluster;
+  /** A rooted DAG in the order of the spec; names are unique. */
+  readonly tasks: readonly Task[];
+  readonly policy: Policy;
+}
+
+export interface Slo {
+  readonly latencyMs: number;
+  readonly maxViolationRate: number | null;
+  /** Percentile for planners that bound a latency quantile, in (0, 100). */
+  readonly percentile: number;
+}
+
+export type Arrivals =
+  | { readonly process: "poisson" }
+  /** `cv2` is the squared coefficient of variation of the inter-arrival times, > 0. */
+  | { readonly process: "gamma"; readonly cv2: number }
+  /** `file` is a path that can be opened as it is. */
+  | { readonly process: "trace"; readonly file: string };
+
+export type Loads =
+  /** Strictly ascending, at least one; a range of the spec is a list here. */
+  | { readonly kind: "list"; readonly qps: readonly number[] }
+  /** Levels are to be placed so that the expected accuracy differs by at most `maxAccuracyStep` between neighbours. */
+  | {
+      readonly kind: "adaptive";
+      readonly fromQps: number;
+      readonly toQps: number;
+      readonly maxAccuracyStep: number;
+    };
+
+export interface Cluster {
+  /** At least one; names are unique. */
+  readonly pools: readonly Pool[];
+  /** Per hop between two tasks of a pipeline. */
+  readonly communicationLatencyMs: number;
+}
+
+export interface Pool {
+  readonly name: string;
+  readonly hardware: string | null;
+  readonly workers: number;
+  /** Cores of one worker. */
+  readonly cores: number | null;
+  /** Price of one worker. */
+  readonly pricePerHour: number | null;
+}
+
+export interface Task {
+  readonly name: string;
+  /** A task that costs nothing and only fans out; it has no variants. */
+  readonly passThrough: boolean;
+  /** Names are unique within the task. */
+  readonly variants: readonly Variant[];
+  readonly to: readonly Edge[];
+}
+
+export interface Edge {
+  readonly task: string;
+  /** Share of the queries that take the edge, 0..1. */
+  readonly share: number;
+}
+
+export interface Variant {
+  readonly name: string;
+  readonly accuracy: number;
+  readonly profile: VariantProfile;
+  /** Path of the model file that can be opened as it is. */
+  readonly model: string | null;
+  /** Mean queries sent downstream per query served: to every child, or per child task. */
+  readonly fanout: number | Readonly<Record<string, number>> | null;
+}
+
+/** What a latency profile says of one variant. */
+export interface VariantProfile {
+  /** File name without directories. */
+  readonly file: string;
+  /** Name of the variant inside the profile. */
+  readonly variant: string;
+  readonly sha256: string;
+  readonly hardware: string;
+  readonly task: string | null;
+  /** Percentile that rows given as bare numbers hold. */
+  readonly percentile: number | null;
+  /** Ascending in batch; empty when the profile has only `fit` or `byCores`. */
+  readonly rows: readonly ProfileRow[];
+  readonly fit: LatencyFit | null;
+  /** Ascending in cores. */
+  readonly byCores: readonly CoreProfile[] | null;
+}
+
+export interface ProfileRow {
+  readonly batch: number;
+  /** The number as given, or the p95 of a row that gives quantiles. */
+  readonly latencyMs: number;
+  readonly quantiles: LatencyQuantiles | null;
+}
+
+export interface LatencyQuantiles {
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly mean: number;
+}
+
+/** Themis: latency of batch b on c cores is γb/c + ε/c + δb + η, in ms. */
+export interface LatencyFit {
+  readonly gamma: number;
+  readonly epsilon: number;
+  readonly delta: number;
+  readonly eta: number;
+}
+
+export interface CoreProfile {
+  readonly cores: number;
+  readonly rows: readonly ProfileRow[];
+}
+
+export type Policy = RamsisPolicy | LokiPolicy | InferlinePolicy | ThemisPolicy | AccordionPolicy;
+
+export interface RamsisPolicy {
+  readonly method: "ramsis";
+  readonly objective: "per-query" | "per-decision";
+  readonly discretization:
+    | { readonly kind: "fixed"; readonly steps: number }
+    | { readonly kind: "model-based" };
+  readonly batching: "maximal" | "variable";
+  readonly maxQueue: number;
+  readonly balancer: "round-robin" | "shortest-queue" | "pooled";
+  readonly serviceTimes: "p95" | "quantiles";
+}
+
+export interface LokiPolicy {
+  readonly method: "loki";
+  /** Part of the SLO that execution and communication may use, in (0, 1]. */
+  readonly sloFraction: number;
+  readonly accuracyOf: PathAccuracy;
+  /** One weight per leaf task; equal weights that sum to 1 unless the spec gives them. */
+  readonly leafWeights: Readonly<Record<string, number>>;
+  readonly oneBatchPerVariant: boolean;
+  readonly solver: "auto" | "glpk" | "highs";
+}
+
+/** End-to-end accuracy of a path of variants. */
+export type PathAccuracy =
+  | { readonly kind: "product" }
+  /** Arithmetic over task names, for `compileExpression`; it holds for every value of the accuracies. */
+  | { readonly kind: "expression"; readonly expression: string }
+  /** Keys are variant names from root to leaf joined by `|`, pass-through tasks left out; every path has its key. */
+  | { readonly kind: "table"; readonly accuracyByPath: Readonly<Record<string, number>> };
+
+export interface InferlinePolicy {
+  readonly method: "inferline";
+  readonly refine: "exact" | "none";
+  /** Part of the SLO kept free, in [0, 1). */
+  readonly margin: number;
+}
+
+export interface ThemisPolicy {
+  readonly method: "themis";
+  readonly maxBatch: number;
+  readonly maxCores: number;
+  readonly queueing: "stochastic" | "paper";
+  readonly solver: "exact" | "paper";
+}
+
+export interface AccordionPolicy {
+  readonly method: "accordion";
+  readonly executionPlaces: number;
+  readonly maxDepth: number;
+  readonly timing: "pipelined" | "paper";
+}

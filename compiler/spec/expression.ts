@@ -1,0 +1,137 @@
+import {
+  addDependencies,
+  create,
+  divideDependencies,
+  type MathNode,
+  maxDependencies,
+  minDependencies,
+  multiplyDependencies,
+  parseDependencies,
+  powDependencies,
+  sqrtDependencies,
+  subtractDependencies,
+  UnitDependencies,
+  unaryMinusDependencies,
+  unitDependencies,
+} from "mathjs";
+
+/** What a value measures: `none` is a plain number. */
+export type Dimension = "time" | "rate" | "none";
+
+export type Evaluated =
+  | { readonly ok: true; readonly value: number; readonly dimension: Dimension }
+  | { readonly ok: false; readonly reason: string };
+
+/** Longest expression that is read; it also bounds the depth of its tree. */
+export const MAX_EXPRESSION_LENGTH = 500;
+
+// Only the functions an expression may reach are registered, and the tree is checked before it runs: assignments, ranges, property access
+// and every call but these three are refused, so text of a spec cannot reach `import`, `createUnit`, `evaluate` or the host.
+const math = create({
+  ...parseDependencies,
+  ...UnitDependencies,
+  ...addDependencies,
+  ...subtractDependencies,
+  ...multiplyDependencies,
+  ...divideDependencies,
+  ...powDependencies,
+  ...unaryMinusDependencies,
+  ...minDependencies,
+  ...maxDependencies,
+  ...sqrtDependencies,
+  ...unitDependencies,
+});
+
+const FUNCTIONS = ["min", "max", "sqrt"];
+const OPERATORS = ["add", "subtract", "multiply", "divide", "pow", "unaryMinus"];
+const SECOND = math.unit(1, "s");
+const HERTZ = math.unit(1, "Hz");
+
+/** Value of arithmetic over numbers and units, such as `2 * 75 ms` or `1/3`: a time in ms, a rate per second, or a plain number; always finite. */
+export function evaluateExpression(text: string): Evaluated {
+  const parsed = parseArithmetic(text, (name) =>
+    math.Unit.isValuelessUnit(name) ? null : `unknown unit ${JSON.stringify(name)}`,
+  );
+  if (typeof parsed === "string") return { ok: false, reason: parsed };
+  return measure(() => parsed.compile().evaluate({}));
+}
+
+export type CompiledExpression =
+  | { readonly ok: true; readonly evaluate: (values: Readonly<Record<string, number>>) => number }
+  | { readonly ok: false; readonly reason: string };
+
+/**
+ * Arithmetic over the named symbols, without units. `evaluate` takes one number per symbol and returns NaN where the result is not a finite
+ * plain number, as for a division by zero.
+ */
+export function compileExpression(text: string, symbols: readonly string[]): CompiledExpression {
+  const parsed = parseArithmetic(text, (name) =>
+    symbols.includes(name) ? null : `unknown name ${JSON.stringify(name)}`,
+  );
+  if (typeof parsed === "string") return { ok: false, reason: parsed };
+  const code = parsed.compile();
+  const evaluate = (values: Readonly<Record<string, number>>): number => {
+    const result = measure(() => code.evaluate(new Map(Object.entries(values))));
+    return result.ok && result.dimension === "none" ? result.value : Number.NaN;
+  };
+  return { ok: true, evaluate };
+}
+
+/** The tree of an expression made only of what is allowed, or the reason it is refused. */
+function parseArithmetic(
+  text: string,
+  refuseSymbol: (name: string) => string | null,
+): MathNode | string {
+  if (text.length > MAX_EXPRESSION_LENGTH) {
+    return `longer than ${MAX_EXPRESSION_LENGTH} characters`;
+  }
+  let root: MathNode;
+  try {
+    root = math.parse(text);
+  } catch {
+    return "not an expression";
+  }
+  let reason: string | null = null;
+  root.traverse((node, path) => {
+    reason ??= refuseNode(node, path, refuseSymbol);
+  });
+  return reason ?? root;
+}
+
+function refuseNode(
+  node: MathNode,
+  path: string,
+  refuseSymbol: (name: string) => string | null,
+): string | null {
+  if (math.isConstantNode(node) && typeof node.value === "number") return null;
+  if (math.isParenthesisNode(node)) return null;
+  if (math.isOperatorNode(node) && OPERATORS.includes(node.fn)) return null;
+  if (math.isFunctionNode(node) && math.isSymbolNode(node.fn)) return null;
+  if (math.isSymbolNode(node)) {
+    if (path !== "fn") return refuseSymbol(node.name);
+    return FUNCTIONS.includes(node.name) ? null : `unknown function ${JSON.stringify(node.name)}`;
+  }
+  return "only numbers, units, + - * / ^, min, max and sqrt may be used";
+}
+
+function measure(evaluate: () => unknown): Evaluated {
+  let result: unknown;
+  try {
+    result = evaluate();
+  } catch {
+    return { ok: false, reason: "its units do not go together" };
+  }
+  if (typeof result === "number") return finite(result, "none");
+  if (math.isUnit(result)) {
+    if (result.equalBase(SECOND)) return finite(result.toNumber("ms"), "time");
+    if (result.equalBase(HERTZ)) return finite(result.toNumber("Hz"), "rate");
+    return { ok: false, reason: "neither a time, a rate nor a plain number" };
+  }
+  return { ok: false, reason: "not a real number" };
+}
+
+function finite(value: number, dimension: Dimension): Evaluated {
+  return Number.isFinite(value)
+    ? { ok: true, value, dimension }
+    : { ok: false, reason: "not a finite number" };
+}

@@ -1,0 +1,172 @@
+import * as z from "zod";
+import type { Dimension } from "./expression.ts";
+import { readQuantity } from "./quantity.ts";
+
+// Every field carries, as the message of its issues, what it expects; structure.ts makes "expected …, got …" of it. One phrase per field serves
+// all the ways a value can be wrong.
+
+/** A mapping without other keys than those of `shape`. */
+export function mapping<S extends z.ZodRawShape>(shape: S) {
+  const keys = Object.keys(shape);
+  return z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === "unrecognized_keys"
+        ? keys.join("\n")
+        : `a mapping with the keys ${keys.join(", ")}`,
+  });
+}
+
+/** A mapping from names to values. */
+export function record<K extends z.core.$ZodRecordKey, V extends z.ZodType>(
+  key: K,
+  value: V,
+  expected: string,
+) {
+  return z.record(key, value, { error: () => expected });
+}
+
+/** A list; `maxLength` bounds it. */
+export function list<T extends z.ZodType>(item: T, expected: string, maxLength = 10_000) {
+  const error = () => `${expected}, at most ${maxLength}`;
+  return z.array(item, { error: () => expected }).max(maxLength, { error });
+}
+
+/** One of a few words. */
+export function choice<const T extends readonly [string, ...string[]]>(...words: T) {
+  const quoted = words.map((word) => JSON.stringify(word)).join(", ");
+  return z.enum(words, { error: () => (words.length > 1 ? `one of ${quoted}` : quoted) });
+}
+
+/** One of several mappings, told apart by the word under `key`. */
+export function tagged<
+  const T extends readonly [z.core.$ZodTypeDiscriminable, ...z.core.$ZodTypeDiscriminable[]],
+>(key: string, words: readonly string[], options: T) {
+  const quoted = words.map((word) => JSON.stringify(word)).join(", ");
+  return z.discriminatedUnion(key, options, {
+    error: (issue) =>
+      issue.code === "invalid_union" ? `one of ${quoted}` : `a mapping with the key ${key}`,
+  });
+}
+
+/** A whole number from 1 to `max`. */
+export function count(max: number) {
+  const error = () => `a whole number from 1 to ${max}`;
+  return z.number({ error }).int({ error }).min(1, { error }).max(max, { error });
+}
+
+/** True or false. */
+export function flag() {
+  return z.boolean({ error: () => "true or false" });
+}
+
+/** Any text of one line. */
+export function text(expected: string) {
+  const error = () => expected;
+  return z.string({ error }).regex(/^[^\n\r]{1,1000}$/, { error });
+}
+
+/** The name of something in the spec. `|` joins names in Loki's accuracy tables, so no name may contain it. */
+export function name() {
+  const error = () => "a name of 1 to 100 characters without | and line breaks";
+  return z.string({ error }).regex(/^[^|\n\r\t]{1,100}$/, { error });
+}
+
+/** A finite number without a unit or range. */
+export function realNumber() {
+  return quantity({ dimension: "none", expected: "a number" });
+}
+
+/** A number of at least 0 without a unit. */
+export function amount() {
+  return quantity({ dimension: "none", expected: "a number of at least 0", min: 0 });
+}
+
+/** A number above 0 without a unit. */
+export function positiveNumber() {
+  return quantity({ dimension: "none", expected: "a number above 0", above: 0 });
+}
+
+/** 0..1. */
+export function ratio() {
+  const expected = "a ratio between 0 and 1 such as 0.58 or 58%";
+  return quantity({ dimension: "none", expected, min: 0, max: 1 });
+}
+
+/** Above 0, up to 1. */
+export function positiveRatio() {
+  const expected = "a ratio above 0 and up to 1 such as 0.5 or 50%";
+  return quantity({ dimension: "none", expected, above: 0, max: 1 });
+}
+
+/** A rate above 0, in queries/s. */
+export function rate() {
+  const expected = "a rate above 0 in queries per second such as 2000 or 2000 / s";
+  return quantity({ dimension: "rate", expected, above: 0, bare: true });
+}
+
+/** A time above 0 with its unit, in ms. */
+export function duration() {
+  return quantity({
+    dimension: "time",
+    expected: "a time above 0 with its unit such as 150 ms",
+    above: 0,
+  });
+}
+
+/** A time of at least 0 with its unit, in ms. */
+export function delay() {
+  return quantity({
+    dimension: "time",
+    expected: "a time of at least 0 with its unit such as 1 ms",
+    min: 0,
+  });
+}
+
+/** A time above 0 under a key that ends in `Ms`: a bare number is in ms. */
+export function milliseconds() {
+  const expected = "a time above 0 in milliseconds such as 21.9";
+  return quantity({ dimension: "time", expected, above: 0, bare: true });
+}
+
+/** A percentile, between 0 and 100 without both. */
+export function percentile() {
+  const expected = "a percentile above 0 and below 100 such as 99";
+  return quantity({ dimension: "none", expected, above: 0, below: 100 });
+}
+
+/** A ratio of at least 0 and below 1. */
+export function properFraction() {
+  const expected = "a ratio of at least 0 and below 1 such as 0.1 or 10%";
+  return quantity({ dimension: "none", expected, min: 0, below: 1 });
+}
+
+interface QuantityRule {
+  readonly dimension: Dimension;
+  readonly expected: string;
+  /** Whether a number without a unit will do where the dimension has one. */
+  readonly bare?: boolean;
+  readonly min?: number;
+  readonly above?: number;
+  readonly max?: number;
+  readonly below?: number;
+}
+
+function quantity(rule: QuantityRule) {
+  const { dimension, bare = false, min = -Infinity, above = -Infinity } = rule;
+  const { max = Infinity, below = Infinity } = rule;
+  const error = () => rule.expected;
+  const form: z.ZodType<number | string> =
+    dimension === "none" || bare
+      ? z.union([z.number(), z.string()], { error })
+      : z.string({ error });
+  return form.transform((input, context): number => {
+    const reading = readQuantity(input, dimension, bare);
+    if (reading.ok) {
+      const { value } = reading;
+      if (value >= min && value > above && value <= max && value < below) return value;
+    }
+    const params = reading.ok ? {} : { reason: reading.reason };
+    context.addIssue({ code: "custom", message: rule.expected, params });
+    return z.NEVER;
+  });
+}

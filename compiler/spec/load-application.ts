@@ -1,0 +1,130 @@
+import type { Application, Arrivals, Cluster, Task, Variant } from "./application.ts";
+import { type ApplicationSpec, applicationSchema, type TaskSpec } from "./application-schema.ts";
+import { type KeyPath, readDocument } from "./document.ts";
+import { loadMistakes, resolveLoads } from "./loads.ts";
+import { measurementMistakes } from "./measurements.ts";
+import { conflict, fail, invalid, type Mistake, missing, refuse } from "./mistakes.ts";
+import { type InputFile, NamedFiles } from "./named-files.ts";
+import { duplicateNames, pipelineMistakes } from "./pipeline.ts";
+import { policyMistakes, resolvePolicy } from "./policy.ts";
+import { parseStructure } from "./structure.ts";
+
+export interface LoadedApplication {
+  readonly application: Application;
+  /** Every file the application was made of, sorted by path, each once. */
+  readonly inputs: readonly InputFile[];
+  /** Refuses the application for what only a later stage can know. @throws InputError that says where in the spec. */
+  readonly fail: (mistake: Mistake) => never;
+  /** @throws InputError for the first of the mistakes in the order of the spec, if there is one. */
+  readonly refuse: (mistakes: Iterable<Mistake>) => void;
+}
+
+/**
+ * Reads an application spec and every profile it names, and checks that the traces and models it names exist. @param path of a YAML or JSON
+ * file; messages name it as given. @returns deep-frozen values in ms, queries/s and 0..1. @throws InputError for the first mistake.
+ */
+export function loadApplication(path: string): LoadedApplication {
+  const document = readDocument(path);
+  const spec = parseStructure(document, applicationSchema);
+  refuse(document, specMistakes(spec));
+  refuse(document, policyMistakes(spec));
+  const files = new NamedFiles(document, path);
+  const tasks = spec.tasks.map((task, index) => resolveTask(task, ["tasks", index], files));
+  const application: Application = {
+    name: spec.application,
+    slo: {
+      latencyMs: spec.slo.latency,
+      maxViolationRate: spec.slo.maxViolationRate ?? null,
+      percentile: spec.slo.percentile,
+    },
+    arrivals: resolveArrivals(spec, files),
+    loads: resolveLoads(spec.workload.loads),
+    cluster: resolveCluster(spec.cluster),
+    tasks,
+    policy: resolvePolicy(spec),
+  };
+  refuse(document, measurementMistakes(application));
+  return deepFreeze({
+    application,
+    inputs: files.inputs(),
+    fail: (mistake: Mistake): never => fail(document, mistake),
+    refuse: (mistakes: Iterable<Mistake>): void => refuse(document, mistakes),
+  });
+}
+
+function* specMistakes(spec: ApplicationSpec): Generator<Mistake> {
+  yield* loadMistakes(spec.workload.loads);
+  const { workers, pools } = spec.cluster;
+  if (workers === undefined && pools === undefined) {
+    yield missing(["cluster", "workers"], "workers or pools");
+  }
+  if (workers !== undefined && pools !== undefined) {
+    yield conflict(["cluster", "pools"], "expected workers or pools, got both");
+  }
+  if (pools?.length === 0)
+    yield invalid(["cluster", "pools"], "at least one pool", "an empty list");
+  yield* duplicateNames(pools ?? [], ["cluster", "pools"], "pool");
+  yield* pipelineMistakes(spec.tasks);
+}
+
+function resolveTask(task: TaskSpec, path: KeyPath, files: NamedFiles): Task {
+  return {
+    name: task.name,
+    passThrough: task.passThrough,
+    variants: task.variants.map((variant, index) =>
+      resolveVariant(variant, [...path, "variants", index], files),
+    ),
+    to: task.to,
+  };
+}
+
+function resolveVariant(
+  variant: TaskSpec["variants"][number],
+  path: KeyPath,
+  files: NamedFiles,
+): Variant {
+  const measured = files.profiledVariant(variant.profile, [...path, "profile"]);
+  const accuracy = variant.accuracy ?? measured.accuracy;
+  if (accuracy === null) {
+    const expected = `a ratio such as 0.58 or 58%, since ${measured.profile.file} has none`;
+    return files.fail(missing([...path, "accuracy"], expected));
+  }
+  return {
+    name: variant.name,
+    accuracy,
+    profile: measured.profile,
+    model: variant.model === undefined ? null : files.opaque(variant.model, [...path, "model"]),
+    fanout: variant.fanout ?? null,
+  };
+}
+
+function resolveArrivals(spec: ApplicationSpec, files: NamedFiles): Arrivals {
+  const { arrivals } = spec.workload;
+  if (arrivals.process !== "trace") return arrivals;
+  const file = files.opaque(arrivals.file, ["workload", "arrivals", "file"]);
+  return { process: "trace", file };
+}
+
+function resolveCluster(cluster: ApplicationSpec["cluster"]): Cluster {
+  const pools: NonNullable<typeof cluster.pools> = cluster.pools ?? [
+    { name: "default", workers: cluster.workers ?? 1 },
+  ];
+  return {
+    pools: pools.map((pool) => ({
+      name: pool.name,
+      hardware: pool.hardware ?? null,
+      workers: pool.workers,
+      cores: pool.cores ?? null,
+      pricePerHour: pool.pricePerHour ?? null,
+    })),
+    communicationLatencyMs: cluster.communicationLatency,
+  };
+}
+
+/** Freezes plain data in place; its depth is that of the domain types. */
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  for (const child of Object.values(value)) deepFreeze(child);
+  return value;
+}

@@ -1,0 +1,66 @@
+import type { KeyPath, SourceDocument } from "./document.ts";
+import { InputError, type InputErrorCode } from "./input-error.ts";
+
+/** Something wrong with the value at `path`; the message is what was found and what is allowed. */
+export interface Mistake {
+  readonly code: InputErrorCode;
+  readonly path: KeyPath;
+  readonly message: string;
+}
+
+export function invalid(path: KeyPath, expected: string, found: string): Mistake {
+  return { code: "INPUT_INVALID_VALUE", path, message: `expected ${expected}, got ${found}` };
+}
+
+export function conflict(path: KeyPath, message: string): Mistake {
+  return { code: "INPUT_CONFLICT", path, message };
+}
+
+export function missing(path: KeyPath, expected: string): Mistake {
+  return { code: "INPUT_MISSING_KEY", path, message: `missing; expected ${expected}` };
+}
+
+/** @throws InputError for the first mistake in the order of the document, if there is one. */
+export function refuse(document: SourceDocument, mistakes: Iterable<Mistake>): void {
+  const placed = [...mistakes].map((mistake) => ({ mistake, ...document.locate(mistake.path) }));
+  // A missing key ranks at the end of the mapping that lacks it, so a misspelt key there is reported first: it is likely the cause.
+  const rank = (p: (typeof placed)[number]) =>
+    p.mistake.code === "INPUT_MISSING_KEY" ? p.end : p.start;
+  placed.sort((a, b) => rank(a) - rank(b));
+  const first = placed[0]?.mistake;
+  if (first !== undefined) fail(document, first, placed.length - 1);
+}
+
+/** @throws InputError for the mistake, always. @param moreCount mistakes that are left untold. */
+export function fail(document: SourceDocument, mistake: Mistake, moreCount = 0): never {
+  const { code, path, message } = mistake;
+  const line = `${document.file}:${document.locate(path).line}`;
+  const where = path.length === 0 ? line : `${line} ${pathText(path)}`;
+  const more = moreCount > 0 ? ` (and ${moreCount} more)` : "";
+  throw new InputError(code, `${where}: ${message}${more}`);
+}
+
+/** Path as messages write it: `tasks[0].variants[1].accuracy`; keys that are no identifiers are quoted. */
+function pathText(path: KeyPath): string {
+  const text = path
+    .map((key) => {
+      if (typeof key === "number") return `[${key}]`;
+      return /^[A-Za-z_][\w-]*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+    })
+    .join("");
+  return text.replace(/^\./, "");
+}
+
+/** A value found in a file, short and on one line. */
+export function show(value: unknown): string {
+  if (value === null || value === undefined) return "nothing";
+  if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
+  if (typeof value === "object")
+    return Object.keys(value).length === 0 ? "an empty mapping" : "a mapping";
+  if (typeof value !== "string") return String(value);
+  return JSON.stringify(
+    value.length > MAX_SHOWN_LENGTH ? `${value.slice(0, MAX_SHOWN_LENGTH)}…` : value,
+  );
+}
+
+const MAX_SHOWN_LENGTH = 60;

@@ -1,0 +1,107 @@
+import * as z from "zod";
+import {
+  amount,
+  choice,
+  count,
+  flag,
+  mapping,
+  name,
+  positiveRatio,
+  properFraction,
+  ratio,
+  record,
+  tagged,
+  text,
+} from "./fields.ts";
+
+const ramsis = mapping({
+  method: z.literal("ramsis"),
+  objective: choice("per-query", "per-decision")
+    .default("per-query")
+    .describe("Reward of a decision: once per query of its batch, or once per decision"),
+  discretization: tagged(
+    "kind",
+    ["fixed", "model-based"],
+    [
+      mapping({
+        kind: z.literal("fixed"),
+        steps: count(10_000).default(100).describe("Equal steps from 0 to the SLO"),
+      }),
+      mapping({ kind: z.literal("model-based") }),
+    ],
+  )
+    .default({ kind: "fixed", steps: 100 })
+    .describe("How slack time is cut into states"),
+  batching: choice("maximal", "variable")
+    .default("maximal")
+    .describe("Whether a decision takes the whole queue or may take part of it"),
+  maxQueue: count(4096).default(32).describe("Longest queue with a state of its own"),
+  balancer: choice("round-robin", "shortest-queue", "pooled")
+    .default("round-robin")
+    .describe("How arrivals are spread over workers"),
+  serviceTimes: choice("p95", "quantiles")
+    .default("p95")
+    .describe("Service times as one number or as a distribution"),
+});
+
+const loki = mapping({
+  method: z.literal("loki"),
+  sloFraction: positiveRatio()
+    .prefault(0.5)
+    .describe("Part of the SLO that execution and communication may use"),
+  accuracyOf: z
+    .union(
+      [
+        text("an expression"),
+        mapping({
+          table: record(
+            text("variant names joined by |"),
+            ratio(),
+            "a mapping from paths such as a|b to accuracies",
+          ),
+        }),
+      ],
+      { error: () => `"product", an expression over task names, or a mapping with the key table` },
+    )
+    .default("product")
+    .describe("End-to-end accuracy of a path: product, an expression over task names, or a table"),
+  leafWeights: record(name(), amount(), "a mapping from leaf tasks to weights")
+    .optional()
+    .describe("Weight of each leaf task in the objective; equal when left out"),
+  oneBatchPerVariant: flag()
+    .default(true)
+    .describe("Whether all replicas of a variant use one batch size"),
+  solver: choice("auto", "glpk", "highs").default("auto").describe("Solver of the MILPs"),
+});
+
+const inferline = mapping({
+  method: z.literal("inferline"),
+  refine: choice("exact", "none")
+    .default("exact")
+    .describe("Whether the greedy plan is improved to a proven optimum"),
+  margin: properFraction().prefault(0).describe("Part of the SLO kept free"),
+});
+
+const themis = mapping({
+  method: z.literal("themis"),
+  maxBatch: count(1024).default(16),
+  maxCores: count(1024).default(16).describe("Most cores of one instance"),
+  queueing: choice("stochastic", "paper")
+    .default("stochastic")
+    .describe("Model of the queueing time"),
+  solver: choice("exact", "paper").default("exact"),
+});
+
+const accordion = mapping({
+  method: z.literal("accordion"),
+  executionPlaces: count(4096).default(64),
+  maxDepth: count(1024).default(8).describe("Most stages one model is cut into"),
+  timing: choice("pipelined", "paper").default("pipelined").describe("Latency model of a cut"),
+});
+
+/** `policy` of an application spec, as users write it; parsing fills in every default. */
+export const policySchema = tagged(
+  "method",
+  ["ramsis", "loki", "inferline", "themis", "accordion"],
+  [ramsis, loki, inferline, themis, accordion],
+).describe("What compiles the policy, with its options");

@@ -1,0 +1,73 @@
+import { createHash } from "node:crypto";
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from "node:fs";
+import { InputError } from "./input-error.ts";
+
+/** Why a file cannot be used, in words for a message. */
+export type Unreadable = { readonly ok: false; readonly reason: string };
+
+/** Content of a file of at most `maxBytes`. Nothing is thrown: the caller knows who named the file. */
+export function readBytes(
+  path: string,
+  maxBytes: number,
+): { readonly ok: true; readonly bytes: Buffer } | Unreadable {
+  return withFile(path, (descriptor, size) =>
+    size > maxBytes
+      ? { ok: false, reason: `larger than ${maxBytes / MEBIBYTE} MiB` }
+      : { ok: true, bytes: readFileSync(descriptor) },
+  );
+}
+
+/** SHA-256 of a file of any size, as hex. */
+export function digestFile(
+  path: string,
+): { readonly ok: true; readonly sha256: string } | Unreadable {
+  return withFile(path, (descriptor) => {
+    const hash = createHash("sha256");
+    const chunk = Buffer.allocUnsafe(MEBIBYTE);
+    for (;;) {
+      const byteCount = readSync(descriptor, chunk);
+      if (byteCount === 0) return { ok: true, sha256: hash.digest("hex") };
+      hash.update(chunk.subarray(0, byteCount));
+    }
+  });
+}
+
+/** SHA-256 as hex. */
+export function digest(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+/** Text of UTF-8 bytes, without a byte order mark. @throws InputError naming `file` when the bytes are not UTF-8. */
+export function decodeUtf8(bytes: Uint8Array, file: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new InputError("INPUT_SYNTAX", `${file}: expected UTF-8 text, got other bytes`);
+  }
+}
+
+export const MEBIBYTE = 1 << 20;
+
+function withFile<T>(path: string, read: (descriptor: number, size: number) => T): T | Unreadable {
+  let descriptor: number | null = null;
+  try {
+    // Without O_NONBLOCK opening a named pipe would wait for a writer.
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stat = fstatSync(descriptor);
+    if (stat.isDirectory()) return { ok: false, reason: "it is a folder" };
+    if (!stat.isFile()) return { ok: false, reason: "it is not a regular file" };
+    return read(descriptor, stat.size);
+  } catch (error) {
+    return { ok: false, reason: reasonOf(error) };
+  } finally {
+    if (descriptor !== null) closeSync(descriptor);
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : null;
+  if (code === "ENOENT" || code === "ENOTDIR") return "no such file";
+  if (code === "EACCES" || code === "EPERM") return "permission denied";
+  if (typeof code === "string") return `it cannot be read: ${code}`;
+  throw error;
+}

@@ -1,0 +1,192 @@
+import { gunzipSync } from "node:zlib";
+import { InputError } from "./input-error.ts";
+import { show } from "./mistakes.ts";
+import { decodeUtf8, MEBIBYTE, readBytes } from "./source.ts";
+
+/** Recorded arrivals, or a rate that changes over time; times are in ms from the start of the trace. */
+export type Trace =
+  /** `arrivalMs` is non-decreasing from 0. */
+  | { readonly kind: "arrivals"; readonly arrivalMs: Float64Array }
+  /** The rate is `qps[i]` from `startMs[i]` to the next start, or to `endMs`; `startMs` is strictly ascending from 0. */
+  | {
+      readonly kind: "rates";
+      readonly startMs: Float64Array;
+      readonly qps: Float64Array;
+      readonly endMs: number;
+    };
+
+/** Bound on the text of a trace, after decompression. */
+const MAX_TRACE_BYTES = 64 * MEBIBYTE;
+const MAX_LINE_LENGTH = 10_000;
+
+/**
+ * Reads a trace, plain or gzipped, in one of four forms; `#` starts a comment line.
+ *
+ * - A header whose first column is `TIMESTAMP`: one arrival per row, a date and time such as `2023-11-16 18:17:03.97996`.
+ * - A header whose first column is `arrivalMs`: one arrival per row, in ms.
+ * - Two columns of numbers: second, queries/s from then to the next row. The last row lasts as long as the one before it.
+ * - One column of numbers: queries in each second.
+ *
+ * Columns are separated by commas; those of numbers also by white space. Times are shifted so that the first is 0. @throws InputError
+ */
+export function readTrace(path: string): Trace {
+  const rows = rowsOf(readText(path), path);
+  const first = rows.next().value;
+  if (first === undefined) throw refusal(path, "a trace", "no rows");
+  const header = first.text.split(",")[0]?.trim() ?? "";
+  const arrivalFormat = ARRIVAL_FORMATS.get(header);
+  if (arrivalFormat !== undefined) return readArrivals(rows, path, arrivalFormat);
+  const columnCount = columnsOf(first.text).length;
+  if (columnCount === 1) return readCounts(prepend(first, rows), path);
+  if (columnCount === 2) return readRates(prepend(first, rows), path);
+  const expected = "a header TIMESTAMP or arrivalMs, or one or two columns of numbers";
+  throw refusal(`${path}:${first.line}`, expected, show(first.text));
+}
+
+interface Row {
+  /** From 1. */
+  readonly line: number;
+  readonly text: string;
+}
+
+function readText(path: string): string {
+  const read = readBytes(path, MAX_TRACE_BYTES);
+  if (!read.ok) {
+    const message = `${path}: expected a readable file, but ${read.reason}`;
+    throw new InputError("INPUT_UNREADABLE", message);
+  }
+  const isGzip = read.bytes[0] === 0x1f && read.bytes[1] === 0x8b;
+  return decodeUtf8(isGzip ? decompress(read.bytes, path) : read.bytes, path);
+}
+
+function decompress(bytes: Buffer, path: string): Buffer {
+  try {
+    return gunzipSync(bytes, { maxOutputLength: MAX_TRACE_BYTES });
+  } catch (error) {
+    const limit = `more than ${MAX_TRACE_BYTES / MEBIBYTE} MiB`;
+    throw refusal(path, "a gzipped trace", error instanceof RangeError ? limit : "damaged data");
+  }
+}
+
+/** Lines with content, trimmed; one at a time, since a trace may have millions. */
+function* rowsOf(text: string, path: string): Generator<Row, undefined> {
+  let start = 0;
+  for (let line = 1; start < text.length; line++) {
+    const newline = text.indexOf("\n", start);
+    const end = newline === -1 ? text.length : newline;
+    if (end - start > MAX_LINE_LENGTH) {
+      const expected = `a line of at most ${MAX_LINE_LENGTH} characters`;
+      throw refusal(`${path}:${line}`, expected, `${end - start}`);
+    }
+    const content = text.slice(start, end).trim();
+    if (content !== "" && !content.startsWith("#")) yield { line, text: content };
+    start = end + 1;
+  }
+}
+
+function* prepend(first: Row, rest: Iterable<Row>): Generator<Row> {
+  yield first;
+  yield* rest;
+}
+
+/** A time split in two, because whole milliseconds since 1970 leave a double no room for the digits after them. */
+interface Instant {
+  readonly wholeMs: number;
+  readonly fractionMs: number;
+}
+
+interface ArrivalFormat {
+  readonly expected: string;
+  readonly parse: (cell: string) => Instant | null;
+}
+
+const ARRIVAL_FORMATS: ReadonlyMap<string, ArrivalFormat> = new Map([
+  ["TIMESTAMP", { expected: "a date and time such as 2023-11-16 18:17:03.98", parse: parseDate }],
+  ["arrivalMs", { expected: "a time in ms such as 1.5", parse: parseMs }],
+]);
+
+function parseDate(cell: string): Instant | null {
+  const match = /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d{1,12})?(Z|[+-]\d\d:\d\d)?$/.exec(cell);
+  if (match === null) return null;
+  const [, date, time, fraction = ".0", zone = "Z"] = match;
+  const wholeMs = Date.parse(`${date}T${time}${zone}`);
+  return Number.isNaN(wholeMs) ? null : { wholeMs, fractionMs: Number(`${fraction}e3`) };
+}
+
+function parseMs(cell: string): Instant | null {
+  const ms = parseNumber(cell);
+  return ms === null ? null : { wholeMs: ms, fractionMs: 0 };
+}
+
+function readArrivals(rows: Iterable<Row>, path: string, format: ArrivalFormat): Trace {
+  const arrivals: number[] = [];
+  let origin: Instant | null = null;
+  let previousMs = 0;
+  for (const { line, text } of rows) {
+    const cell = text.split(",")[0]?.trim() ?? "";
+    const instant = format.parse(cell);
+    if (instant === null) throw refusal(`${path}:${line}`, format.expected, show(cell));
+    origin ??= instant;
+    const arrivalMs = instant.wholeMs - origin.wholeMs + (instant.fractionMs - origin.fractionMs);
+    if (arrivalMs < previousMs) {
+      throw refusal(`${path}:${line}`, "an arrival that is not before the one above", show(cell));
+    }
+    arrivals.push(arrivalMs);
+    previousMs = arrivalMs;
+  }
+  if (arrivals.length === 0) throw refusal(path, "at least one arrival", "only a header");
+  return { kind: "arrivals", arrivalMs: Float64Array.from(arrivals) };
+}
+
+function readCounts(rows: Iterable<Row>, path: string): Trace {
+  const counts: number[] = [];
+  for (const row of rows) {
+    const [count = 0] = numbersOf(row, 1, "a number of queries of at least 0", path);
+    counts.push(count);
+  }
+  const startMs = Float64Array.from(counts, (_, second) => second * 1000);
+  return { kind: "rates", startMs, qps: Float64Array.from(counts), endMs: counts.length * 1000 };
+}
+
+function readRates(rows: Iterable<Row>, path: string): Trace {
+  const startMs: number[] = [];
+  const qps: number[] = [];
+  let originMs = 0;
+  for (const row of rows) {
+    const [second = 0, rate = 0] = numbersOf(row, 2, "a second and a rate, both at least 0", path);
+    if (startMs.length === 0) originMs = second * 1000;
+    const start = second * 1000 - originMs;
+    if (start <= (startMs.at(-1) ?? -1)) {
+      throw refusal(`${path}:${row.line}`, "a second after the one above", String(second));
+    }
+    startMs.push(start);
+    qps.push(rate);
+  }
+  const [lastMs, beforeMs] = [startMs.at(-1), startMs.at(-2)];
+  if (lastMs === undefined || beforeMs === undefined) {
+    throw refusal(path, "at least two rows of second and rate", "one");
+  }
+  const endMs = lastMs + (lastMs - beforeMs);
+  return { kind: "rates", startMs: Float64Array.from(startMs), qps: Float64Array.from(qps), endMs };
+}
+
+function numbersOf(row: Row, columnCount: number, expected: string, path: string): number[] {
+  const numbers = columnsOf(row.text).map((cell) => parseNumber(cell) ?? Number.NaN);
+  if (numbers.length !== columnCount || !numbers.every((number) => number >= 0)) {
+    throw refusal(`${path}:${row.line}`, expected, show(row.text));
+  }
+  return numbers;
+}
+
+function columnsOf(text: string): string[] {
+  return text.split(/\s*,\s*|\s+/);
+}
+
+function parseNumber(cell: string): number | null {
+  const value = cell === "" ? Number.NaN : Number(cell);
+  return Number.isFinite(value) ? value : null;
+}
+
+function refusal(where: string, expected: string, found: string): InputError {
+  return new InputError("INPUT_SYNTAX", `${where}: expected ${expected}, got ${found}`);
+}

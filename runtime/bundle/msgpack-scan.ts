@@ -1,0 +1,184 @@
+import { BundleError } from "./bundle-error.ts";
+
+/** A bundle nests seven deep. */
+const MAX_DEPTH = 16;
+/** A bundle of the largest counts that `validate.ts` allows holds fewer keys and values than this. */
+const MAX_VALUES = 1_000_000;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * Walks untrusted msgpack without building anything, so that the decoder behind it meets no surprise: no extension types (msgpackr acts on
+ * them), no 64-bit integers, no float32, strings in valid UTF-8, map keys that are strings in ascending byte order (hence no duplicates), bounded
+ * depth and count, and an end where the bytes end.
+ *
+ * @throws BundleError BUNDLE_SCHEMA at the first byte that is none of this.
+ */
+export function scanMsgpack(bytes: Uint8Array): void {
+  const scanner = new Scanner(bytes);
+  scanner.value(1);
+  scanner.end();
+}
+
+class Scanner {
+  readonly #bytes: Uint8Array;
+  readonly #view: DataView;
+  #position = 0;
+  #valueCount = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  end(): void {
+    const left = this.#bytes.length - this.#position;
+    if (left > 0) refuse(this.#position, `${left} bytes after the value`, "the end of the payload");
+  }
+
+  value(depth: number): void {
+    this.#count();
+    const at = this.#position;
+    const token = this.#unsigned(1);
+    if (token < 0x80 || token >= 0xe0) return; // an integer in one byte
+    if (token < 0x90) this.#map(token & 0x0f, depth);
+    else if (token < 0xa0) this.#array(token & 0x0f, depth);
+    else if (token < 0xc0) this.#string(token & 0x1f);
+    else this.#sizedValue(token, at, depth);
+  }
+
+  #sizedValue(token: number, at: number, depth: number): void {
+    switch (token) {
+      case 0xc0: // nil
+      case 0xc2: // false
+      case 0xc3: // true
+        break;
+      case 0xc4: // bin 8, 16, 32
+      case 0xc5:
+      case 0xc6:
+        this.#skip(this.#unsigned(1 << (token - 0xc4)));
+        break;
+      case 0xcb: // float 64
+        this.#skip(8);
+        break;
+      case 0xcc: // uint 8, 16, 32
+      case 0xcd:
+      case 0xce:
+        this.#skip(1 << (token - 0xcc));
+        break;
+      case 0xd0: // int 8, 16, 32
+      case 0xd1:
+      case 0xd2:
+        this.#skip(1 << (token - 0xd0));
+        break;
+      case 0xd9: // str 8, 16, 32
+      case 0xda:
+      case 0xdb:
+        this.#string(this.#unsigned(1 << (token - 0xd9)));
+        break;
+      case 0xdc: // array 16, 32
+      case 0xdd:
+        this.#array(this.#unsigned(2 << (token - 0xdc)), depth);
+        break;
+      case 0xde: // map 16, 32
+      case 0xdf:
+        this.#map(this.#unsigned(2 << (token - 0xde)), depth);
+        break;
+      default:
+        refuse(at, `msgpack type 0x${token.toString(16)}`, ALLOWED_TYPES);
+    }
+  }
+
+  #array(length: number, depth: number): void {
+    this.#enter(depth);
+    for (let index = 0; index < length; index++) this.value(depth + 1);
+  }
+
+  #map(length: number, depth: number): void {
+    this.#enter(depth);
+    let previous: Uint8Array | null = null;
+    for (let index = 0; index < length; index++) {
+      const key = this.#key();
+      if (previous !== null && !isBefore(previous, key)) {
+        refuse(this.#position, "a map key out of order or twice", "keys in ascending byte order");
+      }
+      previous = key;
+      this.value(depth + 1);
+    }
+  }
+
+  #key(): Uint8Array {
+    this.#count();
+    const at = this.#position;
+    const token = this.#unsigned(1);
+    if (token >= 0xa0 && token < 0xc0) return this.#string(token & 0x1f);
+    if (token >= 0xd9 && token <= 0xdb) {
+      return this.#string(this.#unsigned(1 << (token - 0xd9)));
+    }
+    return refuse(at, `msgpack type 0x${token.toString(16)}`, "a string as a map key");
+  }
+
+  #string(length: number): Uint8Array {
+    const at = this.#position;
+    this.#skip(length);
+    const content = this.#bytes.subarray(at, this.#position);
+    if (content.some((byte) => byte >= 0x80) && !isUtf8(content)) {
+      refuse(at, "a string that is not UTF-8", "UTF-8");
+    }
+    return content;
+  }
+
+  #unsigned(byteCount: number): number {
+    const at = this.#position;
+    this.#skip(byteCount);
+    if (byteCount === 1) return this.#view.getUint8(at);
+    return byteCount === 2 ? this.#view.getUint16(at) : this.#view.getUint32(at);
+  }
+
+  #skip(byteCount: number): void {
+    const left = this.#bytes.length - this.#position;
+    if (byteCount > left) refuse(this.#position, `${left}`, `at least ${byteCount} more bytes`);
+    this.#position += byteCount;
+  }
+
+  #enter(depth: number): void {
+    if (depth >= MAX_DEPTH) {
+      refuse(this.#position, `nesting of ${depth + 1}`, `at most ${MAX_DEPTH} levels`);
+    }
+  }
+
+  #count(): void {
+    this.#valueCount++;
+    if (this.#valueCount > MAX_VALUES) {
+      refuse(this.#position, `more than ${MAX_VALUES} values`, `at most ${MAX_VALUES}`);
+    }
+  }
+}
+
+const ALLOWED_TYPES =
+  "nil, a boolean, an integer of at most 32 bits, float64, str, bin, an array or a map";
+
+function isBefore(a: Uint8Array, b: Uint8Array): boolean {
+  const shared = Math.min(a.length, b.length);
+  for (let index = 0; index < shared; index++) {
+    const difference = (a[index] ?? 0) - (b[index] ?? 0);
+    if (difference !== 0) return difference < 0;
+  }
+  return a.length < b.length;
+}
+
+function isUtf8(bytes: Uint8Array): boolean {
+  try {
+    utf8.decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function refuse(offset: number, found: string, allowed: string): never {
+  throw new BundleError(
+    "BUNDLE_SCHEMA",
+    `payload byte ${offset}: expected ${allowed}, got ${found}; compile the bundle again`,
+  );
+}

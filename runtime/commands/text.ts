@@ -1,0 +1,36 @@
+/** Plain text for terminals: aligned columns and numbers of bounded length. */
+
+const NUMBER = /^[-+]?\d|^-$/;
+
+/** Rows under a heading row, columns two spaces apart; a column of which every cell below the heading is a number is aligned right. */
+export function alignColumns(rows: readonly (readonly string[])[]): string {
+  const columnCount = rows.reduce((count, row) => Math.max(count, row.length), 0);
+  const columns = Array.from({ length: columnCount }, (_, column) => {
+    const cells = rows.map((row) => row[column] ?? "");
+    const body = cells.slice(1).filter((cell) => cell !== "");
+    const isNumeric = body.length > 0 && body.every((cell) => NUMBER.test(cell));
+    return { isNumeric, width: cells.reduce((width, cell) => Math.max(width, cell.length), 0) };
+  });
+  const lines = rows.map((row) =>
+    columns
+      .map(({ isNumeric, width }, column) => {
+        const cell = row[column] ?? "";
+        return isNumeric ? cell.padStart(width) : cell.padEnd(width);
+      })
+      .join("  ")
+      .trimEnd(),
+  );
+  return lines.join("\n");
+}
+
+/** A ratio as a percentage, a dash for null; tiny ones keep two digits. */
+export function percent(ratio: number | null): string {
+  if (ratio === null) return "-";
+  const value = 100 * ratio;
+  return `${value !== 0 && Math.abs(value) < 0.001 ? value.toExponential(1) : value.toFixed(3)}%`;
+}
+
+/** At most six significant digits. */
+export function short(value: number): string {
+  return String(Number(value.toPrecision(6)));
+}

@@ -1,0 +1,111 @@
+import { assert } from "./assert.ts";
+
+/** Command kinds: run a batch on a worker; give a query up. */
+export const START_BATCH = 0;
+export const DROP = 1;
+
+/** Why a query is dropped: the worker the balancer chose had a full queue. */
+export const DROP_QUEUE_FULL = 0;
+
+/**
+ * What the dispatcher wants done, in order; allocated once and reused for every event.
+ *
+ * The dispatcher appends commands and their queries. The driver reads them by index, 0 to `count` − 1, carries them out, and clears.
+ */
+export class CommandBuffer {
+  #count = 0;
+  #usedQueries = 0;
+  readonly #kind: Uint8Array;
+  readonly #worker: Uint32Array;
+  readonly #variant: Uint32Array;
+  readonly #level: Uint32Array;
+  readonly #reason: Uint8Array;
+  readonly #queryStart: Uint32Array;
+  readonly #queryCount: Uint32Array;
+  readonly #query: Uint32Array;
+
+  /** @param commandCapacity commands held between two clears. @param queryCapacity queries of all of them. */
+  constructor(commandCapacity: number, queryCapacity: number) {
+    this.#kind = new Uint8Array(commandCapacity);
+    this.#worker = new Uint32Array(commandCapacity);
+    this.#variant = new Uint32Array(commandCapacity);
+    this.#level = new Uint32Array(commandCapacity);
+    this.#reason = new Uint8Array(commandCapacity);
+    this.#queryStart = new Uint32Array(commandCapacity);
+    this.#queryCount = new Uint32Array(commandCapacity);
+    this.#query = new Uint32Array(queryCapacity);
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  clear(): void {
+    this.#count = 0;
+    this.#usedQueries = 0;
+  }
+
+  /** Opens a start-batch command; its queries are appended next, earliest deadline first. */
+  startBatch(worker: number, variant: number, level: number): void {
+    const command = this.#open(START_BATCH, worker);
+    this.#variant[command] = variant;
+    this.#level[command] = level;
+  }
+
+  drop(worker: number, query: number, reason: number): void {
+    const command = this.#open(DROP, worker);
+    this.#reason[command] = reason;
+    this.appendQuery(query);
+  }
+
+  /** Adds a query to the command opened last. */
+  appendQuery(query: number): void {
+    assert(this.#usedQueries < this.#query.length, "the command buffer has room for a query");
+    this.#query[this.#usedQueries++] = query;
+    this.#queryCount[this.#count - 1]!++;
+  }
+
+  kind(command: number): number {
+    return this.#kind[command]!;
+  }
+
+  worker(command: number): number {
+    return this.#worker[command]!;
+  }
+
+  /** Of a start-batch command: the variant to run. */
+  variant(command: number): number {
+    return this.#variant[command]!;
+  }
+
+  /** Of a start-batch command: index of the load level whose table decided. */
+  level(command: number): number {
+    return this.#level[command]!;
+  }
+
+  /** Of a drop: one of the reasons above. */
+  reason(command: number): number {
+    return this.#reason[command]!;
+  }
+
+  /** The batch size of a start-batch command; 1 for a drop. */
+  queryCount(command: number): number {
+    return this.#queryCount[command]!;
+  }
+
+  /** Query of a command. @param position 0 to `queryCount` − 1, in deadline order. */
+  query(command: number, position: number): number {
+    return this.#query[this.#queryStart[command]! + position]!;
+  }
+
+  #open(kind: number, worker: number): number {
+    const command = this.#count;
+    assert(command < this.#kind.length, "the command buffer has room for a command");
+    this.#kind[command] = kind;
+    this.#worker[command] = worker;
+    this.#queryStart[command] = this.#usedQueries;
+    this.#queryCount[command] = 0;
+    this.#count = command + 1;
+    return command;
+  }
+}

@@ -1,0 +1,118 @@
+import type { Bundle } from "../bundle/schema.ts";
+import { assert } from "./assert.ts";
+
+/**
+ * The decisions of a bundle as flat arrays: what to run for a load level, a number of queued queries and a slack.
+ *
+ * A state's row is the number of queued queries less one, the last row standing for a full queue; its column is the last entry of the slack
+ * grid that is not above the slack, the first one for a query that is already late.
+ */
+export class PolicyTable {
+  /** Queries a worker's queue holds at most, the rows of the table: `maxQueue + 1`. */
+  readonly queueCapacity: number;
+  /** Loads of the levels, ascending: [levelCount]. */
+  readonly levelLoadQps: Float64Array;
+  readonly #slackMs: Float64Array;
+  readonly #columnsPerMs: number;
+  /** [levelCount, queueCapacity, slackCount] */
+  readonly #actionByState: Uint16Array;
+  readonly #variantByAction: Uint16Array;
+  readonly #batchByAction: Uint16Array;
+
+  private constructor(bundle: Bundle) {
+    const { maxQueue, slackMs, actions } = bundle.decisionSpace;
+    this.queueCapacity = maxQueue + 1;
+    this.levelLoadQps = Float64Array.from(bundle.levels, (level) => level.loadQps);
+    this.#slackMs = Float64Array.from(slackMs.data);
+    const last = this.#slackMs.length - 1;
+    this.#columnsPerMs = last > 0 ? last / this.#slackMs[last]! : 0;
+    this.#variantByAction = Uint16Array.from(actions.data.filter(isEven));
+    this.#batchByAction = Uint16Array.from(actions.data.filter(isOdd));
+    const stateCount = this.queueCapacity * this.#slackMs.length;
+    this.#actionByState = new Uint16Array(bundle.levels.length * stateCount);
+    for (const [index, level] of bundle.levels.entries()) {
+      this.#actionByState.set(level.actionByState.data, index * stateCount);
+    }
+  }
+
+  /** The table of a validated bundle, copied. @throws Error if the bundle contradicts itself or leaves a state without a decision. */
+  static fromBundle(bundle: Bundle): PolicyTable {
+    assertComplete(bundle);
+    return new PolicyTable(bundle);
+  }
+
+  /**
+   * The action for a state. @param level index of a load level. @param queued queries in the worker's queue, at least one.
+   * @param slackMs time left until the earliest deadline, negative when it has passed. @returns index of an action.
+   */
+  lookup(level: number, queued: number, slackMs: number): number {
+    const rows = this.queueCapacity;
+    const columns = this.#slackMs.length;
+    const row = (queued < rows ? queued : rows) - 1;
+    return this.#actionByState[(level * rows + row) * columns + this.#column(slackMs)]!;
+  }
+
+  /** Variant that an action runs. */
+  variant(action: number): number {
+    return this.#variantByAction[action]!;
+  }
+
+  /** Largest number of queries that an action takes from the queue. */
+  batch(action: number): number {
+    return this.#batchByAction[action]!;
+  }
+
+  /**
+   * Index of the last grid entry that is not above a slack, 0 for a negative one.
+   *
+   * The position on a uniform grid is a guess that is checked against the grid; where it is wrong (a slack within rounding of an entry, a
+   * grid that is not uniform) a binary search answers.
+   */
+  #column(slackMs: number): number {
+    const grid = this.#slackMs;
+    const last = grid.length - 1;
+    if (slackMs >= grid[last]!) return last;
+    if (!(slackMs > 0)) return 0;
+    const guess = Math.floor(slackMs * this.#columnsPerMs);
+    if (guess < last && grid[guess]! <= slackMs && slackMs < grid[guess + 1]!) return guess;
+    let low = 0;
+    let high = last;
+    while (high - low > 1) {
+      const middle = (low + high) >>> 1;
+      if (grid[middle]! <= slackMs) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+/** An index into the actions is also what excludes NO_ACTION: every state of a round-robin policy has a decision. */
+function assertComplete(bundle: Bundle): void {
+  const { maxQueue, slackMs, actions } = bundle.decisionSpace;
+  const grid = slackMs.data;
+  assert(grid.length > 0 && grid[0] === 0, "the slack grid begins at 0");
+  for (let column = 1; column < grid.length; column++) {
+    assert(grid[column]! > grid[column - 1]!, "the slack grid ascends");
+  }
+  const actionCount = actions.data.length / 2;
+  for (let action = 0; action < actionCount; action++) {
+    assert(
+      actions.data[2 * action + 1]! > 0,
+      "an action is a variant and a batch size, at least one",
+    );
+  }
+  assert(bundle.levels.length > 0, "a bundle has at least one level");
+  for (const { actionByState } of bundle.levels) {
+    assert(actionByState.data.length === (maxQueue + 1) * grid.length, "every state has a cell");
+    for (const action of actionByState.data)
+      assert(action < actionCount, "every state has a decision");
+  }
+}
+
+function isEven(_: number, index: number): boolean {
+  return index % 2 === 0;
+}
+
+function isOdd(_: number, index: number): boolean {
+  return index % 2 === 1;
+}

@@ -1,0 +1,154 @@
+/** What differs between two bundles, in the words of their application: variants and batches, not action indices. */
+import type { Bundle, Level } from "./bundle/schema.ts";
+import { PolicyTable } from "./core/policy-table.ts";
+
+const MAX_EXAMPLES = 3;
+
+/** A scalar or a whole table that is not the same; undefined where one bundle lacks it. */
+export interface FieldDiff {
+  /** Items of lists are named where they have a name: `tasks[classify].variants[small].accuracy`. */
+  readonly path: string;
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+export interface Decision {
+  readonly variant: string;
+  readonly batch: number;
+}
+
+export interface StateDiff {
+  readonly queued: number;
+  readonly slackMs: number;
+  readonly before: Decision;
+  readonly after: Decision;
+}
+
+export interface LevelDiff {
+  readonly loadQps: number;
+  readonly change: "added" | "removed" | "changed";
+  readonly fields: readonly FieldDiff[];
+  /** States of the first bundle in which the second decides otherwise. */
+  readonly changedStates: number;
+  /** States compared, those of the first bundle. */
+  readonly states: number;
+  readonly examples: readonly StateDiff[];
+}
+
+export interface BundleDiff {
+  readonly same: boolean;
+  readonly fields: readonly FieldDiff[];
+  /** Ascending in load; levels that are the same are left out. */
+  readonly levels: readonly LevelDiff[];
+}
+
+/** Levels are matched by their load. */
+export function diffBundles(before: Bundle, after: Bundle): BundleDiff {
+  const { levels: levelsBefore, ...frameBefore } = before;
+  const { levels: levelsAfter, ...frameAfter } = after;
+  const fields = diffFields(frameBefore, frameAfter);
+  const policies = { before: policyOf(before), after: policyOf(after) };
+  const loads = [...new Set([...levelsBefore, ...levelsAfter].map(({ loadQps }) => loadQps))];
+  const levels = loads
+    .sort((a, b) => a - b)
+    .map((loadQps) =>
+      diffLevel(loadQps, policies, {
+        before: levelsBefore.findIndex((level) => level.loadQps === loadQps),
+        after: levelsAfter.findIndex((level) => level.loadQps === loadQps),
+      }),
+    )
+    .filter((level) => level !== null);
+  return { same: fields.length === 0 && levels.length === 0, fields, levels };
+}
+
+interface Policy {
+  readonly bundle: Bundle;
+  readonly table: PolicyTable;
+  readonly variantNames: readonly string[];
+}
+
+function policyOf(bundle: Bundle): Policy {
+  const variantNames = bundle.tasks.flatMap(({ variants }) => variants.map(({ name }) => name));
+  return { bundle, table: PolicyTable.fromBundle(bundle), variantNames };
+}
+
+interface Pair<Side> {
+  readonly before: Side;
+  readonly after: Side;
+}
+
+/** @param index of the level in each bundle, −1 where it is missing. */
+function diffLevel(
+  loadQps: number,
+  { before, after }: Pair<Policy>,
+  index: Pair<number>,
+): LevelDiff | null {
+  const levelBefore = before.bundle.levels[index.before];
+  const levelAfter = after.bundle.levels[index.after];
+  if (levelBefore === undefined || levelAfter === undefined) {
+    const change = levelBefore === undefined ? "added" : "removed";
+    return { loadQps, change, fields: [], changedStates: 0, states: 0, examples: [] };
+  }
+  const fields = diffFields(scalarsOf(levelBefore), scalarsOf(levelAfter));
+  const examples: StateDiff[] = [];
+  let changedStates = 0;
+  const slacks = before.bundle.decisionSpace.slackMs.data;
+  for (let queued = 1; queued <= before.table.queueCapacity; queued++) {
+    for (const slackMs of slacks) {
+      const was = decisionOf(before, index.before, queued, slackMs);
+      const is = decisionOf(after, index.after, queued, slackMs);
+      if (was.variant === is.variant && was.batch === is.batch) continue;
+      changedStates++;
+      if (examples.length < MAX_EXAMPLES) {
+        examples.push({ queued, slackMs, before: was, after: is });
+      }
+    }
+  }
+  if (fields.length === 0 && changedStates === 0) return null;
+  const states = before.table.queueCapacity * slacks.length;
+  return { loadQps, change: "changed", fields, changedStates, states, examples };
+}
+
+function scalarsOf({ actionByState: _, ...scalars }: Level): Omit<Level, "actionByState"> {
+  return scalars;
+}
+
+function decisionOf(
+  { table, variantNames }: Policy,
+  level: number,
+  queued: number,
+  slackMs: number,
+): Decision {
+  const action = table.lookup(level, queued, slackMs);
+  return { variant: variantNames[table.variant(action)] ?? "", batch: table.batch(action) };
+}
+
+function diffFields(before: unknown, after: unknown): FieldDiff[] {
+  const leavesBefore = new Map(leavesOf(before, ""));
+  const leavesAfter = new Map(leavesOf(after, ""));
+  return [...new Set([...leavesBefore.keys(), ...leavesAfter.keys()])]
+    .map((path) => ({ path, before: leavesBefore.get(path), after: leavesAfter.get(path) }))
+    .filter((field) => field.before !== field.after);
+}
+
+/** Every scalar with its path; a typed array counts as the text of its values. Depth is bounded by the schema. */
+function leavesOf(value: unknown, path: string): (readonly [string, unknown])[] {
+  if (ArrayBuffer.isView(value)) return [[path, String(value)]];
+  if (Array.isArray(value)) {
+    return value.flatMap((item: unknown, index) =>
+      leavesOf(item, `${path}[${nameOf(item) ?? index}]`),
+    );
+  }
+  if (typeof value !== "object" || value === null) return [[path, value]];
+  return Object.entries(value).flatMap(([key, field]) =>
+    leavesOf(field, path === "" ? key : `${path}.${key}`),
+  );
+}
+
+/** What tells an item of a list from its siblings. */
+function nameOf(item: unknown): string | null {
+  if (typeof item !== "object" || item === null) return null;
+  const { name, path } = item as { name?: unknown; path?: unknown };
+  if (typeof name === "string") return name;
+  return typeof path === "string" ? path : null;
+}

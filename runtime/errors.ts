@@ -1,0 +1,51 @@
+import { BUNDLE_ERRORS, BundleError, type BundleErrorCode } from "./bundle/bundle-error.ts";
+
+/** Exit codes of every command. */
+export const EXIT_CODES = {
+  ok: 0,
+  internal: 1,
+  different: 2,
+  notVerified: 3,
+  usage: 64,
+  badInput: 65,
+} as const;
+
+/** What can go wrong before there is a bundle to refuse. */
+const COMMAND_ERRORS = {
+  RUNTIME_USAGE: "a command line option has a value that the command does not understand",
+  RUNTIME_UNREADABLE: "a named file is missing, unreadable, or not a file",
+} as const;
+
+/** Every error of the runtime that is not a bug. */
+export const RUNTIME_ERRORS = { ...BUNDLE_ERRORS, ...COMMAND_ERRORS } as const;
+
+type CommandErrorCode = keyof typeof COMMAND_ERRORS;
+export type RuntimeErrorCode = BundleErrorCode | CommandErrorCode;
+
+/** Exit code by error code. `verify` reports a refused bundle as its finding instead, with `notVerified`. */
+export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
+  BUNDLE_TOO_LARGE: EXIT_CODES.badInput,
+  BUNDLE_MAGIC: EXIT_CODES.badInput,
+  BUNDLE_VERSION: EXIT_CODES.badInput,
+  BUNDLE_LENGTH: EXIT_CODES.badInput,
+  BUNDLE_CHECKSUM: EXIT_CODES.badInput,
+  BUNDLE_SCHEMA: EXIT_CODES.badInput,
+  BUNDLE_SEMANTICS: EXIT_CODES.badInput,
+  RUNTIME_USAGE: EXIT_CODES.usage,
+  RUNTIME_UNREADABLE: EXIT_CODES.badInput,
+};
+
+/** Bad input to a command. The message says where, what was found and what is allowed, on one line. */
+export class RuntimeError extends Error {
+  readonly code: CommandErrorCode;
+
+  constructor(code: CommandErrorCode, message: string) {
+    super(message);
+    this.name = "RuntimeError";
+    this.code = code;
+  }
+}
+
+export function isRuntimeError(error: unknown): error is BundleError | RuntimeError {
+  return error instanceof BundleError || error instanceof RuntimeError;
+}

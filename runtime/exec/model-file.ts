@@ -1,0 +1,31 @@
+/** What the bundle records of a model file: its digest, and the tensors it takes and gives. */
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
+import { InferenceSession } from "onnxruntime-node";
+import type { ModelFile, TensorInfo } from "../bundle/schema.ts";
+
+/** Loads a model far enough to know its tensors. @throws Error if the file is unreadable or not a model this onnxruntime accepts. */
+export async function readModelFile(path: string): Promise<ModelFile> {
+  const bytes = await readFile(path);
+  const session = await InferenceSession.create(bytes, { intraOpNumThreads: 1 });
+  try {
+    return {
+      file: basename(path),
+      sha256: createHash("sha256").update(bytes).digest("hex"),
+      inputs: session.inputMetadata.map(tensorInfo),
+      outputs: session.outputMetadata.map(tensorInfo),
+    };
+  } finally {
+    await session.release();
+  }
+}
+
+function tensorInfo(metadata: InferenceSession.ValueMetadata): TensorInfo {
+  if (!metadata.isTensor) throw new Error(`"${metadata.name}" is not a tensor`);
+  return {
+    name: metadata.name,
+    dtype: metadata.type,
+    shape: metadata.shape.map((size) => (typeof size === "number" && size > 0 ? size : -1)),
+  };
+}

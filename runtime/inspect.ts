@@ -1,0 +1,213 @@
+/** What a bundle says, as data: the whole of it, one level's policy as a map, or one state's decision. */
+import { createHash } from "node:crypto";
+import { type Bundle, FORMAT_VERSION, type Level, type Table } from "./bundle/schema.ts";
+import { LevelChoice } from "./core/level-choice.ts";
+import { PolicyTable } from "./core/policy-table.ts";
+import { RuntimeError } from "./errors.ts";
+
+export interface Section {
+  /** Path of the table inside the bundle. */
+  readonly name: string;
+  readonly dtype: Table["dtype"];
+  readonly shape: readonly number[];
+  readonly bytes: number;
+  /** Of the table's bytes, little-endian as in the file. */
+  readonly sha256: string;
+}
+
+/** @param file size and SHA-256 of the file that held the bundle. */
+export function inspectBundle(bundle: Bundle, file: { byteCount: number; sha256: string }) {
+  return {
+    formatVersion: FORMAT_VERSION,
+    application: bundle.application,
+    method: bundle.method,
+    bytes: file.byteCount,
+    sha256: file.sha256,
+    slo: bundle.slo,
+    arrivals: bundle.arrivals,
+    cluster: bundle.cluster,
+    tasks: bundle.tasks.map(({ name, variants, serviceTimes }) => ({
+      name,
+      variants: variants.map((variant, index) => ({
+        ...variant,
+        batch1Ms: serviceMsOf(serviceTimes.decisionMs, index, 1),
+      })),
+    })),
+    policy: bundle.policy,
+    levels: bundle.levels.map(levelReport),
+    provenance: bundle.provenance,
+    sections: sectionsOf(bundle),
+  };
+}
+
+/** As `compile` reports a level, except for the wall time, which bundles do not carry. */
+function levelReport({ loadQps, feasible, capacityQps, expected, solve }: Level) {
+  return { loadQps, feasible, capacityQps, expected, solve: { ms: null, ...solve } };
+}
+
+function sectionsOf({ tasks, decisionSpace, levels }: Bundle): Section[] {
+  const sections: Section[] = [];
+  for (const [index, { serviceTimes }] of tasks.entries()) {
+    const path = `tasks[${index}].serviceTimes`;
+    sections.push(sectionOf(`${path}.decisionMs`, serviceTimes.decisionMs));
+    for (const [name, table] of Object.entries(serviceTimes.quantiles ?? {})) {
+      sections.push(sectionOf(`${path}.quantiles.${name}`, table));
+    }
+  }
+  sections.push(
+    sectionOf("decisionSpace.slackMs", decisionSpace.slackMs),
+    sectionOf("decisionSpace.actions", decisionSpace.actions),
+    ...levels.map((level, index) =>
+      sectionOf(`levels[${index}].actionByState`, level.actionByState),
+    ),
+  );
+  return sections;
+}
+
+function sectionOf(name: string, { dtype, shape, data }: Table): Section {
+  const sha256 = createHash("sha256").update(data).digest("hex");
+  return { name, dtype, shape, bytes: data.byteLength, sha256 };
+}
+
+export interface StateQuery {
+  readonly queued: number;
+  readonly slackMs: number;
+}
+
+/** Reads `queued=7,slack=40ms`; slack in ms or s, a bare number is ms. @throws RuntimeError RUNTIME_USAGE. */
+export function parseState(text: string): StateQuery {
+  const fields = new Map<string, string>();
+  for (const part of text.split(",")) {
+    const [key = "", value = "", ...rest] = part.split("=").map((side) => side.trim());
+    if ((key !== "queued" && key !== "slack") || rest.length > 0 || fields.has(key)) {
+      refuseState(`"${part}"`, "queued=COUNT,slack=TIME");
+    }
+    fields.set(key, value);
+  }
+  const queued = fields.get("queued") ?? "";
+  if (!/^[1-9]\d{0,8}$/.test(queued)) refuseState(`queued="${queued}"`, "queued an integer from 1");
+  const slack = fields.get("slack") ?? "";
+  const match = /^(-?\d+(?:\.\d+)?)\s*(ms|s)?$/.exec(slack);
+  if (match === null) return refuseState(`slack="${slack}"`, "slack a time such as 40ms or 0.04s");
+  const [, amount, unit] = match;
+  return { queued: Number(queued), slackMs: Number(amount) * (unit === "s" ? 1000 : 1) };
+}
+
+function refuseState(found: string, allowed: string): never {
+  throw new RuntimeError(
+    "RUNTIME_USAGE",
+    `--state: expected ${allowed}, got ${found}; an example is --state queued=7,slack=40ms`,
+  );
+}
+
+/** One way to serve a state. */
+export interface Choice {
+  readonly variant: string;
+  readonly batch: number;
+  readonly serviceMs: number;
+  readonly accuracy: number;
+  /** Whether the batch ends within the slack of the query that has waited longest. */
+  readonly meetsSlack: boolean;
+}
+
+export interface StateInspection extends StateQuery {
+  /** The level that answered. */
+  readonly level: { readonly index: number; readonly loadQps: number };
+  /** The state as the table knows it: the queue cut to its capacity, the slack rounded down to the grid. */
+  readonly tableState: StateQuery;
+  readonly decision: Choice;
+  /** Every variant at the decided batch size, the decided one included. */
+  readonly alternatives: readonly Choice[];
+  readonly withOneMoreQueued: Choice;
+  /** Null in the first column. */
+  readonly withOneSlackStepLess: (Choice & { readonly slackMs: number }) | null;
+}
+
+/** Index of the level that decides at a steady load; the top one without a load, as in the runtime while the load is unknown. */
+export function levelForLoad(bundle: Bundle, loadQps: number | null): number {
+  const levelLoadQps = Float64Array.from(bundle.levels, (level) => level.loadQps);
+  return new LevelChoice(levelLoadQps).update(loadQps ?? Number.NaN, Number.POSITIVE_INFINITY, 0);
+}
+
+/** The decision in a state, and what else could have been done. @param loadQps null when unknown. */
+export function inspectState(
+  bundle: Bundle,
+  { loadQps, queued, slackMs }: StateQuery & { readonly loadQps: number | null },
+): StateInspection {
+  const table = PolicyTable.fromBundle(bundle);
+  const level = levelForLoad(bundle, loadQps);
+  const decide = (atQueued: number, atSlackMs: number): Choice => {
+    const action = table.lookup(level, atQueued, atSlackMs);
+    return choiceOf(bundle, table.variant(action), table.batch(action), atSlackMs);
+  };
+  const grid = bundle.decisionSpace.slackMs.data;
+  const column = Math.max(
+    0,
+    grid.findLastIndex((ms: number) => ms <= slackMs),
+  );
+  const lessMs = grid[column - 1];
+  const decision = decide(queued, slackMs);
+  return {
+    queued,
+    slackMs,
+    level: { index: level, loadQps: table.levelLoadQps[level] ?? 0 },
+    tableState: { queued: Math.min(queued, table.queueCapacity), slackMs: grid[column] ?? 0 },
+    decision,
+    alternatives: onlyTask(bundle).variants.map((_, variant) =>
+      choiceOf(bundle, variant, decision.batch, slackMs),
+    ),
+    withOneMoreQueued: decide(queued + 1, slackMs),
+    withOneSlackStepLess:
+      lessMs === undefined ? null : { ...decide(queued, lessMs), slackMs: lessMs },
+  };
+}
+
+/** Variants chosen over part of a level's states. */
+export interface PolicyMap {
+  /** Numbers of queued queries, ascending: [rowCount]. */
+  readonly queued: readonly number[];
+  /** Slacks of the grid, ascending: [columnCount]. */
+  readonly slackMs: readonly number[];
+  /** Index of the chosen variant: [rowCount][columnCount]. */
+  readonly variantByState: readonly (readonly number[])[];
+}
+
+/** The policy of a level at no more than `maxRows` × `maxColumns` states, evenly spread, the first and last included. */
+export function mapPolicy(
+  bundle: Bundle,
+  level: number,
+  [maxRows, maxColumns]: readonly [number, number],
+): PolicyMap {
+  const table = PolicyTable.fromBundle(bundle);
+  const grid = bundle.decisionSpace.slackMs.data;
+  const queued = spread(table.queueCapacity, maxRows).map((row) => row + 1);
+  const slackMs = spread(grid.length, maxColumns).map((column) => grid[column] ?? 0);
+  const variantByState = queued.map((count) =>
+    slackMs.map((slack) => table.variant(table.lookup(level, count, slack))),
+  );
+  return { queued, slackMs, variantByState };
+}
+
+/** Up to `maxCount` of the indices below `count`. */
+function spread(count: number, maxCount: number): number[] {
+  const length = Math.min(count, maxCount);
+  const step = length > 1 ? (count - 1) / (length - 1) : 0;
+  return Array.from({ length }, (_, index) => Math.round(index * step));
+}
+
+function choiceOf(bundle: Bundle, variant: number, batch: number, slackMs: number): Choice {
+  const { variants, serviceTimes } = onlyTask(bundle);
+  const serviceMs = serviceMsOf(serviceTimes.decisionMs, variant, batch);
+  const { name = "", accuracy = 0 } = variants[variant] ?? {};
+  return { variant: name, batch, serviceMs, accuracy, meetsSlack: serviceMs <= slackMs };
+}
+
+function serviceMsOf({ data, shape }: Table, variant: number, batch: number): number {
+  return data[variant * (shape[1] ?? 0) + batch - 1] ?? Number.NaN;
+}
+
+function onlyTask({ tasks }: Bundle): Bundle["tasks"][number] {
+  const [task] = tasks;
+  if (task === undefined) throw new RangeError("a validated bundle has a task");
+  return task;
+}

@@ -1,0 +1,66 @@
+import { createHash } from "node:crypto";
+import { readFile, stat } from "node:fs/promises";
+import { BundleError } from "./bundle/bundle-error.ts";
+import { decodeBundle } from "./bundle/codec.ts";
+import type { Bundle } from "./bundle/schema.ts";
+import { RuntimeError } from "./errors.ts";
+
+/** A bundle of 200 levels is about 1.3 MiB. */
+const MAX_BUNDLE_BYTES = 64 * 2 ** 20;
+
+export interface LoadOptions {
+  /** Files above this size are refused unread. */
+  readonly maxBytes?: number;
+}
+
+export interface LoadedBundle {
+  readonly bundle: Bundle;
+  readonly path: string;
+  readonly byteCount: number;
+  /** Of the whole file. */
+  readonly sha256: string;
+}
+
+/**
+ * Reads and checks a bundle; what it returns is frozen and safe to look decisions up in.
+ * @throws BundleError if the file is refused, RuntimeError if it cannot be read; the message begins with the path.
+ */
+export async function loadBundle(
+  path: string,
+  { maxBytes = MAX_BUNDLE_BYTES }: LoadOptions = {},
+): Promise<LoadedBundle> {
+  const bytes = await readCapped(path, maxBytes);
+  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  try {
+    return { bundle: decodeBundle(bytes), path, byteCount: bytes.length, sha256 };
+  } catch (error) {
+    if (!(error instanceof BundleError)) throw error;
+    throw new BundleError(error.code, `${path}: ${error.message}`);
+  }
+}
+
+async function readCapped(path: string, maxBytes: number): Promise<Uint8Array> {
+  try {
+    // Asked by name: opening a pipe would wait for its writer.
+    const stats = await stat(path);
+    if (!stats.isFile()) throw unreadable(path, "not a file");
+    if (stats.size > maxBytes) {
+      throw new BundleError(
+        "BUNDLE_TOO_LARGE",
+        `${path}: expected at most ${maxBytes} bytes, got ${stats.size}; compile fewer levels or a coarser grid`,
+      );
+    }
+    return await readFile(path);
+  } catch (error) {
+    if (error instanceof BundleError || error instanceof RuntimeError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    throw unreadable(path, code === "ENOENT" ? "no such file" : String(code ?? error));
+  }
+}
+
+function unreadable(path: string, reason: string): RuntimeError {
+  return new RuntimeError(
+    "RUNTIME_UNREADABLE",
+    `${path}: expected a readable policy bundle, got: ${reason}; give a file that stratagem compile wrote`,
+  );
+}

@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import {
+  applicationJsonSchema,
+  applicationSchema,
+} from "../../../compiler/spec/application-schema.ts";
+import { profileJsonSchema, profileSchema } from "../../../compiler/spec/profile-schema.ts";
+
+const MINIMAL = {
+  version: 1,
+  application: "demo",
+  slo: { latency: "150 ms" },
+  workload: { arrivals: { process: "poisson" }, loads: [100, "200 / s"] },
+  cluster: { workers: 4 },
+  tasks: [{ name: "classify", variants: [{ name: "small", profile: "profile.json#small" }] }],
+  policy: { method: "ramsis" },
+};
+
+const PROFILE = {
+  format: "latency-profile/1",
+  hardware: "cpu",
+  variants: { small: { latencyMs: { "1": 20, "2": "30 ms" } } },
+};
+
+/** What an editor makes of a JSON Schema. */
+function editorSchema(schema: object): z.ZodType {
+  return z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+}
+
+test("the JSON Schema of specs accepts a minimal spec and refuses an unknown key", () => {
+  const schema = editorSchema(applicationJsonSchema());
+  expect(schema.safeParse(MINIMAL).success).toBe(true);
+  expect(schema.safeParse({ ...MINIMAL, workers: 4 }).success).toBe(false);
+  expect(schema.safeParse({ ...MINIMAL, slo: { latency: 150 } }).success).toBe(false);
+});
+
+test("the JSON Schema of specs requires no key that has a default", () => {
+  expect(applicationJsonSchema()).toMatchObject({
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    required: ["version", "application", "slo", "workload", "cluster", "tasks", "policy"],
+    additionalProperties: false,
+    properties: {
+      slo: {
+        required: ["latency"],
+        additionalProperties: false,
+        properties: { percentile: { default: 99 }, latency: { type: "string" } },
+      },
+      cluster: { properties: { communicationLatency: { default: "0 ms" } } },
+    },
+  });
+});
+
+test("the JSON Schema of profiles accepts a minimal profile and refuses an unknown key", () => {
+  const schema = editorSchema(profileJsonSchema());
+  expect(schema.safeParse(PROFILE).success).toBe(true);
+  expect(schema.safeParse({ ...PROFILE, hardwear: "cpu" }).success).toBe(false);
+  expect(
+    schema.safeParse({ ...PROFILE, variants: { small: { latencyMs: { "0": 1 } } } }).success,
+  ).toBe(false);
+});
+
+test("the JSON Schemas and the parser agree on the minimal forms", () => {
+  expect(applicationSchema.safeParse(MINIMAL).success).toBe(true);
+  expect(profileSchema.safeParse(PROFILE).success).toBe(true);
+});

@@ -1,0 +1,245 @@
+import { expect, test } from "vitest";
+import { BUNDLE_ERRORS, BundleError } from "../../../runtime/bundle/bundle-error.ts";
+import { decodeBundle, encodeBundle } from "../../../runtime/bundle/codec.ts";
+import type { Bundle, Table } from "../../../runtime/bundle/schema.ts";
+import { PolicyTable } from "../../../runtime/core/policy-table.ts";
+import { Rng } from "../../../runtime/core/rng.ts";
+import { fileOf, fileOfValue, HEADER_BYTES, plainPayload } from "../../support/bundle-fixtures.ts";
+import { sampleBundle } from "../../support/sample-bundle.ts";
+
+const SEED = 20_241_121;
+const BYTE_MUTATIONS = 60_000;
+const VALUE_MUTATIONS = 60_000;
+
+const valid = encodeBundle(sampleBundle());
+const validPayload = valid.subarray(HEADER_BYTES);
+
+class Dice {
+  readonly #rng: Rng;
+
+  constructor(stream: number) {
+    this.#rng = new Rng(SEED, stream);
+  }
+
+  below(count: number): number {
+    return Math.floor(this.#rng.nextFloat() * count);
+  }
+
+  pick<Item>(items: readonly [Item, ...Item[]]): Item {
+    return items[this.below(items.length)] ?? items[0];
+  }
+}
+
+/** One to four flips, sets, truncations, insertions and splices. */
+function mutateBytes(bytes: Uint8Array, dice: Dice): Uint8Array {
+  let mutated = Buffer.from(bytes);
+  for (let left = 1 + dice.below(4); left > 0; left--) {
+    const at = dice.below(mutated.length);
+    const [head, tail] = [mutated.subarray(0, at), mutated.subarray(at)];
+    const kind = dice.below(8);
+    if (kind < 3) mutated[at] = (mutated[at] ?? 0) ^ (1 << dice.below(8));
+    else if (kind < 5) mutated[at] = dice.below(256);
+    else if (kind === 5) mutated = Buffer.from(head);
+    else if (kind === 6) mutated = Buffer.concat([head, Buffer.of(dice.below(256)), tail]);
+    else {
+      const from = dice.below(mutated.length);
+      const chunk = mutated.subarray(from, from + dice.below(40));
+      mutated = Buffer.concat([head, chunk, tail.subarray(dice.below(40))]);
+    }
+  }
+  return mutated;
+}
+
+type Container = Record<string | number, unknown>;
+
+const HOSTILE: readonly [unknown, ...unknown[]] = [
+  null,
+  true,
+  -1,
+  0,
+  -0,
+  1,
+  0.5,
+  2 ** 31,
+  2 ** 32,
+  2 ** 53,
+  1e300,
+  5e-324,
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  2n ** 60n,
+  "",
+  "small",
+  "../x",
+  "a\u0000b",
+  "\ud800",
+  "__proto__",
+  [],
+  {},
+  Buffer.alloc(3),
+  Buffer.alloc(80, 0xff),
+  new Date(0),
+  new Map([[1, 2]]),
+];
+
+/** One or two changes to a place in the decoded payload: another value, a near value, a table cell, a missing, extra or doubled item. */
+function mutateValue(dice: Dice): unknown {
+  const payload = structuredClone(plainPayload(valid));
+  for (let left = 1 + dice.below(2); left > 0; left--) {
+    let parent: Container = payload;
+    let keys = Object.keys(parent);
+    let key = keys[dice.below(keys.length)] ?? "";
+    for (;;) {
+      const child = parent[key];
+      if (typeof child !== "object" || child === null || ArrayBuffer.isView(child)) break;
+      keys = Object.keys(child);
+      if (keys.length === 0 || dice.below(8) === 0) break;
+      parent = child as Container;
+      key = keys[dice.below(keys.length)] ?? "";
+    }
+    mutatePlace(parent, key, dice);
+  }
+  return payload;
+}
+
+function mutatePlace(parent: Container, key: string, dice: Dice): void {
+  const found = parent[key];
+  const kind = dice.below(10);
+  if (kind === 0) Array.isArray(parent) ? parent.splice(Number(key), 1) : delete parent[key];
+  else if (kind === 1) Array.isArray(parent) ? parent.push(found) : setKey(parent, dice);
+  else if (ArrayBuffer.isView(found) && kind < 8) mutateCell(found as Uint8Array, dice);
+  else if (typeof found === "number" && kind < 6)
+    parent[key] = found + dice.pick([-1, 1, 0.5, 1e9]);
+  else parent[key] = dice.pick(HOSTILE);
+}
+
+function setKey(parent: Container, dice: Dice): void {
+  parent[dice.pick(["extra", "__proto__x", "constructor", "toString", "then"])] =
+    dice.pick(HOSTILE);
+}
+
+function mutateCell(bytes: Uint8Array, dice: Dice): void {
+  const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (data.length === 0) return;
+  if (data.length % 8 === 0 && dice.below(2) === 0) {
+    const value = dice.pick([Number.NaN, -0, 0, -1, Number.POSITIVE_INFINITY, 1e12, 50]);
+    data.writeDoubleLE(value, 8 * dice.below(data.length / 8));
+  } else if (data.length % 2 === 0) {
+    const value = dice.pick([0, 1, 5, 9, 10, 0xffff, dice.below(65_536)]);
+    data.writeUInt16LE(value, 2 * dice.below(data.length / 2));
+  } else data[dice.below(data.length)] = dice.below(256);
+}
+
+/** Everything the runtime relies on, spelled out without the validator. */
+function checkInRange(bundle: Bundle): void {
+  const { decisionSpace, levels, tasks, slo } = bundle;
+  const problems: string[] = [];
+  const require = (holds: boolean, what: string) => holds || problems.push(what);
+  const fits = ({ shape, data }: Table) => shape.reduce((a, b) => a * b, 1) === data.length;
+  const rows = decisionSpace.maxQueue + 1;
+  const slacks = decisionSpace.slackMs.data;
+  const actions = decisionSpace.actions.data;
+  const [task] = tasks;
+  const service = task?.serviceTimes.decisionMs;
+  require(tasks.length === 1 && levels.length >= 1, "one task, some levels");
+  require(fits(decisionSpace.actions) && decisionSpace.actions.shape[1] === 2, "action pairs");
+  require(service !== undefined && fits(service), "service times");
+  require(service?.data.every((ms) => ms > 0 && ms < Number.POSITIVE_INFINITY) === true, "times");
+  require(slacks[0] === 0 && slacks[slacks.length - 1] === slo.latencyMs, "slack ends");
+  require(slacks.every((ms, i) => i === 0 || ms > (slacks[i - 1] ?? 0)), "slacks ascend");
+  for (let action = 0; action < actions.length / 2; action++) {
+    require((actions[2 * action] ?? 99) < (task?.variants.length ?? 0), "variant");
+    const batch = actions[2 * action + 1] ?? 0;
+    require(batch >= 1 && batch <= (service?.shape[1] ?? 0), "batch");
+  }
+  for (const { actionByState, loadQps } of levels) {
+    require(loadQps > 0 && Number.isFinite(loadQps), "load");
+    require(fits(actionByState) && actionByState.data.length === rows * slacks.length, "states");
+    actionByState.data.forEach((action, cell) => {
+      const batch = actions[2 * action + 1] ?? 0;
+      const queued = Math.floor(cell / slacks.length) + 1;
+      require(batch >= 1 && batch <= queued, "batch of a state");
+      require(queued === rows || batch === queued, "maximal batch");
+    });
+  }
+  const numbers = JSON.stringify(bundle, (_, value: unknown) =>
+    typeof value === "number" && !Number.isFinite(value) ? problems.push("not finite") : value,
+  );
+  require(numbers.length > 0, "serializable");
+  if (problems.length > 0) throw new Error(`accepted, but wrong: ${problems}`);
+}
+
+/** Looks every state up, as a driver would. */
+function driveLookups(bundle: Bundle): void {
+  const table = PolicyTable.fromBundle(bundle);
+  const slacks = [-1, ...bundle.decisionSpace.slackMs.data, bundle.slo.latencyMs + 1];
+  const variantCount = bundle.tasks[0]?.variants.length ?? 0;
+  for (let level = 0; level < bundle.levels.length; level++) {
+    for (let queued = 1; queued <= table.queueCapacity + 1; queued++) {
+      for (const slackMs of slacks) {
+        const action = table.lookup(level, queued, slackMs);
+        const batch = table.batch(action);
+        if (!(table.variant(action) < variantCount && batch >= 1 && batch <= queued)) {
+          throw new Error(`level ${level}, queued ${queued}, slack ${slackMs}: action ${action}`);
+        }
+      }
+    }
+  }
+}
+
+type Tally = Record<string, number>;
+
+/** Decodes; anything but acceptance of a sound bundle or a documented refusal throws. */
+function tallyOutcome(bytes: Uint8Array, tally: Tally): void {
+  let outcome = "accepted";
+  try {
+    const bundle = decodeBundle(bytes);
+    checkInRange(bundle);
+    driveLookups(bundle);
+    expect(decodeBundle(encodeBundle(bundle))).toEqual(bundle);
+  } catch (error) {
+    if (!(error instanceof BundleError)) throw error;
+    if (error.message.includes("\n")) throw new Error(`more than one line: ${error.message}`);
+    outcome = error.code;
+  }
+  tally[outcome] = (tally[outcome] ?? 0) + 1;
+}
+
+function total(tally: Tally): number {
+  return Object.values(tally).reduce((sum, count) => sum + count, 0);
+}
+
+test("changed bytes are refused with a documented code, or are a sound bundle", async ({
+  annotate,
+}) => {
+  const dice = new Dice(1);
+  const tally: Tally = {};
+  for (let mutation = 0; mutation < BYTE_MUTATIONS; mutation++) {
+    // Half of the files have a header that is right about the damaged payload, so that the layers behind it are reached.
+    const isRepaired = mutation % 2 === 0;
+    tallyOutcome(
+      isRepaired ? fileOf(mutateBytes(validPayload, dice)) : mutateBytes(valid, dice),
+      tally,
+    );
+  }
+  await annotate(JSON.stringify(tally), "fuzz");
+  expect(total(tally)).toBe(BYTE_MUTATIONS);
+  for (const code of Object.keys(BUNDLE_ERRORS)) {
+    // The size cap belongs to the loader, which sees files.
+    if (code !== "BUNDLE_TOO_LARGE") expect(tally[code], code).toBeGreaterThan(0);
+  }
+  expect(tally["accepted"]).toBeGreaterThan(0);
+});
+
+test("changed values are refused with a documented code, or are a sound bundle", async ({
+  annotate,
+}) => {
+  const dice = new Dice(2);
+  const tally: Tally = {};
+  for (let mutation = 0; mutation < VALUE_MUTATIONS; mutation++) {
+    tallyOutcome(fileOfValue(mutateValue(dice)), tally);
+  }
+  await annotate(JSON.stringify(tally), "fuzz");
+  expect(total(tally)).toBe(VALUE_MUTATIONS);
+  expect(Object.keys(tally).sort()).toEqual(["BUNDLE_SCHEMA", "BUNDLE_SEMANTICS", "accepted"]);
+});
