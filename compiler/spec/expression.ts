@@ -1,19 +1,5 @@
-import {
-  addDependencies,
-  create,
-  divideDependencies,
-  type MathNode,
-  maxDependencies,
-  minDependencies,
-  multiplyDependencies,
-  parseDependencies,
-  powDependencies,
-  sqrtDependencies,
-  subtractDependencies,
-  UnitDependencies,
-  unaryMinusDependencies,
-  unitDependencies,
-} from "mathjs";
+import type { MathNode } from "mathjs";
+import { arithmetic } from "./arithmetic.ts";
 
 /** What a value measures: `none` is a plain number. */
 export type Dimension = "time" | "rate" | "none";
@@ -25,32 +11,13 @@ export type Evaluated =
 /** Longest expression that is read; it also bounds the depth of its tree. */
 export const MAX_EXPRESSION_LENGTH = 500;
 
-// Only the functions an expression may reach are registered, and the tree is checked before it runs: assignments, ranges, property access
-// and every call but these three are refused, so text of a spec cannot reach `import`, `createUnit`, `evaluate` or the host.
-const math = create({
-  ...parseDependencies,
-  ...UnitDependencies,
-  ...addDependencies,
-  ...subtractDependencies,
-  ...multiplyDependencies,
-  ...divideDependencies,
-  ...powDependencies,
-  ...unaryMinusDependencies,
-  ...minDependencies,
-  ...maxDependencies,
-  ...sqrtDependencies,
-  ...unitDependencies,
-});
-
 const FUNCTIONS = ["min", "max", "sqrt"];
 const OPERATORS = ["add", "subtract", "multiply", "divide", "pow", "unaryMinus"];
-const SECOND = math.unit(1, "s");
-const HERTZ = math.unit(1, "Hz");
 
 /** Value of arithmetic over numbers and units, such as `2 * 75 ms` or `1/3`: a time in ms, a rate per second, or a plain number; always finite. */
 export function evaluateExpression(text: string): Evaluated {
   const parsed = parseArithmetic(text, (name) =>
-    math.Unit.isValuelessUnit(name) ? null : `unknown unit ${JSON.stringify(name)}`,
+    arithmetic().Unit.isValuelessUnit(name) ? null : `unknown unit ${JSON.stringify(name)}`,
   );
   if (typeof parsed === "string") return { ok: false, reason: parsed };
   return measure(() => parsed.compile().evaluate({}));
@@ -87,7 +54,7 @@ function parseArithmetic(
   }
   let root: MathNode;
   try {
-    root = math.parse(text);
+    root = arithmetic().parse(text);
   } catch {
     return "not an expression";
   }
@@ -103,6 +70,7 @@ function refuseNode(
   path: string,
   refuseSymbol: (name: string) => string | null,
 ): string | null {
+  const math = arithmetic();
   if (math.isConstantNode(node) && typeof node.value === "number") return null;
   if (math.isParenthesisNode(node)) return null;
   if (math.isOperatorNode(node) && OPERATORS.includes(node.fn)) return null;
@@ -122,9 +90,10 @@ function measure(evaluate: () => unknown): Evaluated {
     return { ok: false, reason: "its units do not go together" };
   }
   if (typeof result === "number") return finite(result, "none");
+  const math = arithmetic();
   if (math.isUnit(result)) {
-    if (result.equalBase(SECOND)) return finite(result.toNumber("ms"), "time");
-    if (result.equalBase(HERTZ)) return finite(result.toNumber("Hz"), "rate");
+    if (result.equalBase(math.unit(1, "s"))) return finite(result.toNumber("ms"), "time");
+    if (result.equalBase(math.unit(1, "Hz"))) return finite(result.toNumber("Hz"), "rate");
     return { ok: false, reason: "neither a time, a rate nor a plain number" };
   }
   return { ok: false, reason: "not a real number" };

@@ -136,7 +136,7 @@ function digestOf(bytes: Uint8Array): Uint8Array {
 }
 
 function hex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return Buffer.from(bytes).toString("hex");
 }
 
 function refuse(code: BundleErrorCode, message: string): never {

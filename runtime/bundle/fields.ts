@@ -33,12 +33,20 @@ export function arrayOf<Item>(
   [minCount, maxCount]: readonly [number, number],
   item: (value: unknown, path: string) => Item,
 ): readonly Item[] {
-  const counts = minCount === maxCount ? `${minCount}` : `${minCount} to ${maxCount}`;
-  if (!Array.isArray(value)) return refuse(path, value, `an array of ${counts}`);
+  if (!Array.isArray(value))
+    return refuse(path, value, `an array of ${counts(minCount, maxCount)}`);
   if (value.length < minCount || value.length > maxCount) {
-    refuseAs(path, `${value.length} items`, `an array of ${counts}`);
+    refuseAs(path, `${value.length} items`, `an array of ${counts(minCount, maxCount)}`);
   }
-  return Object.freeze(Array.from(value, (each, index) => item(each, `${path}[${index}]`)));
+  const items: Item[] = [];
+  for (let index = 0; index < value.length; index++) {
+    items.push(item(value[index], `${path}[${index}]`));
+  }
+  return Object.freeze(items);
+}
+
+function counts(min: number, max: number): string {
+  return min === max ? `${min}` : `${min} to ${max}`;
 }
 
 /** Absent values are nil in the file, never missing keys. */

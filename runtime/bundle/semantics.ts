@@ -98,13 +98,12 @@ function checkActions(actions: Table, { variants, serviceTimes }: Task): void {
   });
 }
 
-/** Batch size by any value a cell can hold, 0 for those that are no action. */
+/** Batch size by action. */
 function batchByActionOf(actions: Table): Uint16Array {
-  const batchByAction = new Uint16Array(65_536);
-  for (let action = 0; 2 * action < actions.data.length; action++) {
-    batchByAction[action] = actions.data[2 * action + 1] ?? 0;
-  }
-  return batchByAction;
+  return Uint16Array.from(
+    { length: actions.data.length / 2 },
+    (_, action) => actions.data[2 * action + 1] ?? 0,
+  );
 }
 
 function checkFeasible(level: Level, maxViolationRate: number, path: string): void {
@@ -132,6 +131,7 @@ function checkTable(
     const end = (row + 1) * slackCount;
     for (let cell = row * slackCount; cell < end; cell++) {
       const action = cells[cell] ?? 0;
+      // 0 for a value that is no action.
       const batch = batchByAction[action] ?? 0;
       if (batch < minBatch || batch > row + 1) refuseCell(path, cell, action, batch, row + 1);
     }

@@ -211,9 +211,8 @@ function quantilesOf(value: unknown, path: string): ServiceTimeQuantiles {
 /** Service times: every cell above 0, at most MAX_MS. */
 function timesOf(value: unknown, path: string): Table {
   const table = tableOf(value, path, "float64", 2);
-  table.data.forEach((ms, cell) => {
-    positive(ms, `${path}.data[${cell}]`, MAX_MS);
-  });
+  const bad = table.data.findIndex((ms: number) => !(ms > 0 && ms <= MAX_MS));
+  if (bad >= 0) positive(table.data[bad], `${path}.data[${bad}]`, MAX_MS);
   return table;
 }
 

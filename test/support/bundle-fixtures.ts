@@ -11,7 +11,7 @@ export const HEADER_BYTES = 55;
 export type Payload = Record<string, unknown>;
 
 const packr = new Packr({ useRecords: false, variableMapSize: true });
-const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true });
+const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, copyBuffers: true });
 
 /** A payload under a header that is right about it. */
 export function fileOf(payload: Uint8Array, version = 1): Uint8Array {
@@ -27,7 +27,7 @@ export function fileOf(payload: Uint8Array, version = 1): Uint8Array {
   return Uint8Array.from(Buffer.concat([header, payload]));
 }
 
-/** A payload as plain values: tables are {data: bytes, dtype, shape}. */
+/** The payload of a file as plain values of their own memory: tables are {data: bytes, dtype, shape}. */
 export function plainPayload(file: Uint8Array): Payload {
   return unpackr.unpack(file.subarray(HEADER_BYTES)) as Payload;
 }

@@ -13,7 +13,7 @@ import {
   idleDistribution,
   stationaryDistribution,
 } from "./guarantees.ts";
-import { iterateValues } from "./value-iteration.ts";
+import { iterateValues, type ValueIterationResult } from "./value-iteration.ts";
 import type { WorkerMdp } from "./worker-mdp.ts";
 
 export interface SolvedPolicy {
@@ -31,7 +31,9 @@ const VALUE_TOLERANCE = 1e-10;
 /** Change of the stationary distribution, summed over states, at which it counts as converged. */
 const MASS_TOLERANCE = 1e-14;
 /** The first Dinkelbach steps only have to find the neighbourhood of the ratio. */
-const COARSE_TOLERANCE = 1e-3;
+const COARSE_VALUE_TOLERANCE = 1e-3;
+/** The length of a Dinkelbach step needs the mean batch to a few digits. */
+const COARSE_MASS_TOLERANCE = 1e-5;
 const MAX_SWEEPS = 100_000;
 const MAX_DINKELBACH_STEPS = 30;
 
@@ -41,43 +43,44 @@ export function solvePolicy(mdp: WorkerMdp, objective: RamsisOptions["objective"
 
 /** Steady state of a given policy. @param choice action of every state. */
 export function evaluatePolicy(mdp: WorkerMdp, choice: Uint32Array): Guarantees {
-  return guaranteesOf(mdp, choice, steadyState(mdp, choice, idleDistribution(mdp)));
+  const mass = steadyState(mdp, choice, idleDistribution(mdp), MASS_TOLERANCE);
+  return guaranteesOf(mdp, choice, mass);
 }
 
 function maximiseReward(mdp: WorkerMdp): SolvedPolicy {
-  const { choice, sweeps, residual } = iterateValues(
+  const initialValue = new Float64Array(mdp.stateCount);
+  const { choice, sweeps, residual } = iterate(
     mdp,
     mdp.actionAccuracy,
-    new Float64Array(mdp.stateCount),
-    { tolerance: VALUE_TOLERANCE, maxSweeps: MAX_SWEEPS },
+    initialValue,
+    VALUE_TOLERANCE,
   );
   return { choice, guarantees: evaluatePolicy(mdp, choice), iterations: sweeps, residual };
 }
 
+/**
+ * A step from g to the ratio that its policy attains is g + gain / mean batch, where gain is the average of n · (accuracy · satisfied − g):
+ * so the optimum is where the gain is 0, and only the mean batch is asked of the stationary distribution on the way.
+ */
 function maximiseRatio(mdp: WorkerMdp): SolvedPolicy {
-  // The per-decision reward leads near the ratio at once; starting from g = 0 takes two more steps.
-  let reward = mdp.actionAccuracy;
-  let value: Float64Array = new Float64Array(mdp.stateCount);
-  let mass = idleDistribution(mdp);
-  let tolerance = COARSE_TOLERANCE;
-  let ratio = 0;
-  let iterations = 0;
-  for (let step = 0; ; step++) {
-    const solved = iterateValues(mdp, reward, value, { tolerance, maxSweeps: MAX_SWEEPS });
+  // The per-decision reward leads near the ratio at once.
+  let tolerance = COARSE_VALUE_TOLERANCE;
+  let solved = iterate(mdp, mdp.actionAccuracy, new Float64Array(mdp.stateCount), tolerance);
+  let mass = steadyState(mdp, solved.choice, idleDistribution(mdp), COARSE_MASS_TOLERANCE);
+  let ratio = guaranteesOf(mdp, solved.choice, mass).accuracyPerQuery;
+  let iterations = solved.sweeps;
+  for (let step = 0; step < MAX_DINKELBACH_STEPS; step++) {
+    solved = iterate(mdp, ratioReward(mdp, ratio), solved.value, tolerance);
     iterations += solved.sweeps;
-    mass = steadyState(mdp, solved.choice, mass);
-    const guarantees = guaranteesOf(mdp, solved.choice, mass);
-    const change = Math.abs(guarantees.accuracyPerQuery - ratio);
-    const isExact = tolerance === VALUE_TOLERANCE && change <= VALUE_TOLERANCE;
-    if (isExact || step === MAX_DINKELBACH_STEPS) {
-      return { choice: solved.choice, guarantees, iterations, residual: solved.residual };
-    }
-    ratio = guarantees.accuracyPerQuery;
-    value = solved.value;
-    reward = ratioReward(mdp, ratio);
+    mass = steadyState(mdp, solved.choice, mass, COARSE_MASS_TOLERANCE);
+    const change = solved.gain / guaranteesOf(mdp, solved.choice, mass).meanBatch;
+    if (tolerance === VALUE_TOLERANCE && Math.abs(change) <= VALUE_TOLERANCE) break;
+    ratio += change;
     // A step's error is about the square of the one before, so solving it more exactly is wasted.
-    tolerance = Math.max(VALUE_TOLERANCE, Math.min(COARSE_TOLERANCE, change * change));
+    tolerance = Math.max(VALUE_TOLERANCE, Math.min(COARSE_VALUE_TOLERANCE, change * change));
   }
+  const { choice, residual } = solved;
+  return { choice, guarantees: evaluatePolicy(mdp, choice), iterations, residual };
 }
 
 /** Reward n · (accuracy · satisfied − ratio) of every action, shape (actionCount,). */
@@ -93,6 +96,20 @@ function ratioReward(mdp: WorkerMdp, ratio: number): Float64Array {
   return reward;
 }
 
-function steadyState(mdp: WorkerMdp, choice: Uint32Array, initialMass: Float64Array): Float64Array {
-  return stationaryDistribution(mdp, choice, initialMass, MASS_TOLERANCE, MAX_SWEEPS).mass;
+function iterate(
+  mdp: WorkerMdp,
+  reward: Float64Array,
+  initialValue: Float64Array,
+  tolerance: number,
+): ValueIterationResult {
+  return iterateValues(mdp, reward, initialValue, { tolerance, maxSweeps: MAX_SWEEPS });
+}
+
+function steadyState(
+  mdp: WorkerMdp,
+  choice: Uint32Array,
+  initialMass: Float64Array,
+  tolerance: number,
+): Float64Array {
+  return stationaryDistribution(mdp, choice, initialMass, tolerance, MAX_SWEEPS).mass;
 }

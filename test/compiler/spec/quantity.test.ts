@@ -31,9 +31,12 @@ test.each([
   expect(readQuantity(text, dimension, false)).toEqual({ ok: false, reason });
 });
 
+/** Adding 0 turns −0, which is written "0", into 0. */
+const finiteNumbers = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0);
+
 test("reads back every number it is given in milliseconds, exactly", () => {
   fc.assert(
-    fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
+    fc.property(finiteNumbers, (value) => {
       expect(readQuantity(`${value} ms`, "time", false)).toEqual({ ok: true, value });
       expect(readQuantity(value, "time", true)).toEqual({ ok: true, value });
     }),

@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
-import { BUNDLE_ERRORS, BundleError } from "../../../runtime/bundle/bundle-error.ts";
+import {
+  BUNDLE_ERRORS,
+  BundleError,
+  type BundleErrorCode,
+} from "../../../runtime/bundle/bundle-error.ts";
 import { decodeBundle, encodeBundle } from "../../../runtime/bundle/codec.ts";
 import type { Bundle, Table } from "../../../runtime/bundle/schema.ts";
 import { PolicyTable } from "../../../runtime/core/policy-table.ts";
@@ -8,8 +12,9 @@ import { fileOf, fileOfValue, HEADER_BYTES, plainPayload } from "../../support/b
 import { sampleBundle } from "../../support/sample-bundle.ts";
 
 const SEED = 20_241_121;
-const BYTE_MUTATIONS = 60_000;
-const VALUE_MUTATIONS = 60_000;
+const BYTE_MUTATIONS = 80_000;
+const VALUE_MUTATIONS = 20_000;
+const TIMEOUT_MS = 60_000;
 
 const valid = encodeBundle(sampleBundle());
 const validPayload = valid.subarray(HEADER_BYTES);
@@ -84,31 +89,38 @@ const HOSTILE: readonly [unknown, ...unknown[]] = [
 
 /** One or two changes to a place in the decoded payload: another value, a near value, a table cell, a missing, extra or doubled item. */
 function mutateValue(dice: Dice): unknown {
-  const payload = structuredClone(plainPayload(valid));
-  for (let left = 1 + dice.below(2); left > 0; left--) {
+  const payload = plainPayload(valid);
+  for (let left = 1 + dice.below(3) * dice.below(2); left > 0; left--) {
     let parent: Container = payload;
-    let keys = Object.keys(parent);
-    let key = keys[dice.below(keys.length)] ?? "";
-    for (;;) {
-      const child = parent[key];
-      if (typeof child !== "object" || child === null || ArrayBuffer.isView(child)) break;
-      keys = Object.keys(child);
-      if (keys.length === 0 || dice.below(8) === 0) break;
-      parent = child as Container;
-      key = keys[dice.below(keys.length)] ?? "";
+    let key = someKey(parent, dice);
+    for (let child = parent[key]; isContainer(child); child = parent[key]) {
+      if (Object.keys(child).length === 0 || dice.below(20) === 0) break;
+      parent = child;
+      key = someKey(parent, dice);
     }
     mutatePlace(parent, key, dice);
   }
   return payload;
 }
 
+/** A key at random; the first of three draws that leads on, since most of what there is to break lies deep. */
+function someKey(parent: Container, dice: Dice): string {
+  const keys = Object.keys(parent);
+  const draws = [0, 1, 2].map(() => keys[dice.below(keys.length)] ?? "");
+  return draws.find((key) => typeof parent[key] === "object") ?? draws[0] ?? "";
+}
+
+function isContainer(value: unknown): value is Container {
+  return typeof value === "object" && value !== null && !ArrayBuffer.isView(value);
+}
+
 function mutatePlace(parent: Container, key: string, dice: Dice): void {
   const found = parent[key];
-  const kind = dice.below(10);
+  const kind = dice.below(12);
   if (kind === 0) Array.isArray(parent) ? parent.splice(Number(key), 1) : delete parent[key];
   else if (kind === 1) Array.isArray(parent) ? parent.push(found) : setKey(parent, dice);
-  else if (ArrayBuffer.isView(found) && kind < 8) mutateCell(found as Uint8Array, dice);
-  else if (typeof found === "number" && kind < 6)
+  else if (ArrayBuffer.isView(found) && kind < 11) mutateCell(found as Uint8Array, dice);
+  else if (typeof found === "number" && kind < 9)
     parent[key] = found + dice.pick([-1, 1, 0.5, 1e9]);
   else parent[key] = dice.pick(HOSTILE);
 }
@@ -134,7 +146,9 @@ function mutateCell(bytes: Uint8Array, dice: Dice): void {
 function checkInRange(bundle: Bundle): void {
   const { decisionSpace, levels, tasks, slo } = bundle;
   const problems: string[] = [];
-  const require = (holds: boolean, what: string) => holds || problems.push(what);
+  const require = (holds: boolean, what: string): void => {
+    if (!holds) problems.push(what);
+  };
   const fits = ({ shape, data }: Table) => shape.reduce((a, b) => a * b, 1) === data.length;
   const rows = decisionSpace.maxQueue + 1;
   const slacks = decisionSpace.slackMs.data;
@@ -162,11 +176,15 @@ function checkInRange(bundle: Bundle): void {
       require(queued === rows || batch === queued, "maximal batch");
     });
   }
-  const numbers = JSON.stringify(bundle, (_, value: unknown) =>
-    typeof value === "number" && !Number.isFinite(value) ? problems.push("not finite") : value,
-  );
-  require(numbers.length > 0, "serializable");
+  require(allFinite(bundle), "finite numbers");
   if (problems.length > 0) throw new Error(`accepted, but wrong: ${problems}`);
+}
+
+function allFinite(value: unknown): boolean {
+  if (typeof value === "number") return Number.isFinite(value);
+  if (ArrayBuffer.isView(value)) return Array.from(value as Float64Array).every(Number.isFinite);
+  if (typeof value !== "object" || value === null) return true;
+  return Object.values(value).every(allFinite);
 }
 
 /** Looks every state up, as a driver would. */
@@ -187,16 +205,19 @@ function driveLookups(bundle: Bundle): void {
   }
 }
 
-type Tally = Record<string, number>;
+type Tally = Partial<Record<BundleErrorCode | "accepted", number>>;
 
 /** Decodes; anything but acceptance of a sound bundle or a documented refusal throws. */
 function tallyOutcome(bytes: Uint8Array, tally: Tally): void {
-  let outcome = "accepted";
+  let outcome: keyof Tally = "accepted";
   try {
     const bundle = decodeBundle(bytes);
     checkInRange(bundle);
     driveLookups(bundle);
-    expect(decodeBundle(encodeBundle(bundle))).toEqual(bundle);
+    const again = encodeBundle(bundle);
+    if (Buffer.compare(encodeBundle(decodeBundle(again)), again) !== 0) {
+      throw new Error("encoding what was decoded gives other bytes");
+    }
   } catch (error) {
     if (!(error instanceof BundleError)) throw error;
     if (error.message.includes("\n")) throw new Error(`more than one line: ${error.message}`);
@@ -209,9 +230,9 @@ function total(tally: Tally): number {
   return Object.values(tally).reduce((sum, count) => sum + count, 0);
 }
 
-test("changed bytes are refused with a documented code, or are a sound bundle", async ({
-  annotate,
-}) => {
+test("changed bytes are refused with a documented code, or are a sound bundle", {
+  timeout: TIMEOUT_MS,
+}, async ({ annotate }) => {
   const dice = new Dice(1);
   const tally: Tally = {};
   for (let mutation = 0; mutation < BYTE_MUTATIONS; mutation++) {
@@ -224,16 +245,14 @@ test("changed bytes are refused with a documented code, or are a sound bundle", 
   }
   await annotate(JSON.stringify(tally), "fuzz");
   expect(total(tally)).toBe(BYTE_MUTATIONS);
-  for (const code of Object.keys(BUNDLE_ERRORS)) {
-    // The size cap belongs to the loader, which sees files.
-    if (code !== "BUNDLE_TOO_LARGE") expect(tally[code], code).toBeGreaterThan(0);
-  }
-  expect(tally["accepted"]).toBeGreaterThan(0);
+  // The size cap belongs to the loader, which sees files.
+  const { BUNDLE_TOO_LARGE: _, ...reached } = BUNDLE_ERRORS;
+  expect(Object.keys(tally).sort()).toEqual([...Object.keys(reached), "accepted"].sort());
 });
 
-test("changed values are refused with a documented code, or are a sound bundle", async ({
-  annotate,
-}) => {
+test("changed values are refused with a documented code, or are a sound bundle", {
+  timeout: TIMEOUT_MS,
+}, async ({ annotate }) => {
   const dice = new Dice(2);
   const tally: Tally = {};
   for (let mutation = 0; mutation < VALUE_MUTATIONS; mutation++) {
