@@ -120,7 +120,7 @@ function warnings({ levels, slo }: Bundle): string[] {
     .map(({ loadQps, capacityQps, expected }) => {
       const reason =
         loadQps > capacityQps
-          ? `above the capacity of ${Math.floor(capacityQps)} qps`
+          ? `above the capacity of ${Math.floor(capacityQps)} qps, expected violations ${percent(expected.violationRate)}`
           : `expected violations ${percent(expected.violationRate)}, allowed ${percent(slo.maxViolationRate ?? 1)}`;
       return `level ${loadQps} qps is not feasible: ${reason}`;
     });

@@ -96,18 +96,22 @@ class Scanner {
 
   #map(length: number, depth: number): void {
     this.#enter(depth);
-    let previous: Uint8Array | null = null;
+    let previousStart = -1;
+    let previousEnd = -1;
     for (let index = 0; index < length; index++) {
-      const key = this.#key();
-      if (previous !== null && !isBefore(previous, key)) {
-        refuse(this.#position, "a map key out of order or twice", "keys in ascending byte order");
+      const start = this.#keyStart();
+      const end = this.#position;
+      if (index > 0 && !this.#isBefore(previousStart, previousEnd, start, end)) {
+        refuse(start, "a map key out of order or twice", "keys in ascending byte order");
       }
-      previous = key;
+      previousStart = start;
+      previousEnd = end;
       this.value(depth + 1);
     }
   }
 
-  #key(): Uint8Array {
+  /** Passes a key. @returns where its text begins; it ends at the position. */
+  #keyStart(): number {
     this.#count();
     const at = this.#position;
     const token = this.#unsigned(1);
@@ -118,14 +122,30 @@ class Scanner {
     return refuse(at, `msgpack type 0x${token.toString(16)}`, "a string as a map key");
   }
 
-  #string(length: number): Uint8Array {
-    const at = this.#position;
-    this.#skip(length);
-    const content = this.#bytes.subarray(at, this.#position);
-    if (content.some((byte) => byte >= 0x80) && !isUtf8(content)) {
-      refuse(at, "a string that is not UTF-8", "UTF-8");
+  /** Whether the text of one key sorts before that of another. */
+  #isBefore(startA: number, endA: number, startB: number, endB: number): boolean {
+    const bytes = this.#bytes;
+    const shared = Math.min(endA - startA, endB - startB);
+    for (let index = 0; index < shared; index++) {
+      const difference = (bytes[startA + index] ?? 0) - (bytes[startB + index] ?? 0);
+      if (difference !== 0) return difference < 0;
     }
-    return content;
+    return endA - startA < endB - startB;
+  }
+
+  /** Passes the text of a string. @returns where it begins. */
+  #string(length: number): number {
+    const bytes = this.#bytes;
+    const start = this.#position;
+    this.#skip(length);
+    for (let at = start; at < this.#position; at++) {
+      if ((bytes[at] ?? 0) < 0x80) continue;
+      if (!isUtf8(bytes.subarray(start, this.#position))) {
+        refuse(start, "a string that is not UTF-8", "UTF-8");
+      }
+      break;
+    }
+    return start;
   }
 
   #unsigned(byteCount: number): number {
@@ -157,15 +177,6 @@ class Scanner {
 
 const ALLOWED_TYPES =
   "nil, a boolean, an integer of at most 32 bits, float64, str, bin, an array or a map";
-
-function isBefore(a: Uint8Array, b: Uint8Array): boolean {
-  const shared = Math.min(a.length, b.length);
-  for (let index = 0; index < shared; index++) {
-    const difference = (a[index] ?? 0) - (b[index] ?? 0);
-    if (difference !== 0) return difference < 0;
-  }
-  return a.length < b.length;
-}
 
 function isUtf8(bytes: Uint8Array): boolean {
   try {

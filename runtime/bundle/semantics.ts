@@ -129,8 +129,12 @@ function checkTable(
   for (let row = 0; row <= maxQueue; row++) {
     const minBatch = row < maxQueue ? row + 1 : 1;
     const end = (row + 1) * slackCount;
+    let previous = -1;
     for (let cell = row * slackCount; cell < end; cell++) {
       const action = cells[cell] ?? 0;
+      // Neighbours mostly agree: looking only at changes halves the time of the whole check.
+      if (action === previous) continue;
+      previous = action;
       // 0 for a value that is no action.
       const batch = batchByAction[action] ?? 0;
       if (batch < minBatch || batch > row + 1) refuseCell(path, cell, action, batch, row + 1);

@@ -39,7 +39,8 @@ export function fileOfValue(value: unknown): Uint8Array {
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
-  if (value === null || typeof value !== "object" || value.constructor !== Object) return value;
+  if (typeof value !== "object" || value === null) return value;
+  if (Object.getPrototypeOf(value) !== Object.prototype) return value;
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(entries.map(([key, field]) => [key, sorted(field)]));
 }

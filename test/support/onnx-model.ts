@@ -12,7 +12,10 @@ function varint(value: number): number[] {
   return [...bytes, rest];
 }
 
-const integer = (field: number, value: number): number[] => [...varint(field * 8), ...varint(value)];
+const integer = (field: number, value: number): number[] => [
+  ...varint(field * 8),
+  ...varint(value),
+];
 const bytes = (field: number, value: readonly number[]): number[] => [
   ...varint(field * 8 + 2),
   ...varint(value.length),

@@ -17,7 +17,7 @@ export interface WorkerMdp {
   readonly phaseCount: number;
   /** (1, SLO), where a worker that ran out of queries wakes up. */
   readonly idleState: number;
-  /** States the chain can enter, ascending; the others matter to no value and are there for the table's sake. */
+  /** The idle state and all that can follow it, ascending; the others matter to no value and are there for the table's sake. */
   readonly reached: Uint32Array;
   /** States it cannot enter that have more than one action all the same, ascending. */
   readonly deciding: Uint32Array;
@@ -93,6 +93,7 @@ function exploreFromIdle(
   const actionBlock = new Uint32Array(actions.variant.length).fill(NO_BLOCK);
   const isReached = new Uint8Array(stateCount);
   const frontier = [idleState(problem)];
+  isReached[idleState(problem)] = 1;
   const follow = (action: number): void => {
     const tauMs = actions.serviceMs[action] ?? Number.NaN;
     const known = blockOfTau.get(tauMs);

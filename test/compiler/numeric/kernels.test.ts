@@ -71,7 +71,7 @@ test("phase weights are the normalised Poisson probabilities of their counts", (
         phaseWeights(base, mean, weight);
         const raw = Array.from({ length: count }, (_, q) => poissonProbability(base + q, mean));
         const total = raw.reduce((a, b) => a + b, 0);
-        raw.forEach((p, q) => expect(weight[q]).toBeCloseTo(p / total, 12));
+        for (const [q, p] of raw.entries()) expect(weight[q]).toBeCloseTo(p / total, 12);
       },
     ),
     { seed: 12 },

@@ -13,11 +13,7 @@ const big = create(all as FactoryFunctionMap, { number: "BigNumber", precision: 
 /** mean^count · e^−mean / count! in 64 digits, with ln count! by Stirling's series where the product would be long. */
 function exactPoisson(count: number, mean: number): number {
   const m = big.bignumber(mean);
-  const logP = big
-    .log(m)
-    .times(count)
-    .minus(m)
-    .minus(exactLogFactorial(count)) as BigNumber;
+  const logP = big.log(m).times(count).minus(m).minus(exactLogFactorial(count)) as BigNumber;
   return big.exp(logP).toNumber();
 }
 
@@ -30,9 +26,17 @@ function exactLogFactorial(count: number): BigNumber {
   const n = big.bignumber(count);
   const twoPi = big.bignumber(big.pi.toString()).times(2);
   const series = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188];
-  let sum = n.times(big.log(n)).minus(n).plus(big.log(twoPi.times(n)).times(0.5));
+  let sum = n
+    .times(big.log(n))
+    .minus(n)
+    .plus(big.log(twoPi.times(n)).times(0.5));
   series.forEach((coefficient, index) => {
-    sum = sum.plus(big.bignumber(1).times(coefficient).div(n.pow(2 * index + 1)));
+    sum = sum.plus(
+      big
+        .bignumber(1)
+        .times(coefficient)
+        .div(n.pow(2 * index + 1)),
+    );
   });
   return sum;
 }

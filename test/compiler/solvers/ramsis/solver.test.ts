@@ -126,6 +126,12 @@ test("the policy does not depend on the unit of time", () => {
   expect(inSeconds.guarantees.accuracyPerQuery).toBeCloseTo(inMs.guarantees.accuracyPerQuery, 12);
 });
 
+test("far beyond capacity every query is late, and the figures stay finite", () => {
+  const problem = workerProblem({ ...TWO_VARIANTS, loadQps: 1e6 });
+  const { guarantees } = solvePolicy(build(problem), "per-query");
+  expect(guarantees).toMatchObject({ accuracyPerQuery: 0, violationRate: 1, meanBatch: 5 });
+});
+
 test("more load never raises what a query can expect", () => {
   const accuracyAt = (loadQps: number): number =>
     solvePolicy(build(workerProblem({ ...TWO_VARIANTS, loadQps })), "per-query").guarantees

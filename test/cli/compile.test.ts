@@ -1,0 +1,248 @@
+import { once } from "node:events";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { identityModel } from "../support/onnx-model.ts";
+import { startStratagem, stratagem } from "../support/run-cli.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "stratagem-cli-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const PROFILE = {
+  format: "latency-profile/1",
+  hardware: "test",
+  percentile: 95,
+  variants: {
+    small: { accuracy: 0.7, latencyMs: { 1: 10, 4: 22, 8: 38 } },
+    large: { accuracy: 0.9, latencyMs: { 1: 40, 4: 120 } },
+  },
+};
+
+/** Writes a spec and its profile into a folder of their own. @param change edits the spec before it is written. */
+function writeApplication(name: string, change: (spec: Spec) => void = () => {}): string {
+  const home = join(folder, name);
+  mkdirSync(home);
+  writeFileSync(join(home, "profile.json"), JSON.stringify(PROFILE));
+  const spec: Spec = {
+    version: 1,
+    application: name,
+    slo: { latency: "100 ms" },
+    workload: { arrivals: { process: "poisson" }, loads: [50, 100, 150] },
+    cluster: { workers: 4 },
+    tasks: [
+      {
+        name: "classify",
+        variants: [
+          { name: "small", profile: "profile.json#small" },
+          { name: "large", profile: "profile.json#large" },
+        ],
+      },
+    ],
+    policy: { method: "ramsis" },
+  };
+  change(spec);
+  writeFileSync(join(home, "app.json"), JSON.stringify(spec, null, 2));
+  return join(home, "app.json");
+}
+
+interface Spec {
+  [key: string]: unknown;
+  slo: Record<string, unknown>;
+  workload: { arrivals: Record<string, unknown>; loads: unknown };
+  cluster: Record<string, unknown>;
+  tasks: { name: string; variants: Record<string, unknown>[] }[];
+  policy: Record<string, unknown>;
+}
+
+describe("compile", () => {
+  const app = writeApplication("plain");
+  const out = join(folder, "plain.msgpack");
+
+  test("reports each level as one JSON document", () => {
+    const { status, stdout, stderr } = stratagem("compile", app, "-o", out, "--json");
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    const report = JSON.parse(stdout);
+    expect(report).toMatchObject({
+      bundle: { path: out, bytes: readFileSync(out).length, formatVersion: 1 },
+      application: "plain",
+      method: "ramsis",
+    });
+    expect(report.levels.map((level: { loadQps: number }) => level.loadQps)).toEqual([
+      50, 100, 150,
+    ]);
+    for (const level of report.levels) {
+      expect(level.feasible).toBe(true);
+      expect(level.expected.accuracyPerQuery).toBeGreaterThan(0.5);
+      expect(level.solve.ms).toBeGreaterThan(0);
+      expect(level.solve.residual).toBeLessThanOrEqual(1e-10);
+    }
+  });
+
+  test("writes the same bytes with any number of jobs", () => {
+    const one = join(folder, "one.msgpack");
+    const three = join(folder, "three.msgpack");
+    expect(stratagem("compile", app, "-o", one, "--jobs", "1").status).toBe(0);
+    expect(stratagem("compile", app, "-o", three, "--jobs", "3").status).toBe(0);
+    expect(readFileSync(one).equals(readFileSync(three))).toBe(true);
+  });
+
+  test("--check accepts what compile wrote, and ends with 2 when it would write something else", () => {
+    expect(stratagem("compile", app, "-o", out, "--check")).toMatchObject({ status: 0 });
+    const changed = writeApplication("changed", (spec) => {
+      spec.application = "plain";
+      spec.slo["latency"] = "99 ms";
+    });
+    const before = readFileSync(out);
+    expect(stratagem("compile", changed, "-o", out, "--check")).toMatchObject({ status: 2 });
+    expect(readFileSync(out).equals(before)).toBe(true);
+    expect(stratagem("compile", app, "-o", join(folder, "none"), "--check").status).toBe(2);
+  });
+
+  test("verify recomputes the guarantees of every level", () => {
+    const { status, stdout } = stratagem("verify", out, "--json");
+    expect(status).toBe(0);
+    const { ok, guarantees } = JSON.parse(stdout);
+    expect(ok).toBe(true);
+    expect(guarantees).toHaveLength(3);
+    for (const { stated, recomputed } of guarantees) {
+      expect(recomputed.accuracyPerQuery).toBeCloseTo(stated.accuracyPerQuery, 9);
+    }
+  });
+
+  test("records the digest and tensors of the models a spec names", () => {
+    const withModel = writeApplication("with-model", (spec) => {
+      for (const variant of spec.tasks[0]?.variants ?? []) variant["model"] = "identity.onnx";
+    });
+    writeFileSync(join(folder, "with-model", "identity.onnx"), identityModel(3));
+    const bundle = join(folder, "with-model.msgpack");
+    expect(stratagem("compile", withModel, "-o", bundle).stderr).toBe("");
+    writeFileSync(join(folder, "with-model", "identity.onnx"), "no model");
+    const { status, stderr } = stratagem("compile", withModel, "-o", bundle);
+    expect(status).toBe(65);
+    expect(stderr).toMatch(/INPUT_INVALID_VALUE .*identity\.onnx: expected an ONNX model/);
+  });
+
+  test("marks a level that no policy can carry and says what the capacity is", () => {
+    const overloaded = writeApplication("overloaded", (spec) => {
+      spec.workload.loads = [100, 5000];
+    });
+    const { status, stdout } = stratagem("compile", overloaded, "-o", join(folder, "o.msgpack"));
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/level 5000 qps is not feasible: above the capacity of \d+ qps/);
+  });
+
+  test("says at which level the violations exceed the ceiling", () => {
+    const strict = writeApplication("strict", (spec) => {
+      spec.slo["maxViolationRate"] = "0.0001%";
+      spec.workload.loads = [10, 800];
+    });
+    const { stdout } = stratagem("compile", strict, "-o", join(folder, "s.msgpack"));
+    expect(stdout).toMatch(
+      /level 800 qps is not feasible: expected violations .*, allowed 1\.0e-4%/,
+    );
+  });
+});
+
+describe("compile refuses", () => {
+  test.each<[string, (spec: Spec) => void, RegExp]>([
+    [
+      "an unknown key",
+      (spec) => {
+        spec.cluster["worker"] = 3;
+      },
+      /INPUT_UNKNOWN_KEY .*app\.json:\d+ cluster\.worker: .*did you mean "workers"/,
+    ],
+    [
+      "a method that is not built yet",
+      (spec) => {
+        spec.policy = { method: "loki" };
+      },
+      /INPUT_UNSUPPORTED .*app\.json:\d+ policy\.method: this version cannot compile "loki" yet; allowed: ramsis/,
+    ],
+    [
+      "an option that is not built yet, with its place",
+      (spec) => {
+        spec.policy["balancer"] = "pooled";
+      },
+      /INPUT_UNSUPPORTED .*app\.json:\d+ policy\.balancer: this version cannot compile "pooled" .*round-robin/,
+    ],
+    [
+      "arrivals that are not built yet",
+      (spec) => {
+        spec.workload.arrivals = { process: "gamma", cv2: 4 };
+      },
+      /INPUT_UNSUPPORTED .*workload\.arrivals\.process: .*"gamma".*poisson/,
+    ],
+    [
+      "levels to be placed by itself",
+      (spec) => {
+        spec.workload.loads = { from: 50, to: 100, maxAccuracyStep: "1%" };
+      },
+      /INPUT_UNSUPPORTED .*workload\.loads/,
+    ],
+    [
+      "a grid of absurd size",
+      (spec) => {
+        spec.policy["discretization"] = { kind: "fixed", steps: 10_000 };
+        spec.policy["maxQueue"] = 4096;
+      },
+      /INPUT_INVALID_VALUE .*policy.*: expected at most 500000 states/,
+    ],
+  ])("%s", (name, change, message) => {
+    const app = writeApplication(name.replaceAll(" ", "-"), change);
+    const out = join(folder, `${name}.msgpack`);
+    const { status, stderr } = stratagem("compile", app, "-o", out);
+    expect(status).toBe(65);
+    expect(stderr).toMatch(message);
+    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+    expect(readdirSync(folder)).not.toContain(`${name}.msgpack`);
+  });
+
+  test("an output that cannot be written", () => {
+    writeFileSync(join(folder, "a-file"), "");
+    const app = writeApplication("unwritable");
+    const { status, stderr } = stratagem("compile", app, "-o", join(folder, "a-file", "x.msgpack"));
+    expect(status).toBe(65);
+    expect(stderr).toMatch(/^COMPILER_UNWRITABLE .*expected a place that can be written/);
+  });
+
+  test.each([
+    [["compile", "-o", "x"], /missing required argument/],
+    [["compile", "app.yaml"], /required option '-o, --out/],
+    [["compile", "app.yaml", "-o", "x", "--jobs", "0"], /expected a number above 0/],
+    [["compile", "app.yaml", "-o", "x", "--jobs", "1.5"], /expected a whole number/],
+    [["compile", "app.yaml", "-o", "x", "--solver", "magic"], /Allowed choices are/],
+    [["complie"], /unknown command.*\n?.*compile/],
+  ])("usage %j with exit code 64", (args, message) => {
+    const { status, stderr } = stratagem(...args);
+    expect(status).toBe(64);
+    expect(stderr).toMatch(message);
+  });
+});
+
+test("an interrupted compile leaves nothing behind and ends with 130", async () => {
+  const app = writeApplication("slow", (spec) => {
+    spec.workload.loads = { from: 1, to: 400, step: 1 };
+  });
+  const home = join(folder, "slow-out");
+  mkdirSync(home);
+  chmodSync(home, 0o755);
+  const child = startStratagem("compile", app, "-o", join(home, "slow.msgpack"));
+  // The process has installed its handlers once it has threads; until then a signal ends it all the same.
+  child.stderr?.resume();
+  const exited = once(child, "exit");
+  const poll = setInterval(() => child.kill("SIGINT"), 300);
+  const [code, signal] = (await exited) as [number | null, string | null];
+  clearInterval(poll);
+  expect(code === 130 || signal === "SIGINT").toBe(true);
+  expect(readdirSync(home)).toEqual([]);
+});

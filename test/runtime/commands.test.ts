@@ -1,0 +1,109 @@
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { diffCommand } from "../../runtime/commands/diff.ts";
+import { inspectCommand } from "../../runtime/commands/inspect.ts";
+import { percent } from "../../runtime/commands/text.ts";
+import { verifyCommand } from "../../runtime/commands/verify.ts";
+import { EXIT_CODE_BY_ERROR, RUNTIME_ERRORS } from "../../runtime/errors.ts";
+
+const fixture = (name: string): string =>
+  fileURLToPath(new URL(`../fixtures/bundles/${name}.msgpack`, import.meta.url));
+const path = fixture("v1");
+
+test("inspect sums a bundle up", async () => {
+  const { text, exitCode } = await inspectCommand({ path, loadQps: null, state: null });
+  expect(exitCode).toBe(0);
+  expect(text.replace(/sha256 .*/, "sha256 …")).toBe(`sample: ramsis, format version 1, 2633 bytes
+sha256 …
+compiled by sample/1 from 2 inputs
+slo: 120 ms, violations at most 5.000%
+pool default: 4 workers
+policy: per-query, 6 slack steps, maximal batching, 4 queued at most, round-robin
+
+task classify
+variant  accuracy  batch 1 ms  dominated
+small     60.000%          13  no
+lärge     75.000%          36  no
+
+load qps  accuracy/satisfied  accuracy/query  violations  capacity qps  feasible
+      40             70.000%         69.000%      1.000%         444.4  yes
+    80.5             70.000%         69.000%      1.000%         444.4  yes`);
+});
+
+test("inspect --level draws the policy of the level that answers", async () => {
+  const { text, json } = await inspectCommand({ path, loadQps: 30, state: null });
+  expect(json).toMatchObject({ formatVersion: 1, level: { index: 0, loadQps: 40 } });
+  expect(text).toBe(`level 40 qps: variant by queries queued (rows) and slack, 0 to 120 ms (columns)
+a small
+b lärge
+
+queued  slack →
+     1  a a b b b b b
+     2  a a a b b b b
+     3  a a a a b b b
+     4  a a a a a b b
+     5  a a a a a b b`);
+});
+
+test("inspect --state explains the decision", async () => {
+  const options = { path, loadQps: null, state: "queued=3,slack=85ms" };
+  const { text, json } = await inspectCommand(options);
+  expect(json).toMatchObject({ state: { decision: { variant: "small", batch: 3 } } });
+  expect(text).toBe(`queued 3, slack 85 ms: small ×3, 29 ms, meets the slack
+answered by level 80.5 qps (no --level given: the top one), in the state queued 3, slack 80 ms
+
+variant, batch 3  service ms  accuracy  meets slack
+small                     29   60.000%  yes          chosen
+lärge                     68   75.000%  yes
+
+one query more: small ×4, 37 ms, meets the slack
+one slack step less (60 ms): small ×3, 29 ms, meets the slack`);
+});
+
+test("verify accepts a good bundle and says what it did not check", async () => {
+  const { text, json, exitCode } = await verifyCommand(path);
+  expect(exitCode).toBe(0);
+  expect(json).toMatchObject({ ok: true, levelCount: 2, stateCount: 70, guarantees: null });
+  expect(text.split("\n")).toEqual([
+    expect.stringMatching(/^integrity ok: .*2633 bytes, sha256 [0-9a-f]{64}$/),
+    'schema ok: format version 1, ramsis for "sample"',
+    "semantics ok: 2 levels, 70 states, each with a decision in range",
+    "guarantees not recomputed: that takes a solver, use stratagem verify",
+  ]);
+});
+
+test("verify finds a bad bundle with exit code 3; the other commands refuse it as input", async () => {
+  const bad = fixture("bad-checksum");
+  const { json, text, exitCode } = await verifyCommand(bad);
+  expect(exitCode).toBe(3);
+  expect(json).toMatchObject({ ok: false, error: { code: "BUNDLE_CHECKSUM" } });
+  expect(text).toMatch(/^refused: BUNDLE_CHECKSUM .*bad-checksum.msgpack: expected a payload/);
+  const refusal = { code: "BUNDLE_CHECKSUM" };
+  const options = { path: bad, loadQps: null, state: null };
+  await expect(inspectCommand(options)).rejects.toMatchObject(refusal);
+  await expect(diffCommand(path, bad)).rejects.toMatchObject(refusal);
+});
+
+test("a file that is not there is bad input to verify, too", async () => {
+  await expect(verifyCommand(fixture("none"))).rejects.toMatchObject({
+    code: "RUNTIME_UNREADABLE",
+  });
+});
+
+test("diff ends with 2 only when there is a difference", async () => {
+  expect(await diffCommand(path, path)).toMatchObject({ exitCode: 0, json: { same: true } });
+});
+
+test("every error code has an exit code", () => {
+  expect(Object.keys(EXIT_CODE_BY_ERROR).sort()).toEqual(Object.keys(RUNTIME_ERRORS).sort());
+});
+
+test("percentages keep small ratios visible", () => {
+  expect([0, 0.57972, 1, 1.23e-6, null].map(percent)).toEqual([
+    "0.000%",
+    "57.972%",
+    "100.000%",
+    "1.2e-4%",
+    "-",
+  ]);
+});
