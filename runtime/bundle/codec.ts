@@ -124,7 +124,7 @@ function canonical(value: unknown): unknown {
   return Object.fromEntries(entries);
 }
 
-/** Tables are little-endian in the file and used as they are; no platform of Node 20 that runs ONNX is big-endian. */
+/** Tables are little-endian in the file and used as they are: swapping would be code that no test of ours can run. */
 function requireLittleEndian(): void {
   if (new Uint8Array(Uint16Array.of(1).buffer)[0] !== 1) {
     throw new Error("policy bundles need a little-endian host");

@@ -1,6 +1,6 @@
 import { BundleError } from "./bundle-error.ts";
 
-/** A bundle nests seven deep. */
+/** A bundle nests nine deep. */
 const MAX_DEPTH = 16;
 /** A bundle of the largest counts that `validate.ts` allows holds fewer keys and values than this. */
 const MAX_VALUES = 1_000_000;

@@ -132,7 +132,7 @@ function checkTable(
     let previous = -1;
     for (let cell = row * slackCount; cell < end; cell++) {
       const action = cells[cell] ?? 0;
-      // Neighbours mostly agree: looking only at changes halves the time of the whole check.
+      // Neighbours mostly agree, so only changes are looked up.
       if (action === previous) continue;
       previous = action;
       // 0 for a value that is no action.

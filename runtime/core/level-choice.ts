@@ -1,42 +1,48 @@
 import { assert } from "./assert.ts";
 
 export interface LevelChoiceOptions {
-  /** Excess of the measured load over the current level, in standard deviations of the window's count, that is taken for a rise at once. */
-  readonly upSigmas: number;
-  /** How long the measured load may stay above the current level by less than that. */
-  readonly dwellMs: number;
+  /** Excess of the measured load over the current level that is taken for a rise at once, in standard deviations of the window's count. */
+  readonly riseSigmas: number;
+  /** Shortfall of the measured load below a lower level before that level takes over, likewise. */
+  readonly fallSigmas: number;
+  /** Excess that may last for ever, likewise. */
+  readonly allowanceSigmas: number;
+  /** Excess queries beyond the allowance, summed over time, that are taken for a rise, likewise. */
+  readonly driftSigmas: number;
 }
 
-export const DEFAULT_LEVEL_CHOICE: LevelChoiceOptions = { upSigmas: 3, dwellMs: 2000 };
+export const DEFAULT_LEVEL_CHOICE: LevelChoiceOptions = {
+  riseSigmas: 3.5,
+  fallSigmas: 1.5,
+  allowanceSigmas: 0.35,
+  driftSigmas: 5,
+};
 
 /**
- * Which load level decides: the lowest one whose load is at least the measured load, with a delay on the way up.
+ * Which load level decides: the lowest one that carries the load, where a difference that is fair to call noise changes nothing.
  *
- * The count of a short window is noisy. At a steady load of λ queries/s it has, over w seconds, mean λw and standard deviation √(λw), so where
- * a level lies exactly at the true load, the measured load is above it half of the time, and following it would swing between this level and
- * the next. So a level is left upward only when its own load is no longer a fair explanation: the measured load exceeds it by more than
- * `upSigmas` standard deviations, or has been above it at every decision for `dwellMs`, four windows of 500 ms. Downward nothing is delayed.
- *
- * The two directions are not symmetric, and it shows where levels lie closer together than the noise: a dip leads down at once, and the way
- * back waits for the dwell time. At 2000 queries/s the standard deviation over 500 ms is 63 queries/s, so levels 50 apart spend most of their
- * time one level low; levels 200 apart do not.
+ * The count of a short window is noisy. At a steady load of λ queries/s it has, over w seconds, mean λw and standard deviation √(λw): at 2000
+ * queries/s and half a second 3 %. Following it would swing between two levels half of the time. So a level is left
+ *  - upward at once when the measured load exceeds it by `riseSigmas` standard deviations: a burst;
+ *  - upward as well when smaller excesses add up: a cumulative sum of the queries above the level's load, less `allowanceSigmas`, reaches
+ *    `driftSigmas` standard deviations (Page's CUSUM test, "Continuous Inspection Schemes", 1954). An excess of 5 % takes about two seconds;
+ *  - downward when a lower level exceeds the measured load by `fallSigmas` standard deviations.
  *
  * The top level decides while the load is unknown or above every level: what it gives away in accuracy it cannot lose in deadlines.
  */
 export class LevelChoice {
   readonly #levelLoadQps: Float64Array;
-  readonly #upSigmas: number;
-  readonly #dwellMs: number;
+  readonly #options: LevelChoiceOptions;
   #level: number;
-  /** Since when the measured load is above the current level, NaN when it is not. */
-  #aboveSinceMs = Number.NaN;
+  /** Queries above the current level's load and allowance, summed since the sum was last 0. */
+  #excessQueries = 0;
+  #updatedMs = Number.NaN;
 
   /** @param levelLoadQps loads of the levels, ascending; kept, not copied. */
   constructor(levelLoadQps: Float64Array, options = DEFAULT_LEVEL_CHOICE) {
     assert(levelLoadQps.length > 0, "there is at least one level");
     this.#levelLoadQps = levelLoadQps;
-    this.#upSigmas = options.upSigmas;
-    this.#dwellMs = options.dwellMs;
+    this.#options = options;
     this.#level = levelLoadQps.length - 1;
   }
 
@@ -47,26 +53,45 @@ export class LevelChoice {
   update(loadQps: number, windowMs: number, nowMs: number): number {
     const loads = this.#levelLoadQps;
     const top = loads.length - 1;
-    if (Number.isNaN(loadQps)) return this.#settle(top);
+    const sinceMs = nowMs - this.#updatedMs;
+    this.#updatedMs = nowMs;
+    if (Number.isNaN(loadQps)) return this.#moveTo(top);
     let level = this.#level;
-    while (level > 0 && loads[level - 1]! >= loadQps) level--;
-    if (level === top || loads[level]! >= loadQps) return this.#settle(level);
-    if (Number.isNaN(this.#aboveSinceMs)) this.#aboveSinceMs = nowMs;
-    const dwelt = nowMs - this.#aboveSinceMs >= this.#dwellMs;
-    if (!dwelt && loadQps <= this.#noiseLimitQps(windowMs)) return level;
+    while (level > 0 && this.#fallsBelow(level - 1, loadQps, windowMs)) level--;
+    if (level !== this.#level) return this.#moveTo(level);
+    if (!this.#rises(loadQps, windowMs, sinceMs)) return level;
     while (level < top && loads[level]! < loadQps) level++;
-    return this.#settle(level);
+    return this.#moveTo(level);
   }
 
-  /** The most that a window at the current level's own load is believed to show. */
-  #noiseLimitQps(windowMs: number): number {
-    const loadQps = this.#levelLoadQps[this.#level]!;
-    return loadQps + this.#upSigmas * Math.sqrt((loadQps * 1000) / windowMs);
+  #fallsBelow(level: number, loadQps: number, windowMs: number): boolean {
+    const levelQps = this.#levelLoadQps[level]!;
+    return loadQps <= levelQps - this.#options.fallSigmas * noiseQps(levelQps, windowMs);
   }
 
-  #settle(level: number): number {
+  #rises(loadQps: number, windowMs: number, sinceMs: number): boolean {
+    const { riseSigmas, allowanceSigmas, driftSigmas } = this.#options;
+    const levelQps = this.#levelLoadQps[this.#level]!;
+    const sigmaQps = noiseQps(levelQps, windowMs);
+    const excessQps = loadQps - levelQps - allowanceSigmas * sigmaQps;
+    if (sinceMs > 0) {
+      this.#excessQueries = Math.max(0, this.#excessQueries + (excessQps * sinceMs) / 1000);
+    }
+    if (loadQps <= levelQps) return false;
+    const sigmaQueries = (sigmaQps * windowMs) / 1000;
+    return (
+      loadQps > levelQps + riseSigmas * sigmaQps || this.#excessQueries > driftSigmas * sigmaQueries
+    );
+  }
+
+  #moveTo(level: number): number {
     this.#level = level;
-    this.#aboveSinceMs = Number.NaN;
+    this.#excessQueries = 0;
     return level;
   }
+}
+
+/** Standard deviation of the load that a window shows of a Poisson process. */
+function noiseQps(loadQps: number, windowMs: number): number {
+  return Math.sqrt((loadQps * 1000) / windowMs);
 }

@@ -98,7 +98,7 @@ describe("compile", () => {
   test("--check accepts what compile wrote, and ends with 2 when it would write something else", () => {
     expect(stratagem("compile", app, "-o", out, "--check")).toMatchObject({ status: 0 });
     const changed = writeApplication("changed", (spec) => {
-      spec.application = "plain";
+      spec["application"] = "plain";
       spec.slo["latency"] = "99 ms";
     });
     const before = readFileSync(out);

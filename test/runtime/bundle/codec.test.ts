@@ -56,6 +56,19 @@ test("the same holds for any loads, rates and times", () => {
   );
 });
 
+test("the same holds for any text", () => {
+  const units = fc.array(fc.constantFrom("a", "é", "Ω", "語", "🙂", "\ufeff", " "), {
+    minLength: 1,
+  });
+  fc.assert(
+    fc.property(units, fc.integer({ min: 1, max: 90 }), (some, repeat) => {
+      const bundle = { ...sampleBundle(), application: some.join("").repeat(repeat).slice(0, 500) };
+      const isCut = /\p{Surrogate}/u.test(bundle.application);
+      if (!isCut) expect(decodeBundle(encodeBundle(bundle))).toEqual(bundle);
+    }),
+  );
+});
+
 test("the order in which keys were inserted does not reach the file", () => {
   const bytes = encodeBundle(withKeysReversed(sampleBundle()) as Bundle);
   expect(Buffer.compare(bytes, valid)).toBe(0);
