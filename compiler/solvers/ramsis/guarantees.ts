@@ -6,6 +6,7 @@
  */
 import { spreadOverPhases } from "../../numeric/bellman.ts";
 import { multiplyColumns } from "../../numeric/csr.ts";
+import { DAMPING } from "./value-iteration.ts";
 import type { WorkerMdp } from "./worker-mdp.ts";
 
 export interface Guarantees {
@@ -32,7 +33,7 @@ export function idleDistribution(mdp: WorkerMdp): Float64Array {
 }
 
 /**
- * Power iteration. @param choice action of every state, shape (stateCount,). @param initialMass shape (stateCount,); the result does not
+ * Power iteration, damped as value iteration is and for the same reason. @param choice action of every state, shape (stateCount,). @param initialMass shape (stateCount,); the result does not
  * depend on it, only the number of steps does.
  */
 export function stationaryDistribution(
@@ -64,8 +65,10 @@ export function stationaryDistribution(
     const total = sum(next);
     residual = 0;
     for (const state of mdp.reached) {
-      next[state] = (next[state] ?? 0) / total;
-      residual += Math.abs((next[state] ?? 0) - (mass[state] ?? 0));
+      const old = mass[state] ?? 0;
+      const change = (next[state] ?? 0) / total - old;
+      residual += Math.abs(change);
+      next[state] = old + DAMPING * change;
     }
     [mass, next] = [next, mass];
   }
