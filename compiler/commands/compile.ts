@@ -2,7 +2,12 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { encodeBundle } from "../../runtime/bundle/codec.ts";
-import { type Bundle, FORMAT_VERSION, type ModelFile } from "../../runtime/bundle/schema.ts";
+import {
+  type Bundle,
+  FORMAT_VERSION,
+  type ModelFile,
+  violationCeiling,
+} from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { levelTable } from "../../runtime/commands/inspect.ts";
 import { percent } from "../../runtime/commands/text.ts";
@@ -121,7 +126,7 @@ function warnings({ levels, slo }: Bundle): string[] {
       const reason =
         loadQps > capacityQps
           ? `above the capacity of ${Math.floor(capacityQps)} qps, expected violations ${percent(expected.violationRate)}`
-          : `expected violations ${percent(expected.violationRate)}, allowed ${percent(slo.maxViolationRate ?? 1)}`;
+          : `expected violations ${percent(expected.violationRate)}, allowed ${percent(violationCeiling(slo))}`;
       return `level ${loadQps} qps is not feasible: ${reason}`;
     });
 }

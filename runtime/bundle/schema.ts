@@ -28,8 +28,13 @@ export interface Bundle {
 export interface Slo {
   readonly latencyMs: number;
   readonly maxViolationRate: number | null;
-  /** Percentile used by planners that bound a latency quantile, in (0, 100). */
+  /** Percentile of the latency that has to meet `latencyMs` where there is no ceiling on violations, in (0, 100). */
   readonly percentile: number;
+}
+
+/** Ratio of queries that may miss the SLO: the stated ceiling, or what its percentile leaves. */
+export function violationCeiling({ maxViolationRate, percentile }: Slo): number {
+  return maxViolationRate ?? (100 - percentile) / 100;
 }
 
 export type ArrivalModel =
@@ -129,7 +134,7 @@ export interface DecisionSpace {
 
 export interface Level {
   readonly loadQps: number;
-  /** Whether the load is below capacity and the violation rate under the ceiling of the SLO, if it states one. */
+  /** Whether the load is within capacity and the expected violation rate within `violationCeiling`. */
   readonly feasible: boolean;
   /** Load the fastest variant can carry when every batch just meets the SLO. */
   readonly capacityQps: number;

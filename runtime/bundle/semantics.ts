@@ -1,6 +1,13 @@
 /** What the fields of a bundle must say about each other, so that no lookup of the runtime can leave a table. */
 import { BundleError } from "./bundle-error.ts";
-import type { Bundle, DecisionSpace, Level, Table, Task } from "./schema.ts";
+import {
+  type Bundle,
+  type DecisionSpace,
+  type Level,
+  type Table,
+  type Task,
+  violationCeiling,
+} from "./schema.ts";
 
 /** One action less than a cell can name besides NO_ACTION. */
 const MAX_ACTIONS = 65_534;
@@ -24,7 +31,7 @@ export function checkSemantics(bundle: Bundle): void {
       refuse(`${path}.loadQps`, level.loadQps, `more than ${previousQps}, the level before`);
     }
     previousQps = level.loadQps;
-    checkFeasible(level, slo.maxViolationRate ?? 1, path);
+    checkFeasible(level, violationCeiling(slo), path);
     checkTable(level.actionByState, decisionSpace, batchByAction, `${path}.actionByState`);
   }
 }
@@ -106,12 +113,12 @@ function batchByActionOf(actions: Table): Uint16Array {
   );
 }
 
-function checkFeasible(level: Level, maxViolationRate: number, path: string): void {
+function checkFeasible(level: Level, ceiling: number, path: string): void {
   if (!level.feasible) return;
   const { loadQps, capacityQps, expected } = level;
-  if (loadQps > capacityQps || expected.violationRate > maxViolationRate) {
+  if (loadQps > capacityQps || expected.violationRate > ceiling) {
     const found = `true at ${loadQps} qps with violation rate ${expected.violationRate}`;
-    const allowed = `true only up to ${capacityQps} qps and violation rate ${maxViolationRate}`;
+    const allowed = `true only up to ${capacityQps} qps and violation rate ${ceiling}`;
     refuse(`${path}.feasible`, found, allowed);
   }
 }

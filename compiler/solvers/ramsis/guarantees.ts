@@ -49,7 +49,11 @@ export function stationaryDistribution(
   let next = new Float64Array(mdp.stateCount);
   let residual = Number.POSITIVE_INFINITY;
   let iterations = 0;
-  for (; iterations < maxIterations && residual > tolerance; iterations++) {
+  let isLast = false;
+  for (; iterations < maxIterations && !isLast; iterations++) {
+    // The last step is undamped: damping would leave a trace of the initial mass on states that cannot recur.
+    isLast = residual <= tolerance;
+    const damping = isLast ? 1 : DAMPING;
     spreadOverPhases(
       mdp.reached,
       mdp.phaseCount,
@@ -65,10 +69,10 @@ export function stationaryDistribution(
     const total = sum(next);
     residual = 0;
     for (const state of mdp.reached) {
+      const stepped = (next[state] ?? 0) / total;
       const old = mass[state] ?? 0;
-      const change = (next[state] ?? 0) / total - old;
-      residual += Math.abs(change);
-      next[state] = old + DAMPING * change;
+      residual += Math.abs(stepped - old);
+      next[state] = old + damping * (stepped - old);
     }
     [mass, next] = [next, mass];
   }

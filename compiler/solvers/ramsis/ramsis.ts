@@ -8,6 +8,7 @@ import {
   type Expected,
   type Level,
   NO_ACTION,
+  violationCeiling,
 } from "../../../runtime/bundle/schema.ts";
 import type { BundleFrame, Solver } from "../solver.ts";
 import { ramsisFrame, ramsisMistakes } from "./frame.ts";
@@ -28,10 +29,9 @@ function solveLevel(frame: BundleFrame, loadQps: number): Level {
   const solved = solvePolicy(mdp, frame.policy.objective);
   const { accuracyPerSatisfied, accuracyPerQuery, violationRate } = solved.guarantees;
   const capacityQps = fluidCapacityQps(problem);
-  const ceiling = frame.slo.maxViolationRate ?? 1;
   return {
     loadQps,
-    feasible: loadQps <= capacityQps && violationRate <= ceiling,
+    feasible: loadQps <= capacityQps && violationRate <= violationCeiling(frame.slo),
     capacityQps,
     expected: { accuracyPerSatisfied, accuracyPerQuery, violationRate },
     solve: {
