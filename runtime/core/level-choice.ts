@@ -3,6 +3,8 @@ import { assert } from "./assert.ts";
 export interface LevelChoiceOptions {
   /** Excess of the measured load over the current level that is taken for a rise at once, in standard deviations of the window's count. */
   readonly riseSigmas: number;
+  /** Excess that the first known load may have over the level chosen for it, likewise. */
+  readonly startSigmas: number;
   /** Shortfall of the measured load below a lower level before that level takes over, likewise. */
   readonly fallSigmas: number;
   /** Excess that may last for ever, likewise. */
@@ -13,6 +15,7 @@ export interface LevelChoiceOptions {
 
 export const DEFAULT_LEVEL_CHOICE: LevelChoiceOptions = {
   riseSigmas: 3.5,
+  startSigmas: 1,
   fallSigmas: 1.5,
   allowanceSigmas: 0.35,
   driftSigmas: 5,
@@ -28,12 +31,14 @@ export const DEFAULT_LEVEL_CHOICE: LevelChoiceOptions = {
  *    `driftSigmas` standard deviations (Page's CUSUM test, "Continuous Inspection Schemes", 1954). An excess of 5 % takes about two seconds;
  *  - downward when a lower level exceeds the measured load by `fallSigmas` standard deviations.
  *
- * The top level decides while the load is unknown or above every level: what it gives away in accuracy it cannot lose in deadlines.
+ * The top level decides while the load is unknown or above every level: what it gives away in accuracy it cannot lose in deadlines. When the load
+ * becomes known, nothing speaks for the top level any more, so the first choice is the lowest level that is not `startSigmas` too low.
  */
 export class LevelChoice {
   readonly #levelLoadQps: Float64Array;
   readonly #options: LevelChoiceOptions;
   #level: number;
+  #isKnown = false;
   /** Queries above the current level's load and allowance, summed since the sum was last 0. */
   #excessQueries = 0;
   #updatedMs = Number.NaN;
@@ -55,12 +60,30 @@ export class LevelChoice {
     const top = loads.length - 1;
     const sinceMs = nowMs - this.#updatedMs;
     this.#updatedMs = nowMs;
-    if (Number.isNaN(loadQps)) return this.#moveTo(top);
+    if (Number.isNaN(loadQps)) {
+      this.#isKnown = false;
+      return this.#moveTo(top);
+    }
+    if (!this.#isKnown) return this.#start(loadQps, windowMs);
     let level = this.#level;
     while (level > 0 && this.#fallsBelow(level - 1, loadQps, windowMs)) level--;
     if (level !== this.#level) return this.#moveTo(level);
     if (!this.#rises(loadQps, windowMs, sinceMs)) return level;
     while (level < top && loads[level]! < loadQps) level++;
+    return this.#moveTo(level);
+  }
+
+  #start(loadQps: number, windowMs: number): number {
+    const loads = this.#levelLoadQps;
+    const { startSigmas } = this.#options;
+    let level = 0;
+    while (
+      level < loads.length - 1 &&
+      loadQps > loads[level]! + startSigmas * noiseQps(loads[level]!, windowMs)
+    ) {
+      level++;
+    }
+    this.#isKnown = true;
     return this.#moveTo(level);
   }
 

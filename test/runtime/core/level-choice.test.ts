@@ -29,9 +29,17 @@ describe("LevelChoice", () => {
 
   it("goes down at once to the lowest level that is above the load by more than noise", () => {
     const choice = new LevelChoice(LOADS);
-    expect(choice.update(1000 - noiseQps(1000, 1.5) + 1, WINDOW_MS, 0)).toBe(2);
-    expect(choice.update(1000 - noiseQps(1000, 1.5) - 1, WINDOW_MS, 1)).toBe(1);
-    expect(choice.update(100, WINDOW_MS, 2)).toBe(0);
+    expect(choice.update(1500, WINDOW_MS, 0)).toBe(2);
+    expect(choice.update(1000 - noiseQps(1000, 1.5) + 1, WINDOW_MS, 1)).toBe(2);
+    expect(choice.update(1000 - noiseQps(1000, 1.5) - 1, WINDOW_MS, 2)).toBe(1);
+    expect(choice.update(100, WINDOW_MS, 3)).toBe(0);
+  });
+
+  it("starts on the lowest level that the first known load does not exceed by more than a standard deviation", () => {
+    const first = (loadQps: number) => new LevelChoice(LOADS).update(loadQps, WINDOW_MS, 0);
+    expect(first(1000 + noiseQps(1000, 1) - 1)).toBe(1);
+    expect(first(1000 + noiseQps(1000, 1) + 1)).toBe(2);
+    expect(first(9000)).toBe(2);
   });
 
   it("takes an excess within the noise for noise, and one above it for a rise", () => {
@@ -84,7 +92,7 @@ describe("LevelChoice", () => {
           const isTop = level === LOADS.length - 1;
           expect(isTop || loadQps <= levelQps + noiseQps(levelQps, 3.5)).toBe(true);
           const below = LOADS[level - 1];
-          if (below !== undefined) expect(loadQps).toBeGreaterThan(below - noiseQps(below, 1.5));
+          expect(below === undefined || loadQps > below - noiseQps(below, 1.5)).toBe(true);
         }
       }),
     );
