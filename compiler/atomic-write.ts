@@ -3,7 +3,7 @@ import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { UnwritableError } from "./errors.ts";
 
-/** Writes a file, making its folder if need be, so that a reader sees the old bytes or the new ones and never a part: temporary file, fsync, rename. @throws UnwritableError */
+/** Writes a file, making its last folder if need be, so that a reader sees the old bytes or the new ones and never a part: temporary file, fsync, rename. @throws UnwritableError */
 export async function writeAtomically(path: string, bytes: Uint8Array): Promise<void> {
   try {
     await replaceFile(path, bytes);
@@ -15,7 +15,10 @@ export async function writeAtomically(path: string, bytes: Uint8Array): Promise<
 
 async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
   const directory = dirname(path);
-  await mkdir(directory, { recursive: true });
+  // One level only: recursive creation never returns where a folder can neither exist nor be made, as under /proc.
+  await mkdir(directory).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
   const temporary = join(directory, `.stratagem.tmp-${randomUUID()}`);
   try {
     const file = await open(temporary, "wx");

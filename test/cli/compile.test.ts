@@ -1,13 +1,5 @@
 import { once } from "node:events";
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -207,13 +199,17 @@ describe("compile refuses", () => {
     expect(readdirSync(folder)).not.toContain(`${name}.msgpack`);
   });
 
-  test("an output that cannot be written", () => {
-    writeFileSync(join(folder, "a-file"), "");
-    const app = writeApplication("unwritable");
-    const { status, stderr } = stratagem("compile", app, "-o", join(folder, "a-file", "x.msgpack"));
-    expect(status).toBe(65);
-    expect(stderr).toMatch(/^COMPILER_UNWRITABLE .*expected a place that can be written/);
-  });
+  test.each(["a-file/x.msgpack", "no/such/folder/x.msgpack", "."])(
+    "an output that cannot be written: %s",
+    (out) => {
+      writeFileSync(join(folder, "a-file"), "");
+      const app = join(folder, "plain", "app.json");
+      const { status, stderr } = stratagem("compile", app, "-o", join(folder, out));
+      expect(status).toBe(65);
+      expect(stderr).toMatch(/^COMPILER_UNWRITABLE .*expected a place that can be written, got: E/);
+      expect(readdirSync(folder).filter((name) => name.includes("tmp"))).toEqual([]);
+    },
+  );
 
   test.each([
     [["compile", "-o", "x"], /missing required argument/],
@@ -235,7 +231,6 @@ test("an interrupted compile leaves nothing behind and ends with 130", async () 
   });
   const home = join(folder, "slow-out");
   mkdirSync(home);
-  chmodSync(home, 0o755);
   const child = startStratagem("compile", app, "-o", join(home, "slow.msgpack"));
   // The process has installed its handlers once it has threads; until then a signal ends it all the same.
   child.stderr?.resume();
