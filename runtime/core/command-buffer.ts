@@ -4,8 +4,9 @@ import { assert } from "./assert.ts";
 export const START_BATCH = 0;
 export const DROP = 1;
 
-/** Why a query is dropped: the worker the balancer chose had a full queue. */
+/** Why a query is dropped: the worker the balancer chose had a full queue; no worker is up. */
 export const DROP_QUEUE_FULL = 0;
+export const DROP_NO_WORKER = 1;
 
 /**
  * What the dispatcher wants done, in order; allocated once and reused for every event.

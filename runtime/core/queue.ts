@@ -58,6 +58,30 @@ export class DeadlineQueues {
     return this.#deadlineMs[queue * this.#ringSize + this.#head[queue]!]!;
   }
 
+  /** Removes a query wherever it waits, keeping the order of the others. @returns whether it was there; takes time in the number that wait. */
+  remove(query: number): boolean {
+    for (let queue = 0; queue < this.#length.length; queue++) {
+      const length = this.#length[queue]!;
+      for (let position = 0; position < length; position++) {
+        if (this.#query[this.#slot(queue, position)] !== query) continue;
+        for (let behind = position + 1; behind < length; behind++) {
+          const to = this.#slot(queue, behind - 1);
+          const from = this.#slot(queue, behind);
+          this.#query[to] = this.#query[from]!;
+          this.#deadlineMs[to] = this.#deadlineMs[from]!;
+        }
+        this.#length[queue] = length - 1;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Where the query at a position of a queue is kept, 0 being the first. */
+  #slot(queue: number, position: number): number {
+    return queue * this.#ringSize + ((this.#head[queue]! + position) & (this.#ringSize - 1));
+  }
+
   /** Removes the first query of a queue that is not empty and returns it. */
   take(queue: number): number {
     const length = this.#length[queue]!;

@@ -1,0 +1,72 @@
+import type { TensorInfo } from "../bundle/schema.ts";
+
+/** A model that workers load: one variant of the task. */
+export interface VariantModel {
+  readonly name: string;
+  /** Path of the ONNX file. */
+  readonly path: string;
+  readonly inputs: readonly TensorInfo[];
+  readonly outputs: readonly TensorInfo[];
+  /** Batch sizes to run before the worker counts as ready. */
+  readonly warmBatches: readonly number[];
+}
+
+export type Device = "cpu" | "cuda" | "webgpu" | "auto";
+
+export interface ExecutorOptions {
+  readonly variants: readonly VariantModel[];
+  readonly workerCount: number;
+  /** Warmed workers beyond `workerCount` that take the place of one that is lost. */
+  readonly standbyCount: number;
+  readonly threadsPerWorker: number;
+  readonly device: Device;
+  /** Accelerators to spread workers over, round-robin; empty for the default one. */
+  readonly deviceIds: readonly number[];
+}
+
+/** Rows of several requests, run as one. */
+export interface Batch {
+  /** Index into `ExecutorOptions.variants`. */
+  readonly variant: number;
+  readonly rows: number;
+  /** Per input tensor the row-major little-endian bytes of the requests in order; concatenated they are the tensor. Not kept after `run` settles. */
+  readonly inputs: readonly (readonly Uint8Array[])[];
+}
+
+export interface BatchResult {
+  /** Per output tensor its shape, axis 0 being the rows, and its row-major little-endian bytes in memory of its own. */
+  readonly outputs: readonly { readonly shape: readonly number[]; readonly bytes: Uint8Array }[];
+  /** Time of the run inside the worker. */
+  readonly wallMs: number;
+  /** Processor time of the worker during the run, all threads. */
+  readonly cpuMs: number;
+}
+
+export interface ExecutorHandlers {
+  /** A worker place can take batches: at the start, and again after it was lost. */
+  readonly onReady: (worker: number) => void;
+  /** The process of a worker place ended; its batch, if any, has been rejected with WorkerLostError just before. */
+  readonly onLost: (worker: number, reason: string) => void;
+}
+
+/** Runs batches on worker places 0 … workerCount − 1, each at most one batch at a time. */
+export interface Executor {
+  /** @throws WorkerLostError if the worker ended during the run; InferenceError if the model refused the batch, which harms no other batch. */
+  run(worker: number, batch: Batch): Promise<BatchResult>;
+  /** Ends every worker; a running batch is rejected. */
+  close(): Promise<void>;
+}
+
+export class WorkerLostError extends Error {
+  constructor(worker: number, reason: string) {
+    super(`worker ${worker} ended during the batch: ${reason}`);
+    this.name = "WorkerLostError";
+  }
+}
+
+export class InferenceError extends Error {
+  constructor(variant: string, reason: string) {
+    super(`${variant}: ${reason}`);
+    this.name = "InferenceError";
+  }
+}
