@@ -1,5 +1,6 @@
 /** Application and profiles in, policy bundle out: the pipeline from top to bottom. */
 import type { Bundle, Level } from "../runtime/bundle/schema.ts";
+import { siblingMistakes } from "./model-siblings.ts";
 import { solverOrMistake } from "./solvers/registry.ts";
 import type { BundleFrame, ModelFiles } from "./solvers/solver.ts";
 import type { LoadedApplication } from "./spec/load-application.ts";
@@ -38,6 +39,7 @@ export async function compile(
   const solver = solverOrMistake(application);
   if ("code" in solver) return fail(solver);
   refuse(solver.mistakes(application));
+  refuse(siblingMistakes(application, options.models));
   const { loads } = application;
   if (loads.kind === "adaptive") return fail(ADAPTIVE_LOADS);
   const frame = solver.frame(application, options.models);

@@ -123,6 +123,20 @@ describe("compile", () => {
     expect(stderr).toMatch(/INPUT_INVALID_VALUE .*identity\.onnx: expected an ONNX model/);
   });
 
+  test("refuses a model whose tensors are not those of its siblings", () => {
+    const siblings = writeApplication("siblings", (spec) => {
+      for (const [index, variant] of (spec.tasks[0]?.variants ?? []).entries()) {
+        variant["model"] = `${index}.onnx`;
+        writeFileSync(join(folder, "siblings", `${index}.onnx`), identityModel(3 + index));
+      }
+    });
+    const { status, stderr } = stratagem("compile", siblings, "-o", join(folder, "x.msgpack"));
+    expect(status).toBe(65);
+    expect(stderr).toMatch(
+      /INPUT_CONFLICT .*variants\[1\]\.model: expected the inputs of "small", x float32\[-1, 3\]; 1\.onnx has x float32\[-1, 4\]/,
+    );
+  });
+
   test("marks a level that no policy can carry and says what the capacity is", () => {
     const overloaded = writeApplication("overloaded", (spec) => {
       spec.workload.loads = [100, 5000];
