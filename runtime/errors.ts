@@ -14,6 +14,9 @@ export const EXIT_CODES = {
 const COMMAND_ERRORS = {
   RUNTIME_USAGE: "a command line option has a value that the command does not understand",
   RUNTIME_UNREADABLE: "a named file is missing, unreadable, or not a file",
+  RUNTIME_MODEL: "a model file of the bundle is missing, or is not the one that was compiled",
+  RUNTIME_LISTEN: "the address to serve at is taken, or is none of this machine",
+  RUNTIME_DEVICE: "no worker could be started on the device, or with the models",
 } as const;
 
 /** Every error of the runtime that is not a bug. */
@@ -33,6 +36,9 @@ export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
   BUNDLE_SEMANTICS: EXIT_CODES.badInput,
   RUNTIME_USAGE: EXIT_CODES.usage,
   RUNTIME_UNREADABLE: EXIT_CODES.badInput,
+  RUNTIME_MODEL: EXIT_CODES.badInput,
+  RUNTIME_LISTEN: EXIT_CODES.badInput,
+  RUNTIME_DEVICE: EXIT_CODES.badInput,
 };
 
 /** Bad input to a command. The message says where, what was found and what is allowed, on one line. */

@@ -1,0 +1,51 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import type { Bundle, ModelFile } from "../../runtime/bundle/schema.ts";
+import { readModelFile } from "../../runtime/exec/model-file.ts";
+import { batchesByVariant, servedModels } from "../../runtime/served-models.ts";
+import { identityModel } from "../support/onnx-model.ts";
+import { tinyBundle } from "../support/tiny-bundle.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "stratagem-served-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+writeFileSync(join(folder, "identity.onnx"), identityModel(3));
+
+async function bundleWith(change: (model: ModelFile) => ModelFile | null): Promise<Bundle> {
+  const model = change(await readModelFile(join(folder, "identity.onnx")));
+  const bundle = tinyBundle({ workers: 1, maxQueue: 2, sloMs: 100 });
+  const tasks = bundle.tasks.map((task) => ({
+    ...task,
+    variants: task.variants.map((variant) => ({ ...variant, model })),
+  }));
+  return { ...bundle, tasks };
+}
+
+test("finds the model of every variant and the batches its tables ask for", async () => {
+  const bundle = await bundleWith((model) => model);
+  const models = await servedModels(bundle, folder);
+  expect(models.map((model) => model.name)).toEqual(
+    bundle.tasks[0]?.variants.map((variant) => variant.name),
+  );
+  expect(models[0]).toMatchObject({
+    path: join(folder, "identity.onnx"),
+    inputs: [{ name: "x", dtype: "float32", shape: [-1, 3] }],
+  });
+  expect(models.map((model) => model.warmBatches)).toEqual(batchesByVariant(bundle));
+  expect(models.flatMap((model) => model.warmBatches).length).toBeGreaterThan(0);
+});
+
+test.each<[string, (model: ModelFile) => ModelFile | null, RegExp]>([
+  ["a bundle without models", () => null, /variant ".*": expected a model, but the bundle/],
+  ["a missing file", (model) => ({ ...model, file: "gone.onnx" }), /gone\.onnx: .*no such file/],
+  [
+    "another file",
+    (model) => ({ ...model, sha256: "0".repeat(64) }),
+    /SHA-256 0{64}, got [0-9a-f]{64}/,
+  ],
+])("refuses %s", async (_, change, message) => {
+  const refusal = servedModels(await bundleWith(change), folder);
+  await expect(refusal).rejects.toThrow(message);
+  await expect(refusal).rejects.toMatchObject({ code: "RUNTIME_MODEL" });
+});
