@@ -1,19 +1,28 @@
 #!/usr/bin/env node
 /** bin `stratagem`: argv → commands. The only file of the compiler that prints for people, exits, or reads a clock. */
-import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { Command, InvalidArgumentError, Option } from "commander";
-import { addInspect, positiveNumber, print, runProgram } from "../runtime/command-line.ts";
+import { Command, Option } from "commander";
+import { addInspect, addServe, print, runProgram, wholeNumber } from "../runtime/command-line.ts";
+import { packageVersion } from "../runtime/version.ts";
+import type { BenchOptions } from "./commands/bench.ts";
+import type { ProfileCommand } from "./commands/profile.ts";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
 import { explainCompilerError, InterruptedError } from "./errors.ts";
 import type { LevelPoolOptions } from "./level-pool.ts";
 import { startProgress } from "./progress.ts";
 
+type Watch = Pick<LevelPoolOptions, "signal" | "onProgress">;
+type ProfileFlags = Pick<ProfileCommand, "out" | "repeat" | "threads" | "device" | "seed"> & {
+  readonly batches: string;
+  readonly task?: string;
+  readonly hardware?: string;
+  readonly dryRun?: true;
+  readonly force?: true;
+};
+
 const nowMs = (): number => performance.now();
-const { version } = JSON.parse(
-  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
-) as { version: string };
+const version = packageVersion();
 
 const program = new Command("stratagem")
   .description("Compiles what an inference-serving cluster should do at every load.")
@@ -84,6 +93,60 @@ program
   });
 
 program
+  .command("profile")
+  .description("measure the models of an application spec on this machine")
+  .argument("<app>", "application spec, YAML or JSON")
+  .requiredOption("-o, --out <file>", "where to write the profile")
+  .option("--task <name>", "which task, if there are several")
+  .option("--batches <sizes>", "batch sizes to measure", "1,2,4,8")
+  .option("--repeat <n>", "measurements of each batch size", wholeNumber, 30)
+  .option("--threads <n>", "threads of the worker", wholeNumber, 1)
+  .addOption(
+    new Option("--device <name>", "what runs the models")
+      .choices(["cpu", "cuda", "webgpu"])
+      .default("cpu"),
+  )
+  .option("--hardware <name>", "what the profile calls this machine")
+  .option("--seed <n>", "of the inputs", wholeNumber, 1)
+  .option("--dry-run", "say what would be measured")
+  .option("--force", "write the profile however noisy the machine was")
+  .option("--json", "one JSON document on stdout")
+  .action(async (app: string, flags: ProfileFlags) => {
+    const { parseBatches, profileCommand } = await import("./commands/profile.ts");
+    const { describeMachine } = await import("./profile/machine.ts");
+    const { readModelFile } = await import("../runtime/exec/model-file.ts");
+    const { startExecutor } = await import("../runtime/exec/worker-pool.ts");
+    const { task = null, hardware = null, dryRun = false, force = false, batches, ...rest } = flags;
+    const command = { app, ...rest, task, hardware, dryRun, force, batches: parseBatches(batches) };
+    const surroundings = { machine: describeMachine(), readModel: readModelFile, startExecutor };
+    const run = (watch: Watch) => profileCommand(command, { nowMs, ...watch, ...surroundings });
+    print(await watched("measuring", run));
+  });
+
+addServe(program, version);
+
+program
+  .command("bench")
+  .description("send open-loop load to a running server")
+  .argument("<url>", "such as http://127.0.0.1:8000")
+  .addOption(new Option("--poisson <qps>", "Poisson arrivals").conflicts(["gamma", "trace"]))
+  .addOption(new Option("--gamma <qps,cv2>", "gamma inter-arrival times").conflicts("trace"))
+  .option("--trace <file>", "arrivals or rates from a file, plain or .gz")
+  .option("--duration <time>", "such as 30s or 5 min (default: 30s, or the whole trace)")
+  .option("--slo <time>", "an answer that takes longer is late, such as 50ms")
+  .option("--seed <n>", "of the arrivals", "1")
+  .option("--warm-up <n>", "requests sent first and not counted", "0")
+  .option("--model <name>", "which model (default: the first one served)")
+  .option("--inputs <file>", "rows to send, raw bytes one after another (default: zeros)")
+  .option("--labels <file>", "the right class of each row, one number per line")
+  .option("--json", "one JSON document on stdout")
+  .action(async (url: string, options: Omit<BenchOptions, "url">) => {
+    const { benchCommand } = await import("./commands/bench.ts");
+    const run = (watch: Watch) => benchCommand({ url, ...options }, { nowMs, ...watch });
+    print(await watched("seconds", run));
+  });
+
+program
   .command("schema")
   .description("print the JSON Schema of the files you write, for editors")
   .addArgument(
@@ -100,26 +163,24 @@ program
 
 await runProgram(program, explainCompilerError);
 
-/** Runs long work with a progress bar, abortable by SIGINT and SIGTERM; a second signal kills at once. */
 async function withPool<T>(
   label: string,
   jobs: number,
   run: (pool: LevelPoolOptions) => Promise<T>,
 ): Promise<T> {
+  return watched(label, (watch) => run({ jobs, ...watch }));
+}
+
+/** Runs long work with a progress bar, abortable by SIGINT and SIGTERM; a second signal kills at once. */
+async function watched<T>(label: string, run: (watch: Watch) => Promise<T>): Promise<T> {
   const abort = new AbortController();
   const interrupt = (): void => abort.abort(new InterruptedError());
   process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
   const progress = startProgress(process.stderr, label, nowMs);
   try {
-    return await run({ jobs, signal: abort.signal, onProgress: progress.update });
+    return await run({ signal: abort.signal, onProgress: progress.update });
   } finally {
     progress.end();
     process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
   }
-}
-
-function wholeNumber(text: string): number {
-  const value = positiveNumber(text);
-  if (Number.isSafeInteger(value)) return value;
-  throw new InvalidArgumentError("expected a whole number above 0");
 }

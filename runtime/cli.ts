@@ -1,13 +1,16 @@
 #!/usr/bin/env node
 /** The `stratagem-runtime` command: what an edge node needs, without a solver. */
 import { Command } from "commander";
-import { addInspect, print, runProgram } from "./command-line.ts";
+import { addInspect, addServe, print, runProgram } from "./command-line.ts";
+import { packageVersion } from "./version.ts";
 
 const program = new Command("stratagem-runtime")
-  .description("Reads the policy bundles that stratagem compiles.")
+  .description("Follows the policy bundles that stratagem compiles.")
+  .version(packageVersion())
   .exitOverride();
 
 addInspect(program);
+addServe(program, packageVersion());
 
 program
   .command("verify")

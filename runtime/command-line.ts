@@ -1,6 +1,7 @@
 /** What the two command lines share: printing results, explaining errors, and the verbs both have. */
-import { type Command, CommanderError, InvalidArgumentError } from "commander";
+import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { CommandResult } from "./commands/command-result.ts";
+import type { ServeOptions } from "./commands/serve.ts";
 import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError } from "./errors.ts";
 
 /** An error that is not a bug: told in one line, with an exit code of its own. */
@@ -47,6 +48,68 @@ export function addInspect(program: Command): void {
       const loadQps = options.level ?? null;
       print(await inspectCommand({ path, loadQps, state: options.state ?? null }));
     });
+}
+
+type ServeFlags = Omit<ServeOptions, "models" | "deviceIds"> & {
+  readonly models?: string;
+  readonly deviceIds?: number[];
+};
+
+/** Adds `serve`. */
+export function addServe(program: Command, version: string): void {
+  program
+    .command("serve")
+    .description("answer inference requests as a bundle says, until SIGTERM or SIGINT")
+    .requiredOption("--policy <bundle>", "policy bundle")
+    .option("--models <folder>", "where the model files are (default: the bundle's folder)")
+    .option("--http <host:port>", "where to listen; port 0 for any", "127.0.0.1:8000")
+    .addOption(
+      new Option("--device <name>", "what runs the models")
+        .choices(["cpu", "cuda", "webgpu", "auto"])
+        .default("cpu"),
+    )
+    .option("--device-ids <ids>", "accelerators to spread workers over, such as 0,1", deviceIds)
+    .option("--threads <n>", "threads of a worker", wholeNumber, 1)
+    .option("--standby <n>", "warm workers in reserve", count, 1)
+    .option("--json", "one JSON document on stdout, once it serves")
+    .action(async ({ models, deviceIds: ids, ...flags }: ServeFlags) => {
+      const { serveCommand } = await import("./commands/serve.ts");
+      await serveCommand(
+        { ...flags, models: models ?? null, deviceIds: ids ?? [] },
+        {
+          nowMs: () => performance.now(),
+          epochOffsetMs: performance.timeOrigin,
+          version,
+          signal: stopSignal(),
+          onReady: print,
+          onNotice: (message) => process.stderr.write(`${message}\n`),
+        },
+      );
+    });
+}
+
+/** Aborts at the first SIGTERM or SIGINT; the second ends the process. */
+function stopSignal(): AbortSignal {
+  const stop = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stop.abort());
+  return stop.signal;
+}
+
+function deviceIds(text: string): number[] {
+  const ids = text.split(",").map((id) => (/^\d+$/.test(id) ? Number(id) : Number.NaN));
+  if (ids.every((id) => Number.isInteger(id))) return ids;
+  throw new InvalidArgumentError("expected whole numbers such as 0,1");
+}
+
+/** An option value that has to be a whole number above 0. */
+export function wholeNumber(text: string): number {
+  const value = positiveNumber(text);
+  if (Number.isSafeInteger(value)) return value;
+  throw new InvalidArgumentError("expected a whole number above 0");
+}
+
+function count(text: string): number {
+  return text === "0" ? 0 : wholeNumber(text);
 }
 
 /** An option value that has to be a finite number above 0. */

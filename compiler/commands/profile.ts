@@ -1,0 +1,227 @@
+/** `stratagem profile APP -o FILE`: measures on this machine how long the variants of an application take. */
+import { rm } from "node:fs/promises";
+import type { CommandResult } from "../../runtime/commands/command-result.ts";
+import { alignColumns } from "../../runtime/commands/text.ts";
+import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
+import type { Executor, ExecutorHandlers, ExecutorOptions } from "../../runtime/exec/executor.ts";
+import { writeAtomically } from "../atomic-write.ts";
+import {
+  describeMeasurement,
+  latencyProfile,
+  type Measurement,
+} from "../profile/latency-profile.ts";
+import { type Cell, type MeasureOptions, measureCells, runCountOf } from "../profile/measure.ts";
+import { partialPath, readPartial, writePartial } from "../profile/partial-file.ts";
+import {
+  type PlanSources,
+  type ProfileOptions,
+  type ProfilePlan,
+  planProfile,
+} from "../profile/profile-plan.ts";
+import { InputError } from "../spec/input-error.ts";
+
+export interface ProfileCommand extends ProfileOptions {
+  /** Says what would be measured and measures nothing. */
+  readonly dryRun: boolean;
+  /** Writes the profile however noisy the machine is. */
+  readonly force: boolean;
+}
+
+export interface ProfileSurroundings
+  extends PlanSources,
+    Pick<MeasureOptions, "nowMs" | "onProgress" | "signal"> {
+  readonly startExecutor: (
+    options: ExecutorOptions,
+    handlers: ExecutorHandlers,
+  ) => Executor | Promise<Executor>;
+}
+
+/** Finished rounds are saved no more often than this; what came after the last save is lost to an interruption. */
+const SAVE_INTERVAL_MS = 2000;
+
+/** @throws InputError for a spec or model that is no good and for a machine that is too noisy; the reason of an aborted signal. */
+export async function profileCommand(
+  command: ProfileCommand,
+  surroundings: ProfileSurroundings,
+): Promise<CommandResult> {
+  const { out, force, dryRun } = command;
+  const plan = await planProfile(command, surroundings);
+  if (dryRun) return describePlan(plan, out);
+  const earlier = await readPartial(out, plan);
+  const isFinished = earlier?.[0]?.wallMs.length === plan.repeat;
+  // A finished one was refused for its noise: --force takes it, anything else wants it measured again.
+  const cells =
+    isFinished && force
+      ? earlier
+      : await measure(plan, out, isFinished ? null : earlier, surroundings);
+  const measurement = describeMeasurement(plan, cells);
+  if (!force) await refuseNoise(plan, out, cells, measurement);
+  const paths = { profile: out, measurement: `${out}.measurement.json` };
+  await writeAtomically(paths.measurement, jsonBytes(measurement));
+  await writeAtomically(paths.profile, jsonBytes(latencyProfile(plan, cells)));
+  await rm(partialPath(out), { force: true });
+  return report(plan, measurement, paths);
+}
+
+async function measure(
+  plan: ProfilePlan,
+  out: string,
+  earlier: readonly Cell[] | null,
+  surroundings: ProfileSurroundings,
+): Promise<readonly Cell[]> {
+  const { nowMs, signal, onProgress } = surroundings;
+  signal.throwIfAborted();
+  const executor = await startWorker(plan, surroundings);
+  let savedMs = nowMs();
+  const onRound = async (cells: readonly Cell[]): Promise<void> => {
+    if (nowMs() - savedMs < SAVE_INTERVAL_MS) return;
+    await writePartial(out, plan, cells);
+    savedMs = nowMs();
+  };
+  try {
+    return await measureCells(plan, { executor, earlier, onRound, onProgress, signal, nowMs });
+  } finally {
+    await executor.close();
+  }
+}
+
+/** An executor whose one worker is ready. */
+async function startWorker(
+  plan: ProfilePlan,
+  { startExecutor, signal }: ProfileSurroundings,
+): Promise<Executor> {
+  let onReady = (): void => {};
+  let onLost = (_worker: number, _reason: string): void => {};
+  const ready = new Promise<void>((resolve, reject) => {
+    onReady = resolve;
+    onLost = (_worker, reason) => reject(noWorker(plan, reason));
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+  // A worker lost after the start is told by the run that it had.
+  ready.catch(() => {});
+  const started = (async () => startExecutor(executorOptions(plan), { onReady, onLost }))();
+  const executor = await started.catch((error: unknown) => {
+    throw noWorker(plan, error instanceof Error ? error.message : String(error));
+  });
+  try {
+    await ready;
+    return executor;
+  } catch (error) {
+    await executor.close();
+    throw error;
+  }
+}
+
+function executorOptions({ variants, threads, device }: ProfilePlan): ExecutorOptions {
+  return {
+    variants: variants.map(({ name, path, model: { inputs, outputs } }) => {
+      return { name, path, inputs, outputs, warmBatches: [] };
+    }),
+    workerCount: 1,
+    standbyCount: 0,
+    threadsPerWorker: threads,
+    device,
+    deviceIds: [],
+  };
+}
+
+function noWorker({ device }: ProfilePlan, reason: string): InputError {
+  const message = `device ${device}: expected a worker that starts, got: ${reason}`;
+  return new InputError("INPUT_INVALID_VALUE", message);
+}
+
+/** Keeps what was measured, so that --force can still take it. */
+async function refuseNoise(
+  plan: ProfilePlan,
+  out: string,
+  cells: readonly Cell[],
+  { noise: { figure, limit } }: Measurement,
+): Promise<void> {
+  if (figure <= limit) return;
+  await writePartial(out, plan, cells);
+  throw new InputError(
+    "INPUT_CONFLICT",
+    `${out}: expected noise (mean p95 ÷ p50 of the runs) of at most ${limit}, got ${figure.toFixed(2)}: this machine is too busy to profile. Free it and measure again, or write these measurements with --force`,
+  );
+}
+
+/** Batch sizes as `--batches` has them. @returns ascending, each once. @throws RuntimeError */
+export function parseBatches(text: string): number[] {
+  const batches = text
+    .split(",")
+    .map((size) => (/^\s*[1-9]\d{0,4}\s*$/.test(size) ? Number(size) : 0));
+  if (!batches.includes(0)) return [...new Set(batches)].sort((a, b) => a - b);
+  throw new RuntimeError("RUNTIME_USAGE", `expected --batches such as 1,2,4,8, got "${text}"`);
+}
+
+function describePlan(plan: ProfilePlan, out: string): CommandResult {
+  const { variants, batches, repeat, threads, device, hardware, machine } = plan;
+  const runs = runCountOf(plan);
+  const rows = variants.map(({ name, path, accuracy }) => [
+    name,
+    accuracy === null ? "-" : String(accuracy),
+    path,
+  ]);
+  return {
+    exitCode: EXIT_CODES.ok,
+    text: [
+      `would measure ${variants.length} variants at batches ${batches.join(", ")}, ${repeat} times each: ${runs} runs with the warm-up`,
+      `hardware ${hardware}, device ${device}, threads ${threads}; would write ${out}`,
+      "",
+      alignColumns([["variant", "accuracy", "model"], ...rows]),
+    ].join("\n"),
+    json: {
+      profile: out,
+      hardware,
+      device,
+      threads,
+      batches,
+      repeat,
+      runs,
+      machine,
+      variants: variants.map(({ name, path, accuracy, model: { sha256 } }) => {
+        return { name, accuracy, model: path, sha256 };
+      }),
+    },
+  };
+}
+
+function report(
+  plan: ProfilePlan,
+  measurement: Measurement,
+  paths: { readonly profile: string; readonly measurement: string },
+): CommandResult {
+  const { noise, cells } = measurement;
+  const rows = cells.map(({ variant, batch, wallMs, cpuMs }) => [
+    variant,
+    String(batch),
+    ...[wallMs.p50, wallMs.p95, wallMs.p99, cpuMs.p50, wallMs.p50 / batch].map(ms),
+  ]);
+  const heading = ["variant", "batch", "p50 ms", "p95 ms", "p99 ms", "CPU p50 ms", "p50 ms/query"];
+  const waiting =
+    noise.waitingShare === null
+      ? ""
+      : `; ${Math.round(100 * noise.waitingShare)}% of the time in the worker went to waiting for a processor`;
+  const unknown = plan.variants.filter(({ accuracy }) => accuracy === null);
+  return {
+    exitCode: EXIT_CODES.ok,
+    text: [
+      `${paths.profile}: ${plan.variants.length} variants at ${plan.batches.length} batch sizes, ${plan.repeat} runs each`,
+      `noise ${noise.figure.toFixed(2)} (mean p95 ÷ p50, limit ${noise.limit})${waiting}`,
+      ...(unknown.length === 0
+        ? []
+        : [`no accuracy is known of: ${unknown.map(({ name }) => name).join(", ")}`]),
+      "",
+      alignColumns([heading, ...rows]),
+    ].join("\n"),
+    json: { ...paths, ...measurement },
+  };
+}
+
+function ms(value: number): string {
+  return value.toFixed(3);
+}
+
+function jsonBytes(value: object): Uint8Array {
+  return Buffer.from(`${JSON.stringify(value, null, 2)}\n`);
+}

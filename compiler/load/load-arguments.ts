@@ -1,0 +1,75 @@
+/** Options of the command line that say what load there is. */
+import { RuntimeError } from "../../runtime/errors.ts";
+import type { ArrivalProcess } from "../simulate/arrivals.ts";
+import { readQuantity } from "../spec/quantity.ts";
+import { readTrace } from "../spec/trace.ts";
+
+export interface ArrivalArguments {
+  readonly poisson?: string;
+  readonly gamma?: string;
+  readonly trace?: string;
+}
+
+const DEFAULT_DURATION_MS = 30_000;
+
+/** @throws RuntimeError for an option, InputError for a trace. */
+export function parseArrivals({ poisson, gamma, trace }: ArrivalArguments): ArrivalProcess {
+  if (poisson !== undefined) return { kind: "poisson", qps: parseRate("--poisson", poisson) };
+  if (trace !== undefined) return { kind: "trace", trace: readTrace(trace) };
+  if (gamma === undefined) {
+    throw usage("one of --poisson QPS, --gamma QPS,CV2 and --trace FILE", "none");
+  }
+  const [qps = "", cv2 = "", ...rest] = gamma.split(",");
+  if (rest.length > 0) throw usage("--gamma QPS,CV2", `"${gamma}"`);
+  return {
+    kind: "gamma",
+    qps: parseRate("--gamma QPS", qps),
+    cv2: parsePositive("--gamma CV2", "a number above 0 such as 4", cv2, "none", true),
+  };
+}
+
+/** How long the load lasts; a trace is replayed whole unless told otherwise. @throws RuntimeError */
+export function parseDurationMs(text: string | undefined, arrivals: ArrivalProcess): number {
+  if (text !== undefined) return parseTimeMs("--duration", text);
+  if (arrivals.kind !== "trace") return DEFAULT_DURATION_MS;
+  const { trace } = arrivals;
+  return trace.kind === "rates" ? trace.endMs : (trace.arrivalMs.at(-1) ?? 0) + 1;
+}
+
+/** A time with its unit. @throws RuntimeError */
+export function parseTimeMs(option: string, text: string): number {
+  return parsePositive(option, "a time above 0 such as 30s", text, "time", false);
+}
+
+/** @throws RuntimeError */
+export function parseSeed(text: string): number {
+  const seed = Number(text);
+  if (/^\d+$/.test(text) && seed < 2 ** 32) return seed;
+  throw usage("--seed a whole number below 2^32", `"${text}"`);
+}
+
+/** A whole number of at least 0. @throws RuntimeError */
+export function parseCount(option: string, text: string): number {
+  if (/^\d{1,7}$/.test(text)) return Number(text);
+  throw usage(`${option} a whole number such as 100`, `"${text}"`);
+}
+
+function parseRate(option: string, text: string): number {
+  return parsePositive(option, "a rate above 0 such as 2000", text, "rate", true);
+}
+
+function parsePositive(
+  option: string,
+  allowed: string,
+  text: string,
+  dimension: "time" | "rate" | "none",
+  bare: boolean,
+): number {
+  const reading = readQuantity(text, dimension, bare);
+  if (reading.ok && reading.value > 0) return reading.value;
+  throw usage(`${option} ${allowed}`, `"${text}"`);
+}
+
+function usage(expected: string, found: string): RuntimeError {
+  return new RuntimeError("RUNTIME_USAGE", `expected ${expected}, got ${found}`);
+}

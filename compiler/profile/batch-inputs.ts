@@ -1,0 +1,52 @@
+import type { ModelFile, TensorInfo } from "../../runtime/bundle/schema.ts";
+import { assert } from "../../runtime/core/assert.ts";
+import { Rng } from "../../runtime/core/rng.ts";
+
+/** Bytes of an element, by type as onnxruntime names it. */
+const ELEMENT_BYTES: ReadonlyMap<string, number> = new Map([
+  ["bool", 1],
+  ["uint8", 1],
+  ["int8", 1],
+  ["uint16", 2],
+  ["int16", 2],
+  ["float16", 2],
+  ["uint32", 4],
+  ["int32", 4],
+  ["float32", 4],
+  ["uint64", 8],
+  ["int64", 8],
+  ["float64", 8],
+]);
+
+/** Bytes of one row, or null where elements have no fixed size. Only axis 0 may be dynamic. */
+export function rowBytesOf({ dtype, shape }: TensorInfo): number | null {
+  const bytes = ELEMENT_BYTES.get(dtype);
+  return bytes === undefined
+    ? null
+    : shape.slice(1).reduce((product, size) => product * size, bytes);
+}
+
+/**
+ * Per input the bytes of `rows` rows: what may be an image or features is uniform in [0, 1) or over all bytes, so that no engine can skip zeros;
+ * what may be indices is 0, which every model takes.
+ */
+export function randomInputs({ inputs }: ModelFile, rows: number, seed: number): Uint8Array[] {
+  return inputs.map((tensor, index) => {
+    const rowBytes = rowBytesOf(tensor);
+    assert(rowBytes !== null, "a plan has inputs of fixed size only");
+    const bytes = new Uint8Array(rows * rowBytes);
+    fill(bytes, tensor.dtype, new Rng(seed, index));
+    return bytes;
+  });
+}
+
+function fill(bytes: Uint8Array, dtype: string, rng: Rng): void {
+  const view = new DataView(bytes.buffer);
+  if (dtype === "uint8") {
+    for (let at = 0; at < bytes.length; at++) bytes[at] = Math.floor(256 * rng.nextFloat());
+  } else if (dtype === "float32") {
+    for (let at = 0; at < bytes.length; at += 4) view.setFloat32(at, rng.nextFloat(), true);
+  } else if (dtype === "float64") {
+    for (let at = 0; at < bytes.length; at += 8) view.setFloat64(at, rng.nextFloat(), true);
+  }
+}

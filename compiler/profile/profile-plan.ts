@@ -1,0 +1,197 @@
+/** What `profile` is to measure. A spec is read without the profiles it names, since they are what is about to be made. */
+import { existsSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { ModelFile } from "../../runtime/bundle/schema.ts";
+import type { Device } from "../../runtime/exec/executor.ts";
+import { type ApplicationSpec, applicationSchema } from "../spec/application-schema.ts";
+import { type KeyPath, readDocument, type SourceDocument } from "../spec/document.ts";
+import { conflict, fail, invalid, missing, show } from "../spec/mistakes.ts";
+import { suggestion } from "../spec/nearest.ts";
+import { readProfile } from "../spec/profile.ts";
+import { digest } from "../spec/source.ts";
+import { parseStructure } from "../spec/structure.ts";
+import { rowBytesOf } from "./batch-inputs.ts";
+import type { Machine } from "./machine.ts";
+
+/** A profile holds for one device, so none is chosen for the user. */
+export type ProfiledDevice = Exclude<Device, "auto">;
+
+export interface ProfileOptions {
+  /** Path of the application spec. */
+  readonly app: string;
+  /** Path of the profile; where the spec has no accuracy of a variant, that of a profile which is there already is kept. */
+  readonly out: string;
+  /** Measures the variants of this task only; null for all. */
+  readonly task: string | null;
+  /** Ascending, each once. */
+  readonly batches: readonly number[];
+  /** Measured runs of every variant and batch. */
+  readonly repeat: number;
+  readonly threads: number;
+  readonly device: ProfiledDevice;
+  /** Name of the hardware in the profile; null to name it after the processor. */
+  readonly hardware: string | null;
+  /** Of the inputs. */
+  readonly seed: number;
+}
+
+export interface ProfilePlan {
+  readonly application: string;
+  /** Task of all variants, null when there are several. */
+  readonly task: string | null;
+  readonly hardware: string;
+  readonly variants: readonly PlannedVariant[];
+  readonly batches: readonly number[];
+  readonly repeat: number;
+  readonly threads: number;
+  readonly device: ProfiledDevice;
+  readonly seed: number;
+  readonly machine: Machine;
+  /** Of everything that the measurements depend on. */
+  readonly sha256: string;
+}
+
+export interface PlannedVariant {
+  /** Name inside the profile: what follows `#` in the spec. */
+  readonly name: string;
+  readonly accuracy: number | null;
+  /** Path that opens the model as it is. */
+  readonly path: string;
+  readonly model: ModelFile;
+}
+
+export interface PlanSources {
+  /** Reads what a model takes. @throws Error if it is no model. */
+  readonly readModel: (path: string) => Promise<ModelFile>;
+  readonly machine: Machine;
+}
+
+/** @throws InputError for the first mistake that stands in the way of measuring. */
+export async function planProfile(
+  options: ProfileOptions,
+  { readModel, machine }: PlanSources,
+): Promise<ProfilePlan> {
+  const { batches, repeat, threads, device, seed } = options;
+  const document = readDocument(options.app);
+  const spec = parseStructure(document, applicationSchema);
+  const named = namedVariants(spec, document, options);
+  const variants: PlannedVariant[] = [];
+  for (const { name, accuracy, path, at } of withKnownAccuracy(named, options.out)) {
+    const model = await readModel(path).catch((error: unknown) => {
+      const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
+      const found = `${show(path)}, of which onnxruntime says: ${reason}`;
+      return fail(document, invalid(at, "an ONNX model", found));
+    });
+    checkRows(model, batches, (message) => fail(document, conflict(at, message)));
+    variants.push({ name, accuracy, path, model });
+  }
+  const tasks = new Set(named.map((variant) => variant.task));
+  const plan = {
+    application: spec.application,
+    task: tasks.size === 1 ? (named[0]?.task ?? null) : null,
+    hardware: options.hardware ?? machine.processor,
+    variants,
+    batches,
+    repeat,
+    threads,
+    device,
+    seed,
+    machine,
+  };
+  return { ...plan, sha256: digestOf(plan) };
+}
+
+interface NamedVariant {
+  readonly task: string;
+  readonly name: string;
+  readonly accuracy: number | null;
+  readonly path: string;
+  /** Where in the spec the model is named. */
+  readonly at: KeyPath;
+}
+
+/** The models of the spec, each profile name once. */
+function namedVariants(
+  spec: ApplicationSpec,
+  document: SourceDocument,
+  { app, task: onlyTask }: ProfileOptions,
+): NamedVariant[] {
+  const byName = new Map<string, NamedVariant>();
+  for (const [taskIndex, task] of spec.tasks.entries()) {
+    if (onlyTask !== null && task.name !== onlyTask) continue;
+    for (const [index, variant] of task.variants.entries()) {
+      const at = ["tasks", taskIndex, "variants", index];
+      if (variant.model === undefined) {
+        const expected = "an ONNX file, since a variant is measured by running it";
+        return fail(document, missing([...at, "model"], expected));
+      }
+      const planned: NamedVariant = {
+        task: task.name,
+        name: profileName(variant.profile) ?? fail(document, badReference(at, variant.profile)),
+        accuracy: variant.accuracy ?? null,
+        path: resolve(dirname(app), variant.model),
+        at: [...at, "model"],
+      };
+      const other = byName.get(planned.name);
+      if (other !== undefined && other.path !== planned.path) {
+        const message = `the profile is to have one ${show(planned.name)}, and another variant of that name has another model; measure one task at a time with --task`;
+        return fail(document, conflict([...at, "profile"], message));
+      }
+      byName.set(planned.name, {
+        ...planned,
+        accuracy: planned.accuracy ?? other?.accuracy ?? null,
+      });
+    }
+  }
+  if (byName.size > 0) return [...byName.values()];
+  const known = spec.tasks.map(({ name }) => name);
+  const found = onlyTask === null ? "none" : show(onlyTask) + suggestion(onlyTask, known);
+  return fail(document, invalid(["tasks"], "a task with variants to measure", found));
+}
+
+function profileName(reference: string): string | null {
+  const hash = reference.indexOf("#");
+  return hash <= 0 || hash === reference.length - 1 ? null : reference.slice(hash + 1);
+}
+
+function badReference(at: KeyPath, reference: string) {
+  return invalid([...at, "profile"], "<file>#<variant>", show(reference));
+}
+
+/** Measuring again must not lose the accuracies that only the old profile has. */
+function withKnownAccuracy(variants: readonly NamedVariant[], out: string): NamedVariant[] {
+  const isComplete = variants.every(({ accuracy }) => accuracy !== null);
+  if (isComplete || !existsSync(out)) return [...variants];
+  const known = readProfile(out).variants;
+  return variants.map((variant) => ({
+    ...variant,
+    accuracy: variant.accuracy ?? known.get(variant.name)?.accuracy ?? null,
+  }));
+}
+
+function checkRows(
+  { inputs }: ModelFile,
+  batches: readonly number[],
+  refuse: (message: string) => never,
+): void {
+  for (const { name, dtype, shape } of inputs) {
+    const [rows, ...rest] = shape;
+    const shown = `input "${name}" has shape [${shape.join(", ")}]`;
+    if (rows === undefined || rest.includes(-1)) {
+      refuse(`expected a model that leaves only axis 0, the rows, open; ${shown}`);
+    }
+    if (rows !== -1 && batches.some((batch) => batch !== rows)) {
+      refuse(`expected a model that takes any number of rows, or --batches ${rows}; ${shown}`);
+    }
+    if (rowBytesOf({ name, dtype, shape }) === null) {
+      refuse(`expected inputs of a fixed size per element; input "${name}" has type ${dtype}`);
+    }
+  }
+}
+
+function digestOf(plan: Omit<ProfilePlan, "sha256">): string {
+  const variants = plan.variants.map(({ name, model }) => [name, model.sha256]);
+  const { batches, repeat, threads, device, seed, machine } = plan;
+  const parts = [variants, batches, repeat, threads, device, seed, machine];
+  return digest(Buffer.from(JSON.stringify(parts)));
+}

@@ -1,0 +1,129 @@
+/** `serve --policy BUNDLE`: answers inference requests until it is told to stop. */
+import { dirname } from "node:path";
+import { EXIT_CODES, RuntimeError } from "../errors.ts";
+import type { Device, ExecutorHandlers } from "../exec/executor.ts";
+import { type ProcessExecutor, startExecutor } from "../exec/worker-pool.ts";
+import { loadBundle } from "../load-bundle.ts";
+import { servedModels } from "../served-models.ts";
+import { type RunningServer, startServer } from "../server/serve.ts";
+import type { CommandResult } from "./command-result.ts";
+
+export interface ServeOptions {
+  /** Path of the bundle. */
+  readonly policy: string;
+  /** Folder of the model files; null for the bundle's own. */
+  readonly models: string | null;
+  /** HOST:PORT. */
+  readonly http: string;
+  readonly device: Device;
+  readonly deviceIds: readonly number[];
+  readonly threads: number;
+  readonly standby: number;
+}
+
+export interface ServeSurroundings {
+  /** A monotonic clock, ms. */
+  readonly nowMs: () => number;
+  /** What to add to it for milliseconds since 1970. */
+  readonly epochOffsetMs: number;
+  readonly version: string;
+  /** Aborting it stops the server: what was accepted is answered first. */
+  readonly signal: AbortSignal;
+  /** Called once every worker is ready. */
+  readonly onReady: (result: CommandResult) => void;
+  /** For what an operator should see, such as a lost worker. */
+  readonly onNotice: (message: string) => void;
+}
+
+/** @throws BundleError, RuntimeError */
+export async function serveCommand(
+  options: ServeOptions,
+  surroundings: ServeSurroundings,
+): Promise<void> {
+  const { nowMs, epochOffsetMs, version, signal, onReady, onNotice } = surroundings;
+  const { bundle, sha256 } = await loadBundle(options.policy);
+  const variants = await servedModels(bundle, options.models ?? dirname(options.policy));
+  const workerCount = bundle.cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
+  let started: ProcessExecutor | null = null;
+  const executorFactory = async (handlers: ExecutorHandlers): Promise<ProcessExecutor> => {
+    started = await startWorkers({ ...options, variants, workerCount }, handlers, onNotice);
+    return started;
+  };
+  const server = await startServer({
+    bundle,
+    bundleSha256: sha256,
+    executorFactory,
+    ...parseAddress(options.http),
+    nowMs,
+    epochOffsetMs,
+    version,
+    onWorkerLost: (worker, reason) => onNotice(`worker ${worker} was lost: ${reason}`),
+  });
+  onReady(readyResult(server, options, workerCount, started));
+  await aborted(signal);
+  onNotice("stopping: answering what was accepted");
+  await server.close();
+}
+
+async function startWorkers(
+  options: ServeOptions & {
+    readonly variants: Awaited<ReturnType<typeof servedModels>>;
+    readonly workerCount: number;
+  },
+  handlers: ExecutorHandlers,
+  onNotice: (message: string) => void,
+): Promise<ProcessExecutor> {
+  const { variants, workerCount, standby, threads, device, deviceIds } = options;
+  try {
+    return await startExecutor(
+      {
+        variants,
+        workerCount,
+        standbyCount: standby,
+        threadsPerWorker: threads,
+        device,
+        deviceIds,
+      },
+      {
+        ...handlers,
+        onStartFailed: (reason, willRetry) =>
+          onNotice(`a worker did not start${willRetry ? "" : " and is given up"}: ${reason}`),
+      },
+    );
+  } catch (error) {
+    throw new RuntimeError("RUNTIME_DEVICE", error instanceof Error ? error.message : `${error}`);
+  }
+}
+
+function readyResult(
+  { url }: RunningServer,
+  { policy }: ServeOptions,
+  workers: number,
+  executor: ProcessExecutor | null,
+): CommandResult {
+  const device = executor?.device ?? "cpu";
+  return {
+    exitCode: EXIT_CODES.ok,
+    text: `serving ${policy} at ${url}: ${workers} workers on ${device}`,
+    json: { url, policy, workers, device },
+  };
+}
+
+/** @throws RuntimeError if it is not HOST:PORT. */
+function parseAddress(text: string): { readonly host: string; readonly port: number } {
+  const match = /^(.+):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[2]);
+  const host = match?.[1]?.replace(/^\[(.*)\]$/, "$1");
+  if (host !== undefined && port <= 65_535) return { host, port };
+  throw new RuntimeError(
+    "RUNTIME_USAGE",
+    `expected --http HOST:PORT such as 127.0.0.1:8000, got "${text}"`,
+  );
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

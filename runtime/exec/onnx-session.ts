@@ -1,0 +1,152 @@
+/** Models inside a worker: their sessions, and running a batch on one. */
+import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "onnxruntime-node";
+import type { TensorInfo } from "../bundle/schema.ts";
+import { assert } from "../core/assert.ts";
+import type { BatchResult, Device, VariantModel } from "./executor.ts";
+import { tensorData } from "./tensor-data.ts";
+
+/** What the server tells a worker to become; sent as JSON. */
+export interface WorkerSetup {
+  readonly variants: readonly VariantModel[];
+  readonly threads: number;
+  readonly device: Exclude<Device, "auto">;
+  /** Which accelerator; null for the default one. */
+  readonly deviceId: number | null;
+  /** Whether the device is only being tried, so that its absence is no error worth a log line. */
+  readonly trying: boolean;
+}
+
+/** The first run of a small model takes up to 2.4 times as long as later ones; the second is usual. */
+const WARM_RUNS = 2;
+
+export class OnnxModel {
+  readonly #variant: VariantModel;
+  readonly #session: InferenceSession;
+
+  private constructor(variant: VariantModel, session: InferenceSession) {
+    this.#variant = variant;
+    this.#session = session;
+  }
+
+  /** Loads a variant and warms it up. @throws Error naming variant and device if the device is absent or the model not what was promised. */
+  static async load(variant: VariantModel, setup: WorkerSetup): Promise<OnnxModel> {
+    try {
+      const session = await Sessions.create(variant.path, sessionOptions(setup));
+      checkTensors("input", variant.inputs, session.inputMetadata);
+      checkTensors("output", variant.outputs, session.outputMetadata);
+      const model = new OnnxModel(variant, session);
+      for (const rows of variant.warmBatches) {
+        for (let run = 0; run < WARM_RUNS; run++) await model.run(rows, model.#zeros(rows));
+      }
+      return model;
+    } catch (error) {
+      throw new Error(`${variant.name} (${variant.path}) on ${setup.device}: ${oneLine(error)}`);
+    }
+  }
+
+  /** @throws Error if the bytes do not make a batch of `rows` or the model refuses it. */
+  async run(rows: number, inputs: readonly Uint8Array<ArrayBuffer>[]): Promise<BatchResult> {
+    try {
+      const feeds = this.#feeds(rows, inputs);
+      const cpuBefore = process.cpuUsage();
+      const startMs = performance.now();
+      const fetched = await this.#session.run(feeds);
+      const wallMs = performance.now() - startMs;
+      const cpu = process.cpuUsage(cpuBefore);
+      const outputs = this.#session.outputNames.map((name) => outputOf(name, fetched[name], rows));
+      return { outputs, wallMs, cpuMs: (cpu.user + cpu.system) / 1000 };
+    } catch (error) {
+      throw new Error(oneLine(error));
+    }
+  }
+
+  #feeds(rows: number, inputs: readonly Uint8Array<ArrayBuffer>[]): InferenceSession.FeedsType {
+    const infos = this.#variant.inputs;
+    if (inputs.length !== infos.length) {
+      throw new RangeError(`expected ${infos.length} inputs, got ${inputs.length}`);
+    }
+    const feeds: Record<string, Tensor> = {};
+    for (const [index, info] of infos.entries()) {
+      const bytes = inputs[index];
+      assert(bytes !== undefined, "every input has bytes");
+      feeds[info.name] = inputTensor(info, rows, bytes);
+    }
+    return feeds;
+  }
+
+  /** Inputs of zeros; an open dimension is 1. */
+  #zeros(rows: number): Uint8Array<ArrayBuffer>[] {
+    return this.#variant.inputs.map(({ dtype, shape }) => {
+      const row = shape.slice(1).reduce((size, dimension) => size * Math.max(1, dimension), 1);
+      return new Uint8Array(rows * row * tensorData(dtype).elementBytes);
+    });
+  }
+}
+
+function sessionOptions(setup: WorkerSetup): InferenceSession.SessionOptions {
+  const { device, deviceId, threads } = setup;
+  if (device === "webgpu" && deviceId !== null) {
+    throw new Error("accelerators cannot be chosen by number; leave the device ids empty");
+  }
+  const provider = device === "cuda" && deviceId !== null ? { name: device, deviceId } : device;
+  return {
+    executionProviders: [provider],
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    // Threads that spin while they wait take the core from other workers: 1.8 times slower on a shared one.
+    extra: { session: { intra_op: { allow_spinning: "0" } } },
+  };
+}
+
+/** @throws Error if names or element types are not those that were promised, in their order. */
+function checkTensors(
+  what: string,
+  promised: readonly TensorInfo[],
+  found: readonly InferenceSession.ValueMetadata[],
+): void {
+  const expected = promised.map(({ name, dtype }) => `${name} ${dtype}`);
+  const actual = found.map((value) => `${value.name} ${value.isTensor ? value.type : "no tensor"}`);
+  if (expected.join() !== actual.join()) {
+    throw new Error(`expected the ${what}s ${expected.join(", ")}; has ${actual.join(", ")}`);
+  }
+  for (const { name, dtype, shape } of promised) {
+    tensorData(dtype);
+    if (what === "input" && shape.slice(1).filter((size) => size < 0).length > 1) {
+      const allowed = "only the first dimension and one other may be open";
+      throw new Error(`input "${name}" has the shape [${shape.join(", ")}]; ${allowed}`);
+    }
+  }
+}
+
+function inputTensor(info: TensorInfo, rows: number, bytes: Uint8Array<ArrayBuffer>): Tensor {
+  const { name, dtype, shape } = info;
+  const data = tensorData(dtype);
+  const fixed = shape.slice(1).filter((size) => size >= 0);
+  const rowBytes = fixed.reduce((product, size) => product * size, data.elementBytes);
+  const openCount = shape.length - 1 - fixed.length;
+  // At most one dimension is open, and follows from the length.
+  const open = openCount === 1 ? bytes.length / (rows * rowBytes) : 1;
+  if (!Number.isInteger(open) || bytes.length !== rows * rowBytes * open) {
+    const expected = `${openCount > 0 ? "a multiple of " : ""}${rows * rowBytes}`;
+    const found = `${rows} rows of ${dtype} [${shape.join(", ")}] take ${expected} bytes`;
+    throw new RangeError(`input "${name}": ${found}, got ${bytes.length}`);
+  }
+  const dimensions = shape.slice(1).map((size) => (size >= 0 ? size : open));
+  return data.tensor(bytes, [rows, ...dimensions]);
+}
+
+function outputOf(name: string, tensor: Tensor | undefined, rows: number) {
+  if (tensor === undefined) throw new Error(`output "${name}" is missing`);
+  const { dims, data } = tensor;
+  if (dims[0] !== rows) {
+    throw new Error(`output "${name}" has the shape [${dims.join(", ")}] for ${rows} rows`);
+  }
+  if (!ArrayBuffer.isView(data)) throw new Error(`output "${name}" is not numeric`);
+  return { shape: dims, bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) };
+}
+
+/** Messages of onnxruntime span lines; ours are one. */
+function oneLine(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.replaceAll(/\s+/g, " ").trim();
+}

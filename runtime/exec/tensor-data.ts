@@ -1,0 +1,54 @@
+/** Element types of tensors: their size, and a tensor over bytes. */
+import { Tensor } from "onnxruntime-node";
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+export interface TensorData {
+  readonly elementBytes: number;
+  /** A tensor that uses the bytes in place; they start at a multiple of `elementBytes` in their buffer. */
+  readonly tensor: (bytes: Bytes, shape: readonly number[]) => Tensor;
+}
+
+type NumericView = Exclude<Tensor.DataType, string[]>;
+type ViewConstructor<T extends NumericView> = {
+  new (buffer: ArrayBuffer, byteOffset: number, length: number): T;
+  readonly BYTES_PER_ELEMENT: number;
+};
+
+const DATA_BY_DTYPE: Readonly<Record<string, TensorData>> = {
+  float32: over(Float32Array, (data, shape) => new Tensor("float32", data, shape)),
+  float64: over(Float64Array, (data, shape) => new Tensor("float64", data, shape)),
+  // Half floats travel as their bits: JavaScript has no number type for them here.
+  float16: over(Uint16Array, (data, shape) => new Tensor("float16", data, shape)),
+  uint8: over(Uint8Array, (data, shape) => new Tensor("uint8", data, shape)),
+  int8: over(Int8Array, (data, shape) => new Tensor("int8", data, shape)),
+  uint16: over(Uint16Array, (data, shape) => new Tensor("uint16", data, shape)),
+  int16: over(Int16Array, (data, shape) => new Tensor("int16", data, shape)),
+  uint32: over(Uint32Array, (data, shape) => new Tensor("uint32", data, shape)),
+  int32: over(Int32Array, (data, shape) => new Tensor("int32", data, shape)),
+  uint64: over(BigUint64Array, (data, shape) => new Tensor("uint64", data, shape)),
+  int64: over(BigInt64Array, (data, shape) => new Tensor("int64", data, shape)),
+  bool: over(Uint8Array, (data, shape) => new Tensor("bool", data, shape)),
+};
+
+/** @throws Error if tensors of this element type cannot be sent as bytes. */
+export function tensorData(dtype: string): TensorData {
+  const data = DATA_BY_DTYPE[dtype];
+  if (data === undefined) {
+    const known = Object.keys(DATA_BY_DTYPE).join(", ");
+    throw new Error(`element type ${dtype} is not served; ${known} are`);
+  }
+  return data;
+}
+
+function over<T extends NumericView>(
+  View: ViewConstructor<T>,
+  create: (data: T, shape: readonly number[]) => Tensor,
+): TensorData {
+  const elementBytes = View.BYTES_PER_ELEMENT;
+  return {
+    elementBytes,
+    tensor: (bytes, shape) =>
+      create(new View(bytes.buffer, bytes.byteOffset, bytes.length / elementBytes), shape),
+  };
+}

@@ -1,0 +1,29 @@
+/** What the routes of the server share. */
+import type { BodyLimits } from "./body.ts";
+import type { Metrics } from "./metrics.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { ModelSignature } from "./signature.ts";
+
+export interface HttpContext extends BodyLimits {
+  readonly signature: ModelSignature;
+  readonly scheduler: Scheduler;
+  readonly metrics: Metrics;
+  readonly version: string;
+  readonly nowMs: () => number;
+  readonly loadQps: () => number;
+  readonly epochOffsetMs: number;
+  /** Rows of one request at most. */
+  readonly maxRows: number;
+  readonly sloMs: number;
+  /** Time of the fastest variant for one row; a tighter deadline cannot be met. */
+  readonly fastestMs: number;
+  readonly isDraining: () => boolean;
+  /** Tells that an inference request is in the house, and that it has left. */
+  readonly onInfer: (change: 1 | -1) => void;
+}
+
+export const RETRY_LATER = { "retry-after": "1" };
+
+export function isReady({ isDraining, scheduler }: HttpContext): boolean {
+  return !isDraining() && scheduler.readyWorkerCount === scheduler.workerCount;
+}

@@ -1,0 +1,54 @@
+/** Element types of the Open Inference Protocol and what onnxruntime and Triton's model configuration call them. */
+
+export type Datatype =
+  | "BOOL"
+  | "UINT8"
+  | "UINT16"
+  | "UINT32"
+  | "UINT64"
+  | "INT8"
+  | "INT16"
+  | "INT32"
+  | "INT64"
+  | "FP16"
+  | "FP32"
+  | "FP64"
+  | "BYTES";
+
+interface DatatypeInfo {
+  /** Name in the bundle. */
+  readonly dtype: string;
+  /** Name in Triton's model configuration. */
+  readonly configType: string;
+  /** Bytes of an element; 0 for BYTES, whose elements carry their length. */
+  readonly elementBytes: number;
+}
+
+export const DATATYPES: Readonly<Record<Datatype, DatatypeInfo>> = {
+  BOOL: { dtype: "bool", configType: "TYPE_BOOL", elementBytes: 1 },
+  UINT8: { dtype: "uint8", configType: "TYPE_UINT8", elementBytes: 1 },
+  UINT16: { dtype: "uint16", configType: "TYPE_UINT16", elementBytes: 2 },
+  UINT32: { dtype: "uint32", configType: "TYPE_UINT32", elementBytes: 4 },
+  UINT64: { dtype: "uint64", configType: "TYPE_UINT64", elementBytes: 8 },
+  INT8: { dtype: "int8", configType: "TYPE_INT8", elementBytes: 1 },
+  INT16: { dtype: "int16", configType: "TYPE_INT16", elementBytes: 2 },
+  INT32: { dtype: "int32", configType: "TYPE_INT32", elementBytes: 4 },
+  INT64: { dtype: "int64", configType: "TYPE_INT64", elementBytes: 8 },
+  FP16: { dtype: "float16", configType: "TYPE_FP16", elementBytes: 2 },
+  FP32: { dtype: "float32", configType: "TYPE_FP32", elementBytes: 4 },
+  FP64: { dtype: "float64", configType: "TYPE_FP64", elementBytes: 8 },
+  BYTES: { dtype: "string", configType: "TYPE_STRING", elementBytes: 0 },
+};
+
+const DATATYPE_BY_DTYPE = new Map(
+  Object.entries(DATATYPES).map(([datatype, { dtype }]) => [dtype, datatype as Datatype]),
+);
+
+/** @returns undefined for an element type that the protocol does not have. */
+export function datatypeOf(dtype: string): Datatype | undefined {
+  return DATATYPE_BY_DTYPE.get(dtype);
+}
+
+export function elementCountOf(shape: readonly number[]): number {
+  return shape.reduce((count, size) => count * size, 1);
+}

@@ -1,0 +1,82 @@
+/** What the server says of itself and its model, in the words of the Open Inference Protocol and of Triton's extensions. */
+import { DATATYPES } from "./datatypes.ts";
+import type { Metrics } from "./metrics.ts";
+import type { ModelSignature, ModelTensor } from "./signature.ts";
+
+export const SERVER_METADATA = {
+  name: "stratagem",
+  extensions: ["binary_tensor_data", "model_configuration", "model_repository", "statistics"],
+};
+
+export function modelMetadata(name: string, { inputs, outputs }: ModelSignature): object {
+  const describe = ({ name, datatype, rowShape }: ModelTensor) => ({
+    name,
+    datatype,
+    shape: [-1, ...rowShape],
+  });
+  return {
+    name,
+    versions: ["1"],
+    platform: "onnxruntime_onnx",
+    inputs: inputs.map(describe),
+    outputs: outputs.map(describe),
+  };
+}
+
+/** Triton's model configuration; its dims leave axis 0 out where there is a maximum batch size. */
+export function modelConfig(name: string, signature: ModelSignature, maxRows: number): object {
+  const describe = ({ name, datatype, rowShape }: ModelTensor) => ({
+    name,
+    data_type: DATATYPES[datatype].configType,
+    dims: rowShape,
+  });
+  return {
+    name,
+    platform: "onnxruntime_onnx",
+    backend: "onnxruntime",
+    version_policy: { latest: { num_versions: 1 } },
+    max_batch_size: maxRows,
+    input: signature.inputs.map(describe),
+    output: signature.outputs.map(describe),
+    parameters: {
+      variants: { string_value: signature.variants.map((variant) => variant.name).join(",") },
+    },
+  };
+}
+
+/** @param epochOffsetMs what to add to the server's clock to have milliseconds since 1970. */
+export function modelStatistics(name: string, metrics: Metrics, epochOffsetMs: number): object {
+  const duration = (count: number, ms: number) => ({ count, ns: Math.round(ms * 1e6) });
+  const none = duration(0, 0);
+  const { successCount, lastRequestMs } = metrics;
+  return {
+    model_stats: [
+      {
+        name,
+        version: "1",
+        last_inference: lastRequestMs === 0 ? 0 : Math.round(epochOffsetMs + lastRequestMs),
+        inference_count: metrics.inferenceCount,
+        execution_count: metrics.executionCount,
+        inference_stats: {
+          success: duration(successCount, metrics.requestMs),
+          fail: duration(metrics.failureCount, metrics.failedMs),
+          queue: duration(successCount, metrics.queueMs),
+          compute_input: none,
+          compute_infer: duration(successCount, metrics.inferMs),
+          compute_output: none,
+          cache_hit: none,
+          cache_miss: none,
+        },
+        batch_stats: [...metrics.countByBatchSize]
+          .sort(([a], [b]) => a - b)
+          .map(([rows, { count, inferMs }]) => ({
+            batch_size: rows,
+            compute_input: none,
+            compute_infer: duration(count, inferMs),
+            compute_output: none,
+          })),
+        memory_usage: [],
+      },
+    ],
+  };
+}

@@ -1,0 +1,190 @@
+/** Routes of the server: the Open Inference Protocol v2, Triton's extensions to it, and metrics. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { BadRequest } from "./bad-request.ts";
+import { readBody } from "./body.ts";
+import { type HttpContext, isReady, RETRY_LATER } from "./context.ts";
+import { modelConfig, modelMetadata, modelStatistics, SERVER_METADATA } from "./descriptions.ts";
+import { HttpError } from "./http-error.ts";
+import { answerInfer } from "./infer.ts";
+import { parseJson } from "./json-text.ts";
+
+/** Answers a request, whatever happens; never rejects. */
+export async function handle(
+  context: HttpContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  try {
+    await route(context, request, response);
+  } catch (error) {
+    sendError(context, request, response, httpErrorOf(error));
+  }
+}
+
+async function route(
+  context: HttpContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const path = segmentsOf(request.url ?? "/");
+  const [first, second, third] = path;
+  const get = () => expectMethod(request, "GET");
+  if (path.length === 1 && first === "metrics") {
+    get();
+    sendMetrics(context, response);
+  } else if (first !== "v2") throw new HttpError(404, `no such path: ${request.url}`);
+  else if (path.length === 1) {
+    get();
+    sendJson(response, 200, { ...SERVER_METADATA, version: context.version });
+  } else if (second === "health" && path.length === 3) {
+    get();
+    sendHealth(context, third ?? "", response);
+  } else if (second === "repository" && third === "index" && path.length === 3) {
+    expectMethod(request, "POST");
+    await sendIndex(context, request, response);
+  } else if (second === "models" && third === "stats" && path.length === 3) {
+    get();
+    const [name = ""] = context.signature.names;
+    sendJson(response, 200, modelStatistics(name, context.metrics, context.epochOffsetMs));
+  } else if (second === "models" && path.length >= 3) {
+    await routeModel(context, third ?? "", path.slice(3), request, response);
+  } else throw new HttpError(404, `no such path: ${request.url}`);
+}
+
+async function routeModel(
+  context: HttpContext,
+  name: string,
+  rest: readonly string[],
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { signature, metrics, epochOffsetMs, maxRows } = context;
+  const hasVersion = rest[0] === "versions" && rest.length >= 2;
+  if (!signature.names.includes(name)) {
+    throw new HttpError(404, `Request for unknown model: '${name}' is not found`);
+  }
+  if (hasVersion && rest[1] !== "1") {
+    const message = `Request for unknown model: '${name}' version ${rest[1]} is not found`;
+    throw new HttpError(404, message);
+  }
+  const [action, ...beyond] = hasVersion ? rest.slice(2) : rest;
+  if (beyond.length > 0) throw new HttpError(404, `no such path: ${request.url}`);
+  if (action === "infer") {
+    expectMethod(request, "POST");
+    await answerInfer(context, name, request, response);
+    return;
+  }
+  const pages: Readonly<Record<string, () => [number, object]>> = {
+    "": () => [200, modelMetadata(name, signature)],
+    ready: () => [isReady(context) ? 200 : 503, { name, ready: isReady(context) }],
+    config: () => [200, modelConfig(name, signature, maxRows)],
+    stats: () => [200, modelStatistics(name, metrics, epochOffsetMs)],
+  };
+  const page = Object.hasOwn(pages, action ?? "") ? pages[action ?? ""] : undefined;
+  if (page === undefined) throw new HttpError(404, `no such path: ${request.url}`);
+  expectMethod(request, "GET");
+  sendJson(response, ...page());
+}
+
+function sendHealth(context: HttpContext, kind: string, response: ServerResponse): void {
+  if (kind === "live") sendJson(response, 200, { live: true });
+  else if (kind === "ready") {
+    const ready = isReady(context);
+    sendJson(response, ready ? 200 : 503, { ready }, ready ? {} : RETRY_LATER);
+  } else throw new HttpError(404, `no such path: /v2/health/${kind}`);
+}
+
+async function sendIndex(
+  context: HttpContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const body = await readBody(request, context);
+  const asked = body.length === 0 ? {} : jsonObjectOf(body);
+  const ready = isReady(context);
+  const isListed = ready || asked["ready"] !== true;
+  const entries = context.signature.names.map((name) => ({
+    name,
+    version: "1",
+    state: ready ? "READY" : "UNAVAILABLE",
+    reason: "",
+  }));
+  sendJson(response, 200, isListed ? entries : []);
+}
+
+function jsonObjectOf(body: Uint8Array): Readonly<Record<string, unknown>> {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString();
+  try {
+    const value = parseJson(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+      return value as Readonly<Record<string, unknown>>;
+    }
+  } catch {
+    // Told below, as any other text that is not an object.
+  }
+  throw new BadRequest("request", "expected a JSON object", text);
+}
+
+function sendMetrics(context: HttpContext, response: ServerResponse): void {
+  const { scheduler, metrics, loadQps } = context;
+  const text = metrics.text({
+    loadQps: loadQps(),
+    pendingQueries: scheduler.pendingCount,
+    readyWorkers: scheduler.readyWorkerCount,
+    workers: scheduler.workerCount,
+  });
+  response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" });
+  response.end(text);
+}
+
+function segmentsOf(url: string): string[] {
+  const path = url.split("?", 1)[0] ?? "";
+  try {
+    return path.split("/").slice(1).map(decodeURIComponent);
+  } catch {
+    throw new HttpError(400, `path: expected a path with valid escapes, got ${path}`);
+  }
+}
+
+function expectMethod({ method }: IncomingMessage, allowed: "GET" | "POST"): void {
+  if (method === allowed || (allowed === "GET" && method === "HEAD")) return;
+  throw new HttpError(405, `expected ${allowed}, got ${method}`, { allow: allowed });
+}
+
+function sendJson(
+  response: ServerResponse,
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const body = Buffer.from(JSON.stringify(value));
+  response.writeHead(status, {
+    ...headers,
+    "content-type": "application/json",
+    "content-length": body.length,
+  });
+  response.end(body);
+}
+
+function httpErrorOf(error: unknown): HttpError {
+  if (error instanceof HttpError) return error;
+  if (error instanceof BadRequest) return new HttpError(400, error.message);
+  const message = error instanceof Error ? error.message : String(error);
+  return new HttpError(500, `internal error: ${message}`);
+}
+
+function sendError(
+  context: HttpContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: HttpError,
+): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  // A body that was not read would be taken for the next request; while draining, clients had better go elsewhere.
+  const isOver = !request.complete || context.isDraining();
+  const close: Record<string, string> = isOver ? { connection: "close" } : {};
+  sendJson(response, error.status, { error: error.message }, { ...error.headers, ...close });
+}

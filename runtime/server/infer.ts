@@ -1,0 +1,95 @@
+/** The inference route: body in, rows through the scheduler, tensors out. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { readBody } from "./body.ts";
+import { type HttpContext, RETRY_LATER } from "./context.ts";
+import { HttpError } from "./http-error.ts";
+import { type InferRequest, parseInferRequest } from "./protocol.ts";
+import type { Failure, FailureReason, Outcome } from "./request.ts";
+import { writeInferResponse } from "./response.ts";
+
+const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
+  "queue-full": 429,
+  "no-worker": 503,
+  // Not 503: a request that makes workers end should not be sent again by itself.
+  "worker-lost": 500,
+  inference: 500,
+  // Nobody is there to read it.
+  cancelled: 499,
+  closed: 503,
+};
+
+/** @throws HttpError, BadRequest */
+export async function answerInfer(
+  context: HttpContext,
+  modelName: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { metrics, nowMs } = context;
+  const arrivalMs = nowMs();
+  let reason: FailureReason | undefined;
+  context.onInfer(1);
+  try {
+    if (context.isDraining()) {
+      reason = "closed";
+      throw new HttpError(503, "the server is shutting down", RETRY_LATER);
+    }
+    const parsed = await parsedRequest(context, request);
+    const outcome = await scheduled(context, parsed, arrivalMs, response);
+    if (outcome.kind === "failed") {
+      reason = outcome.reason;
+      throw errorOf(outcome);
+    }
+    const written = writeInferResponse(modelName, parsed, outcome, context.signature);
+    const leaving: Record<string, string> = context.isDraining() ? { connection: "close" } : {};
+    response.writeHead(200, { ...written.headers, ...leaving });
+    // One packet for the header and the parts rather than one each.
+    response.cork();
+    for (const part of written.parts) response.write(part);
+    response.end();
+    response.uncork();
+    metrics.onRequestAnswered({ ...outcome, requestMs: nowMs() - arrivalMs }, nowMs());
+  } catch (error) {
+    metrics.onRequestFailed(reason, nowMs() - arrivalMs, nowMs());
+    throw error;
+  } finally {
+    context.onInfer(-1);
+  }
+}
+
+async function parsedRequest(
+  context: HttpContext,
+  request: IncomingMessage,
+): Promise<InferRequest> {
+  const header = request.headers["inference-header-content-length"];
+  const body = await readBody(request, context);
+  const headerLength = typeof header === "string" ? header : undefined;
+  return parseInferRequest(body, headerLength, context.signature, context.maxRows);
+}
+
+/** The deadline counts from the arrival of the request, before its body was read. */
+async function scheduled(
+  { scheduler, sloMs, fastestMs }: HttpContext,
+  { rows, inputs, timeoutMs }: InferRequest,
+  arrivalMs: number,
+  response: ServerResponse,
+): Promise<Outcome> {
+  if (timeoutMs !== undefined && timeoutMs < fastestMs) {
+    const message = `parameters.timeout: expected at least ${fastestMs * 1000}, the time of the fastest variant, got ${timeoutMs * 1000}`;
+    throw new HttpError(503, message, RETRY_LATER);
+  }
+  const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs);
+  const { outcome, cancel } = scheduler.submit({ rows, inputs }, deadlineMs);
+  const onClose = () => cancel();
+  response.on("close", onClose);
+  // It may have closed while the body was decompressed.
+  if (response.destroyed) cancel();
+  const settled = await outcome;
+  response.off("close", onClose);
+  return settled;
+}
+
+function errorOf({ reason, message }: Failure): HttpError {
+  const status = STATUS_BY_REASON[reason];
+  return new HttpError(status, message, status === 429 || status === 503 ? RETRY_LATER : {});
+}

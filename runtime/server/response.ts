@@ -1,0 +1,87 @@
+/** Inference responses of the Open Inference Protocol v2 over HTTP, with Triton's binary tensor extension. */
+import type { InferRequest } from "./protocol.ts";
+import type { Answer } from "./request.ts";
+import type { ModelSignature } from "./signature.ts";
+import { jsonOfBytes } from "./tensors.ts";
+
+export interface InferResponse {
+  readonly headers: Readonly<Record<string, string | number>>;
+  /** JSON, then the binary outputs. */
+  readonly parts: readonly Uint8Array[];
+}
+
+/** Who answered: one variant, or those of the rows in the order they first appear; and the mean accuracy over the rows. */
+export interface Answerer {
+  readonly variant: string;
+  readonly accuracy: number;
+}
+
+export function answererOf({ variantByRow }: Answer, { variants }: ModelSignature): Answerer {
+  let accuracySum = 0;
+  const names = new Set<string>();
+  for (const index of variantByRow) {
+    const variant = variants[index];
+    if (variant === undefined) continue;
+    names.add(variant.name);
+    accuracySum += variant.accuracy;
+  }
+  const isOne = names.size === 1;
+  const accuracy = isOne ? variants[variantByRow[0] ?? 0]?.accuracy : undefined;
+  return {
+    variant: [...names].join(","),
+    accuracy: accuracy ?? accuracySum / variantByRow.length,
+  };
+}
+
+/** @throws Error if an output that is asked for as JSON has an element that JSON cannot say. */
+export function writeInferResponse(
+  modelName: string,
+  request: InferRequest,
+  answer: Answer,
+  signature: ModelSignature,
+): InferResponse {
+  const answerer = answererOf(answer, signature);
+  const binary: Uint8Array[] = [];
+  const outputs = request.outputs.map(({ index, isBinary }) => {
+    const tensor = signature.outputs[index];
+    const output = answer.outputs[index];
+    if (tensor === undefined || output === undefined) throw new Error(`no output ${index}`);
+    const { name, datatype } = tensor;
+    const head = JSON.stringify({ name, datatype, shape: output.shape }).slice(0, -1);
+    if (isBinary) {
+      binary.push(...output.parts);
+      return `${head},"parameters":{"binary_data_size":${lengthOf(output.parts)}}}`;
+    }
+    const [only] = output.parts;
+    const bytes =
+      output.parts.length === 1 && only !== undefined ? only : Buffer.concat(output.parts);
+    const data = jsonOfBytes(datatype, bytes);
+    if (data === undefined) {
+      throw new Error(
+        `output "${name}" has an element that is NaN or infinite; ask for it with binary_data`,
+      );
+    }
+    return `${head},"data":${data}}`;
+  });
+  const { id } = request;
+  const head = { model_name: modelName, model_version: "1", ...(id === undefined ? {} : { id }) };
+  const json = Buffer.from(
+    `${JSON.stringify({ ...head, parameters: answerer }).slice(0, -1)},"outputs":[${outputs.join(",")}]}`,
+  );
+  const length = json.length + lengthOf(binary);
+  const hasBinary = request.outputs.some(({ isBinary }) => isBinary);
+  return {
+    headers: {
+      "content-type": hasBinary ? "application/octet-stream" : "application/json",
+      "content-length": length,
+      // Header values are ASCII; names of variants need not be.
+      "stratagem-variant": encodeURI(answerer.variant),
+      ...(hasBinary ? { "inference-header-content-length": json.length } : {}),
+    },
+    parts: [json, ...binary],
+  };
+}
+
+function lengthOf(parts: readonly Uint8Array[]): number {
+  return parts.reduce((length, part) => length + part.length, 0);
+}

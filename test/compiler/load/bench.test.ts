@@ -1,0 +1,80 @@
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { type BenchOptions, benchCommand } from "../../../compiler/commands/bench.ts";
+import { folderOf } from "../spec/spec-folder.ts";
+import { echoBinary, type ProtocolServer, startProtocolServer } from "./protocol-server.ts";
+
+let server: ProtocolServer | null = null;
+
+afterEach(async () => {
+  await server?.close();
+  server = null;
+});
+
+async function bench(options: Partial<BenchOptions>) {
+  server = await startProtocolServer((response, query) =>
+    echoBinary(response, query, { variant: "small", accuracy: 0.5 }),
+  );
+  const surroundings = {
+    nowMs: () => performance.now(),
+    onProgress: () => {},
+    signal: new AbortController().signal,
+  };
+  return benchCommand({ url: server.url, seed: "1", warmUp: "10", ...options }, surroundings);
+}
+
+/** Three one-hot rows and a trace of six arrivals. */
+const FILES = {
+  "rows.bin": new Uint8Array(Float32Array.of(1, 0, 0, 0, 1, 0, 0, 0, 1).buffer),
+  "labels.txt": "0\n1\n0\n",
+  "short.txt": "0\n",
+  "words.txt": "0\none\n0\n",
+  "odd.bin": new Uint8Array(13),
+  "arrivals.csv": "arrivalMs\n0\n0\n1\n1\n2\n2\n",
+};
+
+test("replays a trace with rows and labels of files and says what was measured", async () => {
+  const folder = folderOf(FILES);
+  const { exitCode, json, text } = await bench({
+    trace: join(folder, "arrivals.csv"),
+    inputs: join(folder, "rows.bin"),
+    labels: join(folder, "labels.txt"),
+    slo: "1000s",
+  });
+  expect(exitCode).toBe(0);
+  expect(json).toMatchObject({
+    seed: 1,
+    durationMs: 3,
+    sloMs: 1_000_000,
+    queries: 6,
+    satisfied: 6,
+    measuredAccuracy: 4 / 6,
+    byVariant: { small: { queries: 6, labelled: 6, correct: 4 } },
+  });
+  expect(text).toContain('6 queries to "digits"');
+});
+
+test.each([
+  [{ inputs: "odd.bin" }, "odd.bin: expected rows of 12 bytes, got 13 bytes"],
+  [{ inputs: "rows.bin", labels: "short.txt" }, "short.txt: expected 3 labels, got 1"],
+  [{ inputs: "rows.bin", labels: "words.txt" }, 'words.txt:2: expected a whole number, got "one"'],
+  [{ inputs: "absent.bin" }, "absent.bin: expected a readable file"],
+])("refuses %o", async (names, message) => {
+  const folder = folderOf(FILES);
+  const files = Object.fromEntries(
+    Object.entries(names).map(([option, name]) => [option, join(folder, name)]),
+  );
+  await expect(bench({ poisson: "1000", duration: "10ms", ...files })).rejects.toThrow(message);
+});
+
+test.each([
+  [{}, "expected one of --poisson QPS, --gamma QPS,CV2 and --trace FILE, got none"],
+  [{ poisson: "-1" }, "--poisson a rate above 0"],
+  [{ gamma: "5,1,2" }, "expected --gamma QPS,CV2"],
+  [{ poisson: "5", slo: "10" }, "--slo a time above 0"],
+  [{ poisson: "5", seed: "-1" }, "--seed a whole number"],
+  [{ poisson: "5", warmUp: "few" }, "--warm-up a whole number"],
+  [{ poisson: "5", labels: "x" }, "expected --inputs with --labels"],
+])("refuses options %o", async (options, message) => {
+  await expect(bench(options)).rejects.toThrow(message);
+});

@@ -1,0 +1,277 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { parseBatches, profileCommand } from "../../../compiler/commands/profile.ts";
+import type { Measurement } from "../../../compiler/profile/latency-profile.ts";
+import { loadApplication } from "../../../compiler/spec/load-application.ts";
+import { InferenceError, WorkerLostError } from "../../../runtime/exec/executor.ts";
+import { edited, folderOf } from "../spec/spec-folder.ts";
+import { commandFor, fakeMachine, type Timing, TRANSPORT_MS, UNPROFILED } from "./fake-machine.ts";
+
+const FILES = { "app.yaml": UNPROFILED, "small.onnx": "small", "large.onnx": "large" };
+
+/** Small takes 2 ms a row, large 8. */
+const steady: Timing = ({ variant, rows }) => {
+  const wallMs = (variant === 0 ? 2 : 8) * rows;
+  return { wallMs, cpuMs: wallMs };
+};
+
+/** Every second run takes twice as long. */
+const noisy: Timing = (batch, run) => {
+  const { wallMs, cpuMs } = steady(batch, run);
+  return { wallMs: Math.floor(run / 4) % 2 === 0 ? wallMs : 2 * wallMs, cpuMs };
+};
+
+function readJson(path: string): unknown {
+  return JSON.parse(readFileSync(path, "utf8"));
+}
+
+test("writes a profile that the application then loads with", async () => {
+  const folder = folderOf(FILES);
+  const { exitCode, text } = await profileCommand(commandFor(folder), fakeMachine(steady));
+  expect(exitCode).toBe(0);
+  expect(text).toContain("noise 1.00");
+  expect(readJson(`${folder}/profile.json`)).toMatchObject({
+    format: "latency-profile/1",
+    task: "classify",
+    hardware: "Fake 9000",
+    variants: {
+      small: { accuracy: 0.5, latencyMs: { "1": { p50: 2.125, samples: 20 } } },
+      large: { accuracy: 0.75, latencyMs: { "2": { p50: 16.125, p99: 16.125, mean: 16.125 } } },
+    },
+  });
+  const { application } = loadApplication(`${folder}/app.yaml`);
+  expect(application.tasks[0]?.variants[0]?.profile.rows).toMatchObject([
+    { batch: 1, latencyMs: 2 + TRANSPORT_MS },
+    { batch: 2, latencyMs: 4 + TRANSPORT_MS },
+  ]);
+  expect(existsSync(`${folder}/profile.json.partial`)).toBe(false);
+});
+
+test("runs the cells in turns after two rounds of warm-up, and reports every run", async () => {
+  const folder = folderOf(FILES);
+  const progress: string[] = [];
+  const onProgress = (done: number, total: number) => progress.push(`${done}/${total}`);
+  const machine = fakeMachine(steady, { onProgress });
+  await profileCommand(commandFor(folder, { repeat: 3 }), machine);
+  const round = ["0@1", "0@2", "1@1", "1@2"];
+  expect(machine.runs).toEqual(Array.from({ length: 5 }, () => round).flat());
+  expect([progress[0], progress.at(-1)]).toEqual(["1/20", "20/20"]);
+  expect(machine.closedCount).toBe(1);
+});
+
+test("leaves the warm-up out, and gives nearest ranks of the rest", async () => {
+  const folder = folderOf(FILES);
+  // Runs 0 and 1 warm up; 100 follow, which take 1 … 100 ms.
+  const ramp: Timing = (_, run) => ({ wallMs: run < 2 ? 1e6 : run - 1, cpuMs: 1 });
+  const spec = edited(
+    UNPROFILED,
+    "      - { name: l, accuracy: 75%, profile: profile.json#large, model: large.onnx }\n",
+    "",
+  );
+  writeFileSync(`${folder}/app.yaml`, spec);
+  const command = commandFor(folder, { batches: [1], repeat: 100, force: true });
+  const { json } = await profileCommand(command, fakeMachine(ramp));
+  const [cell] = (json as Measurement).cells;
+  expect(cell).toMatchObject({
+    samples: 100,
+    workerMs: { p50: 50, p95: 95, p99: 99, mean: 50.5 },
+    cpuMs: { p50: 1, p95: 1, p99: 1, mean: 1 },
+    noise: 95.625 / 50.625,
+  });
+  expect(cell?.wallMs.mean).toBeCloseTo(50.5 + TRANSPORT_MS, 6);
+});
+
+test("says beside the profile on what and how it was measured", async () => {
+  const folder = folderOf(FILES);
+  const busy: Timing = (batch, run) => ({ ...steady(batch, run), cpuMs: 1.5 * batch.rows });
+  await profileCommand(commandFor(folder), fakeMachine(busy));
+  const measurement = readJson(`${folder}/profile.json.measurement.json`) as Measurement;
+  expect(measurement).toMatchObject({
+    format: "latency-measurement/1",
+    machine: { processor: "Fake 9000", nodeVersion: "20.0.0", onnxruntimeVersion: "1.0.0" },
+    device: "cpu",
+    threads: 1,
+    seed: 1,
+    repeat: 20,
+    modelSha256ByVariant: { small: "digest of small.onnx", large: "digest of large.onnx" },
+    noise: { limit: 1.5 },
+  });
+  // 9 ms of processor time in 30 ms of wall time over the cells.
+  expect(measurement.noise.waitingShare).toBeCloseTo(0.7, 12);
+  expect(measurement.cells).toHaveLength(4);
+});
+
+test("claims nothing about waiting where a run has several threads", async () => {
+  const { json } = await profileCommand(
+    commandFor(folderOf(FILES), { threads: 2 }),
+    fakeMachine(steady),
+  );
+  expect((json as Measurement).noise.waitingShare).toBeNull();
+});
+
+test("refuses a noisy machine, and --force takes what was measured", async () => {
+  const folder = folderOf(FILES);
+  await expect(profileCommand(commandFor(folder), fakeMachine(noisy))).rejects.toMatchObject({
+    code: "INPUT_CONFLICT",
+    message: expect.stringContaining(
+      "expected noise (mean p95 ÷ p50 of the runs) of at most 1.5, got",
+    ),
+  });
+  expect(existsSync(`${folder}/profile.json`)).toBe(false);
+  const machine = fakeMachine(noisy);
+  await profileCommand(commandFor(folder, { force: true }), machine);
+  expect(machine.runs).toEqual([]);
+  expect(existsSync(`${folder}/profile.json`)).toBe(true);
+});
+
+test("takes jitter that no deadline notices", async () => {
+  const jittery: Timing = (_, run) => ({ wallMs: run % 8 < 4 ? 0.05 : 0.25, cpuMs: 0.05 });
+  const { json } = await profileCommand(commandFor(folderOf(FILES)), fakeMachine(jittery));
+  expect((json as Measurement).noise.figure).toBeLessThan(1.5);
+});
+
+test("measures again after a refusal for noise", async () => {
+  const folder = folderOf(FILES);
+  await expect(profileCommand(commandFor(folder), fakeMachine(noisy))).rejects.toThrow();
+  const { json } = await profileCommand(commandFor(folder), fakeMachine(steady));
+  expect((json as Measurement).noise.figure).toBe(1);
+});
+
+/** A folder in which a run was interrupted in its 11th round; a round takes 3 s. */
+async function interrupted(): Promise<string> {
+  const folder = folderOf(FILES);
+  const abort = new AbortController();
+  const slow: Timing = (_, run) => {
+    if (run === 4 * (2 + 10) + 1) abort.abort(new Error("interrupted"));
+    return { wallMs: 750, cpuMs: 750 };
+  };
+  const machine = fakeMachine(slow, { signal: abort.signal });
+  await expect(profileCommand(commandFor(folder), machine)).rejects.toThrow("interrupted");
+  expect(machine.closedCount).toBe(1);
+  expect(existsSync(`${folder}/profile.json`)).toBe(false);
+  return folder;
+}
+
+test("goes on from the rounds that an interrupted run finished", async () => {
+  const folder = await interrupted();
+  const machine = fakeMachine(steady);
+  const { json } = await profileCommand(commandFor(folder, { force: true }), machine);
+  expect(machine.runs).toHaveLength(4 * (2 + 10));
+  const { cells } = json as Measurement;
+  expect(cells.map(({ samples }) => samples)).toEqual([20, 20, 20, 20]);
+  expect(cells[0]?.workerMs).toMatchObject({ p50: 2, p99: 750 });
+  expect(existsSync(`${folder}/profile.json.partial`)).toBe(false);
+});
+
+test("begins anew when the plan is another or the partial file is damaged", async () => {
+  const folder = await interrupted();
+  const other = fakeMachine(steady);
+  await profileCommand(commandFor(folder, { threads: 2 }), other);
+  expect(other.runs).toHaveLength(4 * (2 + 20));
+  const damaged = await interrupted();
+  writeFileSync(`${damaged}/profile.json.partial`, "{");
+  const machine = fakeMachine(steady);
+  await profileCommand(commandFor(damaged), machine);
+  expect(machine.runs).toHaveLength(4 * (2 + 20));
+});
+
+test("a dry run says what would be measured and starts nothing", async () => {
+  const folder = folderOf(FILES);
+  const startExecutor = () => {
+    throw new Error("started");
+  };
+  const machine = fakeMachine(steady, { startExecutor });
+  const { text, json } = await profileCommand(commandFor(folder, { dryRun: true }), machine);
+  expect(text).toContain("would measure 2 variants at batches 1, 2, 20 times each: 88 runs");
+  expect(json).toMatchObject({ runs: 88, variants: [{ name: "small" }, { name: "large" }] });
+  expect(existsSync(`${folder}/profile.json`)).toBe(false);
+});
+
+test("keeps an accuracy that only the profile to be replaced has", async () => {
+  const folder = folderOf(FILES);
+  await profileCommand(commandFor(folder), fakeMachine(steady));
+  writeFileSync(`${folder}/app.yaml`, edited(UNPROFILED, "accuracy: 75%, ", ""));
+  await profileCommand(commandFor(folder), fakeMachine(steady));
+  expect(readJson(`${folder}/profile.json`)).toMatchObject({
+    variants: { large: { accuracy: 0.75 } },
+  });
+});
+
+test.each([
+  [
+    "a variant without a model",
+    edited(UNPROFILED, ", model: small.onnx", ""),
+    "app.yaml:12 tasks[0].variants[0].model: missing; expected an ONNX file",
+  ],
+  [
+    "a profile that is not named by file and variant",
+    edited(UNPROFILED, "profile.json#small", "profile.json"),
+    'app.yaml:12 tasks[0].variants[0].profile: expected <file>#<variant>, got "profile.json"',
+  ],
+  [
+    "two models of one name",
+    edited(UNPROFILED, "profile.json#large", "other.json#small"),
+    'the profile is to have one "small", and another variant of that name has another model',
+  ],
+])("refuses %s", async (_, spec, message) => {
+  const folder = folderOf({ ...FILES, "app.yaml": spec });
+  await expect(profileCommand(commandFor(folder), fakeMachine(steady))).rejects.toThrow(message);
+});
+
+test("refuses a task that the application does not have", async () => {
+  const command = commandFor(folderOf(FILES), { task: "clasify" });
+  await expect(profileCommand(command, fakeMachine(steady))).rejects.toThrow(
+    'expected a task with variants to measure, got "clasify"; did you mean "classify"?',
+  );
+});
+
+test.each([
+  ["float32", [-1, 3, -1], "expected a model that leaves only axis 0, the rows, open"],
+  ["float32", [1, 3], "expected a model that takes any number of rows, or --batches 1"],
+  ["string", [-1, 3], 'expected inputs of a fixed size per element; input "x" has type string'],
+])("refuses an input of type %s and shape %j", async (dtype, shape, message) => {
+  const tensors = [{ name: "x", dtype, shape }];
+  const readModel = async (file: string) => {
+    return { file, sha256: "0", inputs: tensors, outputs: tensors };
+  };
+  const command = commandFor(folderOf(FILES));
+  await expect(profileCommand(command, fakeMachine(steady, { readModel }))).rejects.toThrow(
+    message,
+  );
+});
+
+test("names the variant and batch that a model refuses or a worker does not survive", async () => {
+  const refusing: Timing = ({ rows }) => {
+    if (rows === 2) throw new InferenceError("small", "out of memory");
+    return { wallMs: 1, cpuMs: 1 };
+  };
+  const command = commandFor(folderOf(FILES));
+  const machine = fakeMachine(refusing);
+  await expect(profileCommand(command, machine)).rejects.toThrow(
+    "small at batch 2: expected a model that runs, got small: out of memory",
+  );
+  expect(machine.closedCount).toBe(1);
+  const dying: Timing = () => {
+    throw new WorkerLostError(0, "signal SIGKILL");
+  };
+  await expect(profileCommand(command, fakeMachine(dying))).rejects.toThrow(
+    "small at batch 1: expected a model that runs, got worker 0 ended during the batch",
+  );
+});
+
+test("says why no worker starts", async () => {
+  const startExecutor = async () => {
+    throw new Error("no such device");
+  };
+  const command = commandFor(folderOf(FILES), { device: "cuda" });
+  await expect(profileCommand(command, fakeMachine(steady, { startExecutor }))).rejects.toThrow(
+    "device cuda: expected a worker that starts, got: no such device",
+  );
+});
+
+test("reads batch sizes in any order, each once, and refuses others", () => {
+  expect(parseBatches("8, 1,2,8")).toEqual([1, 2, 8]);
+  for (const text of ["", "0", "1,x", "1,,2", "1.5", "100000"]) {
+    expect(() => parseBatches(text)).toThrow(/expected --batches such as/);
+  }
+});

@@ -1,0 +1,159 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Bundle } from "../runtime/bundle/schema.ts";
+import { CommandBuffer, DROP } from "../runtime/core/command-buffer.ts";
+import { Dispatcher } from "../runtime/core/dispatcher.ts";
+import type { Batch, BatchResult, Executor } from "../runtime/exec/executor.ts";
+import { WorkerLostError } from "../runtime/exec/executor.ts";
+import type { RecordedCommand, RecordedEvent } from "../runtime/server/recording.ts";
+import { Scheduler } from "../runtime/server/scheduler.ts";
+import { signatureOf } from "../runtime/server/signature.ts";
+import { tinyBundle } from "./support/tiny-bundle.ts";
+
+type Entry = RecordedEvent | RecordedCommand;
+
+const TENSOR = { dtype: "float32", shape: [-1, 1] } as const;
+const MODEL = {
+  file: "m.onnx",
+  sha256: "0".repeat(64),
+  inputs: [{ name: "x", ...TENSOR }],
+  outputs: [{ name: "y", ...TENSOR }],
+};
+
+function servedBundle(workers: number): Bundle {
+  const bundle = tinyBundle({ workers, maxQueue: 3, sloMs: 100, loadsQps: [20, 100, 1000] });
+  const tasks = bundle.tasks.map((task) => ({
+    ...task,
+    variants: task.variants.map((variant) => ({ ...variant, model: MODEL })),
+  }));
+  return { ...bundle, tasks };
+}
+
+/** Echoes its input when it is told to. */
+class HeldExecutor implements Executor {
+  readonly running = new Map<number, { finish: () => void; lose: () => void }>();
+
+  run(worker: number, { rows, inputs }: Batch): Promise<BatchResult> {
+    return new Promise((resolve, reject) => {
+      const bytes = Buffer.concat([...(inputs[0] ?? [])]);
+      this.running.set(worker, {
+        finish: () => resolve({ outputs: [{ shape: [rows, 1], bytes }], wallMs: 1, cpuMs: 1 }),
+        lose: () => reject(new WorkerLostError(worker, "killed")),
+      });
+    });
+  }
+
+  async close(): Promise<void> {}
+}
+
+const actions = fc.array(
+  fc.record({
+    kind: fc.constantFrom("submit", "submit", "submit", "finish", "lose", "ready", "cancel"),
+    pick: fc.nat(),
+    rows: fc.integer({ min: 1, max: 3 }),
+    gapMs: fc.integer({ min: 0, max: 40 }),
+  }),
+  { maxLength: 80 },
+);
+type Action = typeof actions extends fc.Arbitrary<readonly (infer Each)[]> ? Each : never;
+
+/** Runs a scheduler through the actions and returns what it recorded. */
+async function record(bundle: Bundle, workers: number, steps: readonly Action[]): Promise<Entry[]> {
+  const log: Entry[] = [];
+  let nowMs = 0;
+  const scheduler = new Scheduler({
+    bundle,
+    signature: signatureOf(bundle),
+    nowMs: () => nowMs,
+    maxPending: 40,
+    recorder: (entry) => log.push(structuredClone(entry)),
+  });
+  const executor = new HeldExecutor();
+  scheduler.attach(executor);
+  const cancels: (() => void)[] = [];
+  const perform: Record<string, (step: Action) => void> = {
+    submit: ({ rows }) => {
+      const inputs = [new Uint8Array(4 * rows)];
+      cancels.push(scheduler.submit({ rows, inputs }, nowMs + 100).cancel);
+    },
+    cancel: ({ pick }) => cancels[pick % Math.max(1, cancels.length)]?.(),
+    ready: ({ pick }) => scheduler.onWorkerReady(pick % workers),
+    finish: ({ pick }) => settle(executor, pick, "finish"),
+    lose: ({ pick }) => {
+      settle(executor, pick % workers, "lose");
+      scheduler.onWorkerLost(pick % workers, "killed");
+    },
+  };
+  for (const step of steps) {
+    nowMs += step.gapMs;
+    perform[step.kind]?.(step);
+    // Lets the scheduler see what the executor's promises have become.
+    await new Promise(setImmediate);
+  }
+  return log;
+}
+
+function settle(executor: HeldExecutor, pick: number, how: "finish" | "lose"): void {
+  const worker = how === "lose" ? pick : [...executor.running.keys()][pick % executor.running.size];
+  const batch = worker === undefined ? undefined : executor.running.get(worker);
+  if (worker === undefined || batch === undefined) return;
+  executor.running.delete(worker);
+  batch[how]();
+}
+
+/** The commands that a fresh dispatcher gives for the events of a log, in place. */
+function replay(bundle: Bundle, log: readonly Entry[]): Entry[] {
+  const dispatcher = Dispatcher.fromBundle(bundle, { ready: false });
+  const { commandCapacity, queueCapacity } = dispatcher;
+  const commands = new CommandBuffer(commandCapacity, queueCapacity);
+  const replayed: Entry[] = [];
+  for (const entry of log) {
+    if (entry.kind === "start-batch" || entry.kind === "drop") continue;
+    replayed.push(entry);
+    if (entry.kind === "arrival") {
+      dispatcher.onArrival(entry.query, entry.deadlineMs, entry.nowMs, commands);
+    } else if (entry.kind === "done") dispatcher.onBatchDone(entry.worker, entry.nowMs, commands);
+    else if (entry.kind === "ready") dispatcher.onWorkerReady(entry.worker);
+    else if (entry.kind === "lost") dispatcher.onWorkerLost(entry.worker, entry.nowMs, commands);
+    else dispatcher.onCancel(entry.query);
+    replayed.push(...commandsOf(commands));
+    commands.clear();
+  }
+  return replayed;
+}
+
+function commandsOf(commands: CommandBuffer): RecordedCommand[] {
+  return Array.from({ length: commands.count }, (_, command) => {
+    const worker = commands.worker(command);
+    if (commands.kind(command) === DROP) {
+      const query = commands.query(command, 0);
+      return { kind: "drop", worker, query, reason: commands.reason(command) };
+    }
+    return {
+      kind: "start-batch",
+      worker,
+      variant: commands.variant(command),
+      level: commands.level(command),
+      queries: Array.from({ length: commands.queryCount(command) }, (_, position) =>
+        commands.query(command, position),
+      ),
+    };
+  });
+}
+
+test("a recorded server replays to identical commands", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 3 }), actions, async (workers, steps) => {
+      const bundle = servedBundle(workers);
+      const up: Action[] = Array.from({ length: workers }, (_, pick) => ({
+        kind: "ready",
+        pick,
+        rows: 1,
+        gapMs: 0,
+      }));
+      const log = await record(bundle, workers, [...up, ...steps]);
+      expect(replay(bundle, log)).toEqual(log);
+    }),
+    { numRuns: 100 },
+  );
+});

@@ -1,0 +1,105 @@
+/** The executor as it ships: its workers are processes, which run compiled files only. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+import type { ExecutorOptions, VariantModel } from "../../../runtime/exec/executor.ts";
+import type {
+  ProcessExecutor,
+  ProcessExecutorHandlers,
+  RestartLimits,
+} from "../../../runtime/exec/worker-pool.ts";
+import { identityModel } from "../../support/onnx-model.ts";
+
+type PoolModule = typeof import("../../../runtime/exec/worker-pool.ts");
+type ExecutorModule = typeof import("../../../runtime/exec/executor.ts");
+
+export const POOL_URL = new URL("../../../dist/runtime/exec/worker-pool.js", import.meta.url).href;
+const { startExecutor }: PoolModule = await import(POOL_URL);
+/** The classes that the compiled executor throws. */
+export const { InferenceError, WorkerLostError }: ExecutorModule = await import(
+  new URL("../../../dist/runtime/exec/executor.js", import.meta.url).href
+);
+
+export const WIDTH = 4;
+const folder = mkdtempSync(join(tmpdir(), "stratagem-executor-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A variant whose model gives back what it gets, in a file of its own. */
+export function identityVariant(name: string, width = WIDTH): VariantModel {
+  const path = join(folder, `${name}.onnx`);
+  writeFileSync(path, identityModel(width));
+  const shape = [-1, width];
+  return {
+    name,
+    path,
+    inputs: [{ name: "x", dtype: "float32", shape }],
+    outputs: [{ name: "y", dtype: "float32", shape }],
+    warmBatches: [1, 2],
+  };
+}
+
+/** The bytes of rows of WIDTH numbers that count up from `first`. */
+export function countingRows(first: number, rowCount: number, width = WIDTH): Uint8Array {
+  const values = Float32Array.from({ length: rowCount * width }, (_, index) => first + index);
+  return new Uint8Array(values.buffer);
+}
+
+/** One executor and what it told its handlers, in order. */
+export interface StartedExecutor extends ProcessExecutor {
+  /** The next thing that was told, as soon as it is: `ready 0`, `lost 0: why`, `failed: why`, `gave up: why`. */
+  nextEvent(): Promise<string>;
+  pidOf(worker: number): number;
+}
+
+export async function startedExecutor(
+  options: Partial<ExecutorOptions>,
+  limits?: RestartLimits,
+): Promise<StartedExecutor> {
+  const told: string[] = [];
+  const waiting: ((event: string) => void)[] = [];
+  const tell = (event: string) => {
+    const receiver = waiting.shift();
+    if (receiver === undefined) told.push(event);
+    else receiver(event);
+  };
+  const handlers: ProcessExecutorHandlers = {
+    onReady: (worker) => tell(`ready ${worker}`),
+    onLost: (worker, reason) => tell(`lost ${worker}: ${reason}`),
+    onStartFailed: (reason, willRetry) => tell(`${willRetry ? "failed" : "gave up"}: ${reason}`),
+  };
+  const executor = await startExecutor(
+    {
+      variants: [identityVariant("identity")],
+      workerCount: 1,
+      standbyCount: 0,
+      threadsPerWorker: 1,
+      device: "cpu",
+      deviceIds: [],
+      ...options,
+    },
+    handlers,
+    limits,
+  );
+  return {
+    device: executor.device,
+    refusedDevices: executor.refusedDevices,
+    run: (worker, batch) => executor.run(worker, batch),
+    close: () => executor.close(),
+    pids: () => executor.pids(),
+    nextEvent: async () => told.shift() ?? new Promise((resolve) => waiting.push(resolve)),
+    pidOf: (worker) => {
+      const pid = executor.pids().places[worker];
+      if (pid === undefined) throw new Error(`worker ${worker} has no process`);
+      return pid;
+    },
+  };
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
