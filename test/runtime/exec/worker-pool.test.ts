@@ -113,6 +113,8 @@ describe("lost workers", () => {
     executor = await startedExecutor({});
     const pid = executor.pidOf(0);
     const order: string[] = [await executor.nextEvent()];
+    // A process that is stopped before the batch reaches it cannot answer before it is killed.
+    process.kill(pid, "SIGSTOP");
     const run = executor.run(0, oneRow);
     process.kill(pid, "SIGKILL");
     const rejected = expect(run).rejects.toThrow(WorkerLostError);
