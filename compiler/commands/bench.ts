@@ -4,20 +4,20 @@ import { alignColumns, percent } from "../../runtime/commands/text.ts";
 import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
 import { inputsFromFiles } from "../load/input-file.ts";
 import {
-  type ArrivalArguments,
-  parseArrivals,
-  parseCount,
-  parseDurationMs,
-  parseSeed,
-  parseTimeMs,
-} from "../load/load-arguments.ts";
-import {
   DEFAULT_MAX_OUTSTANDING,
   DEFAULT_TIMEOUT_MS,
   type LoadOptions,
   type LoadResult,
   runLoad,
 } from "../load/run-load.ts";
+import {
+  type ArrivalArguments,
+  parseArrivals,
+  parseCount,
+  parseDurationMs,
+  parseSeed,
+  parseTimeMs,
+} from "./load-arguments.ts";
 
 /** As given on the command line. */
 export interface BenchOptions extends ArrivalArguments {

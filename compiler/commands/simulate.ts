@@ -7,22 +7,21 @@ import { loadBundle } from "../../runtime/load-bundle.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import { type SimulationOptions, type SimulationResult, simulate } from "../simulate/simulate.ts";
-import { readQuantity } from "../spec/quantity.ts";
-import { readTrace } from "../spec/trace.ts";
+import {
+  type ArrivalArguments,
+  parseArrivals,
+  parseDurationMs,
+  parseSeed,
+} from "./load-arguments.ts";
 
 /** As given on the command line. */
-export interface SimulateOptions {
+export interface SimulateOptions extends ArrivalArguments {
   readonly bundle: string;
-  readonly poisson?: string;
-  readonly gamma?: string;
-  readonly trace?: string;
   readonly duration?: string;
   readonly seed: string;
   readonly serviceTimes: ServiceTimeMode;
   readonly baseline?: string;
 }
-
-const DEFAULT_DURATION_MS = 30_000;
 
 /** @param nowMs a monotonic clock. @throws RuntimeError for an option, InputError for a trace, BundleError for a bundle that is no good. */
 export async function simulateCommand(
@@ -52,71 +51,18 @@ function parse(options: SimulateOptions): SimulationOptions {
   const arrivals = parseArrivals(options);
   return {
     arrivals,
-    durationMs: parseDuration(options.duration) ?? lengthOf(arrivals),
+    durationMs: parseDurationMs(options.duration, arrivals),
     seed: parseSeed(options.seed),
     serviceTimes: options.serviceTimes,
     baseline: parseBaseline(options.baseline),
   };
 }
 
-function parseArrivals({ poisson, gamma, trace }: SimulateOptions): ArrivalProcess {
-  if (poisson !== undefined) return { kind: "poisson", qps: parseRate("--poisson", poisson) };
-  if (trace !== undefined) return { kind: "trace", trace: readTrace(trace) };
-  if (gamma === undefined) {
-    throw usage("one of --poisson QPS, --gamma QPS,CV2 and --trace FILE", "none");
-  }
-  const [qps = "", cv2 = "", ...rest] = gamma.split(",");
-  if (rest.length > 0) throw usage("--gamma QPS,CV2", `"${gamma}"`);
-  return {
-    kind: "gamma",
-    qps: parseRate("--gamma QPS", qps),
-    cv2: parsePositive("--gamma CV2", "a number above 0 such as 4", cv2, "none", true),
-  };
-}
-
-function parseRate(option: string, text: string): number {
-  return parsePositive(option, `a rate above 0 such as 2000`, text, "rate", true);
-}
-
-function parseDuration(text: string | undefined): number | null {
-  if (text === undefined) return null;
-  return parsePositive("--duration", "a time above 0 such as 30s", text, "time", false);
-}
-
-function parsePositive(
-  option: string,
-  allowed: string,
-  text: string,
-  dimension: "time" | "rate" | "none",
-  bare: boolean,
-): number {
-  const reading = readQuantity(text, dimension, bare);
-  if (reading.ok && reading.value > 0) return reading.value;
-  throw usage(`${option} ${allowed}`, `"${text}"`);
-}
-
-function parseSeed(text: string): number {
-  const seed = Number(text);
-  if (/^\d+$/.test(text) && seed < 2 ** 32) return seed;
-  throw usage("--seed a whole number below 2^32", `"${text}"`);
-}
-
 function parseBaseline(text: string | undefined): SimulationOptions["baseline"] {
   if (text === undefined) return null;
   const [kind, variant] = text.split(":");
   if (kind === "fixed" && variant) return { kind: "fixed", variant };
-  throw usage("--baseline fixed:VARIANT", `"${text}"`);
-}
-
-function usage(expected: string, found: string): RuntimeError {
-  return new RuntimeError("RUNTIME_USAGE", `expected ${expected}, got ${found}`);
-}
-
-/** A trace is replayed whole, including its last arrival. */
-function lengthOf(arrivals: ArrivalProcess): number {
-  if (arrivals.kind !== "trace") return DEFAULT_DURATION_MS;
-  const { trace } = arrivals;
-  return trace.kind === "rates" ? trace.endMs : (trace.arrivalMs.at(-1) ?? 0) + 1;
+  throw new RuntimeError("RUNTIME_USAGE", `expected --baseline fixed:VARIANT, got "${text}"`);
 }
 
 /** The level whose expectation a steady load is to be compared with; a trace has none. */
