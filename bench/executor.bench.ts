@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, bench, describe } from "vitest";
 import type { Batch, VariantModel } from "../runtime/exec/executor.ts";
-import { identityModel } from "../test/support/onnx-model.ts";
+import { identityModel } from "../test/support/onnx-model.js";
 
 /** Float32 numbers in a row: 12 KB, a small image; 602 KB, one of 224 × 224. */
 const WIDTHS = [3072, 150_528];

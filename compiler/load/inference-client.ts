@@ -1,19 +1,17 @@
 /** HTTP to an Open Inference Protocol v2 server, over connections that are kept. */
-import { Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from "node:http";
+import { Client, type Dispatcher } from "undici";
 import { RuntimeError } from "../../runtime/errors.ts";
 
 export interface HttpReply {
   readonly status: number;
-  readonly headers: IncomingHttpHeaders;
+  readonly headers: Dispatcher.ResponseData["headers"];
   readonly body: Buffer;
 }
 
 export interface ClientOptions {
   /** Such as http://127.0.0.1:8000, with or without a path in front of /v2. */
   readonly url: string;
-  /** Most connections at a time. */
-  readonly maxSockets: number;
-  /** A connection on which nothing happens for this long fails its request. */
+  /** A request on which nothing happens for this long fails. */
   readonly timeoutMs: number;
 }
 
@@ -21,69 +19,75 @@ export interface ClientOptions {
 const MAX_REPLY_BYTES = 64 << 20;
 
 export class InferenceClient {
-  readonly #base: URL;
-  readonly #agent: Agent;
-  readonly #timeoutMs: number;
+  readonly #origin: string;
+  readonly #pathPrefix: string;
+  readonly #options: Client.Options;
+  readonly #connections = new Set<Client>();
+  /** The one used last is on top: few connections are kept warm instead of all of them in turn. */
+  readonly #idle: Client[] = [];
 
   /** @throws RuntimeError for a URL that is none. */
-  constructor({ url, maxSockets, timeoutMs }: ClientOptions) {
-    this.#base = parseUrl(url);
-    this.#timeoutMs = timeoutMs;
-    // LIFO keeps few connections warm instead of cooling all of them in turn.
-    this.#agent = new Agent({ keepAlive: true, maxSockets, scheduling: "lifo", noDelay: true });
+  constructor({ url, timeoutMs }: ClientOptions) {
+    const { origin, pathname } = parseUrl(url);
+    this.#origin = origin;
+    this.#pathPrefix = pathname.replace(/\/$/, "");
+    this.#options = {
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+      connect: { timeout: timeoutMs },
+      maxResponseSize: MAX_REPLY_BYTES,
+    };
   }
 
   /** Drops every connection; requests under way are rejected. */
-  close(): void {
-    this.#agent.destroy();
+  async close(): Promise<void> {
+    await Promise.all(Array.from(this.#connections, (connection) => connection.destroy()));
   }
 
-  /** @param path below the URL, such as /v2. @param parts of the body in order; none for GET. @throws Error with the code of the failed connection. */
-  send(
+  /**
+   * Sends a request at once, over a connection that no other is using.
+   * @param path below the URL, such as /v2. @param body none for GET. @throws Error whose code `failureCode` tells.
+   */
+  async send(
     path: string,
-    parts: readonly Uint8Array[],
-    headers: OutgoingHttpHeaders = {},
+    body: Uint8Array | null,
+    headers: Readonly<Record<string, string>> = {},
   ): Promise<HttpReply> {
-    const length = parts.reduce((sum, part) => sum + part.length, 0);
-    const { promise, resolve, reject } = deferred<HttpReply>();
-    const outgoing = request({
-      agent: this.#agent,
-      host: this.#base.hostname.replace(/^\[|\]$/g, ""),
-      port: this.#base.port === "" ? 80 : Number(this.#base.port),
-      path: `${this.#base.pathname.replace(/\/$/, "")}${path}`,
-      method: parts.length === 0 ? "GET" : "POST",
-      headers: parts.length === 0 ? headers : { ...headers, "content-length": length },
-      timeout: this.#timeoutMs,
-    });
-    outgoing.on("error", reject);
-    outgoing.on("timeout", () => outgoing.destroy(failure("ETIMEDOUT")));
-    outgoing.on("response", (incoming) => {
-      const chunks: Buffer[] = [];
-      let size = 0;
-      incoming.on("data", (chunk: Buffer) => {
-        size += chunk.length;
-        chunks.push(chunk);
-        if (size > MAX_REPLY_BYTES) incoming.destroy(failure("EMSGSIZE"));
+    const connection = this.#idle.pop() ?? this.#connect();
+    try {
+      const reply = await connection.request({
+        path: this.#pathPrefix + path,
+        method: body === null ? "GET" : "POST",
+        headers,
+        body,
       });
-      incoming.on("error", reject);
-      incoming.on("end", () => {
-        const { statusCode = 0, headers } = incoming;
-        resolve({ status: statusCode, headers, body: Buffer.concat(chunks, size) });
-      });
-    });
-    for (const part of parts) outgoing.write(part);
-    outgoing.end();
-    return promise;
+      const bytes = await reply.body.arrayBuffer();
+      return { status: reply.statusCode, headers: reply.headers, body: Buffer.from(bytes) };
+    } finally {
+      this.#idle.push(connection);
+    }
+  }
+
+  #connect(): Client {
+    const connection = new Client(this.#origin, this.#options);
+    this.#connections.add(connection);
+    return connection;
   }
 }
 
-/** Code of a failed connection, such as ECONNRESET. */
-export function failureCode(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : String(error);
-}
+/** The system's names for what the HTTP library has names of its own. */
+const SYSTEM_CODES: Readonly<Record<string, string>> = {
+  UND_ERR_SOCKET: "ECONNRESET",
+  UND_ERR_CONNECT_TIMEOUT: "ETIMEDOUT",
+  UND_ERR_HEADERS_TIMEOUT: "ETIMEDOUT",
+  UND_ERR_BODY_TIMEOUT: "ETIMEDOUT",
+  UND_ERR_RES_EXCEEDED_MAX_SIZE: "EMSGSIZE",
+};
 
-function failure(code: string): Error {
-  return Object.assign(new Error(code), { code });
+/** Code of a failed request, such as ECONNRESET. */
+export function failureCode(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
+  return SYSTEM_CODES[code] ?? code;
 }
 
 function parseUrl(text: string): URL {
@@ -93,20 +97,4 @@ function parseUrl(text: string): URL {
     "RUNTIME_USAGE",
     `expected a URL such as http://127.0.0.1:8000, got ${JSON.stringify(text)}`,
   );
-}
-
-interface Deferred<T> {
-  readonly promise: Promise<T>;
-  readonly resolve: (value: T) => void;
-  readonly reject: (reason: unknown) => void;
-}
-
-function deferred<T>(): Deferred<T> {
-  let resolve: (value: T) => void = () => {};
-  let reject: (reason: unknown) => void = () => {};
-  const promise = new Promise<T>((onValue, onReason) => {
-    resolve = onValue;
-    reject = onReason;
-  });
-  return { promise, resolve, reject };
 }

@@ -9,7 +9,7 @@ export async function readLoadModel(
 ): Promise<LoadModel> {
   const model = name ?? (await firstModel(client));
   const path = `/v2/models/${encodeURIComponent(model)}`;
-  const metadata = fieldsOf(await ask(client, path, []));
+  const metadata = fieldsOf(await ask(client, path, null));
   const tensors = metadata?.["inputs"];
   if (!Array.isArray(tensors) || tensors.length === 0) {
     throw refusal(path, "metadata with inputs", "none");
@@ -20,14 +20,14 @@ export async function readLoadModel(
 
 async function firstModel(client: InferenceClient): Promise<string> {
   const path = "/v2/repository/index";
-  const index = await ask(client, path, [Buffer.from("{}")]);
+  const index = await ask(client, path, Buffer.from("{}"));
   const name = Array.isArray(index) ? fieldsOf(index[0])?.["name"] : undefined;
   if (typeof name === "string") return name;
   throw refusal(path, "a list of models; name one with --model", "none");
 }
 
-async function ask(client: InferenceClient, path: string, parts: Uint8Array[]): Promise<unknown> {
-  const reply = await client.send(path, parts).catch((error: unknown) => failureCode(error));
+async function ask(client: InferenceClient, path: string, body: Buffer | null): Promise<unknown> {
+  const reply = await client.send(path, body).catch((error: unknown) => failureCode(error));
   if (typeof reply === "string") throw refusal(path, "a server that answers", reply);
   if (reply.status !== 200) throw refusal(path, "status 200", `${reply.status}${reason(reply)}`);
   try {

@@ -63,9 +63,9 @@ export const DEFAULT_TIMEOUT_MS = 10_000;
 
 /** Sends the load and waits for the last reply. @throws RuntimeError when there is no such server or model. */
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
-  const { url, maxOutstanding: maxSockets, timeoutMs, signal, durationMs, seed, sloMs } = options;
+  const { url, timeoutMs, signal, durationMs, seed, sloMs } = options;
   signal.throwIfAborted();
-  const client = new InferenceClient({ url, maxSockets, timeoutMs });
+  const client = new InferenceClient({ url, timeoutMs });
   try {
     const model = await readLoadModel(client, options.model);
     const generator = new LoadGenerator(options, model, client);
@@ -75,7 +75,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
     const wallMs = options.nowMs() - startMs;
     return { seed, durationMs, sloMs, model: model.name, wallMs, ...generator.tally.outcome() };
   } finally {
-    client.close();
+    await client.close();
   }
 }
 
@@ -86,8 +86,11 @@ class LoadGenerator {
   readonly #client: InferenceClient;
   readonly #feed: ArrivalFeed;
   readonly #path: string;
-  readonly #header: Buffer;
+  readonly #jsonHeader: Buffer;
+  readonly #httpHeaders: Readonly<Record<string, string>>;
   readonly #zeros: LoadInput;
+  /** The body of a row of zeros, put together once. */
+  readonly #zerosBody: Buffer;
   #startMs = 0;
   #sent = 0;
   #outstanding = 0;
@@ -102,8 +105,13 @@ class LoadGenerator {
     this.#client = client;
     this.#feed = new ArrivalFeed(source, options.durationMs);
     this.#path = `/v2/models/${encodeURIComponent(model.name)}/infer`;
-    this.#header = encodeRequestHeader(model);
+    this.#jsonHeader = encodeRequestHeader(model);
+    this.#httpHeaders = {
+      "content-type": "application/octet-stream",
+      "inference-header-content-length": String(this.#jsonHeader.length),
+    };
     this.#zeros = { bytes: new Uint8Array(model.rowBytes), label: null };
+    this.#zerosBody = Buffer.concat([this.#jsonHeader, this.#zeros.bytes]);
   }
 
   /** A few at a time. That they fail is not told here: the load fails then, too, and says how. */
@@ -113,7 +121,7 @@ class LoadGenerator {
       const width = Math.min(WARM_UP_WIDTH, warmUpQueries - sent);
       signal.throwIfAborted();
       await Promise.allSettled(
-        Array.from({ length: width }, (_, index) => this.#send(this.#input(sent + index).bytes)),
+        Array.from({ length: width }, (_, index) => this.#send(this.#input(sent + index))),
       );
     }
   }
@@ -179,18 +187,17 @@ class LoadGenerator {
       .catch((error: unknown) => this.#fail(error));
   }
 
-  async #exchange(scheduledMs: number, { bytes, label }: LoadInput): Promise<void> {
-    const reply = await this.#send(bytes);
+  async #exchange(scheduledMs: number, input: LoadInput): Promise<void> {
+    const reply = await this.#send(input);
     const latencyMs = this.#elapsedMs() - scheduledMs;
     if (reply.status !== 200) this.tally.countDrop(String(reply.status));
-    else this.#countReply(reply, latencyMs, label);
+    else this.#countReply(reply, latencyMs, input.label);
   }
 
-  #send(bytes: Uint8Array): Promise<HttpReply> {
-    return this.#client.send(this.#path, [this.#header, bytes], {
-      "content-type": "application/octet-stream",
-      "inference-header-content-length": this.#header.length,
-    });
+  #send(input: LoadInput): Promise<HttpReply> {
+    const body =
+      input === this.#zeros ? this.#zerosBody : Buffer.concat([this.#jsonHeader, input.bytes]);
+    return this.#client.send(this.#path, body, this.#httpHeaders);
   }
 
   #input(index: number): LoadInput {

@@ -86,8 +86,8 @@ async function startWorkers(
       },
       {
         ...handlers,
-        onStartFailed: (reason, willRetry) =>
-          onNotice(`a worker did not start${willRetry ? "" : " and is given up"}: ${reason}`),
+        onStartFailed: (reason, retryMs) =>
+          onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`),
       },
     );
   } catch (error) {

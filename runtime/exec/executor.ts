@@ -47,11 +47,16 @@ export interface ExecutorHandlers {
   readonly onReady: (worker: number) => void;
   /** The process of a worker place ended; its batch, if any, has been rejected with WorkerLostError just before. */
   readonly onLost: (worker: number, reason: string) => void;
+  /**
+   * As `onLost`, but a standby has taken the place and can run a batch already: what waits for the place can stay. Left out, `onLost` and
+   * `onReady` are called in its stead, one right after the other.
+   */
+  readonly onReplaced?: (worker: number, reason: string) => void;
 }
 
-/** Runs batches on worker places 0 … workerCount − 1, each at most one batch at a time. */
+/** Runs batches on worker places 0 … workerCount − 1, each at most one batch at a time. A worker that is lost is followed by another, sooner or later. */
 export interface Executor {
-  /** @throws WorkerLostError if the worker ended during the run; InferenceError if the model refused the batch, which harms no other batch. */
+  /** @throws WorkerLostError if the worker ended during the run or had to be ended, because it took too long; InferenceError if the model refused the batch, which harms no other batch. */
   run(worker: number, batch: Batch): Promise<BatchResult>;
   /** Ends every worker; a running batch is rejected. */
   close(): Promise<void>;

@@ -9,6 +9,7 @@ import {
   type ExecutorOptions,
   WorkerLostError,
 } from "./executor.ts";
+import { retryDelayMs, WORKER_LIMITS, type WorkerLimits } from "./worker-limits.ts";
 import { WorkerProcess } from "./worker-process.ts";
 
 export type SettledDevice = Exclude<Device, "auto">;
@@ -32,40 +33,37 @@ export interface ProcessExecutor extends Executor {
 }
 
 export interface ProcessExecutorHandlers extends ExecutorHandlers {
-  /** A replacement did not start; without `willRetry` no other is tried. Left out, it becomes a warning of the process. */
-  readonly onStartFailed?: (reason: string, willRetry: boolean) => void;
+  /** A worker ended without being healthy; the next is started in `retryMs`. Left out, it becomes a warning of the process. */
+  readonly onStartFailed?: (reason: string, retryMs: number) => void;
 }
 
-export interface RestartLimits {
-  /** Failed starts in a row, without a worker getting ready, after which no other is tried. */
-  readonly maxFailures: number;
-  /** Wait after the first failed start; doubles with each further one. */
-  readonly backoffMs: number;
-}
-
-const RESTART_LIMITS: RestartLimits = { maxFailures: 5, backoffMs: 500 };
 /** The order in which `auto` tries devices. */
 const AUTO_DEVICES: readonly SettledDevice[] = ["cuda", "webgpu", "cpu"];
 
 /**
  * Starts the workers and waits until all of them are ready; `onReady` is called for each place just after the promise is kept.
+ *
+ * From then on each worker that ends is followed by another: at once if it was healthy, else after a wait that grows with every worker in that
+ * row that was not, up to a limit, and for ever, because a cluster has to heal by itself when the cause goes away. The rows are independent: a
+ * broken accelerator does not hold up what is replaced on another.
  * @throws Error saying which variant and device failed, and why; no process is left behind.
  */
 export async function startExecutor(
   options: ExecutorOptions,
   handlers: ProcessExecutorHandlers,
-  limits: RestartLimits = RESTART_LIMITS,
+  limits: Partial<WorkerLimits> = {},
 ): Promise<ProcessExecutor> {
   const { workerCount, standbyCount, device } = options;
   assert(workerCount > 0 && standbyCount >= 0, "an executor has at least one worker");
+  const allLimits = { ...WORKER_LIMITS, ...limits };
   if (device !== "auto") {
-    const pool = new WorkerPool(options, handlers, limits, device, []);
+    const pool = new WorkerPool(options, handlers, allLimits, device, []);
     await pool.start(workerCount + standbyCount, false);
     return pool.open();
   }
   const refused: RefusedDevice[] = [];
   for (const candidate of AUTO_DEVICES) {
-    const pool = new WorkerPool(options, handlers, limits, candidate, [...refused]);
+    const pool = new WorkerPool(options, handlers, allLimits, candidate, [...refused]);
     try {
       // One worker finds out what all would; a driver that crashes takes only that one along.
       await pool.start(1, candidate !== "cpu");
@@ -84,23 +82,20 @@ class WorkerPool implements ProcessExecutor {
   readonly refusedDevices: readonly RefusedDevice[];
   readonly #options: ExecutorOptions;
   readonly #handlers: ProcessExecutorHandlers;
-  readonly #limits: RestartLimits;
+  readonly #limits: WorkerLimits;
   readonly #places: (WorkerProcess | null)[];
   readonly #standbys: WorkerProcess[] = [];
-  readonly #starting = new Set<WorkerProcess>();
   /** Every process that has not ended. */
   readonly #alive = new Set<WorkerProcess>();
-  /** Workers to be started in place of lost ones. */
-  #missingCount = 0;
-  #failuresInARow = 0;
-  #retry: NodeJS.Timeout | null = null;
+  /** One for each worker that is to be started later. */
+  readonly #retries = new Set<NodeJS.Timeout>();
   #announced = false;
   #closing: Promise<void> | null = null;
 
   constructor(
     options: ExecutorOptions,
     handlers: ProcessExecutorHandlers,
-    limits: RestartLimits,
+    limits: WorkerLimits,
     device: SettledDevice,
     refusedDevices: readonly RefusedDevice[],
   ) {
@@ -115,7 +110,7 @@ class WorkerPool implements ProcessExecutor {
   /** Starts `count` workers. @throws Error if one of them fails; all have ended then. */
   async start(count: number, trying: boolean): Promise<void> {
     try {
-      await Promise.all(Array.from({ length: count }, () => this.#spawn(trying)));
+      await Promise.all(Array.from({ length: count }, () => this.#spawn(0, trying)));
     } catch (error) {
       await this.close();
       throw error;
@@ -153,12 +148,12 @@ class WorkerPool implements ProcessExecutor {
   }
 
   async #endAll(): Promise<void> {
-    if (this.#retry !== null) clearTimeout(this.#retry);
+    for (const retry of this.#retries) clearTimeout(retry);
     await Promise.all(Array.from(this.#alive, (worker) => worker.end("the executor was closed")));
   }
 
-  /** Kept once the worker is ready. @throws Error if it ends before. */
-  #spawn(trying: boolean): Promise<void> {
+  /** Kept once the worker is ready. @param failures how many before it in its row ended without being healthy. @throws Error if it ends before. */
+  #spawn(failures: number, trying: boolean): Promise<void> {
     const { variants, threadsPerWorker: threads } = this.#options;
     const setup = {
       variants,
@@ -168,20 +163,17 @@ class WorkerPool implements ProcessExecutor {
       trying,
     };
     return new Promise((resolve, reject) => {
-      const worker = new WorkerProcess(setup, {
+      const worker = new WorkerProcess(setup, this.#limits, {
         onReady: (ready) => {
-          this.#starting.delete(ready);
-          this.#failuresInARow = 0;
           this.#admit(ready);
           resolve();
         },
         onEnd: (ended, reason) => {
           this.#alive.delete(ended);
-          if (this.#starting.delete(ended)) reject(new Error(reason));
-          else this.#onLost(ended, reason);
+          if (ended.stage === "starting") reject(new Error(reason));
+          else this.#onLost(ended, reason, failures);
         },
       });
-      this.#starting.add(worker);
       this.#alive.add(worker);
     });
   }
@@ -204,10 +196,9 @@ class WorkerPool implements ProcessExecutor {
       this.#places[place] = worker;
       if (this.#announced) this.#handlers.onReady(place);
     }
-    this.#refill();
   }
 
-  #onLost(worker: WorkerProcess, reason: string): void {
+  #onLost(worker: WorkerProcess, reason: string, failures: number): void {
     if (this.#closing !== null) return;
     const place = this.#places.indexOf(worker);
     if (place < 0) {
@@ -215,56 +206,46 @@ class WorkerPool implements ProcessExecutor {
       assert(rank >= 0, "a worker that was ready has a place or stands by");
       this.#standbys.splice(rank, 1);
     } else {
-      this.#places[place] = null;
-      if (this.#announced) this.#handlers.onLost(place, reason);
-      const standby = this.#standbys.shift();
-      if (standby !== undefined) this.#admit(standby);
+      this.#vacate(place, reason);
     }
-    this.#missingCount++;
-    this.#refill();
+    if (worker.stage === "healthy") this.#replace(0);
+    else this.#retryLater(failures + 1, `ready, but ended without an answer: ${reason}`);
   }
 
-  /** Starts what is missing: all of it, or after a failure one worker at a time and ever later. */
-  #refill(): void {
-    const { maxFailures, backoffMs } = this.#limits;
-    const failures = this.#failuresInARow;
-    if (this.#closing !== null || this.#missingCount === 0 || failures >= maxFailures) return;
-    if (failures === 0) {
-      for (; this.#missingCount > 0; this.#missingCount--) this.#replace(failures);
-    } else if (this.#starting.size === 0 && this.#retry === null) {
-      this.#retry = setTimeout(
-        () => {
-          this.#retry = null;
-          // Another worker may have got ready meanwhile, after which all that was missing was started.
-          if (this.#missingCount === 0) return;
-          this.#missingCount--;
-          this.#replace(failures);
-        },
-        backoffMs * 2 ** (failures - 1),
-      );
+  /** Gives the place of a lost worker to a standby, if there is one, in the same turn: nobody sees it empty. */
+  #vacate(place: number, reason: string): void {
+    const standby = this.#standbys.shift();
+    this.#places[place] = standby ?? null;
+    if (!this.#announced) return;
+    const { onLost, onReady, onReplaced } = this.#handlers;
+    if (standby !== undefined && onReplaced !== undefined) {
+      onReplaced(place, reason);
+    } else {
+      onLost(place, reason);
+      if (standby !== undefined) onReady(place);
     }
   }
 
-  #replace(failuresBefore: number): void {
-    this.#spawn(false).catch((error: unknown) => {
-      this.#missingCount++;
-      if (this.#closing !== null) return;
-      // Workers that were started together and failed together count as one failure.
-      this.#failuresInARow = Math.max(this.#failuresInARow, failuresBefore + 1);
-      this.#reportFailedStart(messageOf(error));
-      this.#refill();
+  #replace(failures: number): void {
+    // Who was told of the loss may have closed the executor.
+    if (this.#closing !== null) return;
+    this.#spawn(failures, false).catch((error: unknown) => {
+      this.#retryLater(failures + 1, messageOf(error));
     });
   }
 
-  #reportFailedStart(reason: string): void {
-    const willRetry = this.#failuresInARow < this.#limits.maxFailures;
+  #retryLater(failures: number, reason: string): void {
+    if (this.#closing !== null) return;
+    const retryMs = retryDelayMs(failures, this.#limits);
+    const retry = setTimeout(() => {
+      this.#retries.delete(retry);
+      this.#replace(failures);
+    }, retryMs);
+    this.#retries.add(retry);
     const { onStartFailed } = this.#handlers;
-    if (onStartFailed !== undefined) {
-      onStartFailed(reason, willRetry);
-    } else {
-      const next = willRetry ? "another try follows" : "no other is tried";
-      process.emitWarning(`a worker did not start: ${reason}; ${next}`);
-    }
+    if (onStartFailed !== undefined) onStartFailed(reason, retryMs);
+    else
+      process.emitWarning(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`);
   }
 }
 

@@ -14,6 +14,7 @@ import {
 } from "./frame-protocol.ts";
 import { FrameReader } from "./frame-reader.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
+import type { WorkerLimits } from "./worker-limits.ts";
 
 const WORKER_PATH = fileURLToPath(new URL("./worker.js", import.meta.url));
 const CHANNEL = 3;
@@ -21,6 +22,11 @@ const CHANNEL = 3;
 const STDIO = ["ignore", 2, 2, "pipe"] as const;
 /** Time a worker that was told to end has for its batch. */
 const END_GRACE_MS = 1000;
+/** Time one that was killed has to go. What is stuck in a driver stays for good, and nobody is to wait for it. */
+const KILL_GRACE_MS = 5000;
+
+/** How far a worker got: healthy ones have shown that their kind works. */
+export type WorkerStage = "starting" | "ready" | "healthy";
 
 export interface WorkerListener {
   /** Called at most once, before `onEnd`. */
@@ -38,28 +44,36 @@ interface RunningBatch {
 
 export class WorkerProcess {
   readonly setup: WorkerSetup;
+  readonly #limits: WorkerLimits;
   readonly #listener: WorkerListener;
   readonly #child: ChildProcess;
   readonly #channel: Socket | null;
   readonly #ended: Promise<void>;
+  #settleEnded = (): void => {};
   #running: RunningBatch | null = null;
-  #ready = false;
+  #readyMs: number | null = null;
+  #hasAnswered = false;
+  /** For what is awaited of the process: that it gets ready, answers, ends. */
+  #timer: NodeJS.Timeout | undefined;
   /** Why it ended or will, as far as it is known; the exit status says it otherwise. */
   #reason: string | null = null;
   #hasEnded = false;
 
   /** @throws Error if the operating system refuses another process at once; later refusals end the worker. */
-  constructor(setup: WorkerSetup, listener: WorkerListener) {
+  constructor(setup: WorkerSetup, limits: WorkerLimits, listener: WorkerListener) {
     this.setup = setup;
+    this.#limits = limits;
     this.#listener = listener;
-    this.#child = spawn(process.execPath, [WORKER_PATH], { stdio: [...STDIO] });
     this.#ended = new Promise((resolve) => {
-      this.#child.once("error", (error) => resolve(this.#end(error.message)));
-      // Unlike "exit" it waits for what the worker wrote last: its result, or why it could not start.
-      this.#child.once("close", (code, signal) =>
-        resolve(this.#end(signal === null ? `exit code ${code}` : `signal ${signal}`)),
-      );
+      this.#settleEnded = resolve;
     });
+    this.#child = spawn(process.execPath, [WORKER_PATH], { stdio: [...STDIO] });
+    this.#child.once("error", (error) => this.#end(error.message));
+    // Unlike "exit" it waits for what the worker wrote last: its result, or why it could not start.
+    this.#child.once("close", (code, signal) =>
+      this.#end(signal === null ? `exit code ${code}` : `signal ${signal}`),
+    );
+    this.#wait(limits.startTimeoutMs, () => this.#onStartTimeout());
     const channel = this.#child.stdio?.[CHANNEL];
     this.#channel = channel instanceof Socket ? channel : null;
     if (this.#channel !== null) this.#open(this.#channel);
@@ -69,9 +83,16 @@ export class WorkerProcess {
     return this.#child.pid;
   }
 
+  get stage(): WorkerStage {
+    if (this.#readyMs === null) return "starting";
+    const ageMs = performance.now() - this.#readyMs;
+    return this.#hasAnswered || ageMs >= this.#limits.healthyAfterMs ? "healthy" : "ready";
+  }
+
   /** Runs a batch on behalf of a worker place; the worker must not be running another. */
   async run(place: number, batch: Batch): Promise<BatchResult> {
-    assert(this.#ready && this.#running === null, "a batch goes to a worker that is idle");
+    const isIdle = this.#readyMs !== null && this.#running === null;
+    assert(isIdle, "a batch goes to a worker that is idle");
     const channel = this.#channel;
     if (channel === null || this.#hasEnded || this.#reason !== null) {
       throw new WorkerLostError(place, this.#reason ?? "it has ended");
@@ -81,19 +102,18 @@ export class WorkerProcess {
     const chunks = frameOf(variant, batch);
     return new Promise((resolve, reject) => {
       this.#running = { place, variant, resolve, reject };
+      // The timer that was set when the worker got ready starts anew: 64 ns, half of what another one takes.
+      this.#timer?.refresh();
       write(channel, chunks);
     });
   }
 
   /** Ends the process: at once if it is still starting, else by closing its channel, and by force if that does not help. */
   async end(reason: string): Promise<void> {
-    this.#reason ??= reason;
-    this.#rejectRunning(reason);
-    this.#channel?.destroy();
-    if (!this.#ready) this.#child.kill("SIGKILL");
-    const force = setTimeout(() => this.#child.kill("SIGKILL"), END_GRACE_MS);
+    this.#cutOff(reason);
+    if (this.#readyMs === null) this.#kill();
+    else this.#wait(END_GRACE_MS, () => this.#kill());
     await this.#ended;
-    clearTimeout(force);
   }
 
   #open(channel: Socket): void {
@@ -108,7 +128,7 @@ export class WorkerProcess {
     // The other end has gone, which its exit explains better.
     channel.on("error", () => {});
     channel.on("close", () => {
-      if (this.#reason === null) this.#child.kill("SIGKILL");
+      if (this.#reason === null) this.#kill();
     });
     write(channel, textFrame(FRAME_KINDS.load, JSON.stringify(this.setup)));
   }
@@ -116,33 +136,77 @@ export class WorkerProcess {
   #onFrame(frame: Frame): void {
     const running = this.#running;
     if (frame.kind === FRAME_KINDS.failed) {
-      this.#reason ??= decodeText(frame.payload);
-    } else if (frame.kind === FRAME_KINDS.ready && !this.#ready) {
-      this.#ready = true;
+      this.#abort(decodeText(frame.payload));
+    } else if (frame.kind === FRAME_KINDS.ready && this.#readyMs === null) {
+      this.#readyMs = performance.now();
+      this.#wait(this.#limits.batchTimeoutMs, () => this.#onBatchTimeout());
       // Apart from the frame, so that a mistake of the listener is not taken for one of the worker.
       queueMicrotask(() => this.#listener.onReady(this));
     } else {
       assert(running !== null, `a worker sends a frame of kind ${frame.kind} only when asked`);
       const settle = settlement(running, frame);
       this.#running = null;
+      this.#hasAnswered = true;
       settle();
     }
   }
 
-  /** Gives up on a worker that does not keep to the protocol. */
+  /**
+   * Timers run before the channel is read: when the server itself has paused, what it waits for may be there already. So both limits look again
+   * after reading.
+   */
+  #onStartTimeout(): void {
+    setImmediate(() => {
+      const { startTimeoutMs } = this.#limits;
+      if (this.#readyMs === null) this.#abort(`not ready within ${startTimeoutMs} ms`);
+    });
+  }
+
+  /** Also called when the worker has had no batch for that long, which is no fault of its. */
+  #onBatchTimeout(): void {
+    const late = this.#running;
+    if (late === null) return;
+    setImmediate(() => {
+      const { batchTimeoutMs } = this.#limits;
+      if (this.#running === late) this.#abort(`no answer within ${batchTimeoutMs} ms`);
+    });
+  }
+
+  /** Gives up on a worker that cannot start, is silent, or does not keep to the protocol. */
   #abort(reason: string): void {
+    this.#cutOff(reason);
+    this.#kill();
+  }
+
+  #cutOff(reason: string): void {
     this.#reason ??= reason;
+    this.#rejectRunning(this.#reason);
+    this.#channel?.destroy();
+  }
+
+  #kill(): void {
     this.#child.kill("SIGKILL");
+    this.#wait(KILL_GRACE_MS, () => {
+      this.#child.unref();
+      this.#end("it survived being killed");
+    });
+  }
+
+  #wait(limitMs: number, onExpiry: () => void): void {
+    clearTimeout(this.#timer);
+    if (!this.#hasEnded) this.#timer = setTimeout(onExpiry, limitMs).unref();
   }
 
   #end(reason: string): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
+    clearTimeout(this.#timer);
     this.#reason ??= reason;
     const finalReason = this.#reason;
     this.#rejectRunning(finalReason);
     // Promise callbacks run before it, so whoever awaits the batch knows its fate before the place is refilled.
     setImmediate(() => this.#listener.onEnd(this, finalReason));
+    this.#settleEnded();
   }
 
   #rejectRunning(reason: string): void {

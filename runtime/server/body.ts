@@ -15,7 +15,7 @@ const inflateAsync = promisify(inflate);
 const inflateRawAsync = promisify(inflateRaw);
 
 /** @throws HttpError 400, 408, 413 or 415. */
-export async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Uint8Array> {
+export async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
   const encoding = request.headers["content-encoding"] ?? "identity";
   if (!["identity", "gzip", "deflate"].includes(encoding)) {
     const allowed = "expected identity, gzip or deflate";
@@ -102,7 +102,7 @@ async function decompressed(
   body: Buffer,
   encoding: string,
   maxOutputLength: number,
-): Promise<Uint8Array> {
+): Promise<Buffer> {
   try {
     if (encoding === "gzip") return await gunzipAsync(body, { maxOutputLength });
     // "deflate" is the zlib format, but some clients send it without its header, whose method is 8.

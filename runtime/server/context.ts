@@ -1,11 +1,13 @@
 /** What the routes of the server share. */
 import type { BodyLimits } from "./body.ts";
 import type { Metrics } from "./metrics.ts";
+import type { RequestReader } from "./request-reader.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { ModelSignature } from "./signature.ts";
 
 export interface HttpContext extends BodyLimits {
   readonly signature: ModelSignature;
+  readonly requests: RequestReader;
   readonly scheduler: Scheduler;
   readonly metrics: Metrics;
   readonly version: string;

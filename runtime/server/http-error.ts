@@ -1,12 +1,12 @@
-/** An answer other than 200, with its reason as JSON. */
-export class HttpError extends Error {
+/** An answer other than 200, with its reason as JSON; thrown. Not an Error, because an overloaded server must be able to refuse without the cost of a stack trace. */
+export class HttpError {
   readonly status: number;
+  readonly message: string;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
-    super(message);
-    this.name = "HttpError";
     this.status = status;
+    this.message = message;
     this.headers = headers;
   }
 }

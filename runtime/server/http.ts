@@ -21,11 +21,11 @@ export async function handle(
   }
 }
 
-async function route(
+function route(
   context: HttpContext,
   request: IncomingMessage,
   response: ServerResponse,
-): Promise<void> {
+): void | Promise<void> {
   const path = segmentsOf(request.url ?? "/");
   const [first, second, third] = path;
   const get = () => expectMethod(request, "GET");
@@ -41,23 +41,23 @@ async function route(
     sendHealth(context, third ?? "", response);
   } else if (second === "repository" && third === "index" && path.length === 3) {
     expectMethod(request, "POST");
-    await sendIndex(context, request, response);
+    return sendIndex(context, request, response);
   } else if (second === "models" && third === "stats" && path.length === 3) {
     get();
     const [name = ""] = context.signature.names;
     sendJson(response, 200, modelStatistics(name, context.metrics, context.epochOffsetMs));
   } else if (second === "models" && path.length >= 3) {
-    await routeModel(context, third ?? "", path.slice(3), request, response);
+    return routeModel(context, third ?? "", path.slice(3), request, response);
   } else throw new HttpError(404, `no such path: ${request.url}`);
 }
 
-async function routeModel(
+function routeModel(
   context: HttpContext,
   name: string,
   rest: readonly string[],
   request: IncomingMessage,
   response: ServerResponse,
-): Promise<void> {
+): void | Promise<void> {
   const { signature, metrics, epochOffsetMs, maxRows } = context;
   const hasVersion = rest[0] === "versions" && rest.length >= 2;
   if (!signature.names.includes(name)) {
@@ -71,8 +71,7 @@ async function routeModel(
   if (beyond.length > 0) throw new HttpError(404, `no such path: ${request.url}`);
   if (action === "infer") {
     expectMethod(request, "POST");
-    await answerInfer(context, name, request, response);
-    return;
+    return answerInfer(context, name, request, response);
   }
   const pages: Readonly<Record<string, () => [number, object]>> = {
     "": () => [200, modelMetadata(name, signature)],
@@ -139,8 +138,10 @@ function sendMetrics(context: HttpContext, response: ServerResponse): void {
 
 function segmentsOf(url: string): string[] {
   const path = url.split("?", 1)[0] ?? "";
+  const segments = path.split("/").slice(1);
+  if (!path.includes("%")) return segments;
   try {
-    return path.split("/").slice(1).map(decodeURIComponent);
+    return segments.map(decodeURIComponent);
   } catch {
     throw new HttpError(400, `path: expected a path with valid escapes, got ${path}`);
   }

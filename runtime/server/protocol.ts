@@ -23,6 +23,8 @@ export interface RequestedOutput {
 
 type Fields = Readonly<Record<string, unknown>>;
 
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
 /**
  * @param body after decompression. @param headerLength value of `Inference-Header-Content-Length`; undefined when the body is JSON only.
  * @throws BadRequest at the first field that is not as it has to be.
@@ -62,7 +64,7 @@ function jsonLengthOf(body: Uint8Array, headerLength: string | undefined): numbe
 
 function jsonOf(bytes: Uint8Array): unknown {
   try {
-    return parseJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return parseJson(utf8.decode(bytes));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new BadRequest("request", `expected JSON (${reason})`, `${bytes.length} bytes`);

@@ -156,6 +156,16 @@ export class Scheduler {
     this.#failBatch(batch, "worker-lost", `worker ${worker} ended during the batch: ${reason}`);
   }
 
+  /** A standby has taken the place of a lost worker. For the dispatcher only a batch is over: what waits for the place stays there. */
+  onWorkerReplaced(worker: number, reason: string): void {
+    if (this.#isUp[worker] !== true) return;
+    this.#observer?.onWorkerLost(worker, reason);
+    const batch = this.#batchByWorker[worker];
+    if (batch === undefined) return;
+    this.#release(batch);
+    this.#failBatch(batch, "worker-lost", `worker ${worker} ended during the batch: ${reason}`);
+  }
+
   /** Fails every request that is still open. */
   abort(): void {
     for (const request of [...this.#requests]) {

@@ -8,6 +8,7 @@ import { type HttpContext, isReady } from "./context.ts";
 import { handle } from "./http.ts";
 import { Metrics } from "./metrics.ts";
 import type { RecordedCommand, RecordedEvent, Recorder } from "./recording.ts";
+import { RequestReader } from "./request-reader.ts";
 import { Scheduler } from "./scheduler.ts";
 import { type ModelSignature, signatureOf } from "./signature.ts";
 
@@ -38,6 +39,8 @@ export const DEFAULT_LIMITS: ServerLimits = {
   drainTimeoutMs: 30_000,
 };
 
+/** Connections that wait to be accepted; the system caps it. Beyond it they are lost and tried again a second later, so a burst needs room. */
+const BACKLOG = 4096;
 /** While the server closes: how often idle connections are ended, and how long answers may still be on their way. */
 const SWEEP_MS = 20;
 const LINGER_MS = 1000;
@@ -139,6 +142,7 @@ class House {
     this.context = {
       ...limits,
       signature,
+      requests: new RequestReader(signature, limits.maxRows),
       scheduler: this.scheduler,
       metrics,
       version: options.version,
@@ -171,6 +175,11 @@ class House {
       onLost: (worker, reason) =>
         tell(() => {
           scheduler.onWorkerLost(worker, reason);
+          if (!this.#isDraining) onWorkerLost?.(worker, reason);
+        }),
+      onReplaced: (worker, reason) =>
+        tell(() => {
+          scheduler.onWorkerReplaced(worker, reason);
           if (!this.#isDraining) onWorkerLost?.(worker, reason);
         }),
     });
@@ -256,7 +265,7 @@ function listen(server: Server, host: string, port: number): Promise<void> {
       const message = `${host}:${port}: expected an address to serve at, got: ${reason}; choose another with --http`;
       reject(new RuntimeError("RUNTIME_LISTEN", message));
     });
-    server.listen(port, host, () => resolve());
+    server.listen({ port, host, backlog: BACKLOG }, () => resolve());
   });
 }
 

@@ -5,7 +5,7 @@ import { afterAll, expect, test } from "vitest";
 import type { Bundle, ModelFile } from "../../runtime/bundle/schema.ts";
 import { readModelFile } from "../../runtime/exec/model-file.ts";
 import { batchesByVariant, servedModels } from "../../runtime/served-models.ts";
-import { identityModel } from "../support/onnx-model.ts";
+import { identityModel } from "../support/onnx-model.js";
 import { tinyBundle } from "../support/tiny-bundle.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-served-"));

@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
 import type { ExecutorOptions, VariantModel } from "../../../runtime/exec/executor.ts";
+import type { WorkerLimits } from "../../../runtime/exec/worker-limits.ts";
 import type {
   ProcessExecutor,
   ProcessExecutorHandlers,
-  RestartLimits,
 } from "../../../runtime/exec/worker-pool.ts";
-import { identityModel } from "../../support/onnx-model.ts";
+import { identityModel } from "../../support/onnx-model.js";
 
 type PoolModule = typeof import("../../../runtime/exec/worker-pool.ts");
 type ExecutorModule = typeof import("../../../runtime/exec/executor.ts");
@@ -45,16 +45,17 @@ export function countingRows(first: number, rowCount: number, width = WIDTH): Ui
   return new Uint8Array(values.buffer);
 }
 
-/** One executor and what it told its handlers, in order. */
+/** One executor and what it told its handlers, in order, but for those that a test has given. */
 export interface StartedExecutor extends ProcessExecutor {
-  /** The next thing that was told, as soon as it is: `ready 0`, `lost 0: why`, `failed: why`, `gave up: why`. */
+  /** The next thing that was told, as soon as it is: `ready 0`, `lost 0: why`, `failed, next in 250 ms: why`. */
   nextEvent(): Promise<string>;
   pidOf(worker: number): number;
 }
 
 export async function startedExecutor(
   options: Partial<ExecutorOptions>,
-  limits?: RestartLimits,
+  limits?: Partial<WorkerLimits>,
+  ownHandlers: Partial<ProcessExecutorHandlers> = {},
 ): Promise<StartedExecutor> {
   const told: string[] = [];
   const waiting: ((event: string) => void)[] = [];
@@ -66,7 +67,8 @@ export async function startedExecutor(
   const handlers: ProcessExecutorHandlers = {
     onReady: (worker) => tell(`ready ${worker}`),
     onLost: (worker, reason) => tell(`lost ${worker}: ${reason}`),
-    onStartFailed: (reason, willRetry) => tell(`${willRetry ? "failed" : "gave up"}: ${reason}`),
+    onStartFailed: (reason, retryMs) => tell(`failed, next in ${retryMs} ms: ${reason}`),
+    ...ownHandlers,
   };
   const executor = await startExecutor(
     {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { expect, test } from "vitest";
 import { identityVariant, POOL_URL } from "./built-executor.ts";
 
-/** A process that starts an executor, does `then` with it and has nothing else to do. Its workers hold its standard error open. */
+/** A process that starts an executor, closes it when a worker is lost, does `then` with it and has nothing else to do. Its workers hold its standard error open. */
 function spawnParent(then: string): ChildProcess {
   const options = {
     variants: [identityVariant("lifetime")],
@@ -15,8 +15,9 @@ function spawnParent(then: string): ChildProcess {
   };
   const script = `
     const { startExecutor } = await import(${JSON.stringify(POOL_URL)});
-    const handlers = { onReady() {}, onLost() {} };
-    const executor = await startExecutor(${JSON.stringify(options)}, handlers);
+    const handlers = { onReady() {}, onLost: () => executor.close() };
+    const limits = { healthyAfterMs: 0 };
+    const executor = await startExecutor(${JSON.stringify(options)}, handlers, limits);
     ${then}`;
   const args = ["--input-type=module", "--eval", script];
   return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
@@ -33,6 +34,11 @@ test("workers end when the process they serve is killed", async () => {
 
 test("a process that has closed its executor ends by itself", async () => {
   const parent = spawnParent("await executor.close();");
+  expect(await once(parent, "close")).toEqual([0, null]);
+});
+
+test("an executor that is closed when it tells of a loss starts no replacement", async () => {
+  const parent = spawnParent(`process.kill(executor.pids().places[0], "SIGKILL");`);
   expect(await once(parent, "close")).toEqual([0, null]);
 });
 

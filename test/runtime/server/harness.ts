@@ -102,6 +102,13 @@ export class FakeExecutor implements Executor {
     this.handlers.onLost(worker, "killed");
   }
 
+  /** As `lose`, but a standby takes the place. */
+  replace(): void {
+    const { worker, reject } = this.take();
+    reject(new WorkerLostError(worker, "killed"));
+    this.handlers.onReplaced?.(worker, "killed");
+  }
+
   async close(): Promise<void> {
     this.isClosed = true;
     for (const { worker, reject } of this.held) reject(new WorkerLostError(worker, "closed"));

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { WorkerLostError } from "../../../runtime/exec/executor.ts";
 import type { RecordedCommand, RecordedEvent } from "../../../runtime/server/recording.ts";
 import type { Outcome } from "../../../runtime/server/request.ts";
 import { Scheduler, type Submission } from "../../../runtime/server/scheduler.ts";
@@ -23,6 +24,7 @@ function scheduled(workers = WORKERS) {
   const executor = new FakeExecutor({
     onReady: (worker) => scheduler.onWorkerReady(worker),
     onLost: (worker, reason) => scheduler.onWorkerLost(worker, reason),
+    onReplaced: (worker, reason) => scheduler.onWorkerReplaced(worker, reason),
   });
   executor.isHolding = true;
   scheduler.attach(executor);
@@ -41,7 +43,7 @@ const STEP = fc.oneof(
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("finish"), n: fc.constant(0) }) },
   fc.record({
-    kind: fc.constantFrom("refuse", "lose", "cancel", "ready"),
+    kind: fc.constantFrom("refuse", "lose", "replace", "cancel", "ready"),
     n: fc.integer({ min: 0, max: 9 }),
   }),
 );
@@ -62,6 +64,7 @@ test("whatever happens, every request is settled once, with its own rows, and no
         else if (executor.held.length > 0) {
           if (kind === "finish") executor.finish();
           else if (kind === "refuse") executor.refuse();
+          else if (kind === "replace") executor.replace();
           else executor.lose();
         }
         await Promise.resolve();
@@ -100,6 +103,25 @@ test("queries that wait for a lost worker are answered by another", async () => 
   expect(await running.outcome).toMatchObject({ kind: "failed", reason: "worker-lost" });
   executor.finish();
   expect(await waiting.outcome).toMatchObject({ kind: "answered" });
+});
+
+test("queries that wait for the only worker stay when a standby takes its place", async () => {
+  for (const isRejectedFirst of [true, false]) {
+    const { scheduler, executor, log } = scheduled(1);
+    scheduler.onWorkerReady(0);
+    const running = scheduler.submit(rowsOf(0, 1), 100);
+    const waiting = scheduler.submit(rowsOf(1, 1), 100);
+    if (isRejectedFirst) {
+      executor.take().reject(new WorkerLostError(0, "killed"));
+      await running.outcome;
+      executor.handlers.onReplaced?.(0, "killed");
+    } else executor.replace();
+    expect(await running.outcome).toMatchObject({ kind: "failed", reason: "worker-lost" });
+    expect(scheduler.readyWorkerCount).toBe(1);
+    executor.finish();
+    expect(await waiting.outcome).toMatchObject({ kind: "answered" });
+    expect(log.filter(({ kind }) => kind === "drop")).toEqual([]);
+  }
 });
 
 test("an output that is not one of the batch's rows fails the batch, not the server", async () => {
