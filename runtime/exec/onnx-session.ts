@@ -12,7 +12,7 @@ export interface WorkerSetup {
   readonly device: Exclude<Device, "auto">;
   /** Which accelerator; null for the default one. */
   readonly deviceId: number | null;
-  /** Whether the device is only being tried, so that its absence is no error worth a log line. */
+  /** Whether the device may be absent, which the error says better than the log lines of its library. */
   readonly trying: boolean;
 }
 

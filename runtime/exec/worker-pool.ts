@@ -58,7 +58,7 @@ export async function startExecutor(
   const allLimits = { ...WORKER_LIMITS, ...limits };
   if (device !== "auto") {
     const pool = new WorkerPool(options, handlers, allLimits, device, []);
-    await pool.start(workerCount + standbyCount, false);
+    await pool.start(workerCount + standbyCount, device !== "cpu");
     return pool.open();
   }
   const refused: RefusedDevice[] = [];

@@ -86,7 +86,8 @@ async function scheduled(
   response: ServerResponse,
 ): Promise<Outcome> {
   if (timeoutMs !== undefined && timeoutMs < fastestMs) {
-    const message = `parameters.timeout: expected at least ${fastestMs * 1000}, the time of the fastest variant, got ${timeoutMs * 1000}`;
+    const [fastestUs, timeoutUs] = [Math.ceil(fastestMs * 1000), Math.round(timeoutMs * 1000)];
+    const message = `parameters.timeout: expected at least ${fastestUs} µs, the time of the fastest variant, got ${timeoutUs}`;
     throw new HttpError(503, message, RETRY_LATER);
   }
   const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs);
