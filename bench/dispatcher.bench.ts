@@ -1,6 +1,6 @@
 import { bench, describe } from "vitest";
 import { CommandBuffer } from "../runtime/core/command-buffer.ts";
-import { Dispatcher } from "../runtime/core/dispatcher.ts";
+import { dispatcherOf } from "../runtime/core/dispatcher-of.ts";
 import { tinyBundle } from "../test/support/tiny-bundle.ts";
 
 const WORKERS = 60;
@@ -17,7 +17,7 @@ describe(`dispatcher, ${WORKERS} workers`, () => {
     slackSteps: 100,
     loadsQps: [500, 1000, 1500, 2000, 2500, 3000],
   });
-  const dispatcher = Dispatcher.fromBundle(bundle);
+  const dispatcher = dispatcherOf(bundle);
   const commands = new CommandBuffer(1, dispatcher.queueCapacity);
   let nowMs = 0;
   let batched = 0;

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Bundle } from "../runtime/bundle/schema.ts";
 import { CommandBuffer, DROP } from "../runtime/core/command-buffer.ts";
-import { Dispatcher } from "../runtime/core/dispatcher.ts";
+import { dispatcherOf } from "../runtime/core/dispatcher-of.ts";
 import type { Batch, BatchResult, Executor } from "../runtime/exec/executor.ts";
 import { WorkerLostError } from "../runtime/exec/executor.ts";
 import type { RecordedCommand, RecordedEvent } from "../runtime/server/recording.ts";
@@ -103,7 +103,7 @@ function settle(executor: HeldExecutor, pick: number, how: "finish" | "lose"): v
 
 /** The commands that a fresh dispatcher gives for the events of a log, in place. */
 function replay(bundle: Bundle, log: readonly Entry[]): Entry[] {
-  const dispatcher = Dispatcher.fromBundle(bundle, { ready: false });
+  const dispatcher = dispatcherOf(bundle, { ready: false });
   const { commandCapacity, queueCapacity } = dispatcher;
   const commands = new CommandBuffer(commandCapacity, queueCapacity);
   const replayed: Entry[] = [];
@@ -113,7 +113,7 @@ function replay(bundle: Bundle, log: readonly Entry[]): Entry[] {
     if (entry.kind === "arrival") {
       dispatcher.onArrival(entry.query, entry.deadlineMs, entry.nowMs, commands);
     } else if (entry.kind === "done") dispatcher.onBatchDone(entry.worker, entry.nowMs, commands);
-    else if (entry.kind === "ready") dispatcher.onWorkerReady(entry.worker);
+    else if (entry.kind === "ready") dispatcher.onWorkerReady(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "lost") dispatcher.onWorkerLost(entry.worker, entry.nowMs, commands);
     else dispatcher.onCancel(entry.query);
     replayed.push(...commandsOf(commands));

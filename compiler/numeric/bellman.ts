@@ -45,7 +45,7 @@ export function greedyBackup(
   }
 }
 
-/** Spreads the mass of the listed states over (block, phase) as their chosen actions do. @param phaseMass (blockCount, phaseCount), overwritten. */
+/** Spreads a share of the mass of the listed states over (block, phase) as their chosen actions do. @param phaseMass (blockCount, phaseCount), added to. */
 export function spreadOverPhases(
   states: Uint32Array,
   phaseCount: number,
@@ -55,12 +55,12 @@ export function spreadOverPhases(
   phaseStart: Uint32Array,
   phaseEnd: Uint32Array,
   mass: Float64Array,
+  share: number,
   phaseMass: Float64Array,
 ): void {
-  phaseMass.fill(0);
   for (let listed = 0; listed < states.length; listed++) {
     const state = states[listed]!;
-    const stateMass = mass[state]!;
+    const stateMass = share * mass[state]!;
     if (stateMass === 0) continue;
     const weights = state * phaseCount;
     const row = actionBlock[choice[state]!]! * phaseCount;

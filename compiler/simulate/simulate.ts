@@ -1,7 +1,8 @@
 import type { Bundle } from "../../runtime/bundle/schema.ts";
 import { assert } from "../../runtime/core/assert.ts";
 import { CommandBuffer, DROP } from "../../runtime/core/command-buffer.ts";
-import { Dispatcher } from "../../runtime/core/dispatcher.ts";
+import type { Dispatcher } from "../../runtime/core/dispatcher.ts";
+import { dispatcherOf } from "../../runtime/core/dispatcher-of.ts";
 import { Rng } from "../../runtime/core/rng.ts";
 import { ArrivalFeed } from "./arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "./arrivals.ts";
@@ -62,9 +63,9 @@ class Simulation {
   constructor(bundle: Bundle, options: SimulationOptions) {
     const task = bundle.tasks[0];
     assert(task !== undefined, "a bundle has a task");
-    const dispatcher = Dispatcher.fromBundle(bundle);
+    const dispatcher = dispatcherOf(bundle);
     this.#dispatcher = dispatcher;
-    this.#commands = new CommandBuffer(1, dispatcher.queueCapacity);
+    this.#commands = new CommandBuffer(dispatcher.commandCapacity, dispatcher.waitingCapacity);
     this.#completions = new EventQueue(dispatcher.workerCount);
     const source = arrivalSource(options.arrivals, new Rng(options.seed, ARRIVAL_STREAM));
     this.#feed = new ArrivalFeed(source, options.durationMs);
@@ -73,7 +74,7 @@ class Simulation {
     this.#tally = new Tally(task.variants, bundle.levels);
     this.#sloMs = bundle.slo.latencyMs;
     // One more than can wait: the query at hand, which may be dropped.
-    const slotCount = dispatcher.workerCount * dispatcher.queueCapacity + 1;
+    const slotCount = dispatcher.waitingCapacity + 1;
     this.#arrivalMsBySlot = new Float64Array(slotCount);
     this.#freeSlot = Uint32Array.from({ length: slotCount }, (_, slot) => slot);
     this.#freeCount = slotCount;
@@ -82,9 +83,15 @@ class Simulation {
   run(): void {
     const feed = this.#feed;
     const completions = this.#completions;
-    while (feed.nextMs < Number.POSITIVE_INFINITY || completions.length > 0) {
-      if (feed.nextMs <= completions.nextMs()) this.#arrive(feed.nextMs);
-      else this.#complete(completions.nextMs());
+    const dispatcher = this.#dispatcher;
+    for (;;) {
+      const doneMs = completions.nextMs();
+      const { wakeMs } = dispatcher;
+      if (feed.nextMs <= doneMs && feed.nextMs <= wakeMs) {
+        if (feed.nextMs === Number.POSITIVE_INFINITY) break;
+        this.#arrive(feed.nextMs);
+      } else if (doneMs <= wakeMs) this.#complete(doneMs);
+      else this.#wake(wakeMs);
     }
     assert(this.#freeCount === this.#freeSlot.length, "every query was served or dropped");
   }
@@ -105,6 +112,11 @@ class Simulation {
 
   #complete(nowMs: number): void {
     this.#dispatcher.onBatchDone(this.#completions.pop(), nowMs, this.#commands);
+    this.#carryOut(nowMs);
+  }
+
+  #wake(nowMs: number): void {
+    this.#dispatcher.onWake(nowMs, this.#commands);
     this.#carryOut(nowMs);
   }
 

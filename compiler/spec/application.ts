@@ -134,6 +134,7 @@ export interface RamsisPolicy {
   readonly maxQueue: number;
   readonly balancer: "round-robin" | "shortest-queue" | "pooled";
   readonly serviceTimes: "p95" | "quantiles";
+  readonly drop: boolean;
 }
 
 export interface LokiPolicy {

@@ -42,6 +42,10 @@ const ramsis = mapping({
   serviceTimes: choice("p95", "quantiles")
     .default("p95")
     .describe("Service times as one number or as a distribution"),
+  drop: z
+    .boolean()
+    .default(false)
+    .describe("Whether a query that can no longer meet its deadline is given up"),
 });
 
 const loki = mapping({

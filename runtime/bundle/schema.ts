@@ -115,16 +115,35 @@ export interface ServiceTimeQuantiles {
 /** Options of the RAMSIS solver, every field explicit. */
 export interface RamsisOptions {
   readonly objective: "per-query" | "per-decision";
-  readonly discretization: { readonly kind: "fixed"; readonly steps: number };
-  readonly batching: "maximal";
+  readonly discretization: Discretization;
+  /** Maximal: a batch is all that wait. Variable: any number of them. */
+  readonly batching: "maximal" | "variable";
+  /** Queries that wait for one worker and are a state of their own at most; with the pooled balancer, the largest batch. */
   readonly maxQueue: number;
-  readonly balancer: "round-robin";
-  readonly serviceTimes: "p95";
+  readonly balancer: Balancer;
+  /** What a batch takes in the decision problem: `decisionMs`, or atoms of the measured distribution. */
+  readonly serviceTimes: "p95" | "quantiles";
+  /** Whether a query that no variant can serve in time any more is given up instead of served late. */
+  readonly drop: boolean;
 }
+
+export type Discretization =
+  | { readonly kind: "fixed"; readonly steps: number }
+  /** A grid entry for each service time that can be a deadline's. Source: RAMSIS §4.2.2. */
+  | { readonly kind: "model-based" };
+
+/**
+ * How queries reach workers. Round-robin and shortest-queue bind a query to a worker when it arrives; pooled keeps one queue for all, and binds
+ * when a worker is free.
+ */
+export type Balancer = "round-robin" | "shortest-queue" | "pooled";
 
 /** Axes and actions shared by the tables of all levels. */
 export interface DecisionSpace {
-  /** Row `queued − 1` of an action table answers for `queued` queries; the last row, `maxQueue`, for a full queue. */
+  /**
+   * Row `queued − 1` of an action table answers for `queued` queries; the last row, `maxQueue`, for a full queue. The queue is a worker's, or with
+   * the pooled balancer the one of the cluster.
+   */
   readonly maxQueue: number;
   /** float64 [slackCount]: ascending from 0 to the SLO; a slack belongs to the last entry that is not above it. */
   readonly slackMs: Table;
@@ -140,7 +159,16 @@ export interface Level {
   readonly capacityQps: number;
   readonly expected: Expected;
   readonly solve: SolveReport;
-  /** uint16 [maxQueue + 1, slackCount]: index into `decisionSpace.actions`. */
+  /** uint16 [maxQueue + 1, slackCount]: index into `decisionSpace.actions`; with the pooled balancer also NO_ACTION, which is to wait. */
+  readonly actionByState: Table;
+  /** A second table that answers a share of the decisions, chosen at random, so that a violation ceiling is met at the best accuracy; or null. */
+  readonly mixture: Mixture | null;
+}
+
+export interface Mixture {
+  /** Of the decisions, in (0, 1). */
+  readonly share: number;
+  /** As `Level.actionByState`. */
   readonly actionByState: Table;
 }
 
@@ -149,6 +177,17 @@ export interface Expected {
   readonly accuracyPerSatisfied: number;
   readonly accuracyPerQuery: number;
   readonly violationRate: number;
+  /** No policy of any kind has more accuracy per query at this load: the optimum of its fluid relaxation. */
+  readonly upperBoundAccuracy: number;
+  /** The same over batches instead of in the mean. */
+  readonly byBatch: BatchDistribution;
+}
+
+export interface BatchDistribution {
+  /** Accuracy that at least half, and at least 99 %, of the batches have; 0 for a batch that is late. */
+  readonly accuracy: { readonly median: number; readonly p99: number };
+  /** Violation rate of a batch, 0 or 1, that at least half, and at least 99 %, of the batches do not exceed. */
+  readonly violationRate: { readonly median: number; readonly p99: number };
 }
 
 /** How the solver arrived at a level; wall time is reported by `compile` but kept out of the bundle, whose bytes are reproducible. */

@@ -3,7 +3,10 @@ import { BundleError } from "./bundle-error.ts";
 import {
   type Bundle,
   type DecisionSpace,
+  type Discretization,
   type Level,
+  NO_ACTION,
+  type RamsisOptions,
   type Table,
   type Task,
   violationCeiling,
@@ -19,10 +22,11 @@ export function checkSemantics(bundle: Bundle): void {
     checkTask(task, `tasks[${index}]`);
     checkActions(decisionSpace.actions, task);
   }
-  if (policy.maxQueue !== decisionSpace.maxQueue) {
+  if (policy.balancer !== "pooled" && policy.maxQueue !== decisionSpace.maxQueue) {
     refuse("decisionSpace.maxQueue", decisionSpace.maxQueue, `${policy.maxQueue}, policy.maxQueue`);
   }
-  checkSlacks(decisionSpace.slackMs, policy.discretization.steps, slo.latencyMs);
+  checkSlacks(decisionSpace.slackMs, policy.discretization, slo.latencyMs);
+  const rule = tableRuleOf(policy);
   const batchByAction = batchByActionOf(decisionSpace.actions);
   let previousQps = 0;
   for (const [index, level] of levels.entries()) {
@@ -32,8 +36,24 @@ export function checkSemantics(bundle: Bundle): void {
     }
     previousQps = level.loadQps;
     checkFeasible(level, violationCeiling(slo), path);
-    checkTable(level.actionByState, decisionSpace, batchByAction, `${path}.actionByState`);
+    checkTable(level.actionByState, decisionSpace, batchByAction, rule, `${path}.actionByState`);
+    if (level.mixture === null) continue;
+    const { actionByState } = level.mixture;
+    checkTable(actionByState, decisionSpace, batchByAction, rule, `${path}.mixture.actionByState`);
   }
+}
+
+/** What a table of actions may hold. */
+interface TableRule {
+  /** Whether a batch has to be all that wait, apart from the last row, a full queue. */
+  readonly isMaximal: boolean;
+  /** Whether a cell may say to wait; not in the first column, where the time for it is over. */
+  readonly mayWait: boolean;
+}
+
+function tableRuleOf({ batching, balancer }: RamsisOptions): TableRule {
+  const isPooled = balancer === "pooled";
+  return { isMaximal: batching === "maximal" && !isPooled, mayWait: isPooled };
 }
 
 function checkTask({ variants, serviceTimes }: Task, path: string): void {
@@ -73,8 +93,9 @@ function checkNonDecreasing({ data }: Table, maxBatch: number, path: string): vo
   });
 }
 
-function checkSlacks(slackMs: Table, steps: number, sloMs: number): void {
+function checkSlacks(slackMs: Table, discretization: Discretization, sloMs: number): void {
   const path = "decisionSpace.slackMs";
+  const steps = discretization.kind === "fixed" ? discretization.steps : slackMs.data.length - 1;
   checkShape(slackMs, [steps + 1], path);
   let previousMs = 0;
   slackMs.data.forEach((ms, step) => {
@@ -123,24 +144,26 @@ function checkFeasible(level: Level, ceiling: number, path: string): void {
   }
 }
 
-/** Every state has an action. Maximal batching takes all that wait; the last row, a full queue, may take fewer. */
+/** Every state has an action, or waits where that is allowed. Maximal batching takes all that wait; the last row, a full queue, may take fewer. */
 function checkTable(
   table: Table,
   { maxQueue, slackMs }: DecisionSpace,
   batchByAction: Uint16Array,
+  { isMaximal, mayWait }: TableRule,
   path: string,
 ): void {
   const slackCount = slackMs.data.length;
   checkShape(table, [maxQueue + 1, slackCount], path);
   const cells = table.data;
   for (let row = 0; row <= maxQueue; row++) {
-    const minBatch = row < maxQueue ? row + 1 : 1;
+    const minBatch = isMaximal && row < maxQueue ? row + 1 : 1;
     const end = (row + 1) * slackCount;
     let previous = -1;
     for (let cell = row * slackCount; cell < end; cell++) {
       const action = cells[cell] ?? 0;
       // Neighbours mostly agree, so only changes are looked up.
       if (action === previous) continue;
+      if (action === NO_ACTION && mayWait && cell % slackCount > 0) continue;
       previous = action;
       // 0 for a value that is no action.
       const batch = batchByAction[action] ?? 0;

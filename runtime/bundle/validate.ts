@@ -17,12 +17,15 @@ import {
 } from "./fields.ts";
 import type {
   ArrivalModel,
+  BatchDistribution,
   Bundle,
   Cluster,
   DecisionSpace,
+  Discretization,
   Expected,
   InputDigest,
   Level,
+  Mixture,
   ModelFile,
   Pool,
   ProfileReference,
@@ -221,22 +224,34 @@ function policyOf(value: unknown, path: string): RamsisOptions {
     "balancer",
     "batching",
     "discretization",
+    "drop",
     "maxQueue",
     "objective",
     "serviceTimes",
   ]);
-  const at = `${path}.discretization`;
-  const { kind, steps } = objectOf(fields.discretization, at, ["kind", "steps"]);
   return Object.freeze({
     objective: oneOf(fields.objective, `${path}.objective`, ["per-query", "per-decision"]),
-    discretization: Object.freeze({
-      kind: oneOf(kind, `${at}.kind`, ["fixed"]),
-      steps: integerIn(steps, `${at}.steps`, 1, 1_000_000),
-    }),
-    batching: oneOf(fields.batching, `${path}.batching`, ["maximal"]),
+    discretization: discretizationOf(fields.discretization, `${path}.discretization`),
+    batching: oneOf(fields.batching, `${path}.batching`, ["maximal", "variable"]),
     maxQueue: integerIn(fields.maxQueue, `${path}.maxQueue`, 1, MAX_QUEUE),
-    balancer: oneOf(fields.balancer, `${path}.balancer`, ["round-robin"]),
-    serviceTimes: oneOf(fields.serviceTimes, `${path}.serviceTimes`, ["p95"]),
+    balancer: oneOf(fields.balancer, `${path}.balancer`, [
+      "round-robin",
+      "shortest-queue",
+      "pooled",
+    ]),
+    serviceTimes: oneOf(fields.serviceTimes, `${path}.serviceTimes`, ["p95", "quantiles"]),
+    drop: boolean(fields.drop, `${path}.drop`),
+  });
+}
+
+function discretizationOf(value: unknown, path: string): Discretization {
+  const { kind } = (value ?? {}) as { kind?: unknown };
+  if (kind === "model-based")
+    return Object.freeze({ kind: objectOf(value, path, ["kind"]) && kind });
+  const fields = objectOf(value, path, ["kind", "steps"]);
+  return Object.freeze({
+    kind: oneOf(fields.kind, `${path}.kind`, ["fixed"]),
+    steps: integerIn(fields.steps, `${path}.steps`, 1, 1_000_000),
   });
 }
 
@@ -256,6 +271,7 @@ function levelOf(value: unknown, path: string): Level {
     "expected",
     "feasible",
     "loadQps",
+    "mixture",
     "solve",
   ]);
   return Object.freeze({
@@ -265,6 +281,15 @@ function levelOf(value: unknown, path: string): Level {
     expected: expectedOf(fields.expected, `${path}.expected`),
     solve: solveOf(fields.solve, `${path}.solve`),
     actionByState: tableOf(fields.actionByState, `${path}.actionByState`, "uint16", 2),
+    mixture: nullOr(fields.mixture, `${path}.mixture`, mixtureOf),
+  });
+}
+
+function mixtureOf(value: unknown, path: string): Mixture {
+  const fields = objectOf(value, path, ["actionByState", "share"]);
+  return Object.freeze({
+    share: numberBetween(fields.share, `${path}.share`, 0, 1),
+    actionByState: tableOf(fields.actionByState, `${path}.actionByState`, "uint16", 2),
   });
 }
 
@@ -272,12 +297,32 @@ function expectedOf(value: unknown, path: string): Expected {
   const fields = objectOf(value, path, [
     "accuracyPerQuery",
     "accuracyPerSatisfied",
+    "byBatch",
+    "upperBoundAccuracy",
     "violationRate",
   ]);
   return Object.freeze({
     accuracyPerSatisfied: ratio(fields.accuracyPerSatisfied, `${path}.accuracyPerSatisfied`),
     accuracyPerQuery: ratio(fields.accuracyPerQuery, `${path}.accuracyPerQuery`),
     violationRate: ratio(fields.violationRate, `${path}.violationRate`),
+    upperBoundAccuracy: ratio(fields.upperBoundAccuracy, `${path}.upperBoundAccuracy`),
+    byBatch: batchDistributionOf(fields.byBatch, `${path}.byBatch`),
+  });
+}
+
+function batchDistributionOf(value: unknown, path: string): BatchDistribution {
+  const fields = objectOf(value, path, ["accuracy", "violationRate"]);
+  return Object.freeze({
+    accuracy: medianAndP99Of(fields.accuracy, `${path}.accuracy`),
+    violationRate: medianAndP99Of(fields.violationRate, `${path}.violationRate`),
+  });
+}
+
+function medianAndP99Of(value: unknown, path: string): BatchDistribution["accuracy"] {
+  const fields = objectOf(value, path, ["median", "p99"]);
+  return Object.freeze({
+    median: ratio(fields.median, `${path}.median`),
+    p99: ratio(fields.p99, `${path}.p99`),
   });
 }
 

@@ -58,7 +58,7 @@ function summaryText(bundle: Bundle, inspection: ReturnType<typeof inspectBundle
     `compiled by ${provenance.compiler} from ${provenance.inputs.length} inputs`,
     `slo: ${short(slo.latencyMs)} ms${violations}`,
     ...cluster.pools.map(({ name, workers }) => `pool ${name}: ${workers} workers`),
-    `policy: ${policy.objective}, ${policy.discretization.steps} slack steps, ${policy.batching} batching, ${policy.maxQueue} queued at most, ${policy.balancer}`,
+    `policy: ${policy.objective}, ${bundle.decisionSpace.slackMs.data.length - 1} slack steps, ${policy.batching} batching, ${policy.maxQueue} queued at most, ${policy.balancer}`,
     ...inspection.tasks.flatMap(({ name, variants }) => [
       "",
       `task ${name}`,

@@ -4,9 +4,10 @@ import { assert } from "./assert.ts";
 export const START_BATCH = 0;
 export const DROP = 1;
 
-/** Why a query is dropped: the worker the balancer chose had a full queue; no worker is up. */
+/** Why a query is dropped: its queue is full; no worker is up; no variant can serve it in time any more. */
 export const DROP_QUEUE_FULL = 0;
 export const DROP_NO_WORKER = 1;
+export const DROP_LATE = 2;
 
 /**
  * What the dispatcher wants done, in order; allocated once and reused for every event.

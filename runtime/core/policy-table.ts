@@ -1,5 +1,8 @@
-import type { Bundle } from "../bundle/schema.ts";
+import { type Bundle, NO_ACTION } from "../bundle/schema.ts";
 import { assert } from "./assert.ts";
+
+/** Instead of an action: wait, because a later decision will be better. Only for a queue that all workers share. */
+export const WAIT = NO_ACTION;
 
 /**
  * The decisions of a bundle as flat arrays: what to run for a load level, a number of queued queries and a slack.
@@ -14,8 +17,9 @@ export class PolicyTable {
   readonly levelLoadQps: Float64Array;
   readonly #slackMs: Float64Array;
   readonly #columnsPerMs: number;
-  /** [levelCount, queueCapacity, slackCount] */
+  /** [levelCount, 2, queueCapacity, slackCount]: of each level its table and the other one of its mixture. */
   readonly #actionByState: Uint16Array;
+  readonly #shareByLevel: Float64Array;
   readonly #variantByAction: Uint16Array;
   readonly #batchByAction: Uint16Array;
 
@@ -29,9 +33,12 @@ export class PolicyTable {
     this.#variantByAction = Uint16Array.from(actions.data.filter(isEven));
     this.#batchByAction = Uint16Array.from(actions.data.filter(isOdd));
     const stateCount = this.queueCapacity * this.#slackMs.length;
-    this.#actionByState = new Uint16Array(bundle.levels.length * stateCount);
-    for (const [index, level] of bundle.levels.entries()) {
-      this.#actionByState.set(level.actionByState.data, index * stateCount);
+    this.#actionByState = new Uint16Array(bundle.levels.length * 2 * stateCount);
+    this.#shareByLevel = Float64Array.from(bundle.levels, ({ mixture }) => mixture?.share ?? 0);
+    for (const [index, { actionByState, mixture }] of bundle.levels.entries()) {
+      this.#actionByState.set(actionByState.data, index * 2 * stateCount);
+      const other = mixture?.actionByState ?? actionByState;
+      this.#actionByState.set(other.data, (index * 2 + 1) * stateCount);
     }
   }
 
@@ -42,14 +49,27 @@ export class PolicyTable {
   }
 
   /**
-   * The action for a state. @param level index of a load level. @param queued queries in the worker's queue, at least one.
-   * @param slackMs time left until the earliest deadline, negative when it has passed. @returns index of an action.
+   * The action for a state. @param level index of a load level. @param queued queries in the queue, at least one.
+   * @param slackMs time left until the earliest deadline, negative when it has passed. @param side 1 for the other table of a mixture.
+   * @returns index of an action, or WAIT.
    */
-  lookup(level: number, queued: number, slackMs: number): number {
-    const rows = this.queueCapacity;
-    const columns = this.#slackMs.length;
-    const row = (queued < rows ? queued : rows) - 1;
-    return this.#actionByState[(level * rows + row) * columns + this.#column(slackMs)]!;
+  lookup(level: number, queued: number, slackMs: number, side: 0 | 1 = 0): number {
+    return this.#actionByState[this.#row(level, queued, side) + this.#column(slackMs)]!;
+  }
+
+  /** Share of the decisions that the other table of a level's mixture takes; 0 for a level without. */
+  mixtureShare(level: number): number {
+    return this.#shareByLevel[level]!;
+  }
+
+  /**
+   * Where waiting ends in a state that waits: while the slack is at least this, the queue does. @returns an entry of the grid above 0.
+   */
+  waitUntilSlackMs(level: number, queued: number, slackMs: number, side: 0 | 1): number {
+    const row = this.#row(level, queued, side);
+    let column = this.#column(slackMs);
+    while (column > 0 && this.#actionByState[row + column - 1]! === WAIT) column--;
+    return this.#slackMs[column]!;
   }
 
   /** Variant that an action runs. */
@@ -60,6 +80,13 @@ export class PolicyTable {
   /** Largest number of queries that an action takes from the queue. */
   batch(action: number): number {
     return this.#batchByAction[action]!;
+  }
+
+  /** Where the cells of a queue length begin. */
+  #row(level: number, queued: number, side: 0 | 1): number {
+    const rows = this.queueCapacity;
+    const row = (queued < rows ? queued : rows) - 1;
+    return ((level * 2 + side) * rows + row) * this.#slackMs.length;
   }
 
   /**
@@ -86,7 +113,7 @@ export class PolicyTable {
   }
 }
 
-/** An index into the actions is also what excludes NO_ACTION: every state of a round-robin policy has a decision. */
+/** What validation has made sure of, once more where it matters: no lookup may leave a table, and waiting must end. */
 function assertComplete(bundle: Bundle): void {
   const { maxQueue, slackMs, actions } = bundle.decisionSpace;
   const grid = slackMs.data;
@@ -102,10 +129,16 @@ function assertComplete(bundle: Bundle): void {
     );
   }
   assert(bundle.levels.length > 0, "a bundle has at least one level");
-  for (const { actionByState } of bundle.levels) {
-    assert(actionByState.data.length === (maxQueue + 1) * grid.length, "every state has a cell");
-    for (const action of actionByState.data)
-      assert(action < actionCount, "every state has a decision");
+  const mayWait = bundle.policy.balancer === "pooled";
+  const tables = bundle.levels.flatMap(({ actionByState, mixture }) =>
+    mixture === null ? [actionByState] : [actionByState, mixture.actionByState],
+  );
+  for (const { data } of tables) {
+    assert(data.length === (maxQueue + 1) * grid.length, "every state has a cell");
+    for (let cell = 0; cell < data.length; cell++) {
+      const waits = mayWait && data[cell] === WAIT && cell % grid.length > 0;
+      assert(waits || data[cell]! < actionCount, "every state has a decision");
+    }
   }
 }
 

@@ -1,7 +1,8 @@
 import type { Bundle } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
 import { CommandBuffer, DROP, DROP_NO_WORKER } from "../core/command-buffer.ts";
-import { Dispatcher } from "../core/dispatcher.ts";
+import type { Dispatcher } from "../core/dispatcher.ts";
+import { dispatcherOf } from "../core/dispatcher-of.ts";
 import { type BatchResult, type Executor, WorkerLostError } from "../exec/executor.ts";
 import type { Recorder } from "./recording.ts";
 import { type Outcome, PendingRequest, type RowedOutput, rowedOutput } from "./request.ts";
@@ -83,9 +84,9 @@ export class Scheduler {
 
   constructor({ bundle, signature, nowMs, maxPending, recorder, observer }: SchedulerOptions) {
     this.#signature = signature;
-    this.#dispatcher = Dispatcher.fromBundle(bundle, { ready: false });
-    const { commandCapacity, queueCapacity, workerCount } = this.#dispatcher;
-    this.#commands = new CommandBuffer(commandCapacity, Math.max(commandCapacity, queueCapacity));
+    this.#dispatcher = dispatcherOf(bundle, { ready: false });
+    const { commandCapacity, waitingCapacity, workerCount } = this.#dispatcher;
+    this.#commands = new CommandBuffer(commandCapacity, waitingCapacity);
     this.#nowMs = nowMs;
     this.#recorder = recorder;
     this.#observer = observer;
@@ -137,7 +138,7 @@ export class Scheduler {
     const nowMs = this.#now();
     this.#isUp[worker] = true;
     this.#recorder?.({ kind: "ready", worker, nowMs });
-    this.#dispatcher.onWorkerReady(worker);
+    this.#dispatcher.onWorkerReady(worker, nowMs, this.#commands);
     this.#carryOut(nowMs);
   }
 

@@ -48,6 +48,7 @@ export function sampleBundle(): Bundle {
       maxQueue: MAX_QUEUE,
       balancer: "round-robin",
       serviceTimes: "p95",
+      drop: false,
     },
     decisionSpace: {
       maxQueue: MAX_QUEUE,
@@ -88,9 +89,16 @@ function level(loadQps: number, reserveMs: number, slackMs: Float64Array): Level
     loadQps,
     feasible: true,
     capacityQps: 444.4,
-    expected: { accuracyPerSatisfied: 0.7, accuracyPerQuery: 0.69, violationRate: 0.01 },
+    expected: {
+      accuracyPerSatisfied: 0.7,
+      accuracyPerQuery: 0.69,
+      violationRate: 0.01,
+      upperBoundAccuracy: 0.75,
+      byBatch: { accuracy: { median: 0.7, p99: 0.6 }, violationRate: { median: 0, p99: 1 } },
+    },
     solve: { method: "greedy", iterations: 1, residual: 1e-9, states: data.length },
     actionByState: { dtype: "uint16", shape: [MAX_BATCH, slackMs.length], data },
+    mixture: null,
   };
 }
 

@@ -84,6 +84,7 @@ export function tinyBundle(options: TinyBundleOptions = {}): Bundle {
       maxQueue,
       balancer: "round-robin",
       serviceTimes: "p95",
+      drop: false,
     },
     decisionSpace: {
       maxQueue,
@@ -161,8 +162,15 @@ function levelOf(loadQps: number, shape: readonly number[], actionByState: Uint1
     loadQps,
     feasible: true,
     capacityQps: loadQps,
-    expected: { accuracyPerSatisfied: 0, accuracyPerQuery: 0, violationRate: 0 },
+    expected: {
+      accuracyPerSatisfied: 0,
+      accuracyPerQuery: 0,
+      violationRate: 0,
+      upperBoundAccuracy: 1,
+      byBatch: { accuracy: { median: 0, p99: 0 }, violationRate: { median: 0, p99: 0 } },
+    },
     solve: { method: "greedy", iterations: 0, residual: 0, states: actionByState.length },
     actionByState: { dtype: "uint16", shape, data: actionByState },
+    mixture: null,
   };
 }

@@ -96,17 +96,9 @@ export function* ramsisMistakes(application: Application): Generator<Mistake> {
 
 /** The options of an application without mistakes. */
 function optionsOf({ policy }: Application): RamsisOptions {
-  if (
-    policy.method !== "ramsis" ||
-    policy.discretization.kind !== "fixed" ||
-    policy.batching !== "maximal" ||
-    policy.balancer !== "round-robin" ||
-    policy.serviceTimes !== "p95"
-  ) {
-    throw new TypeError("ramsisMistakes lets no such policy through");
-  }
-  const { objective, discretization, batching, maxQueue, balancer, serviceTimes } = policy;
-  return { objective, discretization, batching, maxQueue, balancer, serviceTimes };
+  if (policy.method !== "ramsis") throw new TypeError("the registry gives ramsis only its own");
+  const { objective, discretization, batching, maxQueue, balancer, serviceTimes, drop } = policy;
+  return { objective, discretization, batching, maxQueue, balancer, serviceTimes, drop };
 }
 
 function onlyTask({ tasks }: Application): Task {
@@ -154,7 +146,9 @@ function decisionSpaceOf(
   options: RamsisOptions,
   variants: Bundle["tasks"][number]["variants"],
 ): DecisionSpace {
-  const { steps } = options.discretization;
+  const { discretization } = options;
+  if (discretization.kind !== "fixed") throw new TypeError("ramsisMistakes lets no other through");
+  const { steps } = discretization;
   const slackMs = Float64Array.from({ length: steps + 1 }, (_, step) => (step * sloMs) / steps);
   slackMs[steps] = sloMs;
   const actions: number[] = [];

@@ -4,6 +4,7 @@
  * The violation rate is an upper bound and the accuracies are lower bounds: a whole batch counts as late when its earliest
  * deadline is missed, and slack is rounded down to the grid.
  */
+import type { BatchDistribution } from "../../../runtime/bundle/schema.ts";
 import { spreadOverPhases } from "../../numeric/bellman.ts";
 import { multiplyColumns } from "../../numeric/csr.ts";
 import { DAMPING } from "./value-iteration.ts";
@@ -13,8 +14,16 @@ export interface Guarantees {
   readonly accuracyPerSatisfied: number;
   readonly accuracyPerQuery: number;
   readonly violationRate: number;
+  readonly byBatch: BatchDistribution;
   /** Queries per decision. */
   readonly meanBatch: number;
+}
+
+/** A policy that answers a share of the decisions, chosen by an independent coin at each. Shares of the parts of one policy sum to 1. */
+export interface PolicyPart {
+  readonly share: number;
+  /** Chosen action of every state, shape (stateCount,). */
+  readonly choice: Uint32Array;
 }
 
 export interface StationaryDistribution {
@@ -33,12 +42,13 @@ export function idleDistribution(mdp: WorkerMdp): Float64Array {
 }
 
 /**
- * Power iteration, damped as value iteration is and for the same reason. @param choice action of every state, shape (stateCount,). @param initialMass shape (stateCount,); the result does not
- * depend on it, only the number of steps does.
+ * Power iteration, damped as value iteration is and for the same reason. @param policy its chain is the
+ * state-wise mixture of the chains of its parts. @param initialMass shape (stateCount,); the result does not depend on it, only the
+ * number of steps does.
  */
 export function stationaryDistribution(
   mdp: WorkerMdp,
-  choice: Uint32Array,
+  policy: readonly PolicyPart[],
   initialMass: Float64Array,
   tolerance: number,
   maxIterations: number,
@@ -54,17 +64,21 @@ export function stationaryDistribution(
     // The last step is undamped: damping would leave a trace of the initial mass on states that cannot recur.
     isLast = residual <= tolerance;
     const damping = isLast ? 1 : DAMPING;
-    spreadOverPhases(
-      mdp.reached,
-      mdp.phaseCount,
-      mdp.actionBlock,
-      choice,
-      mdp.phaseWeight,
-      mdp.phaseStart,
-      mdp.phaseEnd,
-      mass,
-      phaseMass,
-    );
+    phaseMass.fill(0);
+    for (const { share, choice } of policy) {
+      spreadOverPhases(
+        mdp.reached,
+        mdp.phaseCount,
+        mdp.actionBlock,
+        choice,
+        mdp.phaseWeight,
+        mdp.phaseStart,
+        mdp.phaseEnd,
+        mass,
+        share,
+        phaseMass,
+      );
+    }
     multiplyColumns(rowCount, start, column, probability, phaseMass, next);
     const total = sum(next);
     residual = 0;
@@ -79,22 +93,61 @@ export function stationaryDistribution(
   return { mass, iterations, residual };
 }
 
-export function guaranteesOf(mdp: WorkerMdp, choice: Uint32Array, mass: Float64Array): Guarantees {
+export function guaranteesOf(
+  mdp: WorkerMdp,
+  policy: readonly PolicyPart[],
+  mass: Float64Array,
+): Guarantees {
   let queries = 0;
   let satisfied = 0;
   let accuracy = 0;
-  for (let state = 0; state < mdp.stateCount; state++) {
-    const action = choice[state] ?? 0;
-    const weight = (mass[state] ?? 0) * (mdp.batch[state] ?? 0);
-    queries += weight;
-    satisfied += weight * (mdp.actionSatisfied[action] ?? 0);
-    accuracy += weight * (mdp.actionAccuracy[action] ?? 0);
+  for (const { share, choice } of policy) {
+    for (let state = 0; state < mdp.stateCount; state++) {
+      const action = choice[state] ?? 0;
+      const weight = share * (mass[state] ?? 0) * (mdp.batch[state] ?? 0);
+      queries += weight;
+      satisfied += weight * (mdp.actionSatisfied[action] ?? 0);
+      accuracy += weight * (mdp.actionAccuracy[action] ?? 0);
+    }
   }
   return {
     accuracyPerSatisfied: satisfied > 0 ? accuracy / satisfied : 0,
     accuracyPerQuery: accuracy / queries,
     violationRate: Math.max(0, 1 - satisfied / queries),
+    byBatch: distributionOverBatches(mdp, policy, mass),
     meanBatch: queries,
+  };
+}
+
+function distributionOverBatches(
+  mdp: WorkerMdp,
+  policy: readonly PolicyPart[],
+  mass: Float64Array,
+): BatchDistribution {
+  const massByAccuracy = new Map<number, number>();
+  let late = 0;
+  for (const { share, choice } of policy) {
+    for (let state = 0; state < mdp.stateCount; state++) {
+      const weight = share * (mass[state] ?? 0);
+      if (weight === 0) continue;
+      const action = choice[state] ?? 0;
+      const accuracy = mdp.actionAccuracy[action] ?? 0;
+      massByAccuracy.set(accuracy, (massByAccuracy.get(accuracy) ?? 0) + weight);
+      late += weight * (1 - (mdp.actionSatisfied[action] ?? 0));
+    }
+  }
+  const descending = [...massByAccuracy].sort(([a], [b]) => b - a);
+  const reachedBy = (share: number): number => {
+    let reached = 0;
+    for (const [accuracy, weight] of descending) {
+      reached += weight;
+      if (reached >= share) return accuracy;
+    }
+    return 0;
+  };
+  return {
+    accuracy: { median: reachedBy(0.5), p99: reachedBy(0.99) },
+    violationRate: { median: late > 0.5 ? 1 : 0, p99: late > 0.01 ? 1 : 0 },
   };
 }
 

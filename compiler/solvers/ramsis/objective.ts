@@ -11,6 +11,7 @@ import {
   type Guarantees,
   guaranteesOf,
   idleDistribution,
+  type PolicyPart,
   stationaryDistribution,
 } from "./guarantees.ts";
 import { iterateValues, type ValueIterationResult } from "./value-iteration.ts";
@@ -19,6 +20,8 @@ import type { WorkerMdp } from "./worker-mdp.ts";
 export interface SolvedPolicy {
   /** Chosen action of every state, shape (stateCount,). */
   readonly choice: Uint32Array;
+  /** A second policy that answers a share of the decisions, or null. */
+  readonly mixture: PolicyPart | null;
   readonly guarantees: Guarantees;
   /** Sweeps of value iteration in all. */
   readonly iterations: number;
@@ -27,7 +30,7 @@ export interface SolvedPolicy {
 }
 
 /** Span of the residual, as accuracy, at which values count as converged. */
-const VALUE_TOLERANCE = 1e-10;
+export const VALUE_TOLERANCE = 1e-10;
 /** Change of the stationary distribution, summed over states, at which it counts as converged. */
 const MASS_TOLERANCE = 1e-14;
 /** The first Dinkelbach steps only have to find the neighbourhood of the ratio. */
@@ -38,13 +41,20 @@ const MAX_SWEEPS = 100_000;
 const MAX_DINKELBACH_STEPS = 30;
 
 export function solvePolicy(mdp: WorkerMdp, objective: RamsisOptions["objective"]): SolvedPolicy {
-  return objective === "per-query" ? maximiseRatio(mdp) : maximiseReward(mdp);
+  return objective === "per-query"
+    ? maximiseRatio(mdp, mdp.actionAccuracy, null).solved
+    : maximiseReward(mdp);
 }
 
-/** Steady state of a given policy. @param choice action of every state. */
-export function evaluatePolicy(mdp: WorkerMdp, choice: Uint32Array): Guarantees {
-  const mass = steadyState(mdp, choice, idleDistribution(mdp), MASS_TOLERANCE);
-  return guaranteesOf(mdp, choice, mass);
+/** Steady state of a given policy. */
+export function evaluatePolicy(mdp: WorkerMdp, policy: readonly PolicyPart[]): Guarantees {
+  const mass = steadyState(mdp, policy, idleDistribution(mdp), MASS_TOLERANCE);
+  return guaranteesOf(mdp, policy, mass);
+}
+
+/** A policy as a whole: one part with every decision. */
+export function pure(choice: Uint32Array): PolicyPart[] {
+  return [{ share: 1, choice }];
 }
 
 function maximiseReward(mdp: WorkerMdp): SolvedPolicy {
@@ -55,42 +65,79 @@ function maximiseReward(mdp: WorkerMdp): SolvedPolicy {
     initialValue,
     VALUE_TOLERANCE,
   );
-  return { choice, guarantees: evaluatePolicy(mdp, choice), iterations: sweeps, residual };
+  const guarantees = evaluatePolicy(mdp, pure(choice));
+  return { choice, mixture: null, guarantees, iterations: sweeps, residual };
+}
+
+/** Where a search may start: values, steady state and ratio of a policy that is nearly as wanted. The result does not depend on it. */
+export interface RatioStart {
+  readonly value: Float64Array;
+  readonly mass: Float64Array;
+  readonly ratio: number;
 }
 
 /**
- * A step from g to the ratio that its policy attains is g + gain / mean batch, where gain is the average of n · (accuracy · satisfied − g):
- * so the optimum is where the gain is 0, and only the mean batch is asked of the stationary distribution on the way.
+ * The policy with the most worth per query. A step from g to the ratio that its policy attains is g + gain / mean batch, where gain is the
+ * average of n · (worth − g): so the optimum is where the gain is 0, and only the mean batch is asked of the stationary distribution on the way.
+ *
+ * @param worth of a query that the action serves, about 1 at most, shape (actionCount,). @param start null for no idea at all.
  */
-function maximiseRatio(mdp: WorkerMdp): SolvedPolicy {
-  // The per-decision reward leads near the ratio at once.
+export function maximiseRatio(
+  mdp: WorkerMdp,
+  worth: Float64Array,
+  start: RatioStart | null,
+): { readonly solved: SolvedPolicy; readonly end: RatioStart } {
+  let { value, mass, ratio, iterations } = { iterations: 0, ...(start ?? firstGuess(mdp, worth)) };
   let tolerance = COARSE_VALUE_TOLERANCE;
-  let solved = iterate(mdp, mdp.actionAccuracy, new Float64Array(mdp.stateCount), tolerance);
-  let mass = steadyState(mdp, solved.choice, idleDistribution(mdp), COARSE_MASS_TOLERANCE);
-  let ratio = guaranteesOf(mdp, solved.choice, mass).accuracyPerQuery;
-  let iterations = solved.sweeps;
+  let solved: ValueIterationResult | null = null;
   for (let step = 0; step < MAX_DINKELBACH_STEPS; step++) {
-    solved = iterate(mdp, ratioReward(mdp, ratio), solved.value, tolerance);
+    solved = iterate(mdp, ratioReward(mdp, worth, ratio), value, tolerance);
+    value = solved.value;
     iterations += solved.sweeps;
-    mass = steadyState(mdp, solved.choice, mass, COARSE_MASS_TOLERANCE);
-    const change = solved.gain / guaranteesOf(mdp, solved.choice, mass).meanBatch;
+    const policy = pure(solved.choice);
+    mass = steadyState(mdp, policy, mass, COARSE_MASS_TOLERANCE);
+    const change = solved.gain / guaranteesOf(mdp, policy, mass).meanBatch;
     if (tolerance === VALUE_TOLERANCE && Math.abs(change) <= VALUE_TOLERANCE) break;
     ratio += change;
     // A step's error is about the square of the one before, so solving it more exactly is wasted.
     tolerance = Math.max(VALUE_TOLERANCE, Math.min(COARSE_VALUE_TOLERANCE, change * change));
   }
+  if (solved === null) throw new RangeError("Dinkelbach's method takes a step");
   const { choice, residual } = solved;
-  return { choice, guarantees: evaluatePolicy(mdp, choice), iterations, residual };
+  const guarantees = evaluatePolicy(mdp, pure(choice));
+  return {
+    solved: { choice, mixture: null, guarantees, iterations, residual },
+    end: { value, mass, ratio },
+  };
 }
 
-/** Reward n · (accuracy · satisfied − ratio) of every action, shape (actionCount,). */
-function ratioReward(mdp: WorkerMdp, ratio: number): Float64Array {
-  const reward = new Float64Array(mdp.actionAccuracy.length);
+/** The reward once per decision leads near the ratio at once. */
+function firstGuess(mdp: WorkerMdp, worth: Float64Array): RatioStart & { iterations: number } {
+  const { choice, value, sweeps } = iterate(
+    mdp,
+    worth,
+    new Float64Array(mdp.stateCount),
+    COARSE_VALUE_TOLERANCE,
+  );
+  const mass = steadyState(mdp, pure(choice), idleDistribution(mdp), COARSE_MASS_TOLERANCE);
+  let queries = 0;
+  let total = 0;
+  for (let state = 0; state < mdp.stateCount; state++) {
+    const weight = (mass[state] ?? 0) * (mdp.batch[state] ?? 0);
+    queries += weight;
+    total += weight * (worth[choice[state] ?? 0] ?? 0);
+  }
+  return { value, mass, ratio: total / queries, iterations: sweeps };
+}
+
+/** Reward n · (worth − ratio) of every action, shape (actionCount,). */
+function ratioReward(mdp: WorkerMdp, worth: Float64Array, ratio: number): Float64Array {
+  const reward = new Float64Array(worth.length);
   for (let state = 0; state < mdp.stateCount; state++) {
     const batch = mdp.batch[state] ?? 0;
     const end = mdp.actionStart[state + 1] ?? 0;
     for (let action = mdp.actionStart[state] ?? 0; action < end; action++) {
-      reward[action] = batch * ((mdp.actionAccuracy[action] ?? 0) - ratio);
+      reward[action] = batch * ((worth[action] ?? 0) - ratio);
     }
   }
   return reward;
@@ -107,9 +154,9 @@ function iterate(
 
 function steadyState(
   mdp: WorkerMdp,
-  choice: Uint32Array,
+  policy: readonly PolicyPart[],
   initialMass: Float64Array,
   tolerance: number,
 ): Float64Array {
-  return stationaryDistribution(mdp, choice, initialMass, tolerance, MAX_SWEEPS).mass;
+  return stationaryDistribution(mdp, policy, initialMass, tolerance, MAX_SWEEPS).mass;
 }

@@ -11,7 +11,9 @@ import {
   violationCeiling,
 } from "../../../runtime/bundle/schema.ts";
 import type { BundleFrame, Solver } from "../solver.ts";
+import { fluidBound } from "./fluid-bound.ts";
 import { ramsisFrame, ramsisMistakes } from "./frame.ts";
+import type { Guarantees } from "./guarantees.ts";
 import { evaluatePolicy, solvePolicy } from "./objective.ts";
 import { admissibleVariants, buildWorkerMdp, type WorkerMdp } from "./worker-mdp.ts";
 import { serviceTimeMs, type WorkerProblem } from "./worker-problem.ts";
@@ -27,13 +29,13 @@ function solveLevel(frame: BundleFrame, loadQps: number): Level {
   const problem = workerProblem(frame, loadQps);
   const mdp = buildWorkerMdp(problem, admissibleVariants(problem));
   const solved = solvePolicy(mdp, frame.policy.objective);
-  const { accuracyPerSatisfied, accuracyPerQuery, violationRate } = solved.guarantees;
+  const expected = promiseOf(solved.guarantees, problem);
   const capacityQps = fluidCapacityQps(problem);
   return {
     loadQps,
-    feasible: loadQps <= capacityQps && violationRate <= violationCeiling(frame.slo),
+    feasible: loadQps <= capacityQps && expected.violationRate <= violationCeiling(frame.slo),
     capacityQps,
-    expected: { accuracyPerSatisfied, accuracyPerQuery, violationRate },
+    expected,
     solve: {
       method: "value-iteration",
       iterations: solved.iterations,
@@ -41,6 +43,7 @@ function solveLevel(frame: BundleFrame, loadQps: number): Level {
       states: mdp.stateCount,
     },
     actionByState: tableOf(frame, problem, mdp, solved.choice),
+    mixture: null,
   };
 }
 
@@ -53,8 +56,11 @@ function expectedOf(frame: BundleFrame, level: Level): Expected {
     actions[2 * (cells[state] ?? 0)] ?? 0,
   ]);
   const choice = mdp.actionStart.slice(0, mdp.stateCount);
-  const { accuracyPerSatisfied, accuracyPerQuery, violationRate } = evaluatePolicy(mdp, choice);
-  return { accuracyPerSatisfied, accuracyPerQuery, violationRate };
+  return promiseOf(evaluatePolicy(mdp, choice), problem);
+}
+
+function promiseOf({ meanBatch: _, ...guarantees }: Guarantees, problem: WorkerProblem): Expected {
+  return { ...guarantees, upperBoundAccuracy: fluidBound(problem) };
 }
 
 function workerProblem(frame: BundleFrame, loadQps: number): WorkerProblem {

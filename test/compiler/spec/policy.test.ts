@@ -22,6 +22,7 @@ test("fills in every default of every method", () => {
     maxQueue: 32,
     balancer: "round-robin",
     serviceTimes: "p95",
+    drop: false,
   });
   expect(defaults("loki")).toEqual({
     method: "loki",
@@ -114,7 +115,7 @@ test.each([
   [
     "method: ramsis",
     "method: ramsis\n  maxBatch: 3",
-    'INPUT_UNKNOWN_KEY app.yaml:16 policy.maxBatch: unknown key "maxBatch"; allowed are method, objective, discretization, batching, maxQueue, balancer, serviceTimes',
+    'INPUT_UNKNOWN_KEY app.yaml:16 policy.maxBatch: unknown key "maxBatch"; allowed are method, objective, discretization, batching, maxQueue, balancer, serviceTimes, drop',
   ],
   [
     "method: ramsis",

@@ -40,7 +40,17 @@ test("the same holds for any loads, rates and times", () => {
     fc.property(ratio, load, fc.array(ratio, { minLength: 3, maxLength: 3 }), (rate, qps, some) => {
       const sample = sampleBundle();
       const [accuracyPerSatisfied = 0, accuracyPerQuery = 0, residual = 0] = some;
-      const expected = { accuracyPerSatisfied, accuracyPerQuery, violationRate: rate };
+      const byBatch = {
+        accuracy: { median: accuracyPerQuery, p99: rate },
+        violationRate: { median: rate, p99: accuracyPerSatisfied },
+      };
+      const expected = {
+        accuracyPerSatisfied,
+        accuracyPerQuery,
+        violationRate: rate,
+        upperBoundAccuracy: rate,
+        byBatch,
+      };
       const levels = sample.levels.slice(0, 1).map((level) => ({
         ...level,
         loadQps: qps,

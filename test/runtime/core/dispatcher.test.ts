@@ -7,7 +7,8 @@ import {
   DROP_QUEUE_FULL,
   START_BATCH,
 } from "../../../runtime/core/command-buffer.ts";
-import { Dispatcher } from "../../../runtime/core/dispatcher.ts";
+import type { Dispatcher } from "../../../runtime/core/dispatcher.ts";
+import { dispatcherOf } from "../../../runtime/core/dispatcher-of.ts";
 import { PolicyTable } from "../../../runtime/core/policy-table.ts";
 import { tinyBundle } from "../../support/tiny-bundle.ts";
 
@@ -48,7 +49,7 @@ class Driver {
   readonly #commands: CommandBuffer;
 
   constructor(bundle: Bundle) {
-    this.#dispatcher = Dispatcher.fromBundle(bundle);
+    this.#dispatcher = dispatcherOf(bundle);
     this.#commands = new CommandBuffer(1, this.#dispatcher.queueCapacity);
   }
 

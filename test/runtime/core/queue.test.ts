@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RoundRobinBalancer } from "../../../runtime/core/balancer.ts";
 import { DeadlineQueues } from "../../../runtime/core/queue.ts";
+import { IDLE } from "../../../runtime/core/worker-states.ts";
 
 interface Waiting {
   query: number;
@@ -49,7 +50,7 @@ describe("RoundRobinBalancer", () => {
   it("sends arrival i to worker i mod K", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9 }), (workers) => {
-        const balancer = new RoundRobinBalancer(workers);
+        const balancer = new RoundRobinBalancer(new Uint8Array(workers).fill(IDLE));
         for (let arrival = 0; arrival < 30; arrival++)
           expect(balancer.next()).toBe(arrival % workers);
       }),

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { CommandBuffer, DROP, DROP_NO_WORKER } from "../../../runtime/core/command-buffer.ts";
-import { Dispatcher } from "../../../runtime/core/dispatcher.ts";
+import type { Dispatcher } from "../../../runtime/core/dispatcher.ts";
+import { dispatcherOf } from "../../../runtime/core/dispatcher-of.ts";
 import { tinyBundle } from "../../support/tiny-bundle.ts";
 
 type Event = {
@@ -44,7 +45,7 @@ class Cluster {
   nowMs = 0;
 
   constructor(workers: number, maxQueue: number, ready: boolean) {
-    this.dispatcher = Dispatcher.fromBundle(tinyBundle({ workers, maxQueue, sloMs: 100 }), {
+    this.dispatcher = dispatcherOf(tinyBundle({ workers, maxQueue, sloMs: 100 }), {
       ready,
     });
     const { commandCapacity, queueCapacity } = this.dispatcher;
@@ -99,7 +100,7 @@ class Cluster {
   private bringUp(worker: number): void {
     this.down.delete(worker);
     this.up.add(worker);
-    this.dispatcher.onWorkerReady(worker);
+    this.dispatcher.onWorkerReady(worker, this.nowMs, this.commands);
     this.read();
   }
 
