@@ -2,7 +2,14 @@
 /** bin `stratagem`: argv → commands. The only file of the compiler that prints for people, exits, or reads a clock. */
 import { availableParallelism } from "node:os";
 import { Command, Option } from "commander";
-import { addInspect, addServe, print, runProgram, wholeNumber } from "../runtime/command-line.ts";
+import {
+  addInspect,
+  addServe,
+  positiveNumber,
+  print,
+  runProgram,
+  wholeNumber,
+} from "../runtime/command-line.ts";
 import { packageVersion } from "../runtime/version.ts";
 import type { BenchOptions } from "./commands/bench.ts";
 import type { ProfileCommand } from "./commands/profile.ts";
@@ -20,6 +27,11 @@ type ProfileFlags = Pick<ProfileCommand, "out" | "repeat" | "threads" | "device"
   readonly dryRun?: true;
   readonly force?: true;
 };
+interface ReportFlags {
+  readonly out: string;
+  readonly simulation: readonly string[];
+  readonly frontier?: number | boolean;
+}
 
 const nowMs = (): number => performance.now();
 const version = packageVersion();
@@ -47,7 +59,10 @@ program
     print(await withPool("solving levels", jobs, run));
   });
 
-addInspect(program);
+addInspect(program, async (bundle, level, queued, slackMs) => {
+  const { actionValuesOf } = await import("./action-values.ts");
+  return actionValuesOf(bundle, level, queued, slackMs);
+});
 
 program
   .command("verify")
@@ -85,11 +100,31 @@ program
       .choices(["p95", "sampled"])
       .default("p95"),
   )
-  .option("--baseline <name>", "fixed:VARIANT serves every query with that one variant")
+  .option(
+    "--baseline <name>",
+    "instead of the policy: fixed:VARIANT, greedy, jellyfish or model-switching",
+  )
   .option("--json", "one JSON document on stdout")
   .action(async (bundle: string, options: Omit<SimulateOptions, "bundle">) => {
     const { simulateCommand } = await import("./commands/simulate.ts");
     print(await simulateCommand({ bundle, ...options }, nowMs));
+  });
+
+program
+  .command("report")
+  .description("write one HTML page that shows what a bundle does and promises")
+  .argument("<bundle>", "policy bundle")
+  .requiredOption("-o, --out <file>", "where to write the page")
+  .option("--simulation <file>", "show what simulate --json printed; may be repeated", collect, [])
+  .option("--frontier <qps>", "the load to solve under other ceilings", positiveNumber)
+  .option("--no-frontier", "solve no load under other ceilings")
+  .option("--json", "one JSON document on stdout")
+  .action(async (bundle: string, flags: ReportFlags) => {
+    const { reportCommand } = await import("./commands/report.ts");
+    const { out, simulation: simulations, frontier } = flags;
+    const frontierQps = frontier === true ? null : (frontier ?? null);
+    const run = (watch: Watch) => reportCommand({ bundle, out, simulations, frontierQps, watch });
+    print(await watched("drawing", run));
   });
 
 program
@@ -123,7 +158,10 @@ program
     print(await watched("measuring", run));
   });
 
-addServe(program, version);
+addServe(program, version, async (bundle, loadQps, signal) => {
+  const { solveLevelOf } = await import("./level-pool.ts");
+  return solveLevelOf(bundle, loadQps, signal);
+});
 
 program
   .command("bench")
@@ -162,6 +200,11 @@ program
   });
 
 await runProgram(program, explainCompilerError);
+
+/** Gathers the values of an option that may be repeated. */
+function collect(value: string, earlier: readonly string[]): string[] {
+  return [...earlier, value];
+}
 
 async function withPool<T>(
   label: string,

@@ -4,7 +4,8 @@ const BAR_WIDTH = 30;
 const MIN_REDRAW_MS = 50;
 
 export interface Progress {
-  update(done: number, total: number): void;
+  /** @param stage what the work is at, where there are several stages. */
+  update(done: number, total: number, stage?: string): void;
   /** Removes the bar. */
   end(): void;
 }
@@ -19,10 +20,12 @@ export function startProgress(
   const startMs = nowMs();
   let drawnMs = Number.NEGATIVE_INFINITY;
   return {
-    update(done, total) {
+    update(done, total, stage) {
       if (done < total && nowMs() - drawnMs < MIN_REDRAW_MS) return;
       drawnMs = nowMs();
-      stream.write(`\r\x1b[K${renderBar(label, done, total, drawnMs - startMs)}`);
+      stream.write(
+        `\r\x1b[K${renderBar(stage === undefined ? label : `${label}, ${stage}`, done, total, drawnMs - startMs)}`,
+      );
     },
     end() {
       stream.write("\r\x1b[K");

@@ -1,8 +1,10 @@
 /** What the two command lines share: printing results, explaining errors, and the verbs both have. */
 import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { CommandResult } from "./commands/command-result.ts";
+import type { ActionValuesOf } from "./commands/inspect.ts";
 import type { ServeOptions } from "./commands/serve.ts";
 import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError } from "./errors.ts";
+import type { GenerateLevel } from "./server/level-generation.ts";
 
 /** An error that is not a bug: told in one line, with an exit code of its own. */
 export interface ExplainedError {
@@ -34,8 +36,8 @@ export function print({ text, json, exitCode }: CommandResult): void {
   process.exitCode = exitCode;
 }
 
-/** Adds `inspect`, which needs no solver. */
-export function addInspect(program: Command): void {
+/** Adds `inspect`. @param actionValuesOf what a state's actions are worth, where there is a solver. */
+export function addInspect(program: Command, actionValuesOf?: ActionValuesOf): void {
   program
     .command("inspect")
     .description("show what a bundle says")
@@ -46,7 +48,8 @@ export function addInspect(program: Command): void {
     .action(async (path: string, options: { level?: number; state?: string }) => {
       const { inspectCommand } = await import("./commands/inspect.ts");
       const loadQps = options.level ?? null;
-      print(await inspectCommand({ path, loadQps, state: options.state ?? null }));
+      const state = options.state ?? null;
+      print(await inspectCommand({ path, loadQps, state }, actionValuesOf));
     });
 }
 
@@ -55,11 +58,13 @@ type ServeFlags = Omit<ServeOptions, "models" | "deviceIds"> & {
   readonly deviceIds?: number[];
 };
 
-/** Adds `serve`. */
-export function addServe(program: Command, version: string): void {
+/** Adds `serve`. @param generateLevel computes levels above the highest one, where there is a solver. */
+export function addServe(program: Command, version: string, generateLevel?: GenerateLevel): void {
   program
     .command("serve")
-    .description("answer inference requests as a bundle says, until SIGTERM or SIGINT")
+    .description(
+      "answer inference requests as a bundle says, until SIGTERM or SIGINT; SIGHUP reads it again",
+    )
     .requiredOption("--policy <bundle>", "policy bundle")
     .option("--models <folder>", "where the model files are (default: the bundle's folder)")
     .option("--http <host:port>", "where to listen; port 0 for any", "127.0.0.1:8000")
@@ -83,6 +88,8 @@ export function addServe(program: Command, version: string): void {
           signal: stopSignal(),
           onReady: print,
           onNotice: (message) => process.stderr.write(`${message}\n`),
+          onReload: (reload) => process.on("SIGHUP", reload),
+          generateLevel,
         },
       );
     });

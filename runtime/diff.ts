@@ -1,6 +1,7 @@
+import { createHash } from "node:crypto";
 /** What differs between two bundles, in the words of their application: variants and batches, not action indices. */
 import type { Bundle, Level } from "./bundle/schema.ts";
-import { PolicyTable } from "./core/policy-table.ts";
+import { GIVE_UP, PolicyTable, WAIT } from "./core/policy-table.ts";
 
 const MAX_EXAMPLES = 3;
 
@@ -109,6 +110,7 @@ function diffLevel(
   return { loadQps, change: "changed", fields, changedStates, states, examples };
 }
 
+/** A level without its table, which is compared state by state. */
 function scalarsOf({ actionByState: _, ...scalars }: Level): Omit<Level, "actionByState"> {
   return scalars;
 }
@@ -120,6 +122,8 @@ function decisionOf(
   slackMs: number,
 ): Decision {
   const action = table.lookup(level, queued, slackMs);
+  if (action === WAIT) return { variant: "wait", batch: 0 };
+  if (action === GIVE_UP) return { variant: "give up", batch: 0 };
   return { variant: variantNames[table.variant(action)] ?? "", batch: table.batch(action) };
 }
 
@@ -131,9 +135,16 @@ function diffFields(before: unknown, after: unknown): FieldDiff[] {
     .filter((field) => field.before !== field.after);
 }
 
-/** Every scalar with its path; a typed array counts as the text of its values. Depth is bounded by the schema. */
+/** A longer array is told by its digest. */
+const MAX_TOLD_VALUES = 8;
+
+/** Every scalar with its path; a typed array counts as the text of its values, or as their digest. Depth is bounded by the schema. */
 function leavesOf(value: unknown, path: string): (readonly [string, unknown])[] {
-  if (ArrayBuffer.isView(value)) return [[path, String(value)]];
+  if (value instanceof Float64Array || value instanceof Uint16Array) {
+    const digest = createHash("sha256").update(value).digest("hex").slice(0, 12);
+    const isShort = value.length <= MAX_TOLD_VALUES;
+    return [[path, isShort ? String(value) : `${value.length} values, SHA-256 ${digest}…`]];
+  }
   if (Array.isArray(value)) {
     return value.flatMap((item: unknown, index) =>
       leavesOf(item, `${path}[${nameOf(item) ?? index}]`),

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { type Bundle, FORMAT_VERSION, type Level, type Table } from "./bundle/schema.ts";
 import { LevelChoice } from "./core/level-choice.ts";
-import { PolicyTable } from "./core/policy-table.ts";
+import { GIVE_UP, PolicyTable, WAIT } from "./core/policy-table.ts";
 import { RuntimeError } from "./errors.ts";
 
 export interface Section {
@@ -57,10 +57,12 @@ function sectionsOf({ tasks, decisionSpace, levels }: Bundle): Section[] {
   sections.push(
     sectionOf("decisionSpace.slackMs", decisionSpace.slackMs),
     sectionOf("decisionSpace.actions", decisionSpace.actions),
-    ...levels.map((level, index) =>
-      sectionOf(`levels[${index}].actionByState`, level.actionByState),
-    ),
   );
+  for (const [index, { actionByState, mixture }] of levels.entries()) {
+    sections.push(sectionOf(`levels[${index}].actionByState`, actionByState));
+    if (mixture === null) continue;
+    sections.push(sectionOf(`levels[${index}].mixture.actionByState`, mixture.actionByState));
+  }
   return sections;
 }
 
@@ -110,17 +112,30 @@ export interface Choice {
   readonly meetsSlack: boolean;
 }
 
+/** No batch yet: a later one will be better. */
+export interface Wait {
+  /** Waiting ends when the slack falls below this, or another query comes. */
+  readonly waitUntilSlackMs: number;
+}
+
+/** The earliest query is not served in time, for the sake of the others. */
+export interface GiveUp {
+  readonly givesUp: true;
+}
+
+export type Decision = Choice | Wait | GiveUp;
+
 export interface StateInspection extends StateQuery {
   /** The level that answered. */
   readonly level: { readonly index: number; readonly loadQps: number };
   /** The state as the table knows it: the queue cut to its capacity, the slack rounded down to the grid. */
   readonly tableState: StateQuery;
-  readonly decision: Choice;
-  /** Every variant at the decided batch size, the decided one included. */
+  readonly decision: Decision;
+  /** Every variant at the decided batch size, the decided one included; where the decision is to wait, at that of all that wait. */
   readonly alternatives: readonly Choice[];
-  readonly withOneMoreQueued: Choice;
+  readonly withOneMoreQueued: Decision;
   /** Null in the first column. */
-  readonly withOneSlackStepLess: (Choice & { readonly slackMs: number }) | null;
+  readonly withOneSlackStepLess: (Decision & { readonly slackMs: number }) | null;
 }
 
 /** Index of the level that decides at a steady load; the top one without a load, as in the runtime while the load is unknown. */
@@ -136,8 +151,12 @@ export function inspectState(
 ): StateInspection {
   const table = PolicyTable.fromBundle(bundle);
   const level = levelForLoad(bundle, loadQps);
-  const decide = (atQueued: number, atSlackMs: number): Choice => {
+  const decide = (atQueued: number, atSlackMs: number): Decision => {
     const action = table.lookup(level, atQueued, atSlackMs);
+    if (action === GIVE_UP) return { givesUp: true };
+    if (action === WAIT) {
+      return { waitUntilSlackMs: table.waitUntilSlackMs(level, atQueued, atSlackMs, 0) };
+    }
     return choiceOf(bundle, table.variant(action), table.batch(action), atSlackMs);
   };
   const grid = bundle.decisionSpace.slackMs.data;
@@ -147,6 +166,8 @@ export function inspectState(
   );
   const lessMs = grid[column - 1];
   const decision = decide(queued, slackMs);
+  const maxBatch = onlyTask(bundle).serviceTimes.decisionMs.shape[1] ?? 1;
+  const batch = "batch" in decision ? decision.batch : Math.min(queued, maxBatch);
   return {
     queued,
     slackMs,
@@ -154,7 +175,7 @@ export function inspectState(
     tableState: { queued: Math.min(queued, table.queueCapacity), slackMs: grid[column] ?? 0 },
     decision,
     alternatives: onlyTask(bundle).variants.map((_, variant) =>
-      choiceOf(bundle, variant, decision.batch, slackMs),
+      choiceOf(bundle, variant, batch, slackMs),
     ),
     withOneMoreQueued: decide(queued + 1, slackMs),
     withOneSlackStepLess:
@@ -168,7 +189,7 @@ export interface PolicyMap {
   readonly queued: readonly number[];
   /** Slacks of the grid, ascending: [columnCount]. */
   readonly slackMs: readonly number[];
-  /** Index of the chosen variant: [rowCount][columnCount]. */
+  /** Index of the chosen variant, −1 for waiting, −2 for giving up: [rowCount][columnCount]. */
   readonly variantByState: readonly (readonly number[])[];
 }
 
@@ -183,7 +204,11 @@ export function mapPolicy(
   const queued = spread(table.queueCapacity, maxRows).map((row) => row + 1);
   const slackMs = spread(grid.length, maxColumns).map((column) => grid[column] ?? 0);
   const variantByState = queued.map((count) =>
-    slackMs.map((slack) => table.variant(table.lookup(level, count, slack))),
+    slackMs.map((slack) => {
+      const action = table.lookup(level, count, slack);
+      if (action === GIVE_UP) return -2;
+      return action === WAIT ? -1 : table.variant(action);
+    }),
   );
   return { queued, slackMs, variantByState };
 }

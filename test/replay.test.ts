@@ -29,6 +29,11 @@ function servedBundle(workers: number): Bundle {
   return { ...bundle, tasks };
 }
 
+/** The lowest levels of a bundle; with fewer of them the same loads are decided by others. */
+function withLevels(bundle: Bundle, levelCount: number): Bundle {
+  return { ...bundle, levels: bundle.levels.slice(0, levelCount) };
+}
+
 /** Echoes its input when it is told to. */
 class HeldExecutor implements Executor {
   readonly running = new Map<number, { finish: () => void; lose: () => void }>();
@@ -48,7 +53,16 @@ class HeldExecutor implements Executor {
 
 const actions = fc.array(
   fc.record({
-    kind: fc.constantFrom("submit", "submit", "submit", "finish", "lose", "ready", "cancel"),
+    kind: fc.constantFrom(
+      "submit",
+      "submit",
+      "submit",
+      "finish",
+      "lose",
+      "ready",
+      "cancel",
+      "policy",
+    ),
     pick: fc.nat(),
     rows: fc.integer({ min: 1, max: 3 }),
     gapMs: fc.integer({ min: 0, max: 40 }),
@@ -79,6 +93,7 @@ async function record(bundle: Bundle, workers: number, steps: readonly Action[])
     cancel: ({ pick }) => cancels[pick % Math.max(1, cancels.length)]?.(),
     ready: ({ pick }) => scheduler.onWorkerReady(pick % workers),
     finish: ({ pick }) => settle(executor, pick, "finish"),
+    policy: ({ pick }) => scheduler.replaceBundle(withLevels(bundle, 1 + (pick % 3))),
     lose: ({ pick }) => {
       settle(executor, pick % workers, "lose");
       scheduler.onWorkerLost(pick % workers, "killed");
@@ -115,6 +130,8 @@ function replay(bundle: Bundle, log: readonly Entry[]): Entry[] {
     } else if (entry.kind === "done") dispatcher.onBatchDone(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "ready") dispatcher.onWorkerReady(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "lost") dispatcher.onWorkerLost(entry.worker, entry.nowMs, commands);
+    else if (entry.kind === "wake") dispatcher.onWake(entry.nowMs, commands);
+    else if (entry.kind === "policy") dispatcher.replaceBundle(entry.bundle);
     else dispatcher.onCancel(entry.query);
     replayed.push(...commandsOf(commands));
     commands.clear();

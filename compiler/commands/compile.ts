@@ -5,15 +5,18 @@ import { encodeBundle } from "../../runtime/bundle/codec.ts";
 import {
   type Bundle,
   FORMAT_VERSION,
+  type Level,
   type ModelFile,
   violationCeiling,
 } from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { levelTable } from "../../runtime/commands/inspect.ts";
 import { percent } from "../../runtime/commands/text.ts";
+import type { Placement } from "../adaptive-levels.ts";
 import { writeAtomically } from "../atomic-write.ts";
-import { type Compiled, compile, type SolveLevels } from "../compile.ts";
-import { type LevelPoolOptions, runInThreads } from "../level-pool.ts";
+import { type Compiled, compile, type LevelSolver } from "../compile.ts";
+import { type LevelPoolOptions, LevelThreads } from "../level-pool.ts";
+import type { BundleFrame } from "../solvers/solver.ts";
 import { InputError } from "../spec/input-error.ts";
 import { type LoadedApplication, loadApplication } from "../spec/load-application.ts";
 
@@ -35,7 +38,7 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
   const compiled = await compile(loaded, {
     compiler: command.compiler,
     models,
-    solveLevels: inThreads(command.pool),
+    openLevelSolver: inThreads(command.pool),
   });
   const bytes = encodeBundle(compiled.bundle);
   if (command.check) return compareWith(command.out, bytes);
@@ -44,11 +47,18 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
   return report(command.out, bytes, compiled, command.nowMs() - startMs);
 }
 
-function inThreads(pool: LevelPoolOptions): SolveLevels {
-  return async (frame, loadsQps) => {
-    const requests = loadsQps.map((loadQps) => ({ kind: "solve", loadQps }) as const);
-    const replies = await runInThreads(frame, requests, pool);
-    return replies.filter((reply) => reply.kind === "solved");
+function inThreads(pool: LevelPoolOptions): (frame: BundleFrame) => LevelSolver {
+  return (frame) => {
+    const threads = new LevelThreads(frame, pool);
+    return {
+      async solve(loadsQps, round) {
+        const requests = loadsQps.map((loadQps) => ({ kind: "solve", loadQps }) as const);
+        const stage = round === undefined ? undefined : `round ${round}`;
+        const replies = await threads.run(requests, stage);
+        return replies.filter((reply) => reply.kind === "solved");
+      },
+      close: () => threads.close(),
+    };
   };
 }
 
@@ -90,7 +100,7 @@ async function compareWith(path: string, bytes: Uint8Array): Promise<CommandResu
 function report(
   path: string,
   bytes: Uint8Array,
-  { bundle, solveMs }: Compiled,
+  { bundle, solveMs, placement }: Compiled,
   compileMs: number,
 ): CommandResult {
   const digest = sha256(bytes);
@@ -101,6 +111,7 @@ function report(
       `${path}: ${bytes.length} bytes, sha256 ${digest.slice(0, 12)}…, compiled in ${Math.round(compileMs)} ms`,
       "",
       levelTable(bundle),
+      ...(placement === null ? [] : placementText(placement, bundle)),
       ...warnings(bundle),
     ].join("\n"),
     json: {
@@ -108,6 +119,7 @@ function report(
       application,
       method,
       compileMs,
+      ...(placement === null ? {} : { placement }),
       levels: bundle.levels.map((level, index) => ({
         loadQps: level.loadQps,
         feasible: level.feasible,
@@ -119,16 +131,55 @@ function report(
   };
 }
 
+function placementText(
+  { maxAccuracyStep, rounds, solved, jumps }: Placement,
+  { levels }: Bundle,
+): string[] {
+  const step = percent(maxAccuracyStep);
+  return [
+    `${levels.length} levels placed, of ${solved} solved in ${rounds} rounds: neighbours differ by less than ${step} in expected accuracy`,
+    ...jumps.map(
+      ({ fromQps, toQps, accuracyStep }) =>
+        `except that between ${fromQps} and ${toQps} qps it jumps by ${percent(accuracyStep)}; levels are not placed closer`,
+    ),
+  ];
+}
+
+/** One line for each run of neighbours that are not feasible. */
 function warnings({ levels, slo }: Bundle): string[] {
-  return levels
-    .filter((level) => !level.feasible)
-    .map(({ loadQps, capacityQps, expected }) => {
-      const reason =
-        loadQps > capacityQps
-          ? `above the capacity of ${Math.floor(capacityQps)} qps, expected violations ${percent(expected.violationRate)}`
-          : `expected violations ${percent(expected.violationRate)}, allowed ${percent(violationCeiling(slo))}`;
-      return `level ${loadQps} qps is not feasible: ${reason}`;
-    });
+  const allowed = `allowed ${percent(violationCeiling(slo))}`;
+  return infeasibleRuns(levels).map((run) => {
+    const [{ loadQps: first }, last] = [run[0], run[run.length - 1] ?? run[0]];
+    const { loadQps, capacityQps } = last;
+    const which =
+      run.length === 1
+        ? `level ${first} qps is`
+        : `${run.length} levels, ${first} to ${loadQps} qps, are`;
+    const highest = Math.max(...run.map(({ expected }) => expected.violationRate));
+    const violations = `expected violations ${run.length === 1 ? "" : "up to "}${percent(highest)}`;
+    return loadQps > capacityQps
+      ? `${which} not feasible: above the capacity of ${Math.floor(capacityQps)} qps, ${violations}`
+      : `${which} not feasible: ${violations}, ${allowed}`;
+  });
+}
+
+type Run = [Level, ...Level[]];
+
+/** Levels that are not feasible and follow each other; those above the capacity are a run of their own. */
+function infeasibleRuns(levels: readonly Level[]): Run[] {
+  const runs: Run[] = [];
+  for (const [index, level] of levels.entries()) {
+    const previous = levels[index - 1];
+    const run = runs[runs.length - 1];
+    if (level.feasible) continue;
+    const isSameKind =
+      previous !== undefined &&
+      !previous.feasible &&
+      previous.loadQps > previous.capacityQps === level.loadQps > level.capacityQps;
+    if (isSameKind && run !== undefined) run.push(level);
+    else runs.push([level]);
+  }
+  return runs;
 }
 
 function sha256(bytes: Uint8Array): string {

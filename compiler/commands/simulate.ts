@@ -23,6 +23,9 @@ export interface SimulateOptions extends ArrivalArguments {
   readonly baseline?: string;
 }
 
+/** Baselines without a parameter, in the order the help names them. */
+const NAMED_BASELINES = ["greedy", "jellyfish", "model-switching"] as const;
+
 /** @param nowMs a monotonic clock. @throws RuntimeError for an option, InputError for a trace, BundleError for a bundle that is no good. */
 export async function simulateCommand(
   options: SimulateOptions,
@@ -60,9 +63,12 @@ function parse(options: SimulateOptions): SimulationOptions {
 
 function parseBaseline(text: string | undefined): SimulationOptions["baseline"] {
   if (text === undefined) return null;
-  const [kind, variant] = text.split(":");
-  if (kind === "fixed" && variant) return { kind: "fixed", variant };
-  throw new RuntimeError("RUNTIME_USAGE", `expected --baseline fixed:VARIANT, got "${text}"`);
+  const [kind = "", variant, ...rest] = text.split(":");
+  if (kind === "fixed" && variant && rest.length === 0) return { kind, variant };
+  const named = NAMED_BASELINES.find((name) => name === text);
+  if (named !== undefined) return { kind: named };
+  const allowed = ["fixed:VARIANT", ...NAMED_BASELINES].join(", ");
+  throw new RuntimeError("RUNTIME_USAGE", `expected --baseline one of ${allowed}; got "${text}"`);
 }
 
 /** The level whose expectation a steady load is to be compared with; a trace has none. */

@@ -71,7 +71,7 @@ export function probabilityBetween(
 }
 
 /** log n! − [log √(2πn) + n log n − n], the error of Stirling's formula, for an integer n >= 1. */
-function stirlingError(n: number): number {
+export function stirlingError(n: number): number {
   if (n < STIRLING_SERIES_FROM) {
     let logFactorial = 0;
     for (let i = 2; i <= n; i++) logFactorial += Math.log(i);
@@ -85,7 +85,7 @@ function stirlingError(n: number): number {
 const STIRLING_SERIES_FROM = 16;
 
 /** x log(x / mean) + mean − x without the cancellation near x = mean. */
-function deviance(x: number, mean: number): number {
+export function deviance(x: number, mean: number): number {
   const difference = x - mean;
   if (Math.abs(difference) >= 0.1 * (x + mean)) {
     return x * Math.log(x / mean) + mean - x;

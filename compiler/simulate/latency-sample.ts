@@ -1,3 +1,5 @@
+import { selectRank } from "../numeric/selection.ts";
+
 /** Latencies kept for the percentiles: 128 MiB of them. */
 const MAX_KEPT = 2 ** 24;
 const FIRST_CAPACITY = 2 ** 12;
@@ -41,12 +43,16 @@ export class LatencySample {
   /** Null when nothing was served. Percentiles are nearest ranks. */
   summary(): LatencySummary | null {
     if (this.#count === 0) return null;
-    const sortedMs = this.#keptMs.slice(0, this.#keptCount).sort();
+    const keptMs = this.#keptMs.slice(0, this.#keptCount);
+    const rank50 = nearestRank(keptMs, 50);
+    const rank95 = nearestRank(keptMs, 95);
+    const rank99 = nearestRank(keptMs, 99);
+    // Each selection leaves only larger latencies behind its rank, where the next one looks.
     return {
       mean: this.#sumMs / this.#count,
-      p50: nearestRank(sortedMs, 50),
-      p95: nearestRank(sortedMs, 95),
-      p99: nearestRank(sortedMs, 99),
+      p50: selectRank(keptMs, 0, keptMs.length, rank50),
+      p95: selectRank(keptMs, rank50, keptMs.length, rank95),
+      p99: selectRank(keptMs, rank95, keptMs.length, rank99),
       max: this.#maxMs,
     };
   }
@@ -71,7 +77,7 @@ export class LatencySample {
   }
 }
 
-/** The smallest entry that at least `percent` of the entries do not exceed. */
-function nearestRank(sortedMs: Float64Array, percent: number): number {
-  return sortedMs[Math.ceil((percent * sortedMs.length) / 100) - 1] ?? Number.NaN;
+/** Index, in ascending order, of the smallest entry that at least `percent` of the entries do not exceed. */
+function nearestRank({ length }: Float64Array, percent: number): number {
+  return Math.ceil((percent * length) / 100) - 1;
 }

@@ -6,8 +6,9 @@ import { dispatcherOf } from "../../runtime/core/dispatcher-of.ts";
 import { Rng } from "../../runtime/core/rng.ts";
 import { ArrivalFeed } from "./arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "./arrivals.ts";
+import { type Baseline, baselineBundle } from "./baselines/baseline.ts";
+import type { ResponseLatencyProfiler } from "./baselines/model-switching.ts";
 import { EventQueue } from "./event-queue.ts";
-import { fixedVariantBundle } from "./fixed-variant.ts";
 import { type ServiceTimeMode, type ServiceTimeModel, serviceTimeModel } from "./service-times.ts";
 import { type Outcome, Tally } from "./tally.ts";
 
@@ -17,8 +18,8 @@ export interface SimulationOptions {
   readonly durationMs: number;
   readonly seed: number;
   readonly serviceTimes: ServiceTimeMode;
-  /** Null simulates the policy of the bundle; otherwise the named variant serves every query. */
-  readonly baseline: { readonly kind: "fixed"; readonly variant: string } | null;
+  /** Null simulates the policy of the bundle; otherwise what it has to beat. */
+  readonly baseline: Baseline | null;
 }
 
 export interface SimulationResult extends Outcome {
@@ -30,6 +31,10 @@ export interface SimulationResult extends Outcome {
 const ARRIVAL_STREAM = 1;
 const SERVICE_STREAM = 2;
 
+/** Profiles that a baseline needs are measured over this time each, and with this seed, so that they do not depend on what is simulated. */
+const PROFILE_DURATION_MS = 60_000;
+const PROFILE_SEED = 0x70726f66;
+
 /**
  * Serves simulated arrivals with the decisions of a bundle, on a virtual clock.
  *
@@ -40,10 +45,31 @@ const SERVICE_STREAM = 2;
 export function simulate(bundle: Bundle, options: SimulationOptions): SimulationResult {
   const { baseline, durationMs, seed } = options;
   assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
-  const simulated = baseline === null ? bundle : fixedVariantBundle(bundle, baseline.variant);
+  const simulated =
+    baseline === null
+      ? bundle
+      : baselineBundle(bundle, baseline, responseLatencyProfiler(options.serviceTimes));
   const simulation = new Simulation(simulated, options);
   simulation.run();
   return { seed, durationMs, ...simulation.outcome() };
+}
+
+/** Measures on the simulated cluster itself, under arrivals as its bundle was compiled for, Poisson where these are a trace. */
+function responseLatencyProfiler(serviceTimes: ServiceTimeMode): ResponseLatencyProfiler {
+  return (cluster, loadQps) => {
+    const { arrivals } = cluster;
+    const { dropped, latencyMs } = simulate(cluster, {
+      arrivals:
+        arrivals.process === "gamma"
+          ? { kind: "gamma", qps: loadQps, cv2: arrivals.cv2 }
+          : { kind: "poisson", qps: loadQps },
+      durationMs: PROFILE_DURATION_MS,
+      seed: PROFILE_SEED,
+      serviceTimes,
+      baseline: null,
+    });
+    return dropped > 0 ? Number.POSITIVE_INFINITY : (latencyMs?.p99 ?? 0);
+  };
 }
 
 /** The virtual cluster: waiting queries, batches being run, and the count of what became of them. */

@@ -1,4 +1,10 @@
-import type { Bundle, Expected, Level } from "../../runtime/bundle/schema.ts";
+import type {
+  ActionValues,
+  Bundle,
+  Expected,
+  Level,
+  NoActionValues,
+} from "../../runtime/bundle/schema.ts";
 import type { Application } from "../spec/application.ts";
 import type { Mistake } from "../spec/mistakes.ts";
 
@@ -18,4 +24,11 @@ export interface Solver {
   solveLevel(frame: BundleFrame, loadQps: number): Level;
   /** Recomputes what a level's policy promises, from its tables alone. */
   expectedOf(frame: BundleFrame, level: Level): Expected;
+  /** Recomputes what the actions of one state are worth where a level's policy decides ever after, from its tables alone. */
+  actionValues(
+    frame: BundleFrame,
+    level: Level,
+    queued: number,
+    slackMs: number,
+  ): ActionValues | NoActionValues;
 }

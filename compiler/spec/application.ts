@@ -1,4 +1,6 @@
 /** An application as the compiler sees it after the edge: every value checked, in one unit system (ms, queries/s, 0..1), deep-frozen. */
+
+import type { Trace } from "./trace.ts";
 export interface Application {
   readonly name: string;
   readonly slo: Slo;
@@ -22,7 +24,7 @@ export type Arrivals =
   /** `cv2` is the squared coefficient of variation of the inter-arrival times, > 0. */
   | { readonly process: "gamma"; readonly cv2: number }
   /** `file` is a path that can be opened as it is. */
-  | { readonly process: "trace"; readonly file: string };
+  | { readonly process: "trace"; readonly file: string; readonly trace: Trace };
 
 export type Loads =
   /** Strictly ascending, at least one; a range of the spec is a list here. */

@@ -8,6 +8,7 @@ import { type InputFile, NamedFiles } from "./named-files.ts";
 import { duplicateNames, pipelineMistakes } from "./pipeline.ts";
 import { policyMistakes, resolvePolicy } from "./policy.ts";
 import { parseStructure } from "./structure.ts";
+import { readTrace } from "./trace.ts";
 
 export interface LoadedApplication {
   readonly application: Application;
@@ -102,7 +103,7 @@ function resolveArrivals(spec: ApplicationSpec, files: NamedFiles): Arrivals {
   const { arrivals } = spec.workload;
   if (arrivals.process !== "trace") return arrivals;
   const file = files.opaque(arrivals.file, ["workload", "arrivals", "file"]);
-  return { process: "trace", file };
+  return { process: "trace", file, trace: readTrace(file) };
 }
 
 function resolveCluster(cluster: ApplicationSpec["cluster"]): Cluster {

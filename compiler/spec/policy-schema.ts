@@ -36,8 +36,8 @@ const ramsis = mapping({
     .default("maximal")
     .describe("Whether a decision takes the whole queue or may take part of it"),
   maxQueue: count(4096).default(32).describe("Longest queue with a state of its own"),
-  balancer: choice("round-robin", "shortest-queue", "pooled")
-    .default("round-robin")
+  balancer: choice("pooled", "round-robin", "shortest-queue")
+    .default("pooled")
     .describe("How arrivals are spread over workers"),
   serviceTimes: choice("p95", "quantiles")
     .default("p95")

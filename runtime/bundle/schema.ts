@@ -7,8 +7,10 @@
 /** Version of the file format this build writes, and the newest one it reads. */
 export const FORMAT_VERSION = 1;
 
-/** Cell of an action table that holds no decision. */
+/** Cell of an action table that holds no decision: for a pooled queue, to wait. */
 export const NO_ACTION = 0xffff;
+/** Cell of a pooled table that gives the earliest query up: to serve it in time would cost more than it is worth. It is served late, or not at all. */
+export const GIVE_UP = 0xfffe;
 
 export interface Bundle {
   readonly application: string;
@@ -40,7 +42,12 @@ export function violationCeiling({ maxViolationRate, percentile }: Slo): number 
 export type ArrivalModel =
   | { readonly process: "poisson" }
   | { readonly process: "gamma"; readonly cv2: number }
-  | { readonly process: "trace"; readonly file: string };
+  | {
+      readonly process: "trace";
+      readonly file: string;
+      /** Variance over mean of the queries that come within the SLO; 1 for a trace of rates, inside which arrivals are Poisson. */
+      readonly dispersion: number;
+    };
 
 export interface Cluster {
   readonly communicationLatencyMs: number;
@@ -159,7 +166,7 @@ export interface Level {
   readonly capacityQps: number;
   readonly expected: Expected;
   readonly solve: SolveReport;
-  /** uint16 [maxQueue + 1, slackCount]: index into `decisionSpace.actions`; with the pooled balancer also NO_ACTION, which is to wait. */
+  /** uint16 [maxQueue + 1, slackCount]: index into `decisionSpace.actions`; with the pooled balancer also NO_ACTION and GIVE_UP. */
   readonly actionByState: Table;
   /** A second table that answers a share of the decisions, chosen at random, so that a violation ceiling is met at the best accuracy; or null. */
   readonly mixture: Mixture | null;
@@ -215,3 +222,24 @@ export type TableDtype = "float64" | "uint16";
 export type Table =
   | { readonly dtype: "float64"; readonly shape: readonly number[]; readonly data: Float64Array }
   | { readonly dtype: "uint16"; readonly shape: readonly number[]; readonly data: Uint16Array };
+
+/** What the actions of one state are worth: a solver computes it from a bundle, which does not hold it. */
+export interface ActionValues {
+  /** Advantages are accuracy-weighted queries or, with the paper's objective, accuracy-weighted decisions. */
+  readonly unit: "queries" | "decisions";
+  /** Every admissible action and the table's, best first; of equals the table's. */
+  readonly actions: readonly ActionValue[];
+}
+
+export interface ActionValue {
+  /** Index of the variant. */
+  readonly variant: number;
+  readonly batch: number;
+  /** Over all the future, the table deciding from the next decision on: what is gained by this action instead of the best, at most 0. */
+  readonly advantage: number;
+}
+
+/** Why a state's actions have no values that could be compared. */
+export interface NoActionValues {
+  readonly reason: string;
+}

@@ -4,6 +4,7 @@ import {
   type Bundle,
   type DecisionSpace,
   type Discretization,
+  GIVE_UP,
   type Level,
   NO_ACTION,
   type RamsisOptions,
@@ -12,8 +13,8 @@ import {
   violationCeiling,
 } from "./schema.ts";
 
-/** One action less than a cell can name besides NO_ACTION. */
-const MAX_ACTIONS = 65_534;
+/** One action less than a cell can name besides NO_ACTION and GIVE_UP. */
+const MAX_ACTIONS = 65_533;
 
 /** @throws BundleError BUNDLE_SEMANTICS at the first contradiction. */
 export function checkSemantics(bundle: Bundle): void {
@@ -47,7 +48,7 @@ export function checkSemantics(bundle: Bundle): void {
 interface TableRule {
   /** Whether a batch has to be all that wait, apart from the last row, a full queue. */
   readonly isMaximal: boolean;
-  /** Whether a cell may say to wait; not in the first column, where the time for it is over. */
+  /** Whether a cell may say to wait, though not in the first column, where the time for it is over, or to give up. */
   readonly mayWait: boolean;
 }
 
@@ -163,7 +164,9 @@ function checkTable(
       const action = cells[cell] ?? 0;
       // Neighbours mostly agree, so only changes are looked up.
       if (action === previous) continue;
-      if (action === NO_ACTION && mayWait && cell % slackCount > 0) continue;
+      if (mayWait && (action === GIVE_UP || (action === NO_ACTION && cell % slackCount > 0))) {
+        continue;
+      }
       previous = action;
       // 0 for a value that is no action.
       const batch = batchByAction[action] ?? 0;

@@ -111,8 +111,12 @@ function arrivalsOf(value: unknown, path: string): ArrivalModel {
     return Object.freeze({ process, cv2: positive(fields.cv2, `${path}.cv2`, 1e6) });
   }
   if (process === "trace") {
-    const fields = objectOf(value, path, ["file", "process"]);
-    return Object.freeze({ process, file: relativePath(fields.file, `${path}.file`) });
+    const fields = objectOf(value, path, ["dispersion", "file", "process"]);
+    return Object.freeze({
+      process,
+      file: relativePath(fields.file, `${path}.file`),
+      dispersion: positive(fields.dispersion, `${path}.dispersion`, 1e6),
+    });
   }
   const fields = objectOf(value, path, ["process"]);
   return Object.freeze({ process: oneOf(fields.process, `${path}.process`, ["poisson"]) });

@@ -1,8 +1,8 @@
 /** `inspect BUNDLE [--level QPS] [--state queued=7,slack=40ms]`. */
-import type { Bundle } from "../bundle/schema.ts";
+import type { ActionValues, Bundle, NoActionValues } from "../bundle/schema.ts";
 import { EXIT_CODES } from "../errors.ts";
 import {
-  type Choice,
+  type Decision,
   inspectBundle,
   inspectState,
   levelForLoad,
@@ -27,8 +27,31 @@ export interface InspectOptions {
   readonly state: string | null;
 }
 
-/** @throws BundleError or RuntimeError if the file or the state is no good. */
-export async function inspectCommand(options: InspectOptions): Promise<CommandResult> {
+/** Computes what the actions of a state are worth. @param level index of the level that decides. */
+export type ActionValuesOf = (
+  bundle: Bundle,
+  level: number,
+  queued: number,
+  slackMs: number,
+) => Promise<ActionValues | NoActionValues>;
+
+/** Action values by the names of the variants. */
+interface NamedValues {
+  readonly unit: ActionValues["unit"];
+  readonly actions: readonly NamedValue[];
+}
+
+interface NamedValue {
+  readonly variant: string;
+  readonly batch: number;
+  readonly advantage: number;
+}
+
+/** @param actionValuesOf without it, nothing is said about values. @throws BundleError or RuntimeError if the file or the state is no good. */
+export async function inspectCommand(
+  options: InspectOptions,
+  actionValuesOf?: ActionValuesOf,
+): Promise<CommandResult> {
   const { path, loadQps } = options;
   const query = options.state === null ? null : parseState(options.state);
   const file = await loadBundle(path);
@@ -37,7 +60,11 @@ export async function inspectCommand(options: InspectOptions): Promise<CommandRe
   const exitCode = EXIT_CODES.ok;
   if (query !== null) {
     const state = inspectState(bundle, { ...query, loadQps });
-    return { exitCode, text: stateText(state, loadQps), json: { ...inspection, state } };
+    const found = await actionValuesOf?.(bundle, state.level.index, query.queued, query.slackMs);
+    const values = found !== undefined && "actions" in found ? named(bundle, found) : null;
+    const why = found !== undefined && "reason" in found ? found : null;
+    const text = stateText(state, loadQps, valueLines(state, values ?? why));
+    return { exitCode, text, json: { ...inspection, state: { ...state, values } } };
   }
   if (loadQps !== null) {
     const index = levelForLoad(bundle, loadQps);
@@ -80,11 +107,20 @@ function summaryText(bundle: Bundle, inspection: ReturnType<typeof inspectBundle
 /** One row per level: its load and what it promises. */
 export function levelTable({ levels }: Bundle): string {
   return alignColumns([
-    ["load qps", "accuracy/satisfied", "accuracy/query", "violations", "capacity qps", "feasible"],
+    [
+      "load qps",
+      "accuracy/satisfied",
+      "accuracy/query",
+      "upper bound",
+      "violations",
+      "capacity qps",
+      "feasible",
+    ],
     ...levels.map(({ loadQps, expected, capacityQps, feasible }) => [
       short(loadQps),
       percent(expected.accuracyPerSatisfied),
       percent(expected.accuracyPerQuery),
+      percent(expected.upperBoundAccuracy),
       percent(expected.violationRate),
       short(capacityQps),
       feasible ? "yes" : "no",
@@ -97,7 +133,10 @@ function mapText(bundle: Bundle, { loadQps, map }: { loadQps: number; map: Polic
   const used = new Set(map.variantByState.flat());
   const legend = [...used]
     .sort((a, b) => a - b)
-    .map((variant) => `${letterOf(variant)} ${variants[variant]?.name ?? ""}`);
+    .map(
+      (variant) =>
+        `${letterOf(variant)} ${variants[variant]?.name ?? (variant === -1 ? "wait" : "give the earliest query up")}`,
+    );
   const first = short(map.slackMs[0] ?? 0);
   const last = short(map.slackMs[map.slackMs.length - 1] ?? 0);
   return [
@@ -115,10 +154,58 @@ function mapText(bundle: Bundle, { loadQps, map }: { loadQps: number; map: Polic
 }
 
 function letterOf(variant: number): string {
+  if (variant < 0) return variant === -1 ? "." : "!";
   return LETTERS[variant] ?? "?";
 }
 
-function stateText(state: StateInspection, loadQps: number | null): string {
+function named({ tasks }: Bundle, { unit, actions }: ActionValues): NamedValues {
+  const variants = tasks.flatMap((task) => task.variants);
+  const nameOf = (variant: number): string => variants[variant]?.name ?? "";
+  return {
+    unit,
+    actions: actions.map(({ variant, ...rest }) => ({ variant: nameOf(variant), ...rest })),
+  };
+}
+
+/** The best action, the runner-up, and the table's choice where it is neither. */
+function valueLines(
+  { decision }: StateInspection,
+  values: NamedValues | NoActionValues | null,
+): readonly string[] {
+  if (values === null) return [];
+  if ("reason" in values) return [`value: not known, ${values.reason}`, ""];
+  const [best, runnerUp] = values.actions;
+  if (best === undefined || runnerUp === undefined) {
+    return ["value: no other action is admissible here", ""];
+  }
+  const isChosen = ({ variant, batch }: NamedValue): boolean =>
+    "batch" in decision && decision.variant === variant && decision.batch === batch;
+  const chosen = values.actions.slice(2).find(isChosen);
+  const parts = [
+    `${nameOf(best)} best`,
+    `runner-up ${nameOf(runnerUp)}, ${lossText(runnerUp, values.unit)}`,
+    ...(chosen === undefined ? [] : [`chosen ${nameOf(chosen)}, ${lossText(chosen, values.unit)}`]),
+  ];
+  return [
+    `value: ${parts.join("; ")}`,
+    "over all the future, with the table deciding from the next batch on",
+    "",
+  ];
+}
+
+function nameOf({ variant, batch }: NamedValue): string {
+  return `${variant} ×${batch}`;
+}
+
+function lossText({ advantage }: NamedValue, unit: NamedValues["unit"]): string {
+  return advantage === 0 ? "as good" : `${short(-advantage)} accuracy-weighted ${unit} less`;
+}
+
+function stateText(
+  state: StateInspection,
+  loadQps: number | null,
+  aboutValues: readonly string[],
+): string {
   const { level, decision, tableState, withOneMoreQueued, withOneSlackStepLess } = state;
   const asked = loadQps === null ? "no --level given: the top one" : `for ${short(loadQps)} qps`;
   return [
@@ -126,16 +213,23 @@ function stateText(state: StateInspection, loadQps: number | null): string {
     `answered by level ${short(level.loadQps)} qps (${asked}), in the state queued ${tableState.queued}, slack ${short(tableState.slackMs)} ms`,
     "",
     alignColumns([
-      [`variant, batch ${decision.batch}`, "service ms", "accuracy", "meets slack", ""],
+      [
+        `variant, batch ${state.alternatives[0]?.batch ?? ""}`,
+        "service ms",
+        "accuracy",
+        "meets slack",
+        "",
+      ],
       ...state.alternatives.map((choice) => [
         choice.variant,
         short(choice.serviceMs),
         percent(choice.accuracy),
         choice.meetsSlack ? "yes" : "no",
-        choice.variant === decision.variant ? "chosen" : "",
+        "variant" in decision && choice.variant === decision.variant ? "chosen" : "",
       ]),
     ]),
     "",
+    ...aboutValues,
     `one query more: ${choiceText(withOneMoreQueued)}`,
     withOneSlackStepLess === null
       ? "one slack step less: there is none"
@@ -143,7 +237,13 @@ function stateText(state: StateInspection, loadQps: number | null): string {
   ].join("\n");
 }
 
-function choiceText({ variant, batch, serviceMs, meetsSlack }: Choice): string {
+function choiceText(choice: Decision): string {
+  if ("givesUp" in choice)
+    return "give the earliest query up: in time it costs more than it is worth";
+  if ("waitUntilSlackMs" in choice) {
+    return `wait for another query, until the slack is below ${short(choice.waitUntilSlackMs)} ms`;
+  }
+  const { variant, batch, serviceMs, meetsSlack } = choice;
   const outcome = meetsSlack ? "meets the slack" : "misses the slack";
   return `${variant} ×${batch}, ${short(serviceMs)} ms, ${outcome}`;
 }

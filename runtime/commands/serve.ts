@@ -5,6 +5,7 @@ import type { Device, ExecutorHandlers } from "../exec/executor.ts";
 import { type ProcessExecutor, startExecutor } from "../exec/worker-pool.ts";
 import { loadBundle } from "../load-bundle.ts";
 import { servedModels } from "../served-models.ts";
+import type { GenerateLevel } from "../server/level-generation.ts";
 import { type RunningServer, startServer } from "../server/serve.ts";
 import type { CommandResult } from "./command-result.ts";
 
@@ -33,6 +34,10 @@ export interface ServeSurroundings {
   readonly onReady: (result: CommandResult) => void;
   /** For what an operator should see, such as a lost worker. */
   readonly onNotice: (message: string) => void;
+  /** Calls back, any number of times, when the bundle's file is to be read again. */
+  readonly onReload: (reload: () => void) => void;
+  /** Computes a level above the highest one; absent where there is no solver. */
+  readonly generateLevel?: GenerateLevel | undefined;
 }
 
 /** @throws BundleError, RuntimeError */
@@ -40,7 +45,7 @@ export async function serveCommand(
   options: ServeOptions,
   surroundings: ServeSurroundings,
 ): Promise<void> {
-  const { nowMs, epochOffsetMs, version, signal, onReady, onNotice } = surroundings;
+  const { nowMs, epochOffsetMs, version, signal, onReady, onNotice, generateLevel } = surroundings;
   const { bundle, sha256 } = await loadBundle(options.policy);
   const variants = await servedModels(bundle, options.models ?? dirname(options.policy));
   const workerCount = bundle.cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
@@ -58,11 +63,34 @@ export async function serveCommand(
     epochOffsetMs,
     version,
     onWorkerLost: (worker, reason) => onNotice(`worker ${worker} was lost: ${reason}`),
+    generateLevel,
+    onNotice,
   });
+  surroundings.onReload(() => void reload(server, options.policy, onNotice));
   onReady(readyResult(server, options, workerCount, started));
   await aborted(signal);
   onNotice("stopping: answering what was accepted");
   await server.close();
+}
+
+/** Reads the bundle's file again and follows it if it is good and for this server; otherwise says why not. Never rejects. */
+async function reload(
+  server: RunningServer,
+  path: string,
+  onNotice: (message: string) => void,
+): Promise<void> {
+  try {
+    const { bundle, sha256 } = await loadBundle(path);
+    const refusal = server.replaceBundle(bundle, sha256);
+    onNotice(
+      refusal === null
+        ? `${path}: serving it as it is now, SHA-256 ${sha256}`
+        : `${path}: not followed, the bundle before it goes on deciding: ${refusal}`,
+    );
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    onNotice(`not followed, the bundle before it goes on deciding: ${reason}`);
+  }
 }
 
 async function startWorkers(

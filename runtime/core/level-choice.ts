@@ -22,6 +22,17 @@ export const DEFAULT_LEVEL_CHOICE: LevelChoiceOptions = {
 };
 
 /**
+ * For a pooled queue, whose price rises with its length: the policy of one level carries noise and a few percent more load by itself, so a rise is
+ * believed later. Measured in docs/performance.md.
+ */
+export const POOLED_LEVEL_CHOICE: LevelChoiceOptions = {
+  ...DEFAULT_LEVEL_CHOICE,
+  riseSigmas: 5,
+  allowanceSigmas: 0.5,
+  driftSigmas: 8,
+};
+
+/**
  * Which load level decides: the lowest one that carries the load, where a difference that is fair to call noise changes nothing.
  *
  * The count of a short window is noisy. At a steady load of λ queries/s it has, over w seconds, mean λw and standard deviation √(λw): at 2000

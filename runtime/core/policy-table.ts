@@ -1,8 +1,9 @@
-import { type Bundle, NO_ACTION } from "../bundle/schema.ts";
+import { type Bundle, GIVE_UP, NO_ACTION } from "../bundle/schema.ts";
 import { assert } from "./assert.ts";
 
 /** Instead of an action: wait, because a later decision will be better. Only for a queue that all workers share. */
 export const WAIT = NO_ACTION;
+export { GIVE_UP };
 
 /**
  * The decisions of a bundle as flat arrays: what to run for a load level, a number of queued queries and a slack.
@@ -51,7 +52,7 @@ export class PolicyTable {
   /**
    * The action for a state. @param level index of a load level. @param queued queries in the queue, at least one.
    * @param slackMs time left until the earliest deadline, negative when it has passed. @param side 1 for the other table of a mixture.
-   * @returns index of an action, or WAIT.
+   * @returns index of an action, WAIT or GIVE_UP.
    */
   lookup(level: number, queued: number, slackMs: number, side: 0 | 1 = 0): number {
     return this.#actionByState[this.#row(level, queued, side) + this.#column(slackMs)]!;
@@ -136,8 +137,10 @@ function assertComplete(bundle: Bundle): void {
   for (const { data } of tables) {
     assert(data.length === (maxQueue + 1) * grid.length, "every state has a cell");
     for (let cell = 0; cell < data.length; cell++) {
-      const waits = mayWait && data[cell] === WAIT && cell % grid.length > 0;
-      assert(waits || data[cell]! < actionCount, "every state has a decision");
+      const action = data[cell]!;
+      const waits = action === WAIT && cell % grid.length > 0;
+      const isOther = mayWait && (waits || action === GIVE_UP);
+      assert(isOther || action < actionCount, "every state has a decision");
     }
   }
 }

@@ -1,7 +1,12 @@
 import type { Bundle } from "../bundle/schema.ts";
-import { LevelChoice } from "./level-choice.ts";
+import {
+  DEFAULT_LEVEL_CHOICE,
+  LevelChoice,
+  type LevelChoiceOptions,
+  POOLED_LEVEL_CHOICE,
+} from "./level-choice.ts";
 import { LoadMonitor } from "./load-monitor.ts";
-import { PolicyTable, WAIT } from "./policy-table.ts";
+import { GIVE_UP, PolicyTable, WAIT } from "./policy-table.ts";
 import { Rng } from "./rng.ts";
 
 /**
@@ -17,27 +22,38 @@ const COIN_STREAM = 0x636f696e;
 /** What to run in a state, by the load that was measured: the tables of a bundle, the choice of a level, and the coin of mixtures. */
 export class Policy {
   readonly queueCapacity: number;
-  /** Of the fastest variant and one query, or 0 if queries are served however late; a query with less slack is given up. */
-  readonly leastSlackMs: number;
+  /** A query with less slack is given up: the time of the fastest variant for one query, or minus infinity if queries are served however late. */
+  leastSlackMs: number;
   /** Index of the level that decided last. */
   level = 0;
   #table: PolicyTable;
+  #rescueByQueued: Uint16Array;
   #levelChoice: LevelChoice;
+  readonly #levelOptions: LevelChoiceOptions;
   readonly #monitor = new LoadMonitor();
   readonly #coin = new Rng(COIN_SEED, COIN_STREAM);
   #side: 0 | 1 = 0;
 
-  private constructor(table: PolicyTable, leastSlackMs: number) {
+  private constructor(
+    table: PolicyTable,
+    leastSlackMs: number,
+    rescueByQueued: Uint16Array,
+    levelOptions: LevelChoiceOptions,
+  ) {
     this.queueCapacity = table.queueCapacity;
     this.leastSlackMs = leastSlackMs;
     this.#table = table;
-    this.#levelChoice = new LevelChoice(table.levelLoadQps);
+    this.#rescueByQueued = rescueByQueued;
+    this.#levelOptions = levelOptions;
+    this.#levelChoice = new LevelChoice(table.levelLoadQps, levelOptions);
   }
 
   /** @throws Error if the bundle contradicts itself. */
   static fromBundle(bundle: Bundle): Policy {
-    const leastSlackMs = bundle.policy.drop ? fastestMs(bundle) : Number.NEGATIVE_INFINITY;
-    return new Policy(PolicyTable.fromBundle(bundle), leastSlackMs);
+    const isPooled = bundle.policy.balancer === "pooled";
+    const levelOptions = isPooled ? POOLED_LEVEL_CHOICE : DEFAULT_LEVEL_CHOICE;
+    const table = PolicyTable.fromBundle(bundle);
+    return new Policy(table, leastSlackMsOf(bundle), rescuesOf(bundle), levelOptions);
   }
 
   /** Follows other levels from now on; the load measured so far stays known. @param bundle with the same decision space. */
@@ -45,7 +61,9 @@ export class Policy {
     const table = PolicyTable.fromBundle(bundle);
     if (table.queueCapacity !== this.queueCapacity) throw new RangeError("queues keep their size");
     this.#table = table;
-    this.#levelChoice = new LevelChoice(table.levelLoadQps);
+    this.#levelChoice = new LevelChoice(table.levelLoadQps, this.#levelOptions);
+    this.leastSlackMs = leastSlackMsOf(bundle);
+    this.#rescueByQueued = rescuesOf(bundle);
   }
 
   recordArrival(nowMs: number): void {
@@ -57,7 +75,7 @@ export class Policy {
     return this.#monitor.loadQps(nowMs);
   }
 
-  /** @param queued at least one. @param slackMs until the earliest deadline. @returns index of an action, or WAIT. */
+  /** @param queued at least one. @param slackMs until the earliest deadline. @returns index of an action, WAIT or GIVE_UP. */
   decide(queued: number, slackMs: number, nowMs: number): number {
     const monitor = this.#monitor;
     const loadQps = monitor.loadQps(nowMs);
@@ -75,6 +93,12 @@ export class Policy {
     return roundedMs - untilMs + SLACK_ROUNDING_MS;
   }
 
+  /** For queries that are late already: the action that gets rid of the most of them per time. @param queued at least one. */
+  rescue(queued: number): number {
+    const rescues = this.#rescueByQueued;
+    return rescues[Math.min(queued, rescues.length) - 1]!;
+  }
+
   variant(action: number): number {
     return this.#table.variant(action);
   }
@@ -84,15 +108,37 @@ export class Policy {
   }
 }
 
-export { WAIT };
+export { GIVE_UP, WAIT };
 
-function fastestMs({ tasks }: Bundle): number {
-  let fastest = Number.POSITIVE_INFINITY;
+function leastSlackMsOf({ tasks, policy }: Bundle): number {
+  if (!policy.drop) return Number.NEGATIVE_INFINITY;
+  let fastestMs = Number.POSITIVE_INFINITY;
   for (const { variants, serviceTimes } of tasks) {
     const maxBatch = serviceTimes.decisionMs.shape[1] ?? 1;
     for (let variant = 0; variant < variants.length; variant++) {
-      fastest = Math.min(fastest, serviceTimes.decisionMs.data[variant * maxBatch]!);
+      fastestMs = Math.min(fastestMs, serviceTimes.decisionMs.data[variant * maxBatch]!);
     }
   }
-  return fastest;
+  return fastestMs;
+}
+
+/** Of the batches that do not make a query late by themselves the one of the highest rate, for each number of queries up to the largest batch. */
+function rescuesOf({ slo, tasks, decisionSpace }: Bundle): Uint16Array {
+  const { decisionMs } = tasks[0]!.serviceTimes;
+  const maxBatch = decisionMs.shape[1]!;
+  const actions = decisionSpace.actions.data;
+  const rescues = new Uint16Array(maxBatch);
+  let best = 0;
+  let bestRate = 0;
+  for (let queued = 1; queued <= maxBatch; queued++) {
+    for (let action = 0; 2 * action < actions.length; action++) {
+      if (actions[2 * action + 1] !== queued) continue;
+      const ms = decisionMs.data[actions[2 * action]! * maxBatch + queued - 1]!;
+      if ((ms > slo.latencyMs && queued > 1) || queued / ms <= bestRate) continue;
+      best = action;
+      bestRate = queued / ms;
+    }
+    rescues[queued - 1] = best;
+  }
+  return rescues;
 }

@@ -7,16 +7,18 @@ import {
   DROP_QUEUE_FULL,
 } from "./command-buffer.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import { Policy, WAIT } from "./policy.ts";
+import { GIVE_UP, Policy, WAIT } from "./policy.ts";
 import { DeadlineQueues } from "./queue.ts";
 import { BUSY, DOWN, IDLE, workerStates } from "./worker-states.ts";
 
-/** The one queue there is. */
+/** The queue of those that may be served in time, and of those that were given up: they run when nothing else does. */
 const QUEUE = 0;
+const LATE = 1;
 
 /**
  * One queue for all workers, and a query bound to one only when a batch starts. Whenever a worker is free and queries wait, the policy says which
- * batch to start, or to wait for more of them; it is asked again with the next event, or when the slack has fallen so far that it acts.
+ * batch to start, or to wait for more of them; it is asked again with the next event, or when the slack has fallen so far that it acts. Under more
+ * load than the workers can carry it gives up queries, so that the others are served in time and not all of them late.
  */
 export class PooledDispatcher implements Dispatcher {
   readonly workerCount: number;
@@ -25,6 +27,7 @@ export class PooledDispatcher implements Dispatcher {
   readonly commandCapacity: number;
   wakeMs = Number.POSITIVE_INFINITY;
   readonly #policy: Policy;
+  #drops: boolean;
   readonly #queues: DeadlineQueues;
   readonly #stateByWorker: Uint8Array;
   /** The idle workers, the one that became so last on top: it has the model in its cache. */
@@ -37,9 +40,10 @@ export class PooledDispatcher implements Dispatcher {
     this.#stateByWorker = workerStates(bundle, ready);
     this.workerCount = this.#stateByWorker.length;
     this.queueCapacity = this.#policy.queueCapacity;
-    this.waitingCapacity = this.queueCapacity;
-    this.commandCapacity = this.queueCapacity + this.workerCount;
-    this.#queues = new DeadlineQueues(1, this.queueCapacity);
+    this.waitingCapacity = 2 * this.queueCapacity;
+    this.commandCapacity = this.waitingCapacity + this.workerCount;
+    this.#queues = new DeadlineQueues(2, this.queueCapacity);
+    this.#drops = bundle.policy.drop;
     this.#idle = new Uint32Array(this.workerCount);
     if (!ready) return;
     this.#upCount = this.workerCount;
@@ -87,6 +91,7 @@ export class PooledDispatcher implements Dispatcher {
     if (this.#upCount > 0) return;
     const queues = this.#queues;
     while (queues.length(QUEUE) > 0) out.drop(0, queues.take(QUEUE), DROP_NO_WORKER);
+    while (queues.length(LATE) > 0) out.drop(0, queues.take(LATE), DROP_NO_WORKER);
   }
 
   onCancel(query: number): boolean {
@@ -97,6 +102,7 @@ export class PooledDispatcher implements Dispatcher {
 
   replaceBundle(bundle: Bundle): void {
     this.#policy.replaceBundle(bundle);
+    this.#drops = bundle.policy.drop;
   }
 
   loadQps(nowMs: number): number {
@@ -121,12 +127,34 @@ export class PooledDispatcher implements Dispatcher {
         this.wakeMs = nowMs + policy.waitMs(queued, deadlineMs - nowMs);
         return;
       }
-      const worker = this.#idle[--this.#idleCount]!;
-      const batch = Math.min(policy.batch(action), queued);
-      out.startBatch(worker, policy.variant(action), policy.level);
-      for (let taken = 0; taken < batch; taken++) out.appendQuery(queues.take(QUEUE));
-      this.#stateByWorker[worker] = BUSY;
+      if (action === GIVE_UP) this.#giveUp(deadlineMs, out);
+      else this.#startBatch(QUEUE, action, out);
     }
+    while (this.#idleCount > 0 && queues.length(LATE) > 0) {
+      this.#startBatch(LATE, policy.rescue(queues.length(LATE)), out);
+    }
+  }
+
+  #startBatch(queue: number, action: number, out: CommandBuffer): void {
+    const policy = this.#policy;
+    const queues = this.#queues;
+    const worker = this.#idle[--this.#idleCount]!;
+    const batch = Math.min(policy.batch(action), queues.length(queue));
+    out.startBatch(worker, policy.variant(action), policy.level);
+    for (let taken = 0; taken < batch; taken++) out.appendQuery(queues.take(queue));
+    this.#stateByWorker[worker] = BUSY;
+  }
+
+  /** Of more late queries than may wait, the one that is late the longest goes. */
+  #giveUp(deadlineMs: number, out: CommandBuffer): void {
+    const queues = this.#queues;
+    const query = queues.take(QUEUE);
+    if (this.#drops) {
+      out.drop(0, query, DROP_LATE);
+      return;
+    }
+    if (queues.length(LATE) === this.queueCapacity) out.drop(0, queues.take(LATE), DROP_LATE);
+    queues.insert(LATE, query, deadlineMs);
   }
 
   #pushIdle(worker: number): void {

@@ -125,12 +125,15 @@ function jsonObjectOf(body: Uint8Array): Readonly<Record<string, unknown>> {
 }
 
 function sendMetrics(context: HttpContext, response: ServerResponse): void {
-  const { scheduler, metrics, loadQps } = context;
+  const { scheduler, metrics, loadQps, policy } = context;
   const text = metrics.text({
     loadQps: loadQps(),
     pendingQueries: scheduler.pendingCount,
     readyWorkers: scheduler.readyWorkerCount,
     workers: scheduler.workerCount,
+    levelCount: policy.bundle.levels.length,
+    topLevelQps: policy.topLevel.loadQps,
+    bundleSha256: policy.bundleSha256,
   });
   response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" });
   response.end(text);

@@ -9,6 +9,7 @@ import { writeInferResponse } from "./response.ts";
 
 const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
   "queue-full": 429,
+  late: 503,
   "no-worker": 503,
   // Not 503: a request that makes workers end should not be sent again by itself.
   "worker-lost": 500,
@@ -80,11 +81,12 @@ async function parsedRequest(
 
 /** The deadline counts from the arrival of the request, before its body was read. */
 async function scheduled(
-  { scheduler, sloMs, fastestMs }: HttpContext,
+  { scheduler, sloMs, policy }: HttpContext,
   { rows, inputs, timeoutMs }: InferRequest,
   arrivalMs: number,
   response: ServerResponse,
 ): Promise<Outcome> {
+  const { fastestMs } = policy;
   if (timeoutMs !== undefined && timeoutMs < fastestMs) {
     const [fastestUs, timeoutUs] = [Math.ceil(fastestMs * 1000), Math.round(timeoutMs * 1000)];
     const message = `parameters.timeout: expected at least ${fastestUs} µs, the time of the fastest variant, got ${timeoutUs}`;

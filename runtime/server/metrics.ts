@@ -10,6 +10,7 @@ type FailureLabel = "REJECTED" | "CANCELED" | "BACKEND" | "OTHER";
 
 const LABEL_BY_REASON: Readonly<Record<FailureReason, FailureLabel>> = {
   "queue-full": "REJECTED",
+  late: "REJECTED",
   "no-worker": "REJECTED",
   cancelled: "CANCELED",
   inference: "BACKEND",
@@ -17,12 +18,18 @@ const LABEL_BY_REASON: Readonly<Record<FailureReason, FailureLabel>> = {
   closed: "OTHER",
 };
 
+/** What became of a level that was computed while the server ran. */
+export type GenerationOutcome = "added" | "infeasible" | "failed";
+
 /** State of the server at the time it is asked. */
 export interface MetricsGauges {
   readonly loadQps: number;
   readonly pendingQueries: number;
   readonly readyWorkers: number;
   readonly workers: number;
+  readonly levelCount: number;
+  readonly topLevelQps: number;
+  readonly bundleSha256: string;
 }
 
 export interface BatchSizeCount {
@@ -66,7 +73,6 @@ class Histogram {
 export class Metrics implements SchedulerObserver {
   readonly #model: string;
   readonly #variantNames: readonly string[];
-  readonly #bundleSha256: string;
   readonly #decisionsByVariant: number[];
   readonly #batchSizeByVariant: readonly Histogram[];
   readonly #slack = new Histogram(SLACK_BOUNDS_MS);
@@ -79,6 +85,7 @@ export class Metrics implements SchedulerObserver {
   readonly #queries = { satisfied: 0, late: 0, dropped: 0 };
   #level = Number.NaN;
   #workersLost = 0;
+  readonly #generations: Record<GenerationOutcome, number> = { added: 0, infeasible: 0, failed: 0 };
   #failedMs = 0;
   /** What Triton's statistics report. */
   successCount = 0;
@@ -90,10 +97,9 @@ export class Metrics implements SchedulerObserver {
   lastRequestMs = 0;
   readonly countByBatchSize = new Map<number, BatchSizeCount>();
 
-  constructor(model: string, variantNames: readonly string[], bundleSha256: string) {
+  constructor(model: string, variantNames: readonly string[]) {
     this.#model = model;
     this.#variantNames = variantNames;
-    this.#bundleSha256 = bundleSha256;
     this.#decisionsByVariant = variantNames.map(() => 0);
     this.#batchSizeByVariant = variantNames.map(() => new Histogram(BATCH_BOUNDS));
   }
@@ -134,6 +140,10 @@ export class Metrics implements SchedulerObserver {
 
   onWorkerLost(): void {
     this.#workersLost++;
+  }
+
+  onGenerationDone(outcome: GenerationOutcome): void {
+    this.#generations[outcome]++;
   }
 
   onRequestAnswered(
@@ -179,7 +189,8 @@ export class Metrics implements SchedulerObserver {
     ];
   }
 
-  #ownLines({ loadQps, pendingQueries, readyWorkers, workers }: MetricsGauges): string[] {
+  #ownLines(gauges: MetricsGauges): string[] {
+    const { loadQps, pendingQueries, readyWorkers, workers } = gauges;
     const one = (name: string, type: string, help: string, value: number, labels: Labels = {}) => [
       ...head(`stratagem_${name}`, type, help),
       line(`stratagem_${name}`, labels, value),
@@ -201,6 +212,12 @@ export class Metrics implements SchedulerObserver {
         line("stratagem_queries_total", { outcome }, count),
       ),
       ...one("level", "gauge", "Index of the load level that decided last", this.#level),
+      ...one("levels", "gauge", "Load levels there are", gauges.levelCount),
+      ...one("top_level_qps", "gauge", "Load of the highest level", gauges.topLevelQps),
+      ...head("stratagem_level_generations_total", "counter", "Levels computed while serving"),
+      ...Object.entries(this.#generations).map(([outcome, count]) =>
+        line("stratagem_level_generations_total", { outcome }, count),
+      ),
       ...one("load_qps", "gauge", "Measured load, rows per second", loadQps),
       ...one("pending_queries", "gauge", "Rows that wait or run", pendingQueries),
       ...one("workers", "gauge", "Workers of the cluster", workers),
@@ -208,7 +225,7 @@ export class Metrics implements SchedulerObserver {
       ...one("workers_lost_total", "counter", "Workers that ended", this.#workersLost),
       ...one("bundle_info", "gauge", "The policy bundle that decides", 1, {
         application: this.#model,
-        sha256: this.#bundleSha256,
+        sha256: gauges.bundleSha256,
       }),
     ];
   }

@@ -1,3 +1,5 @@
+import type { Bundle } from "../bundle/schema.ts";
+
 /** The log of a running server: what its dispatcher was told and what it answered. Replaying the events gives the same commands. */
 
 export type RecordedEvent =
@@ -10,7 +12,10 @@ export type RecordedEvent =
   | { readonly kind: "done"; readonly worker: number; readonly nowMs: number }
   | { readonly kind: "ready"; readonly worker: number; readonly nowMs: number }
   | { readonly kind: "lost"; readonly worker: number; readonly nowMs: number }
-  | { readonly kind: "cancel"; readonly query: number; readonly nowMs: number };
+  | { readonly kind: "wake"; readonly nowMs: number }
+  | { readonly kind: "cancel"; readonly query: number; readonly nowMs: number }
+  /** From here on this bundle decides. */
+  | { readonly kind: "policy"; readonly bundle: Bundle; readonly nowMs: number };
 
 export type RecordedCommand =
   | {

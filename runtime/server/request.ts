@@ -7,6 +7,7 @@ import { rowBounds } from "./tensors.ts";
 /** Why a request has no answer. */
 export type FailureReason =
   | "queue-full"
+  | "late"
   | "no-worker"
   | "worker-lost"
   | "inference"

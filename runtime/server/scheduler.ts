@@ -1,6 +1,6 @@
 import type { Bundle } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
-import { CommandBuffer, DROP, DROP_NO_WORKER } from "../core/command-buffer.ts";
+import { CommandBuffer, DROP, DROP_LATE, DROP_NO_WORKER } from "../core/command-buffer.ts";
 import type { Dispatcher } from "../core/dispatcher.ts";
 import { dispatcherOf } from "../core/dispatcher-of.ts";
 import { type BatchResult, type Executor, WorkerLostError } from "../exec/executor.ts";
@@ -81,6 +81,8 @@ export class Scheduler {
   readonly #requests = new Set<PendingRequest>();
   #executor: Executor | undefined;
   #lastMs = 0;
+  #wakeTimer: NodeJS.Timeout | undefined;
+  #wakeMs = Number.POSITIVE_INFINITY;
 
   constructor({ bundle, signature, nowMs, maxPending, recorder, observer }: SchedulerOptions) {
     this.#signature = signature;
@@ -167,8 +169,15 @@ export class Scheduler {
     this.#failBatch(batch, "worker-lost", `worker ${worker} ended during the batch: ${reason}`);
   }
 
+  /** Lets another bundle decide from now on. @param bundle one of the same cluster and decision space; what waits and runs stays as it is. */
+  replaceBundle(bundle: Bundle): void {
+    this.#recorder?.({ kind: "policy", bundle, nowMs: this.#now() });
+    this.#dispatcher.replaceBundle(bundle);
+  }
+
   /** Fails every request that is still open. */
   abort(): void {
+    clearTimeout(this.#wakeTimer);
     for (const request of [...this.#requests]) {
       this.#fail(request, "closed", "the server has stopped");
     }
@@ -191,6 +200,7 @@ export class Scheduler {
   /** Copies the commands out before acting on them: what is done may bring the next event. */
   #carryOut(nowMs: number): void {
     const commands = this.#commands;
+    this.#setWake(nowMs);
     if (commands.count === 0) return;
     const started: RunningBatch[] = [];
     const dropped: { readonly query: number; readonly reason: number }[] = [];
@@ -207,6 +217,27 @@ export class Scheduler {
     commands.clear();
     for (const { query, reason } of dropped) this.#drop(query, reason);
     for (const batch of started) this.#run(batch);
+  }
+
+  /** Sees to it that the dispatcher is asked again when it wants to be. */
+  #setWake(nowMs: number): void {
+    const { wakeMs } = this.#dispatcher;
+    if (wakeMs === this.#wakeMs) return;
+    clearTimeout(this.#wakeTimer);
+    this.#wakeMs = wakeMs;
+    if (wakeMs === Number.POSITIVE_INFINITY) return;
+    this.#wakeTimer = setTimeout(() => this.#wake(), Math.ceil(wakeMs - nowMs)).unref();
+  }
+
+  #wake(): void {
+    const nowMs = this.#now();
+    this.#wakeMs = Number.POSITIVE_INFINITY;
+    // Timers and clocks do not agree to the microsecond.
+    if (nowMs >= this.#dispatcher.wakeMs) {
+      this.#recorder?.({ kind: "wake", nowMs });
+      this.#dispatcher.onWake(nowMs, this.#commands);
+    }
+    this.#carryOut(nowMs);
   }
 
   #startedBatch(command: number, nowMs: number): RunningBatch {
@@ -327,6 +358,8 @@ export class Scheduler {
     const { request } = this.#free(query);
     this.#observer?.onQueryDropped();
     if (reason === DROP_NO_WORKER) this.#fail(request, "no-worker", "no worker is up");
+    else if (reason === DROP_LATE)
+      this.#fail(request, "late", "its deadline cannot be met any more");
     else this.#fail(request, "queue-full", "the queue of the worker is full");
   }
 

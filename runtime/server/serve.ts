@@ -6,10 +6,12 @@ import { RuntimeError } from "../errors.ts";
 import type { Executor, ExecutorHandlers } from "../exec/executor.ts";
 import { type HttpContext, isReady } from "./context.ts";
 import { handle } from "./http.ts";
-import { Metrics } from "./metrics.ts";
+import { type GenerateLevel, LevelGeneration } from "./level-generation.ts";
+import { type GenerationOutcome, Metrics } from "./metrics.ts";
 import type { RecordedCommand, RecordedEvent, Recorder } from "./recording.ts";
 import { RequestReader } from "./request-reader.ts";
 import { Scheduler } from "./scheduler.ts";
+import { ServedPolicy } from "./served-policy.ts";
 import { type ModelSignature, signatureOf } from "./signature.ts";
 
 export interface ServerLimits {
@@ -63,6 +65,10 @@ export interface ServerOptions {
   readonly recorder?: Recorder;
   /** Told why a worker was lost. */
   readonly onWorkerLost?: (worker: number, reason: string) => void;
+  /** Computes a level when the load stays above the highest one; without it the top level decides there. */
+  readonly generateLevel?: GenerateLevel | undefined;
+  /** For what an operator should see, such as an added level. */
+  readonly onNotice?: (message: string) => void;
 }
 
 export interface RunningServer {
@@ -70,6 +76,11 @@ export interface RunningServer {
   readonly url: string;
   /** Whether every worker is ready and the server is not closing. */
   isReady(): boolean;
+  /**
+   * Lets another bundle decide from now on; requests that wait or run stay. @param bundle a validated one.
+   * @returns null, or why this server cannot follow it, in which case it goes on as before.
+   */
+  replaceBundle(bundle: Bundle, bundleSha256: string): string | null;
   /** Becomes unready, answers what it has accepted, and ends the workers. Further calls wait for the first. */
   close(): Promise<void>;
 }
@@ -93,6 +104,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
   let closing: Promise<void> | undefined;
   const close = async () => {
+    house.generation?.close();
     const isEmptied = await house.drain(limits.drainTimeoutMs);
     const closed = closeServer(server);
     if (!isEmptied) house.scheduler.abort();
@@ -102,6 +114,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   return {
     url: urlOf(server, options.host),
     isReady: () => isReady(house.context),
+    replaceBundle: (bundle, bundleSha256) => house.replaceBundle(bundle, bundleSha256),
     close: () => {
       closing ??= close();
       return closing;
@@ -112,6 +125,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 /** Who is in: the scheduler, its signs of life, and the inference requests being answered. */
 class House {
   readonly scheduler: Scheduler;
+  readonly policy: ServedPolicy;
+  readonly generation: LevelGeneration | undefined;
   readonly context: HttpContext;
   #isDraining = false;
   #inferCount = 0;
@@ -120,7 +135,7 @@ class House {
   constructor(options: ServerOptions, limits: ServerLimits) {
     const { bundle, nowMs, recorder } = options;
     const signature = signatureOf(bundle);
-    const metrics = metricsOf(signature, options.bundleSha256);
+    const metrics = metricsOf(signature);
     const monitor = new LoadMonitor();
     // The dispatcher keeps its measurement to itself; the same monitor over the same arrivals measures the same.
     let measuredMs = 0;
@@ -128,6 +143,7 @@ class House {
       if (entry.kind === "arrival") {
         measuredMs = Math.max(measuredMs, entry.nowMs);
         monitor.recordArrival(measuredMs);
+        this.generation?.onArrival(measuredMs);
       }
       recorder?.(entry);
     };
@@ -139,11 +155,14 @@ class House {
       recorder: record,
       observer: metrics,
     });
+    this.policy = new ServedPolicy(bundle, options.bundleSha256, this.scheduler);
+    this.generation = generationOf(options, this.policy, metrics);
     this.context = {
       ...limits,
       signature,
       requests: new RequestReader(signature, limits.maxRows),
       scheduler: this.scheduler,
+      policy: this.policy,
       metrics,
       version: options.version,
       nowMs,
@@ -153,13 +172,18 @@ class House {
       },
       epochOffsetMs: options.epochOffsetMs ?? 0,
       sloMs: bundle.slo.latencyMs,
-      fastestMs: fastestMsOf(bundle),
       isDraining: () => this.#isDraining,
       onInfer: (change) => {
         this.#inferCount += change;
         if (this.#inferCount === 0) this.#onEmpty();
       },
     };
+  }
+
+  replaceBundle(bundle: Bundle, bundleSha256: string): string | null {
+    const refusal = this.policy.replace(bundle, bundleSha256);
+    if (refusal === null) this.generation?.onPolicyReplaced();
+    return refusal;
   }
 
   /** Workers may be ready before the executor is there to be called, so what they tell waits until it is. */
@@ -204,21 +228,19 @@ class House {
   }
 }
 
-function metricsOf({ names, variants }: ModelSignature, bundleSha256: string): Metrics {
+function metricsOf({ names, variants }: ModelSignature): Metrics {
   const variantNames = variants.map(({ name }) => name);
-  return new Metrics(names[0] ?? "", variantNames, bundleSha256);
+  return new Metrics(names[0] ?? "", variantNames);
 }
 
-function fastestMsOf({ tasks }: Bundle): number {
-  let fastestMs = Number.POSITIVE_INFINITY;
-  for (const { variants, serviceTimes } of tasks) {
-    const { data, shape } = serviceTimes.decisionMs;
-    const maxBatch = shape[1] ?? 1;
-    for (const [index] of variants.entries()) {
-      fastestMs = Math.min(fastestMs, data[index * maxBatch] ?? Number.POSITIVE_INFINITY);
-    }
-  }
-  return fastestMs;
+function generationOf(
+  { generateLevel, onNotice = () => {} }: ServerOptions,
+  policy: ServedPolicy,
+  metrics: Metrics,
+): LevelGeneration | undefined {
+  if (generateLevel === undefined) return undefined;
+  const onDone = (outcome: GenerationOutcome) => metrics.onGenerationDone(outcome);
+  return new LevelGeneration({ policy, generateLevel, onDone, onNotice });
 }
 
 function serverOf(context: HttpContext, limits: ServerLimits): Server {

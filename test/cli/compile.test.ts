@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { identityModel } from "../support/onnx-model.js";
-import { startStratagem, stratagem } from "../support/run-cli.ts";
+import { startStratagem, stratagem, stratagemRuntime } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-cli-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -99,6 +99,48 @@ describe("compile", () => {
     expect(stratagem("compile", app, "-o", join(folder, "none"), "--check").status).toBe(2);
   });
 
+  describe("with levels to be placed by itself", () => {
+    const adaptive = writeApplication("adaptive", (spec) => {
+      spec.workload.loads = { from: 50, to: 500, maxAccuracyStep: "2%" };
+    });
+    const bundle = join(folder, "adaptive.msgpack");
+
+    test("keeps neighbours less than the step apart, and says how", () => {
+      const { status, stdout } = stratagem("compile", adaptive, "-o", bundle, "--json");
+      expect(status).toBe(0);
+      const { levels, placement } = JSON.parse(stdout);
+      const loads = levels.map(({ loadQps }: { loadQps: number }) => loadQps);
+      expect([loads[0], loads.at(-1)]).toEqual([50, 500]);
+      expect(loads.length).toBeGreaterThan(5);
+      for (const key of ["accuracyPerQuery", "accuracyPerSatisfied"]) {
+        for (const [index, level] of levels.slice(1).entries()) {
+          const step = level.expected[key] - levels[index].expected[key];
+          expect(Math.abs(step)).toBeLessThan(0.02);
+        }
+      }
+      expect(placement).toMatchObject({ maxAccuracyStep: 0.02, jumps: [] });
+      expect(placement.solved).toBeGreaterThanOrEqual(loads.length);
+    });
+
+    test("places the same levels with any number of jobs, and they hold what they promise", () => {
+      const { status, stdout } = stratagem(
+        "compile",
+        adaptive,
+        "-o",
+        bundle,
+        "--check",
+        "--jobs",
+        "3",
+      );
+      expect({ status, stdout }).toMatchObject({ status: 0 });
+      expect(stratagem("verify", bundle).status).toBe(0);
+      expect(stratagem("diff", bundle, bundle).status).toBe(0);
+      const text = stratagem("compile", adaptive, "-o", bundle, "--jobs", "1").stdout;
+      expect(text).toMatch(/\d+ levels placed, of \d+ solved in \d rounds: neighbours differ/);
+      expect(stratagem("compile", adaptive, "-o", bundle, "--check").status).toBe(0);
+    });
+  });
+
   test("verify recomputes the guarantees of every level", () => {
     const { status, stdout } = stratagem("verify", out, "--json");
     expect(status).toBe(0);
@@ -146,15 +188,70 @@ describe("compile", () => {
     expect(stdout).toMatch(/level 5000 qps is not feasible: above the capacity of \d+ qps/);
   });
 
+  test("tells of many levels in a row that are not feasible in one line", () => {
+    const overloaded = writeApplication("all-overloaded", (spec) => {
+      spec.workload.loads = [100, 5000, 6000, 7000];
+    });
+    const { stdout } = stratagem("compile", overloaded, "-o", join(folder, "a.msgpack"));
+    expect(stdout.match(/not feasible/g)).toHaveLength(1);
+    expect(stdout).toMatch(/3 levels, 5000 to 7000 qps, are not feasible: above the capacity of/);
+  });
+
   test("says at which level the violations exceed the ceiling", () => {
     const strict = writeApplication("strict", (spec) => {
-      spec.slo["maxViolationRate"] = "0.0001%";
+      spec.slo["maxViolationRate"] = "0.01%";
       spec.workload.loads = [10, 800];
     });
     const { stdout } = stratagem("compile", strict, "-o", join(folder, "s.msgpack"));
     expect(stdout).toMatch(
-      /level 800 qps is not feasible: expected violations .*, allowed 1\.0e-4%/,
+      /level 800 qps is not feasible: expected violations .*, allowed 0\.010%/,
     );
+  });
+});
+
+describe("inspect --state", () => {
+  const app = writeApplication("valued", (spec) => {
+    spec.policy["balancer"] = "round-robin";
+    spec.tasks[0]?.variants.push({ name: "medium", profile: "profile.json#medium" });
+  });
+  writeFileSync(
+    join(folder, "valued", "profile.json"),
+    JSON.stringify({
+      ...PROFILE,
+      variants: {
+        ...PROFILE.variants,
+        medium: { accuracy: 0.8, latencyMs: { 1: 20, 4: 60, 8: 110 } },
+      },
+    }),
+  );
+  const path = join(folder, "valued.msgpack");
+  const options = ["inspect", path, "--level", "150", "--state", "queued=1,slack=99ms"];
+
+  test("has something to inspect", () => {
+    expect(stratagem("compile", app, "-o", path)).toMatchObject({ status: 0, stderr: "" });
+  });
+
+  test("says what the choice and the runner-up are worth", () => {
+    const { status, stdout } = stratagem(...options);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(
+      /\nvalue: (\S+ ×\d+) best; runner-up \S+ ×\d+, \S+ accuracy-weighted queries less\nover all /,
+    );
+  });
+
+  test("has the values of all admissible choices as JSON, the table's first", () => {
+    const { state } = JSON.parse(stratagem(...options, "--json").stdout);
+    const { variant, batch } = state.decision;
+    expect(state.values.unit).toBe("queries");
+    expect(state.values.actions).toHaveLength(3);
+    expect(state.values.actions[0]).toEqual({ variant, batch, advantage: 0 });
+  });
+
+  test("takes a solver", () => {
+    const { status, stdout } = stratagemRuntime(...options);
+    expect(status).toBe(0);
+    expect(stdout).not.toContain("value:");
+    expect(JSON.parse(stratagemRuntime(...options, "--json").stdout).state.values).toBeNull();
   });
 });
 
@@ -177,23 +274,16 @@ describe("compile refuses", () => {
     [
       "an option that is not built yet, with its place",
       (spec) => {
-        spec.policy["balancer"] = "pooled";
+        spec.policy = { method: "inferline" };
       },
-      /INPUT_UNSUPPORTED .*app\.json:\d+ policy\.balancer: this version cannot compile "pooled" .*round-robin/,
+      /INPUT_UNSUPPORTED .*app\.json:\d+ policy\.method: this version cannot compile "inferline" yet/,
     ],
     [
-      "arrivals that are not built yet",
+      "a step that takes too many levels",
       (spec) => {
-        spec.workload.arrivals = { process: "gamma", cv2: 4 };
+        spec.workload.loads = { from: 50, to: 400, maxAccuracyStep: "0.0001%" };
       },
-      /INPUT_UNSUPPORTED .*workload\.arrivals\.process: .*"gamma".*poisson/,
-    ],
-    [
-      "levels to be placed by itself",
-      (spec) => {
-        spec.workload.loads = { from: 50, to: 100, maxAccuracyStep: "1%" };
-      },
-      /INPUT_UNSUPPORTED .*workload\.loads/,
+      /INPUT_INVALID_VALUE .*app\.json:\d+ workload\.loads\.maxAccuracyStep: expected a step that takes at most 1000 levels/,
     ],
     [
       "a grid of absurd size",

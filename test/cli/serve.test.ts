@@ -1,7 +1,8 @@
-import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { EventEmitter, once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { identityModel } from "../support/onnx-model.js";
 import { startStratagem, stratagem } from "../support/run-cli.ts";
@@ -79,6 +80,43 @@ test("says so when the port is taken, and the first server goes on", async () =>
   expect(stderr).toMatch(/^RUNTIME_LISTEN /);
   expect((await fetch(`${url}/v2/health/ready`)).status).toBe(200);
 });
+
+test("SIGHUP makes it follow the file as it is then, or say why not", async () => {
+  const { url, child } = await serve();
+  const notices = textOf(child.stderr);
+  const metrics = async () => (await fetch(`${url}/metrics`)).text();
+  const spec = JSON.parse(readFileSync(join(folder, "app.json"), "utf8"));
+  const recompile = (change: object) => {
+    writeFileSync(join(folder, "changed.json"), JSON.stringify({ ...spec, ...change }));
+    expect(stratagem("compile", join(folder, "changed.json"), "-o", bundle).stderr).toBe("");
+  };
+  const arrivals = { process: "poisson" };
+  recompile({ workload: { loads: [5, 7, 10], arrivals } });
+  child.kill("SIGHUP");
+  await notices.until(/bundle\.msgpack: serving it as it is now, SHA-256/);
+  expect(await metrics()).toContain("stratagem_levels 3\n");
+  recompile({ cluster: { workers: 3 } });
+  child.kill("SIGHUP");
+  await notices.until(/not followed, .*: it has another cluster/);
+  writeFileSync(bundle, "no bundle");
+  child.kill("SIGHUP");
+  await notices.until(/not followed, .*: .*bundle\.msgpack: expected a policy bundle/);
+  expect(await metrics()).toContain("stratagem_levels 3\n");
+  recompile({});
+});
+
+/** What a stream has said so far. */
+function textOf(stream: Readable | null) {
+  let text = "";
+  stream?.on("data", (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  return {
+    async until(pattern: RegExp): Promise<void> {
+      while (!pattern.test(text)) await once(stream ?? new EventEmitter(), "data");
+    },
+  };
+}
 
 test("bench measures a running server from the outside", async () => {
   const { url } = await serve();

@@ -13,7 +13,7 @@ const path = fixture("v1");
 test("inspect sums a bundle up", async () => {
   const { text, exitCode } = await inspectCommand({ path, loadQps: null, state: null });
   expect(exitCode).toBe(0);
-  expect(text.replace(/sha256 .*/, "sha256 …")).toBe(`sample: ramsis, format version 1, 2633 bytes
+  expect(text.replace(/sha256 .*/, "sha256 …")).toBe(`sample: ramsis, format version 1, 2865 bytes
 sha256 …
 compiled by sample/1 from 2 inputs
 slo: 120 ms, violations at most 5.000%
@@ -25,9 +25,9 @@ variant  accuracy  batch 1 ms  dominated
 small     60.000%          13  no
 lärge     75.000%          36  no
 
-load qps  accuracy/satisfied  accuracy/query  violations  capacity qps  feasible
-      40             70.000%         69.000%      1.000%         444.4  yes
-    80.5             70.000%         69.000%      1.000%         444.4  yes`);
+load qps  accuracy/satisfied  accuracy/query  upper bound  violations  capacity qps  feasible
+      40             70.000%         69.000%      75.000%      1.000%         444.4  yes
+    80.5             70.000%         69.000%      75.000%      1.000%         444.4  yes`);
 });
 
 test("inspect --level draws the policy of the level that answers", async () => {
@@ -60,12 +60,46 @@ one query more: small ×4, 37 ms, meets the slack
 one slack step less (60 ms): small ×3, 29 ms, meets the slack`);
 });
 
+test.each([
+  [
+    { unit: "queries", actions: values([0, 3, 0], [1, 3, -0.25]) },
+    "small ×3 best; runner-up lärge ×3, 0.25 accuracy-weighted queries less",
+  ],
+  [
+    { unit: "decisions", actions: values([0, 3, 0], [0, 2, 0]) },
+    "small ×3 best; runner-up small ×2, as good",
+  ],
+  [
+    { unit: "queries", actions: values([1, 3, 0], [1, 2, -0.5], [0, 3, -1]) },
+    "lärge ×3 best; runner-up lärge ×2, 0.5 accuracy-weighted queries less; chosen small ×3, 1 accuracy-weighted queries less",
+  ],
+  [{ unit: "queries", actions: values([0, 3, 0]) }, "no other action is admissible here"],
+  [{ reason: "two tables answer" }, "not known, two tables answer"],
+] as const)("inspect --state says what a solver finds it worth: %j", async (found, line) => {
+  const options = { path, loadQps: null, state: "queued=3,slack=85ms" };
+  const { text, json } = await inspectCommand(options, async (_, level, queued, slackMs) => {
+    expect([level, queued, slackMs]).toEqual([1, 3, 85]);
+    return found;
+  });
+  expect(text).toContain(`\n\nvalue: ${line}\n`);
+  const byName = (index: number) => ["small", "lärge"][index];
+  const expected =
+    "reason" in found
+      ? null
+      : { ...found, actions: found.actions.map((a) => ({ ...a, variant: byName(a.variant) })) };
+  expect(json).toMatchObject({ state: { values: expected } });
+});
+
+function values(...actions: [variant: number, batch: number, advantage: number][]) {
+  return actions.map(([variant, batch, advantage]) => ({ variant, batch, advantage }));
+}
+
 test("verify accepts a good bundle and says what it did not check", async () => {
   const { text, json, exitCode } = await verifyCommand(path);
   expect(exitCode).toBe(0);
   expect(json).toMatchObject({ ok: true, levelCount: 2, stateCount: 70, guarantees: null });
   expect(text.split("\n")).toEqual([
-    expect.stringMatching(/^integrity ok: .*2633 bytes, sha256 [0-9a-f]{64}$/),
+    expect.stringMatching(/^integrity ok: .*2865 bytes, sha256 [0-9a-f]{64}$/),
     'schema ok: format version 1, ramsis for "sample"',
     "semantics ok: 2 levels, 70 states, each with a decision in range",
     "guarantees not recomputed: that takes a solver, use stratagem verify",

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { quantileKnots } from "../../compiler/numeric/quantile-distribution.ts";
 import type { WorkerProblem } from "../../compiler/solvers/ramsis/worker-problem.ts";
 
 /** A problem on the fixed-length grid. @param serviceMs one row per variant, at least maxQueue + 1 batch sizes each. */
@@ -15,6 +16,10 @@ export function workerProblem(options: {
   return {
     workerCount: options.workerCount,
     arrivalRatePerMs: options.loadQps / 1000,
+    crowdedRatePerMs: null,
+    dispersion: 1,
+    partialBatches: false,
+    serviceKnotsMs: null,
     slackMs: Float64Array.from({ length: steps + 1 }, (_, j) => (j * sloMs) / steps),
     maxQueue,
     variantCount: options.accuracy.length,
@@ -52,3 +57,45 @@ export const smallProblems = fc
       ),
     });
   });
+
+/** Small problems with everything the paper leaves open: random service times, bursts, parts of a queue, uneven grids, shortest-queue-first. */
+export const variedProblems = fc
+  .record({
+    problem: smallProblems,
+    dispersion: fc.constantFrom(1, 1, 1.3, 3, 8),
+    partialBatches: fc.boolean(),
+    spread: fc.constantFrom(null, 0.1, 0.8),
+    cut: fc.constantFrom(null, 0.13, 0.5),
+    crowding: fc.constantFrom(null, null, 0, 0.3),
+  })
+  .map(({ problem, dispersion, partialBatches, spread, cut, crowding }): WorkerProblem => {
+    const sloMs = problem.slackMs[problem.slackMs.length - 1] ?? 0;
+    const rate = problem.arrivalRatePerMs;
+    return {
+      ...problem,
+      ...(crowding === null
+        ? {}
+        : {
+            workerCount: 1,
+            arrivalRatePerMs: rate / problem.workerCount,
+            crowdedRatePerMs: (crowding * rate) / problem.workerCount,
+          }),
+      dispersion,
+      partialBatches,
+      slackMs: cut === null ? problem.slackMs : withCut(problem.slackMs, cut * sloMs),
+      serviceKnotsMs: spread === null ? null : spreadOut(problem.serviceMs, spread),
+    };
+  });
+
+function withCut(slackMs: Float64Array, ms: number): Float64Array {
+  return Float64Array.from(new Set([...slackMs, ms])).sort();
+}
+
+/** Distributions whose p95 is the service time. */
+function spreadOut(serviceMs: Float64Array, spread: number): Float64Array {
+  const knots = Array.from(serviceMs, (ms) => {
+    const p50 = ms / (1 + spread);
+    return [...quantileKnots(p50, ms, ms * (1 + spread), p50 + 0.2 * (ms - p50))];
+  });
+  return Float64Array.from(knots.flat());
+}

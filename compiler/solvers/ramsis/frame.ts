@@ -1,8 +1,9 @@
 /** From an application to the frame of a RAMSIS bundle: everything its levels share, or why there is none. */
+import { basename } from "node:path";
 import {
   type Bundle,
   type DecisionSpace,
-  NO_ACTION,
+  GIVE_UP,
   type RamsisOptions,
   type ServiceTimes,
   type Table,
@@ -11,8 +12,9 @@ import { dominatedVariants } from "../../model/pareto.ts";
 import { serviceTimesByBatch } from "../../model/service-time.ts";
 import type { Application, RamsisPolicy } from "../../spec/application.ts";
 import type { KeyPath } from "../../spec/document.ts";
-import { invalid, type Mistake } from "../../spec/mistakes.ts";
+import { conflict, invalid, type Mistake } from "../../spec/mistakes.ts";
 import type { BundleFrame, ModelFiles } from "../solver.ts";
+import { dispersionOf } from "./arrival-counts.ts";
 
 type Task = Application["tasks"][number];
 type SpecVariant = Task["variants"][number];
@@ -25,7 +27,7 @@ export function ramsisFrame(application: Application, models: ModelFiles): Bundl
   const dominated = dominatedVariants(
     task.variants.map(({ accuracy }, index) => ({
       accuracy,
-      serviceMs: rowOf(serviceTimes.decisionMs, index),
+      serviceMs: curveOf(serviceTimes, options, index),
     })),
   );
   const variants = task.variants.map((variant, index) => ({
@@ -44,53 +46,88 @@ export function ramsisFrame(application: Application, models: ModelFiles): Bundl
     application: application.name,
     method: "ramsis",
     slo: application.slo,
-    arrivals: { process: "poisson" },
+    arrivals: arrivalModelOf(application),
     cluster: application.cluster,
     tasks: [{ name: task.name, variants, serviceTimes }],
     policy: options,
-    decisionSpace: decisionSpaceOf(application.slo.latencyMs, options, variants),
+    decisionSpace: decisionSpaceOf(application, options, variants, serviceTimes),
   };
+}
+
+/** What a policy has to know of the arrivals: of a trace, how bursty it is over the time that a query has. */
+function arrivalModelOf({ arrivals, slo }: Application): Bundle["arrivals"] {
+  if (arrivals.process !== "trace") return arrivals;
+  const { file, trace } = arrivals;
+  const dispersion = trace.kind === "arrivals" ? dispersionOf(trace.arrivalMs, slo.latencyMs) : 1;
+  return { process: "trace", file: basename(file), dispersion };
 }
 
 /** Beyond this a level takes minutes and gigabytes, for nothing: the paper's grid has 3,334. */
 const MAX_STATES = 500_000;
-/** Action tables hold 16-bit indices, the last of which stands for no action. */
-const MAX_ACTIONS = NO_ACTION - 1;
+/** Each has a row of its own where batches are variable; the paper's problem has 465,000. */
+const MAX_CHOICES = 2_000_000;
+/** Action tables hold 16-bit indices, the last two of which stand for something else. */
+const MAX_ACTIONS = GIVE_UP - 1;
 
 /** What the format allows and this version of the solver does not. */
 export function* ramsisMistakes(application: Application): Generator<Mistake> {
-  const { policy, arrivals, cluster, tasks } = application;
+  const { policy, cluster, tasks } = application;
   if (policy.method !== "ramsis") return;
   const unsupported = (path: KeyPath, found: string, allowed: string): Mistake => ({
     code: "INPUT_UNSUPPORTED",
     path,
     message: `this version cannot compile ${found} with ramsis yet; allowed: ${allowed}`,
   });
-  const only = (key: keyof RamsisPolicy & string, allowed: string): Mistake[] =>
-    policy[key] === allowed ? [] : [unsupported(["policy", key], `"${policy[key]}"`, allowed)];
-  yield* only("batching", "maximal");
-  yield* only("balancer", "round-robin");
-  yield* only("serviceTimes", "p95");
-  if (arrivals.process !== "poisson") {
-    yield unsupported(["workload", "arrivals", "process"], `"${arrivals.process}"`, "poisson");
-  }
+  if (policy.balancer === "pooled") yield* pooledMistakes(policy);
+  if (policy.serviceTimes === "quantiles" && !tasks.every(hasQuantiles)) yield NO_QUANTILES;
   if (tasks.length !== 1) yield unsupported(["tasks"], `${tasks.length} tasks`, "one task");
   if (cluster.pools.length !== 1) {
     yield unsupported(["cluster", "pools"], `${cluster.pools.length} pools`, "one pool");
   }
-  if (policy.discretization.kind !== "fixed") {
-    yield unsupported(["policy", "discretization"], `"${policy.discretization.kind}"`, "fixed");
-    return;
-  }
-  const states = policy.maxQueue * (policy.discretization.steps + 1);
+  yield* sizeMistakes(policy, tasks[0]?.variants.length ?? 0);
+}
+
+/** What no machine should be asked for. */
+function* sizeMistakes(policy: RamsisPolicy, variantCount: number): Generator<Mistake> {
+  const { discretization, maxQueue, batching } = policy;
+  const isFixed = discretization.kind === "fixed";
+  const slackCount = isFixed ? discretization.steps + 1 : variantCount * maxQueue + 2;
+  const states = maxQueue * slackCount;
   if (states > MAX_STATES) {
-    const expected = `at most ${MAX_STATES} states, maxQueue × (steps + 1)`;
+    const per = isFixed ? "(steps + 1)" : "(variants × maxQueue + 2)";
+    const expected = `at most ${MAX_STATES} states, maxQueue × ${per}`;
     yield invalid(["policy"], expected, String(states));
   }
-  const actions = (tasks[0]?.variants.length ?? 0) * (policy.maxQueue + 1);
+  const choices = (states * variantCount * maxQueue) / 2;
+  if (batching === "variable" && choices > MAX_CHOICES) {
+    const expected = `at most ${MAX_CHOICES} choices with variable batching, states × variants × maxQueue / 2`;
+    yield invalid(["policy"], expected, String(choices));
+  }
+  const actions = variantCount * (maxQueue + 1);
   if (actions > MAX_ACTIONS) {
     const expected = `at most ${MAX_ACTIONS} actions, variants × (maxQueue + 1)`;
     yield invalid(["policy", "maxQueue"], expected, String(actions));
+  }
+}
+
+function hasQuantiles({ variants }: Task): boolean {
+  return variants.every(({ profile }) => profile.rows.every((row) => row.quantiles !== null));
+}
+
+const NO_QUANTILES = conflict(
+  ["policy", "serviceTimes"],
+  '"quantiles" needs p50, p95, p99 and mean of every variant, and a profile has one number per batch; allowed: "p95"',
+);
+
+/** What a pooled policy cannot be asked for: it is one of batches of any size, judged by its queries. */
+function* pooledMistakes({ objective, discretization }: RamsisPolicy): Generator<Mistake> {
+  if (objective !== "per-query") {
+    const message = `a pooled policy has the objective "per-query", got "${objective}"; or choose another balancer`;
+    yield conflict(["policy", "objective"], message);
+  }
+  if (discretization.kind !== "fixed") {
+    const message = `a pooled policy has a grid of fixed steps, got "${discretization.kind}"; or choose another balancer`;
+    yield conflict(["policy", "discretization"], message);
   }
 }
 
@@ -135,30 +172,75 @@ function serviceTimesOf(variants: readonly SpecVariant[], maxBatch: number): Ser
   };
 }
 
+/** What decides which variant is faster: its service times, or all that is known of their distribution. */
+function curveOf(
+  { decisionMs, quantiles }: ServiceTimes,
+  { serviceTimes }: RamsisOptions,
+  variant: number,
+): Float64Array {
+  if (serviceTimes === "p95" || quantiles === null) return rowOf(decisionMs, variant);
+  const tables = [quantiles.p50Ms, quantiles.p95Ms, quantiles.p99Ms, quantiles.meanMs];
+  return Float64Array.from(tables.flatMap((table) => [...rowOf(table, variant)]));
+}
+
 function rowOf(table: Table, row: number): Float64Array {
   const width = table.shape[1] ?? 0;
   return Float64Array.from(table.data.subarray(row * width, (row + 1) * width));
 }
 
-/** The slack grid T_j = j · SLO / steps (RAMSIS §4.2.2), and every batch of every variant worth choosing. */
+/** The slack grid, and every batch of every variant worth choosing. */
 function decisionSpaceOf(
-  sloMs: number,
+  { slo, loads }: Application,
   options: RamsisOptions,
   variants: Bundle["tasks"][number]["variants"],
+  serviceTimes: ServiceTimes,
 ): DecisionSpace {
-  const { discretization } = options;
-  if (discretization.kind !== "fixed") throw new TypeError("ramsisMistakes lets no other through");
-  const { steps } = discretization;
-  const slackMs = Float64Array.from({ length: steps + 1 }, (_, step) => (step * sloMs) / steps);
-  slackMs[steps] = sloMs;
+  const sloMs = slo.latencyMs;
+  const slackMs = slackGrid(sloMs, options, variants, serviceTimes);
   const actions: number[] = [];
   variants.forEach((variant, index) => {
     if (variant.dominated) return;
     for (let batch = 1; batch <= options.maxQueue + 1; batch++) actions.push(index, batch);
   });
   return {
-    maxQueue: options.maxQueue,
-    slackMs: { dtype: "float64", shape: [steps + 1], data: slackMs },
+    maxQueue: options.balancer === "pooled" ? pooledQueue(loads, sloMs, options) : options.maxQueue,
+    slackMs: { dtype: "float64", shape: [slackMs.length], data: slackMs },
     actions: { dtype: "uint16", shape: [actions.length / 2, 2], data: Uint16Array.from(actions) },
   };
 }
+
+/**
+ * T_j = j · SLO / steps (RAMSIS §4.2.2); or every service time that can be what is left of a deadline, between 0 and the SLO (§4.2.1), of
+ * which only these make a difference to what is in time.
+ */
+function slackGrid(
+  sloMs: number,
+  { discretization, maxQueue }: RamsisOptions,
+  variants: Bundle["tasks"][number]["variants"],
+  { decisionMs }: ServiceTimes,
+): Float64Array {
+  if (discretization.kind === "fixed") {
+    const { steps } = discretization;
+    const slackMs = Float64Array.from({ length: steps + 1 }, (_, step) => (step * sloMs) / steps);
+    slackMs[steps] = sloMs;
+    return slackMs;
+  }
+  const times = variants.flatMap(({ dominated }, variant) =>
+    dominated ? [] : [...rowOf(decisionMs, variant).subarray(0, maxQueue)],
+  );
+  const within = times.filter((ms) => ms > 0 && ms < sloMs);
+  return Float64Array.from(new Set([0, ...within, sloMs])).sort();
+}
+
+/** What the highest load brings within the SLO and a fifth more: of a longer queue the last query is lost. */
+function pooledQueue(
+  loads: Application["loads"],
+  sloMs: number,
+  { maxQueue }: RamsisOptions,
+): number {
+  const highestQps = loads.kind === "adaptive" ? loads.toQps : Math.max(...loads.qps);
+  const arrivals = Math.ceil((1.2 * highestQps * sloMs) / 1000);
+  return Math.min(MAX_POOLED_QUEUE, Math.max(maxQueue, arrivals));
+}
+
+const MAX_POOLED_QUEUE = 4096;

@@ -54,7 +54,7 @@ export function stationaryDistribution(
   maxIterations: number,
 ): StationaryDistribution {
   const { rowCount, start, column, probability } = mdp.transitions;
-  const phaseMass = new Float64Array(rowCount);
+  const rowMass = new Float64Array(rowCount);
   let mass = initialMass.slice();
   let next = new Float64Array(mdp.stateCount);
   let residual = Number.POSITIVE_INFINITY;
@@ -64,22 +64,23 @@ export function stationaryDistribution(
     // The last step is undamped: damping would leave a trace of the initial mass on states that cannot recur.
     isLast = residual <= tolerance;
     const damping = isLast ? 1 : DAMPING;
-    phaseMass.fill(0);
+    rowMass.fill(0);
     for (const { share, choice } of policy) {
       spreadOverPhases(
         mdp.reached,
         mdp.phaseCount,
-        mdp.actionBlock,
+        mdp.actionRow,
+        mdp.directStart,
         choice,
         mdp.phaseWeight,
         mdp.phaseStart,
         mdp.phaseEnd,
         mass,
         share,
-        phaseMass,
+        rowMass,
       );
     }
-    multiplyColumns(rowCount, start, column, probability, phaseMass, next);
+    multiplyColumns(rowCount, start, column, probability, rowMass, next);
     const total = sum(next);
     residual = 0;
     for (const state of mdp.reached) {
@@ -104,7 +105,7 @@ export function guaranteesOf(
   for (const { share, choice } of policy) {
     for (let state = 0; state < mdp.stateCount; state++) {
       const action = choice[state] ?? 0;
-      const weight = share * (mass[state] ?? 0) * (mdp.batch[state] ?? 0);
+      const weight = share * (mass[state] ?? 0) * (mdp.actionBatch[action] ?? 0);
       queries += weight;
       satisfied += weight * (mdp.actionSatisfied[action] ?? 0);
       accuracy += weight * (mdp.actionAccuracy[action] ?? 0);

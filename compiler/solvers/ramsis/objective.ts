@@ -37,7 +37,7 @@ const MASS_TOLERANCE = 1e-14;
 const COARSE_VALUE_TOLERANCE = 1e-3;
 /** The length of a Dinkelbach step needs the mean batch to a few digits. */
 const COARSE_MASS_TOLERANCE = 1e-5;
-const MAX_SWEEPS = 100_000;
+export const MAX_SWEEPS = 100_000;
 const MAX_DINKELBACH_STEPS = 30;
 
 export function solvePolicy(mdp: WorkerMdp, objective: RamsisOptions["objective"]): SolvedPolicy {
@@ -123,24 +123,17 @@ function firstGuess(mdp: WorkerMdp, worth: Float64Array): RatioStart & { iterati
   let queries = 0;
   let total = 0;
   for (let state = 0; state < mdp.stateCount; state++) {
-    const weight = (mass[state] ?? 0) * (mdp.batch[state] ?? 0);
+    const action = choice[state] ?? 0;
+    const weight = (mass[state] ?? 0) * (mdp.actionBatch[action] ?? 0);
     queries += weight;
-    total += weight * (worth[choice[state] ?? 0] ?? 0);
+    total += weight * (worth[action] ?? 0);
   }
   return { value, mass, ratio: total / queries, iterations: sweeps };
 }
 
 /** Reward n · (worth − ratio) of every action, shape (actionCount,). */
-function ratioReward(mdp: WorkerMdp, worth: Float64Array, ratio: number): Float64Array {
-  const reward = new Float64Array(worth.length);
-  for (let state = 0; state < mdp.stateCount; state++) {
-    const batch = mdp.batch[state] ?? 0;
-    const end = mdp.actionStart[state + 1] ?? 0;
-    for (let action = mdp.actionStart[state] ?? 0; action < end; action++) {
-      reward[action] = batch * ((worth[action] ?? 0) - ratio);
-    }
-  }
-  return reward;
+export function ratioReward(mdp: WorkerMdp, worth: Float64Array, ratio: number): Float64Array {
+  return worth.map((each, action) => (mdp.actionBatch[action] ?? 0) * (each - ratio));
 }
 
 function iterate(

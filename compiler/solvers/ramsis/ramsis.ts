@@ -4,33 +4,81 @@
  * This file ties the parts together: application → frame → worker problem → MDP → policy → table.
  */
 import {
+  type ActionValues,
   type Bundle,
   type Expected,
   type Level,
   NO_ACTION,
+  type NoActionValues,
+  type Table,
   violationCeiling,
 } from "../../../runtime/bundle/schema.ts";
+import { KNOT_COUNT, quantileKnots } from "../../numeric/quantile-distribution.ts";
 import type { BundleFrame, Solver } from "../solver.ts";
+import { actionValues } from "./action-values.ts";
 import { fluidBound } from "./fluid-bound.ts";
 import { ramsisFrame, ramsisMistakes } from "./frame.ts";
 import type { Guarantees } from "./guarantees.ts";
-import { evaluatePolicy, solvePolicy } from "./objective.ts";
-import { admissibleVariants, buildWorkerMdp, type WorkerMdp } from "./worker-mdp.ts";
-import { serviceTimeMs, type WorkerProblem } from "./worker-problem.ts";
+import { evaluatePolicy, pure, type SolvedPolicy, solvePolicy } from "./objective.ts";
+import { expectedOfPooled, solvePooled } from "./pooled/pooled.ts";
+import { joinShortestQueue } from "./shortest-queue.ts";
+import { stateIndex } from "./transitions.ts";
+import { solveWithin } from "./violation-ceiling.ts";
+import { admissibleActions, buildWorkerMdp, type WorkerMdp } from "./worker-mdp.ts";
+import {
+  type Action,
+  isSame,
+  meanServiceMs,
+  serviceTimeMs,
+  type WorkerProblem,
+} from "./worker-problem.ts";
 
 export const ramsis: Solver = {
   mistakes: ramsisMistakes,
   frame: ramsisFrame,
-  solveLevel,
-  expectedOf,
+  solveLevel: (frame, loadQps) => (isPooled(frame) ? solvePooledLevel : solveLevel)(frame, loadQps),
+  expectedOf: (frame, level) =>
+    (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, level),
+  actionValues: actionValuesOf,
 };
+
+function isPooled({ policy }: BundleFrame): boolean {
+  return policy.balancer === "pooled";
+}
+
+function solvePooledLevel(frame: BundleFrame, loadQps: number): Level {
+  const problem = workerProblem(frame, loadQps);
+  const bound = fluidBound(problem);
+  const { expected, actionByState, tries } = solvePooled(frame, loadQps, bound.price);
+  const capacityQps = fluidCapacityQps(problem, workerCountOf(frame));
+  return {
+    loadQps,
+    feasible: loadQps <= capacityQps && expected.violationRate <= violationCeiling(frame.slo),
+    capacityQps,
+    expected: { ...expected, upperBoundAccuracy: bound.accuracy },
+    solve: {
+      method: "price-search",
+      iterations: tries,
+      residual: 0,
+      states: actionByState.data.length,
+    },
+    actionByState,
+    mixture: null,
+  };
+}
+
+function expectedOfPooledLevel(frame: BundleFrame, level: Level): Expected {
+  const { accuracy } = fluidBound(workerProblem(frame, level.loadQps));
+  return { ...expectedOfPooled(frame, level), upperBoundAccuracy: accuracy };
+}
 
 function solveLevel(frame: BundleFrame, loadQps: number): Level {
   const problem = workerProblem(frame, loadQps);
-  const mdp = buildWorkerMdp(problem, admissibleVariants(problem));
-  const solved = solvePolicy(mdp, frame.policy.objective);
+  const mdp = buildWorkerMdp(problem, admissibleActions(problem));
+  const solved = solve(frame, mdp);
   const expected = promiseOf(solved.guarantees, problem);
-  const capacityQps = fluidCapacityQps(problem);
+  const capacityQps = fluidCapacityQps(problem, workerCountOf(frame));
+  const table = (choice: Uint32Array) => tableOf(frame, problem, mdp, choice);
   return {
     loadQps,
     feasible: loadQps <= capacityQps && expected.violationRate <= violationCeiling(frame.slo),
@@ -42,52 +90,133 @@ function solveLevel(frame: BundleFrame, loadQps: number): Level {
       residual: solved.residual,
       states: mdp.stateCount,
     },
-    actionByState: tableOf(frame, problem, mdp, solved.choice),
-    mixture: null,
+    actionByState: table(solved.choice),
+    mixture:
+      solved.mixture === null
+        ? null
+        : { share: solved.mixture.share, actionByState: table(solved.mixture.choice) },
   };
 }
 
-/** The chain that a table drives: its process with one action per state. */
+/** A ceiling on violations bounds the objective per query; the paper's, per decision, is as it is. */
+function solve({ slo, policy }: BundleFrame, mdp: WorkerMdp): SolvedPolicy {
+  return slo.maxViolationRate === null || policy.objective === "per-decision"
+    ? solvePolicy(mdp, policy.objective)
+    : solveWithin(mdp, slo.maxViolationRate);
+}
+
+/** The chain that the tables of a level drive: its process with only their actions. */
 function expectedOf(frame: BundleFrame, level: Level): Expected {
   const problem = workerProblem(frame, level.loadQps);
-  const actions = frame.decisionSpace.actions.data;
-  const cells = level.actionByState.data;
-  const mdp = buildWorkerMdp(problem, (_queued, _slackMs, state) => [
-    actions[2 * (cells[state] ?? 0)] ?? 0,
-  ]);
+  const first = actionsOf(frame, level.actionByState);
+  const second = level.mixture && actionsOf(frame, level.mixture.actionByState);
+  const mdp = buildWorkerMdp(problem, (_queued, _slackMs, state) => {
+    const [one, other] = [first(state), second?.(state) ?? first(state)];
+    return isSame(one, other) ? [one] : [one, other];
+  });
   const choice = mdp.actionStart.slice(0, mdp.stateCount);
-  return promiseOf(evaluatePolicy(mdp, choice), problem);
+  if (level.mixture === null) return promiseOf(evaluatePolicy(mdp, pure(choice)), problem);
+  const { share } = level.mixture;
+  const lastAction = choice.map((_, state) => (mdp.actionStart[state + 1] ?? 0) - 1);
+  const policy = [
+    { share: 1 - share, choice },
+    { share, choice: lastAction },
+  ];
+  return promiseOf(evaluatePolicy(mdp, policy), problem);
+}
+
+function actionValuesOf(
+  frame: BundleFrame,
+  { loadQps, actionByState, mixture }: Level,
+  queued: number,
+  slackMs: number,
+): ActionValues | NoActionValues {
+  if (isPooled(frame)) return { reason: "a pooled policy is fitted by simulation, without values" };
+  if (mixture !== null)
+    return { reason: "two tables answer, so that a ceiling on violations holds" };
+  const problem = workerProblem(frame, loadQps);
+  const { objective } = frame.policy;
+  const { maxViolationRate } = frame.slo;
+  const table = { objective, maxViolationRate, actionOf: actionsOf(frame, actionByState) };
+  return actionValues(problem, table, stateOf(problem, queued, slackMs));
+}
+
+/** The state that the runtime looks up: slack rounded down to the grid, and the full queue for more than it holds. */
+function stateOf({ maxQueue, slackMs: grid }: WorkerProblem, queued: number, slackMs: number) {
+  if (queued > maxQueue) return maxQueue * grid.length;
+  const slack = grid.findLastIndex((ms) => ms <= slackMs);
+  return stateIndex(grid.length, queued, Math.max(0, slack));
+}
+
+/** What a table says for each state: cells are states in order, and the last row is the full queue. */
+function actionsOf({ decisionSpace }: BundleFrame, table: Level["actionByState"]) {
+  const actions = decisionSpace.actions.data;
+  return (state: number): Action => {
+    const action = table.data[state] ?? 0;
+    return { variant: actions[2 * action] ?? 0, batch: actions[2 * action + 1] ?? 0 };
+  };
 }
 
 function promiseOf({ meanBatch: _, ...guarantees }: Guarantees, problem: WorkerProblem): Expected {
-  return { ...guarantees, upperBoundAccuracy: fluidBound(problem) };
+  return { ...guarantees, upperBoundAccuracy: fluidBound(problem).accuracy };
 }
 
 function workerProblem(frame: BundleFrame, loadQps: number): WorkerProblem {
   const { variants, serviceTimes } = onlyTask(frame);
-  return {
-    workerCount: frame.cluster.pools.reduce((sum, pool) => sum + pool.workers, 0),
-    arrivalRatePerMs: loadQps / 1000,
-    slackMs: Float64Array.from(frame.decisionSpace.slackMs.data),
-    maxQueue: frame.decisionSpace.maxQueue,
+  const { arrivals, policy, decisionSpace } = frame;
+  const arrivalRatePerMs = loadQps / 1000;
+  const problem: WorkerProblem = {
+    workerCount: workerCountOf(frame),
+    arrivalRatePerMs,
+    crowdedRatePerMs: null,
+    dispersion: dispersionOfModel(arrivals),
+    slackMs: Float64Array.from(decisionSpace.slackMs.data),
+    maxQueue: policy.maxQueue,
+    partialBatches: policy.batching === "variable",
     variantCount: variants.length,
     accuracy: Float64Array.from(variants, (variant) => variant.accuracy),
     candidates: [...variants.keys()].filter((index) => variants[index]?.dominated === false),
     serviceMs: Float64Array.from(serviceTimes.decisionMs.data),
+    serviceKnotsMs: policy.serviceTimes === "quantiles" ? knotsOf(serviceTimes) : null,
   };
+  return policy.balancer === "shortest-queue" ? joinShortestQueue(problem) : problem;
+}
+
+/** Variance over mean of the counts; see `arrival-counts.ts` for what that leaves out. */
+function dispersionOfModel(arrivals: Bundle["arrivals"]): number {
+  if (arrivals.process === "gamma") return arrivals.cv2;
+  return arrivals.process === "trace" ? arrivals.dispersion : 1;
+}
+
+function workerCountOf({ cluster }: BundleFrame): number {
+  return cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
+}
+
+function knotsOf({ quantiles }: Bundle["tasks"][number]["serviceTimes"]): Float64Array {
+  if (quantiles === null) throw new TypeError("ramsisMistakes lets no profile without quantiles");
+  const { p50Ms, p95Ms, p99Ms, meanMs } = quantiles;
+  const knots = new Float64Array(p50Ms.data.length * KNOT_COUNT);
+  const at = (table: Table, cell: number): number => table.data[cell] ?? Number.NaN;
+  for (let cell = 0; cell < p50Ms.data.length; cell++) {
+    knots.set(
+      quantileKnots(at(p50Ms, cell), at(p95Ms, cell), at(p99Ms, cell), at(meanMs, cell)),
+      cell * KNOT_COUNT,
+    );
+  }
+  return knots;
 }
 
 /** Queries per second when every worker always runs the batch of highest throughput that still meets the SLO. */
-function fluidCapacityQps(problem: WorkerProblem): number {
+function fluidCapacityQps(problem: WorkerProblem, workerCount: number): number {
   const sloMs = problem.slackMs[problem.slackMs.length - 1] ?? 0;
   let perMs = 0;
   for (const variant of problem.candidates) {
     for (let batch = 1; batch <= problem.maxQueue; batch++) {
-      const ms = serviceTimeMs(problem, variant, batch);
-      if (ms <= sloMs) perMs = Math.max(perMs, batch / ms);
+      const inTime = serviceTimeMs(problem, variant, batch) <= sloMs;
+      if (inTime) perMs = Math.max(perMs, batch / meanServiceMs(problem, variant, batch));
     }
   }
-  return problem.workerCount * perMs * 1000;
+  return workerCount * perMs * 1000;
 }
 
 /** The chosen actions as a table over (queued, slack); cells are states in order, the last row is the full queue. */
@@ -110,8 +239,10 @@ function tableOf(
   const data = new Uint16Array(rowCount * slackCount);
   for (let cell = 0; cell < data.length; cell++) {
     const state = Math.min(cell, mdp.stateCount - 1);
-    const variant = mdp.actionVariant[choice[state] ?? 0] ?? 0;
-    data[cell] = indexOf.get(variant * (rowCount + 1) + (mdp.batch[state] ?? 0)) ?? NO_ACTION;
+    const chosen = choice[state] ?? 0;
+    const variant = mdp.actionVariant[chosen] ?? 0;
+    data[cell] =
+      indexOf.get(variant * (rowCount + 1) + (mdp.actionBatch[chosen] ?? 0)) ?? NO_ACTION;
   }
   return { dtype: "uint16", shape: [rowCount, slackCount], data };
 }

@@ -11,26 +11,10 @@
  * each row is then a short convolution with the arrivals in B.
  */
 import { convolutionTerm } from "../../numeric/convolution.ts";
-import {
-  cumulativeBelow,
-  type PmfWindow,
-  poissonWindow,
-  probabilityBetween,
-} from "../../numeric/poisson.ts";
-import type { WorkerProblem } from "./worker-problem.ts";
-
-/** Probabilities below this are left out of the rows, which have a hundred entries or so. */
-const NEGLIGIBLE = 1e-15;
-
-/** Row `tau * workerCount + q` is the distribution of the next state when a batch of the tau-th service time starts in phase q. */
-export interface PhaseTransitions {
-  readonly rowCount: number;
-  /** Shape (rowCount + 1,). */
-  readonly start: Uint32Array;
-  /** State indices, see `stateIndex`. */
-  readonly column: Uint32Array;
-  readonly probability: Float64Array;
-}
+import { cumulativeBelow, type PmfWindow, probabilityBetween } from "../../numeric/poisson.ts";
+import type { ArrivalCounts } from "./arrival-counts.ts";
+import { RowBuilder, type SparseRows } from "./row-builder.ts";
+import type { ServiceAtom, WorkerProblem } from "./worker-problem.ts";
 
 /** States are (queued 1 … N) × (slack index), then the full-queue state. */
 export function stateIndex(slackCount: number, queued: number, slack: number): number {
@@ -40,27 +24,83 @@ export function stateIndex(slackCount: number, queued: number, slack: number): n
 /** Builds rows one service time at a time, so that only those are built which some state can need. */
 export class TransitionBuilder {
   private readonly problem: WorkerProblem;
-  private readonly cells: readonly CellTail[];
-  private readonly rows = new RowBuilder();
+  private readonly cellsOf = new Map<ArrivalCounts, readonly CellTail[]>();
+  private readonly rows: RowBuilder;
 
   constructor(problem: WorkerProblem) {
     this.problem = problem;
-    const { slackMs } = problem;
-    this.cells = Array.from(slackMs.subarray(0, -1), (fromMs, slack) =>
-      cellTail(problem, (slackMs[slack + 1] ?? 0) - fromMs, slack),
-    );
+    this.rows = new RowBuilder(problem.maxQueue * problem.slackMs.length + 1);
   }
 
   /** Appends the rows of one service time, one per phase, each summing to 1 within 1e-12. @returns the states they reach. */
-  add(tauMs: number): Uint32Array {
+  add(atoms: readonly ServiceAtom[], counts: ArrivalCounts): Uint32Array {
     const from = this.rows.entryCount;
-    addRowsFor(this.problem, this.cells, tauMs, this.rows);
+    const { workerCount } = this.problem;
+    const mixture = atoms.map(({ ms, probability }) => ({
+      probability,
+      next: this.afterBatch(ms, counts),
+    }));
+    for (let phase = 0; phase < workerCount; phase++) {
+      for (const { probability, next } of mixture) {
+        this.rows.mix(probability);
+        addRow(this.problem, next, phase, this.rows);
+      }
+      this.rows.endRow();
+    }
     return this.rows.columnsFrom(from);
   }
 
-  finish(): PhaseTransitions {
+  finish(): SparseRows {
     return this.rows.finish();
   }
+
+  private cells(counts: ArrivalCounts): readonly CellTail[] {
+    const known = this.cellsOf.get(counts);
+    if (known !== undefined) return known;
+    const { slackMs } = this.problem;
+    const cells = Array.from(slackMs.subarray(0, -1), (fromMs, slack) =>
+      cellTail(this.problem, counts, (slackMs[slack + 1] ?? 0) - fromMs, slack),
+    );
+    this.cellsOf.set(counts, cells);
+    return cells;
+  }
+
+  private afterBatch(tauMs: number, counts: ArrivalCounts): AfterBatch {
+    const { slackMs } = this.problem;
+    const slackCount = slackMs.length;
+    const sloMs = slackMs[slackCount - 1] ?? 0;
+    const pieces: AfterBatch["pieces"][number][] = [];
+    for (let slack = 0; slack + 1 < slackCount; slack++) {
+      const beforeMs = tauMs - sloMs + (slackMs[slack] ?? 0);
+      const cellEndMs = tauMs - sloMs + (slackMs[slack + 1] ?? 0);
+      if (cellEndMs <= 0) continue;
+      // Slack index 0 also stands for every deadline already missed, so its cell reaches back to the start of the batch.
+      const cut = slack === 0 || beforeMs < 0;
+      const cell = cut
+        ? cellTail(this.problem, counts, cellEndMs, slack)
+        : this.cells(counts)[slack];
+      if (cell === undefined) continue;
+      const before = cut ? AT_START : counts.window(beforeMs);
+      pieces.push({ slack, before, cell });
+    }
+    const total = counts.window(tauMs);
+    return { pieces, total, totalBelow: cumulativeBelow(total) };
+  }
+}
+
+const AT_START: PmfWindow = { first: 0, pmf: Float64Array.of(1) };
+
+/** What the phases have in common after a batch of one service time. */
+interface AfterBatch {
+  /** Slack cells that the worker's next query may fall into, with the arrivals before it. */
+  readonly pieces: readonly {
+    readonly slack: number;
+    readonly before: PmfWindow;
+    readonly cell: CellTail;
+  }[];
+  /** Central arrivals during the batch. */
+  readonly total: PmfWindow;
+  readonly totalBelow: Float64Array;
 }
 
 /** What follows from the start of one slack cell on, given how many central arrivals are to go. */
@@ -75,14 +115,16 @@ interface CellTail {
 }
 
 /** @param cellMs length of interval C: the whole cell, or the part of it that the batch covers. */
-function cellTail(problem: WorkerProblem, cellMs: number, slack: number): CellTail {
-  const { workerCount, arrivalRatePerMs, slackMs } = problem;
+function cellTail(
+  problem: WorkerProblem,
+  counts: ArrivalCounts,
+  cellMs: number,
+  slack: number,
+): CellTail {
+  const { workerCount, slackMs } = problem;
   const sloMs = slackMs[slackMs.length - 1] ?? 0;
-  const inCell = poissonWindow(arrivalRatePerMs * cellMs, NEGLIGIBLE);
-  const after = poissonWindow(
-    arrivalRatePerMs * (sloMs - (slackMs[slack + 1] ?? sloMs)),
-    NEGLIGIBLE,
-  );
+  const inCell = counts.window(cellMs);
+  const after = counts.window(sloMs - (slackMs[slack + 1] ?? sloMs));
   const afterBelow = cumulativeBelow(after);
   const lastInCell = inCell.first + inCell.pmf.length - 1;
   const maxToGo = Math.min(workerCount, lastInCell);
@@ -106,43 +148,24 @@ function cellTail(problem: WorkerProblem, cellMs: number, slack: number): CellTa
   return { queuedFrom, queuedTo, maxToGo, probability };
 }
 
-function addRowsFor(
+function addRow(
   problem: WorkerProblem,
-  cells: readonly CellTail[],
-  tauMs: number,
+  { pieces, total, totalBelow }: AfterBatch,
+  phase: number,
   rows: RowBuilder,
 ): void {
-  const { workerCount, arrivalRatePerMs, slackMs } = problem;
-  const slackCount = slackMs.length;
-  const sloMs = slackMs[slackCount - 1] ?? 0;
-  const atStart: PmfWindow = { first: 0, pmf: Float64Array.of(1) };
-  const pieces: { slack: number; before: PmfWindow; cell: CellTail }[] = [];
-  for (let slack = 0; slack + 1 < slackCount; slack++) {
-    const beforeMs = tauMs - sloMs + (slackMs[slack] ?? 0);
-    const cellEndMs = tauMs - sloMs + (slackMs[slack + 1] ?? 0);
-    if (cellEndMs <= 0) continue;
-    // Slack index 0 also stands for every deadline already missed, so its cell reaches back to the start of the batch.
-    const cut = slack === 0 || beforeMs < 0;
-    const cell = cut ? cellTail(problem, cellEndMs, slack) : cells[slack];
-    if (cell === undefined) continue;
-    const before = cut ? atStart : poissonWindow(arrivalRatePerMs * beforeMs, NEGLIGIBLE);
-    pieces.push({ slack, before, cell });
+  const { workerCount, maxQueue } = problem;
+  const slackCount = problem.slackMs.length;
+  const toGo = workerCount - phase;
+  // No query came: the worker idles until its next one, which it meets alone and with the whole SLO.
+  const idle = probabilityBetween(total.first, totalBelow, 0, toGo - 1);
+  rows.add(stateIndex(slackCount, 1, slackCount - 1), idle);
+  for (const { slack, before, cell } of pieces) {
+    addCell(maxQueue, slackCount, slack, toGo, before, cell, rows);
   }
-  const total = poissonWindow(arrivalRatePerMs * tauMs, NEGLIGIBLE);
-  const totalBelow = cumulativeBelow(total);
-  for (let phase = 0; phase < workerCount; phase++) {
-    const toGo = workerCount - phase;
-    // No query came: the worker idles until its next one, which it meets alone and with the whole SLO.
-    const idle = probabilityBetween(total.first, totalBelow, 0, toGo - 1);
-    rows.add(stateIndex(slackCount, 1, slackCount - 1), idle);
-    for (const { slack, before, cell } of pieces) {
-      addCell(problem.maxQueue, slackCount, slack, toGo, before, cell, rows);
-    }
-    const overflow = (problem.maxQueue + 1) * workerCount - phase;
-    const full = probabilityBetween(total.first, totalBelow, overflow, Number.MAX_SAFE_INTEGER);
-    rows.add(problem.maxQueue * slackCount, full);
-    rows.endRow();
-  }
+  const overflow = (maxQueue + 1) * workerCount - phase;
+  const full = probabilityBetween(total.first, totalBelow, overflow, Number.MAX_SAFE_INTEGER);
+  rows.add(maxQueue * slackCount, full);
 }
 
 /** Adds P(queued, slack) for every queue length, the convolution of the arrivals in B with the cell's tail. */
@@ -166,46 +189,5 @@ function addCell(
     const tail = (toGo - from) * width + queued - queuedFrom;
     const sum = convolutionTerm(to - from, pmf, from - first, probability, tail, width);
     rows.add(stateIndex(slackCount, queued, slack), sum);
-  }
-}
-
-/** Grows a CSR matrix row by row. */
-class RowBuilder {
-  entryCount = 0;
-  private readonly start = [0];
-  private column = new Uint32Array(1 << 16);
-  private probability = new Float64Array(1 << 16);
-
-  add(column: number, probability: number): void {
-    if (probability < NEGLIGIBLE) return;
-    if (this.entryCount === this.column.length) this.grow();
-    this.column[this.entryCount] = column;
-    this.probability[this.entryCount++] = probability;
-  }
-
-  endRow(): void {
-    this.start.push(this.entryCount);
-  }
-
-  columnsFrom(entry: number): Uint32Array {
-    return this.column.subarray(entry, this.entryCount);
-  }
-
-  finish(): PhaseTransitions {
-    return {
-      rowCount: this.start.length - 1,
-      start: Uint32Array.from(this.start),
-      column: this.column.slice(0, this.entryCount),
-      probability: this.probability.slice(0, this.entryCount),
-    };
-  }
-
-  private grow(): void {
-    const column = new Uint32Array(this.column.length * 2);
-    const probability = new Float64Array(column.length);
-    column.set(this.column);
-    probability.set(this.probability);
-    this.column = column;
-    this.probability = probability;
   }
 }

@@ -43,7 +43,7 @@ export function iterateValues(
   options: ValueIterationOptions,
 ): ValueIterationResult {
   const { rowCount, start, column, probability } = mdp.transitions;
-  const phaseValue = new Float64Array(rowCount);
+  const rowValue = new Float64Array(rowCount);
   // A state with one action has made its choice.
   const choice = mdp.actionStart.slice(0, mdp.stateCount);
   let value = initialValue.slice();
@@ -53,12 +53,13 @@ export function iterateValues(
       states,
       mdp.phaseCount,
       mdp.actionStart,
-      mdp.actionBlock,
+      mdp.actionRow,
+      mdp.directStart,
       reward,
       mdp.phaseWeight,
       mdp.phaseStart,
       mdp.phaseEnd,
-      phaseValue,
+      rowValue,
       next,
       choice,
     );
@@ -67,7 +68,7 @@ export function iterateValues(
   let gain = 0;
   let sweeps = 0;
   while (sweeps < options.maxSweeps && residual > options.tolerance) {
-    multiplyRows(rowCount, start, column, probability, value, phaseValue);
+    multiplyRows(rowCount, start, column, probability, value, rowValue);
     sweep(mdp.reached);
     let low = Number.POSITIVE_INFINITY;
     let high = Number.NEGATIVE_INFINITY;
@@ -85,7 +86,7 @@ export function iterateValues(
     [value, next] = [next, value];
     sweeps++;
   }
-  multiplyRows(rowCount, start, column, probability, value, phaseValue);
+  multiplyRows(rowCount, start, column, probability, value, rowValue);
   const values = value.slice();
   sweep(mdp.deciding);
   return { choice, value: values, gain, sweeps, residual };

@@ -1,16 +1,25 @@
 /**
- * The Markov decision process of one worker, RAMSIS §4.2–§4.4, with fixed-length discretization and maximal batching.
+ * The Markov decision process of one worker, RAMSIS §4.2–§4.4.
  *
  *   states   (n, j): n = 1 … N queries wait and the earliest deadline is T_j away; and the full-queue state, more than N
  *            wait and the earliest deadline is taken as missed. An empty queue carries no decision: the worker idles until
  *            (1, SLO).
- *   actions  in (n, j): batch all n on any variant that finishes within T_j, and on the fastest one whether it does or not
- *            (late beats never). In the full-queue state: N + 1 on the fastest.
- *   next     Σ_q w(q | n, j) · P(· | q, τ) with τ the service time: see `transitions.ts`.
+ *   actions  in (n, j): batch all n, or with variable batching any b ≤ n, on any variant that finishes within T_j, and all n on the
+ *            fastest one whether it does or not (late beats never). In the full-queue state: N + 1 on the fastest. Where service times
+ *            are random, a variant finishes within T_j if it does so as often as not.
+ *   next     Σ_q w(q | n, j) · P(· | q, τ) with τ the service time: see `transitions.ts`. After a batch of b < n it depends on the state
+ *            in more ways: see `partial-batches.ts`.
  */
-import { phaseWeights } from "../../numeric/phase-weights.ts";
-import { type PhaseTransitions, stateIndex, TransitionBuilder } from "./transitions.ts";
-import { fastestVariant, serviceTimeMs, type WorkerProblem } from "./worker-problem.ts";
+import { ActionRows } from "./action-rows.ts";
+import { type ArrivalCounts, arrivalCounts } from "./arrival-counts.ts";
+import type { SparseRows } from "./row-builder.ts";
+import { stateIndex } from "./transitions.ts";
+import {
+  type Action,
+  fastestVariant,
+  probabilityInTime,
+  type WorkerProblem,
+} from "./worker-problem.ts";
 
 export interface WorkerMdp {
   readonly stateCount: number;
@@ -21,8 +30,6 @@ export interface WorkerMdp {
   readonly reached: Uint32Array;
   /** States it cannot enter that have more than one action all the same, ascending. */
   readonly deciding: Uint32Array;
-  /** Queries served from the state, shape (stateCount,). */
-  readonly batch: Uint32Array;
   /** w(q | state), shape (stateCount, phaseCount); rows sum to 1. Outside [phaseStart, phaseEnd) negligible. */
   readonly phaseWeight: Float64Array;
   /** Shape (stateCount,). */
@@ -32,48 +39,77 @@ export interface WorkerMdp {
   readonly actionStart: Uint32Array;
   /** Shape (actionCount,). */
   readonly actionVariant: Uint16Array;
-  /** Block of `transitions` (phaseCount rows) that the action follows, or NO_BLOCK where no choice depends on it; (actionCount,). */
-  readonly actionBlock: Uint32Array;
-  /** Accuracy of the variant where the earliest deadline of the batch is met, otherwise 0. Shape (actionCount,). */
+  /** Queries that the action serves, shape (actionCount,). */
+  readonly actionBatch: Uint16Array;
+  /**
+   * First row of `transitions` that the action follows, one row per phase below `directStart` and one in all from there on, or NO_ROW where
+   * no choice depends on it; (actionCount,).
+   */
+  readonly actionRow: Uint32Array;
+  readonly directStart: number;
+  /** Accuracy of the variant times `actionSatisfied`, shape (actionCount,). */
   readonly actionAccuracy: Float64Array;
-  /** 1 where the earliest deadline of the batch is met, otherwise 0. Shape (actionCount,). */
-  readonly actionSatisfied: Uint8Array;
-  readonly transitions: PhaseTransitions;
+  /** Probability that the earliest deadline of the batch is met, shape (actionCount,). */
+  readonly actionSatisfied: Float64Array;
+  readonly transitions: SparseRows;
 }
 
 /** Marks the only action of a state that no transition reaches: it needs no rows. */
-export const NO_BLOCK = 0xffffffff;
+export const NO_ROW = 0xffffffff;
 
-/** The variants that may be chosen in a state, ascending and at least one. @param slackMs below 0 in the full-queue state. */
-export type Admissible = (queued: number, slackMs: number, state: number) => readonly number[];
+/** The actions of a state, by ascending variant and batch, at least one. @param slackMs below 0 in the full-queue state. */
+export type Admissible = (queued: number, slackMs: number, state: number) => readonly Action[];
 
-/** All that meet the deadline, and the fastest whether it does or not. Source: RAMSIS §4.3.1. */
-export function admissibleVariants(problem: WorkerProblem): Admissible {
-  const fastest = Array.from({ length: problem.maxQueue + 2 }, (_, n) =>
-    fastestVariant(problem, n),
+/** Chance of meeting the deadline from which a variant may be chosen: late more often than not is no way to serve a query that can be in time. */
+const LEAST_CHANCE = 0.5;
+
+/** All that meet the deadline, and the fastest with all that wait whether it does or not. Source: RAMSIS §4.3.1, §4.3.2. */
+export function admissibleActions(problem: WorkerProblem): Admissible {
+  const queueLengths = Array.from({ length: problem.maxQueue + 2 }, (_, queued) => queued);
+  const fastest = queueLengths.map((queued) => fastestVariant(problem, queued));
+  const actions = queueLengths.map((queued) =>
+    problem.candidates.flatMap((variant) => {
+      const isPartial = problem.partialBatches && queued <= problem.maxQueue;
+      const least = isPartial ? 1 : queued;
+      return Array.from({ length: queued - least + 1 }, (_, more) => ({
+        variant,
+        batch: least + more,
+      }));
+    }),
   );
   return (queued, slackMs) =>
-    problem.candidates.filter(
-      (variant) =>
-        variant === fastest[queued] || serviceTimeMs(problem, variant, queued) <= slackMs,
+    (actions[queued] ?? []).filter(
+      (action) =>
+        (action.variant === fastest[queued] && action.batch === queued) ||
+        probabilityInTime(problem, action, slackMs) >= LEAST_CHANCE,
     );
 }
 
-export function buildWorkerMdp(problem: WorkerProblem, admissible: Admissible): WorkerMdp {
+/** @param alsoFrom a state to explore from besides the idle one, as if a worker could find itself there. */
+export function buildWorkerMdp(
+  problem: WorkerProblem,
+  admissible: Admissible,
+  alsoFrom = idleState(problem),
+): WorkerMdp {
   const stateCount = problem.maxQueue * problem.slackMs.length + 1;
   const actions = listActions(problem, stateCount, admissible);
-  const explored = exploreFromIdle(problem, actions);
+  const counts = arrivalCounts(problem.arrivalRatePerMs, problem.dispersion);
+  const phases = weighPhases(problem, counts, stateCount);
   return {
     stateCount,
     phaseCount: problem.workerCount,
     idleState: idleState(problem),
-    batch: actions.batch,
-    ...weighPhases(problem, stateCount),
+    ...phases,
     actionStart: actions.start,
     actionVariant: Uint16Array.from(actions.variant),
+    actionBatch: Uint16Array.from(actions.batch),
     actionAccuracy: Float64Array.from(actions.accuracy),
-    actionSatisfied: Uint8Array.from(actions.satisfied),
-    ...explored,
+    actionSatisfied: Float64Array.from(actions.satisfied),
+    ...exploreFrom(
+      new Set([idleState(problem), alsoFrom]),
+      actions,
+      new ActionRows(problem, counts, phases.phaseWeight),
+    ),
   };
 }
 
@@ -83,31 +119,31 @@ function idleState(problem: WorkerProblem): number {
 }
 
 /** Builds the rows of every action a reached state has, until no new state appears; then those that decide between actions elsewhere. */
-function exploreFromIdle(
-  problem: WorkerProblem,
+function exploreFrom(
+  start: ReadonlySet<number>,
   actions: ActionList,
-): Pick<WorkerMdp, "reached" | "deciding" | "actionBlock" | "transitions"> {
-  const stateCount = actions.batch.length;
-  const builder = new TransitionBuilder(problem);
-  const blockOfTau = new Map<number, number>();
-  const actionBlock = new Uint32Array(actions.variant.length).fill(NO_BLOCK);
+  rows: ActionRows,
+): Pick<WorkerMdp, "reached" | "deciding" | "actionRow" | "directStart" | "transitions"> {
+  const stateCount = actions.start.length - 1;
   const isReached = new Uint8Array(stateCount);
-  const frontier = [idleState(problem)];
-  isReached[idleState(problem)] = 1;
-  const follow = (action: number): void => {
-    const tauMs = actions.serviceMs[action] ?? Number.NaN;
-    const known = blockOfTau.get(tauMs);
-    actionBlock[action] = known ?? blockOfTau.size;
-    if (known !== undefined) return;
-    blockOfTau.set(tauMs, blockOfTau.size);
-    for (const next of builder.add(tauMs)) {
-      if (isReached[next] === 0) frontier.push(next);
-      isReached[next] = 1;
-    }
-  };
+  const frontier = [...start];
+  for (const state of start) isReached[state] = 1;
+  const actionRow = new Uint32Array(actions.variant.length).fill(NO_ROW);
+  const isDirect = new Uint8Array(actions.variant.length);
   const followAll = (state: number): void => {
     const end = actions.start[state + 1] ?? 0;
-    for (let action = actions.start[state] ?? 0; action < end; action++) follow(action);
+    for (let action = actions.start[state] ?? 0; action < end; action++) {
+      const { row, direct, reached } = rows.follow(state, {
+        variant: actions.variant[action] ?? 0,
+        batch: actions.batch[action] ?? 0,
+      });
+      actionRow[action] = row;
+      isDirect[action] = direct ? 1 : 0;
+      for (const next of reached) {
+        if (isReached[next] === 0) frontier.push(next);
+        isReached[next] = 1;
+      }
+    }
   };
   for (let state = frontier.pop(); state !== undefined; state = frontier.pop()) followAll(state);
   const reached = Uint32Array.from(isReached.keys()).filter((state) => isReached[state] === 1);
@@ -116,14 +152,17 @@ function exploreFromIdle(
     return isReached[state] === 0 && actionCount > 1;
   });
   deciding.forEach(followAll);
-  return { reached, deciding, actionBlock, transitions: builder.finish() };
+  const { transitions, directStart } = rows.finish();
+  for (let action = 0; action < actionRow.length; action++) {
+    if (isDirect[action] === 1) actionRow[action] = directStart + (actionRow[action] ?? 0);
+  }
+  return { reached, deciding, actionRow, directStart, transitions };
 }
 
 interface ActionList {
-  readonly batch: Uint32Array;
   readonly start: Uint32Array;
   readonly variant: number[];
-  readonly serviceMs: number[];
+  readonly batch: number[];
   readonly accuracy: number[];
   readonly satisfied: number[];
 }
@@ -134,23 +173,21 @@ function listActions(
   admissible: Admissible,
 ): ActionList {
   const list: ActionList = {
-    batch: new Uint32Array(stateCount),
     start: new Uint32Array(stateCount + 1),
     variant: [],
-    serviceMs: [],
+    batch: [],
     accuracy: [],
     satisfied: [],
   };
   const addState = (state: number, queued: number, slackMs: number): void => {
-    for (const variant of admissible(queued, slackMs, state)) {
-      const serviceMs = serviceTimeMs(problem, variant, queued);
-      const satisfied = serviceMs <= slackMs;
+    for (const action of admissible(queued, slackMs, state)) {
+      const { variant, batch } = action;
+      const satisfied = probabilityInTime(problem, action, slackMs);
       list.variant.push(variant);
-      list.serviceMs.push(serviceMs);
-      list.accuracy.push(satisfied ? (problem.accuracy[variant] ?? 0) : 0);
-      list.satisfied.push(satisfied ? 1 : 0);
+      list.batch.push(batch);
+      list.accuracy.push(satisfied * (problem.accuracy[variant] ?? 0));
+      list.satisfied.push(satisfied);
     }
-    list.batch[state] = queued;
     list.start[state + 1] = list.variant.length;
   };
   for (let queued = 1; queued <= problem.maxQueue; queued++) {
@@ -169,9 +206,10 @@ const NEGLIGIBLE_WEIGHT = 1e-17;
 
 function weighPhases(
   problem: WorkerProblem,
+  counts: ArrivalCounts,
   stateCount: number,
 ): Pick<WorkerMdp, "phaseWeight" | "phaseStart" | "phaseEnd"> {
-  const { workerCount, arrivalRatePerMs, slackMs, maxQueue } = problem;
+  const { workerCount, slackMs, maxQueue } = problem;
   const sloMs = slackMs[slackMs.length - 1] ?? 0;
   const phaseWeight = new Float64Array(stateCount * workerCount);
   const phaseStart = new Uint32Array(stateCount);
@@ -179,7 +217,7 @@ function weighPhases(
   const isHeavy = (weight: number): boolean => weight >= NEGLIGIBLE_WEIGHT;
   const weigh = (state: number, queued: number, waitedMs: number): void => {
     const row = phaseWeight.subarray(state * workerCount, (state + 1) * workerCount);
-    phaseWeights((queued - 1) * workerCount, arrivalRatePerMs * waitedMs, row);
+    counts.phaseWeights((queued - 1) * workerCount, waitedMs, row);
     phaseStart[state] = row.findIndex(isHeavy);
     phaseEnd[state] = row.findLastIndex(isHeavy) + 1;
   };

@@ -106,7 +106,11 @@ test("lists every input once, sorted, relative to the spec, with its SHA-256", (
   ]);
   const sha256 = createHash("sha256").update("model").digest("hex");
   expect(inputs[2]?.sha256).toBe(sha256);
-  expect(application.arrivals).toEqual({ process: "trace", file: join(folder, "day.txt") });
+  expect(application.arrivals).toMatchObject({
+    process: "trace",
+    file: join(folder, "day.txt"),
+    trace: { kind: "rates", qps: Float64Array.of(1) },
+  });
   expect(application.tasks[0]?.variants[0]?.model).toBe(join(folder, "specs/models/small.onnx"));
 });
 

@@ -20,7 +20,7 @@ test("fills in every default of every method", () => {
     discretization: { kind: "fixed", steps: 100 },
     batching: "maximal",
     maxQueue: 32,
-    balancer: "round-robin",
+    balancer: "pooled",
     serviceTimes: "p95",
     drop: false,
   });

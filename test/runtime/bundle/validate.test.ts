@@ -36,9 +36,9 @@ test("accepts the samples, in memory and as decoded", () => {
 
 test("accepts every form of arrivals", () => {
   expect(refusal(sampleWith("arrivals", { process: "gamma", cv2: 4 }))).toBe("accepted");
-  expect(refusal(sampleWith("arrivals", { process: "trace", file: "../day.csv" }))).toBe(
-    "accepted",
-  );
+  expect(
+    refusal(sampleWith("arrivals", { process: "trace", file: "../day.csv", dispersion: 1 })),
+  ).toBe("accepted");
 });
 
 test.each<[string, unknown, string]>([
@@ -60,7 +60,7 @@ test.each<[string, unknown, string]>([
   ["arrivals", null, "arrivals: expected a map"],
   ["arrivals.process", "pareto", 'expected "poisson"'],
   ["arrivals", { process: "gamma", cv2: 0 }, "arrivals.cv2"],
-  ["arrivals", { process: "trace", file: "/etc/trace" }, "relative path"],
+  ["arrivals", { process: "trace", file: "/etc/trace", dispersion: 1 }, "relative path"],
   ["cluster.pools", [], "cluster.pools: expected an array of 1, got 0 items"],
   ["cluster.pools", {}, "expected an array of 1, got a map"],
   ["cluster.pools[0].workers", 0, "an integer from 1"],

@@ -1,8 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { RoundRobinBalancer } from "../../../runtime/core/balancer.ts";
 import { DeadlineQueues } from "../../../runtime/core/queue.ts";
-import { IDLE } from "../../../runtime/core/worker-states.ts";
 
 interface Waiting {
   query: number;
@@ -43,17 +41,5 @@ describe("DeadlineQueues", () => {
     expect(() => queues.take(0)).toThrow("not empty");
     for (let query = 0; query < 3; query++) queues.insert(0, query, 10);
     expect(() => queues.insert(0, 3, 10)).toThrow("has room");
-  });
-});
-
-describe("RoundRobinBalancer", () => {
-  it("sends arrival i to worker i mod K", () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 9 }), (workers) => {
-        const balancer = new RoundRobinBalancer(new Uint8Array(workers).fill(IDLE));
-        for (let arrival = 0; arrival < 30; arrival++)
-          expect(balancer.next()).toBe(arrival % workers);
-      }),
-    );
   });
 });

@@ -1,0 +1,105 @@
+/** `stratagem report BUNDLE -o report.html`: a bundle as one page for people. */
+import { createHash } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
+import type { Bundle, Level } from "../../runtime/bundle/schema.ts";
+import type { CommandResult } from "../../runtime/commands/command-result.ts";
+import { EXIT_CODES } from "../../runtime/errors.ts";
+import { levelForLoad } from "../../runtime/inspect.ts";
+import { loadBundle } from "../../runtime/load-bundle.ts";
+import { writeAtomically } from "../atomic-write.ts";
+import { type LevelPoolOptions, runInThreads } from "../level-pool.ts";
+import {
+  type Frontier,
+  frontierCeilings,
+  frontierLoadQps,
+  traceFrontier,
+} from "../report/frontier.ts";
+import { renderReport } from "../report/report.ts";
+import { planSimulations, runSimulations, type SimulatedRun } from "../report/simulated-levels.ts";
+import { readSimulation } from "../report/simulation-file.ts";
+import type { BundleFrame } from "../solvers/solver.ts";
+
+export interface ReportCommand {
+  readonly bundle: string;
+  readonly out: string;
+  /** Files that `simulate --json` printed. */
+  readonly simulations: readonly string[];
+  /** Load to solve again under other ceilings; null for the highest that is feasible, false for none. */
+  readonly frontierQps: number | null | false;
+  readonly watch: Pick<LevelPoolOptions, "signal" | "onProgress">;
+}
+
+/** @throws BundleError or RuntimeError for the bundle, InputError for a simulation, UnwritableError for the output. */
+export async function reportCommand(command: ReportCommand): Promise<CommandResult> {
+  const { bundle, ...file } = await loadBundle(command.bundle);
+  const simulations = command.simulations.map(readSimulation);
+  const { signal, onProgress } = command.watch;
+  const plan = planSimulations(bundle);
+  const loadQps = frontierLoad(bundle, command.frontierQps);
+  const total = plan.runs.length + (loadQps === null ? 0 : frontierCeilings(bundle).length);
+  let done = 0;
+  const advance = async (): Promise<void> => {
+    onProgress(++done, total);
+    // Lets a signal be delivered, which synchronous work would hold back.
+    await setImmediate();
+    signal.throwIfAborted();
+  };
+  const runs = await runSimulations(bundle, plan, advance);
+  const solve = async (frame: BundleFrame, qps: number): Promise<Level> => {
+    const level = await solveInThread(frame, qps, signal);
+    await advance();
+    return level;
+  };
+  const frontier = loadQps === null ? null : await traceFrontier(bundle, loadQps, solve);
+  const page = Buffer.from(renderReport({ bundle, file, plan, runs, frontier, simulations }));
+  signal.throwIfAborted();
+  await writeAtomically(command.out, page);
+  return result(command.out, page, bundle, { sha256: file.sha256, runs, frontier });
+}
+
+function frontierLoad(bundle: Bundle, asked: ReportCommand["frontierQps"]): number | null {
+  if (asked === false) return null;
+  if (asked === null) return frontierLoadQps(bundle);
+  return bundle.levels[levelForLoad(bundle, asked)]?.loadQps ?? null;
+}
+
+async function solveInThread(
+  frame: BundleFrame,
+  loadQps: number,
+  signal: AbortSignal,
+): Promise<Level> {
+  const [reply] = await runInThreads(frame, [{ kind: "solve", loadQps }], {
+    jobs: 1,
+    signal,
+    onProgress() {},
+  });
+  if (reply?.kind !== "solved") throw new TypeError("a solve request is answered with a level");
+  return reply.level;
+}
+
+function result(
+  path: string,
+  page: Buffer,
+  bundle: Bundle,
+  { sha256, runs, frontier }: { sha256: string; runs: SimulatedRun[]; frontier: Frontier | null },
+): CommandResult {
+  return {
+    exitCode: EXIT_CODES.ok,
+    text: `${path}: ${page.length} bytes, ${bundle.levels.length} levels of ${bundle.application}; open it in a browser`,
+    json: {
+      report: {
+        path,
+        bytes: page.length,
+        sha256: createHash("sha256").update(page).digest("hex"),
+      },
+      application: bundle.application,
+      bundle: { sha256 },
+      runs: runs.map(({ loadQps, variant, result: { byLevel: _, ...outcome } }) => ({
+        loadQps,
+        variant,
+        ...outcome,
+      })),
+      frontier,
+    },
+  };
+}

@@ -1,0 +1,68 @@
+/** One colour and one letter per variant, the same in every figure. Nothing is told by colour alone: letters and hover texts say it too. */
+import type { Variant } from "../../runtime/bundle/schema.ts";
+
+/**
+ * [on white, on dark]. Neighbours differ in lightness, since variants that are neighbours in accuracy meet in the heat maps. After the "muted"
+ * scheme of Paul Tol and the palette of Okabe and Ito, which stay apart in all common kinds of colour blindness.
+ */
+const COLORS = [
+  ["#332288", "#9a8cf0"],
+  ["#dd9e1c", "#f0bd55"],
+  ["#117733", "#2f9e57"],
+  ["#56b4e9", "#7fcbf5"],
+  ["#882255", "#d1578f"],
+  ["#44aa99", "#62cdbb"],
+  ["#c8506a", "#f08a99"],
+  ["#0068a8", "#3f8fd2"],
+  ["#99992b", "#c9c95c"],
+  ["#aa4499", "#b55fc4"],
+] as const;
+const LETTERS = "abcdefghijklmnopqrstuvwxyz";
+const GOLDEN_ANGLE = 137.508;
+
+export interface VariantKey {
+  /** Index in the bundle. */
+  readonly variant: number;
+  readonly name: string;
+  readonly accuracy: number;
+  readonly dominated: boolean;
+  readonly letter: string;
+  /** A reference to a custom property that `paletteStyle` defines. */
+  readonly color: string;
+}
+
+/** Keys by variant index. Letters and colours go from the least accurate variant up, those worth choosing first. */
+export function variantKeys(variants: readonly Variant[]): VariantKey[] {
+  const keys = variants.map((variant, index) => ({ ...variant, variant: index }));
+  const ordered = [...keys].sort(
+    (a, b) =>
+      Number(a.dominated) - Number(b.dominated) || a.accuracy - b.accuracy || a.variant - b.variant,
+  );
+  const rank = new Map(ordered.map(({ variant }, position) => [variant, position]));
+  return keys.map(({ variant, name, accuracy, dominated }) => {
+    const position = rank.get(variant) ?? 0;
+    const color = `var(--variant-${position})`;
+    return { variant, name, accuracy, dominated, letter: letterAt(position), color };
+  });
+}
+
+/** Declarations of the colours of so many variants. @param theme 0 on white, 1 on dark. */
+export function paletteStyle(variantCount: number, theme: 0 | 1): string {
+  return Array.from(
+    { length: variantCount },
+    (_, position) => `--variant-${position}:${colorAt(position, theme)}`,
+  ).join(";");
+}
+
+function letterAt(position: number): string {
+  const letter = LETTERS[position % LETTERS.length] ?? "?";
+  const round = Math.floor(position / LETTERS.length);
+  return round === 0 ? letter : `${letter}${round}`;
+}
+
+function colorAt(position: number, theme: 0 | 1): string {
+  const color = COLORS[position]?.[theme];
+  if (color !== undefined) return color;
+  const lightness = (theme === 0 ? 45 : 60) + 12 * (position % 2);
+  return `oklch(${lightness}% 0.13 ${((position * GOLDEN_ANGLE) % 360).toFixed(1)})`;
+}

@@ -1,0 +1,193 @@
+/**
+ * Pooled late binding: one queue for all workers, and a policy that binds queries when a worker is free. The rule is a price on the workers' time;
+ * its few parameters are fitted by simulation, at each load anew.
+ */
+import { type Expected, type Level, NO_ACTION } from "../../../../runtime/bundle/schema.ts";
+import { Rng } from "../../../../runtime/core/rng.ts";
+import { minimise } from "../../../numeric/nelder-mead.ts";
+import { type ArrivalProcess, arrivalSource } from "../../../simulate/arrivals.ts";
+import { serviceTimeModel } from "../../../simulate/service-times.ts";
+import type { BundleFrame } from "../../solver.ts";
+import { type PooledProblem, pooledProblem } from "./pooled-problem.ts";
+import {
+  batchDistribution,
+  type Decide,
+  type Surroundings,
+  simulatePooled,
+  UNDECIDED,
+} from "./pooled-simulation.ts";
+import { decide, type PriceRule } from "./price-rule.ts";
+
+/**
+ * The fit in three rounds, each on more arrivals than the one before: from every start, from the best three of what came of it, and from the best one.
+ */
+const ROUNDS = [
+  { queries: 8_000, tries: 30, kept: 3, shrink: 1 },
+  { queries: 14_000, tries: 34, kept: 1, shrink: 0.6 },
+  { queries: 40_000, tries: 28, kept: 1, shrink: 0.25 },
+] as const;
+/** Queries that a level's promise is measured on. */
+const PROMISE_QUERIES = 300_000;
+/** Random streams: rules are fitted, compared and judged on different arrivals. */
+const SEED = 1;
+const ROUND_STREAM = 11;
+const PROMISE_STREAM = 10;
+const SERVICE_STREAM = 9;
+/** A price at which the whole SLO of a worker is worth so much accuracy: next to nothing. */
+const LEAST_PRICE_OF_SLO = 0.02;
+/** Accuracy that a violation too many per query costs a rule. */
+const VIOLATION_PENALTY = 20;
+
+/** Where the fit begins: level, growth, pivot, wait margin (in hundredths), reserve. */
+const STARTS: readonly (readonly number[])[] = [
+  [0, 1, 1, 0.1, 0],
+  [0, 3, 1, 0.1, 0],
+  [0, 0.3, 0.5, 0.1, 2],
+  [-0.5, 2, 2, 0.1, 1],
+  [-0.2, 1.2, -1.2, 0.2, 3.5],
+  [-1.5, 2, 1, 0.1, 0],
+];
+const STEPS = [0.3, 1, 0.5, 0.2, 1];
+export interface PooledSolution {
+  readonly expected: Omit<Expected, "upperBoundAccuracy">;
+  readonly actionByState: Level["actionByState"];
+  /** Rules tried. */
+  readonly tries: number;
+}
+
+/** @param dual of the workers' time in the fluid bound, accuracy per ms. */
+export function solvePooled(frame: BundleFrame, loadQps: number, dual: number): PooledSolution {
+  const problem = pooledProblem(frame, loadQps);
+  // Where the bound has time to spare it has no price, but the queue may need one.
+  const price = dual > 0 ? dual : LEAST_PRICE_OF_SLO / problem.sloMs;
+  let tries = 0;
+  let points: (readonly number[])[] = [...STARTS];
+  for (const [round, { queries, tries: maxTries, kept, shrink }] of ROUNDS.entries()) {
+    const arrivalMs = arrivals(frame, loadQps, ROUND_STREAM + round, queries);
+    const costAt = (point: readonly number[]): number => {
+      tries++;
+      return costOf(frame, problem, arrivalMs, decider(problem, ruleOf(point), price));
+    };
+    const steps = STEPS.map((step) => step * shrink);
+    const minima = points.map((point) => minimise(costAt, point, steps, maxTries));
+    minima.sort((left, right) => left.value - right.value);
+    points = minima.slice(0, kept).map(({ point }) => point);
+  }
+  const rule = ruleOf(points[0] ?? []);
+  const actionByState = tableOf(problem, decider(problem, rule, price));
+  return { expected: promiseOf(frame, problem, actionByState), actionByState, tries };
+}
+
+/** What a table of pooled decisions promises at a load: measured over simulated queries, the same for the same table. */
+export function expectedOfPooled(
+  frame: BundleFrame,
+  { loadQps, actionByState }: Level,
+): Omit<Expected, "upperBoundAccuracy"> {
+  return promiseOf(frame, pooledProblem(frame, loadQps), actionByState);
+}
+
+function promiseOf(
+  frame: BundleFrame,
+  problem: PooledProblem,
+  { data }: Level["actionByState"],
+): Omit<Expected, "upperBoundAccuracy"> {
+  const outcome = simulatePooled(
+    problem,
+    {
+      arrivalMs: arrivals(frame, problem.loadQps, PROMISE_STREAM, PROMISE_QUERIES),
+      nextServiceMs: serviceTimes(frame),
+    },
+    Uint16Array.from(data),
+    () => NO_ACTION,
+  );
+  const { queries, violations, accuracySum } = outcome;
+  const satisfied = queries - violations;
+  return {
+    accuracyPerSatisfied: satisfied > 0 ? accuracySum / satisfied : 0,
+    accuracyPerQuery: accuracySum / queries,
+    violationRate: upperRate(violations, queries),
+    byBatch: batchDistribution(problem, outcome),
+  };
+}
+
+/** Not the rate seen but one that the true rate hardly exceeds: three standard errors more, and three violations where there was none (rule of three). */
+function upperRate(violations: number, queries: number): number {
+  return Math.min(1, (violations + 3 * Math.sqrt(violations) + 3) / queries);
+}
+
+function costOf(
+  frame: BundleFrame,
+  problem: PooledProblem,
+  arrivalMs: Float64Array,
+  decideCell: Decide,
+): number {
+  const cells = new Uint16Array(problem.capacity * problem.slackMs.length).fill(UNDECIDED);
+  const nextServiceMs = serviceTimes(frame);
+  const outcome = simulatePooled(problem, { arrivalMs, nextServiceMs }, cells, decideCell);
+  // Half of what is allowed, for the sample is small and the true rate may be above what it shows.
+  const allowed = problem.maxViolationRate / 2;
+  const excess = Math.max(0, outcome.violations / outcome.queries - allowed);
+  return VIOLATION_PENALTY * excess - outcome.accuracySum / outcome.queries;
+}
+
+function ruleOf([
+  level = 0,
+  growth = 0,
+  pivot = 0,
+  margin = 0,
+  reserve = 0,
+]: readonly number[]): PriceRule {
+  return {
+    level,
+    growth: Math.max(0, growth),
+    pivot,
+    waitMargin: Math.abs(margin) / 100,
+    reserveMs: reserve,
+  };
+}
+
+function decider(problem: PooledProblem, rule: PriceRule, price: number): Decide {
+  return (queued: number, slackMs: number) => decide(problem, rule, price, queued, slackMs);
+}
+
+function tableOf({ capacity, slackMs }: PooledProblem, decideCell: Decide): Level["actionByState"] {
+  const data = new Uint16Array(capacity * slackMs.length);
+  for (let row = 0; row < capacity; row++) {
+    slackMs.forEach((slack, column) => {
+      data[row * slackMs.length + column] = decideCell(row + 1, slack);
+    });
+  }
+  return { dtype: "uint16", shape: [capacity, slackMs.length], data };
+}
+
+function arrivals(
+  { arrivals: model }: BundleFrame,
+  qps: number,
+  stream: number,
+  count: number,
+): Float64Array {
+  const process = arrivalProcess(model, qps);
+  const timesMs = new Float64Array(count);
+  arrivalSource(process, new Rng(SEED, stream)).fill(timesMs);
+  // Stretched so that the load is the one meant: what a sample has more or less of it moves accuracy more than the policy does.
+  const scale = (count * 1000) / qps / (timesMs[count - 1] ?? 1);
+  return timesMs.map((ms) => ms * scale);
+}
+
+/** Of a trace, a renewal process as bursty as it is. */
+function arrivalProcess(model: BundleFrame["arrivals"], qps: number): ArrivalProcess {
+  if (model.process === "gamma") return { kind: "gamma", qps, cv2: model.cv2 };
+  if (model.process === "trace" && model.dispersion > 1) {
+    return { kind: "gamma", qps, cv2: model.dispersion };
+  }
+  return { kind: "poisson", qps };
+}
+
+/** The same draws for every rule: a rule is not to win by luck. */
+function serviceTimes({ tasks, policy }: BundleFrame): Surroundings["nextServiceMs"] {
+  const [task] = tasks;
+  if (task === undefined) throw new RangeError("a RAMSIS frame has one task");
+  const mode = policy.serviceTimes === "quantiles" ? "sampled" : "p95";
+  const model = serviceTimeModel(task.serviceTimes, mode, new Rng(SEED, SERVICE_STREAM));
+  return (variant, batch) => model.nextMs(variant, batch);
+}

@@ -1,0 +1,64 @@
+/**
+ * Which batch to start when a worker is free, by a price on the workers' time.
+ *
+ * In the fluid limit the best use of K workers at load λ maximises, for each query, accuracy − η · l(m, b) / b, where η is the dual of the
+ * workers' time (see `fluid-bound.ts`). Arrivals are random, so the price has to rise with the queue: p = η · exp(θ₀ + θ₁ (queued / 10 ms of
+ * arrivals − θ₂)). Among the batches that can be formed and finish within the slack the rule takes the one with the greatest
+ * accuracy − p · l / b. Where a batch of more queries than wait would be better by a margin, and can still be formed in time, it waits.
+ *
+ * Where nothing ends within the slack the first query is given up; and also where what can be done for it is worth less than its time, at the price
+ * or at nearly the best use there is for a worker's time, if that is lower. So under more load than the workers can carry, queries whose slack leaves
+ * room for small batches only do not make all others late.
+ */
+import { GIVE_UP, NO_ACTION } from "../../../../runtime/bundle/schema.ts";
+import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
+
+/** Of the best use of a worker's time; what is worth less than that is not done when time is dear. */
+const GOOD_USE = 0.85;
+
+export interface PriceRule {
+  /** Logarithm of the price over η, at the pivot. */
+  readonly level: number;
+  /** Growth of that logarithm per 10 ms of arrivals in the queue. */
+  readonly growth: number;
+  /** Queue at which the price is that of `level`, in 10 ms of arrivals. */
+  readonly pivot: number;
+  /** Advantage that a larger batch must have to be waited for, in accuracy. */
+  readonly waitMargin: number;
+  /** Slack that must be left over after waiting, ms. */
+  readonly reserveMs: number;
+}
+
+/** @param price η, accuracy per ms of a worker. @returns index of an action, NO_ACTION to wait, or GIVE_UP. */
+export function decide(
+  problem: PooledProblem,
+  rule: PriceRule,
+  price: number,
+  queued: number,
+  slackMs: number,
+): number {
+  const arrivalsPerMs = problem.loadQps / 1000;
+  const exponent = rule.level + rule.growth * (queued / (10 * arrivalsPerMs) - rule.pivot);
+  const costPerMs = price * Math.exp(exponent);
+  let best = Number.NEGATIVE_INFINITY;
+  let chosen: PooledAction | null = null;
+  let bestLarger = Number.NEGATIVE_INFINITY;
+  for (const choice of problem.choices) {
+    const { batch, serviceMs } = choice;
+    if (serviceMs > slackMs) continue;
+    const gain = choice.accuracy - (costPerMs * serviceMs) / batch;
+    if (batch <= queued) {
+      if (gain <= best) continue;
+      best = gain;
+      chosen = choice;
+    } else if (gain > bestLarger) {
+      const formedMs = (batch - queued) / arrivalsPerMs;
+      if (serviceMs + formedMs + rule.reserveMs <= slackMs) bestLarger = gain;
+    }
+  }
+  if (chosen === null) return GIVE_UP;
+  const highestPrice = GOOD_USE * problem.bestUsePerMs;
+  const cost = (Math.min(costPerMs, highestPrice) * chosen.serviceMs) / chosen.batch;
+  if (chosen.accuracy < cost) return GIVE_UP;
+  return bestLarger > best + rule.waitMargin ? NO_ACTION : chosen.index;
+}

@@ -1,0 +1,136 @@
+/**
+ * The most accuracy per query with an expected violation rate of at most a ceiling: a constrained Markov decision process.
+ *
+ * A price μ on violations turns it into the per-query objective with worth accuracy · satisfied − μ · violated (E. Altman, "Constrained
+ * Markov Decision Processes", 1999, ch. 3 and 12). As μ grows, the optimal policies walk along the upper hull of (violation rate, accuracy);
+ * the next price asked is the slope between a policy on either side of the ceiling, until no policy lies above the line between them. Both are
+ * then optimal at that price, and so is every mixture that at each decision answers from one or the other by an independent coin: the share
+ * of the coin is found on the mixture's own chain, since violations are not linear in it.
+ */
+import type { PolicyPart } from "./guarantees.ts";
+import {
+  evaluatePolicy,
+  maximiseRatio,
+  type RatioStart,
+  type SolvedPolicy,
+  VALUE_TOLERANCE,
+} from "./objective.ts";
+import type { WorkerMdp } from "./worker-mdp.ts";
+
+/** How far below the ceiling a mixture may stay, and has to, so that rounding cannot lift it above. */
+const MARGIN = 1e-9;
+/** Each price visits a policy of the hull not seen before; beyond this many the best pair so far is mixed. */
+const MAX_PRICES = 60;
+/** A policy above the line by less than this many tolerances of value iteration counts as on it. */
+const SLACK_TOLERANCES = 10;
+const MAX_SHARES = 60;
+
+/** @returns where no policy meets the ceiling, the one with the fewest violations. */
+export function solveWithin(mdp: WorkerMdp, ceiling: number): SolvedPolicy {
+  const margin = Math.min(MARGIN, ceiling / 1000);
+  const target = ceiling - margin;
+  const free = priced(mdp, 0, null);
+  if (free.solved.guarantees.violationRate <= target) return free.solved;
+  const safest = priced(mdp, Number.POSITIVE_INFINITY, free);
+  const effort = { iterations: free.solved.iterations + safest.solved.iterations };
+  if (safest.solved.guarantees.violationRate > target) return { ...safest.solved, ...effort };
+  const { above, below, iterations } = neighbours(mdp, free, safest, target);
+  const solved = mix(mdp, above.solved, below.solved, target, margin);
+  return { ...solved, iterations: effort.iterations + iterations };
+}
+
+interface Priced {
+  readonly solved: SolvedPolicy;
+  /** What accuracy counts in the worth it was solved for; violations count the rest to 1, so that a tolerance means the same at every price. */
+  readonly ofAccuracy: number;
+  readonly end: RatioStart;
+}
+
+/** The policy with the most worth at a price. @param price accuracy that a violation costs, ∞ where nothing else counts. @param near where to start. */
+function priced(mdp: WorkerMdp, price: number, near: Priced | null): Priced {
+  const ofAccuracy = price === Number.POSITIVE_INFINITY ? 0 : 1 / (1 + price);
+  const worthOf = (accuracy: number, violated: number): number =>
+    ofAccuracy * accuracy - (1 - ofAccuracy) * violated;
+  const worth = mdp.actionAccuracy.map((accuracy, action) =>
+    worthOf(accuracy, 1 - (mdp.actionSatisfied[action] ?? 0)),
+  );
+  const { solved, end } = maximiseRatio(mdp, worth, near && startFrom(near, ofAccuracy, worthOf));
+  return { solved, ofAccuracy, end };
+}
+
+/** The values and the ratio of a policy in the units of another price. */
+function startFrom(
+  { solved, ofAccuracy, end }: Priced,
+  wanted: number,
+  worthOf: (accuracy: number, violated: number) => number,
+): RatioStart {
+  const { accuracyPerQuery, violationRate } = solved.guarantees;
+  const scale = wanted > 0 && ofAccuracy > 0 ? wanted / ofAccuracy : 1;
+  return {
+    value: end.value.map((value) => scale * value),
+    mass: end.mass,
+    ratio: worthOf(accuracyPerQuery, violationRate),
+  };
+}
+
+/** Two policies on either side of the ceiling with no other one above the line between them. */
+function neighbours(
+  mdp: WorkerMdp,
+  free: Priced,
+  safest: Priced,
+  target: number,
+): { above: Priced; below: Priced; iterations: number } {
+  let above = free;
+  let below = safest;
+  let iterations = 0;
+  for (let count = 0; count < MAX_PRICES; count++) {
+    const [a, b] = [above.solved.guarantees, below.solved.guarantees];
+    const price = (a.accuracyPerQuery - b.accuracyPerQuery) / (a.violationRate - b.violationRate);
+    if (!(price > 0)) break;
+    const next = priced(mdp, price, above);
+    iterations += next.solved.iterations;
+    const n = next.solved.guarantees;
+    const lift =
+      n.accuracyPerQuery - a.accuracyPerQuery - price * (n.violationRate - a.violationRate);
+    if (lift <= SLACK_TOLERANCES * VALUE_TOLERANCE * (1 + price)) break;
+    if (n.violationRate > target) above = next;
+    else below = next;
+  }
+  return { above, below, iterations };
+}
+
+/** The mixture of two policies whose violation rate is within [target − margin, target], by regula falsi (Illinois) on the share of the first. */
+function mix(
+  mdp: WorkerMdp,
+  above: SolvedPolicy,
+  below: SolvedPolicy,
+  target: number,
+  margin: number,
+): SolvedPolicy {
+  let [low, high] = [0, 1];
+  let lowExcess = below.guarantees.violationRate - target;
+  let highExcess = above.guarantees.violationRate - target;
+  let best = below;
+  let lastSide = 0;
+  let isClose = lowExcess >= -margin;
+  for (let count = 0; count < MAX_SHARES && !isClose; count++) {
+    const share = (low * highExcess - high * lowExcess) / (highExcess - lowExcess);
+    if (!(share > low && share < high)) break;
+    const second: PolicyPart = { share, choice: above.choice };
+    const first = { share: 1 - share, choice: below.choice };
+    const guarantees = evaluatePolicy(mdp, [first, second]);
+    const excess = guarantees.violationRate - target;
+    const side = excess > 0 ? 1 : -1;
+    if (side > 0) {
+      [high, highExcess] = [share, excess];
+      if (lastSide === side) lowExcess /= 2;
+    } else {
+      [low, lowExcess] = [share, excess];
+      if (lastSide === side) highExcess /= 2;
+      best = { ...below, mixture: second, guarantees };
+    }
+    lastSide = side;
+    isClose = excess <= 0 && excess >= -margin;
+  }
+  return best;
+}

@@ -1,0 +1,109 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Bundle, Level } from "../bundle/schema.ts";
+import { validateBundle } from "../bundle/validate.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+/** The bundle that decides, which may be replaced while requests wait and run. */
+export class ServedPolicy {
+  readonly #scheduler: Pick<Scheduler, "replaceBundle">;
+  #bundle: Bundle;
+  #bundleSha256: string;
+  #fastestMs: number;
+
+  /** @param bundleSha256 of the file it is from. */
+  constructor(bundle: Bundle, bundleSha256: string, scheduler: Pick<Scheduler, "replaceBundle">) {
+    this.#scheduler = scheduler;
+    this.#bundle = bundle;
+    this.#bundleSha256 = bundleSha256;
+    this.#fastestMs = fastestMsOf(bundle);
+  }
+
+  get bundle(): Bundle {
+    return this.#bundle;
+  }
+
+  /** Of the file; levels that were added since change nothing about it. */
+  get bundleSha256(): string {
+    return this.#bundleSha256;
+  }
+
+  get topLevel(): Level {
+    const top = this.#bundle.levels.at(-1);
+    if (top === undefined) throw new RangeError("a bundle has at least one level");
+    return top;
+  }
+
+  /** Time of the fastest variant for one row. */
+  get fastestMs(): number {
+    return this.#fastestMs;
+  }
+
+  /** Adds a level above all others, which decides from now on if the load is there. @throws Error if it is not one of this bundle; nothing has changed then. */
+  addLevel(level: Level): void {
+    const topQps = this.topLevel.loadQps;
+    if (!(level.loadQps > topQps)) {
+      throw new RangeError(`expected a level above ${topQps} qps, got ${level.loadQps} qps`);
+    }
+    // Only what is new is checked, which does not hold up requests.
+    const { levels } = validateBundle({ ...this.#bundle, levels: [level] });
+    this.#swap({ ...this.#bundle, levels: [...this.#bundle.levels, ...levels] });
+  }
+
+  /** Lets another file decide from now on. @param bundle a validated one. @returns why it cannot, or null; nothing has changed if it cannot. */
+  replace(bundle: Bundle, bundleSha256: string): string | null {
+    const difference = differenceOf(this.#bundle, bundle);
+    if (difference !== null) {
+      return `it has another ${difference}, which takes a new start of the server`;
+    }
+    this.#swap(bundle);
+    this.#bundleSha256 = bundleSha256;
+    this.#fastestMs = fastestMsOf(bundle);
+    return null;
+  }
+
+  #swap(bundle: Bundle): void {
+    this.#scheduler.replaceBundle(bundle);
+    this.#bundle = bundle;
+  }
+}
+
+/** What two bundles have to have in common for one to follow the other in a running server; null if they do. */
+function differenceOf(before: Bundle, after: Bundle): string | null {
+  const partsOf = (bundle: Bundle): readonly (readonly [string, unknown])[] => [
+    ["application", bundle.application],
+    ["method", bundle.method],
+    ["SLO latency", bundle.slo.latencyMs],
+    ["cluster", bundle.cluster],
+    [
+      "list of variants",
+      bundle.tasks.map(({ name, variants }) => [name, variants.map(servedPart)]),
+    ],
+    ["balancer", bundle.policy.balancer],
+    ["rule for late queries", bundle.policy.drop],
+    ["grid of states or set of actions", bundle.decisionSpace],
+  ];
+  const parts = partsOf(after);
+  const [difference] = partsOf(before).filter(
+    ([, part], index) => !isDeepStrictEqual(part, parts[index]?.[1]),
+  );
+  return difference?.[0] ?? null;
+}
+
+type Task = Bundle["tasks"][number];
+
+/** What clients and workers see of a variant. */
+function servedPart({ name, accuracy, model }: Task["variants"][number]): unknown {
+  return { name, accuracy, model };
+}
+
+function fastestMsOf({ tasks }: Bundle): number {
+  let fastestMs = Number.POSITIVE_INFINITY;
+  for (const { variants, serviceTimes } of tasks) {
+    const { data, shape } = serviceTimes.decisionMs;
+    const maxBatch = shape[1] ?? 1;
+    for (const [index] of variants.entries()) {
+      fastestMs = Math.min(fastestMs, data[index * maxBatch] ?? Number.POSITIVE_INFINITY);
+    }
+  }
+  return fastestMs;
+}

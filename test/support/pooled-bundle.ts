@@ -1,0 +1,17 @@
+import { type Bundle, NO_ACTION } from "../../runtime/bundle/schema.ts";
+
+/** A tiny bundle made pooled: a single query waits until less than half of the SLO is left, more of them run in twos. */
+export function waitingBundle(bundle: Bundle): Bundle {
+  const slackCount = bundle.decisionSpace.slackMs.data.length;
+  const single = 0;
+  const pair = 1;
+  const levels = bundle.levels.map((level) => {
+    const data = Uint16Array.from(level.actionByState.data, (_, cell) => {
+      if (cell >= slackCount) return pair;
+      return cell >= Math.floor(slackCount / 2) ? NO_ACTION : single;
+    });
+    const { shape } = level.actionByState;
+    return { ...level, actionByState: { dtype: "uint16", shape, data } as const };
+  });
+  return { ...bundle, policy: { ...bundle.policy, balancer: "pooled" }, levels };
+}
