@@ -125,6 +125,8 @@ function resolveCluster(cluster: ApplicationSpec["cluster"]): Cluster {
 /** Freezes plain data in place; its depth is that of the domain types. */
 function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  // The elements of a typed array cannot be frozen.
+  if (ArrayBuffer.isView(value)) return value;
   Object.freeze(value);
   for (const child of Object.values(value)) deepFreeze(child);
   return value;

@@ -225,8 +225,11 @@ export type Table =
 
 /** What the actions of one state are worth: a solver computes it from a bundle, which does not hold it. */
 export interface ActionValues {
-  /** Advantages are accuracy-weighted queries or, with the paper's objective, accuracy-weighted decisions. */
-  readonly unit: "queries" | "decisions";
+  /**
+   * Advantages are accuracy-weighted queries over all the future or, with the paper's objective, accuracy-weighted decisions; of a pooled policy, the
+   * accuracy per query less the price of the workers' time.
+   */
+  readonly unit: "queries" | "decisions" | "accuracy less price";
   /** Every admissible action and the table's, best first; of equals the table's. */
   readonly actions: readonly ActionValue[];
 }
@@ -235,7 +238,7 @@ export interface ActionValue {
   /** Index of the variant. */
   readonly variant: number;
   readonly batch: number;
-  /** Over all the future, the table deciding from the next decision on: what is gained by this action instead of the best, at most 0. */
+  /** What is gained by this action instead of the best, the table deciding from the next decision on; at most 0. */
   readonly advantage: number;
 }
 

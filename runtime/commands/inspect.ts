@@ -187,8 +187,10 @@ function valueLines(
     ...(chosen === undefined ? [] : [`chosen ${nameOf(chosen)}, ${lossText(chosen, values.unit)}`]),
   ];
   return [
-    `value: ${parts.join("; ")}`,
-    "over all the future, with the table deciding from the next batch on",
+    `value${"batch" in decision ? "" : " of what could run now"}: ${parts.join("; ")}`,
+    values.unit === "accuracy less price"
+      ? "by the price of the workers' time in this state"
+      : "over all the future, with the table deciding from the next batch on",
     "",
   ];
 }
@@ -198,7 +200,10 @@ function nameOf({ variant, batch }: NamedValue): string {
 }
 
 function lossText({ advantage }: NamedValue, unit: NamedValues["unit"]): string {
-  return advantage === 0 ? "as good" : `${short(-advantage)} accuracy-weighted ${unit} less`;
+  if (advantage === 0) return "as good";
+  return unit === "accuracy less price"
+    ? `${short(-100 * advantage)} points of accuracy per query less`
+    : `${short(-advantage)} accuracy-weighted ${unit} less`;
 }
 
 function stateText(

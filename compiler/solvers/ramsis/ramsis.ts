@@ -20,7 +20,7 @@ import { fluidBound } from "./fluid-bound.ts";
 import { ramsisFrame, ramsisMistakes } from "./frame.ts";
 import type { Guarantees } from "./guarantees.ts";
 import { evaluatePolicy, pure, type SolvedPolicy, solvePolicy } from "./objective.ts";
-import { expectedOfPooled, solvePooled } from "./pooled/pooled.ts";
+import { expectedOfPooled, pooledValues, solvePooled } from "./pooled/pooled.ts";
 import { joinShortestQueue } from "./shortest-queue.ts";
 import { stateIndex } from "./transitions.ts";
 import { solveWithin } from "./violation-ceiling.ts";
@@ -127,11 +127,15 @@ function expectedOf(frame: BundleFrame, level: Level): Expected {
 
 function actionValuesOf(
   frame: BundleFrame,
-  { loadQps, actionByState, mixture }: Level,
+  level: Level,
   queued: number,
   slackMs: number,
 ): ActionValues | NoActionValues {
-  if (isPooled(frame)) return { reason: "a pooled policy is fitted by simulation, without values" };
+  const { loadQps, actionByState, mixture } = level;
+  if (isPooled(frame)) {
+    const { price } = fluidBound(workerProblem(frame, level.loadQps));
+    return pooledValues(frame, level, price, { queued, slackMs });
+  }
   if (mixture !== null)
     return { reason: "two tables answer, so that a ceiling on violations holds" };
   const problem = workerProblem(frame, loadQps);

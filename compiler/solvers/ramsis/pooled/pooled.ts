@@ -2,7 +2,13 @@
  * Pooled late binding: one queue for all workers, and a policy that binds queries when a worker is free. The rule is a price on the workers' time;
  * its few parameters are fitted by simulation, at each load anew.
  */
-import { type Expected, type Level, NO_ACTION } from "../../../../runtime/bundle/schema.ts";
+import {
+  type ActionValues,
+  type Expected,
+  type Level,
+  NO_ACTION,
+  type NoActionValues,
+} from "../../../../runtime/bundle/schema.ts";
 import { Rng } from "../../../../runtime/core/rng.ts";
 import { minimise } from "../../../numeric/nelder-mead.ts";
 import { type ArrivalProcess, arrivalSource } from "../../../simulate/arrivals.ts";
@@ -16,7 +22,7 @@ import {
   simulatePooled,
   UNDECIDED,
 } from "./pooled-simulation.ts";
-import { decide, type PriceRule } from "./price-rule.ts";
+import { decide, type PriceRule, worthOf } from "./price-rule.ts";
 
 /**
  * The fit in three rounds, each on more arrivals than the one before: from every start, from the best three of what came of it, and from the best one.
@@ -55,8 +61,50 @@ export interface PooledSolution {
   readonly tries: number;
 }
 
+/** The rule of a level and the price it starts from. */
+interface FittedRule {
+  readonly problem: PooledProblem;
+  readonly rule: PriceRule;
+  /** Accuracy per ms of a worker. */
+  readonly price: number;
+  readonly tries: number;
+}
+
 /** @param dual of the workers' time in the fluid bound, accuracy per ms. */
 export function solvePooled(frame: BundleFrame, loadQps: number, dual: number): PooledSolution {
+  const { problem, rule, price, tries } = fitRule(frame, loadQps, dual);
+  const actionByState = tableOf(problem, decider(problem, rule, price));
+  return { expected: promiseOf(frame, problem, actionByState), actionByState, tries };
+}
+
+/** What the batches that can be formed in a state are worth by the level's rule, which is fitted again for it. @param dual as `solvePooled`. */
+export function pooledValues(
+  frame: BundleFrame,
+  { loadQps, actionByState }: Level,
+  dual: number,
+  state: { readonly queued: number; readonly slackMs: number },
+): ActionValues | NoActionValues {
+  const { problem, rule, price } = fitRule(frame, loadQps, dual);
+  const table = tableOf(problem, decider(problem, rule, price));
+  if (Buffer.compare(bytesOf(table), bytesOf(actionByState)) !== 0) {
+    return { reason: "the table is not the one that this version of the solver would fit" };
+  }
+  const queued = Math.min(state.queued, problem.capacity);
+  const slackMs = problem.slackMs.findLast((ms) => ms <= state.slackMs) ?? 0;
+  const worth = worthOf(problem, rule, price, queued, slackMs);
+  const [best] = worth;
+  if (best === undefined) return { reason: "no batch ends within the slack" };
+  const actions = worth.map(({ action: { variant, batch }, gain }) => {
+    return { variant, batch, advantage: gain - best.gain };
+  });
+  return { unit: "accuracy less price", actions };
+}
+
+function bytesOf({ data }: Level["actionByState"]): Buffer {
+  return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+}
+
+function fitRule(frame: BundleFrame, loadQps: number, dual: number): FittedRule {
   const problem = pooledProblem(frame, loadQps);
   // Where the bound has time to spare it has no price, but the queue may need one.
   const price = dual > 0 ? dual : LEAST_PRICE_OF_SLO / problem.sloMs;
@@ -73,9 +121,7 @@ export function solvePooled(frame: BundleFrame, loadQps: number, dual: number): 
     minima.sort((left, right) => left.value - right.value);
     points = minima.slice(0, kept).map(({ point }) => point);
   }
-  const rule = ruleOf(points[0] ?? []);
-  const actionByState = tableOf(problem, decider(problem, rule, price));
-  return { expected: promiseOf(frame, problem, actionByState), actionByState, tries };
+  return { problem, rule: ruleOf(points[0] ?? []), price, tries };
 }
 
 /** What a table of pooled decisions promises at a load: measured over simulated queries, the same for the same table. */

@@ -29,6 +29,34 @@ export interface PriceRule {
   readonly reserveMs: number;
 }
 
+/** What a ms of a worker costs when so many wait. */
+function priceAt(
+  { loadQps }: PooledProblem,
+  { level, growth, pivot }: PriceRule,
+  price: number,
+  queued: number,
+): number {
+  return price * Math.exp(level + growth * (queued / (loadQps / 100) - pivot));
+}
+
+/** Every batch that can be formed now and ends in time with its accuracy less the price of its time, best first. */
+export function worthOf(
+  problem: PooledProblem,
+  rule: PriceRule,
+  price: number,
+  queued: number,
+  slackMs: number,
+): { readonly action: PooledAction; readonly gain: number }[] {
+  const costPerMs = priceAt(problem, rule, price, queued);
+  return problem.choices
+    .filter(({ batch, serviceMs }) => batch <= queued && serviceMs <= slackMs)
+    .map((action) => {
+      const gain = action.accuracy - (costPerMs * action.serviceMs) / action.batch;
+      return { action, gain };
+    })
+    .sort((a, b) => b.gain - a.gain);
+}
+
 /** @param price η, accuracy per ms of a worker. @returns index of an action, NO_ACTION to wait, or GIVE_UP. */
 export function decide(
   problem: PooledProblem,
@@ -38,8 +66,7 @@ export function decide(
   slackMs: number,
 ): number {
   const arrivalsPerMs = problem.loadQps / 1000;
-  const exponent = rule.level + rule.growth * (queued / (10 * arrivalsPerMs) - rule.pivot);
-  const costPerMs = price * Math.exp(exponent);
+  const costPerMs = priceAt(problem, rule, price, queued);
   let best = Number.NEGATIVE_INFINITY;
   let chosen: PooledAction | null = null;
   let bestLarger = Number.NEGATIVE_INFINITY;

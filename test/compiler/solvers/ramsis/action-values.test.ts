@@ -181,7 +181,8 @@ test("says why there are no values", () => {
   expect(valuesOf(ceiling(1e-9), null)).toEqual(reason(/ceiling/));
   expect(valuesOf(ceiling(0.99), null)).toMatchObject(values);
   expect(valuesOf({ ...ceiling(1e-9), ...perDecision }, null)).toMatchObject(values);
-  expect(valuesOf({ policy: { ...policy, balancer: "pooled" } }, null)).toEqual(reason(/pooled/));
+  const pooled = { policy: { ...policy, balancer: "pooled" } } as const;
+  expect(valuesOf(pooled, null)).toEqual(reason(/not the one that this version/));
   const mixture = {
     share: 0.5,
     actionByState: bundle.levels[0]?.actionByState,

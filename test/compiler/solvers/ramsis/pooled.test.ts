@@ -1,5 +1,7 @@
+import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { actionValuesOf } from "../../../../compiler/action-values.ts";
 import { simulate } from "../../../../compiler/simulate/simulate.ts";
 import { pooledProblem } from "../../../../compiler/solvers/ramsis/pooled/pooled-problem.ts";
 import {
@@ -7,6 +9,7 @@ import {
   UNDECIDED,
 } from "../../../../compiler/solvers/ramsis/pooled/pooled-simulation.ts";
 import { decide, type PriceRule } from "../../../../compiler/solvers/ramsis/pooled/price-rule.ts";
+import { decodeBundle } from "../../../../runtime/bundle/codec.ts";
 import { type Bundle, GIVE_UP, NO_ACTION } from "../../../../runtime/bundle/schema.ts";
 import { tinyBundle } from "../../../support/tiny-bundle.ts";
 
@@ -130,5 +133,20 @@ describe("the price rule", () => {
     expect(decide(problem, rule, price, 1, 100)).toBe(NO_ACTION);
     expect(decide(problem, rule, price, 1, 24)).not.toBe(NO_ACTION);
     expect(decide(problem, { ...rule, waitMargin: 1 }, price, 1, 100)).not.toBe(NO_ACTION);
+  });
+});
+
+test("what a decision is worth is told by the rule that made the table", () => {
+  const bundle = decodeBundle(readFileSync("policies/letters/bundle.msgpack"));
+  const level = bundle.levels.length - 1;
+  const { decisionSpace, levels } = bundle;
+  const slackCount = decisionSpace.slackMs.data.length;
+  const [queued, column] = [5, 90];
+  const cell = levels[level]?.actionByState.data[(queued - 1) * slackCount + column] ?? 0;
+  const [variant, batch] = decisionSpace.actions.data.slice(2 * cell, 2 * cell + 2);
+  const slackMs = decisionSpace.slackMs.data[column] ?? 0;
+  expect(actionValuesOf(bundle, level, queued, slackMs)).toMatchObject({
+    unit: "accuracy less price",
+    actions: [{ variant, batch, advantage: 0 }, { advantage: expect.any(Number) }],
   });
 });
