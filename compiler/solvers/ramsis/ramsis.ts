@@ -49,7 +49,7 @@ function isPooled({ policy }: BundleFrame): boolean {
 function solvePooledLevel(frame: BundleFrame, loadQps: number): Level {
   const problem = workerProblem(frame, loadQps);
   const bound = fluidBound(problem);
-  const { expected, actionByState, tries } = solvePooled(frame, loadQps, bound.price);
+  const { expected, actionByState, tries } = solvePooled(frame, loadQps, bound);
   const capacityQps = fluidCapacityQps(problem, workerCountOf(frame));
   return {
     loadQps,
@@ -133,8 +133,8 @@ function actionValuesOf(
 ): ActionValues | NoActionValues {
   const { loadQps, actionByState, mixture } = level;
   if (isPooled(frame)) {
-    const { price } = fluidBound(workerProblem(frame, level.loadQps));
-    return pooledValues(frame, level, price, { queued, slackMs });
+    const bound = fluidBound(workerProblem(frame, level.loadQps));
+    return pooledValues(frame, level, bound, { queued, slackMs });
   }
   if (mixture !== null)
     return { reason: "two tables answer, so that a ceiling on violations holds" };

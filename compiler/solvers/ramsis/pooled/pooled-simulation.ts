@@ -85,6 +85,7 @@ class PooledRun {
   }
 
   run(): void {
+    const { workerCount } = this.#problem;
     const arrivals = this.#arrivalMs;
     let next = 0;
     for (;;) {
@@ -93,7 +94,8 @@ class PooledRun {
       if (arriveMs <= doneMs && arriveMs <= this.#wakeMs) {
         if (arriveMs === Number.POSITIVE_INFINITY) return;
         this.#arrive(next++);
-        this.#startBatches(arriveMs);
+        // Nothing waits for a time while every worker is busy.
+        if (this.#busy < workerCount) this.#startBatches(arriveMs);
       } else if (doneMs <= this.#wakeMs) {
         this.#popDone();
         this.#startBatches(doneMs);

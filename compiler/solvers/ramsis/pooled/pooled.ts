@@ -10,10 +10,11 @@ import {
   type NoActionValues,
 } from "../../../../runtime/bundle/schema.ts";
 import { Rng } from "../../../../runtime/core/rng.ts";
-import { minimise } from "../../../numeric/nelder-mead.ts";
+import { type Minimum, minimise } from "../../../numeric/nelder-mead.ts";
 import { type ArrivalProcess, arrivalSource } from "../../../simulate/arrivals.ts";
 import { serviceTimeModel } from "../../../simulate/service-times.ts";
 import type { BundleFrame } from "../../solver.ts";
+import type { FluidBound } from "../fluid-bound.ts";
 import { type PooledProblem, pooledProblem } from "./pooled-problem.ts";
 import {
   batchDistribution,
@@ -28,12 +29,12 @@ import { decide, type PriceRule, worthOf } from "./price-rule.ts";
  * The fit in three rounds, each on more arrivals than the one before: from every start, from the best three of what came of it, and from the best one.
  */
 const ROUNDS = [
-  { queries: 8_000, tries: 30, kept: 3, shrink: 1 },
-  { queries: 14_000, tries: 34, kept: 1, shrink: 0.6 },
-  { queries: 40_000, tries: 28, kept: 1, shrink: 0.25 },
+  { queries: 6_000, tries: 30, kept: 3, shrink: 1 },
+  { queries: 12_000, tries: 30, kept: 1, shrink: 0.6 },
+  { queries: 30_000, tries: 24, kept: 1, shrink: 0.25 },
 ] as const;
 /** Queries that a level's promise is measured on. */
-const PROMISE_QUERIES = 300_000;
+const PROMISE_QUERIES = 250_000;
 /** Random streams: rules are fitted, compared and judged on different arrivals. */
 const SEED = 1;
 const ROUND_STREAM = 11;
@@ -41,6 +42,8 @@ const PROMISE_STREAM = 10;
 const SERVICE_STREAM = 9;
 /** A price at which the whole SLO of a worker is worth so much accuracy: next to nothing. */
 const LEAST_PRICE_OF_SLO = 0.02;
+/** Accuracy below the bound that is not worth another try. */
+const BOUND_TOLERANCE = 1e-5;
 /** Accuracy that a violation too many per query costs a rule. */
 const VIOLATION_PENALTY = 20;
 
@@ -70,21 +73,25 @@ interface FittedRule {
   readonly tries: number;
 }
 
-/** @param dual of the workers' time in the fluid bound, accuracy per ms. */
-export function solvePooled(frame: BundleFrame, loadQps: number, dual: number): PooledSolution {
-  const { problem, rule, price, tries } = fitRule(frame, loadQps, dual);
+/** @param bound of the same level. */
+export function solvePooled(
+  frame: BundleFrame,
+  loadQps: number,
+  bound: FluidBound,
+): PooledSolution {
+  const { problem, rule, price, tries } = fitRule(frame, loadQps, bound);
   const actionByState = tableOf(problem, decider(problem, rule, price));
   return { expected: promiseOf(frame, problem, actionByState), actionByState, tries };
 }
 
-/** What the batches that can be formed in a state are worth by the level's rule, which is fitted again for it. @param dual as `solvePooled`. */
+/** What the batches that can be formed in a state are worth by the level's rule, which is fitted again for it. @param bound as `solvePooled`. */
 export function pooledValues(
   frame: BundleFrame,
   { loadQps, actionByState }: Level,
-  dual: number,
+  bound: FluidBound,
   state: { readonly queued: number; readonly slackMs: number },
 ): ActionValues | NoActionValues {
-  const { problem, rule, price } = fitRule(frame, loadQps, dual);
+  const { problem, rule, price } = fitRule(frame, loadQps, bound);
   const table = tableOf(problem, decider(problem, rule, price));
   if (Buffer.compare(bytesOf(table), bytesOf(actionByState)) !== 0) {
     return { reason: "the table is not the one that this version of the solver would fit" };
@@ -104,10 +111,10 @@ function bytesOf({ data }: Level["actionByState"]): Buffer {
   return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
 }
 
-function fitRule(frame: BundleFrame, loadQps: number, dual: number): FittedRule {
+function fitRule(frame: BundleFrame, loadQps: number, bound: FluidBound): FittedRule {
   const problem = pooledProblem(frame, loadQps);
   // Where the bound has time to spare it has no price, but the queue may need one.
-  const price = dual > 0 ? dual : LEAST_PRICE_OF_SLO / problem.sloMs;
+  const price = bound.price > 0 ? bound.price : LEAST_PRICE_OF_SLO / problem.sloMs;
   let tries = 0;
   let points: (readonly number[])[] = [...STARTS];
   for (const [round, { queries, tries: maxTries, kept, shrink }] of ROUNDS.entries()) {
@@ -117,7 +124,15 @@ function fitRule(frame: BundleFrame, loadQps: number, dual: number): FittedRule 
       return costOf(frame, problem, arrivalMs, decider(problem, ruleOf(point), price));
     };
     const steps = STEPS.map((step) => step * shrink);
-    const minima = points.map((point) => minimise(costAt, point, steps, maxTries));
+    const minima: Minimum[] = [];
+    for (const point of points) {
+      const minimum = minimise(costAt, point, steps, maxTries);
+      // There is nothing better to find, as at low loads.
+      if (minimum.value <= BOUND_TOLERANCE - bound.accuracy) {
+        return { problem, rule: ruleOf(minimum.point), price, tries };
+      }
+      minima.push(minimum);
+    }
     minima.sort((left, right) => left.value - right.value);
     points = minima.slice(0, kept).map(({ point }) => point);
   }
