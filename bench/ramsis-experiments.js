@@ -1,5 +1,5 @@
-// Whether simulation agrees with what bundles state, and what RAMSIS gains over its baselines on a trace; docs/experiments.md explains both.
-// `node bench/ramsis-experiments.js truth|trace [--policy JSON]... [--step QPS] [--cli FILE]` after a build; the reference data is where
+// Whether simulation agrees with what bundles state, what one queue for all workers gains over RAMSIS, and what both gain over the baselines on a
+// trace; docs/experiments.md explains them. `node bench/ramsis-experiments.js truth|pooled|trace [--policy JSON]... [--step QPS] [--cli FILE]` after a build; the reference data is where
 // STRATAGEM_REFERENCE says. Several policies are compared in one table; `--step` puts all levels of a trace that far apart.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -29,6 +29,9 @@ const SEEDS = [1, 2, 3, 4, 5, 6];
 const SECONDS_PER_SEED = 60;
 const MAX_ACCURACY_ERROR = 0.002;
 
+const POOLED_WORKERS = 60;
+const POOLED_LOADS = [400, 800, 1200, 1600, 2000, 2400, 2800, 3200, 3600];
+
 const TRACE_WORKERS = [60, 70, 80];
 const TRACE_BASELINES = ["jellyfish", "model-switching"];
 /** The paper profiles its baselines every 100 queries/s; closer is in their favour. */
@@ -47,7 +50,7 @@ const { values: flags, positionals } = parseArgs({
   },
 });
 const folder = mkdtempSync(join(tmpdir(), "ramsis-experiments-"));
-const experiments = { truth, trace };
+const experiments = { truth, pooled, trace };
 try {
   for (const name of positionals.length > 0 ? positionals : Object.keys(experiments)) {
     if (experiments[name] === undefined) throw new Error(`no experiment "${name}"`);
@@ -59,7 +62,7 @@ try {
 
 /** Expectation against simulation, one level to a bundle: its table is on trial and not the choice among levels. */
 function truth() {
-  const policies = policiesOr([steps(100), steps(400)]);
+  const policies = policiesOr([roundRobin(100), roundRobin(400), {}]);
   for (const policy of policies) {
     const rows = POINTS.map(([workers, loadQps]) => comparePoint(workers, loadQps, policy));
     console.log(
@@ -116,6 +119,26 @@ function pointText(point) {
   ];
 }
 
+/** The pooled policy beside the round-robin one and the bound of both, by load: accuracy per query and violations. */
+function pooled() {
+  const policies = [{}, roundRobin(100)];
+  const rows = POOLED_LOADS.map((loadQps) => {
+    const columns = policies.flatMap((policy) => {
+      const { bundle } = compile(POOLED_WORKERS, [loadQps], policy);
+      const runs = SEEDS.slice(0, 5).map((seed) =>
+        simulate(bundle, "--poisson", loadQps, "--duration", "60s", "--seed", seed),
+      );
+      const accuracy = mean(runs.map((run) => run.accuracyPerQuery));
+      return [percent(accuracy), rate(mean(runs.map((run) => run.violationRate)))];
+    });
+    const [{ expected }] = compile(POOLED_WORKERS, [loadQps], roundRobin(100)).levels;
+    return [`${loadQps}`, ...columns, percent(expected.upperBoundAccuracy)];
+  });
+  const head = ["load", "pooled", "violations", "round-robin", "violations", "fluid bound"];
+  console.log(`\naccuracy per query, ${POOLED_WORKERS} workers, simulated, five seeds of 60 s`);
+  print([head, ...rows]);
+}
+
 /** The production trace of the paper: policies against baselines, gains in points as the artifact prints them and relative. */
 function trace() {
   const policies = policiesOr([{}]);
@@ -149,7 +172,7 @@ function baselineRuns(workers) {
   const step = Number(flags.step ?? BASELINE_STEP_QPS);
   const loads = { from: FROM_QPS, to: TO_QPS, step };
   // Only the loads of this bundle matter, so its policy is solved on the coarsest grid.
-  const { bundle } = compile(workers, loads, steps(4));
+  const { bundle } = compile(workers, loads, roundRobin(4));
   return TRACE_BASELINES.map((name) => [
     name,
     simulate(bundle, "--trace", TRACE, "--baseline", name),
@@ -216,8 +239,8 @@ function policiesOr(defaults) {
   return flags.policy.length > 0 ? flags.policy.map((text) => JSON.parse(text)) : defaults;
 }
 
-function steps(count) {
-  return { discretization: { kind: "fixed", steps: count } };
+function roundRobin(count) {
+  return { balancer: "round-robin", discretization: { kind: "fixed", steps: count } };
 }
 
 function policyText(policy) {
