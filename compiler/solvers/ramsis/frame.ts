@@ -134,7 +134,9 @@ function* pooledMistakes({ objective, discretization }: RamsisPolicy): Generator
 /** The options of an application without mistakes. */
 function optionsOf({ policy }: Application): RamsisOptions {
   if (policy.method !== "ramsis") throw new TypeError("the registry gives ramsis only its own");
-  const { objective, discretization, batching, maxQueue, balancer, serviceTimes, drop } = policy;
+  const { objective, discretization, maxQueue, balancer, serviceTimes, drop } = policy;
+  // A pooled policy takes batches of any size, whatever is asked for.
+  const batching = balancer === "pooled" ? "variable" : policy.batching;
   return { objective, discretization, batching, maxQueue, balancer, serviceTimes, drop };
 }
 

@@ -24,6 +24,8 @@ export interface PooledProblem {
   readonly choices: readonly PooledAction[];
   /** Most accuracy that a ms of a worker can be turned into. */
   readonly bestUsePerMs: number;
+  /** Most queries that a worker can serve per ms. */
+  readonly bestRatePerMs: number;
   /** For each number of queries (less one) that are late already the batch that gets rid of the most of them per time; up to the largest batch. */
   readonly rescues: readonly PooledAction[];
   /** Whether queries that are given up are dropped instead of served late. */
@@ -69,6 +71,7 @@ export function pooledProblem(
     actions,
     choices,
     bestUsePerMs: Math.max(0, ...uses),
+    bestRatePerMs: Math.max(0, ...choices.map(({ batch, serviceMs }) => batch / serviceMs)),
     rescues: rescuesOf(actions, sloMs, maxBatch),
     drops: policy.drop,
     leastSlackMs: policy.drop ? fastestMs : Number.NEGATIVE_INFINITY,

@@ -16,6 +16,13 @@ import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 /** Of the best use of a worker's time; what is worth less than that is not done when time is dear. */
 const GOOD_USE = 0.85;
 
+/**
+ * Of the best rate. Near capacity, when time is dearer than its best use, only batches with at least this rate are started: every other leaves
+ * more queries late than it serves in time.
+ */
+const GOOD_RATE = 0.98;
+const NEAR_CAPACITY = 0.97;
+
 export interface PriceRule {
   /** Logarithm of the price over η, at the pivot. */
   readonly level: number;
@@ -27,6 +34,10 @@ export interface PriceRule {
   readonly waitMargin: number;
   /** Slack that must be left over after waiting, ms. */
   readonly reserveMs: number;
+}
+
+function isNearCapacity({ loadQps, workerCount, bestRatePerMs }: PooledProblem): boolean {
+  return loadQps / 1000 >= NEAR_CAPACITY * workerCount * bestRatePerMs;
 }
 
 /** What a ms of a worker costs when so many wait. */
@@ -84,6 +95,9 @@ export function decide(
     }
   }
   if (chosen === null) return GIVE_UP;
+  const isScarce = isNearCapacity(problem) && costPerMs >= problem.bestUsePerMs;
+  if (isScarce && chosen.batch < GOOD_RATE * problem.bestRatePerMs * chosen.serviceMs)
+    return GIVE_UP;
   const highestPrice = GOOD_USE * problem.bestUsePerMs;
   const cost = (Math.min(costPerMs, highestPrice) * chosen.serviceMs) / chosen.batch;
   if (chosen.accuracy < cost) return GIVE_UP;
