@@ -152,3 +152,17 @@ test("what a decision is worth is told by the rule that made the table", () => {
   expect(best).toEqual({ variant, batch, advantage: 0 });
   expect(runnerUp?.advantage).toBeLessThan(0);
 });
+
+test("near capacity, when time is dear, a batch of less than the best rate is not started; far from it, it is", () => {
+  // SMALL and a batch of four: 30 ms, 0.133 queries per ms and worker. One query alone takes 15 ms, half of that rate.
+  const bundle = pooledBundle(3, [1]);
+  const rule: PriceRule = { level: 9, growth: 0, pivot: 0, waitMargin: 0, reserveMs: 0 };
+  const capacityQps = 1000 * 3 * pooledProblem(bundle, 1).bestRatePerMs;
+  const decideAt = (loadQps: number, slackMs: number): number =>
+    decide(pooledProblem(bundle, loadQps), rule, 1e-3, ROWS, slackMs);
+  const [dear, cheap] = [0.98 * capacityQps, 0.5 * capacityQps];
+  expect(decideAt(dear, 100)).not.toBe(GIVE_UP);
+  expect(decideAt(dear, 33)).toBe(GIVE_UP);
+  const { actions } = pooledProblem(bundle, 1);
+  expect(actions[decideAt(cheap, 33)]?.batch).toBe(4);
+});
