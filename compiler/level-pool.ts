@@ -1,25 +1,31 @@
-/** Threads that answer level requests. One thread handles a level whole, so the results do not depend on how many there are. */
-import { Worker } from "node:worker_threads";
+/**
+ * Processes that answer level requests. One handles a level whole, so the results do not depend on how many there are.
+ *
+ * Processes and not threads: Node 20 aborts now and then when a thread ends while V8 still compiles its code in the background
+ * (`NodePlatform::ForIsolate`, "data.first != nullptr"), and it would take the server down that makes a level on line.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import type { Bundle, Level } from "../runtime/bundle/schema.ts";
-import type { LevelReply, LevelRequest } from "./level-worker.ts";
+import type { LevelFailure, LevelReply, LevelRequest } from "./level-worker.ts";
 import type { BundleFrame } from "./solvers/solver.ts";
 
 export interface LevelPoolOptions {
-  /** Most threads at a time, at least 1. */
+  /** Most processes at a time, at least 1. */
   readonly jobs: number;
   /** Called after each request. @param stage what the work is at, where there are several stages. */
   readonly onProgress: (done: number, total: number, stage?: string) => void;
-  /** Aborting terminates the threads and rejects with the signal's reason. */
+  /** Aborting ends the processes and rejects with the signal's reason. */
   readonly signal: AbortSignal;
 }
 
-/** Threads for one frame, started when they are needed and kept between runs: a warm thread solves faster. Close them. */
-export class LevelThreads {
+/** Workers for one frame, started when they are needed and kept between runs: a warm one solves faster. Close them. */
+export class LevelWorkers {
   readonly #frame: BundleFrame;
   readonly #options: LevelPoolOptions;
-  readonly #workers: Worker[] = [];
+  readonly #workers: ChildProcess[] = [];
   readonly #onAbort = (): void => this.#fail(this.#options.signal.reason);
-  /** Never resolves; rejects once a thread has failed or the work is aborted. */
+  /** Never resolves; rejects once a worker has failed or the work is aborted. */
   readonly #failure: Promise<never>;
   #fail: (reason: unknown) => void = () => {};
   #done = 0;
@@ -44,20 +50,24 @@ export class LevelThreads {
     this.#total += requests.length;
     const replies: LevelReply[] = [];
     let next = 0;
-    const drain = (worker: Worker): Promise<void> =>
+    const drain = (worker: ChildProcess): Promise<void> =>
       new Promise((resolve) => {
         let current = 0;
         const sendNext = (): void => {
           const request = requests[next];
           current = next++;
           if (request !== undefined) {
-            worker.postMessage(request);
+            worker.send(request);
             return;
           }
           worker.off("message", onMessage);
           resolve();
         };
-        const onMessage = (reply: LevelReply): void => {
+        const onMessage = (reply: LevelReply | LevelFailure): void => {
+          if (reply.kind === "failed") {
+            this.#fail(new Error(reply.stack));
+            return;
+          }
           replies[current] = reply;
           onProgress(++this.#done, this.#total, stage);
           sendNext();
@@ -69,43 +79,60 @@ export class LevelThreads {
     return replies;
   }
 
-  /** Ends the threads, whatever they are at. */
+  /** Ends the workers, whatever they are at. */
   async close(): Promise<void> {
     this.#options.signal.removeEventListener("abort", this.#onAbort);
-    await Promise.all(this.#workers.map((worker) => worker.terminate()));
+    await Promise.all(this.#workers.map(ended));
   }
 
   #start(): void {
-    const url = new URL("./level-worker.js", import.meta.url);
-    const worker = new Worker(url, { workerData: this.#frame });
+    const path = fileURLToPath(new URL("./level-worker.js", import.meta.url));
+    // Nothing that a worker prints is output of ours.
+    const worker = fork(path, [], {
+      serialization: "advanced",
+      stdio: ["ignore", 2, 2, "ipc"],
+      execArgv: [],
+    });
     worker.on("error", (error) => this.#fail(error));
-    worker.on("exit", (code) => this.#fail(new Error(`a solver thread ended with code ${code}`)));
+    worker.on("exit", (code, signal) =>
+      this.#fail(new Error(`a solver process ended with ${signal ?? `code ${code}`}`)),
+    );
+    worker.send(this.#frame);
     this.#workers.push(worker);
   }
 }
 
-/** Answers requests in threads of their own. @returns the replies in the order of the requests. */
-export async function runInThreads(
+function ended(worker: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (worker.exitCode !== null || worker.signalCode !== null) resolve();
+    worker.once("exit", () => resolve());
+    worker.once("error", () => resolve());
+    worker.kill("SIGKILL");
+  });
+}
+
+/** Answers requests in processes of their own. @returns the replies in the order of the requests. */
+export async function runInWorkers(
   frame: BundleFrame,
   requests: readonly LevelRequest[],
   options: LevelPoolOptions,
 ): Promise<LevelReply[]> {
-  const threads = new LevelThreads(frame, options);
+  const workers = new LevelWorkers(frame, options);
   try {
-    return await threads.run(requests);
+    return await workers.run(requests);
   } finally {
-    await threads.close();
+    await workers.close();
   }
 }
 
-/** Solves one more level of a bundle, in a thread. @throws whatever the solver does; the signal's reason once it is aborted. */
+/** Solves one more level of a bundle, in a process. @throws whatever the solver does; the signal's reason once it is aborted. */
 export async function solveLevelOf(
   { levels: _, provenance: __, ...frame }: Bundle,
   loadQps: number,
   signal: AbortSignal,
 ): Promise<Level> {
   const options = { jobs: 1, onProgress: () => {}, signal };
-  const [reply] = await runInThreads(frame, [{ kind: "solve", loadQps }], options);
+  const [reply] = await runInWorkers(frame, [{ kind: "solve", loadQps }], options);
   if (reply?.kind !== "solved") throw new TypeError("a request to solve is answered by a level");
   return reply.level;
 }

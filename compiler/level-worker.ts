@@ -1,5 +1,4 @@
-/** Thread that solves levels, or recomputes what their tables promise, one at a time. */
-import { isMainThread, parentPort, workerData } from "node:worker_threads";
+/** Process that solves levels, or recomputes what their tables promise, one at a time; told first what the levels share. */
 import type { Expected, Level } from "../runtime/bundle/schema.ts";
 import { solverFor } from "./solvers/registry.ts";
 import type { BundleFrame } from "./solvers/solver.ts";
@@ -12,10 +11,25 @@ export type LevelReply =
   | { readonly kind: "solved"; readonly level: Level; readonly ms: number }
   | { readonly kind: "evaluated"; readonly expected: Expected };
 
-if (!isMainThread && parentPort !== null) {
-  const port = parentPort;
-  const frame = workerData as BundleFrame;
-  port.on("message", (request: LevelRequest) => port.postMessage(answer(frame, request)));
+/** Why a request has no reply: the stack of what the solver threw. */
+export interface LevelFailure {
+  readonly kind: "failed";
+  readonly stack: string;
+}
+
+// A terminal interrupts the whole group; the compiler ends its workers itself. Without it there is nobody to work for.
+process.on("SIGINT", () => {});
+process.on("disconnect", () => process.exit());
+process.once("message", (frame: BundleFrame) => {
+  process.on("message", (request: LevelRequest) => process.send?.(attempt(frame, request)));
+});
+
+function attempt(frame: BundleFrame, request: LevelRequest): LevelReply | LevelFailure {
+  try {
+    return answer(frame, request);
+  } catch (error) {
+    return { kind: "failed", stack: String(error instanceof Error ? error.stack : error) };
+  }
 }
 
 function answer(frame: BundleFrame, request: LevelRequest): LevelReply {

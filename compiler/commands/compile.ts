@@ -15,7 +15,7 @@ import { percent } from "../../runtime/commands/text.ts";
 import type { Placement } from "../adaptive-levels.ts";
 import { writeAtomically } from "../atomic-write.ts";
 import { type Compiled, compile, type LevelSolver } from "../compile.ts";
-import { type LevelPoolOptions, LevelThreads } from "../level-pool.ts";
+import { type LevelPoolOptions, LevelWorkers } from "../level-pool.ts";
 import type { BundleFrame } from "../solvers/solver.ts";
 import { InputError } from "../spec/input-error.ts";
 import { type LoadedApplication, loadApplication } from "../spec/load-application.ts";
@@ -49,7 +49,7 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
 
 function inThreads(pool: LevelPoolOptions): (frame: BundleFrame) => LevelSolver {
   return (frame) => {
-    const threads = new LevelThreads(frame, pool);
+    const threads = new LevelWorkers(frame, pool);
     return {
       async solve(loadsQps, round) {
         const requests = loadsQps.map((loadQps) => ({ kind: "solve", loadQps }) as const);

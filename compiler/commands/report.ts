@@ -7,7 +7,7 @@ import { EXIT_CODES } from "../../runtime/errors.ts";
 import { levelForLoad } from "../../runtime/inspect.ts";
 import { loadBundle } from "../../runtime/load-bundle.ts";
 import { writeAtomically } from "../atomic-write.ts";
-import { type LevelPoolOptions, runInThreads } from "../level-pool.ts";
+import { type LevelPoolOptions, runInWorkers } from "../level-pool.ts";
 import {
   type Frontier,
   frontierCeilings,
@@ -68,7 +68,7 @@ async function solveInThread(
   loadQps: number,
   signal: AbortSignal,
 ): Promise<Level> {
-  const [reply] = await runInThreads(frame, [{ kind: "solve", loadQps }], {
+  const [reply] = await runInWorkers(frame, [{ kind: "solve", loadQps }], {
     jobs: 1,
     signal,
     onProgress() {},

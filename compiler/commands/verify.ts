@@ -2,7 +2,7 @@
 import type { Bundle, Expected, Level } from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { verifyBundle } from "../../runtime/commands/verify.ts";
-import { type LevelPoolOptions, runInThreads } from "../level-pool.ts";
+import { type LevelPoolOptions, runInWorkers } from "../level-pool.ts";
 
 /** A stated figure may differ from the recomputed one by this much: far above rounding, far below what matters. */
 const TOLERANCE = 1e-9;
@@ -29,7 +29,7 @@ export async function verifyCommand(path: string, pool: LevelPoolOptions): Promi
 async function recompute(bundle: Bundle, pool: LevelPoolOptions): Promise<LevelCheck[]> {
   const { levels, provenance: _, ...frame } = bundle;
   const requests = levels.map((level) => ({ kind: "evaluate", level }) as const);
-  const replies = await runInThreads(frame, requests, pool);
+  const replies = await runInWorkers(frame, requests, pool);
   return replies
     .filter((reply) => reply.kind === "evaluated")
     .map(({ expected }, index) => check(levels[index], expected));

@@ -9,7 +9,7 @@ import type { Bundle } from "../../runtime/bundle/schema.ts";
 const folder = mkdtempSync(join(tmpdir(), "stratagem-pool-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** As it ships: its threads are files of dist/. */
+/** As it ships: its workers are files of dist/. */
 async function shipped(): Promise<typeof import("../../compiler/level-pool.ts")> {
   return import(new URL("../../dist/compiler/level-pool.js", import.meta.url).href);
 }
@@ -37,7 +37,7 @@ function compiled() {
   return { bundle, expected: solver.solveLevel(frame, 120) };
 }
 
-test("one more level of a bundle, solved in a thread, is the one that compile would have made", async () => {
+test("one more level of a bundle, solved in a process of its own, is the one that compile would have made", async () => {
   const { bundle, expected } = compiled();
   const { solveLevelOf } = await shipped();
   expect(await solveLevelOf(bundle, 120, new AbortController().signal)).toEqual(expected);
@@ -54,12 +54,12 @@ test("an aborted one rejects with the reason, before it begins and while it runs
   await expect(running).rejects.toBe(reason);
 });
 
-test("threads answer in the order of the requests, run after run, and count their progress on", async () => {
+test("workers answer in the order of the requests, run after run, and count their progress on", async () => {
   const { bundle } = compiled();
-  const { LevelThreads } = await shipped();
+  const { LevelWorkers } = await shipped();
   const { levels: _, provenance: __, ...frame } = bundle;
   const progress: [number, number, string | undefined][] = [];
-  const threads = new LevelThreads(frame, {
+  const threads = new LevelWorkers(frame, {
     jobs: 2,
     onProgress: (...call) => progress.push([call[0], call[1], call[2]]),
     signal: new AbortController().signal,
