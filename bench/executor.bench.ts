@@ -1,24 +1,18 @@
 /** One batch to a worker process and back, through a model that computes nothing: what the boundary between processes costs. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, bench, describe } from "vitest";
-import type { Batch, VariantModel } from "../runtime/exec/executor.ts";
-import { identityModel } from "../test/support/onnx-model.js";
+import type { Batch } from "../runtime/exec/executor.ts";
+import { identityVariant, POOL_URL } from "../test/runtime/exec/built-executor.ts";
 
 /** Float32 numbers in a row: 12 KB, a small image; 602 KB, one of 224 × 224. */
 const WIDTHS = [3072, 150_528];
 
 type PoolModule = typeof import("../runtime/exec/worker-pool.ts");
 // Workers are processes, which run compiled files only.
-const { startExecutor }: PoolModule = await import(
-  new URL("../dist/runtime/exec/worker-pool.js", import.meta.url).href
-);
+const { startExecutor }: PoolModule = await import(POOL_URL);
 
-const folder = mkdtempSync(join(tmpdir(), "executor-bench-"));
 const executor = await startExecutor(
   {
-    variants: WIDTHS.map(identityVariant),
+    variants: WIDTHS.map((width) => identityVariant(`identity-${width}`, width)),
     workerCount: 1,
     standbyCount: 0,
     threadsPerWorker: 1,
@@ -28,10 +22,7 @@ const executor = await startExecutor(
   { onReady: () => {}, onLost: () => {} },
 );
 
-afterAll(async () => {
-  await executor.close();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => executor.close());
 
 describe("round trip of a batch through a worker", () => {
   for (const [variant, width] of WIDTHS.entries()) {
@@ -45,17 +36,3 @@ describe("round trip of a batch through a worker", () => {
     }
   }
 });
-
-function identityVariant(width: number): VariantModel {
-  const name = `identity-${width}`;
-  const path = join(folder, `${name}.onnx`);
-  writeFileSync(path, identityModel(width));
-  const shape = [-1, width];
-  return {
-    name,
-    path,
-    inputs: [{ name: "x", dtype: "float32", shape }],
-    outputs: [{ name: "y", dtype: "float32", shape }],
-    warmBatches: [1],
-  };
-}

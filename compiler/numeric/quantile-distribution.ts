@@ -20,6 +20,16 @@ export function quantileKnots(p50: number, p95: number, p99: number, mean: numbe
   return Float64Array.of(first, p50, second, third, last);
 }
 
+/** The quantile of a probability in [0, 1). @param knots, from as `probabilityAtMost`. */
+export function quantileAt(knots: Float64Array, from: number, probability: number): number {
+  let piece = 0;
+  while (probability >= KNOT_PROBABILITY[piece + 1]!) piece++;
+  const low = KNOT_PROBABILITY[piece]!;
+  const lowValue = knots[from + piece]!;
+  const rise = knots[from + piece + 1]! - lowValue;
+  return lowValue + (rise * (probability - low)) / (KNOT_PROBABILITY[piece + 1]! - low);
+}
+
 /** P[X ≤ x]. @param knots (…, KNOT_COUNT). @param from index of the first knot of the distribution. */
 export function probabilityAtMost(knots: Float64Array, from: number, x: number): number {
   if (x < knots[from]!) return 0;

@@ -110,11 +110,15 @@ export class Policy {
 
 export { GIVE_UP, WAIT };
 
-function leastSlackMsOf({ tasks, policy }: Bundle): number {
-  if (!policy.drop) return Number.NEGATIVE_INFINITY;
+function leastSlackMsOf(bundle: Bundle): number {
+  return bundle.policy.drop ? fastestServiceMs(bundle) : Number.NEGATIVE_INFINITY;
+}
+
+/** What the fastest variant takes for one query; with less time none can be served. */
+export function fastestServiceMs({ tasks }: Bundle): number {
   let fastestMs = Number.POSITIVE_INFINITY;
   for (const { variants, serviceTimes } of tasks) {
-    const maxBatch = serviceTimes.decisionMs.shape[1] ?? 1;
+    const maxBatch = serviceTimes.decisionMs.shape[1]!;
     for (let variant = 0; variant < variants.length; variant++) {
       fastestMs = Math.min(fastestMs, serviceTimes.decisionMs.data[variant * maxBatch]!);
     }

@@ -14,7 +14,6 @@ export interface HttpContext extends BodyLimits {
   readonly metrics: Metrics;
   readonly version: string;
   readonly nowMs: () => number;
-  readonly loadQps: () => number;
   readonly epochOffsetMs: number;
   /** Rows of one request at most. */
   readonly maxRows: number;

@@ -125,9 +125,9 @@ function jsonObjectOf(body: Uint8Array): Readonly<Record<string, unknown>> {
 }
 
 function sendMetrics(context: HttpContext, response: ServerResponse): void {
-  const { scheduler, metrics, loadQps, policy } = context;
+  const { scheduler, metrics, policy } = context;
   const text = metrics.text({
-    loadQps: loadQps(),
+    loadQps: scheduler.loadQps,
     pendingQueries: scheduler.pendingCount,
     readyWorkers: scheduler.readyWorkerCount,
     workers: scheduler.workerCount,

@@ -106,6 +106,11 @@ export class Scheduler {
     return this.#isUp.filter((isUp) => isUp).length;
   }
 
+  /** As the dispatcher measures it, rows per second; NaN until it is known. */
+  get loadQps(): number {
+    return this.#dispatcher.loadQps(this.#now());
+  }
+
   /** Queries that wait or run. */
   get pendingCount(): number {
     return this.#rowBySlot.length - this.#freeSlots.length;

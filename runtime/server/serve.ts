@@ -1,7 +1,6 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Bundle } from "../bundle/schema.ts";
-import { LoadMonitor } from "../core/load-monitor.ts";
 import { RuntimeError } from "../errors.ts";
 import type { Executor, ExecutorHandlers } from "../exec/executor.ts";
 import { type HttpContext, isReady } from "./context.ts";
@@ -136,14 +135,9 @@ class House {
     const { bundle, nowMs, recorder } = options;
     const signature = signatureOf(bundle);
     const metrics = metricsOf(signature);
-    const monitor = new LoadMonitor();
-    // The dispatcher keeps its measurement to itself; the same monitor over the same arrivals measures the same.
-    let measuredMs = 0;
     const record: Recorder = (entry: RecordedEvent | RecordedCommand) => {
       if (entry.kind === "arrival") {
-        measuredMs = Math.max(measuredMs, entry.nowMs);
-        monitor.recordArrival(measuredMs);
-        this.generation?.onArrival(measuredMs);
+        this.generation?.onArrival(entry.nowMs);
       }
       recorder?.(entry);
     };
@@ -166,10 +160,6 @@ class House {
       metrics,
       version: options.version,
       nowMs,
-      loadQps: () => {
-        measuredMs = Math.max(measuredMs, nowMs());
-        return monitor.loadQps(measuredMs);
-      },
       epochOffsetMs: options.epochOffsetMs ?? 0,
       sloMs: bundle.slo.latencyMs,
       isDraining: () => this.#isDraining,

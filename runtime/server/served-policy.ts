@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Bundle, Level } from "../bundle/schema.ts";
 import { validateBundle } from "../bundle/validate.ts";
+import { fastestServiceMs } from "../core/policy.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 /** The bundle that decides, which may be replaced while requests wait and run. */
@@ -15,7 +16,7 @@ export class ServedPolicy {
     this.#scheduler = scheduler;
     this.#bundle = bundle;
     this.#bundleSha256 = bundleSha256;
-    this.#fastestMs = fastestMsOf(bundle);
+    this.#fastestMs = fastestServiceMs(bundle);
   }
 
   get bundle(): Bundle {
@@ -57,7 +58,7 @@ export class ServedPolicy {
     }
     this.#swap(bundle);
     this.#bundleSha256 = bundleSha256;
-    this.#fastestMs = fastestMsOf(bundle);
+    this.#fastestMs = fastestServiceMs(bundle);
     return null;
   }
 
@@ -94,16 +95,4 @@ type Task = Bundle["tasks"][number];
 /** What clients and workers see of a variant. */
 function servedPart({ name, accuracy, model }: Task["variants"][number]): unknown {
   return { name, accuracy, model };
-}
-
-function fastestMsOf({ tasks }: Bundle): number {
-  let fastestMs = Number.POSITIVE_INFINITY;
-  for (const { variants, serviceTimes } of tasks) {
-    const { data, shape } = serviceTimes.decisionMs;
-    const maxBatch = shape[1] ?? 1;
-    for (const [index] of variants.entries()) {
-      fastestMs = Math.min(fastestMs, data[index * maxBatch] ?? Number.POSITIVE_INFINITY);
-    }
-  }
-  return fastestMs;
 }
