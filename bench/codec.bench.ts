@@ -2,7 +2,7 @@
 import { gzipSync } from "node:zlib";
 import { bench, describe } from "vitest";
 import { decodeBundle, encodeBundle } from "../runtime/bundle/codec.ts";
-import type { Bundle } from "../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "../runtime/bundle/schema.ts";
 import { sampleBundle } from "../test/support/sample-bundle.ts";
 import { type TinyVariant, tinyBundle } from "../test/support/tiny-bundle.ts";
 
@@ -15,7 +15,7 @@ const variants: readonly TinyVariant[] = [0.58, 0.66, 0.72, 0.76, 0.79].map((acc
 }));
 
 /** Tables that change gradually from level to level, as solved ones do: the slack that a level holds back grows with its load. */
-function largeBundle(): Bundle {
+function largeBundle(): RamsisBundle {
   const loadsQps = Array.from({ length: LEVEL_COUNT }, (_, level) => 20 * (level + 1));
   return tinyBundle({
     variants,

@@ -93,20 +93,33 @@ function byLoad(a: SolvedLevel, b: SolvedLevel): number {
   return a.level.loadQps - b.level.loadQps;
 }
 
-/** Difference in expected accuracy, per query or per satisfied query, whichever is larger; the latter only where both satisfy any. */
+/** Difference in expected accuracy, per query or per satisfied query, whichever is larger; the latter only where both satisfy any. Of plans theirs. */
 function accuracyStep({ level: a }: SolvedLevel, { level: b }: SolvedLevel): number {
+  if ("plan" in a && "plan" in b) return Math.abs(a.plan.accuracy - b.plan.accuracy);
   const perQuery = Math.abs(a.expected.accuracyPerQuery - b.expected.accuracyPerQuery);
   if (a.expected.violationRate === 1 || b.expected.violationRate === 1) return perQuery;
   const perSatisfied = Math.abs(a.expected.accuracyPerSatisfied - b.expected.accuracyPerSatisfied);
   return Math.max(perQuery, perSatisfied);
 }
 
+/** Plans differ by a step too if one takes more servers than the other: at most a fifth more, or one. */
+const SERVER_STEP = 0.2;
+
+/** Steps between two levels: less than 1 for neighbours. */
+function stepsBetween(a: SolvedLevel, b: SolvedLevel, maxAccuracyStep: number): number {
+  const accuracySteps = accuracyStep(a, b) / maxAccuracyStep;
+  if (!("plan" in a.level && "plan" in b.level)) return accuracySteps;
+  const [fewer, more] = [a.level.plan.servers, b.level.plan.servers].sort((x, y) => x - y);
+  const allowed = Math.max(1, Math.floor(SERVER_STEP * (more ?? 0)));
+  return Math.max(accuracySteps, ((more ?? 0) - (fewer ?? 0)) / (allowed + 0.5));
+}
+
 /** Loads of the next round, ascending. */
 function cutsOf(solved: readonly SolvedLevel[], maxAccuracyStep: number): number[] {
   return pairsOf(solved).flatMap(([a, b]) => {
-    const difference = accuracyStep(a, b);
-    if (difference < maxAccuracyStep) return [];
-    const wanted = Math.min(MAX_PARTS, Math.floor(difference / maxAccuracyStep) + 1);
+    const steps = stepsBetween(a, b, maxAccuracyStep);
+    if (steps < 1) return [];
+    const wanted = Math.min(MAX_PARTS, Math.floor(steps) + 1);
     return cutsBetween(a.level.loadQps, b.level.loadQps, wanted);
   });
 }
@@ -160,12 +173,12 @@ function standsInFor(
   const [first, last] = [solved[before], solved[candidate]];
   if (first === undefined || last === undefined) return false;
   return (
-    accuracyStep(first, last) < maxAccuracyStep &&
+    stepsBetween(first, last, maxAccuracyStep) < 1 &&
     solved
       .slice(before + 1, candidate)
       .every(
         (between) =>
-          accuracyStep(between, last) < maxAccuracyStep &&
+          stepsBetween(between, last, maxAccuracyStep) < 1 &&
           between.level.feasible === last.level.feasible,
       )
   );

@@ -102,12 +102,23 @@ program
   )
   .option(
     "--baseline <name>",
-    "instead of the policy: fixed:VARIANT, greedy, jellyfish or model-switching",
+    "instead of the policy: fixed:VARIANT, greedy, jellyfish or model-switching; of a pipeline: inferline or proteus",
+  )
+  .addOption(
+    new Option(
+      "--fanout <kind>",
+      "queries that one sends on: as near the mean as whole numbers can be, or Poisson",
+    )
+      .choices(["rounded", "poisson"])
+      .default("rounded"),
   )
   .option("--json", "one JSON document on stdout")
   .action(async (bundle: string, options: Omit<SimulateOptions, "bundle">) => {
     const { simulateCommand } = await import("./commands/simulate.ts");
-    print(await simulateCommand({ bundle, ...options }, nowMs));
+    const jobs = availableParallelism();
+    const run = (watch: LevelPoolOptions) =>
+      simulateCommand({ bundle, ...options }, { nowMs, ...watch });
+    print(await withPool("planning the baseline", jobs, run));
   });
 
 program

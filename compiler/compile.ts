@@ -1,8 +1,10 @@
 /** Application and profiles in, policy bundle out: the pipeline from top to bottom. */
-import type { Bundle } from "../runtime/bundle/schema.ts";
+import type { Bundle, Level, LokiBundle, RamsisBundle } from "../runtime/bundle/schema.ts";
 import { type Placement, placeLevels, type SolvedLevel } from "./adaptive-levels.ts";
+import { feedMistakes } from "./model-feeds.ts";
 import { siblingMistakes } from "./model-siblings.ts";
-import { solverOrMistake } from "./solvers/registry.ts";
+import { type SettleLevel, settleLevels } from "./settled-levels.ts";
+import { methodOrMistake, SOLVERS } from "./solvers/registry.ts";
 import type { BundleFrame, ModelFiles } from "./solvers/solver.ts";
 import type { LoadedApplication } from "./spec/load-application.ts";
 
@@ -10,6 +12,8 @@ import type { LoadedApplication } from "./spec/load-application.ts";
 export interface LevelSolver {
   /** Solves every load, in any order; the result is in the order of `loadsQps`. @param round where loads are found in rounds, from 1. */
   solve(loadsQps: readonly number[], round?: number): Promise<readonly SolvedLevel[]>;
+  /** Brings a level closer to its neighbour. */
+  readonly settle: SettleLevel;
   /** Ends what it has started. */
   close(): Promise<void>;
 }
@@ -34,24 +38,36 @@ export async function compile(
   { application, inputs, fail, refuse }: LoadedApplication,
   options: CompileOptions,
 ): Promise<Compiled> {
-  const solver = solverOrMistake(application);
-  if ("code" in solver) return fail(solver);
+  const method = methodOrMistake(application);
+  if (typeof method !== "string") return fail(method);
+  const solver = SOLVERS[method];
   refuse(solver.mistakes(application));
   refuse(siblingMistakes(application, options.models));
+  refuse(feedMistakes(application, options.models));
   const { loads } = application;
-  const frame = solver.frame(application, options.models);
-  const placed = await withSolver(options.openLevelSolver(frame), async (levels) =>
-    loads.kind === "adaptive"
-      ? placeLevels(loads, (loadsQps, round) => levels.solve(loadsQps, round))
-      : { levels: await levels.solve(loads.qps), placement: null },
-  );
+  const frame: BundleFrame = solver.frame(application, options.models);
+  const placed = await withSolver(options.openLevelSolver(frame), async (levels) => {
+    const found =
+      loads.kind === "adaptive"
+        ? await placeLevels(loads, (loadsQps, round) => levels.solve(loadsQps, round))
+        : { levels: await levels.solve(loads.qps), placement: null };
+    if ("code" in found || method !== "loki") return found;
+    return { ...found, levels: await settleLevels(found.levels, levels.settle) };
+  });
   if ("code" in placed) return fail(placed);
-  const bundle: Bundle = {
-    ...frame,
-    levels: placed.levels.map(({ level }) => level),
-    provenance: { compiler: options.compiler, inputs },
-  };
+  const levels = placed.levels.map(({ level }) => level);
+  const bundle = bundleOf(frame, levels, { compiler: options.compiler, inputs });
   return { bundle, solveMs: placed.levels.map(({ ms }) => ms), placement: placed.placement };
+}
+
+function bundleOf(
+  frame: BundleFrame,
+  levels: readonly Level[],
+  provenance: Bundle["provenance"],
+): Bundle {
+  return frame.method === "loki"
+    ? { ...frame, levels: levels as LokiBundle["levels"], provenance }
+    : { ...frame, levels: levels as RamsisBundle["levels"], provenance };
 }
 
 async function withSolver<T>(

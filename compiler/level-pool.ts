@@ -6,7 +6,7 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { Bundle, Level } from "../runtime/bundle/schema.ts";
+import type { RamsisBundle, RamsisLevel } from "../runtime/bundle/schema.ts";
 import type { LevelFailure, LevelReply, LevelRequest } from "./level-worker.ts";
 import type { BundleFrame } from "./solvers/solver.ts";
 
@@ -127,12 +127,12 @@ export async function runInWorkers(
 
 /** Solves one more level of a bundle, in a process. @throws whatever the solver does; the signal's reason once it is aborted. */
 export async function solveLevelOf(
-  { levels: _, provenance: __, ...frame }: Bundle,
+  { levels: _, provenance: __, ...frame }: RamsisBundle,
   loadQps: number,
   signal: AbortSignal,
-): Promise<Level> {
+): Promise<RamsisLevel> {
   const options = { jobs: 1, onProgress: () => {}, signal };
   const [reply] = await runInWorkers(frame, [{ kind: "solve", loadQps }], options);
   if (reply?.kind !== "solved") throw new TypeError("a request to solve is answered by a level");
-  return reply.level;
+  return reply.level as RamsisLevel;
 }

@@ -1,15 +1,28 @@
-/** Process that solves levels, or recomputes what their tables promise, one at a time; told first what the levels share. */
-import type { Expected, Level } from "../runtime/bundle/schema.ts";
-import { solverFor } from "./solvers/registry.ts";
-import type { BundleFrame } from "./solvers/solver.ts";
+/** Process that solves levels, or recomputes what they promise, one at a time; told first what the levels share. */
+import {
+  type Level,
+  type LokiLevel,
+  type RamsisLevel,
+  violationCeiling,
+} from "../runtime/bundle/schema.ts";
+import { predictLevel, simulatedExpectation } from "./predicted-level.ts";
+import { baselinePlan, type PipelineBaseline } from "./solvers/loki/baseline-plan.ts";
+import { SOLVERS } from "./solvers/registry.ts";
+import type { BundleFrame, LokiFrame } from "./solvers/solver.ts";
 
 export type LevelRequest =
   | { readonly kind: "solve"; readonly loadQps: number }
+  /** Of the plans that are as good as a level's, the one closest to its neighbour's. */
+  | { readonly kind: "settle"; readonly level: LokiLevel; readonly neighbour: LokiLevel }
+  /** The plan of a baseline for the load of a level. */
+  | { readonly kind: "baseline"; readonly baseline: PipelineBaseline; readonly level: LokiLevel }
   | { readonly kind: "evaluate"; readonly level: Level };
+
+export type { PipelineBaseline };
 
 export type LevelReply =
   | { readonly kind: "solved"; readonly level: Level; readonly ms: number }
-  | { readonly kind: "evaluated"; readonly expected: Expected };
+  | { readonly kind: "evaluated"; readonly expected: Level["expected"] };
 
 /** Why a request has no reply: the stack of what the solver threw. */
 export interface LevelFailure {
@@ -17,27 +30,89 @@ export interface LevelFailure {
   readonly stack: string;
 }
 
+const nowMs = (): number => performance.now();
+/** Time of the last optimisation of a request, where a simulation follows it; NaN where there was none. */
+let solveMs = Number.NaN;
+
 // A terminal interrupts the whole group; the compiler ends its workers itself. Without it there is nobody to work for.
 process.on("SIGINT", () => {});
 process.on("disconnect", () => process.exit());
 process.once("message", (frame: BundleFrame) => {
-  process.on("message", (request: LevelRequest) => process.send?.(attempt(frame, request)));
+  process.on("message", (request: LevelRequest) => {
+    void attempt(frame, request).then((reply) => process.send?.(reply));
+  });
 });
 
-function attempt(frame: BundleFrame, request: LevelRequest): LevelReply | LevelFailure {
+/** Never rejects. */
+async function attempt(
+  frame: BundleFrame,
+  request: LevelRequest,
+): Promise<LevelReply | LevelFailure> {
   try {
-    return answer(frame, request);
+    return await answer(frame, request);
   } catch (error) {
     return { kind: "failed", stack: String(error instanceof Error ? error.stack : error) };
   }
 }
 
-function answer(frame: BundleFrame, request: LevelRequest): LevelReply {
-  const solver = solverFor(frame.method);
+async function answer(frame: BundleFrame, request: LevelRequest): Promise<LevelReply> {
   if (request.kind === "evaluate") {
-    return { kind: "evaluated", expected: solver.expectedOf(frame, request.level) };
+    return { kind: "evaluated", expected: expectedOf(frame, request.level) };
   }
-  const startMs = performance.now();
-  const level = solver.solveLevel(frame, request.loadQps);
-  return { kind: "solved", level, ms: performance.now() - startMs };
+  const startMs = nowMs();
+  solveMs = Number.NaN;
+  const level = await solved(frame, request);
+  return { kind: "solved", level, ms: Number.isNaN(solveMs) ? nowMs() - startMs : solveMs };
+}
+
+function expectedOf(frame: BundleFrame, level: Level): Level["expected"] {
+  if (frame.method === "loki") return simulatedExpectation(frame, level as LokiLevel);
+  return SOLVERS.ramsis.expectedOf(frame, level as RamsisLevel);
+}
+
+async function solved(
+  frame: BundleFrame,
+  request: Exclude<LevelRequest, { kind: "evaluate" }>,
+): Promise<Level> {
+  if (request.kind === "baseline") {
+    const { baseline, level } = request;
+    const plan = baselinePlan(frame as LokiFrame, baseline, level.loadQps, nowMs);
+    return { ...level, plan, stages: null };
+  }
+  if (request.kind === "settle") return settled(frame, request.level, request.neighbour);
+  if (frame.method === "ramsis") return SOLVERS.ramsis.solveLevel(frame, request.loadQps);
+  return plannedLevel(frame, request.loadQps);
+}
+
+/** Rooms that are tried where the policy leaves it to us, the smallest first. */
+const HEADROOMS = [0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 1.5, 2];
+
+async function plannedLevel(frame: LokiFrame, loadQps: number): Promise<LokiLevel> {
+  const { headroom } = frame.policy;
+  const ceiling = violationCeiling(frame.slo);
+  let best: LokiLevel | null = null;
+  for (const room of headroom === "auto" ? HEADROOMS : [headroom]) {
+    const startMs = nowMs();
+    const planned = await SOLVERS.loki.planLevel(frame, loadQps, { headroom: room, nowMs });
+    solveMs = nowMs() - startMs;
+    const level = predictLevel(frame, planned);
+    const { violationRate } = level.expected;
+    if (best === null || violationRate < best.expected.violationRate) best = level;
+    // More room than the capacity changes nothing.
+    const isAtCapacity = planned.plan.demandQps < loadQps * (1 + room) * (1 - 1e-9);
+    if (violationRate <= ceiling || isAtCapacity) break;
+  }
+  if (best === null) throw new RangeError("some headroom is tried");
+  return best;
+}
+
+async function settled(
+  frame: BundleFrame,
+  level: LokiLevel,
+  neighbour: LokiLevel,
+): Promise<LokiLevel> {
+  const lokiFrame = frame as LokiFrame;
+  const plan = await SOLVERS.loki.settle(lokiFrame, level, neighbour, nowMs);
+  const isSame = JSON.stringify(plan) === JSON.stringify(level.plan);
+  return isSame ? level : predictLevel(lokiFrame, { ...level, plan });
 }

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 /** What differs between two bundles, in the words of their application: variants and batches, not action indices. */
-import type { Bundle, Level } from "./bundle/schema.ts";
+import type { Bundle, LokiBundle, RamsisBundle, RamsisLevel } from "./bundle/schema.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "./core/policy-table.ts";
+import { planView } from "./plan-view.ts";
 
 const MAX_EXAMPLES = 3;
 
@@ -48,27 +49,86 @@ export function diffBundles(before: Bundle, after: Bundle): BundleDiff {
   const { levels: levelsBefore, ...frameBefore } = before;
   const { levels: levelsAfter, ...frameAfter } = after;
   const fields = diffFields(frameBefore, frameAfter);
-  const policies = { before: policyOf(before), after: policyOf(after) };
+  const diffAt = levelDiffer(before, after);
   const loads = [...new Set([...levelsBefore, ...levelsAfter].map(({ loadQps }) => loadQps))];
   const levels = loads
     .sort((a, b) => a - b)
-    .map((loadQps) =>
-      diffLevel(loadQps, policies, {
+    .map((loadQps) => {
+      const index = {
         before: levelsBefore.findIndex((level) => level.loadQps === loadQps),
         after: levelsAfter.findIndex((level) => level.loadQps === loadQps),
-      }),
-    )
+      };
+      if (index.before < 0 || index.after < 0) {
+        return levelDiff(loadQps, index.before < 0 ? "added" : "removed", []);
+      }
+      return diffAt(loadQps, index);
+    })
     .filter((level) => level !== null);
   return { same: fields.length === 0 && levels.length === 0, fields, levels };
 }
 
+type DiffLevel = (loadQps: number, index: Pair<number>) => LevelDiff | null;
+
+/** Levels of different methods have nothing to compare but that they are others. */
+function levelDiffer(before: Bundle, after: Bundle): DiffLevel {
+  if (before.method === "ramsis" && after.method === "ramsis") {
+    const policies = { before: policyOf(before), after: policyOf(after) };
+    return (loadQps, index) => diffTables(loadQps, policies, index);
+  }
+  if (before.method === "loki" && after.method === "loki") {
+    return (loadQps, index) => diffPlans(loadQps, { before, after }, index);
+  }
+  return (loadQps) => levelDiff(loadQps, "changed", []);
+}
+
+function diffPlans(
+  loadQps: number,
+  bundle: Pair<LokiBundle>,
+  index: Pair<number>,
+): LevelDiff | null {
+  const fields = diffFields(
+    namedLevel(bundle.before, index.before),
+    namedLevel(bundle.after, index.after),
+  );
+  return fields.length === 0 ? null : levelDiff(loadQps, "changed", fields);
+}
+
+/** A level whose instances and paths have the names of what they are. */
+function namedLevel(bundle: LokiBundle, index: number): object | undefined {
+  const level = bundle.levels[index];
+  if (level === undefined) return undefined;
+  const { instances, paths, ...plan } = planView(bundle, level);
+  return {
+    ...level,
+    plan: {
+      ...plan,
+      instances: instances.map(({ task, variant, pool, ...rest }) => ({
+        name: `${task}/${variant} on ${pool}`,
+        ...rest,
+      })),
+      paths: paths.map(({ variants, ...rest }) => ({
+        name: Object.values(variants).join("|"),
+        ...rest,
+      })),
+    },
+  };
+}
+
+function levelDiff(
+  loadQps: number,
+  change: LevelDiff["change"],
+  fields: readonly FieldDiff[],
+): LevelDiff {
+  return { loadQps, change, fields, changedStates: 0, states: 0, examples: [] };
+}
+
 interface Policy {
-  readonly bundle: Bundle;
+  readonly bundle: RamsisBundle;
   readonly table: PolicyTable;
   readonly variantNames: readonly string[];
 }
 
-function policyOf(bundle: Bundle): Policy {
+function policyOf(bundle: RamsisBundle): Policy {
   const variantNames = bundle.tasks.flatMap(({ variants }) => variants.map(({ name }) => name));
   return { bundle, table: PolicyTable.fromBundle(bundle), variantNames };
 }
@@ -78,18 +138,15 @@ interface Pair<Side> {
   readonly after: Side;
 }
 
-/** @param index of the level in each bundle, −1 where it is missing. */
-function diffLevel(
+/** @param index of the level in each bundle. */
+function diffTables(
   loadQps: number,
   { before, after }: Pair<Policy>,
   index: Pair<number>,
 ): LevelDiff | null {
   const levelBefore = before.bundle.levels[index.before];
   const levelAfter = after.bundle.levels[index.after];
-  if (levelBefore === undefined || levelAfter === undefined) {
-    const change = levelBefore === undefined ? "added" : "removed";
-    return { loadQps, change, fields: [], changedStates: 0, states: 0, examples: [] };
-  }
+  if (levelBefore === undefined || levelAfter === undefined) return null;
   const fields = diffFields(scalarsOf(levelBefore), scalarsOf(levelAfter));
   const examples: StateDiff[] = [];
   let changedStates = 0;
@@ -111,7 +168,10 @@ function diffLevel(
 }
 
 /** A level without its table, which is compared state by state. */
-function scalarsOf({ actionByState: _, ...scalars }: Level): Omit<Level, "actionByState"> {
+function scalarsOf({
+  actionByState: _,
+  ...scalars
+}: RamsisLevel): Omit<RamsisLevel, "actionByState"> {
   return scalars;
 }
 

@@ -1,9 +1,18 @@
 /** What a bundle says, as data: the whole of it, one level's policy as a map, or one state's decision. */
 import { createHash } from "node:crypto";
-import { type Bundle, FORMAT_VERSION, type Level, type Table } from "./bundle/schema.ts";
+import {
+  type Bundle,
+  FORMAT_VERSION,
+  type Level,
+  type LokiBundle,
+  type RamsisBundle,
+  type ServiceTimes,
+  type Table,
+} from "./bundle/schema.ts";
 import { LevelChoice } from "./core/level-choice.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "./core/policy-table.ts";
 import { RuntimeError } from "./errors.ts";
+import { planView } from "./plan-view.ts";
 
 export interface Section {
   /** Path of the table inside the bundle. */
@@ -14,6 +23,8 @@ export interface Section {
   /** Of the table's bytes, little-endian as in the file. */
   readonly sha256: string;
 }
+
+export type BundleInspection = ReturnType<typeof inspectBundle>;
 
 /** @param file size and SHA-256 of the file that held the bundle. */
 export function inspectBundle(bundle: Bundle, file: { byteCount: number; sha256: string }) {
@@ -26,34 +37,91 @@ export function inspectBundle(bundle: Bundle, file: { byteCount: number; sha256:
     slo: bundle.slo,
     arrivals: bundle.arrivals,
     cluster: bundle.cluster,
-    tasks: bundle.tasks.map(({ name, variants, serviceTimes }) => ({
-      name,
-      variants: variants.map((variant, index) => ({
-        ...variant,
-        batch1Ms: serviceMsOf(serviceTimes.decisionMs, index, 1),
-      })),
-    })),
+    tasks: bundle.method === "loki" ? bundle.tasks : bundle.tasks.map(taskReport),
     policy: bundle.policy,
-    levels: bundle.levels.map(levelReport),
+    levels: levelReports(bundle),
     provenance: bundle.provenance,
     sections: sectionsOf(bundle),
   };
 }
 
-/** As `compile` reports a level, except for the wall time, which bundles do not carry. */
-function levelReport({ loadQps, feasible, capacityQps, expected, solve }: Level) {
-  return { loadQps, feasible, capacityQps, expected, solve: { ms: null, ...solve } };
+function taskReport({ name, variants, serviceTimes }: RamsisBundle["tasks"][number]) {
+  return {
+    name,
+    variants: variants.map((variant, index) => ({
+      ...variant,
+      batch1Ms: serviceMsOf(serviceTimes.decisionMs, index, 1),
+    })),
+  };
 }
 
-function sectionsOf({ tasks, decisionSpace, levels }: Bundle): Section[] {
+/** As `compile` reports levels, except for the wall time, which bundles do not carry. */
+export function levelReports(bundle: Bundle, solveMs: readonly number[] = []) {
+  const solveOf = ({ solve }: Level, index: number) => ({ ms: solveMs[index] ?? null, ...solve });
+  if (bundle.method === "ramsis") {
+    return bundle.levels.map((level, index) => {
+      const { loadQps, feasible, capacityQps, expected } = level;
+      return { loadQps, feasible, capacityQps, expected, solve: solveOf(level, index) };
+    });
+  }
+  return bundle.levels.map((level, index) => {
+    const { loadQps, feasible, capacityQps, expected, transition } = level;
+    const plan = planView(bundle, level);
+    const solve = solveOf(level, index);
+    return { loadQps, feasible, capacityQps, plan, transition, expected, solve };
+  });
+}
+
+function sectionsOf(bundle: Bundle): Section[] {
+  return bundle.method === "loki" ? pipelineSections(bundle) : tableSections(bundle);
+}
+
+function pipelineSections({ tasks, leaves, levels }: LokiBundle): Section[] {
   const sections: Section[] = [];
-  for (const [index, { serviceTimes }] of tasks.entries()) {
-    const path = `tasks[${index}].serviceTimes`;
-    sections.push(sectionOf(`${path}.decisionMs`, serviceTimes.decisionMs));
-    for (const [name, table] of Object.entries(serviceTimes.quantiles ?? {})) {
-      sections.push(sectionOf(`${path}.quantiles.${name}`, table));
+  for (const [index, { variants }] of tasks.entries()) {
+    for (const [variant, { profiles }] of variants.entries()) {
+      for (const [pool, profile] of profiles.entries()) {
+        if (profile === null) continue;
+        const path = `tasks[${index}].variants[${variant}].profiles[${pool}]`;
+        sections.push(
+          sectionOf(`${path}.batches`, profile.batches),
+          sectionOf(`${path}.latencyMs`, profile.latencyMs),
+          ...serviceTimeSections(`${path}.serviceTimes`, profile.serviceTimes),
+        );
+      }
     }
   }
+  for (const [index, { accuracyByPath }] of leaves.entries()) {
+    sections.push(sectionOf(`leaves[${index}].accuracyByPath`, accuracyByPath));
+  }
+  for (const [index, { stages }] of levels.entries()) {
+    for (const [task, stage] of (stages ?? []).entries()) {
+      if (stage === null) continue;
+      const path = `levels[${index}].stages[${task}]`;
+      sections.push(
+        ...serviceTimeSections(`${path}.serviceTimes`, stage.serviceTimes),
+        sectionOf(`${path}.decisionSpace.slackMs`, stage.decisionSpace.slackMs),
+        sectionOf(`${path}.decisionSpace.actions`, stage.decisionSpace.actions),
+        sectionOf(`${path}.actionByState`, stage.actionByState),
+      );
+    }
+  }
+  return sections;
+}
+
+function serviceTimeSections(path: string, { decisionMs, quantiles }: ServiceTimes): Section[] {
+  return [
+    sectionOf(`${path}.decisionMs`, decisionMs),
+    ...Object.entries(quantiles ?? {}).map(([name, table]) =>
+      sectionOf(`${path}.quantiles.${name}`, table),
+    ),
+  ];
+}
+
+function tableSections({ tasks, decisionSpace, levels }: RamsisBundle): Section[] {
+  const sections = tasks.flatMap(({ serviceTimes }, index) =>
+    serviceTimeSections(`tasks[${index}].serviceTimes`, serviceTimes),
+  );
   sections.push(
     sectionOf("decisionSpace.slackMs", decisionSpace.slackMs),
     sectionOf("decisionSpace.actions", decisionSpace.actions),
@@ -140,13 +208,14 @@ export interface StateInspection extends StateQuery {
 
 /** Index of the level that decides at a steady load; the top one without a load, as in the runtime while the load is unknown. */
 export function levelForLoad(bundle: Bundle, loadQps: number | null): number {
-  const levelLoadQps = Float64Array.from(bundle.levels, (level) => level.loadQps);
+  const levels: readonly Level[] = bundle.levels;
+  const levelLoadQps = Float64Array.from(levels, (level) => level.loadQps);
   return new LevelChoice(levelLoadQps).update(loadQps ?? Number.NaN, Number.POSITIVE_INFINITY, 0);
 }
 
 /** The decision in a state, and what else could have been done. @param loadQps null when unknown. */
 export function inspectState(
-  bundle: Bundle,
+  bundle: RamsisBundle,
   { loadQps, queued, slackMs }: StateQuery & { readonly loadQps: number | null },
 ): StateInspection {
   const table = PolicyTable.fromBundle(bundle);
@@ -195,7 +264,7 @@ export interface PolicyMap {
 
 /** The policy of a level at no more than `maxRows` × `maxColumns` states, evenly spread, the first and last included. */
 export function mapPolicy(
-  bundle: Bundle,
+  bundle: RamsisBundle,
   level: number,
   [maxRows, maxColumns]: readonly [number, number],
 ): PolicyMap {
@@ -220,7 +289,7 @@ function spread(count: number, maxCount: number): number[] {
   return Array.from({ length }, (_, index) => Math.round(index * step));
 }
 
-function choiceOf(bundle: Bundle, variant: number, batch: number, slackMs: number): Choice {
+function choiceOf(bundle: RamsisBundle, variant: number, batch: number, slackMs: number): Choice {
   const { variants, serviceTimes } = onlyTask(bundle);
   const serviceMs = serviceMsOf(serviceTimes.decisionMs, variant, batch);
   const { name = "", accuracy = 0 } = variants[variant] ?? {};
@@ -231,7 +300,7 @@ function serviceMsOf({ data, shape }: Table, variant: number, batch: number): nu
   return data[variant * (shape[1] ?? 0) + batch - 1] ?? Number.NaN;
 }
 
-function onlyTask({ tasks }: Bundle): Bundle["tasks"][number] {
+function onlyTask({ tasks }: RamsisBundle): RamsisBundle["tasks"][number] {
   const [task] = tasks;
   if (task === undefined) throw new RangeError("a validated bundle has a task");
   return task;

@@ -2,40 +2,85 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Bundle, Variant } from "./bundle/schema.ts";
+import type { Bundle, LokiBundle, ModelFile, RamsisBundle, Variant } from "./bundle/schema.ts";
 import { RuntimeError } from "./errors.ts";
 import type { VariantModel } from "./exec/executor.ts";
+import { firstAxisNames } from "./exec/onnx-axes.ts";
+
+/** A model, and what its file says of the first dimensions of its tensors. */
+export interface ServedModel extends VariantModel {
+  /** By the name of the tensor; without one it is left out. */
+  readonly axisNames: Readonly<Record<string, string>>;
+}
 
 /**
- * One model per variant of the task, in the bundle's order.
+ * One model per variant of all tasks, in the bundle's order.
  * @param folder where the files are. @throws RuntimeError if a variant has no model, or its file is missing or is not the one that was compiled.
  */
-export async function servedModels(bundle: Bundle, folder: string): Promise<VariantModel[]> {
+export async function servedModels(bundle: Bundle, folder: string): Promise<ServedModel[]> {
   const warmBatches = batchesByVariant(bundle);
-  const variants = bundle.tasks.flatMap((task) => task.variants);
+  // Outputs of a task in a pipeline may be what comes out of a row, which the server counts.
+  const outputsAreRows = bundle.method === "ramsis";
   return Promise.all(
-    variants.map(async (variant, index) => {
-      const { path, model } = await checkedModel(variant, folder);
+    variantsOf(bundle).map(async (variant, index) => {
+      const { path, model, axisNames } = await checkedModel(variant, folder);
       const { inputs, outputs } = model;
-      return { name: variant.name, path, inputs, outputs, warmBatches: warmBatches[index] ?? [] };
+      const warm = { warmBatches: warmBatches[index] ?? [], outputsAreRows };
+      return { name: variant.name, path, inputs, outputs, ...warm, axisNames };
     }),
   );
 }
 
-/** Batch sizes that some table cell asks of each variant, ascending. */
-export function batchesByVariant({ tasks, levels, decisionSpace }: Bundle): number[][] {
+type ModelVariant = Pick<Variant, "name" | "model">;
+
+/** Those of a pipeline with the names of their tasks. */
+function variantsOf(bundle: Bundle): ModelVariant[] {
+  if (bundle.method === "ramsis") return bundle.tasks.flatMap(({ variants }) => variants);
+  return bundle.tasks.flatMap((task) =>
+    task.variants.map(({ name, model }) => ({ name: `${task.name}/${name}`, model })),
+  );
+}
+
+/** Batch sizes that some level asks of each variant of all tasks, ascending. */
+export function batchesByVariant(bundle: Bundle): number[][] {
+  return bundle.method === "ramsis" ? tableBatches(bundle) : planBatches(bundle);
+}
+
+function tableBatches({ tasks, levels, decisionSpace }: RamsisBundle): number[][] {
   const variantCount = tasks.reduce((count, task) => count + task.variants.length, 0);
   const batches = Array.from({ length: variantCount }, () => new Set<number>());
   const actions = decisionSpace.actions.data;
   const used = new Set(levels.flatMap((level) => [...new Set(level.actionByState.data)]));
   for (const action of used) batches[actions[2 * action] ?? 0]?.add(actions[2 * action + 1] ?? 1);
+  return ascending(batches);
+}
+
+/** The largest batch of each instance, and a single query; of a table, what its cells say. */
+function planBatches({ tasks, levels }: LokiBundle): number[][] {
+  const batches = tasks.map(({ variants }) => variants.map(() => new Set<number>()));
+  for (const { plan, stages } of levels) {
+    for (const { task, variant, batch } of plan.instances) {
+      batches[task]?.[variant]?.add(1).add(batch);
+    }
+    for (const [task, stage] of stages?.entries() ?? []) {
+      const actions = stage?.decisionSpace.actions.data ?? [];
+      for (const action of new Set(stage?.actionByState.data)) {
+        const [variant, batch] = [actions[2 * action], actions[2 * action + 1]];
+        if (variant !== undefined && batch !== undefined) batches[task]?.[variant]?.add(batch);
+      }
+    }
+  }
+  return ascending(batches.flat());
+}
+
+function ascending(batches: readonly ReadonlySet<number>[]): number[][] {
   return batches.map((sizes) => [...sizes].sort((a, b) => a - b));
 }
 
 async function checkedModel(
-  { name, model }: Variant,
+  { name, model }: ModelVariant,
   folder: string,
-): Promise<{ readonly path: string; readonly model: NonNullable<Variant["model"]> }> {
+): Promise<Pick<ServedModel, "path" | "axisNames"> & { readonly model: ModelFile }> {
   if (model === null) {
     throw new RuntimeError(
       "RUNTIME_MODEL",
@@ -57,5 +102,5 @@ async function checkedModel(
       `${path}: expected the model the bundle was compiled for, SHA-256 ${model.sha256}, got ${found}; compile again or bring the old file back`,
     );
   }
-  return { path, model };
+  return { path, model, axisNames: firstAxisNames(bytes) };
 }

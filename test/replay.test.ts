@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Bundle } from "../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "../runtime/bundle/schema.ts";
 import { CommandBuffer, DROP } from "../runtime/core/command-buffer.ts";
 import { dispatcherOf } from "../runtime/core/dispatcher-of.ts";
 import type { Batch, BatchResult, Executor } from "../runtime/exec/executor.ts";
@@ -20,7 +20,7 @@ const MODEL = {
   outputs: [{ name: "y", ...TENSOR }],
 };
 
-function servedBundle(workers: number): Bundle {
+function servedBundle(workers: number): RamsisBundle {
   const bundle = tinyBundle({ workers, maxQueue: 3, sloMs: 100, loadsQps: [20, 100, 1000] });
   const tasks = bundle.tasks.map((task) => ({
     ...task,
@@ -30,7 +30,7 @@ function servedBundle(workers: number): Bundle {
 }
 
 /** The lowest levels of a bundle; with fewer of them the same loads are decided by others. */
-function withLevels(bundle: Bundle, levelCount: number): Bundle {
+function withLevels(bundle: RamsisBundle, levelCount: number): RamsisBundle {
   return { ...bundle, levels: bundle.levels.slice(0, levelCount) };
 }
 
@@ -72,7 +72,11 @@ const actions = fc.array(
 type Action = typeof actions extends fc.Arbitrary<readonly (infer Each)[]> ? Each : never;
 
 /** Runs a scheduler through the actions and returns what it recorded. */
-async function record(bundle: Bundle, workers: number, steps: readonly Action[]): Promise<Entry[]> {
+async function record(
+  bundle: RamsisBundle,
+  workers: number,
+  steps: readonly Action[],
+): Promise<Entry[]> {
   const log: Entry[] = [];
   let nowMs = 0;
   const scheduler = new Scheduler({
@@ -117,7 +121,7 @@ function settle(executor: HeldExecutor, pick: number, how: "finish" | "lose"): v
 }
 
 /** The commands that a fresh dispatcher gives for the events of a log, in place. */
-function replay(bundle: Bundle, log: readonly Entry[]): Entry[] {
+function replay(bundle: RamsisBundle, log: readonly Entry[]): Entry[] {
   const dispatcher = dispatcherOf(bundle, { ready: false });
   const { commandCapacity, queueCapacity } = dispatcher;
   const commands = new CommandBuffer(commandCapacity, queueCapacity);

@@ -5,13 +5,16 @@ import { encodeBundle } from "../../runtime/bundle/codec.ts";
 import {
   type Bundle,
   FORMAT_VERSION,
-  type Level,
+  type LokiLevel,
   type ModelFile,
+  type RamsisBundle,
+  type RamsisLevel,
   violationCeiling,
 } from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { levelTable } from "../../runtime/commands/inspect.ts";
 import { percent } from "../../runtime/commands/text.ts";
+import { levelReports } from "../../runtime/inspect.ts";
 import type { Placement } from "../adaptive-levels.ts";
 import { writeAtomically } from "../atomic-write.ts";
 import { type Compiled, compile, type LevelSolver } from "../compile.ts";
@@ -56,6 +59,11 @@ function inThreads(pool: LevelPoolOptions): (frame: BundleFrame) => LevelSolver 
         const stage = round === undefined ? undefined : `round ${round}`;
         const replies = await threads.run(requests, stage);
         return replies.filter((reply) => reply.kind === "solved");
+      },
+      async settle(level, neighbour) {
+        const [reply] = await threads.run([{ kind: "settle", level, neighbour }], "neighbours");
+        if (reply?.kind !== "solved") throw new TypeError("a level is answered by a level");
+        return reply.level as LokiLevel;
       },
       close: () => threads.close(),
     };
@@ -120,13 +128,7 @@ function report(
       method,
       compileMs,
       ...(placement === null ? {} : { placement }),
-      levels: bundle.levels.map((level, index) => ({
-        loadQps: level.loadQps,
-        feasible: level.feasible,
-        capacityQps: level.capacityQps,
-        expected: level.expected,
-        solve: { ms: solveMs[index], ...level.solve },
-      })),
+      levels: levelReports(bundle, solveMs),
     },
   };
 }
@@ -145,8 +147,21 @@ function placementText(
   ];
 }
 
+/** Levels that the cluster cannot carry, or not in time. */
+function warnings(bundle: Bundle): string[] {
+  const ceiling = violationCeiling(bundle.slo);
+  if (bundle.method === "ramsis") return tableWarnings(bundle);
+  return bundle.levels.flatMap(({ loadQps, feasible, capacityQps, expected }) => {
+    if (!feasible) {
+      return `level ${loadQps} qps is not feasible: above the capacity of ${Math.floor(capacityQps)} qps, whose plan it has; the excess is shed`;
+    }
+    if (expected.violationRate <= ceiling) return [];
+    return `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the SLO when it is simulated, allowed ${percent(ceiling)}; the plan has no room for queues`;
+  });
+}
+
 /** One line for each run of neighbours that are not feasible. */
-function warnings({ levels, slo }: Bundle): string[] {
+function tableWarnings({ levels, slo }: RamsisBundle): string[] {
   const allowed = `allowed ${percent(violationCeiling(slo))}`;
   return infeasibleRuns(levels).map((run) => {
     const [{ loadQps: first }, last] = [run[0], run[run.length - 1] ?? run[0]];
@@ -163,10 +178,10 @@ function warnings({ levels, slo }: Bundle): string[] {
   });
 }
 
-type Run = [Level, ...Level[]];
+type Run = [RamsisLevel, ...RamsisLevel[]];
 
 /** Levels that are not feasible and follow each other; those above the capacity are a run of their own. */
-function infeasibleRuns(levels: readonly Level[]): Run[] {
+function infeasibleRuns(levels: readonly RamsisLevel[]): Run[] {
   const runs: Run[] = [];
   for (const [index, level] of levels.entries()) {
     const previous = levels[index - 1];

@@ -114,8 +114,8 @@ async function startWorker(
 
 function executorOptions({ variants, threads, device }: ProfilePlan): ExecutorOptions {
   return {
-    variants: variants.map(({ name, path, model: { inputs, outputs } }) => {
-      return { name, path, inputs, outputs, warmBatches: [] };
+    variants: variants.map(({ name, path, outputsAreRows, model: { inputs, outputs } }) => {
+      return { name, path, inputs, outputs, outputsAreRows, warmBatches: [] };
     }),
     workerCount: 1,
     standbyCount: 0,

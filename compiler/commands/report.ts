@@ -1,9 +1,9 @@
 /** `stratagem report BUNDLE -o report.html`: a bundle as one page for people. */
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
-import type { Bundle, Level } from "../../runtime/bundle/schema.ts";
+import type { RamsisBundle, RamsisLevel } from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { EXIT_CODES } from "../../runtime/errors.ts";
+import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
 import { levelForLoad } from "../../runtime/inspect.ts";
 import { loadBundle } from "../../runtime/load-bundle.ts";
 import { writeAtomically } from "../atomic-write.ts";
@@ -17,7 +17,7 @@ import {
 import { renderReport } from "../report/report.ts";
 import { planSimulations, runSimulations, type SimulatedRun } from "../report/simulated-levels.ts";
 import { readSimulation } from "../report/simulation-file.ts";
-import type { BundleFrame } from "../solvers/solver.ts";
+import type { RamsisFrame } from "../solvers/solver.ts";
 
 export interface ReportCommand {
   readonly bundle: string;
@@ -32,6 +32,12 @@ export interface ReportCommand {
 /** @throws BundleError or RuntimeError for the bundle, InputError for a simulation, UnwritableError for the output. */
 export async function reportCommand(command: ReportCommand): Promise<CommandResult> {
   const { bundle, ...file } = await loadBundle(command.bundle);
+  if (bundle.method !== "ramsis") {
+    throw new RuntimeError(
+      "RUNTIME_USAGE",
+      `${command.bundle}: expected a bundle of decision tables, got one of ${bundle.method} plans, which report cannot draw yet; stratagem inspect --level shows them`,
+    );
+  }
   const simulations = command.simulations.map(readSimulation);
   const { signal, onProgress } = command.watch;
   const plan = planSimulations(bundle);
@@ -45,7 +51,7 @@ export async function reportCommand(command: ReportCommand): Promise<CommandResu
     signal.throwIfAborted();
   };
   const runs = await runSimulations(bundle, plan, advance);
-  const solve = async (frame: BundleFrame, qps: number): Promise<Level> => {
+  const solve = async (frame: RamsisFrame, qps: number): Promise<RamsisLevel> => {
     const level = await solveInThread(frame, qps, signal);
     await advance();
     return level;
@@ -57,30 +63,30 @@ export async function reportCommand(command: ReportCommand): Promise<CommandResu
   return result(command.out, page, bundle, { sha256: file.sha256, runs, frontier });
 }
 
-function frontierLoad(bundle: Bundle, asked: ReportCommand["frontierQps"]): number | null {
+function frontierLoad(bundle: RamsisBundle, asked: ReportCommand["frontierQps"]): number | null {
   if (asked === false) return null;
   if (asked === null) return frontierLoadQps(bundle);
   return bundle.levels[levelForLoad(bundle, asked)]?.loadQps ?? null;
 }
 
 async function solveInThread(
-  frame: BundleFrame,
+  frame: RamsisFrame,
   loadQps: number,
   signal: AbortSignal,
-): Promise<Level> {
+): Promise<RamsisLevel> {
   const [reply] = await runInWorkers(frame, [{ kind: "solve", loadQps }], {
     jobs: 1,
     signal,
     onProgress() {},
   });
   if (reply?.kind !== "solved") throw new TypeError("a solve request is answered with a level");
-  return reply.level;
+  return reply.level as RamsisLevel;
 }
 
 function result(
   path: string,
   page: Buffer,
-  bundle: Bundle,
+  bundle: RamsisBundle,
   { sha256, runs, frontier }: { sha256: string; runs: SimulatedRun[]; frontier: Frontier | null },
 ): CommandResult {
   return {

@@ -1,9 +1,10 @@
 /** `stratagem simulate BUNDLE`: the bundle's decisions on a virtual clock. */
-import type { Bundle, Level } from "../../runtime/bundle/schema.ts";
+import type { RamsisBundle, RamsisLevel } from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { alignColumns, percent } from "../../runtime/commands/text.ts";
 import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
 import { loadBundle } from "../../runtime/load-bundle.ts";
+import type { PipelineBaseline } from "../level-worker.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import { type SimulationOptions, type SimulationResult, simulate } from "../simulate/simulate.ts";
@@ -13,6 +14,11 @@ import {
   parseDurationMs,
   parseSeed,
 } from "./load-arguments.ts";
+import {
+  PIPELINE_BASELINES,
+  type SimulateWatch,
+  simulatePipelineCommand,
+} from "./simulate-pipeline.ts";
 
 /** As given on the command line. */
 export interface SimulateOptions extends ArrivalArguments {
@@ -21,18 +27,31 @@ export interface SimulateOptions extends ArrivalArguments {
   readonly seed: string;
   readonly serviceTimes: ServiceTimeMode;
   readonly baseline?: string;
+  readonly fanout: "rounded" | "poisson";
 }
 
 /** Baselines without a parameter, in the order the help names them. */
 const NAMED_BASELINES = ["greedy", "jellyfish", "model-switching"] as const;
 
-/** @param nowMs a monotonic clock. @throws RuntimeError for an option, InputError for a trace, BundleError for a bundle that is no good. */
+/** @throws RuntimeError for an option, InputError for a trace, BundleError for a bundle that is no good. */
 export async function simulateCommand(
   options: SimulateOptions,
-  nowMs: () => number,
+  watch: SimulateWatch,
 ): Promise<CommandResult> {
-  const simulation = parse(options);
+  const arrivals = parseArrivals(options);
+  const steady = {
+    arrivals,
+    durationMs: parseDurationMs(options.duration, arrivals),
+    seed: parseSeed(options.seed),
+    serviceTimes: options.serviceTimes,
+  };
+  const baseline = parseBaseline(options.baseline);
   const { bundle } = await loadBundle(options.bundle);
+  if (bundle.method === "loki") {
+    return simulatePipelineCommand(bundle, { ...steady, fanout: options.fanout }, baseline, watch);
+  }
+  const simulation = { ...steady, baseline: singleBaseline(baseline) };
+  const { nowMs } = watch;
   const startMs = nowMs();
   const result = simulate(bundle, simulation);
   const wallMs = nowMs() - startMs;
@@ -50,35 +69,40 @@ export async function simulateCommand(
   };
 }
 
-function parse(options: SimulateOptions): SimulationOptions {
-  const arrivals = parseArrivals(options);
-  return {
-    arrivals,
-    durationMs: parseDurationMs(options.duration, arrivals),
-    seed: parseSeed(options.seed),
-    serviceTimes: options.serviceTimes,
-    baseline: parseBaseline(options.baseline),
-  };
-}
+type NamedBaseline = NonNullable<SimulationOptions["baseline"]> | PipelineBaseline;
 
-function parseBaseline(text: string | undefined): SimulationOptions["baseline"] {
+function parseBaseline(text: string | undefined): NamedBaseline | null {
   if (text === undefined) return null;
   const [kind = "", variant, ...rest] = text.split(":");
   if (kind === "fixed" && variant && rest.length === 0) return { kind, variant };
   const named = NAMED_BASELINES.find((name) => name === text);
   if (named !== undefined) return { kind: named };
+  const ofPipeline = PIPELINE_BASELINES.find((name) => name === text);
+  if (ofPipeline !== undefined) return ofPipeline;
   const allowed = ["fixed:VARIANT", ...NAMED_BASELINES].join(", ");
-  throw new RuntimeError("RUNTIME_USAGE", `expected --baseline one of ${allowed}; got "${text}"`);
+  throw new RuntimeError(
+    "RUNTIME_USAGE",
+    `expected --baseline one of ${allowed}, or for a pipeline one of ${PIPELINE_BASELINES.join(", ")}; got "${text}"`,
+  );
+}
+
+/** @throws RuntimeError for a baseline of a pipeline. */
+function singleBaseline(baseline: NamedBaseline | null): SimulationOptions["baseline"] {
+  if (typeof baseline !== "string") return baseline;
+  throw new RuntimeError(
+    "RUNTIME_USAGE",
+    `--baseline ${baseline} is for pipelines, and this bundle has one task; expected one of ${["fixed:VARIANT", ...NAMED_BASELINES].join(", ")}`,
+  );
 }
 
 /** The level whose expectation a steady load is to be compared with; a trace has none. */
-function levelFor(bundle: Bundle, arrivals: ArrivalProcess): Level | null {
+function levelFor(bundle: RamsisBundle, arrivals: ArrivalProcess): RamsisLevel | null {
   if (arrivals.kind === "trace") return null;
   const carrying = bundle.levels.find((level) => level.loadQps >= arrivals.qps);
   return carrying ?? bundle.levels.at(-1) ?? null;
 }
 
-function render(result: SimulationResult, level: Level | null, perSecond: number): string {
+function render(result: SimulationResult, level: RamsisLevel | null, perSecond: number): string {
   const { latencyMs, queries } = result;
   const measured = [
     ["", "simulated", ...(level === null ? [] : [`expected at ${level.loadQps} qps`])],

@@ -52,6 +52,8 @@ export interface ProfilePlan {
 }
 
 export interface PlannedVariant {
+  /** Whether outputs have a row for each row of the batch; what a task sends on to the next may be any number. */
+  readonly outputsAreRows: boolean;
   /** Name inside the profile: what follows `#` in the spec. */
   readonly name: string;
   readonly accuracy: number | null;
@@ -76,14 +78,14 @@ export async function planProfile(
   const spec = parseStructure(document, applicationSchema);
   const named = namedVariants(spec, document, options);
   const variants: PlannedVariant[] = [];
-  for (const { name, accuracy, path, at } of withKnownAccuracy(named, options.out)) {
+  for (const { name, accuracy, path, at, outputsAreRows } of withKnownAccuracy(named, options.out)) {
     const model = await readModel(path).catch((error: unknown) => {
       const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
       const found = `${show(path)}, of which onnxruntime says: ${reason}`;
       return fail(document, invalid(at, "an ONNX model", found));
     });
     checkRows(model, batches, (message) => fail(document, conflict(at, message)));
-    variants.push({ name, accuracy, path, model });
+    variants.push({ name, accuracy, path, model, outputsAreRows });
   }
   const tasks = new Set(named.map((variant) => variant.task));
   const plan = {
@@ -102,12 +104,30 @@ export async function planProfile(
 }
 
 interface NamedVariant {
+  readonly outputsAreRows: boolean;
   readonly task: string;
   readonly name: string;
   readonly accuracy: number | null;
   readonly path: string;
   /** Where in the spec the model is named. */
   readonly at: KeyPath;
+}
+
+/** Of several profiles, one per hardware, the name has to be the same: it is the variant that is measured, wherever. */
+function nameInProfile(
+  profile: string | readonly string[],
+  at: KeyPath,
+  document: SourceDocument,
+): string {
+  const references = typeof profile === "string" ? [profile] : profile;
+  const names = references.map(
+    (reference) => profileName(reference) ?? fail(document, badReference(at, reference)),
+  );
+  const [first = "", ...others] = names;
+  const other = others.find((name) => name !== first);
+  if (other === undefined) return first;
+  const message = `expected one name in all profiles, got ${show(first)} and ${show(other)}`;
+  return fail(document, conflict([...at, "profile"], message));
 }
 
 /** The models of the spec, each profile name once. */
@@ -127,10 +147,11 @@ function namedVariants(
       }
       const planned: NamedVariant = {
         task: task.name,
-        name: profileName(variant.profile) ?? fail(document, badReference(at, variant.profile)),
+        name: nameInProfile(variant.profile, at, document),
         accuracy: variant.accuracy ?? null,
         path: resolve(dirname(app), variant.model),
         at: [...at, "model"],
+        outputsAreRows: task.to.length === 0,
       };
       const other = byName.get(planned.name);
       if (other !== undefined && other.path !== planned.path) {

@@ -1,7 +1,11 @@
 /** What a tighter or looser ceiling on violations costs in accuracy, at one load. */
 import * as Plot from "@observablehq/plot";
-import { type Bundle, type Level, violationCeiling } from "../../runtime/bundle/schema.ts";
-import type { BundleFrame } from "../solvers/solver.ts";
+import {
+  type RamsisBundle,
+  type RamsisLevel,
+  violationCeiling,
+} from "../../runtime/bundle/schema.ts";
+import type { RamsisFrame } from "../solvers/solver.ts";
 import { drawFigure } from "./figure.ts";
 import { html, type Markup } from "./markup.ts";
 import { decimalText, NEGLIGIBLE_RATIO, ratioText } from "./number-text.ts";
@@ -28,16 +32,16 @@ export interface FrontierPoint {
 }
 
 /** The ceilings that a frontier is solved for, descending. */
-export function frontierCeilings({ slo }: Bundle): number[] {
+export function frontierCeilings({ slo }: RamsisBundle): number[] {
   const ceilings = new Set<number>([violationCeiling(slo), ...CEILINGS]);
   return [...ceilings].sort((a, b) => b - a);
 }
 
 /** Solves one load again under every ceiling. @param solve as `Solver.solveLevel`, wherever it runs. */
 export async function traceFrontier(
-  bundle: Bundle,
+  bundle: RamsisBundle,
   loadQps: number,
-  solve: (frame: BundleFrame, loadQps: number) => Promise<Level>,
+  solve: (frame: RamsisFrame, loadQps: number) => Promise<RamsisLevel>,
 ): Promise<Frontier> {
   const { levels: _, provenance: __, ...frame } = bundle;
   const points: FrontierPoint[] = [];
@@ -59,14 +63,14 @@ export async function traceFrontier(
   return { loadQps, points };
 }
 
-function levelAt({ levels }: Bundle, loadQps: number): Level {
+function levelAt({ levels }: RamsisBundle, loadQps: number): RamsisLevel {
   const level = levels.find((one) => one.loadQps === loadQps);
   if (level === undefined) throw new RangeError("a frontier is traced at the load of a level");
   return level;
 }
 
 /** The load to trace when none is asked for: the highest that is feasible. */
-export function frontierLoadQps({ levels }: Bundle): number | null {
+export function frontierLoadQps({ levels }: RamsisBundle): number | null {
   return levels.findLast((level) => level.feasible)?.loadQps ?? null;
 }
 

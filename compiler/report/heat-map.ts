@@ -1,6 +1,6 @@
 /** An action table as a picture: queries waiting upwards, slack to the right, the variant as colour and letter. */
 import type * as Plot from "@observablehq/plot";
-import { type Bundle, GIVE_UP, NO_ACTION, type Table } from "../../runtime/bundle/schema.ts";
+import { GIVE_UP, NO_ACTION, type RamsisBundle, type Table } from "../../runtime/bundle/schema.ts";
 import { type DrawMarkup, drawFigure, type FigureText, roundTo } from "./figure.ts";
 import { escapeText, type Markup } from "./markup.ts";
 import { msText } from "./number-text.ts";
@@ -20,12 +20,12 @@ interface Geometry {
   readonly y: (row: number) => number;
 }
 
-type Task = Bundle["tasks"][number];
+type Task = RamsisBundle["tasks"][number];
 
 /** @param table `actionByState` of a level or its mixture. */
 export function drawHeatMap(
   text: FigureText,
-  bundle: Bundle,
+  bundle: RamsisBundle,
   table: Table,
   keys: readonly VariantKey[],
 ): Markup {
@@ -72,7 +72,7 @@ function queueTicks(rowCount: number): number[] {
 }
 
 function cellsMarkup(
-  bundle: Bundle,
+  bundle: RamsisBundle,
   { data }: Table,
   keys: readonly VariantKey[],
   geometry: Geometry,

@@ -1,9 +1,9 @@
 /** The levels one by one: the policy as a heat map with the use of each variant beside it, and a table of all levels. */
 import {
-  type Bundle,
   GIVE_UP,
-  type Level,
   NO_ACTION,
+  type RamsisBundle,
+  type RamsisLevel,
   type Table,
 } from "../../runtime/bundle/schema.ts";
 import type { SimulationResult } from "../simulate/simulate.ts";
@@ -17,7 +17,7 @@ import type { VariantKey } from "./palette.ts";
  * @param results of the simulated policy, by load.
  */
 export function levelSections(
-  bundle: Bundle,
+  bundle: RamsisBundle,
   keys: readonly VariantKey[],
   results: ReadonlyMap<number, SimulationResult>,
 ): Markup {
@@ -32,7 +32,12 @@ ${variantUse(bundle, keys, level, results.get(level.loadQps))}</div></section>`;
   return html`<div class="levels" role="group" aria-label="level">${sections}</div>`;
 }
 
-function maps(bundle: Bundle, keys: readonly VariantKey[], level: Level, index: number): Markup {
+function maps(
+  bundle: RamsisBundle,
+  keys: readonly VariantKey[],
+  level: RamsisLevel,
+  index: number,
+): Markup {
   const load = decimalText(level.loadQps);
   const draw = (id: string, title: string, table: Table): Markup =>
     drawHeatMap({ id, title, description: mapDescription(bundle, table) }, bundle, table, keys);
@@ -45,7 +50,7 @@ function maps(bundle: Bundle, keys: readonly VariantKey[], level: Level, index: 
 }
 
 /** Shares of the cells in words, for those who do not see the map. */
-function mapDescription(bundle: Bundle, { data }: Table): string {
+function mapDescription(bundle: RamsisBundle, { data }: Table): string {
   const actions = bundle.decisionSpace.actions.data;
   const counts = new Map<string, number>();
   for (const action of data) {
@@ -62,9 +67,9 @@ function mapDescription(bundle: Bundle, { data }: Table): string {
 
 /** Which variants a table names, and what came of them in the simulation. */
 function variantUse(
-  bundle: Bundle,
+  bundle: RamsisBundle,
   keys: readonly VariantKey[],
-  { actionByState, mixture, expected }: Level,
+  { actionByState, mixture, expected }: RamsisLevel,
   result: SimulationResult | undefined,
 ): Markup {
   const actions = bundle.decisionSpace.actions.data;
@@ -103,7 +108,7 @@ export function swatch({ letter, color }: VariantKey): Markup {
 
 /** One row per level. */
 export function levelTable(
-  { levels }: Bundle,
+  { levels }: RamsisBundle,
   results: ReadonlyMap<number, SimulationResult>,
 ): Markup {
   const rows = levels.map((level) => {

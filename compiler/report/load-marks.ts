@@ -1,6 +1,6 @@
 /** What the figures over the load have in common: the axis, lines, and labels that keep clear of each other. */
 import * as Plot from "@observablehq/plot";
-import type { Bundle } from "../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { decimalText } from "./number-text.ts";
 import type { VariantKey } from "./palette.ts";
 import type { SimulatedRun } from "./simulated-levels.ts";
@@ -8,7 +8,7 @@ import type { SimulationPoint } from "./simulation-file.ts";
 
 /** All that figures over the load are drawn from. */
 export interface LoadEvidence {
-  readonly bundle: Bundle;
+  readonly bundle: RamsisBundle;
   readonly keys: readonly VariantKey[];
   readonly runs: readonly SimulatedRun[];
   readonly simulations: readonly SimulationPoint[];
@@ -48,7 +48,7 @@ const SIMULATION_SYMBOLS = [
 ] as const;
 
 export function loadAxis(
-  { levels }: Bundle,
+  { levels }: RamsisBundle,
   simulations: readonly SimulationPoint[],
 ): Plot.ScaleOptions {
   const loads = [...levels, ...simulations].map((one) => one.loadQps);
@@ -64,7 +64,7 @@ function isNear(capacityQps: number, highestQps: number): boolean {
 
 /** A line where no policy can carry the load any more, if that is not far away. */
 export function capacityMarks(
-  { levels }: Bundle,
+  { levels }: RamsisBundle,
   simulations: readonly SimulationPoint[],
 ): Plot.Markish[] {
   const { capacityQps = 0 } = levels[0] ?? {};

@@ -1,6 +1,6 @@
 /** What load does to accuracy and violations, for the policy and for single variants. */
 import * as Plot from "@observablehq/plot";
-import { type Bundle, violationCeiling } from "../../runtime/bundle/schema.ts";
+import { type RamsisBundle, violationCeiling } from "../../runtime/bundle/schema.ts";
 import { drawFigure } from "./figure.ts";
 import {
   baselineLine,
@@ -117,8 +117,8 @@ export function drawViolations(evidence: LoadEvidence): Markup {
 }
 
 function policyPoints(
-  { levels }: Bundle,
-  read: (level: Bundle["levels"][number]) => number,
+  { levels }: RamsisBundle,
+  read: (level: RamsisBundle["levels"][number]) => number,
 ): Point[] {
   return levels.map((level) => ({ loadQps: level.loadQps, value: read(level) }));
 }

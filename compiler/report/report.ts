@@ -1,5 +1,5 @@
 /** A bundle as one page for people: what the policy does, what it promises, and what it was simulated to give. */
-import { type Bundle, violationCeiling } from "../../runtime/bundle/schema.ts";
+import { type RamsisBundle, violationCeiling } from "../../runtime/bundle/schema.ts";
 import { type Frontier, frontierSection } from "./frontier.ts";
 import { levelSections, levelTable } from "./levels.ts";
 import { type LoadEvidence, simulationGlyph } from "./load-marks.ts";
@@ -14,7 +14,7 @@ import type { SimulationPoint } from "./simulation-file.ts";
 import { facts, leadText, variantLegend } from "./summary.ts";
 
 export interface ReportContent {
-  readonly bundle: Bundle;
+  readonly bundle: RamsisBundle;
   /** Of the file that held the bundle. */
   readonly file: { readonly byteCount: number; readonly sha256: string };
   readonly plan: SimulationPlan;
@@ -66,7 +66,7 @@ export function renderReport(content: ReportContent): string {
   });
 }
 
-function arrivalsText({ arrivals }: Bundle): string {
+function arrivalsText({ arrivals }: RamsisBundle): string {
   return arrivals.process === "gamma" ? `gamma (CV² ${arrivals.cv2})` : "Poisson";
 }
 

@@ -1,5 +1,5 @@
 /** Short seeded simulations of every level, by the policy and by single variants: what the figures set beside the stated expectation. */
-import type { ArrivalModel, Bundle } from "../../runtime/bundle/schema.ts";
+import type { ArrivalModel, RamsisBundle } from "../../runtime/bundle/schema.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import { type SimulationResult, simulate } from "../simulate/simulate.ts";
 
@@ -28,7 +28,7 @@ export interface SimulatedRun extends PlannedRun {
 }
 
 /** Which runs the report of a bundle needs, and how long they may be. */
-export function planSimulations({ levels, tasks }: Bundle): SimulationPlan {
+export function planSimulations({ levels, tasks }: RamsisBundle): SimulationPlan {
   const loads = levels.map((level) => level.loadQps);
   const variants = tasks[0]?.variants.filter((variant) => !variant.dominated) ?? [];
   const runs: PlannedRun[] = loads.map((loadQps) => ({ loadQps, variant: null }));
@@ -42,7 +42,7 @@ export function planSimulations({ levels, tasks }: Bundle): SimulationPlan {
 
 /** @param onRun called after each run; what it awaits lets signals through, what it throws ends the work. */
 export async function runSimulations(
-  bundle: Bundle,
+  bundle: RamsisBundle,
   { runs, durationMs, seed }: SimulationPlan,
   onRun: () => Promise<void>,
 ): Promise<SimulatedRun[]> {

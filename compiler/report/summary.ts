@@ -1,5 +1,9 @@
 /** What the policy is and does, in words and facts. */
-import { type Bundle, type Level, violationCeiling } from "../../runtime/bundle/schema.ts";
+import {
+  type RamsisBundle,
+  type RamsisLevel,
+  violationCeiling,
+} from "../../runtime/bundle/schema.ts";
 import type { SimulationResult } from "../simulate/simulate.ts";
 import { swatch } from "./levels.ts";
 import { html, type Markup } from "./markup.ts";
@@ -12,7 +16,10 @@ const MAX_TOLD_VARIANTS = 3;
 const MAX_TOLD_LEVELS = 4;
 
 /** One paragraph. @param results of the simulated policy, by load. */
-export function leadText(bundle: Bundle, results: ReadonlyMap<number, SimulationResult>): string {
+export function leadText(
+  bundle: RamsisBundle,
+  results: ReadonlyMap<number, SimulationResult>,
+): string {
   const { cluster, levels, slo, application } = bundle;
   const [lowest] = levels;
   const highest = levels.at(-1);
@@ -30,7 +37,7 @@ export function leadText(bundle: Bundle, results: ReadonlyMap<number, Simulation
   ].join(" ");
 }
 
-function loadText({ loadQps }: Level): string {
+function loadText({ loadQps }: RamsisLevel): string {
   return `${decimalText(loadQps, 2)} queries/s`;
 }
 
@@ -52,7 +59,7 @@ function usedText(result: SimulationResult | undefined): string {
 }
 
 /** Whether every level can be carried as promised, and which not. */
-function feasibilityText({ levels, slo }: Bundle): string {
+function feasibilityText({ levels, slo }: RamsisBundle): string {
   const ceiling = ratioText(violationCeiling(slo));
   const failing = levels.filter((level) => !level.feasible);
   const worst = Math.max(...levels.map((level) => level.expected.violationRate));
@@ -69,7 +76,7 @@ function feasibilityText({ levels, slo }: Bundle): string {
 }
 
 /** A description list of what the bundle is. */
-export function facts(bundle: Bundle, file: { byteCount: number; sha256: string }): Markup {
+export function facts(bundle: RamsisBundle, file: { byteCount: number; sha256: string }): Markup {
   const { slo, cluster, policy, method, provenance, arrivals, decisionSpace } = bundle;
   const ceiling = ratioText(violationCeiling(slo));
   const stated =
@@ -98,7 +105,7 @@ export function facts(bundle: Bundle, file: { byteCount: number; sha256: string 
 }
 
 /** The variants with letter, colour and what they are, most accurate first. */
-export function variantLegend({ tasks }: Bundle, keys: readonly VariantKey[]): Markup {
+export function variantLegend({ tasks }: RamsisBundle, keys: readonly VariantKey[]): Markup {
   const { data, shape } = tasks[0]?.serviceTimes.decisionMs ?? { data: [], shape: [] };
   const ordered = [...keys].sort((a, b) => b.accuracy - a.accuracy || a.variant - b.variant);
   const rows = ordered.map((key) => {

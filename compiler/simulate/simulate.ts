@@ -1,4 +1,4 @@
-import type { Bundle } from "../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { assert } from "../../runtime/core/assert.ts";
 import { CommandBuffer, DROP } from "../../runtime/core/command-buffer.ts";
 import type { Dispatcher } from "../../runtime/core/dispatcher.ts";
@@ -42,7 +42,7 @@ const PROFILE_SEED = 0x70726f66;
  * before completions. Same bundle, options and seed give the same result.
  * @throws InputError if the baseline names no variant, or service times are to be sampled and the bundle holds no quantiles.
  */
-export function simulate(bundle: Bundle, options: SimulationOptions): SimulationResult {
+export function simulate(bundle: RamsisBundle, options: SimulationOptions): SimulationResult {
   const { baseline, durationMs, seed } = options;
   assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
   const simulated =
@@ -86,7 +86,7 @@ class Simulation {
   readonly #freeSlot: Uint32Array;
   #freeCount: number;
 
-  constructor(bundle: Bundle, options: SimulationOptions) {
+  constructor(bundle: RamsisBundle, options: SimulationOptions) {
     const task = bundle.tasks[0];
     assert(task !== undefined, "a bundle has a task");
     const dispatcher = dispatcherOf(bundle);

@@ -1,4 +1,4 @@
-import type { Level, Variant } from "../../runtime/bundle/schema.ts";
+import type { RamsisLevel, Variant } from "../../runtime/bundle/schema.ts";
 import { LatencySample, type LatencySummary } from "./latency-sample.ts";
 
 /** What happened to the queries of one simulation. Ratios of nothing are null, except the violation rate, which is then 0. */
@@ -40,7 +40,7 @@ export interface LevelOutcome {
 /** Counts the outcomes of a simulation as they happen. */
 export class Tally {
   readonly #variants: readonly Variant[];
-  readonly #levels: readonly Level[];
+  readonly #levels: readonly RamsisLevel[];
   readonly #latency = new LatencySample();
   readonly #satisfiedByVariant: Float64Array;
   readonly #queriesByVariant: Float64Array;
@@ -48,7 +48,7 @@ export class Tally {
   readonly #decisionsByLevel: Float64Array;
   #dropped = 0;
 
-  constructor(variants: readonly Variant[], levels: readonly Level[]) {
+  constructor(variants: readonly Variant[], levels: readonly RamsisLevel[]) {
     this.#variants = variants;
     this.#levels = levels;
     this.#satisfiedByVariant = new Float64Array(variants.length);

@@ -2,18 +2,18 @@
 import type { Bundle } from "../../runtime/bundle/schema.ts";
 import type { Application } from "../spec/application.ts";
 import type { Mistake } from "../spec/mistakes.ts";
+import { loki } from "./loki/loki.ts";
 import { ramsis } from "./ramsis/ramsis.ts";
-import type { Solver } from "./solver.ts";
+import type { PlanSolver, TableSolver } from "./solver.ts";
 
-const SOLVERS: Readonly<Record<Bundle["method"], Solver>> = { ramsis };
+export const SOLVERS: { readonly ramsis: TableSolver; readonly loki: PlanSolver } = {
+  ramsis,
+  loki,
+};
 
-export function solverFor(method: Bundle["method"]): Solver {
-  return SOLVERS[method];
-}
-
-/** The solver of an application, or that this version has none. */
-export function solverOrMistake({ policy }: Application): Solver | Mistake {
-  if (policy.method === "ramsis") return SOLVERS.ramsis;
+/** The method of an application, or that this version cannot compile it. */
+export function methodOrMistake({ policy }: Application): Bundle["method"] | Mistake {
+  if (policy.method === "ramsis" || policy.method === "loki") return policy.method;
   return {
     code: "INPUT_UNSUPPORTED",
     path: ["policy", "method"],

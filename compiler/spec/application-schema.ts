@@ -82,7 +82,16 @@ const cluster = mapping({
 const variant = mapping({
   name: name(),
   accuracy: ratio().optional().describe("May be left out when the profile has it"),
-  profile: text("<file>#<variant>").describe("<file>#<variant>, relative to the spec"),
+  profile: z
+    .union(
+      [text("<file>#<variant>"), list(text("<file>#<variant>"), "a list of <file>#<variant>", 64)],
+      {
+        error: () => "<file>#<variant>, or a list of them, one per hardware",
+      },
+    )
+    .describe(
+      "<file>#<variant>, relative to the spec; a list of them, one per hardware of the pools",
+    ),
   model: text("a file name").optional().describe("ONNX file, relative to the spec"),
   fanout: z
     .union([amount(), record(name(), amount(), "a mapping from child tasks to numbers")], {
@@ -100,6 +109,16 @@ const task = mapping({
     mapping({
       task: name(),
       share: ratio().prefault(1).describe("Share of the queries that take this edge"),
+      inputs: record(name(), name(), "a mapping from inputs to outputs")
+        .optional()
+        .describe(
+          "Which output of this task is which input of the next; of the same name when left out",
+        ),
+      count: name()
+        .optional()
+        .describe(
+          "Output of this task with the number of rows sent on for each of its rows; one each when left out",
+        ),
     }),
     "a list of edges",
   )

@@ -67,12 +67,18 @@ export interface Edge {
   readonly task: string;
   /** Share of the queries that take the edge, 0..1. */
   readonly share: number;
+  /** By input of the next task the output of this one; null when the names are the same. */
+  readonly inputs: Readonly<Record<string, string>> | null;
+  /** Output with the number of rows sent on for each row; null for one each. */
+  readonly count: string | null;
 }
 
 export interface Variant {
   readonly name: string;
   readonly accuracy: number;
   readonly profile: VariantProfile;
+  /** All that the spec names, `profile` first; at most one for each hardware. */
+  readonly profiles: readonly VariantProfile[];
   /** Path of the model file that can be opened as it is. */
   readonly model: string | null;
   /** Mean queries sent downstream per query served: to every child, or per child task. */
@@ -146,8 +152,17 @@ export interface LokiPolicy {
   readonly accuracyOf: PathAccuracy;
   /** One weight per leaf task; equal weights that sum to 1 unless the spec gives them. */
   readonly leafWeights: Readonly<Record<string, number>>;
+  /** What plans carry beyond their load, relative to it, or as much as the SLO takes. */
+  readonly headroom: number | "auto";
   readonly oneBatchPerVariant: boolean;
   readonly solver: "auto" | "glpk" | "highs";
+  /** Longest time for one optimisation, ms. */
+  readonly solveLimitMs: number;
+  readonly routing: "auto" | "plan" | "most-accurate-first";
+  readonly drop: "none" | "last-task" | "per-task" | "reroute" | "deadline";
+  readonly stagePolicy: "fixed" | "ramsis";
+  /** Time a server takes to load another variant, ms. */
+  readonly modelLoadMs: number;
 }
 
 /** End-to-end accuracy of a path of variants. */

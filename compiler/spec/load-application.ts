@@ -3,10 +3,11 @@ import { type ApplicationSpec, applicationSchema, type TaskSpec } from "./applic
 import { type KeyPath, readDocument } from "./document.ts";
 import { loadMistakes, resolveLoads } from "./loads.ts";
 import { measurementMistakes } from "./measurements.ts";
-import { conflict, fail, invalid, type Mistake, missing, refuse } from "./mistakes.ts";
+import { conflict, fail, invalid, type Mistake, missing, refuse, show } from "./mistakes.ts";
 import { type InputFile, NamedFiles } from "./named-files.ts";
 import { duplicateNames, pipelineMistakes } from "./pipeline.ts";
 import { policyMistakes, resolvePolicy } from "./policy.ts";
+import type { ProfiledVariant } from "./profile.ts";
 import { parseStructure } from "./structure.ts";
 import { readTrace } from "./trace.ts";
 
@@ -75,7 +76,11 @@ function resolveTask(task: TaskSpec, path: KeyPath, files: NamedFiles): Task {
     variants: task.variants.map((variant, index) =>
       resolveVariant(variant, [...path, "variants", index], files),
     ),
-    to: task.to,
+    to: task.to.map(({ inputs, count, ...edge }) => ({
+      ...edge,
+      inputs: inputs ?? null,
+      count: count ?? null,
+    })),
   };
 }
 
@@ -84,7 +89,7 @@ function resolveVariant(
   path: KeyPath,
   files: NamedFiles,
 ): Variant {
-  const measured = files.profiledVariant(variant.profile, [...path, "profile"]);
+  const [measured, ...others] = profiledVariants(variant.profile, [...path, "profile"], files);
   const accuracy = variant.accuracy ?? measured.accuracy;
   if (accuracy === null) {
     const expected = `a ratio such as 0.58 or 58%, since ${measured.profile.file} has none`;
@@ -94,9 +99,34 @@ function resolveVariant(
     name: variant.name,
     accuracy,
     profile: measured.profile,
+    profiles: [measured, ...others].map(({ profile }) => profile),
     model: variant.model === undefined ? null : files.opaque(variant.model, [...path, "model"]),
     fanout: variant.fanout ?? null,
   };
+}
+
+/** What each profile says of the variant; the hardware of each is its own. */
+function profiledVariants(
+  references: string | readonly string[],
+  path: KeyPath,
+  files: NamedFiles,
+): [ProfiledVariant, ...ProfiledVariant[]] {
+  if (typeof references === "string") return [files.profiledVariant(references, path)];
+  const [first, ...others] = references.map((reference, index) =>
+    files.profiledVariant(reference, [...path, index]),
+  );
+  if (first === undefined) {
+    return files.fail(invalid(path, "at least one profile", "an empty list"));
+  }
+  const seen = new Set([first.profile.hardware]);
+  for (const [index, { profile }] of others.entries()) {
+    if (seen.has(profile.hardware)) {
+      const message = `two profiles are of the hardware ${show(profile.hardware)}; expected one for each`;
+      files.fail(conflict([...path, index + 1], message));
+    }
+    seen.add(profile.hardware);
+  }
+  return [first, ...others];
 }
 
 function resolveArrivals(spec: ApplicationSpec, files: NamedFiles): Arrivals {

@@ -3,6 +3,8 @@ import {
   amount,
   choice,
   count,
+  delay,
+  duration,
   flag,
   mapping,
   name,
@@ -72,10 +74,29 @@ const loki = mapping({
   leafWeights: record(name(), amount(), "a mapping from leaf tasks to weights")
     .optional()
     .describe("Weight of each leaf task in the objective; equal when left out"),
+  headroom: z
+    .union([z.literal("auto"), amount()], {
+      error: () => `"auto", or a number of at least 0 such as 0.2`,
+    })
+    .default(0)
+    .describe(
+      "What plans carry beyond the load of their level, relative to it; auto: as little as makes a simulation keep the SLO",
+    ),
   oneBatchPerVariant: flag()
     .default(true)
     .describe("Whether all replicas of a variant use one batch size"),
   solver: choice("auto", "glpk", "highs").default("auto").describe("Solver of the MILPs"),
+  solveLimit: duration().prefault("20 s").describe("Longest time for one optimisation"),
+  routing: choice("auto", "plan", "most-accurate-first")
+    .default("auto")
+    .describe("Whether queries follow the paths of the plan, or the most accurate servers first"),
+  drop: choice("deadline", "reroute", "per-task", "last-task", "none")
+    .default("deadline")
+    .describe("When a query that falls behind is given up or sent another way"),
+  stagePolicy: choice("fixed", "ramsis")
+    .default("fixed")
+    .describe("Whether a RAMSIS table chooses the variant of each batch within a task"),
+  modelLoad: delay().prefault("0 ms").describe("Time a server takes to load another variant"),
 });
 
 const inferline = mapping({

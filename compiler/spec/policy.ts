@@ -98,8 +98,11 @@ export function resolvePolicy(spec: ApplicationSpec): Policy {
 function resolveLoki(policy: LokiSpec, tasks: readonly TaskSpec[]): LokiPolicy {
   const leaves = leafTasks(tasks);
   const equal = Object.fromEntries(leaves.map((leaf) => [leaf, 1 / leaves.length]));
+  const { solveLimit, modelLoad, ...rest } = policy;
   return {
-    ...policy,
+    ...rest,
+    solveLimitMs: solveLimit,
+    modelLoadMs: modelLoad,
     accuracyOf: pathAccuracy(policy.accuracyOf),
     leafWeights: policy.leafWeights ?? equal,
   };

@@ -31,8 +31,10 @@ function fieldText({ path, before, after }: FieldDiff): string {
 function levelText(level: LevelDiff): string[] {
   const { loadQps, change, fields, changedStates, states, examples } = level;
   if (change !== "changed") return [`level ${loadQps} qps: ${change}`];
+  const what =
+    states === 0 ? "another plan" : `${changedStates} of ${states} states decided otherwise`;
   return [
-    `level ${loadQps} qps: ${changedStates} of ${states} states decided otherwise`,
+    `level ${loadQps} qps: ${what}`,
     ...fields.map((field) => `  ${fieldText(field)}`),
     ...examples.map(
       ({ queued, slackMs, before, after }) =>

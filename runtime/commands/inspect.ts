@@ -1,7 +1,14 @@
 /** `inspect BUNDLE [--level QPS] [--state queued=7,slack=40ms]`. */
-import type { ActionValues, Bundle, NoActionValues } from "../bundle/schema.ts";
-import { EXIT_CODES } from "../errors.ts";
+import type {
+  ActionValues,
+  Bundle,
+  LokiBundle,
+  NoActionValues,
+  RamsisBundle,
+} from "../bundle/schema.ts";
+import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import {
+  type BundleInspection,
   type Decision,
   inspectBundle,
   inspectState,
@@ -12,7 +19,9 @@ import {
   type StateInspection,
 } from "../inspect.ts";
 import { loadBundle } from "../load-bundle.ts";
+import { planView } from "../plan-view.ts";
 import type { CommandResult } from "./command-result.ts";
+import { pipelineSummary, planTable, planText } from "./inspect-plan.ts";
 import { alignColumns, percent, short } from "./text.ts";
 
 /** A map of this many rows and columns fits a terminal. */
@@ -29,7 +38,7 @@ export interface InspectOptions {
 
 /** Computes what the actions of a state are worth. @param level index of the level that decides. */
 export type ActionValuesOf = (
-  bundle: Bundle,
+  bundle: RamsisBundle,
   level: number,
   queued: number,
   slackMs: number,
@@ -58,6 +67,7 @@ export async function inspectCommand(
   const { bundle } = file;
   const inspection = inspectBundle(bundle, file);
   const exitCode = EXIT_CODES.ok;
+  if (bundle.method === "loki") return inspectPipeline(bundle, inspection, loadQps, query !== null);
   if (query !== null) {
     const state = inspectState(bundle, { ...query, loadQps });
     const found = await actionValuesOf?.(bundle, state.level.index, query.queued, query.slackMs);
@@ -75,7 +85,30 @@ export async function inspectCommand(
   return { exitCode, text: summaryText(bundle, inspection), json: inspection };
 }
 
-function summaryText(bundle: Bundle, inspection: ReturnType<typeof inspectBundle>): string {
+function inspectPipeline(
+  bundle: LokiBundle,
+  inspection: BundleInspection,
+  loadQps: number | null,
+  asksState: boolean,
+): CommandResult {
+  if (asksState) {
+    throw new RuntimeError(
+      "RUNTIME_USAGE",
+      "--state: expected a bundle of tables, got one of plans, whose queues have no states; --level shows the plan for a load",
+    );
+  }
+  const exitCode = EXIT_CODES.ok;
+  if (loadQps === null) {
+    return { exitCode, text: pipelineSummary(bundle, inspection), json: inspection };
+  }
+  const index = levelForLoad(bundle, loadQps);
+  const level = bundle.levels[index];
+  if (level === undefined) throw new RangeError("a level is chosen from those there are");
+  const chosen = { index, loadQps: level.loadQps, plan: planView(bundle, level) };
+  return { exitCode, text: planText(bundle, level), json: { ...inspection, level: chosen } };
+}
+
+function summaryText(bundle: RamsisBundle, inspection: BundleInspection): string {
   const { slo, policy, cluster, provenance } = bundle;
   const violations =
     slo.maxViolationRate === null ? "" : `, violations at most ${percent(slo.maxViolationRate)}`;
@@ -86,15 +119,15 @@ function summaryText(bundle: Bundle, inspection: ReturnType<typeof inspectBundle
     `slo: ${short(slo.latencyMs)} ms${violations}`,
     ...cluster.pools.map(({ name, workers }) => `pool ${name}: ${workers} workers`),
     `policy: ${policy.objective}, ${bundle.decisionSpace.slackMs.data.length - 1} slack steps, ${policy.batching} batching, ${policy.maxQueue} queued at most, ${policy.balancer}`,
-    ...inspection.tasks.flatMap(({ name, variants }) => [
+    ...bundle.tasks.flatMap(({ name, variants, serviceTimes }) => [
       "",
       `task ${name}`,
       alignColumns([
         ["variant", "accuracy", "batch 1 ms", "dominated"],
-        ...variants.map((variant) => [
+        ...variants.map((variant, index) => [
           variant.name,
           percent(variant.accuracy),
-          short(variant.batch1Ms),
+          short(serviceTimes.decisionMs.data[index * (serviceTimes.decisionMs.shape[1] ?? 0)] ?? 0),
           variant.dominated ? "yes" : "no",
         ]),
       ]),
@@ -105,7 +138,9 @@ function summaryText(bundle: Bundle, inspection: ReturnType<typeof inspectBundle
 }
 
 /** One row per level: its load and what it promises. */
-export function levelTable({ levels }: Bundle): string {
+export function levelTable(bundle: Bundle): string {
+  if (bundle.method === "loki") return planTable(bundle.levels);
+  const { levels } = bundle;
   return alignColumns([
     [
       "load qps",
@@ -128,7 +163,10 @@ export function levelTable({ levels }: Bundle): string {
   ]);
 }
 
-function mapText(bundle: Bundle, { loadQps, map }: { loadQps: number; map: PolicyMap }): string {
+function mapText(
+  bundle: RamsisBundle,
+  { loadQps, map }: { loadQps: number; map: PolicyMap },
+): string {
   const variants = bundle.tasks.flatMap((task) => task.variants);
   const used = new Set(map.variantByState.flat());
   const legend = [...used]
@@ -158,7 +196,7 @@ function letterOf(variant: number): string {
   return LETTERS[variant] ?? "?";
 }
 
-function named({ tasks }: Bundle, { unit, actions }: ActionValues): NamedValues {
+function named({ tasks }: RamsisBundle, { unit, actions }: ActionValues): NamedValues {
   const variants = tasks.flatMap((task) => task.variants);
   const nameOf = (variant: number): string => variants[variant]?.name ?? "";
   return {

@@ -1,12 +1,23 @@
 /** `serve --policy BUNDLE`: answers inference requests until it is told to stop. */
 import { dirname } from "node:path";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
-import type { Device, ExecutorHandlers } from "../exec/executor.ts";
-import { type ProcessExecutor, startExecutor } from "../exec/worker-pool.ts";
+import { type AssignedProcessExecutor, startAssignedExecutor } from "../exec/assigned-pool.ts";
+import type {
+  AssignedExecutorHandlers,
+  Device,
+  ExecutorHandlers,
+  VariantModel,
+} from "../exec/executor.ts";
+import {
+  type ProcessExecutor,
+  type ProcessExecutorHandlers,
+  type SettledDevice,
+  startExecutor,
+} from "../exec/worker-pool.ts";
 import { loadBundle } from "../load-bundle.ts";
 import { servedModels } from "../served-models.ts";
 import type { GenerateLevel } from "../server/level-generation.ts";
-import { type RunningServer, startServer } from "../server/serve.ts";
+import { type RunningServer, startPipelineServer, startServer } from "../server/serve.ts";
 import type { CommandResult } from "./command-result.ts";
 
 export interface ServeOptions {
@@ -47,27 +58,35 @@ export async function serveCommand(
 ): Promise<void> {
   const { nowMs, epochOffsetMs, version, signal, onReady, onNotice, generateLevel } = surroundings;
   const { bundle, sha256 } = await loadBundle(options.policy);
-  const variants = await servedModels(bundle, options.models ?? dirname(options.policy));
+  const models = await servedModels(bundle, options.models ?? dirname(options.policy));
   const workerCount = bundle.cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
-  let started: ProcessExecutor | null = null;
-  const executorFactory = async (handlers: ExecutorHandlers): Promise<ProcessExecutor> => {
-    started = await startWorkers({ ...options, variants, workerCount }, handlers, onNotice);
-    return started;
-  };
-  const server = await startServer({
-    bundle,
+  const common = {
     bundleSha256: sha256,
-    executorFactory,
     ...parseAddress(options.http),
     nowMs,
     epochOffsetMs,
     version,
-    onWorkerLost: (worker, reason) => onNotice(`worker ${worker} was lost: ${reason}`),
-    generateLevel,
+    onWorkerLost: (worker: number, reason: string) =>
+      onNotice(`worker ${worker} was lost: ${reason}`),
     onNotice,
-  });
+  };
+  const workers = new Workers({ options, models, workerCount, onNotice });
+  const server = await (bundle.method === "loki"
+    ? startPipelineServer({
+        ...common,
+        bundle,
+        axisNames: models.map(({ axisNames }) => axisNames),
+        executorFactory: (handlers) => workers.startAssigned(handlers),
+      })
+    : startServer({
+        ...common,
+        bundle,
+        executorFactory: (handlers) => workers.start(handlers),
+        generateLevel,
+      }));
   surroundings.onReload(() => void reload(server, options.policy, onNotice));
-  onReady(readyResult(server, options, workerCount, started));
+  await Promise.race([server.started, aborted(signal)]);
+  onReady(readyResult(server, options, workerCount, workers.device));
   await aborted(signal);
   onNotice("stopping: answering what was accepted");
   await server.close();
@@ -93,33 +112,57 @@ async function reload(
   }
 }
 
-async function startWorkers(
-  options: ServeOptions & {
-    readonly variants: Awaited<ReturnType<typeof servedModels>>;
-    readonly workerCount: number;
-  },
-  handlers: ExecutorHandlers,
-  onNotice: (message: string) => void,
-): Promise<ProcessExecutor> {
-  const { variants, workerCount, standby, threads, device, deviceIds } = options;
-  try {
-    return await startExecutor(
-      {
-        variants,
-        workerCount,
-        standbyCount: standby,
-        threadsPerWorker: threads,
-        device,
-        deviceIds,
-      },
-      {
-        ...handlers,
-        onStartFailed: (reason, retryMs) =>
-          onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`),
-      },
-    );
-  } catch (error) {
-    throw new RuntimeError("RUNTIME_DEVICE", error instanceof Error ? error.message : `${error}`);
+interface WorkersOptions {
+  readonly options: ServeOptions;
+  readonly models: readonly VariantModel[];
+  readonly workerCount: number;
+  readonly onNotice: (message: string) => void;
+}
+
+/** Starts the workers of a server, and remembers what they run on. */
+class Workers {
+  device: SettledDevice = "cpu";
+  readonly #options: WorkersOptions;
+
+  constructor(options: WorkersOptions) {
+    this.#options = options;
+  }
+
+  /** All variants on every worker. @throws RuntimeError RUNTIME_DEVICE */
+  async start(handlers: ExecutorHandlers): Promise<ProcessExecutor> {
+    const standbyCount = this.#options.options.standby;
+    const start = startExecutor({ ...this.#executorOptions(), standbyCount }, this.#told(handlers));
+    return this.#settled(start);
+  }
+
+  /** On every worker what it is assigned. @throws RuntimeError RUNTIME_DEVICE */
+  async startAssigned(handlers: AssignedExecutorHandlers): Promise<AssignedProcessExecutor> {
+    return this.#settled(startAssignedExecutor(this.#executorOptions(), this.#told(handlers)));
+  }
+
+  #executorOptions() {
+    const { options, models: variants, workerCount } = this.#options;
+    const { threads: threadsPerWorker, device, deviceIds } = options;
+    return { variants, workerCount, threadsPerWorker, device, deviceIds };
+  }
+
+  #told<H extends ExecutorHandlers>(handlers: H): H & ProcessExecutorHandlers {
+    const { onNotice } = this.#options;
+    return {
+      ...handlers,
+      onStartFailed: (reason, retryMs) =>
+        onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`),
+    };
+  }
+
+  async #settled<E extends ProcessExecutor>(start: Promise<E>): Promise<E> {
+    try {
+      const executor = await start;
+      this.device = executor.device;
+      return executor;
+    } catch (error) {
+      throw new RuntimeError("RUNTIME_DEVICE", error instanceof Error ? error.message : `${error}`);
+    }
   }
 }
 
@@ -127,9 +170,8 @@ function readyResult(
   { url }: RunningServer,
   { policy }: ServeOptions,
   workers: number,
-  executor: ProcessExecutor | null,
+  device: SettledDevice,
 ): CommandResult {
-  const device = executor?.device ?? "cpu";
   return {
     exitCode: EXIT_CODES.ok,
     text: `serving ${policy} at ${url}: ${workers} workers on ${device}`,

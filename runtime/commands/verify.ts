@@ -31,13 +31,17 @@ export async function verifyCommand(path: string): Promise<CommandResult> {
 
 function accepted({ path, byteCount, sha256, bundle }: LoadedBundle): CommandResult {
   const { application, method, levels } = bundle;
-  const stateCount = levels.reduce((count, level) => count + level.actionByState.data.length, 0);
+  const stateCount = stateCountOf(bundle);
+  const decisions =
+    stateCount === null
+      ? "each with a plan whose flows add up"
+      : `${stateCount} states, each with a decision in range`;
   return {
     exitCode: EXIT_CODES.ok,
     text: [
       `integrity ok: ${path}, ${byteCount} bytes, sha256 ${sha256}`,
       `schema ok: format version ${FORMAT_VERSION}, ${method} for "${application}"`,
-      `semantics ok: ${levels.length} levels, ${stateCount} states, each with a decision in range`,
+      `semantics ok: ${levels.length} levels, ${decisions}`,
     ].join("\n"),
     json: {
       path,
@@ -51,6 +55,12 @@ function accepted({ path, byteCount, sha256, bundle }: LoadedBundle): CommandRes
       stateCount,
     },
   };
+}
+
+/** Null where levels are plans. */
+function stateCountOf(bundle: Bundle): number | null {
+  if (bundle.method === "loki") return null;
+  return bundle.levels.reduce((count, level) => count + level.actionByState.data.length, 0);
 }
 
 function refused(path: string, { code, message }: BundleError): CommandResult {

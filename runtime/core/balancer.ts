@@ -1,4 +1,4 @@
-import type { Bundle } from "../bundle/schema.ts";
+import type { RamsisBundle } from "../bundle/schema.ts";
 import { assert } from "./assert.ts";
 import type { DeadlineQueues } from "./queue.ts";
 import { DOWN, IDLE } from "./worker-states.ts";
@@ -10,7 +10,7 @@ export interface Balancer {
 }
 
 export function balancerOf(
-  kind: Bundle["policy"]["balancer"],
+  kind: RamsisBundle["policy"]["balancer"],
   stateByWorker: Uint8Array,
   queues: DeadlineQueues,
 ): Balancer {

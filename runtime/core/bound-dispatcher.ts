@@ -1,4 +1,4 @@
-import type { Bundle } from "../bundle/schema.ts";
+import type { RamsisBundle } from "../bundle/schema.ts";
 import { assert } from "./assert.ts";
 import { type Balancer, balancerOf } from "./balancer.ts";
 import {
@@ -27,7 +27,7 @@ export class BoundDispatcher implements Dispatcher {
   readonly #queues: DeadlineQueues;
   readonly #stateByWorker: Uint8Array;
 
-  constructor(bundle: Bundle, ready: boolean) {
+  constructor(bundle: RamsisBundle, ready: boolean) {
     this.#policy = Policy.fromBundle(bundle);
     this.#stateByWorker = workerStates(bundle, ready);
     this.workerCount = this.#stateByWorker.length;
@@ -72,7 +72,7 @@ export class BoundDispatcher implements Dispatcher {
     return this.#queues.remove(query);
   }
 
-  replaceBundle(bundle: Bundle): void {
+  replaceBundle(bundle: RamsisBundle): void {
     this.#policy.replaceBundle(bundle);
   }
 

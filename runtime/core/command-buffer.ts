@@ -1,8 +1,10 @@
 import { assert } from "./assert.ts";
 
-/** Command kinds: run a batch on a worker; give a query up. */
+/** Command kinds: run a batch on a worker; give a query up; of a pipeline: load a model on a worker; switch a worker off. */
 export const START_BATCH = 0;
 export const DROP = 1;
+export const ASSIGN = 2;
+export const RELEASE = 3;
 
 /** Why a query is dropped: its queue is full; no worker is up; no variant can serve it in time any more. */
 export const DROP_QUEUE_FULL = 0;
@@ -60,6 +62,15 @@ export class CommandBuffer {
     this.appendQuery(query);
   }
 
+  /** @param variant index among the variants of all tasks, in the order of the tasks. */
+  assign(worker: number, variant: number): void {
+    this.#variant[this.#open(ASSIGN, worker)] = variant;
+  }
+
+  release(worker: number): void {
+    this.#open(RELEASE, worker);
+  }
+
   /** Adds a query to the command opened last. */
   appendQuery(query: number): void {
     assert(this.#usedQueries < this.#query.length, "the command buffer has room for a query");
@@ -75,7 +86,7 @@ export class CommandBuffer {
     return this.#worker[command]!;
   }
 
-  /** Of a start-batch command: the variant to run. */
+  /** Of a start-batch or assign command: the variant to run; in a pipeline, its index among the variants of all tasks in their order. */
   variant(command: number): number {
     return this.#variant[command]!;
   }

@@ -1,4 +1,4 @@
-import type { Bundle } from "../bundle/schema.ts";
+import type { RamsisBundle } from "../bundle/schema.ts";
 import { BoundDispatcher } from "./bound-dispatcher.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { PooledDispatcher } from "./pooled-dispatcher.ts";
@@ -10,7 +10,7 @@ export interface DispatcherOptions {
 
 /** The dispatcher of a validated bundle, one worker for each in its pools. @throws Error if the bundle contradicts itself. */
 export function dispatcherOf(
-  bundle: Bundle,
+  bundle: RamsisBundle,
   options: DispatcherOptions = { ready: true },
 ): Dispatcher {
   const isPooled = bundle.policy.balancer === "pooled";

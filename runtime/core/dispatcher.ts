@@ -1,4 +1,4 @@
-import type { Bundle } from "../bundle/schema.ts";
+import type { RamsisBundle } from "../bundle/schema.ts";
 import type { CommandBuffer } from "./command-buffer.ts";
 
 /**
@@ -36,7 +36,7 @@ export interface Dispatcher {
   /** A query is no longer wanted. @returns whether it waited; one that runs or is unknown is left alone. */
   onCancel(query: number): boolean;
   /** Follows other levels from now on. @param bundle with the same cluster and decision space. */
-  replaceBundle(bundle: Bundle): void;
+  replaceBundle(bundle: RamsisBundle): void;
   /** Measured load, queries per second; NaN until it is known. Times must not go back, here neither. */
   loadQps(nowMs: number): number;
 }

@@ -1,4 +1,4 @@
-import { type Bundle, GIVE_UP, NO_ACTION } from "../bundle/schema.ts";
+import { GIVE_UP, NO_ACTION, type RamsisBundle } from "../bundle/schema.ts";
 import { assert } from "./assert.ts";
 
 /** Instead of an action: wait, because a later decision will be better. Only for a queue that all workers share. */
@@ -24,7 +24,7 @@ export class PolicyTable {
   readonly #variantByAction: Uint16Array;
   readonly #batchByAction: Uint16Array;
 
-  private constructor(bundle: Bundle) {
+  private constructor(bundle: RamsisBundle) {
     const { maxQueue, slackMs, actions } = bundle.decisionSpace;
     this.queueCapacity = maxQueue + 1;
     this.levelLoadQps = Float64Array.from(bundle.levels, (level) => level.loadQps);
@@ -44,7 +44,7 @@ export class PolicyTable {
   }
 
   /** The table of a validated bundle, copied. @throws Error if the bundle contradicts itself or leaves a state without a decision. */
-  static fromBundle(bundle: Bundle): PolicyTable {
+  static fromBundle(bundle: RamsisBundle): PolicyTable {
     assertComplete(bundle);
     return new PolicyTable(bundle);
   }
@@ -115,7 +115,7 @@ export class PolicyTable {
 }
 
 /** What validation has made sure of, once more where it matters: no lookup may leave a table, and waiting must end. */
-function assertComplete(bundle: Bundle): void {
+function assertComplete(bundle: RamsisBundle): void {
   const { maxQueue, slackMs, actions } = bundle.decisionSpace;
   const grid = slackMs.data;
   assert(grid.length > 0 && grid[0] === 0, "the slack grid begins at 0");

@@ -1,4 +1,4 @@
-import type { Bundle } from "../bundle/schema.ts";
+import type { RamsisBundle } from "../bundle/schema.ts";
 import {
   DEFAULT_LEVEL_CHOICE,
   LevelChoice,
@@ -49,7 +49,7 @@ export class Policy {
   }
 
   /** @throws Error if the bundle contradicts itself. */
-  static fromBundle(bundle: Bundle): Policy {
+  static fromBundle(bundle: RamsisBundle): Policy {
     const isPooled = bundle.policy.balancer === "pooled";
     const levelOptions = isPooled ? POOLED_LEVEL_CHOICE : DEFAULT_LEVEL_CHOICE;
     const table = PolicyTable.fromBundle(bundle);
@@ -57,7 +57,7 @@ export class Policy {
   }
 
   /** Follows other levels from now on; the load measured so far stays known. @param bundle with the same decision space. */
-  replaceBundle(bundle: Bundle): void {
+  replaceBundle(bundle: RamsisBundle): void {
     const table = PolicyTable.fromBundle(bundle);
     if (table.queueCapacity !== this.queueCapacity) throw new RangeError("queues keep their size");
     this.#table = table;
@@ -110,12 +110,12 @@ export class Policy {
 
 export { GIVE_UP, WAIT };
 
-function leastSlackMsOf(bundle: Bundle): number {
+function leastSlackMsOf(bundle: RamsisBundle): number {
   return bundle.policy.drop ? fastestServiceMs(bundle) : Number.NEGATIVE_INFINITY;
 }
 
 /** What the fastest variant takes for one query; with less time none can be served. */
-export function fastestServiceMs({ tasks }: Bundle): number {
+export function fastestServiceMs({ tasks }: RamsisBundle): number {
   let fastestMs = Number.POSITIVE_INFINITY;
   for (const { variants, serviceTimes } of tasks) {
     const maxBatch = serviceTimes.decisionMs.shape[1]!;
@@ -127,7 +127,7 @@ export function fastestServiceMs({ tasks }: Bundle): number {
 }
 
 /** Of the batches that do not make a query late by themselves the one of the highest rate, for each number of queries up to the largest batch. */
-function rescuesOf({ slo, tasks, decisionSpace }: Bundle): Uint16Array {
+function rescuesOf({ slo, tasks, decisionSpace }: RamsisBundle): Uint16Array {
   const { decisionMs } = tasks[0]!.serviceTimes;
   const maxBatch = decisionMs.shape[1]!;
   const actions = decisionSpace.actions.data;

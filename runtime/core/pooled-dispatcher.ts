@@ -1,4 +1,4 @@
-import type { Bundle } from "../bundle/schema.ts";
+import type { RamsisBundle } from "../bundle/schema.ts";
 import { assert } from "./assert.ts";
 import {
   type CommandBuffer,
@@ -35,7 +35,7 @@ export class PooledDispatcher implements Dispatcher {
   #idleCount = 0;
   #upCount = 0;
 
-  constructor(bundle: Bundle, ready: boolean) {
+  constructor(bundle: RamsisBundle, ready: boolean) {
     this.#policy = Policy.fromBundle(bundle);
     this.#stateByWorker = workerStates(bundle, ready);
     this.workerCount = this.#stateByWorker.length;
@@ -100,7 +100,7 @@ export class PooledDispatcher implements Dispatcher {
     return waited;
   }
 
-  replaceBundle(bundle: Bundle): void {
+  replaceBundle(bundle: RamsisBundle): void {
     this.#policy.replaceBundle(bundle);
     this.#drops = bundle.policy.drop;
   }

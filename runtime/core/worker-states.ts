@@ -1,4 +1,4 @@
-import type { Bundle } from "../bundle/schema.ts";
+import type { RamsisBundle } from "../bundle/schema.ts";
 
 /** What a worker is doing. */
 export const DOWN = 0;
@@ -6,7 +6,7 @@ export const IDLE = 1;
 export const BUSY = 2;
 
 /** One state for each worker in the pools of a bundle. */
-export function workerStates({ cluster }: Bundle, ready: boolean): Uint8Array {
+export function workerStates({ cluster }: RamsisBundle, ready: boolean): Uint8Array {
   let workerCount = 0;
   for (const pool of cluster.pools) workerCount += pool.workers;
   return new Uint8Array(workerCount).fill(ready ? IDLE : DOWN);

@@ -9,6 +9,8 @@ export interface VariantModel {
   readonly outputs: readonly TensorInfo[];
   /** Batch sizes to run before the worker counts as ready. */
   readonly warmBatches: readonly number[];
+  /** False where outputs may have another number of rows than the batch, as those of a task of a pipeline; true if left out. */
+  readonly outputsAreRows?: boolean;
 }
 
 export type Device = "cpu" | "cuda" | "webgpu" | "auto";
@@ -60,6 +62,19 @@ export interface Executor {
   run(worker: number, batch: Batch): Promise<BatchResult>;
   /** Ends every worker; a running batch is rejected. */
   close(): Promise<void>;
+}
+
+/** An executor whose workers start without a model and are told which to hold. A worker place is ready once a process could be started for it. */
+export interface AssignedExecutor extends Executor {
+  /** Loads and warms variants on a worker, `onModelReady` tells when it holds them; batches of others are refused from then on. */
+  assign(worker: number, variants: readonly number[]): void;
+  /** Ends the process of a worker, after its batch; it counts as ready, and the next assignment starts another. */
+  release(worker: number): void;
+}
+
+export interface AssignedExecutorHandlers extends ExecutorHandlers {
+  /** A worker holds the variants that it was assigned last. @param loads how many of them it had to load. */
+  readonly onModelReady: (worker: number, loads: number) => void;
 }
 
 export class WorkerLostError extends Error {

@@ -4,14 +4,23 @@
  *     header   u32 kind, u32 payload bytes
  *     run      u32 variant, u32 rows, u32 tensor count, u32 bytes of each tensor; the tensors
  *     result   f64 wall ms, f64 cpu ms, u32 tensor count, for each u32 bytes, u32 rank, u32 dimensions; the tensors
- *     others   UTF-8 text, JSON for `load`
+ *     others   UTF-8 text, JSON for `load` and `assign`
  *
  * Every tensor starts at a multiple of 8 from the start of the payload, so that a receiver can use it in place.
  */
 import { assert } from "../core/assert.ts";
 import type { Batch, BatchResult } from "./executor.ts";
 
-export const FRAME_KINDS = { load: 1, ready: 2, failed: 3, run: 4, result: 5, refused: 6 } as const;
+export const FRAME_KINDS = {
+  load: 1,
+  ready: 2,
+  failed: 3,
+  run: 4,
+  result: 5,
+  refused: 6,
+  assign: 7,
+  assigned: 8,
+} as const;
 
 export const HEADER_BYTES = 8;
 /** Far above a useful batch, and far below what an ArrayBuffer or a u32 can hold. */
@@ -51,7 +60,7 @@ export function decodeHeader(header: Uint8Array): { kind: number; payloadBytes: 
   const view = new DataView(header.buffer, header.byteOffset, HEADER_BYTES);
   const kind = view.getUint32(0, LITTLE_ENDIAN);
   const payloadBytes = view.getUint32(4, LITTLE_ENDIAN);
-  if (kind < FRAME_KINDS.load || kind > FRAME_KINDS.refused || payloadBytes > MAX_PAYLOAD_BYTES) {
+  if (kind < FRAME_KINDS.load || kind > FRAME_KINDS.assigned || payloadBytes > MAX_PAYLOAD_BYTES) {
     throw new Error(`no frame has kind ${kind} and ${payloadBytes} bytes`);
   }
   return { kind, payloadBytes };

@@ -14,6 +14,8 @@ export interface WorkerSetup {
   readonly deviceId: number | null;
   /** Whether the device may be absent, which the error says better than the log lines of its library. */
   readonly trying: boolean;
+  /** Null where a worker loads all variants at its start. Otherwise it loads what it is assigned, and keeps as many loaded, the last used ones. */
+  readonly keptModels: number | null;
 }
 
 /** The first run of a small model takes up to 2.4 times as long as later ones; the second is usual. */
@@ -53,11 +55,19 @@ export class OnnxModel {
       const fetched = await this.#session.run(feeds);
       const wallMs = performance.now() - startMs;
       const cpu = process.cpuUsage(cpuBefore);
-      const outputs = this.#session.outputNames.map((name) => outputOf(name, fetched[name], rows));
+      const expectedRows = this.#variant.outputsAreRows === false ? null : rows;
+      const outputs = this.#session.outputNames.map((name) =>
+        outputOf(name, fetched[name], expectedRows),
+      );
       return { outputs, wallMs, cpuMs: (cpu.user + cpu.system) / 1000 };
     } catch (error) {
       throw new Error(oneLine(error));
     }
+  }
+
+  /** Gives its memory back; it runs no more batches. */
+  release(): Promise<void> {
+    return this.#session.release();
   }
 
   #feeds(rows: number, inputs: readonly Uint8Array<ArrayBuffer>[]): InferenceSession.FeedsType {
@@ -135,10 +145,11 @@ function inputTensor(info: TensorInfo, rows: number, bytes: Uint8Array<ArrayBuff
   return data.tensor(bytes, [rows, ...dimensions]);
 }
 
-function outputOf(name: string, tensor: Tensor | undefined, rows: number) {
+/** @param rows null where the output may have any number of them. */
+function outputOf(name: string, tensor: Tensor | undefined, rows: number | null) {
   if (tensor === undefined) throw new Error(`output "${name}" is missing`);
   const { dims, data } = tensor;
-  if (dims[0] !== rows) {
+  if (rows !== null && dims[0] !== rows) {
     throw new Error(`output "${name}" has the shape [${dims.join(", ")}] for ${rows} rows`);
   }
   if (!ArrayBuffer.isView(data)) throw new Error(`output "${name}" is not numeric`);

@@ -38,7 +38,7 @@ export interface ProcessExecutorHandlers extends ExecutorHandlers {
 }
 
 /** The order in which `auto` tries devices. */
-const AUTO_DEVICES: readonly SettledDevice[] = ["cuda", "webgpu", "cpu"];
+export const AUTO_DEVICES: readonly SettledDevice[] = ["cuda", "webgpu", "cpu"];
 
 /**
  * Starts the workers and waits until all of them are ready; `onReady` is called for each place just after the promise is kept.
@@ -161,6 +161,7 @@ class WorkerPool implements ProcessExecutor {
       device: this.device,
       deviceId: this.#leastUsedDeviceId(),
       trying,
+      keptModels: null,
     };
     return new Promise((resolve, reject) => {
       const worker = new WorkerProcess(setup, this.#limits, {

@@ -35,6 +35,11 @@ export interface WorkerListener {
   readonly onEnd: (worker: WorkerProcess, reason: string) => void;
 }
 
+interface Assignment {
+  readonly resolve: (loads: number) => void;
+  readonly reject: (error: Error) => void;
+}
+
 interface RunningBatch {
   readonly place: number;
   readonly variant: string;
@@ -51,6 +56,8 @@ export class WorkerProcess {
   readonly #ended: Promise<void>;
   #settleEnded = (): void => {};
   #running: RunningBatch | null = null;
+  /** Assignments that are not answered, oldest first. */
+  readonly #assignments: Assignment[] = [];
   #readyMs: number | null = null;
   #hasAnswered = false;
   /** For what is awaited of the process: that it gets ready, answers, ends. */
@@ -108,6 +115,23 @@ export class WorkerProcess {
     });
   }
 
+  /**
+   * Has the worker hold these variants, after the batch that it may be running.
+   * @returns how many it had to load. @throws Error if it ended instead.
+   */
+  assign(variants: readonly number[]): Promise<number> {
+    assert(this.#readyMs !== null, "a worker is assigned models once it is ready");
+    const channel = this.#channel;
+    if (channel === null || this.#hasEnded || this.#reason !== null) {
+      return Promise.reject(new Error(this.#reason ?? "it has ended"));
+    }
+    return new Promise((resolve, reject) => {
+      this.#assignments.push({ resolve, reject });
+      this.#wait(this.#limits.startTimeoutMs, () => this.#onAssignTimeout());
+      write(channel, textFrame(FRAME_KINDS.assign, JSON.stringify(variants)));
+    });
+  }
+
   /** Ends the process: at once if it is still starting, else by closing its channel, and by force if that does not help. */
   async end(reason: string): Promise<void> {
     this.#cutOff(reason);
@@ -142,6 +166,13 @@ export class WorkerProcess {
       this.#wait(this.#limits.batchTimeoutMs, () => this.#onBatchTimeout());
       // Apart from the frame, so that a mistake of the listener is not taken for one of the worker.
       queueMicrotask(() => this.#listener.onReady(this));
+    } else if (frame.kind === FRAME_KINDS.assigned) {
+      const assignment = this.#assignments.shift();
+      assert(assignment !== undefined, "a worker holds other models only when told to");
+      if (this.#assignments.length === 0) {
+        this.#wait(this.#limits.batchTimeoutMs, () => this.#onBatchTimeout());
+      }
+      assignment.resolve(Number(decodeText(frame.payload)));
     } else {
       assert(running !== null, `a worker sends a frame of kind ${frame.kind} only when asked`);
       const settle = settlement(running, frame);
@@ -159,6 +190,15 @@ export class WorkerProcess {
     setImmediate(() => {
       const { startTimeoutMs } = this.#limits;
       if (this.#readyMs === null) this.#abort(`not ready within ${startTimeoutMs} ms`);
+    });
+  }
+
+  #onAssignTimeout(): void {
+    const [late] = this.#assignments;
+    setImmediate(() => {
+      const { startTimeoutMs } = this.#limits;
+      const isOpen = late !== undefined && this.#assignments[0] === late;
+      if (isOpen) this.#abort(`models not loaded within ${startTimeoutMs} ms`);
     });
   }
 
@@ -213,6 +253,7 @@ export class WorkerProcess {
     const running = this.#running;
     this.#running = null;
     running?.reject(new WorkerLostError(running.place, reason));
+    for (const { reject } of this.#assignments.splice(0)) reject(new Error(reason));
   }
 }
 

@@ -1,4 +1,4 @@
-/** Entry of a worker process: loads the variants, then runs one batch after the other until its channel closes. */
+/** Entry of a worker process: loads variants, at its start or as it is told, and runs one batch after the other until its channel closes. */
 import { env } from "onnxruntime-node";
 import { assert } from "../core/assert.ts";
 import { BlockingChannel } from "./blocking-channel.ts";
@@ -7,10 +7,12 @@ import {
   decodeText,
   FRAME_KINDS,
   type Frame,
+  type ReceivedBatch,
   resultFrame,
   textFrame,
 } from "./frame-protocol.ts";
-import { OnnxModel, type WorkerSetup } from "./onnx-session.ts";
+import { ModelStore } from "./model-store.ts";
+import type { WorkerSetup } from "./onnx-session.ts";
 
 /** The socket the server left open for us, after the three standard ones. */
 const CHANNEL_FD = 3;
@@ -25,9 +27,11 @@ async function serve(channel: BlockingChannel): Promise<number> {
   const first = channel.read();
   if (first === null) return 0;
   assert(first.kind === FRAME_KINDS.load, "a worker is told first what to load");
-  let models: readonly OnnxModel[];
+  const setup: WorkerSetup = JSON.parse(decodeText(first.payload));
+  if (setup.trying) env.logLevel = "fatal";
+  const models = new ModelStore(setup);
   try {
-    models = await loadModels(JSON.parse(decodeText(first.payload)));
+    if (setup.keptModels === null) await models.hold([...setup.variants.keys()]);
   } catch (error) {
     channel.write(textFrame(FRAME_KINDS.failed, messageOf(error)));
     return 1;
@@ -40,20 +44,26 @@ async function serve(channel: BlockingChannel): Promise<number> {
   return 0;
 }
 
-async function loadModels(setup: WorkerSetup): Promise<readonly OnnxModel[]> {
-  if (setup.trying) env.logLevel = "fatal";
-  const models: OnnxModel[] = [];
-  for (const variant of setup.variants) models.push(await OnnxModel.load(variant, setup));
-  return models;
+function answer(models: ModelStore, { kind, payload }: Frame): Promise<Uint8Array[]> {
+  if (kind === FRAME_KINDS.assign) return hold(models, JSON.parse(decodeText(payload)));
+  assert(kind === FRAME_KINDS.run, "a worker is asked only to load models and to run batches");
+  return run(models, decodeRun(payload));
 }
 
-async function answer(models: readonly OnnxModel[], frame: Frame): Promise<Uint8Array[]> {
-  assert(frame.kind === FRAME_KINDS.run, "a worker is asked only to run batches");
-  const { variant, rows, inputs } = decodeRun(frame.payload);
-  const model = models[variant];
-  assert(model !== undefined, "a batch names a loaded variant");
+async function hold(models: ModelStore, variants: readonly number[]): Promise<Uint8Array[]> {
   try {
-    return resultFrame(await model.run(rows, inputs));
+    return textFrame(FRAME_KINDS.assigned, String(await models.hold(variants)));
+  } catch (error) {
+    return textFrame(FRAME_KINDS.failed, messageOf(error));
+  }
+}
+
+async function run(
+  models: ModelStore,
+  { variant, rows, inputs }: ReceivedBatch,
+): Promise<Uint8Array[]> {
+  try {
+    return resultFrame(await models.model(variant).run(rows, inputs));
   } catch (error) {
     return textFrame(FRAME_KINDS.refused, messageOf(error));
   }

@@ -1,17 +1,11 @@
 /** What the routes of the server share. */
 import type { BodyLimits } from "./body.ts";
-import type { Metrics } from "./metrics.ts";
+import type { Endpoint } from "./endpoint.ts";
 import type { RequestReader } from "./request-reader.ts";
-import type { Scheduler } from "./scheduler.ts";
-import type { ServedPolicy } from "./served-policy.ts";
-import type { ModelSignature } from "./signature.ts";
 
 export interface HttpContext extends BodyLimits {
-  readonly signature: ModelSignature;
+  readonly endpoint: Endpoint;
   readonly requests: RequestReader;
-  readonly scheduler: Scheduler;
-  readonly policy: ServedPolicy;
-  readonly metrics: Metrics;
   readonly version: string;
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
@@ -25,6 +19,6 @@ export interface HttpContext extends BodyLimits {
 
 export const RETRY_LATER = { "retry-after": "1" };
 
-export function isReady({ isDraining, scheduler }: HttpContext): boolean {
-  return !isDraining() && scheduler.readyWorkerCount === scheduler.workerCount;
+export function isReady({ isDraining, endpoint }: HttpContext): boolean {
+  return !isDraining() && endpoint.isReady;
 }

@@ -1,14 +1,14 @@
 /** What the server says of itself and its model, in the words of the Open Inference Protocol and of Triton's extensions. */
 import { DATATYPES } from "./datatypes.ts";
-import type { Metrics } from "./metrics.ts";
-import type { ModelSignature, ModelTensor } from "./signature.ts";
+import type { RequestMetrics } from "./request-metrics.ts";
+import type { ClientSignature, ModelTensor } from "./signature.ts";
 
 export const SERVER_METADATA = {
   name: "stratagem",
   extensions: ["binary_tensor_data", "model_configuration", "model_repository", "statistics"],
 };
 
-export function modelMetadata(name: string, { inputs, outputs }: ModelSignature): object {
+export function modelMetadata(name: string, { inputs, outputs }: ClientSignature): object {
   const describe = ({ name, datatype, rowShape }: ModelTensor) => ({
     name,
     datatype,
@@ -24,7 +24,7 @@ export function modelMetadata(name: string, { inputs, outputs }: ModelSignature)
 }
 
 /** Triton's model configuration; its dims leave axis 0 out where there is a maximum batch size. */
-export function modelConfig(name: string, signature: ModelSignature, maxRows: number): object {
+export function modelConfig(name: string, signature: ClientSignature, maxRows: number): object {
   const describe = ({ name, datatype, rowShape }: ModelTensor) => ({
     name,
     data_type: DATATYPES[datatype].configType,
@@ -45,7 +45,11 @@ export function modelConfig(name: string, signature: ModelSignature, maxRows: nu
 }
 
 /** @param epochOffsetMs what to add to the server's clock to have milliseconds since 1970. */
-export function modelStatistics(name: string, metrics: Metrics, epochOffsetMs: number): object {
+export function modelStatistics(
+  name: string,
+  metrics: RequestMetrics,
+  epochOffsetMs: number,
+): object {
   const duration = (count: number, ms: number) => ({ count, ns: Math.round(ms * 1e6) });
   const none = duration(0, 0);
   const { successCount, lastRequestMs } = metrics;

@@ -44,8 +44,9 @@ function route(
     return sendIndex(context, request, response);
   } else if (second === "models" && third === "stats" && path.length === 3) {
     get();
-    const [name = ""] = context.signature.names;
-    sendJson(response, 200, modelStatistics(name, context.metrics, context.epochOffsetMs));
+    const { signature, metrics } = context.endpoint;
+    const [name = ""] = signature.names;
+    sendJson(response, 200, modelStatistics(name, metrics, context.epochOffsetMs));
   } else if (second === "models" && path.length >= 3) {
     return routeModel(context, third ?? "", path.slice(3), request, response);
   } else throw new HttpError(404, `no such path: ${request.url}`);
@@ -58,7 +59,8 @@ function routeModel(
   request: IncomingMessage,
   response: ServerResponse,
 ): void | Promise<void> {
-  const { signature, metrics, epochOffsetMs, maxRows } = context;
+  const { endpoint, epochOffsetMs, maxRows } = context;
+  const { signature, metrics } = endpoint;
   const hasVersion = rest[0] === "versions" && rest.length >= 2;
   if (!signature.names.includes(name)) {
     throw new HttpError(404, `Request for unknown model: '${name}' is not found`);
@@ -102,7 +104,7 @@ async function sendIndex(
   const asked = body.length === 0 ? {} : jsonObjectOf(body);
   const ready = isReady(context);
   const isListed = ready || asked["ready"] !== true;
-  const entries = context.signature.names.map((name) => ({
+  const entries = context.endpoint.signature.names.map((name) => ({
     name,
     version: "1",
     state: ready ? "READY" : "UNAVAILABLE",
@@ -124,19 +126,9 @@ function jsonObjectOf(body: Uint8Array): Readonly<Record<string, unknown>> {
   throw new BadRequest("request", "expected a JSON object", text);
 }
 
-function sendMetrics(context: HttpContext, response: ServerResponse): void {
-  const { scheduler, metrics, policy } = context;
-  const text = metrics.text({
-    loadQps: scheduler.loadQps,
-    pendingQueries: scheduler.pendingCount,
-    readyWorkers: scheduler.readyWorkerCount,
-    workers: scheduler.workerCount,
-    levelCount: policy.bundle.levels.length,
-    topLevelQps: policy.topLevel.loadQps,
-    bundleSha256: policy.bundleSha256,
-  });
+function sendMetrics({ endpoint }: HttpContext, response: ServerResponse): void {
   response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" });
-  response.end(text);
+  response.end(endpoint.metricsText());
 }
 
 function segmentsOf(url: string): string[] {

@@ -9,6 +9,7 @@ import { writeInferResponse } from "./response.ts";
 
 const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
   "queue-full": 429,
+  shed: 503,
   late: 503,
   "no-worker": 503,
   // Not 503: a request that makes workers end should not be sent again by itself.
@@ -28,7 +29,8 @@ export async function answerInfer(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { metrics, nowMs } = context;
+  const { endpoint, nowMs } = context;
+  const { metrics, signature } = endpoint;
   const arrivalMs = nowMs();
   let reason: FailureReason | undefined;
   context.onInfer(1);
@@ -43,7 +45,7 @@ export async function answerInfer(
       reason = outcome.reason;
       throw errorOf(outcome);
     }
-    const written = writeInferResponse(modelName, parsed, outcome, context.signature);
+    const written = writeInferResponse(modelName, parsed, outcome, signature);
     const leaving: Record<string, string> = context.isDraining() ? { connection: "close" } : {};
     response.writeHead(200, { ...written.headers, ...leaving });
     send(response, written.parts);
@@ -81,19 +83,19 @@ async function parsedRequest(
 
 /** The deadline counts from the arrival of the request, before its body was read. */
 async function scheduled(
-  { scheduler, sloMs, policy }: HttpContext,
+  { endpoint, sloMs }: HttpContext,
   { rows, inputs, timeoutMs }: InferRequest,
   arrivalMs: number,
   response: ServerResponse,
 ): Promise<Outcome> {
-  const { fastestMs } = policy;
+  const { fastestMs } = endpoint;
   if (timeoutMs !== undefined && timeoutMs < fastestMs) {
     const [fastestUs, timeoutUs] = [Math.ceil(fastestMs * 1000), Math.round(timeoutMs * 1000)];
     const message = `parameters.timeout: expected at least ${fastestUs} µs, the time of the fastest variant, got ${timeoutUs}`;
     throw new HttpError(503, message, RETRY_LATER);
   }
   const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs);
-  const { outcome, cancel } = scheduler.submit({ rows, inputs }, deadlineMs);
+  const { outcome, cancel } = endpoint.submit({ rows, inputs }, deadlineMs);
   const onClose = () => cancel();
   response.on("close", onClose);
   // It may have closed while the body was decompressed.

@@ -1,14 +1,14 @@
-import { type Bundle, type Level, violationCeiling } from "../bundle/schema.ts";
+import { type RamsisBundle, type RamsisLevel, violationCeiling } from "../bundle/schema.ts";
 import type { GenerationOutcome } from "./metrics.ts";
 import { OverloadDetector } from "./overload-detector.ts";
 import type { ServedPolicy } from "./served-policy.ts";
 
 /** Computes a level of a bundle, away from the thread that serves. @throws the signal's reason once it is aborted. */
 export type GenerateLevel = (
-  bundle: Bundle,
+  bundle: RamsisBundle,
   loadQps: number,
   signal: AbortSignal,
-) => Promise<Level>;
+) => Promise<RamsisLevel>;
 
 export interface LevelGenerationOptions {
   readonly policy: ServedPolicy;
@@ -121,7 +121,7 @@ export class LevelGeneration {
     onDone(outcome);
   }
 
-  #take(level: Level, loadQps: number): GenerationOutcome {
+  #take(level: RamsisLevel, loadQps: number): GenerationOutcome {
     const { policy, onNotice } = this.#options;
     const { feasible, expected } = level;
     if (!feasible) {

@@ -2,13 +2,13 @@
 import { BadRequest } from "./bad-request.ts";
 import { DATATYPES, elementCountOf } from "./datatypes.ts";
 import { parseJson } from "./json-text.ts";
-import type { ModelSignature, ModelTensor } from "./signature.ts";
+import type { ClientSignature, ModelTensor } from "./signature.ts";
 import { bytesOfJson, rowBounds } from "./tensors.ts";
 
 export interface InferRequest {
   readonly id: string | undefined;
   readonly rows: number;
-  /** In the order of `ModelSignature.inputs`; views on the body where the request is binary. */
+  /** In the order of `ClientSignature.inputs`; views on the body where the request is binary. */
   readonly inputs: readonly Uint8Array[];
   readonly outputs: readonly RequestedOutput[];
   /** From `parameters.timeout`; undefined without one. */
@@ -16,7 +16,7 @@ export interface InferRequest {
 }
 
 export interface RequestedOutput {
-  /** Index in `ModelSignature.outputs`. */
+  /** Index in `ClientSignature.outputs`. */
   readonly index: number;
   readonly isBinary: boolean;
 }
@@ -32,7 +32,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 export function parseInferRequest(
   body: Uint8Array,
   headerLength: string | undefined,
-  signature: ModelSignature,
+  signature: ClientSignature,
   maxRows: number,
 ): InferRequest {
   const jsonLength = jsonLengthOf(body, headerLength);
@@ -75,7 +75,7 @@ function jsonOf(bytes: Uint8Array): unknown {
 function inputsOf(
   request: Fields,
   binary: Uint8Array,
-  signature: ModelSignature,
+  signature: ClientSignature,
   maxRows: number,
 ): { readonly rows: number; readonly inputs: readonly Uint8Array[] } {
   const given = request["inputs"];
@@ -187,12 +187,15 @@ function binaryOf(
 function outputsOf(
   request: Fields,
   parameters: Fields,
-  signature: ModelSignature,
+  signature: ClientSignature,
 ): RequestedOutput[] {
   const byDefault = booleanOf(parameters["binary_data_output"], "parameters.binary_data_output");
   const { outputs } = request;
   if (outputs === undefined || (Array.isArray(outputs) && outputs.length === 0)) {
-    return signature.outputs.map((_, index) => ({ index, isBinary: byDefault ?? false }));
+    const isBinary = byDefault ?? false;
+    return signature.outputs.flatMap(({ isInternal }, index) =>
+      isInternal === true ? [] : [{ index, isBinary }],
+    );
   }
   if (!Array.isArray(outputs)) throw new BadRequest("outputs", "expected an array", outputs);
   const seen = new Set<number>();

@@ -1,4 +1,4 @@
-import type { Bundle } from "../bundle/schema.ts";
+import type { RamsisBundle } from "../bundle/schema.ts";
 
 /** The log of a running server: what its dispatcher was told and what it answered. Replaying the events gives the same commands. */
 
@@ -15,7 +15,7 @@ export type RecordedEvent =
   | { readonly kind: "wake"; readonly nowMs: number }
   | { readonly kind: "cancel"; readonly query: number; readonly nowMs: number }
   /** From here on this bundle decides. */
-  | { readonly kind: "policy"; readonly bundle: Bundle; readonly nowMs: number };
+  | { readonly kind: "policy"; readonly bundle: RamsisBundle; readonly nowMs: number };
 
 export type RecordedCommand =
   | {

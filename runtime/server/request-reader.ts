@@ -1,6 +1,6 @@
 import { DATATYPES } from "./datatypes.ts";
 import { type InferRequest, parseInferRequest } from "./protocol.ts";
-import type { ModelSignature } from "./signature.ts";
+import type { ClientSignature } from "./signature.ts";
 
 /** Headers remembered at most; a client has one for each number of rows that it sends. */
 const MAX_HEADERS = 64;
@@ -19,12 +19,12 @@ interface Layout {
  * again and again; as long as elements have a fixed size, such a header alone says whether the request is right.
  */
 export class RequestReader {
-  readonly #signature: ModelSignature;
+  readonly #signature: ClientSignature;
   readonly #maxRows: number;
   readonly #hasFixedSizes: boolean;
   readonly #layoutByHeader = new Map<string, Layout>();
 
-  constructor(signature: ModelSignature, maxRows: number) {
+  constructor(signature: ClientSignature, maxRows: number) {
     this.#signature = signature;
     this.#maxRows = maxRows;
     this.#hasFixedSizes = signature.inputs.every(

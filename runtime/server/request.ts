@@ -7,6 +7,7 @@ import { rowBounds } from "./tensors.ts";
 /** Why a request has no answer. */
 export type FailureReason =
   | "queue-full"
+  | "shed"
   | "late"
   | "no-worker"
   | "worker-lost"
@@ -20,12 +21,17 @@ export interface OutputTensor {
   readonly parts: readonly Uint8Array[];
 }
 
+/** Who answered, in words, and the mean accuracy. */
+export interface Answerer {
+  readonly variant: string;
+  readonly accuracy: number;
+}
+
 export interface Answer {
   readonly kind: "answered";
-  /** In the order of `ModelSignature.outputs`. */
+  /** In the order of `ClientSignature.outputs`. */
   readonly outputs: readonly OutputTensor[];
-  /** Of each row: index of the variant that answered it. */
-  readonly variantByRow: readonly number[];
+  readonly answerer: Answerer;
   readonly queueMs: number;
   readonly inferMs: number;
 }
@@ -36,7 +42,26 @@ export interface Failure {
   readonly message: string;
 }
 
-export type Outcome = Answer | Failure;
+/** An answer whose rows were each answered by one variant. */
+export interface RowAnswer extends Answer {
+  /** Of each row: index of the variant that answered it. */
+  readonly variantByRow: readonly number[];
+}
+
+export type Outcome<A extends Answer = Answer> = A | Failure;
+
+/** Rows of a request: per input of the signature its row-major little-endian bytes, kept until the outcome. */
+export interface RequestRows {
+  readonly rows: number;
+  readonly inputs: readonly Uint8Array[];
+}
+
+export interface Submission<A extends Answer = Answer> {
+  /** Never rejects. */
+  readonly outcome: Promise<Outcome<A>>;
+  /** Gives the request up: rows that wait are taken back, of rows that run the answer is thrown away. */
+  readonly cancel: () => void;
+}
 
 /** Output of one batch: the rows of request i are `bounds[i]` … `bounds[i + 1]` of the bytes. */
 export interface RowedOutput {
@@ -75,13 +100,14 @@ export class PendingRequest {
   #remaining: number;
   readonly #rowShapes: (readonly number[] | undefined)[] = [];
   readonly #partsByOutput: Uint8Array[][];
-  readonly #settle: (outcome: Outcome) => void;
+  readonly #variants: ModelSignature["variants"];
+  readonly #settle: (outcome: Outcome<RowAnswer>) => void;
 
   constructor(
     signature: ModelSignature,
-    { rows, inputs }: { readonly rows: number; readonly inputs: readonly Uint8Array[] },
+    { rows, inputs }: RequestRows,
     times: { readonly arrivalMs: number; readonly deadlineMs: number },
-    settle: (outcome: Outcome) => void,
+    settle: (outcome: Outcome<RowAnswer>) => void,
   ) {
     assert(inputs.length === signature.inputs.length, "a request has every input of the model");
     this.rows = rows;
@@ -96,6 +122,7 @@ export class PendingRequest {
     });
     this.#remaining = rows;
     this.#partsByOutput = signature.outputs.map(() => []);
+    this.#variants = signature.variants;
     this.#settle = settle;
   }
 
@@ -138,14 +165,36 @@ export class PendingRequest {
         parts: joined(parts),
       })),
       variantByRow: this.variantByRow,
+      answerer: answererOf(this.variantByRow, this.#variants),
       queueMs: this.startMs - this.arrivalMs,
       inferMs: nowMs - this.startMs,
     });
   }
 }
 
+/** One variant, or those of the rows in the order they first appear; and the mean accuracy over the rows. */
+function answererOf(
+  variantByRow: readonly number[],
+  variants: ModelSignature["variants"],
+): Answerer {
+  let accuracySum = 0;
+  const names = new Set<string>();
+  for (const index of variantByRow) {
+    const variant = variants[index];
+    if (variant === undefined) continue;
+    names.add(variant.name);
+    accuracySum += variant.accuracy;
+  }
+  const isOne = names.size === 1;
+  const accuracy = isOne ? variants[variantByRow[0] ?? 0]?.accuracy : undefined;
+  return {
+    variant: [...names].join(","),
+    accuracy: accuracy ?? accuracySum / variantByRow.length,
+  };
+}
+
 /** Neighbours in memory become one part, so that rows that ran together are written together. */
-function joined(parts: readonly Uint8Array[]): Uint8Array[] {
+export function joined(parts: readonly Uint8Array[]): Uint8Array[] {
   const joinedParts: Uint8Array[] = [];
   let last: Uint8Array | undefined;
   for (const part of parts) {

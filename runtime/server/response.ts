@@ -1,7 +1,7 @@
 /** Inference responses of the Open Inference Protocol v2 over HTTP, with Triton's binary tensor extension. */
 import type { InferRequest } from "./protocol.ts";
 import type { Answer } from "./request.ts";
-import type { ModelSignature } from "./signature.ts";
+import type { ClientSignature } from "./signature.ts";
 import { jsonOfBytes } from "./tensors.ts";
 
 export interface InferResponse {
@@ -10,37 +10,14 @@ export interface InferResponse {
   readonly parts: readonly Uint8Array[];
 }
 
-/** Who answered: one variant, or those of the rows in the order they first appear; and the mean accuracy over the rows. */
-export interface Answerer {
-  readonly variant: string;
-  readonly accuracy: number;
-}
-
-export function answererOf({ variantByRow }: Answer, { variants }: ModelSignature): Answerer {
-  let accuracySum = 0;
-  const names = new Set<string>();
-  for (const index of variantByRow) {
-    const variant = variants[index];
-    if (variant === undefined) continue;
-    names.add(variant.name);
-    accuracySum += variant.accuracy;
-  }
-  const isOne = names.size === 1;
-  const accuracy = isOne ? variants[variantByRow[0] ?? 0]?.accuracy : undefined;
-  return {
-    variant: [...names].join(","),
-    accuracy: accuracy ?? accuracySum / variantByRow.length,
-  };
-}
-
 /** @throws Error if an output that is asked for as JSON has an element that JSON cannot say. */
 export function writeInferResponse(
   modelName: string,
   request: InferRequest,
   answer: Answer,
-  signature: ModelSignature,
+  signature: ClientSignature,
 ): InferResponse {
-  const answerer = answererOf(answer, signature);
+  const { answerer } = answer;
   const binary: Uint8Array[] = [];
   const outputs = request.outputs.map(({ index, isBinary }) => {
     const tensor = signature.outputs[index];

@@ -1,15 +1,24 @@
-import type { Bundle } from "../bundle/schema.ts";
+import type { RamsisBundle } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
 import { CommandBuffer, DROP, DROP_LATE, DROP_NO_WORKER } from "../core/command-buffer.ts";
 import type { Dispatcher } from "../core/dispatcher.ts";
 import { dispatcherOf } from "../core/dispatcher-of.ts";
 import { type BatchResult, type Executor, WorkerLostError } from "../exec/executor.ts";
 import type { Recorder } from "./recording.ts";
-import { type Outcome, PendingRequest, type RowedOutput, rowedOutput } from "./request.ts";
+import {
+  type Outcome,
+  PendingRequest,
+  type RequestRows,
+  type RowAnswer,
+  type RowedOutput,
+  rowedOutput,
+  type Submission,
+} from "./request.ts";
 import type { ModelSignature } from "./signature.ts";
+import { WakeTimer } from "./wake-timer.ts";
 
 export interface SchedulerOptions {
-  readonly bundle: Bundle;
+  readonly bundle: RamsisBundle;
   readonly signature: ModelSignature;
   readonly nowMs: () => number;
   /** Queries that wait or run at most; a request that would exceed it is refused as a whole. */
@@ -34,19 +43,6 @@ export interface BatchStart {
   readonly rows: number;
   /** Time to the earliest deadline; negative when that is over. */
   readonly slackMs: number;
-}
-
-/** Rows of a request: per input of the signature its row-major little-endian bytes, kept until the outcome. */
-export interface RequestRows {
-  readonly rows: number;
-  readonly inputs: readonly Uint8Array[];
-}
-
-export interface Submission {
-  /** Never rejects. */
-  readonly outcome: Promise<Outcome>;
-  /** Gives the request up: rows that wait are taken back, of rows that run the answer is thrown away. */
-  readonly cancel: () => void;
 }
 
 /** What a slot, that is a query, stands for. */
@@ -81,8 +77,7 @@ export class Scheduler {
   readonly #requests = new Set<PendingRequest>();
   #executor: Executor | undefined;
   #lastMs = 0;
-  #wakeTimer: NodeJS.Timeout | undefined;
-  #wakeMs = Number.POSITIVE_INFINITY;
+  readonly #wakeTimer = new WakeTimer(() => this.#wake());
 
   constructor({ bundle, signature, nowMs, maxPending, recorder, observer }: SchedulerOptions) {
     this.#signature = signature;
@@ -122,9 +117,9 @@ export class Scheduler {
     this.#executor = executor;
   }
 
-  submit(rows: RequestRows, deadlineMs: number): Submission {
-    let settle: (outcome: Outcome) => void = () => {};
-    const outcome = new Promise<Outcome>((resolve) => {
+  submit(rows: RequestRows, deadlineMs: number): Submission<RowAnswer> {
+    let settle: (outcome: Outcome<RowAnswer>) => void = () => {};
+    const outcome = new Promise<Outcome<RowAnswer>>((resolve) => {
       settle = resolve;
     });
     const nowMs = this.#now();
@@ -175,14 +170,14 @@ export class Scheduler {
   }
 
   /** Lets another bundle decide from now on. @param bundle one of the same cluster and decision space; what waits and runs stays as it is. */
-  replaceBundle(bundle: Bundle): void {
+  replaceBundle(bundle: RamsisBundle): void {
     this.#recorder?.({ kind: "policy", bundle, nowMs: this.#now() });
     this.#dispatcher.replaceBundle(bundle);
   }
 
   /** Fails every request that is still open. */
   abort(): void {
-    clearTimeout(this.#wakeTimer);
+    this.#wakeTimer.clear();
     for (const request of [...this.#requests]) {
       this.#fail(request, "closed", "the server has stopped");
     }
@@ -205,7 +200,7 @@ export class Scheduler {
   /** Copies the commands out before acting on them: what is done may bring the next event. */
   #carryOut(nowMs: number): void {
     const commands = this.#commands;
-    this.#setWake(nowMs);
+    this.#wakeTimer.set(this.#dispatcher.wakeMs, nowMs);
     if (commands.count === 0) return;
     const started: RunningBatch[] = [];
     const dropped: { readonly query: number; readonly reason: number }[] = [];
@@ -224,19 +219,8 @@ export class Scheduler {
     for (const batch of started) this.#run(batch);
   }
 
-  /** Sees to it that the dispatcher is asked again when it wants to be. */
-  #setWake(nowMs: number): void {
-    const { wakeMs } = this.#dispatcher;
-    if (wakeMs === this.#wakeMs) return;
-    clearTimeout(this.#wakeTimer);
-    this.#wakeMs = wakeMs;
-    if (wakeMs === Number.POSITIVE_INFINITY) return;
-    this.#wakeTimer = setTimeout(() => this.#wake(), Math.ceil(wakeMs - nowMs)).unref();
-  }
-
   #wake(): void {
     const nowMs = this.#now();
-    this.#wakeMs = Number.POSITIVE_INFINITY;
     // Timers and clocks do not agree to the microsecond.
     if (nowMs >= this.#dispatcher.wakeMs) {
       this.#recorder?.({ kind: "wake", nowMs });

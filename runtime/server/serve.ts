@@ -1,30 +1,29 @@
-import { createServer, type Server } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
-import type { Bundle } from "../bundle/schema.ts";
-import { RuntimeError } from "../errors.ts";
-import type { Executor, ExecutorHandlers } from "../exec/executor.ts";
+import type { Bundle, LokiBundle, RamsisBundle } from "../bundle/schema.ts";
+import type {
+  AssignedExecutor,
+  AssignedExecutorHandlers,
+  Executor,
+  ExecutorHandlers,
+} from "../exec/executor.ts";
 import { type HttpContext, isReady } from "./context.ts";
-import { handle } from "./http.ts";
-import { type GenerateLevel, LevelGeneration } from "./level-generation.ts";
-import { type GenerationOutcome, Metrics } from "./metrics.ts";
-import type { RecordedCommand, RecordedEvent, Recorder } from "./recording.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { GenerateLevel } from "./level-generation.ts";
+import { type ConnectionLimits, closeServer, listen, serverOf, urlOf } from "./listening.ts";
+import type { AxisNames } from "./pipeline/output-groups.ts";
+import { PipelineEndpoint } from "./pipeline/pipeline-endpoint.ts";
+import type { PipelineRecorder } from "./pipeline/pipeline-recording.ts";
+import { RamsisEndpoint } from "./ramsis-endpoint.ts";
+import type { Recorder } from "./recording.ts";
 import { RequestReader } from "./request-reader.ts";
-import { Scheduler } from "./scheduler.ts";
-import { ServedPolicy } from "./served-policy.ts";
-import { type ModelSignature, signatureOf } from "./signature.ts";
 
-export interface ServerLimits {
+export interface ServerLimits extends ConnectionLimits {
   /** Of a request's body, compressed and not. */
   readonly maxBodyBytes: number;
   /** Rows of one request. */
   readonly maxRows: number;
-  /** Rows that wait or run. */
+  /** Rows of requests that wait or run. */
   readonly maxPending: number;
-  readonly maxConnections: number;
-  readonly headerTimeoutMs: number;
   readonly bodyTimeoutMs: number;
-  /** How long a connection may stay open between requests. */
-  readonly idleTimeoutMs: number;
   /** How long `close` waits for what was accepted. */
   readonly drainTimeoutMs: number;
 }
@@ -40,17 +39,9 @@ export const DEFAULT_LIMITS: ServerLimits = {
   drainTimeoutMs: 30_000,
 };
 
-/** Connections that wait to be accepted; the system caps it. Beyond it they are lost and tried again a second later, so a burst needs room. */
-const BACKLOG = 4096;
-/** While the server closes: how often idle connections are ended, and how long answers may still be on their way. */
-const SWEEP_MS = 20;
-const LINGER_MS = 1000;
-
-export interface ServerOptions {
-  readonly bundle: Bundle;
+/** What servers of all kinds of bundles have in common. */
+export interface CommonServerOptions {
   readonly bundleSha256: string;
-  /** Makes the executor, whose workers may be ready at once. Called when the server listens. */
-  readonly executorFactory: (handlers: ExecutorHandlers) => Executor | Promise<Executor>;
   readonly host: string;
   /** 0 for any that is free. */
   readonly port: number;
@@ -61,19 +52,38 @@ export interface ServerOptions {
   /** Of the program, as the server tells it. */
   readonly version: string;
   readonly limits?: Partial<ServerLimits>;
-  readonly recorder?: Recorder;
   /** Told why a worker was lost. */
   readonly onWorkerLost?: (worker: number, reason: string) => void;
-  /** Computes a level when the load stays above the highest one; without it the top level decides there. */
-  readonly generateLevel?: GenerateLevel | undefined;
   /** For what an operator should see, such as an added level. */
   readonly onNotice?: (message: string) => void;
+}
+
+export interface ServerOptions extends CommonServerOptions {
+  readonly bundle: RamsisBundle;
+  /** Makes the executor, whose workers may be ready at once. Called when the server listens. */
+  readonly executorFactory: (handlers: ExecutorHandlers) => Executor | Promise<Executor>;
+  readonly recorder?: Recorder;
+  /** Computes a level when the load stays above the highest one; without it the top level decides there. */
+  readonly generateLevel?: GenerateLevel | undefined;
+}
+
+export interface PipelineServerOptions extends CommonServerOptions {
+  readonly bundle: LokiBundle;
+  /** Names of first dimensions, of each variant of all tasks; needed where outputs are not a row for each row. */
+  readonly axisNames?: readonly AxisNames[];
+  /** As in `ServerOptions`. */
+  readonly executorFactory: (
+    handlers: AssignedExecutorHandlers,
+  ) => AssignedExecutor | Promise<AssignedExecutor>;
+  readonly recorder?: PipelineRecorder;
 }
 
 export interface RunningServer {
   /** Such as `http://127.0.0.1:8000`. */
   readonly url: string;
-  /** Whether every worker is ready and the server is not closing. */
+  /** Kept once the workers are ready for the first time. */
+  readonly started: Promise<void>;
+  /** Whether the workers are ready and the server is not closing. */
   isReady(): boolean;
   /**
    * Lets another bundle decide from now on; requests that wait or run stay. @param bundle a validated one.
@@ -89,31 +99,53 @@ export interface RunningServer {
  * @throws RuntimeError RUNTIME_LISTEN if the address cannot be listened at, RUNTIME_MODEL if the bundle's models do not fit together;
  * whatever `executorFactory` throws, with nothing left open.
  */
-export async function startServer(options: ServerOptions): Promise<RunningServer> {
+export function startServer(options: ServerOptions): Promise<RunningServer> {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const house = new House(options, limits);
+  const house = new House(options, limits, (onWorkerLost) => {
+    return new RamsisEndpoint({ ...options, maxPending: limits.maxPending, onWorkerLost });
+  });
+  return open(options, limits, house, options.executorFactory);
+}
+
+/** As `startServer`, for a pipeline, all of which it serves. */
+export function startPipelineServer(options: PipelineServerOptions): Promise<RunningServer> {
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const house = new House(options, limits, (onWorkerLost) => {
+    return new PipelineEndpoint({ ...options, maxPending: limits.maxPending, onWorkerLost });
+  });
+  return open(options, limits, house, options.executorFactory);
+}
+
+async function open<E extends Executor, H extends Required<ExecutorHandlers>>(
+  { host, port }: CommonServerOptions,
+  limits: ServerLimits,
+  house: House<E, H>,
+  executorFactory: (handlers: H) => E | Promise<E>,
+): Promise<RunningServer> {
   const server = serverOf(house.context, limits);
-  await listen(server, options.host, options.port);
+  await listen(server, host, port);
   let executor: Executor;
   try {
-    executor = await house.openWorkers(options);
+    executor = await house.openWorkers(executorFactory);
   } catch (error) {
     await closeServer(server);
     throw error;
   }
+  const { endpoint } = house;
   let closing: Promise<void> | undefined;
   const close = async () => {
-    house.generation?.close();
+    endpoint.drain();
     const isEmptied = await house.drain(limits.drainTimeoutMs);
     const closed = closeServer(server);
-    if (!isEmptied) house.scheduler.abort();
+    if (!isEmptied) endpoint.abort();
     await executor.close();
     await closed;
   };
   return {
-    url: urlOf(server, options.host),
+    url: urlOf(server, host),
+    started: endpoint.started,
     isReady: () => isReady(house.context),
-    replaceBundle: (bundle, bundleSha256) => house.replaceBundle(bundle, bundleSha256),
+    replaceBundle: (bundle, bundleSha256) => endpoint.replaceBundle(bundle, bundleSha256),
     close: () => {
       closing ??= close();
       return closing;
@@ -121,46 +153,36 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 }
 
-/** Who is in: the scheduler, its signs of life, and the inference requests being answered. */
-class House {
-  readonly scheduler: Scheduler;
-  readonly policy: ServedPolicy;
-  readonly generation: LevelGeneration | undefined;
+/** An endpoint that takes an executor of a kind, and what that has to tell. */
+interface ServedEndpoint<E extends Executor, H extends ExecutorHandlers> extends Endpoint {
+  readonly handlers: H & Required<ExecutorHandlers>;
+  attach(executor: E): void;
+}
+
+/** Who is in: the endpoint, and the inference requests being answered. */
+class House<E extends Executor, H extends Required<ExecutorHandlers>> {
+  readonly endpoint: ServedEndpoint<E, H>;
   readonly context: HttpContext;
   #isDraining = false;
   #inferCount = 0;
   #onEmpty: () => void = () => {};
 
-  constructor(options: ServerOptions, limits: ServerLimits) {
-    const { bundle, nowMs, recorder } = options;
-    const signature = signatureOf(bundle);
-    const metrics = metricsOf(signature);
-    const record: Recorder = (entry: RecordedEvent | RecordedCommand) => {
-      if (entry.kind === "arrival") {
-        this.generation?.onArrival(entry.nowMs);
-      }
-      recorder?.(entry);
-    };
-    this.scheduler = new Scheduler({
-      bundle,
-      signature,
-      nowMs,
-      maxPending: limits.maxPending,
-      recorder: record,
-      observer: metrics,
+  constructor(
+    options: CommonServerOptions & { readonly bundle: Bundle },
+    limits: ServerLimits,
+    endpointOf: (onWorkerLost: (worker: number, reason: string) => void) => ServedEndpoint<E, H>,
+  ) {
+    const { onWorkerLost, bundle, nowMs, version, epochOffsetMs = 0 } = options;
+    this.endpoint = endpointOf((worker, reason) => {
+      if (!this.#isDraining) onWorkerLost?.(worker, reason);
     });
-    this.policy = new ServedPolicy(bundle, options.bundleSha256, this.scheduler);
-    this.generation = generationOf(options, this.policy, metrics);
     this.context = {
       ...limits,
-      signature,
-      requests: new RequestReader(signature, limits.maxRows),
-      scheduler: this.scheduler,
-      policy: this.policy,
-      metrics,
-      version: options.version,
+      endpoint: this.endpoint,
+      requests: new RequestReader(this.endpoint.signature, limits.maxRows),
+      version,
       nowMs,
-      epochOffsetMs: options.epochOffsetMs ?? 0,
+      epochOffsetMs,
       sloMs: bundle.slo.latencyMs,
       isDraining: () => this.#isDraining,
       onInfer: (change) => {
@@ -170,34 +192,17 @@ class House {
     };
   }
 
-  replaceBundle(bundle: Bundle, bundleSha256: string): string | null {
-    const refusal = this.policy.replace(bundle, bundleSha256);
-    if (refusal === null) this.generation?.onPolicyReplaced();
-    return refusal;
-  }
-
   /** Workers may be ready before the executor is there to be called, so what they tell waits until it is. */
-  async openWorkers({ executorFactory, onWorkerLost }: ServerOptions): Promise<Executor> {
-    const { scheduler } = this;
+  async openWorkers(executorFactory: (handlers: H) => E | Promise<E>): Promise<E> {
+    const { endpoint } = this;
     let early: (() => void)[] | undefined = [];
-    const tell = (act: () => void) => {
-      if (early === undefined) act();
-      else early.push(act);
-    };
-    const executor = await executorFactory({
-      onReady: (worker) => tell(() => scheduler.onWorkerReady(worker)),
-      onLost: (worker, reason) =>
-        tell(() => {
-          scheduler.onWorkerLost(worker, reason);
-          if (!this.#isDraining) onWorkerLost?.(worker, reason);
-        }),
-      onReplaced: (worker, reason) =>
-        tell(() => {
-          scheduler.onWorkerReplaced(worker, reason);
-          if (!this.#isDraining) onWorkerLost?.(worker, reason);
-        }),
-    });
-    scheduler.attach(executor);
+    const executor = await executorFactory(
+      deferred(endpoint.handlers, (act) => {
+        if (early === undefined) act();
+        else early.push(act);
+      }),
+    );
+    endpoint.attach(executor);
     const waiting = early;
     early = undefined;
     for (const act of waiting) act();
@@ -218,84 +223,11 @@ class House {
   }
 }
 
-function metricsOf({ names, variants }: ModelSignature): Metrics {
-  const variantNames = variants.map(({ name }) => name);
-  return new Metrics(names[0] ?? "", variantNames);
-}
-
-function generationOf(
-  { generateLevel, onNotice = () => {} }: ServerOptions,
-  policy: ServedPolicy,
-  metrics: Metrics,
-): LevelGeneration | undefined {
-  if (generateLevel === undefined) return undefined;
-  const onDone = (outcome: GenerationOutcome) => metrics.onGenerationDone(outcome);
-  return new LevelGeneration({ policy, generateLevel, onDone, onNotice });
-}
-
-function serverOf(context: HttpContext, limits: ServerLimits): Server {
-  const server = createServer(
-    {
-      headersTimeout: limits.headerTimeoutMs,
-      // Bodies have a limit of their own, whose answer says what was missing.
-      requestTimeout: 0,
-      keepAliveTimeout: limits.idleTimeoutMs,
-      connectionsCheckingInterval: Math.min(1000, limits.headerTimeoutMs),
-    },
-    (request, response) => {
-      void handle(context, request, response);
-    },
-  );
-  server.maxConnections = limits.maxConnections;
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    refuse(error, socket as Socket);
-  });
-  return server;
-}
-
-/** Answers what the HTTP parser refused, in which case there is no request to answer. */
-function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable || error.code === "ECONNRESET") {
-    socket.destroy();
-    return;
-  }
-  const [status, message] =
-    error.code === "ERR_HTTP_REQUEST_TIMEOUT"
-      ? ["408 Request Timeout", "the header of the request took too long"]
-      : error.code === "HPE_HEADER_OVERFLOW"
-        ? ["431 Request Header Fields Too Large", "the header of the request is too large"]
-        : ["400 Bad Request", `expected an HTTP request (${error.message})`];
-  const body = JSON.stringify({ error: message });
-  const head = `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}`;
-  socket.end(`${head}\r\n\r\n${body}`, () => socket.destroy());
-}
-
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      const reason = error.code === "EADDRINUSE" ? "it is taken" : String(error.code ?? error);
-      const message = `${host}:${port}: expected an address to serve at, got: ${reason}; choose another with --http`;
-      reject(new RuntimeError("RUNTIME_LISTEN", message));
-    });
-    server.listen({ port, host, backlog: BACKLOG }, () => resolve());
-  });
-}
-
-/** Idle connections end at once, one that is sending its last answer soon after it, and what is left after a while. */
-function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
-    const force = setTimeout(() => server.closeAllConnections(), LINGER_MS);
-    server.close(() => {
-      clearInterval(sweep);
-      clearTimeout(force);
-      resolve();
-    });
-    server.closeIdleConnections();
-  });
-}
-
-function urlOf(server: Server, host: string): string {
-  const { port } = server.address() as AddressInfo;
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+/** The same handlers, called by way of `tell`. */
+function deferred<H extends object>(handlers: H, tell: (act: () => void) => void): H {
+  const entries = Object.entries(handlers).map(([name, handler]) => [
+    name,
+    (...args: unknown[]) => tell(() => handler(...args)),
+  ]);
+  return Object.fromEntries(entries);
 }

@@ -1,5 +1,5 @@
 /** What a client sees as the model: the tensors that all variants of the task share, and how each variant orders them. */
-import type { Bundle, TensorInfo, Variant } from "../bundle/schema.ts";
+import type { RamsisBundle, TensorInfo, Variant } from "../bundle/schema.ts";
 import { RuntimeError } from "../errors.ts";
 import { type Datatype, datatypeOf } from "./datatypes.ts";
 
@@ -8,6 +8,27 @@ export interface ModelTensor {
   readonly datatype: Datatype;
   /** Shape of one row, axis 0 being left out; −1 where a dimension of an output is dynamic. */
   readonly rowShape: readonly number[];
+}
+
+/** What a client sees of a model. */
+export interface ClientSignature {
+  /** What the model may be called; the application first. */
+  readonly names: readonly string[];
+  readonly inputs: readonly ModelTensor[];
+  readonly outputs: readonly ClientOutput[];
+  readonly variants: readonly { readonly name: string }[];
+}
+
+export interface ClientOutput extends ModelTensor {
+  /** Whether only those get it who ask for it by name. */
+  readonly isInternal?: boolean;
+}
+
+/** What a variant is to those whose rows it runs. */
+export interface TaskTensors {
+  readonly inputs: readonly ModelTensor[];
+  readonly outputs: readonly ModelTensor[];
+  readonly variants: readonly ServedVariant[];
 }
 
 export interface ServedVariant {
@@ -19,23 +40,26 @@ export interface ServedVariant {
   readonly outputOrder: readonly number[];
 }
 
-export interface ModelSignature {
-  /** The application, then its task. */
-  readonly names: readonly string[];
-  readonly inputs: readonly ModelTensor[];
-  readonly outputs: readonly ModelTensor[];
+export interface ModelSignature extends ClientSignature {
   readonly variants: readonly ServedVariant[];
 }
 
+/** The parts of a variant that its tensors come from. */
+export type ModelVariant = Pick<Variant, "name" | "accuracy" | "model">;
+
 /** @throws RuntimeError RUNTIME_MODEL if a variant has no model, or the models cannot stand in for one another in one batch of rows. */
-export function signatureOf({ application, tasks }: Bundle): ModelSignature {
-  const variants = tasks.flatMap((task) => task.variants);
+export function signatureOf({ application, tasks }: RamsisBundle): ModelSignature {
+  const names = [...new Set([application, ...tasks.map((task) => task.name)])];
+  return { names, ...taskTensors(tasks.flatMap((task) => task.variants)) };
+}
+
+/** @throws as `signatureOf` */
+export function taskTensors(variants: readonly ModelVariant[]): TaskTensors {
   const [first] = variants;
   if (first === undefined) throw unfit("tasks", "no variant", "at least one");
   const inputs = modelOf(first).inputs.map((tensor) => inputOf(tensor, first));
   const outputs = modelOf(first).outputs.map((tensor) => tensorOf(tensor, first));
   return {
-    names: [...new Set([application, ...tasks.map((task) => task.name)])],
     inputs,
     outputs: outputs.map((output) => widened(output, variants)),
     variants: variants.map((variant) => {
@@ -52,12 +76,13 @@ export function signatureOf({ application, tasks }: Bundle): ModelSignature {
   };
 }
 
-function modelOf(variant: Variant): NonNullable<Variant["model"]> {
+/** @throws RuntimeError RUNTIME_MODEL if it has none. */
+export function modelOf(variant: ModelVariant): NonNullable<Variant["model"]> {
   if (variant.model !== null) return variant.model;
   throw unfit(`variant "${variant.name}"`, "no model", "one, named in the application spec");
 }
 
-function inputOf(info: TensorInfo, variant: Variant): ModelTensor {
+function inputOf(info: TensorInfo, variant: ModelVariant): ModelTensor {
   const tensor = tensorOf(info, variant);
   // Rows of different shapes do not make a tensor, and padding them would change answers.
   if (tensor.rowShape.includes(-1)) {
@@ -67,7 +92,7 @@ function inputOf(info: TensorInfo, variant: Variant): ModelTensor {
   return tensor;
 }
 
-function tensorOf({ name, dtype, shape }: TensorInfo, variant: Variant): ModelTensor {
+function tensorOf({ name, dtype, shape }: TensorInfo, variant: ModelVariant): ModelTensor {
   const datatype = datatypeOf(dtype);
   const at = `variant "${variant.name}" tensor "${name}"`;
   if (datatype === undefined)
@@ -99,7 +124,7 @@ function orderOf(
 }
 
 /** Outputs may differ in shape between variants; a dimension that does is dynamic to the client. */
-function widened(output: ModelTensor, variants: readonly Variant[]): ModelTensor {
+function widened(output: ModelTensor, variants: readonly ModelVariant[]): ModelTensor {
   const rowShape = output.rowShape.map((size, axis) => {
     const isShared = variants.every((variant) => {
       const own = modelOf(variant).outputs.find(({ name }) => name === output.name);
@@ -110,14 +135,14 @@ function widened(output: ModelTensor, variants: readonly Variant[]): ModelTensor
   return { ...output, rowShape };
 }
 
-function namesOf(tensors: readonly ModelTensor[]): string {
+export function namesOf(tensors: readonly ModelTensor[]): string {
   return tensors.map(({ name }) => `"${name}"`).join(", ") || "none";
 }
 
-function textOf({ name, datatype, rowShape }: ModelTensor): string {
+export function textOf({ name, datatype, rowShape }: ModelTensor): string {
   return `"${name}" ${datatype} [${["rows", ...rowShape].join(", ")}]`;
 }
 
-function unfit(at: string, found: string, allowed: string): RuntimeError {
+export function unfit(at: string, found: string, allowed: string): RuntimeError {
   return new RuntimeError("RUNTIME_MODEL", `${at}: expected ${allowed}, got ${found}`);
 }

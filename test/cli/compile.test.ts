@@ -267,16 +267,9 @@ describe("compile refuses", () => {
     [
       "a method that is not built yet",
       (spec) => {
-        spec.policy = { method: "loki" };
-      },
-      /INPUT_UNSUPPORTED .*app\.json:\d+ policy\.method: this version cannot compile "loki" yet; allowed: ramsis/,
-    ],
-    [
-      "an option that is not built yet, with its place",
-      (spec) => {
         spec.policy = { method: "inferline" };
       },
-      /INPUT_UNSUPPORTED .*app\.json:\d+ policy\.method: this version cannot compile "inferline" yet/,
+      /INPUT_UNSUPPORTED .*app\.json:\d+ policy\.method: this version cannot compile "inferline" yet; allowed: ramsis, loki/,
     ],
     [
       "a step that takes too many levels",

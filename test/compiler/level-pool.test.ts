@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { solverOrMistake } from "../../compiler/solvers/registry.ts";
+import { SOLVERS } from "../../compiler/solvers/registry.ts";
 import { loadApplication } from "../../compiler/spec/load-application.ts";
-import type { Bundle } from "../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-pool-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -29,11 +29,10 @@ function compiled() {
   writeFileSync(join(folder, "profile.json"), JSON.stringify(profile));
   writeFileSync(join(folder, "app.json"), JSON.stringify(spec));
   const { application, inputs } = loadApplication(join(folder, "app.json"));
-  const solver = solverOrMistake(application);
-  if ("code" in solver) throw new Error(solver.message);
+  const solver = SOLVERS.ramsis;
   const frame = solver.frame(application, new Map());
   const levels = [solver.solveLevel(frame, 50)];
-  const bundle: Bundle = { ...frame, levels, provenance: { compiler: "test", inputs } };
+  const bundle: RamsisBundle = { ...frame, levels, provenance: { compiler: "test", inputs } };
   return { bundle, expected: solver.solveLevel(frame, 120) };
 }
 

@@ -2,9 +2,12 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { simulate } from "../../compiler/simulate/simulate.ts";
 import { decodeBundle } from "../../runtime/bundle/codec.ts";
+import { ramsisBundle } from "../support/ramsis-bundle.ts";
 
 /** Sixty workers, 150 ms: the example whose bundle is in the repository. */
-const example = decodeBundle(readFileSync("policies/image-classification/bundle.msgpack"));
+const example = ramsisBundle(
+  decodeBundle(readFileSync("policies/image-classification/bundle.msgpack")),
+);
 
 test.each(example.levels.map((level) => level.loadQps))(
   "at %d queries/s the simulation attains what the bundle expects",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Bundle } from "../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { diffText } from "../../runtime/commands/diff.ts";
 import { diffBundles } from "../../runtime/diff.ts";
 import { sampleBundle } from "../support/sample-bundle.ts";
@@ -12,7 +12,7 @@ test("a bundle does not differ from itself", () => {
 
 test("fields differ by path, items of lists by name", () => {
   const before = sampleBundle();
-  const after: Bundle = {
+  const after: RamsisBundle = {
     ...before,
     slo: { ...before.slo, maxViolationRate: null },
     tasks: before.tasks.map((task) => ({
@@ -74,7 +74,7 @@ test("renumbered actions are not a difference of decisions", () => {
     const action = count - 1 - (cell >> 1);
     return actions.data[2 * action + (cell % 2)] ?? 0;
   });
-  const after: Bundle = {
+  const after: RamsisBundle = {
     ...before,
     decisionSpace: {
       ...before.decisionSpace,
@@ -96,7 +96,7 @@ test("renumbered actions are not a difference of decisions", () => {
 
 test("levels that come and go are named by their load", () => {
   const both = sampleBundle();
-  const first: Bundle = { ...both, levels: both.levels.slice(0, 1) };
+  const first: RamsisBundle = { ...both, levels: both.levels.slice(0, 1) };
   expect(diffText(diffBundles(both, first))).toBe("level 80.5 qps: removed");
   expect(diffText(diffBundles(first, both))).toBe("level 80.5 qps: added");
 });

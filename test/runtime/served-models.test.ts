@@ -2,17 +2,18 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import type { Bundle, ModelFile } from "../../runtime/bundle/schema.ts";
+import type { ModelFile, RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { readModelFile } from "../../runtime/exec/model-file.ts";
 import { batchesByVariant, servedModels } from "../../runtime/served-models.ts";
 import { identityModel } from "../support/onnx-model.js";
 import { tinyBundle } from "../support/tiny-bundle.ts";
+import { servedPipeline, writeModels } from "./server/pipeline/served-pipeline.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-served-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 writeFileSync(join(folder, "identity.onnx"), identityModel(3));
 
-async function bundleWith(change: (model: ModelFile) => ModelFile | null): Promise<Bundle> {
+async function bundleWith(change: (model: ModelFile) => ModelFile | null): Promise<RamsisBundle> {
   const model = change(await readModelFile(join(folder, "identity.onnx")));
   const bundle = tinyBundle({ workers: 1, maxQueue: 2, sloMs: 100 });
   const tasks = bundle.tasks.map((task) => ({
@@ -48,4 +49,18 @@ test.each<[string, (model: ModelFile) => ModelFile | null, RegExp]>([
   const refusal = servedModels(await bundleWith(change), folder);
   await expect(refusal).rejects.toThrow(message);
   await expect(refusal).rejects.toMatchObject({ code: "RUNTIME_MODEL" });
+});
+
+test("a pipeline's plans say which batches are warmed, and its models how their outputs are cut", async () => {
+  const pipeline = servedPipeline();
+  writeModels(folder);
+  const models = await servedModels(pipeline, folder);
+  expect(models.map(({ name, warmBatches }) => [name, warmBatches])).toEqual([
+    ["detect/small", [1, 2]],
+    ["detect/large", [1, 2]],
+    ["classify/small", [1, 8]],
+    ["classify/large", [1, 4]],
+  ]);
+  expect(models.map(({ outputsAreRows }) => outputsAreRows)).toEqual([false, false, false, false]);
+  expect(models[0]?.axisNames).toMatchObject({ x: "rows", crops: "total", crop_count: "rows" });
 });

@@ -1,4 +1,10 @@
-import type { Bundle, Level, ModelFile, Table, Variant } from "../../runtime/bundle/schema.ts";
+import type {
+  ModelFile,
+  RamsisBundle,
+  RamsisLevel,
+  Table,
+  Variant,
+} from "../../runtime/bundle/schema.ts";
 
 const MAX_QUEUE = 4;
 const MAX_BATCH = MAX_QUEUE + 1;
@@ -7,7 +13,7 @@ const SLO_MS = 120;
 const ACCURACY = [0.6, 0.75] as const;
 
 /** A valid bundle with every kind of field filled in: 2 variants, 2 levels, greedy tables of 5 × 7 states. */
-export function sampleBundle(): Bundle {
+export function sampleBundle(): RamsisBundle {
   const slackMs = Float64Array.from(
     { length: SLACK_STEPS + 1 },
     (_, j) => (SLO_MS * j) / SLACK_STEPS,
@@ -79,7 +85,7 @@ function times(ratio: number): Table {
 }
 
 /** The more accurate variant where it leaves `reserveMs` of the slack, else the fast one. */
-function level(loadQps: number, reserveMs: number, slackMs: Float64Array): Level {
+function level(loadQps: number, reserveMs: number, slackMs: Float64Array): RamsisLevel {
   const data = Uint16Array.from({ length: MAX_BATCH * slackMs.length }, (_, cell) => {
     const batch = Math.floor(cell / slackMs.length) + 1;
     const slack = slackMs[cell % slackMs.length] ?? 0;

@@ -1,4 +1,4 @@
-import type { Bundle, Level, Table, Variant } from "../../runtime/bundle/schema.ts";
+import type { RamsisBundle, RamsisLevel, Table, Variant } from "../../runtime/bundle/schema.ts";
 
 export interface TinyVariant {
   readonly name: string;
@@ -45,7 +45,7 @@ export const LARGE: TinyVariant = {
 };
 
 /** A valid bundle in memory, small enough to reason about: one worker, an SLO of 100 ms, two variants, a greedy table. */
-export function tinyBundle(options: TinyBundleOptions = {}): Bundle {
+export function tinyBundle(options: TinyBundleOptions = {}): RamsisBundle {
   const variants = options.variants ?? [SMALL, LARGE];
   const sloMs = options.sloMs ?? 100;
   const maxQueue = options.maxQueue ?? 3;
@@ -157,7 +157,11 @@ function allActions(variantCount: number, maxBatch: number): Table {
   return { dtype: "uint16", shape: [variantCount * maxBatch, 2], data };
 }
 
-function levelOf(loadQps: number, shape: readonly number[], actionByState: Uint16Array): Level {
+function levelOf(
+  loadQps: number,
+  shape: readonly number[],
+  actionByState: Uint16Array,
+): RamsisLevel {
   return {
     loadQps,
     feasible: true,

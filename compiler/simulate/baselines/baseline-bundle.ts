@@ -1,7 +1,7 @@
 import {
-  type Bundle,
-  type Level,
   NO_ACTION,
+  type RamsisBundle,
+  type RamsisLevel,
   type Table,
   type Task,
 } from "../../../runtime/bundle/schema.ts";
@@ -21,9 +21,9 @@ const CENTRAL_QUEUE_CAPACITY = 16_384;
  * @param decide decision for `queued` queries, at least one, of which the earliest deadline is `slackMs` away.
  */
 export function deadlineAwareBundle(
-  bundle: Bundle,
+  bundle: RamsisBundle,
   decide: (queued: number, slackMs: number) => Decision,
-): Bundle {
+): RamsisBundle {
   const { maxQueue, slackMs } = bundle.decisionSpace;
   const top = bundle.levels.at(-1);
   assert(top !== undefined, "a bundle has a level");
@@ -42,7 +42,10 @@ export function deadlineAwareBundle(
  * queue, as soon as they are free, as many queries as wait, up to a largest batch. Nothing is dropped and nothing depends on deadlines.
  * Source: RAMSIS §7, the balancing that both of its baselines use.
  */
-export function loadGranularBundle(bundle: Bundle, choose: (loadQps: number) => Decision): Bundle {
+export function loadGranularBundle(
+  bundle: RamsisBundle,
+  choose: (loadQps: number) => Decision,
+): RamsisBundle {
   const maxQueue = CENTRAL_QUEUE_CAPACITY - 1;
   const grid = Float64Array.of(0, bundle.slo.latencyMs);
   const actions = new ActionList(maxBatchOf(bundle));
@@ -67,20 +70,20 @@ export function loadGranularBundle(bundle: Bundle, choose: (loadQps: number) => 
 }
 
 /** What a load-granular baseline runs when nothing meets its rule: the fastest variant, in batches that take no longer than the SLO. */
-export function lastResort(bundle: Bundle): Decision {
+export function lastResort(bundle: RamsisBundle): Decision {
   const serviceMs = serviceMsByVariant(taskOf(bundle));
   const variant = fastestVariant(serviceMs, 1);
   const largest = largestWithin(serviceMs[variant] ?? new Float64Array(), bundle.slo.latencyMs);
   return { variant, batch: Math.max(1, largest) };
 }
 
-export function taskOf(bundle: Bundle): Task {
+export function taskOf(bundle: RamsisBundle): Task {
   const task = bundle.tasks[0];
   assert(task !== undefined, "a bundle has a task");
   return task;
 }
 
-export function workerCountOf({ cluster }: Bundle): number {
+export function workerCountOf({ cluster }: RamsisBundle): number {
   return cluster.pools.reduce((count, { workers }) => count + workers, 0);
 }
 
@@ -115,7 +118,7 @@ export function largestWithin(serviceMs: Float64Array, limitMs: number): number 
   return serviceMs.filter((ms) => ms <= limitMs).length;
 }
 
-function maxBatchOf(bundle: Bundle): number {
+function maxBatchOf(bundle: RamsisBundle): number {
   return taskOf(bundle).serviceTimes.decisionMs.shape[1] ?? 0;
 }
 
@@ -165,7 +168,7 @@ function tableOf(
 }
 
 /** The level under a table that promises nothing, whatever the level it comes from expects. */
-function unpromisedLevel(level: Level, actionByState: Table): Level {
+function unpromisedLevel(level: RamsisLevel, actionByState: Table): RamsisLevel {
   return {
     ...level,
     feasible: false,

@@ -1,4 +1,4 @@
-import type { Bundle } from "../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import { InputError } from "../../spec/input-error.ts";
 import { taskOf } from "./baseline-bundle.ts";
 import { fixedVariantBundle } from "./fixed-variant.ts";
@@ -18,10 +18,10 @@ export type Baseline =
  * @throws InputError INPUT_INVALID_VALUE if the bundle has no such variant.
  */
 export function baselineBundle(
-  bundle: Bundle,
+  bundle: RamsisBundle,
   baseline: Baseline,
   profile: ResponseLatencyProfiler,
-): Bundle {
+): RamsisBundle {
   switch (baseline.kind) {
     case "fixed":
       return fixedVariantBundle(bundle, variantNamed(bundle, baseline.variant));
@@ -34,7 +34,7 @@ export function baselineBundle(
   }
 }
 
-function variantNamed(bundle: Bundle, name: string): number {
+function variantNamed(bundle: RamsisBundle, name: string): number {
   const { variants } = taskOf(bundle);
   const variant = variants.findIndex((candidate) => candidate.name === name);
   if (variant !== -1) return variant;

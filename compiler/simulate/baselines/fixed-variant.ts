@@ -1,4 +1,4 @@
-import type { Bundle } from "../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import { assert } from "../../../runtime/core/assert.ts";
 import {
   type Decision,
@@ -15,7 +15,7 @@ import {
  * any case, and the largest batch is the soonest way back.
  * @param variant index of the variant.
  */
-export function fixedVariantBundle(bundle: Bundle, variant: number): Bundle {
+export function fixedVariantBundle(bundle: RamsisBundle, variant: number): RamsisBundle {
   const serviceMs = serviceMsByVariant(taskOf(bundle))[variant];
   assert(serviceMs !== undefined, "a variant has service times");
   return deadlineAwareBundle(bundle, (queued, slackMs) =>

@@ -1,4 +1,4 @@
-import type { Bundle } from "../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import {
   deadlineAwareBundle,
   fastestVariant,
@@ -14,7 +14,7 @@ import { largestInTime } from "./fixed-variant.ts";
  *
  * What this lacks to a policy is the regard for the queries that arrive while the batch runs.
  */
-export function greedyBundle(bundle: Bundle): Bundle {
+export function greedyBundle(bundle: RamsisBundle): RamsisBundle {
   const task = taskOf(bundle);
   const serviceMs = serviceMsByVariant(task);
   return deadlineAwareBundle(bundle, (queued, slackMs) => {

@@ -1,4 +1,4 @@
-import type { Bundle } from "../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import {
   type Decision,
   lastResort,
@@ -19,7 +19,7 @@ const HEADROOM = 1.05;
  * Half the SLO is for waiting. Source: RAMSIS §7 and appendix I; Nigade et al., "Jellyfish: Timely Inference Serving for Dynamic Edge
  * Networks", RTSS 2022, extended there to several workers.
  */
-export function jellyfishBundle(bundle: Bundle): Bundle {
+export function jellyfishBundle(bundle: RamsisBundle): RamsisBundle {
   const task = taskOf(bundle);
   const serviceMs = serviceMsByVariant(task);
   const workerCount = workerCountOf(bundle);

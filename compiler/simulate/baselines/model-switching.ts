@@ -1,4 +1,4 @@
-import type { Bundle } from "../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import {
   type Decision,
   largestWithin,
@@ -12,7 +12,7 @@ import {
  * Measures a cluster that runs one variant only at a steady load, given as a bundle of one level.
  * @returns 99th percentile of the latency from arrival to completion, ms; infinite if a query was never served.
  */
-export type ResponseLatencyProfiler = (cluster: Bundle, loadQps: number) => number;
+export type ResponseLatencyProfiler = (cluster: RamsisBundle, loadQps: number) => number;
 
 /**
  * ModelSwitching as a bundle: at each load the most accurate variant whose 99th percentile response latency, measured beforehand on this cluster
@@ -22,7 +22,10 @@ export type ResponseLatencyProfiler = (cluster: Bundle, loadQps: number) => numb
  * higher one. Source: RAMSIS §7; Zhang et al., "Model-Switching: Dealing with Fluctuating Workloads in Machine-Learning-as-a-Service Systems",
  * HotCloud 2020.
  */
-export function modelSwitchingBundle(bundle: Bundle, profile: ResponseLatencyProfiler): Bundle {
+export function modelSwitchingBundle(
+  bundle: RamsisBundle,
+  profile: ResponseLatencyProfiler,
+): RamsisBundle {
   const { slo, levels } = bundle;
   const { variants } = taskOf(bundle);
   const accuracyOf = ({ variant }: Decision) => variants[variant]?.accuracy ?? Number.NaN;

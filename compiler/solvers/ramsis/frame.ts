@@ -1,9 +1,9 @@
 /** From an application to the frame of a RAMSIS bundle: everything its levels share, or why there is none. */
 import { basename } from "node:path";
 import {
-  type Bundle,
   type DecisionSpace,
   GIVE_UP,
+  type RamsisBundle,
   type RamsisOptions,
   type ServiceTimes,
   type Table,
@@ -13,13 +13,13 @@ import { serviceTimesByBatch } from "../../model/service-time.ts";
 import type { Application, RamsisPolicy } from "../../spec/application.ts";
 import type { KeyPath } from "../../spec/document.ts";
 import { conflict, invalid, type Mistake } from "../../spec/mistakes.ts";
-import type { BundleFrame, ModelFiles } from "../solver.ts";
+import type { ModelFiles, RamsisFrame } from "../solver.ts";
 import { dispersionOf } from "./arrival-counts.ts";
 
 type Task = Application["tasks"][number];
 type SpecVariant = Task["variants"][number];
 
-export function ramsisFrame(application: Application, models: ModelFiles): BundleFrame {
+export function ramsisFrame(application: Application, models: ModelFiles): RamsisFrame {
   const options = optionsOf(application);
   const task = onlyTask(application);
   const maxBatch = options.maxQueue + 1;
@@ -55,7 +55,7 @@ export function ramsisFrame(application: Application, models: ModelFiles): Bundl
 }
 
 /** What a policy has to know of the arrivals: of a trace, how bursty it is over the time that a query has. */
-function arrivalModelOf({ arrivals, slo }: Application): Bundle["arrivals"] {
+function arrivalModelOf({ arrivals, slo }: Application): RamsisBundle["arrivals"] {
   if (arrivals.process !== "trace") return arrivals;
   const { file, trace } = arrivals;
   const dispersion = trace.kind === "arrivals" ? dispersionOf(trace.arrivalMs, slo.latencyMs) : 1;
@@ -194,7 +194,7 @@ function rowOf(table: Table, row: number): Float64Array {
 function decisionSpaceOf(
   { slo, loads }: Application,
   options: RamsisOptions,
-  variants: Bundle["tasks"][number]["variants"],
+  variants: RamsisBundle["tasks"][number]["variants"],
   serviceTimes: ServiceTimes,
 ): DecisionSpace {
   const sloMs = slo.latencyMs;
@@ -218,7 +218,7 @@ function decisionSpaceOf(
 function slackGrid(
   sloMs: number,
   { discretization, maxQueue }: RamsisOptions,
-  variants: Bundle["tasks"][number]["variants"],
+  variants: RamsisBundle["tasks"][number]["variants"],
   { decisionMs }: ServiceTimes,
 ): Float64Array {
   if (discretization.kind === "fixed") {

@@ -5,16 +5,16 @@
  */
 import {
   type ActionValues,
-  type Bundle,
   type Expected,
-  type Level,
   NO_ACTION,
   type NoActionValues,
+  type RamsisBundle,
+  type RamsisLevel,
   type Table,
   violationCeiling,
 } from "../../../runtime/bundle/schema.ts";
 import { KNOT_COUNT, quantileKnots } from "../../numeric/quantile-distribution.ts";
-import type { BundleFrame, Solver } from "../solver.ts";
+import type { RamsisFrame, TableSolver } from "../solver.ts";
 import { actionValues } from "./action-values.ts";
 import { fluidBound } from "./fluid-bound.ts";
 import { ramsisFrame, ramsisMistakes } from "./frame.ts";
@@ -33,7 +33,7 @@ import {
   type WorkerProblem,
 } from "./worker-problem.ts";
 
-export const ramsis: Solver = {
+export const ramsis: TableSolver = {
   mistakes: ramsisMistakes,
   frame: ramsisFrame,
   solveLevel: (frame, loadQps) => (isPooled(frame) ? solvePooledLevel : solveLevel)(frame, loadQps),
@@ -42,11 +42,11 @@ export const ramsis: Solver = {
   actionValues: actionValuesOf,
 };
 
-function isPooled({ policy }: BundleFrame): boolean {
+function isPooled({ policy }: RamsisFrame): boolean {
   return policy.balancer === "pooled";
 }
 
-function solvePooledLevel(frame: BundleFrame, loadQps: number): Level {
+function solvePooledLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const problem = workerProblem(frame, loadQps);
   const bound = fluidBound(problem);
   const { expected, actionByState, tries } = solvePooled(frame, loadQps, bound);
@@ -67,12 +67,12 @@ function solvePooledLevel(frame: BundleFrame, loadQps: number): Level {
   };
 }
 
-function expectedOfPooledLevel(frame: BundleFrame, level: Level): Expected {
+function expectedOfPooledLevel(frame: RamsisFrame, level: RamsisLevel): Expected {
   const { accuracy } = fluidBound(workerProblem(frame, level.loadQps));
   return { ...expectedOfPooled(frame, level), upperBoundAccuracy: accuracy };
 }
 
-function solveLevel(frame: BundleFrame, loadQps: number): Level {
+function solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const problem = workerProblem(frame, loadQps);
   const mdp = buildWorkerMdp(problem, admissibleActions(problem));
   const solved = solve(frame, mdp);
@@ -99,14 +99,14 @@ function solveLevel(frame: BundleFrame, loadQps: number): Level {
 }
 
 /** A ceiling on violations bounds the objective per query; the paper's, per decision, is as it is. */
-function solve({ slo, policy }: BundleFrame, mdp: WorkerMdp): SolvedPolicy {
+function solve({ slo, policy }: RamsisFrame, mdp: WorkerMdp): SolvedPolicy {
   return slo.maxViolationRate === null || policy.objective === "per-decision"
     ? solvePolicy(mdp, policy.objective)
     : solveWithin(mdp, slo.maxViolationRate);
 }
 
 /** The chain that the tables of a level drive: its process with only their actions. */
-function expectedOf(frame: BundleFrame, level: Level): Expected {
+function expectedOf(frame: RamsisFrame, level: RamsisLevel): Expected {
   const problem = workerProblem(frame, level.loadQps);
   const first = actionsOf(frame, level.actionByState);
   const second = level.mixture && actionsOf(frame, level.mixture.actionByState);
@@ -126,8 +126,8 @@ function expectedOf(frame: BundleFrame, level: Level): Expected {
 }
 
 function actionValuesOf(
-  frame: BundleFrame,
-  level: Level,
+  frame: RamsisFrame,
+  level: RamsisLevel,
   queued: number,
   slackMs: number,
 ): ActionValues | NoActionValues {
@@ -153,7 +153,7 @@ function stateOf({ maxQueue, slackMs: grid }: WorkerProblem, queued: number, sla
 }
 
 /** What a table says for each state: cells are states in order, and the last row is the full queue. */
-function actionsOf({ decisionSpace }: BundleFrame, table: Level["actionByState"]) {
+function actionsOf({ decisionSpace }: RamsisFrame, table: RamsisLevel["actionByState"]) {
   const actions = decisionSpace.actions.data;
   return (state: number): Action => {
     const action = table.data[state] ?? 0;
@@ -165,7 +165,7 @@ function promiseOf({ meanBatch: _, ...guarantees }: Guarantees, problem: WorkerP
   return { ...guarantees, upperBoundAccuracy: fluidBound(problem).accuracy };
 }
 
-function workerProblem(frame: BundleFrame, loadQps: number): WorkerProblem {
+function workerProblem(frame: RamsisFrame, loadQps: number): WorkerProblem {
   const { variants, serviceTimes } = onlyTask(frame);
   const { arrivals, policy, decisionSpace } = frame;
   const arrivalRatePerMs = loadQps / 1000;
@@ -187,16 +187,16 @@ function workerProblem(frame: BundleFrame, loadQps: number): WorkerProblem {
 }
 
 /** Variance over mean of the counts; see `arrival-counts.ts` for what that leaves out. */
-function dispersionOfModel(arrivals: Bundle["arrivals"]): number {
+function dispersionOfModel(arrivals: RamsisBundle["arrivals"]): number {
   if (arrivals.process === "gamma") return arrivals.cv2;
   return arrivals.process === "trace" ? arrivals.dispersion : 1;
 }
 
-function workerCountOf({ cluster }: BundleFrame): number {
+function workerCountOf({ cluster }: RamsisFrame): number {
   return cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
 }
 
-function knotsOf({ quantiles }: Bundle["tasks"][number]["serviceTimes"]): Float64Array {
+function knotsOf({ quantiles }: RamsisBundle["tasks"][number]["serviceTimes"]): Float64Array {
   if (quantiles === null) throw new TypeError("ramsisMistakes lets no profile without quantiles");
   const { p50Ms, p95Ms, p99Ms, meanMs } = quantiles;
   const knots = new Float64Array(p50Ms.data.length * KNOT_COUNT);
@@ -225,11 +225,11 @@ function fluidCapacityQps(problem: WorkerProblem, workerCount: number): number {
 
 /** The chosen actions as a table over (queued, slack); cells are states in order, the last row is the full queue. */
 function tableOf(
-  frame: BundleFrame,
+  frame: RamsisFrame,
   problem: WorkerProblem,
   mdp: WorkerMdp,
   choice: Uint32Array,
-): Level["actionByState"] {
+): RamsisLevel["actionByState"] {
   const rowCount = problem.maxQueue + 1;
   const slackCount = problem.slackMs.length;
   const actions = frame.decisionSpace.actions.data;
@@ -251,7 +251,7 @@ function tableOf(
   return { dtype: "uint16", shape: [rowCount, slackCount], data };
 }
 
-function onlyTask(frame: BundleFrame): Bundle["tasks"][number] {
+function onlyTask(frame: RamsisFrame): RamsisBundle["tasks"][number] {
   const [task] = frame.tasks;
   if (task === undefined) throw new RangeError("a RAMSIS frame has one task");
   return task;

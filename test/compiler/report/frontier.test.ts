@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import { frontierSection, traceFrontier } from "../../../compiler/report/frontier.ts";
-import type { BundleFrame } from "../../../compiler/solvers/solver.ts";
-import type { Level } from "../../../runtime/bundle/schema.ts";
+import type { RamsisFrame } from "../../../compiler/solvers/solver.ts";
+import type { RamsisLevel } from "../../../runtime/bundle/schema.ts";
 import { tinyBundle } from "../../support/tiny-bundle.ts";
 
 const plain = tinyBundle({ loadsQps: [10] });
 const bundle = { ...plain, slo: { ...plain.slo, maxViolationRate: 0.05 } };
-const [level] = bundle.levels as [Level];
+const [level] = bundle.levels as [RamsisLevel];
 
 /** A solver whose best policy is late for 2 % of the queries, and that pays accuracy for fewer. */
-async function solve({ slo }: BundleFrame, loadQps: number): Promise<Level> {
+async function solve({ slo }: RamsisFrame, loadQps: number): Promise<RamsisLevel> {
   const violationRate = Math.min(0.02, slo.maxViolationRate ?? 1);
   const accuracyPerQuery = 0.8 + 0.02 * Math.log10(violationRate);
   return { ...level, loadQps, expected: { ...level.expected, accuracyPerQuery, violationRate } };

@@ -9,8 +9,9 @@ import { drawHeatMap } from "../../../compiler/report/heat-map.ts";
 import { paletteStyle, variantKeys } from "../../../compiler/report/palette.ts";
 import { renderReport } from "../../../compiler/report/report.ts";
 import { planSimulations, runSimulations } from "../../../compiler/report/simulated-levels.ts";
-import { type Bundle, NO_ACTION } from "../../../runtime/bundle/schema.ts";
+import { NO_ACTION, type RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import { loadBundle } from "../../../runtime/load-bundle.ts";
+import { ramsisBundle } from "../../support/ramsis-bundle.ts";
 import { stratagem } from "../../support/run-cli.ts";
 import { LARGE, SMALL, tinyBundle } from "../../support/tiny-bundle.ts";
 import { countColors } from "./png-pixels.ts";
@@ -21,8 +22,8 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Names of the variants that a level's table runs. */
 function variantsUsed(
-  { tasks, decisionSpace }: Bundle,
-  { actionByState }: Bundle["levels"][number],
+  { tasks, decisionSpace }: RamsisBundle,
+  { actionByState }: RamsisBundle["levels"][number],
 ) {
   const variants = tasks[0]?.variants ?? [];
   return new Set(
@@ -33,7 +34,7 @@ function variantsUsed(
   );
 }
 
-async function render(bundle: Bundle): Promise<string> {
+async function render(bundle: RamsisBundle): Promise<string> {
   const plan = { ...planSimulations(bundle), durationMs: 100 };
   const runs = await runSimulations(bundle, plan, async () => {});
   const file = { byteCount: 0, sha256: "0".repeat(64) };
@@ -64,7 +65,7 @@ describe("the report of the letters example", () => {
   });
 
   test("has a map per level with the colours of the variants used, and every level in the table", async () => {
-    const { bundle } = await loadBundle(LETTERS);
+    const bundle = ramsisBundle((await loadBundle(LETTERS)).bundle);
     expect(document.querySelectorAll(".level")).toHaveLength(bundle.levels.length);
     const table = document.querySelector("#level-table tbody")?.textContent ?? "";
     for (const [index, level] of bundle.levels.entries()) {
@@ -97,7 +98,7 @@ describe("the report of the letters example", () => {
       (name) => spawnSync(name, ["--version"]).status === 0,
     );
     if (browser === undefined) return context.skip("no chromium on this machine");
-    const { bundle } = await loadBundle(LETTERS);
+    const bundle = ramsisBundle((await loadBundle(LETTERS)).bundle);
     const colors = countColors(screenshot(browser, out));
     const pixels = [...colors.values()].reduce((sum, count) => sum + count, 0);
     expect(colors.get("#ffffff") ?? 0).toBeGreaterThan(0.4 * pixels);
@@ -188,7 +189,7 @@ describe("the figures of unusual bundles", () => {
     const table = { dtype: "uint16", shape: [301, 51], data } as const;
     const keys = variantKeys(plain.tasks[0]?.variants ?? []);
     const text = { id: "map", title: "a map", description: "of states" };
-    const bundle: Bundle = { ...plain, policy: { ...plain.policy, balancer: "pooled" } };
+    const bundle: RamsisBundle = { ...plain, policy: { ...plain.policy, balancer: "pooled" } };
     const map = drawHeatMap(text, bundle, table, keys).text;
     expect(map).toContain('fill="var(--wait)"');
     expect(map).toContain("wait for more queries");

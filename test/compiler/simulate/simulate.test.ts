@@ -6,14 +6,14 @@ import {
   type SimulationResult,
   simulate,
 } from "../../../compiler/simulate/simulate.ts";
-import type { Bundle } from "../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import { LARGE, SMALL, type TinyBundleOptions, tinyBundle } from "../../support/tiny-bundle.ts";
 
 function recorded(...arrivalMs: number[]): ArrivalProcess {
   return { kind: "trace", trace: { kind: "arrivals", arrivalMs: Float64Array.from(arrivalMs) } };
 }
 
-function run(bundle: Bundle, options: Partial<SimulationOptions>): SimulationResult {
+function run(bundle: RamsisBundle, options: Partial<SimulationOptions>): SimulationResult {
   return simulate(bundle, {
     arrivals: recorded(),
     durationMs: 10_000,

@@ -70,8 +70,8 @@ test("reads pools, a pass-through root, shares and fan-out", () => {
     passThrough: true,
     variants: [],
     to: [
-      { task: "detect", share: 1 },
-      { task: "caption", share: 0.5 },
+      { task: "detect", share: 1, inputs: null, count: null },
+      { task: "caption", share: 0.5, inputs: null, count: null },
     ],
   });
   expect(detect?.variants[0]?.fanout).toEqual({ identify: 2.5 });

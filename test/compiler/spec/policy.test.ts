@@ -27,10 +27,16 @@ test("fills in every default of every method", () => {
   expect(defaults("loki")).toEqual({
     method: "loki",
     sloFraction: 0.5,
+    headroom: 0,
     accuracyOf: { kind: "product" },
     leafWeights: { identify: 0.5, caption: 0.5 },
     oneBatchPerVariant: true,
     solver: "auto",
+    solveLimitMs: 20_000,
+    routing: "auto",
+    drop: "deadline",
+    stagePolicy: "fixed",
+    modelLoadMs: 0,
   });
   expect(defaults("inferline")).toEqual({ method: "inferline", refine: "exact", margin: 0 });
   expect(defaults("themis")).toEqual({

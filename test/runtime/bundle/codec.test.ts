@@ -3,8 +3,9 @@ import { Packr, unpack } from "msgpackr";
 import { expect, test } from "vitest";
 import { BundleError } from "../../../runtime/bundle/bundle-error.ts";
 import { decodeBundle, encodeBundle } from "../../../runtime/bundle/codec.ts";
-import type { Bundle } from "../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import { fileOf, fileOfValue, HEADER_BYTES, plainPayload } from "../../support/bundle-fixtures.ts";
+import { ramsisBundle } from "../../support/ramsis-bundle.ts";
 import { sampleBundle } from "../../support/sample-bundle.ts";
 
 const valid = encodeBundle(sampleBundle());
@@ -58,7 +59,7 @@ test("the same holds for any loads, rates and times", () => {
         expected,
         solve: { ...level.solve, residual },
       }));
-      const bundle: Bundle = { ...sample, levels };
+      const bundle: RamsisBundle = { ...sample, levels };
       const bytes = encodeBundle(bundle);
       expect(decodeBundle(bytes)).toEqual(bundle);
       expect(Buffer.compare(encodeBundle(decodeBundle(bytes)), bytes)).toBe(0);
@@ -80,7 +81,7 @@ test("the same holds for any text", () => {
 });
 
 test("the order in which keys were inserted does not reach the file", () => {
-  const bytes = encodeBundle(withKeysReversed(sampleBundle()) as Bundle);
+  const bytes = encodeBundle(withKeysReversed(sampleBundle()) as RamsisBundle);
   expect(Buffer.compare(bytes, valid)).toBe(0);
 });
 
@@ -97,7 +98,7 @@ test("the header is as documented", () => {
 test("decoded tables own their memory, aligned, and everything else is frozen", () => {
   const shifted = new Uint8Array(valid.length + 1);
   shifted.set(valid, 1);
-  const bundle = decodeBundle(shifted.subarray(1));
+  const bundle = ramsisBundle(decodeBundle(shifted.subarray(1)));
   const { slackMs } = bundle.decisionSpace;
   expect([slackMs.data.byteOffset, slackMs.data.buffer.byteLength]).toEqual([0, 7 * 8]);
   shifted.fill(0);

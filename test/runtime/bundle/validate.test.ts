@@ -49,7 +49,7 @@ test.each<[string, unknown, string]>([
   ["application", "a\nb", 'without control characters, got "a�b"'],
   ["application", "\ud800", "without control characters"],
   ["application", 7n, "got 7"],
-  ["method", "loki", 'method: expected "ramsis"'],
+  ["method", "inferline", 'method: expected "ramsis" or "loki"'],
   ["slo", null, "slo: expected a map, got null"],
   ["slo", new Date(0), 'slo: expected the key "latencyMs"'],
   ["slo.latencyMs", 0, "a number above 0"],

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Bundle } from "../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import {
   CommandBuffer,
   DROP,
@@ -48,7 +48,7 @@ class Driver {
   readonly #dispatcher: Dispatcher;
   readonly #commands: CommandBuffer;
 
-  constructor(bundle: Bundle) {
+  constructor(bundle: RamsisBundle) {
     this.#dispatcher = dispatcherOf(bundle);
     this.#commands = new CommandBuffer(1, this.#dispatcher.queueCapacity);
   }
@@ -65,7 +65,7 @@ class Driver {
 }
 
 /** A table of pseudo-random decisions with any batch size up to the number queued. */
-function randomBundle(seed: number, workers: number, maxQueue: number): Bundle {
+function randomBundle(seed: number, workers: number, maxQueue: number): RamsisBundle {
   let state = seed;
   const next = (bound: number): number => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -136,7 +136,7 @@ class Model {
   readonly waiting: Waiting[][];
   arrivals = 0;
 
-  constructor(bundle: Bundle, workers: number) {
+  constructor(bundle: RamsisBundle, workers: number) {
     this.#driver = new Driver(bundle);
     this.table = PolicyTable.fromBundle(bundle);
     this.waiting = Array.from({ length: workers }, () => []);

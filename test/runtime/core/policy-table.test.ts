@@ -1,11 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Bundle, NO_ACTION } from "../../../runtime/bundle/schema.ts";
+import { NO_ACTION, type RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import { PolicyTable } from "../../../runtime/core/policy-table.ts";
 import { tinyBundle } from "../../support/tiny-bundle.ts";
 
 /** A bundle with a given slack grid whose tables number their cells, so that an action tells which cell was read. */
-function numberedBundle(slackMs: readonly number[], maxQueue: number, levelCount: number): Bundle {
+function numberedBundle(
+  slackMs: readonly number[],
+  maxQueue: number,
+  levelCount: number,
+): RamsisBundle {
   const bundle = tinyBundle({ maxQueue });
   const stateCount = (maxQueue + 1) * slackMs.length;
   const actions = Uint16Array.from(

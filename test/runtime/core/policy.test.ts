@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import type { Bundle } from "../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import { CommandBuffer, DROP, DROP_LATE } from "../../../runtime/core/command-buffer.ts";
 import { dispatcherOf } from "../../../runtime/core/dispatcher-of.ts";
 import { Policy } from "../../../runtime/core/policy.ts";
 import { tinyBundle } from "../../support/tiny-bundle.ts";
 
 /** Every state runs one query, on variant 0, and with the other table of the mixture on variant 1. */
-function mixedBundle(share: number): Bundle {
+function mixedBundle(share: number): RamsisBundle {
   const first = tinyBundle({ decide: () => ({ variant: 0, batch: 1 }) });
   const second = tinyBundle({ decide: () => ({ variant: 1, batch: 1 }) });
   const levels = first.levels.map((level, index) => {

@@ -1,5 +1,5 @@
 import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders } from "node:http";
-import type { Bundle, ModelFile, TensorInfo } from "../../../runtime/bundle/schema.ts";
+import type { ModelFile, RamsisBundle, TensorInfo } from "../../../runtime/bundle/schema.ts";
 import {
   type Batch,
   type BatchResult,
@@ -23,7 +23,7 @@ export function servedBundle(
   options: TinyBundleOptions = {},
   inputs: readonly TensorInfo[] = [X],
   outputs: readonly TensorInfo[] = [ECHOED],
-): Bundle {
+): RamsisBundle {
   const bundle = tinyBundle(options);
   const model: ModelFile = { file: "echo.onnx", sha256: "0".repeat(64), inputs, outputs };
   return {

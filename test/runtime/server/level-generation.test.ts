@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import type { Bundle, Level } from "../../../runtime/bundle/schema.ts";
+import type { RamsisBundle, RamsisLevel } from "../../../runtime/bundle/schema.ts";
 import { LevelGeneration } from "../../../runtime/server/level-generation.ts";
 import type { GenerationOutcome } from "../../../runtime/server/metrics.ts";
 import type { RecordedCommand, RecordedEvent } from "../../../runtime/server/recording.ts";
@@ -11,13 +11,17 @@ afterEach(closeAll);
 
 const CAPACITY_QPS = 2000;
 
-function limited(bundle: Bundle, capacityQps = CAPACITY_QPS): Bundle {
+function limited(bundle: RamsisBundle, capacityQps = CAPACITY_QPS): RamsisBundle {
   const levels = bundle.levels.map((level) => ({ ...level, capacityQps }));
   return { ...bundle, levels };
 }
 
 /** What a solver would give: the level of the top load, for another one. */
-function levelFor({ levels }: Bundle, loadQps: number, change: Partial<Level> = {}): Level {
+function levelFor(
+  { levels }: RamsisBundle,
+  loadQps: number,
+  change: Partial<RamsisLevel> = {},
+): RamsisLevel {
   const top = levels.at(-1);
   if (top === undefined) throw new Error("a bundle has a level");
   return { ...top, loadQps, ...change };
@@ -26,13 +30,13 @@ function levelFor({ levels }: Bundle, loadQps: number, change: Partial<Level> = 
 interface Request {
   readonly loadQps: number;
   readonly signal: AbortSignal;
-  readonly resolve: (change?: Partial<Level>) => Promise<void>;
+  readonly resolve: (change?: Partial<RamsisLevel>) => Promise<void>;
   readonly reject: (error: Error) => Promise<void>;
 }
 
 /** A generation over a tiny bundle with a top level of 100 qps, whose levels the test computes. */
 function generating(capacityQps = CAPACITY_QPS) {
-  const swapped: Bundle[] = [];
+  const swapped: RamsisBundle[] = [];
   const bundle = limited(tinyBundle({ loadsQps: [50, 100] }), capacityQps);
   const policy = new ServedPolicy(bundle, "", { replaceBundle: (next) => swapped.push(next) });
   const requests: Request[] = [];
@@ -172,7 +176,7 @@ describe("a server whose load is above the top level", () => {
   const bundle = limited(servedBundle({ loadsQps: [5, 10], maxQueue: 8 }));
   type Entry = RecordedEvent | RecordedCommand;
 
-  async function overloaded(generateLevel: () => Promise<Level>) {
+  async function overloaded(generateLevel: () => Promise<RamsisLevel>) {
     const log: Entry[] = [];
     const notices: string[] = [];
     let askedCount = 0;
@@ -251,7 +255,7 @@ describe("replacing the bundle of a running server", () => {
     expect(text).toContain(`sha256="${"cd".repeat(32)}"} 1\n`);
   });
 
-  test.each<[string, Bundle]>([
+  test.each<[string, RamsisBundle]>([
     ["SLO latency", servedBundle({ sloMs: 90 })],
     ["cluster", servedBundle({ workers: 2 })],
     ["grid of states", servedBundle({ slackSteps: 20 })],

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { WorkerLostError } from "../../../runtime/exec/executor.ts";
 import type { RecordedCommand, RecordedEvent } from "../../../runtime/server/recording.ts";
-import type { Outcome } from "../../../runtime/server/request.ts";
-import { Scheduler, type Submission } from "../../../runtime/server/scheduler.ts";
+import type { Outcome, RowAnswer, Submission } from "../../../runtime/server/request.ts";
+import { Scheduler } from "../../../runtime/server/scheduler.ts";
 import { signatureOf } from "../../../runtime/server/signature.ts";
 import { FakeExecutor, servedBundle } from "./harness.ts";
 
@@ -52,7 +52,7 @@ test("whatever happens, every request is settled once, with its own rows, and no
   await fc.assert(
     fc.asyncProperty(fc.array(STEP, { maxLength: 60 }), async (steps) => {
       const { scheduler, executor, clock, log } = scheduled();
-      const submissions: { submission: Submission; rows: number }[] = [];
+      const submissions: { submission: Submission<RowAnswer>; rows: number }[] = [];
       for (let worker = 0; worker < WORKERS; worker++) scheduler.onWorkerReady(worker);
       for (const { kind, n } of steps) {
         clock.nowMs += 3;

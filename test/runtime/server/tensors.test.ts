@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Bundle } from "../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import { halfToNumber, numberToHalf } from "../../../runtime/server/half.ts";
 import { parseJson, readInteger } from "../../../runtime/server/json-text.ts";
 import { signatureOf } from "../../../runtime/server/signature.ts";
@@ -91,7 +91,7 @@ test("rows of strings begin where the lengths say, and cut strings are no rows",
 });
 
 describe("signature", () => {
-  function withLastModel(change: object): Bundle {
+  function withLastModel(change: object): RamsisBundle {
     const bundle = servedBundle();
     const [task] = bundle.tasks;
     if (task === undefined) throw new Error("no task");

@@ -1,5 +1,5 @@
 /** The decision problem of a cluster whose workers share one queue, as data. */
-import type { Bundle } from "../../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "../../../../runtime/bundle/schema.ts";
 
 export interface PooledAction {
   /** Index in the actions of the decision space. */
@@ -40,7 +40,7 @@ export interface PooledProblem {
 const USUAL_MAX_VIOLATION_RATE = 1e-3;
 
 export function pooledProblem(
-  frame: Pick<Bundle, "slo" | "cluster" | "tasks" | "decisionSpace" | "policy">,
+  frame: Pick<RamsisBundle, "slo" | "cluster" | "tasks" | "decisionSpace" | "policy">,
   loadQps: number,
 ): PooledProblem {
   const { slo, cluster, tasks, decisionSpace, policy } = frame;

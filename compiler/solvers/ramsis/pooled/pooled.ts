@@ -5,15 +5,15 @@
 import {
   type ActionValues,
   type Expected,
-  type Level,
   NO_ACTION,
   type NoActionValues,
+  type RamsisLevel,
 } from "../../../../runtime/bundle/schema.ts";
 import { Rng } from "../../../../runtime/core/rng.ts";
 import { type Minimum, minimise } from "../../../numeric/nelder-mead.ts";
 import { type ArrivalProcess, arrivalSource } from "../../../simulate/arrivals.ts";
 import { serviceTimeModel } from "../../../simulate/service-times.ts";
-import type { BundleFrame } from "../../solver.ts";
+import type { RamsisFrame } from "../../solver.ts";
 import type { FluidBound } from "../fluid-bound.ts";
 import { type PooledProblem, pooledProblem } from "./pooled-problem.ts";
 import {
@@ -59,7 +59,7 @@ const STARTS: readonly (readonly number[])[] = [
 const STEPS = [0.3, 1, 0.5, 0.2, 1];
 export interface PooledSolution {
   readonly expected: Omit<Expected, "upperBoundAccuracy">;
-  readonly actionByState: Level["actionByState"];
+  readonly actionByState: RamsisLevel["actionByState"];
   /** Rules tried. */
   readonly tries: number;
 }
@@ -75,7 +75,7 @@ interface FittedRule {
 
 /** @param bound of the same level. */
 export function solvePooled(
-  frame: BundleFrame,
+  frame: RamsisFrame,
   loadQps: number,
   bound: FluidBound,
 ): PooledSolution {
@@ -86,8 +86,8 @@ export function solvePooled(
 
 /** What the batches that can be formed in a state are worth by the level's rule, which is fitted again for it. @param bound as `solvePooled`. */
 export function pooledValues(
-  frame: BundleFrame,
-  { loadQps, actionByState }: Level,
+  frame: RamsisFrame,
+  { loadQps, actionByState }: RamsisLevel,
   bound: FluidBound,
   state: { readonly queued: number; readonly slackMs: number },
 ): ActionValues | NoActionValues {
@@ -107,11 +107,11 @@ export function pooledValues(
   return { unit: "accuracy less price", actions };
 }
 
-function bytesOf({ data }: Level["actionByState"]): Buffer {
+function bytesOf({ data }: RamsisLevel["actionByState"]): Buffer {
   return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
 }
 
-function fitRule(frame: BundleFrame, loadQps: number, bound: FluidBound): FittedRule {
+function fitRule(frame: RamsisFrame, loadQps: number, bound: FluidBound): FittedRule {
   const problem = pooledProblem(frame, loadQps);
   // Where the bound has time to spare it has no price, but the queue may need one.
   const price = bound.price > 0 ? bound.price : LEAST_PRICE_OF_SLO / problem.sloMs;
@@ -141,16 +141,16 @@ function fitRule(frame: BundleFrame, loadQps: number, bound: FluidBound): Fitted
 
 /** What a table of pooled decisions promises at a load: measured over simulated queries, the same for the same table. */
 export function expectedOfPooled(
-  frame: BundleFrame,
-  { loadQps, actionByState }: Level,
+  frame: RamsisFrame,
+  { loadQps, actionByState }: RamsisLevel,
 ): Omit<Expected, "upperBoundAccuracy"> {
   return promiseOf(frame, pooledProblem(frame, loadQps), actionByState);
 }
 
 function promiseOf(
-  frame: BundleFrame,
+  frame: RamsisFrame,
   problem: PooledProblem,
-  { data }: Level["actionByState"],
+  { data }: RamsisLevel["actionByState"],
 ): Omit<Expected, "upperBoundAccuracy"> {
   const outcome = simulatePooled(
     problem,
@@ -177,7 +177,7 @@ function upperRate(violations: number, queries: number): number {
 }
 
 function costOf(
-  frame: BundleFrame,
+  frame: RamsisFrame,
   problem: PooledProblem,
   arrivalMs: Float64Array,
   decideCell: Decide,
@@ -211,7 +211,10 @@ function decider(problem: PooledProblem, rule: PriceRule, price: number): Decide
   return (queued: number, slackMs: number) => decide(problem, rule, price, queued, slackMs);
 }
 
-function tableOf({ capacity, slackMs }: PooledProblem, decideCell: Decide): Level["actionByState"] {
+function tableOf(
+  { capacity, slackMs }: PooledProblem,
+  decideCell: Decide,
+): RamsisLevel["actionByState"] {
   const data = new Uint16Array(capacity * slackMs.length);
   for (let row = 0; row < capacity; row++) {
     slackMs.forEach((slack, column) => {
@@ -222,7 +225,7 @@ function tableOf({ capacity, slackMs }: PooledProblem, decideCell: Decide): Leve
 }
 
 function arrivals(
-  { arrivals: model }: BundleFrame,
+  { arrivals: model }: RamsisFrame,
   qps: number,
   stream: number,
   count: number,
@@ -236,7 +239,7 @@ function arrivals(
 }
 
 /** Of a trace, a renewal process as bursty as it is. */
-function arrivalProcess(model: BundleFrame["arrivals"], qps: number): ArrivalProcess {
+function arrivalProcess(model: RamsisFrame["arrivals"], qps: number): ArrivalProcess {
   if (model.process === "gamma") return { kind: "gamma", qps, cv2: model.cv2 };
   if (model.process === "trace" && model.dispersion > 1) {
     return { kind: "gamma", qps, cv2: model.dispersion };
@@ -245,7 +248,7 @@ function arrivalProcess(model: BundleFrame["arrivals"], qps: number): ArrivalPro
 }
 
 /** The same draws for every rule: a rule is not to win by luck. */
-function serviceTimes({ tasks, policy }: BundleFrame): Surroundings["nextServiceMs"] {
+function serviceTimes({ tasks, policy }: RamsisFrame): Surroundings["nextServiceMs"] {
   const [task] = tasks;
   if (task === undefined) throw new RangeError("a RAMSIS frame has one task");
   const mode = policy.serviceTimes === "quantiles" ? "sampled" : "p95";

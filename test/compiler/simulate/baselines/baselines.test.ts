@@ -3,17 +3,17 @@ import { describe, expect, it } from "vitest";
 import { simulateCommand } from "../../../../compiler/commands/simulate.ts";
 import { type Baseline, baselineBundle } from "../../../../compiler/simulate/baselines/baseline.ts";
 import { simulate } from "../../../../compiler/simulate/simulate.ts";
-import type { Bundle } from "../../../../runtime/bundle/schema.ts";
-import { checkSemantics } from "../../../../runtime/bundle/semantics.ts";
+import { checkRamsisSemantics } from "../../../../runtime/bundle/ramsis-semantics.ts";
+import type { RamsisBundle } from "../../../../runtime/bundle/schema.ts";
 import { type TinyBundleOptions, tinyBundle } from "../../../support/tiny-bundle.ts";
 
 /** Small takes 10 + 5b ms at accuracy 0.6, large 20 + 20b ms at 0.8; the SLO is 100 ms, batches go to 20. */
-function derived(baseline: Baseline, options: TinyBundleOptions = {}): Bundle {
+function derived(baseline: Baseline, options: TinyBundleOptions = {}): RamsisBundle {
   return baselineBundle(tinyBundle({ maxQueue: 19, workers: 2, ...options }), baseline, () => 0);
 }
 
 /** Variant and batch of a state, by the load of the level. */
-function decisions(bundle: Bundle, queued: number, column: number): Record<number, string> {
+function decisions(bundle: RamsisBundle, queued: number, column: number): Record<number, string> {
   const { actions, slackMs } = bundle.decisionSpace;
   const variants = bundle.tasks[0]?.variants ?? [];
   return Object.fromEntries(
@@ -27,7 +27,7 @@ function decisions(bundle: Bundle, queued: number, column: number): Record<numbe
 }
 
 /** The same cluster behind one queue, which is longer than the largest batch. */
-function pooledBundle(): Bundle {
+function pooledBundle(): RamsisBundle {
   const bundle = tinyBundle({ workers: 2 });
   const maxQueue = 9;
   const columns = bundle.decisionSpace.slackMs.data.length;
@@ -61,7 +61,7 @@ describe.each(BASELINES)("$kind", (baseline) => {
     ["pooled", pooledBundle()],
   ])("makes a bundle that is valid and promises nothing, out of a %s one", (_, bundle) => {
     const made = baselineBundle(bundle, baseline, () => 0);
-    expect(() => checkSemantics(made)).not.toThrow();
+    expect(() => checkRamsisSemantics(made)).not.toThrow();
     for (const level of made.levels) {
       expect(level).toMatchObject({
         feasible: false,
@@ -182,9 +182,12 @@ describe("--baseline", () => {
   it.each(["nope", "fixed", "fixed:", "fixed:a:b", "jellyfish:large", ""])(
     "refuses %j and names what there is",
     async (baseline) => {
-      const command = { bundle: "none", poisson: "10", seed: "1", serviceTimes: "p95", baseline };
-      await expect(simulateCommand({ ...command, serviceTimes: "p95" }, () => 0)).rejects.toThrow(
-        /fixed:VARIANT, greedy, jellyfish, model-switching; got/,
+      const command = { bundle: "none", poisson: "10", seed: "1", baseline };
+      const options = { ...command, serviceTimes: "p95", fanout: "rounded" } as const;
+      const { signal } = new AbortController();
+      const watch = { jobs: 1, onProgress() {}, signal, nowMs: () => 0 };
+      await expect(simulateCommand(options, watch)).rejects.toThrow(
+        /fixed:VARIANT, greedy, jellyfish, model-switching, or for a pipeline one of inferline, proteus; got/,
       );
     },
   );

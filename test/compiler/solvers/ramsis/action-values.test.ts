@@ -14,7 +14,7 @@ import {
   type WorkerMdp,
 } from "../../../../compiler/solvers/ramsis/worker-mdp.ts";
 import type { Action } from "../../../../compiler/solvers/ramsis/worker-problem.ts";
-import type { Bundle, Level } from "../../../../runtime/bundle/schema.ts";
+import type { RamsisBundle, RamsisLevel } from "../../../../runtime/bundle/schema.ts";
 import { tinyBundle } from "../../../support/tiny-bundle.ts";
 import { smallProblems, variedProblems, workerProblem } from "../../../support/worker-problem.ts";
 
@@ -156,8 +156,8 @@ test("an action of the table that is not admissible is compared all the same", (
 const bundle = tinyBundle({ loadsQps: [20] });
 const [level] = bundle.levels;
 const valuesOf = (
-  change: Partial<Bundle>,
-  mixture: Level["mixture"],
+  change: Partial<RamsisBundle>,
+  mixture: RamsisLevel["mixture"],
   queued = 1,
   slackMs = 100,
 ) => {
@@ -186,6 +186,6 @@ test("says why there are no values", () => {
   const mixture = {
     share: 0.5,
     actionByState: bundle.levels[0]?.actionByState,
-  } as Level["mixture"];
+  } as RamsisLevel["mixture"];
   expect(valuesOf({}, mixture)).toEqual(reason(/two tables/));
 });

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ramsis } from "../../../../compiler/solvers/ramsis/ramsis.ts";
 import type { Application, RamsisPolicy } from "../../../../compiler/spec/application.ts";
 import { loadApplication } from "../../../../compiler/spec/load-application.ts";
-import type { Level } from "../../../../runtime/bundle/schema.ts";
+import type { RamsisLevel } from "../../../../runtime/bundle/schema.ts";
 
 const { application } = loadApplication("policies/image-classification/app.yaml");
 
@@ -27,7 +27,7 @@ function solve(
   return { frame, level: ramsis.solveLevel(frame, loadQps) };
 }
 
-function expectSame(found: Level["expected"], expected: Level["expected"]): void {
+function expectSame(found: RamsisLevel["expected"], expected: RamsisLevel["expected"]): void {
   expect(found.violationRate).toBeCloseTo(expected.violationRate, 12);
   expect(found.accuracyPerQuery).toBeCloseTo(expected.accuracyPerQuery, 12);
   expect(found.byBatch).toEqual(expected.byBatch);

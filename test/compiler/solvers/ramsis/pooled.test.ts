@@ -10,14 +10,15 @@ import {
 } from "../../../../compiler/solvers/ramsis/pooled/pooled-simulation.ts";
 import { decide, type PriceRule } from "../../../../compiler/solvers/ramsis/pooled/price-rule.ts";
 import { decodeBundle } from "../../../../runtime/bundle/codec.ts";
-import { type Bundle, GIVE_UP, NO_ACTION } from "../../../../runtime/bundle/schema.ts";
+import { GIVE_UP, NO_ACTION, type RamsisBundle } from "../../../../runtime/bundle/schema.ts";
+import { ramsisBundle } from "../../../support/ramsis-bundle.ts";
 import { tinyBundle } from "../../../support/tiny-bundle.ts";
 
 const ROWS = 5;
 const COLUMNS = 11;
 
 /** A pooled bundle of two variants; cells are taken as actions that fit their row, or as waiting where that is allowed. */
-function pooledBundle(workers: number, cells: readonly number[], drop = false): Bundle {
+function pooledBundle(workers: number, cells: readonly number[], drop = false): RamsisBundle {
   const bundle = tinyBundle({ workers, maxQueue: ROWS - 1, slackSteps: COLUMNS - 1 });
   const data = Uint16Array.from({ length: ROWS * COLUMNS }, (_, cell) => {
     const queued = 1 + Math.floor(cell / COLUMNS);
@@ -33,7 +34,7 @@ function pooledBundle(workers: number, cells: readonly number[], drop = false): 
   return { ...bundle, policy: { ...bundle.policy, balancer: "pooled", drop }, levels };
 }
 
-function serviceMsOf({ tasks }: Bundle) {
+function serviceMsOf({ tasks }: RamsisBundle) {
   return (variant: number, batch: number) =>
     tasks[0]?.serviceTimes.decisionMs.data[variant * ROWS + batch - 1] ?? Number.NaN;
 }
@@ -137,7 +138,7 @@ describe("the price rule", () => {
 });
 
 test("what a decision is worth is told by the rule that made the table", () => {
-  const bundle = decodeBundle(readFileSync("policies/letters/bundle.msgpack"));
+  const bundle = ramsisBundle(decodeBundle(readFileSync("policies/letters/bundle.msgpack")));
   const level = bundle.levels.length - 1;
   const { decisionSpace, levels } = bundle;
   const slackCount = decisionSpace.slackMs.data.length;

@@ -1,0 +1,80 @@
+/** What to expect of a plan: a simulation of it under its own load, by the code that follows it. */
+import type { LokiBundle, LokiLevel, PipelineExpected } from "../runtime/bundle/schema.ts";
+import { simulatePipeline } from "./simulate/pipeline/simulate-pipeline.ts";
+import type { LokiFrame, PlannedLevel } from "./solvers/solver.ts";
+import { stagePoliciesOf } from "./stage-policies.ts";
+
+const SEED = 1;
+/** Queries of all tasks that one level is simulated for: enough to tell a violation rate of 1 % to about a tenth of it. */
+const TASK_QUERIES = 200_000;
+const MIN_DURATION_MS = 5_000;
+const MAX_DURATION_MS = 300_000;
+
+/** Adds the tables of its stages, where the policy asks for them, and what a simulation gives. */
+export function predictLevel(frame: LokiFrame, planned: PlannedLevel): LokiLevel {
+  const level: LokiLevel = {
+    ...planned,
+    stages: stagePoliciesOf(frame, planned),
+    transition: { modelLoadsFromBelow: null, modelLoadsFromAbove: null },
+    expected: UNKNOWN,
+  };
+  return { ...level, expected: simulatedExpectation(frame, level) };
+}
+
+const UNKNOWN: PipelineExpected = {
+  accuracyPerSatisfied: 0,
+  accuracyPerQuery: 0,
+  violationRate: 0,
+  latencyMsP50: 0,
+  latencyMsP99: 0,
+  seed: SEED,
+  durationMs: MIN_DURATION_MS,
+};
+
+/** The same frame and level give the same numbers, bit for bit. */
+export function simulatedExpectation(frame: LokiFrame, level: LokiLevel): PipelineExpected {
+  const { arrivals } = frame;
+  const { loadQps } = level;
+  const bundle: LokiBundle = {
+    ...frame,
+    levels: [level],
+    provenance: { compiler: "", inputs: [] },
+  };
+  const durationMs = durationFor(frame, loadQps);
+  const outcome = simulatePipeline(bundle, {
+    arrivals:
+      arrivals.process === "gamma"
+        ? { kind: "gamma", qps: loadQps, cv2: arrivals.cv2 }
+        : { kind: "poisson", qps: loadQps },
+    durationMs,
+    seed: SEED,
+    serviceTimes: "p95",
+    fanout: "rounded",
+  });
+  return {
+    accuracyPerSatisfied: outcome.accuracyPerSatisfied ?? 0,
+    accuracyPerQuery: outcome.accuracyPerQuery ?? 0,
+    violationRate: outcome.violationRate,
+    latencyMsP50: outcome.latencyMs?.p50 ?? 0,
+    latencyMsP99: outcome.latencyMs?.p99 ?? 0,
+    seed: SEED,
+    durationMs,
+  };
+}
+
+/** Whole seconds. */
+function durationFor({ tasks }: LokiFrame, loadQps: number): number {
+  const perRequest: number[] = [];
+  for (const [index, { parent, entryShare }] of tasks.entries()) {
+    const before = parent === null ? undefined : tasks[parent];
+    const siblings = tasks.flatMap((task, at) => (task.parent === parent ? [at] : []));
+    const fanouts = before?.variants.map(({ fanouts }) => fanouts[siblings.indexOf(index)] ?? 0);
+    const reached =
+      parent === null ? entryShare : (perRequest[parent] ?? 0) * Math.max(0, ...(fanouts ?? []));
+    perRequest.push(reached);
+  }
+  const queries = perRequest.reduce((sum, count) => sum + count, 0);
+  const durationMs = (1000 * TASK_QUERIES) / (loadQps * queries);
+  const whole = 1000 * Math.ceil(durationMs / 1000);
+  return Math.min(MAX_DURATION_MS, Math.max(MIN_DURATION_MS, whole));
+}

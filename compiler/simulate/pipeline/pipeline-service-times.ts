@@ -1,0 +1,30 @@
+import type { LokiBundle } from "../../../runtime/bundle/schema.ts";
+import type { Rng } from "../../../runtime/core/rng.ts";
+import { InputError } from "../../spec/input-error.ts";
+import { type ServiceTimeMode, type ServiceTimeModel, serviceTimeModel } from "../service-times.ts";
+
+/**
+ * Of each variant on each pool, the pools in a row; null where it does not run.
+ * @throws InputError INPUT_CONFLICT when samples are wanted and a profile had no quantiles.
+ */
+export function pipelineServiceTimes(
+  { tasks }: LokiBundle,
+  mode: ServiceTimeMode,
+  rng: Rng,
+): (ServiceTimeModel | null)[] {
+  return tasks.flatMap((task) =>
+    task.variants.flatMap((variant) =>
+      variant.profiles.map((profile) => {
+        if (profile === null) return null;
+        if (mode === "sampled" && profile.serviceTimes.quantiles === null) {
+          throw new InputError(
+            "INPUT_CONFLICT",
+            `tasks/${task.name}/${variant.name}: sampled service times need p50, p95, p99 and mean of every variant, and the ` +
+              "profile this bundle was compiled from has one number per batch; simulate with p95 service times",
+          );
+        }
+        return serviceTimeModel(profile.serviceTimes, mode, rng);
+      }),
+    ),
+  );
+}

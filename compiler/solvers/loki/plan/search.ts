@@ -1,0 +1,224 @@
+import { branches, summedUp, WHOLE_TOLERANCE, wholeServers } from "./branching.ts";
+import type { NodeBounds, NodeProgram, NodeSolution } from "./node-program.ts";
+import { OpenNodes } from "./open-nodes.ts";
+import type { SlotModel } from "./slots.ts";
+
+export interface SearchLimits {
+  readonly nodes: number;
+  /** Read between nodes; true ends the search. */
+  readonly isLate: () => boolean;
+}
+
+export interface SearchGoal {
+  /** Only points worth more than this are looked for. */
+  readonly above: number;
+  /** Whether the worth of every point is a whole number. */
+  readonly isWhole: boolean;
+  /** The search ends when nothing can be better than its best point by more. */
+  readonly gap: (best: number, nodes: number) => number;
+  /** Whether the first point ends the search. */
+  readonly isAnyEnough: boolean;
+  /** Worth of the solution of a node when its sets have so many servers. */
+  readonly worth: (solution: NodeSolution, serversBySet: Float64Array) => number;
+  /** Whether fewer servers than a solution uses, with the flow adapted, can be a better point. */
+  readonly isRounded: boolean;
+}
+
+export interface Point {
+  readonly columns: readonly number[];
+  readonly shares: readonly number[];
+  readonly serversBySet: Float64Array;
+  readonly worth: number;
+}
+
+export interface SearchResult {
+  readonly best: Point | null;
+  /** No point that is worth more than `above` is worth more than this, proven; -Infinity where there is none. */
+  readonly bound: number;
+  readonly nodes: number;
+}
+
+/** Nodes that are rounded before only some are. */
+const ROUNDED_FIRST = 30;
+const ROUNDED_EVERY = 10;
+
+/**
+ * Branch and price: best bound first, but a node's better half at once, as whole points lie deep. Deterministic but for `isLate`.
+ *
+ * @param root bounds that hold everywhere; those of pools and of all servers are read from `upper`.
+ */
+export function search(
+  model: SlotModel,
+  program: NodeProgram,
+  root: NodeBounds,
+  goal: SearchGoal,
+  limits: SearchLimits,
+): SearchResult {
+  return new Search(model, program, root, goal, limits).run();
+}
+
+interface Node {
+  readonly bounds: NodeBounds;
+  readonly solution: NodeSolution;
+}
+
+class Search {
+  #best: Point | null = null;
+  #nodes = 0;
+  /** Highest bound of a node that was left though something in it may be better, by no more than the gap. */
+  #dropped = Number.NEGATIVE_INFINITY;
+  readonly #open = new OpenNodes<Node>();
+  readonly #model: SlotModel;
+  readonly #program: NodeProgram;
+  readonly #root: NodeBounds;
+  readonly #goal: SearchGoal;
+  readonly #limits: SearchLimits;
+
+  constructor(
+    model: SlotModel,
+    program: NodeProgram,
+    root: NodeBounds,
+    goal: SearchGoal,
+    limits: SearchLimits,
+  ) {
+    this.#model = model;
+    this.#program = program;
+    this.#root = root;
+    this.#goal = goal;
+    this.#limits = limits;
+  }
+
+  run(): SearchResult {
+    let node = this.#solve(this.#root);
+    while (node !== null || this.#open.size > 0) {
+      node ??= this.#open.pop();
+      if (node === null || this.#isDone(node.solution.bound)) {
+        node = null;
+        continue;
+      }
+      const isEnough = this.#goal.isAnyEnough && this.#best !== null;
+      if (isEnough || this.#nodes >= this.#limits.nodes || this.#limits.isLate()) {
+        this.#open.push(node.solution.bound, node);
+        break;
+      }
+      node = this.#divide(node);
+    }
+    const open = this.#open.highest() ?? Number.NEGATIVE_INFINITY;
+    const found = this.#best?.worth ?? Number.NEGATIVE_INFINITY;
+    return { best: this.#best, bound: Math.max(open, found, this.#dropped), nodes: this.#nodes };
+  }
+  get #target(): number {
+    return Math.max(this.#best?.worth ?? Number.NEGATIVE_INFINITY, this.#goal.above);
+  }
+
+  get #cutoff(): number {
+    const target = this.#target;
+    if (this.#goal.isWhole) return target + 1 - 1e-6;
+    return target + this.#goal.gap(target, this.#nodes);
+  }
+
+  #isDone(bound: number): boolean {
+    if (bound > this.#cutoff) return false;
+    if (!this.#goal.isWhole) this.#drop(bound);
+    return true;
+  }
+
+  #drop(bound: number): void {
+    this.#dropped = Math.max(this.#dropped, bound);
+  }
+
+  /** The node where something in it is still to be found. */
+  #solve(bounds: NodeBounds, likely: readonly number[] = []): Node | null {
+    this.#nodes++;
+    const solution = this.#program.solve(bounds, this.#cutoff, likely);
+    if (solution.status === "infeasible") return null;
+    const isOptimal = solution.status === "optimal";
+    const point = isOptimal ? this.#consider(solution) : null;
+    if (point !== null && point.worth >= solution.bound - 1e-12) return null;
+    const isRounded = this.#nodes <= ROUNDED_FIRST || this.#nodes % ROUNDED_EVERY === 0;
+    if (this.#goal.isRounded && isRounded && isOptimal && point === null) this.#round(solution);
+    if (this.#isDone(solution.bound)) return null;
+    if (isOptimal) return { bounds, solution };
+    this.#drop(solution.bound);
+    return null;
+  }
+
+  /** The better half; the other one waits. */
+  #divide({ bounds, solution }: Node): Node | null {
+    const halves = branches(this.#model, bounds, solution);
+    if (halves === null) {
+      this.#drop(solution.bound);
+      return null;
+    }
+    const [one, other] = halves
+      .map((half) => this.#solve(half, solution.columns))
+      .filter((node) => node !== null);
+    if (one === undefined || other === undefined) return one ?? null;
+    const isFirst = one.solution.bound >= other.solution.bound;
+    const [now, later] = isFirst ? [one, other] : [other, one];
+    this.#open.push(later.solution.bound, later);
+    return now;
+  }
+
+  /** Keeps the solution as a point where whole servers for it fit. @returns it, also when it is no better than the best. */
+  #consider(solution: NodeSolution): Point | null {
+    const servers = wholeServers(this.#model, solution);
+    if (servers === null) return null;
+    const serversBySet = summedUp(this.#model, servers);
+    for (const [set, bound] of this.#root.upper) {
+      if ((serversBySet[set] ?? 0) > bound) return null;
+    }
+    const worth = this.#goal.worth(solution, serversBySet);
+    const point = { columns: solution.columns, shares: solution.shares, serversBySet, worth };
+    if (worth > this.#target) this.#best = point;
+    return point;
+  }
+
+  /**
+   * Tries the best flow through so many whole servers in each set as are near the solution's. Where a variant may use several batch sizes, also
+   * with one only: a solution that uses many of them a little has nothing to round to.
+   */
+  #round(solution: NodeSolution): void {
+    this.#roundBy(solution, "set");
+    if (!this.#model.problem.oneBatchPerVariant) this.#roundBy(solution, "group");
+  }
+
+  #roundBy({ use, shareBySlot, columns }: NodeSolution, by: "set" | "group"): void {
+    const { slots, sets } = this.#model;
+    const kept = new Map<number, number>();
+    for (const [id, slot] of slots.entries()) {
+      if ((shareBySlot[id] ?? 0) <= 0) continue;
+      const before = kept.get(slot[by]);
+      if (before === undefined || (use[id] ?? 0) > (use[before] ?? 0)) kept.set(slot[by], id);
+    }
+    const isBanned = new Uint8Array(slots.length).fill(1);
+    const servers = new Float64Array(sets.length);
+    const parts = [...kept].map(([counted, id]) => {
+      isBanned[id] = 0;
+      const set = slots[id]?.set ?? counted;
+      const used = sets[counted]?.slots.reduce((sum, one) => sum + (use[one] ?? 0), 0) ?? 0;
+      const whole = Math.floor(used + WHOLE_TOLERANCE);
+      servers[set] = whole;
+      return { set, id, part: used - whole, pool: 1 + (slots[id]?.pool ?? 0) };
+    });
+    const total = summedUp(this.#model, servers.slice());
+    parts.sort((one, other) => other.part - one.part || one.set - other.set);
+    for (const { set, pool, part } of parts) {
+      const fits = [0, pool].every((at) => (total[at] ?? 0) < (this.#root.upper.get(at) ?? 1e9));
+      if (!fits || (part <= WHOLE_TOLERANCE && (servers[set] ?? 0) > 0)) continue;
+      servers[set] = (servers[set] ?? 0) + 1;
+      for (const at of [0, pool]) total[at] = (total[at] ?? 0) + 1;
+    }
+    const upper = new Map(this.#root.upper);
+    for (const { set, id } of parts) {
+      if (servers[set] === 0) isBanned[id] = 1;
+      else upper.set(set, servers[set] ?? 0);
+    }
+    const solution = this.#program.solve(
+      { lower: new Map(), upper, isBanned },
+      this.#target,
+      columns,
+    );
+    if (solution.status === "optimal") this.#consider(solution);
+  }
+}

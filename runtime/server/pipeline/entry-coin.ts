@@ -1,0 +1,34 @@
+import { Rng } from "../../core/rng.ts";
+import type { TaskSignature } from "./pipeline-signature.ts";
+
+/** Any fixed seed, so that the same requests enter the same tasks. */
+const COIN_SEED = 1;
+const COIN_STREAM = 0x656e7472;
+
+export interface Entry {
+  readonly row: number;
+  readonly task: number;
+}
+
+/** Decides which entry tasks a row of a request is for, where not every request reaches all of them. */
+export class EntryCoin {
+  readonly #tasks: readonly TaskSignature[];
+  readonly #coin = new Rng(COIN_SEED, COIN_STREAM);
+
+  constructor(tasks: readonly TaskSignature[]) {
+    this.#tasks = tasks;
+  }
+
+  /** Row by row. */
+  entriesOf(rows: number): Entry[] {
+    const entries: Entry[] = [];
+    for (let row = 0; row < rows; row++) {
+      for (const [task, { parent, entryShare }] of this.#tasks.entries()) {
+        if (parent !== null) continue;
+        // No coin is thrown where there is nothing to choose.
+        if (entryShare >= 1 || this.#coin.nextFloat() < entryShare) entries.push({ row, task });
+      }
+    }
+    return entries;
+  }
+}

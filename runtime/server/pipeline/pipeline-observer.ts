@@ -1,0 +1,25 @@
+/** What metrics of a pipeline are made of. */
+export interface PipelineObserver {
+  onBatchStart(batch: StartedBatch): void;
+  onBatchDone(batch: StartedBatch, wallMs: number): void;
+  /** @param reason as in the command buffer. */
+  onQueryDropped(task: number, reason: number): void;
+  /** Rows of a request, all of which came to the same end. */
+  onRowsDone(outcome: RowsOutcome, rows: number): void;
+  /** @param variant among those of all tasks. */
+  onFanout(variant: number, childTask: number, count: number): void;
+  onPlanSwitch(): void;
+  onModelsLoaded(count: number): void;
+  onWorkerLost(worker: number, reason: string): void;
+}
+
+export type RowsOutcome = "satisfied" | "late" | "dropped";
+
+export interface StartedBatch {
+  /** Index among the variants of all tasks. */
+  readonly variant: number;
+  readonly level: number;
+  readonly rows: number;
+  /** Time to the earliest deadline; negative when that is over. */
+  readonly slackMs: number;
+}

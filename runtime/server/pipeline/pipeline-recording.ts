@@ -1,0 +1,42 @@
+/** The log of a running pipeline: what its dispatcher was told and what it answered. Replaying the events gives the same commands. */
+
+interface Timed {
+  readonly nowMs: number;
+}
+
+export type PipelineEvent =
+  | (Timed & { readonly kind: "request" })
+  | (Timed & {
+      readonly kind: "query";
+      readonly query: number;
+      readonly task: number;
+      readonly parent: number;
+      readonly deadlineMs: number;
+    })
+  | (Timed & {
+      readonly kind: "done" | "ready" | "model-ready" | "lost";
+      readonly worker: number;
+    })
+  | {
+      readonly kind: "fanout";
+      readonly query: number;
+      readonly childTask: number;
+      readonly count: number;
+    }
+  | (Timed & { readonly kind: "wake" })
+  | { readonly kind: "cancel"; readonly query: number };
+
+export type PipelineCommand =
+  | {
+      readonly kind: "start-batch";
+      readonly worker: number;
+      readonly variant: number;
+      readonly level: number;
+      readonly queries: readonly number[];
+    }
+  | { readonly kind: "drop"; readonly query: number; readonly reason: number }
+  | { readonly kind: "assign"; readonly worker: number; readonly variant: number }
+  | { readonly kind: "release"; readonly worker: number };
+
+/** Receives every event just before the dispatcher does, then the commands that answer it, in order. It must not throw. */
+export type PipelineRecorder = (entry: PipelineEvent | PipelineCommand) => void;

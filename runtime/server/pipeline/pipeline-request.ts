@@ -1,0 +1,192 @@
+/** One client request on its way through a pipeline: a tree of queries for each of its rows, gathered in the order of the rows. */
+import { assert } from "../../core/assert.ts";
+import { elementCountOf } from "../datatypes.ts";
+import {
+  type Answerer,
+  type FailureReason,
+  joined,
+  type Outcome,
+  type OutputTensor,
+  type RequestRows,
+} from "../request.ts";
+import { rowBounds } from "../tensors.ts";
+import type { TensorPart } from "./batch-tensors.ts";
+import { at, type PipelineSignature, type TaskSignature } from "./pipeline-signature.ts";
+
+/** One row for one task. */
+export class PipelineQuery {
+  readonly request: PipelineRequest;
+  readonly task: number;
+  readonly parent: PipelineQuery | null;
+  /** Of each input of the task its bytes; empty once it is done. */
+  inputs: readonly Uint8Array[];
+  /** Index among the variants of all tasks; −1 until it runs. */
+  variant = -1;
+  /** Of each output of the task; empty until it is done. */
+  outputs: readonly TensorPart[] = [];
+  /** For each child task what came out of this query, in order; empty until it is done. */
+  children: readonly (readonly PipelineQuery[])[] = [];
+
+  constructor(
+    request: PipelineRequest,
+    task: number,
+    parent: PipelineQuery | null,
+    inputs: readonly Uint8Array[],
+  ) {
+    this.request = request;
+    this.task = task;
+    this.parent = parent;
+    this.inputs = inputs;
+  }
+}
+
+/** Finds out who answered. @param leafQueries of each task those without children, all of them done. */
+export type AnswererOf = (queriesByTask: readonly (readonly PipelineQuery[])[]) => Answerer;
+
+export interface PipelineRequestOptions {
+  readonly signature: PipelineSignature;
+  readonly answererOf: AnswererOf;
+  readonly rows: RequestRows;
+  readonly arrivalMs: number;
+  readonly deadlineMs: number;
+  readonly settle: (outcome: Outcome) => void;
+}
+
+export class PipelineRequest {
+  readonly rows: number;
+  readonly arrivalMs: number;
+  readonly deadlineMs: number;
+  /** Slots of its queries that wait or run. */
+  readonly slots = new Set<number>();
+  startMs = Number.NaN;
+  readonly #signature: PipelineSignature;
+  readonly #answererOf: AnswererOf;
+  readonly #settle: (outcome: Outcome) => void;
+  readonly #inputs: readonly Uint8Array[];
+  readonly #inputBounds: readonly (readonly number[])[];
+  /** Of each task, in the order of the rows; those of tasks that are no entries stay empty. */
+  readonly #entries: readonly PipelineQuery[][];
+  /** Queries that are not done. */
+  #open = 0;
+  #isSettled = false;
+
+  constructor(options: PipelineRequestOptions) {
+    const { signature, rows, arrivalMs, deadlineMs } = options;
+    assert(rows.inputs.length === signature.inputs.length, "a request has every input");
+    this.rows = rows.rows;
+    this.arrivalMs = arrivalMs;
+    this.deadlineMs = deadlineMs;
+    this.#signature = signature;
+    this.#answererOf = options.answererOf;
+    this.#settle = options.settle;
+    this.#inputs = rows.inputs;
+    this.#inputBounds = signature.inputs.map(({ datatype, rowShape }, index) => {
+      const elements = elementCountOf(rowShape);
+      const bounds = rowBounds(datatype, at(rows.inputs, index), rows.rows, elements);
+      assert(bounds !== undefined, "the bytes of an input are its rows");
+      return bounds;
+    });
+    this.#entries = signature.tasks.map(() => []);
+  }
+
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
+
+  /** The query of a row for an entry task. Rows come in order. */
+  enter(row: number, task: number): PipelineQuery {
+    const inputs = at(this.#signature.tasks, task).requestInputs.map((input) => {
+      const bounds = at(this.#inputBounds, input);
+      return at(this.#inputs, input).subarray(bounds[row], bounds[row + 1]);
+    });
+    const query = new PipelineQuery(this, task, null, inputs);
+    at(this.#entries, task).push(query);
+    this.#open++;
+    return query;
+  }
+
+  /** A query is done; those that came out of it belong to the request from now on. */
+  take(
+    query: PipelineQuery,
+    outputs: readonly TensorPart[],
+    children: readonly (readonly PipelineQuery[])[],
+  ): void {
+    assert(!this.#isSettled, "a request that is settled takes no answers");
+    query.outputs = outputs;
+    query.children = children;
+    query.inputs = [];
+    for (const { length } of children) this.#open += length;
+    this.#open--;
+  }
+
+  /** Settles the request if all its queries are done. */
+  answerIfDone(nowMs: number): void {
+    if (this.#open > 0 || this.#isSettled) return;
+    const queriesByTask = this.#queriesByTask();
+    const outputs: OutputTensor[] = [];
+    for (const [index, task] of this.#signature.tasks.entries()) {
+      const gathered = gatheredOutputs(task, at(queriesByTask, index));
+      if (typeof gathered === "string") {
+        this.fail("inference", gathered);
+        return;
+      }
+      outputs.push(...gathered);
+    }
+    this.#isSettled = true;
+    this.#settle({
+      kind: "answered",
+      outputs,
+      answerer: this.#answererOf(queriesByTask),
+      queueMs: Number.isNaN(this.startMs) ? 0 : this.startMs - this.arrivalMs,
+      inferMs: Number.isNaN(this.startMs) ? 0 : nowMs - this.startMs,
+    });
+  }
+
+  /** Settles the request unless it is settled. */
+  fail(reason: FailureReason, message: string): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#settle({ kind: "failed", reason, message });
+  }
+
+  /** Those of each task in the order of the rows, and of what came out of each. */
+  #queriesByTask(): PipelineQuery[][] {
+    const queriesByTask: PipelineQuery[][] = [];
+    for (const [task, { parent }] of this.#signature.tasks.entries()) {
+      if (parent === null) {
+        queriesByTask.push(at(this.#entries, task));
+        continue;
+      }
+      const position = at(this.#signature.tasks, parent).children.indexOf(task);
+      const queries = at(queriesByTask, parent).flatMap(({ children }) => children[position] ?? []);
+      queriesByTask.push(queries);
+    }
+    return queriesByTask;
+  }
+}
+
+/** The outputs of a task, concatenated; or, as text, why they cannot be. */
+function gatheredOutputs(
+  { name, outputs }: TaskSignature,
+  queries: readonly PipelineQuery[],
+): OutputTensor[] | string {
+  const gathered: OutputTensor[] = [];
+  for (const [index, output] of outputs.entries()) {
+    let rows = 0;
+    let rowShape: readonly number[] | undefined;
+    const parts: Uint8Array[] = [];
+    for (const query of queries) {
+      const part = at(query.outputs, index);
+      if (rows === 0) rowShape = part.rowShape;
+      else if (part.rows > 0 && rowShape?.join() !== part.rowShape.join()) {
+        return `rows of "${name}.${output.name}" have the shapes [${rowShape?.join(", ")}] and [${part.rowShape.join(", ")}]`;
+      }
+      rows += part.rows;
+      if (part.rows > 0) parts.push(part.bytes);
+    }
+    // Nothing ran: a dimension that is open has no size either.
+    const shape = rowShape ?? output.rowShape.map((size) => Math.max(0, size));
+    gathered.push({ shape: [rows, ...shape], parts: joined(parts) });
+  }
+  return gathered;
+}

@@ -1,0 +1,76 @@
+import { at, type PipelineServedVariant } from "./pipeline-signature.ts";
+
+/** Which workers are up, what they are to hold, and whether that is enough to serve. */
+export class WorkerModels {
+  readonly #variants: readonly PipelineServedVariant[];
+  readonly #taskCount: number;
+  readonly #isUp: boolean[];
+  /** Variant that a worker is assigned; null for none. */
+  readonly #assigned: (number | null)[];
+  readonly #isHeld: boolean[];
+  #hasStarted = false;
+
+  constructor(workerCount: number, taskCount: number, variants: readonly PipelineServedVariant[]) {
+    this.#variants = variants;
+    this.#taskCount = taskCount;
+    this.#isUp = new Array<boolean>(workerCount).fill(false);
+    this.#assigned = new Array<number | null>(workerCount).fill(null);
+    this.#isHeld = new Array<boolean>(workerCount).fill(false);
+  }
+
+  get workerCount(): number {
+    return this.#isUp.length;
+  }
+
+  /** Workers that take batches. */
+  get readyCount(): number {
+    return this.#isHeld.filter((isHeld) => isHeld).length;
+  }
+
+  /** Whether the workers of the first plan have all been ready and, since, every task has a worker. */
+  get canServe(): boolean {
+    return this.#hasStarted && this.#servesEveryTask();
+  }
+
+  isUp(worker: number): boolean {
+    return at(this.#isUp, worker);
+  }
+
+  up(worker: number): void {
+    this.#isUp[worker] = true;
+  }
+
+  down(worker: number): void {
+    this.#isUp[worker] = false;
+    this.release(worker);
+  }
+
+  assign(worker: number, variant: number): void {
+    this.#assigned[worker] = variant;
+    this.#isHeld[worker] = false;
+  }
+
+  release(worker: number): void {
+    this.#assigned[worker] = null;
+    this.#isHeld[worker] = false;
+  }
+
+  /** The worker holds what it is assigned. @returns whether it is assigned anything. */
+  hold(worker: number): boolean {
+    if (this.#assigned[worker] === null) return false;
+    this.#isHeld[worker] = true;
+    const isComplete = this.#assigned.every(
+      (variant, w) => variant === null || at(this.#isHeld, w),
+    );
+    this.#hasStarted ||= isComplete && this.#servesEveryTask();
+    return true;
+  }
+
+  #servesEveryTask(): boolean {
+    const tasks = new Set<number>();
+    for (const [worker, variant] of this.#assigned.entries()) {
+      if (variant !== null && at(this.#isHeld, worker)) tasks.add(at(this.#variants, variant).task);
+    }
+    return tasks.size === this.#taskCount;
+  }
+}

@@ -1,0 +1,128 @@
+import type { Bundle, RamsisBundle } from "../bundle/schema.ts";
+import type { Executor, ExecutorHandlers } from "../exec/executor.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { type GenerateLevel, LevelGeneration } from "./level-generation.ts";
+import { type GenerationOutcome, Metrics } from "./metrics.ts";
+import type { RecordedCommand, RecordedEvent, Recorder } from "./recording.ts";
+import type { RequestRows, Submission } from "./request.ts";
+import { Scheduler } from "./scheduler.ts";
+import { ServedPolicy } from "./served-policy.ts";
+import { type ModelSignature, signatureOf } from "./signature.ts";
+
+export interface RamsisEndpointOptions {
+  readonly bundle: RamsisBundle;
+  readonly bundleSha256: string;
+  readonly nowMs: () => number;
+  readonly maxPending: number;
+  readonly recorder?: Recorder | undefined;
+  readonly onWorkerLost: (worker: number, reason: string) => void;
+  readonly generateLevel?: GenerateLevel | undefined;
+  readonly onNotice?: ((message: string) => void) | undefined;
+}
+
+/** One model, whose variant is chosen batch by batch. */
+export class RamsisEndpoint implements Endpoint {
+  readonly signature: ModelSignature;
+  readonly metrics: Metrics;
+  readonly handlers: Required<ExecutorHandlers>;
+  readonly started: Promise<void>;
+  readonly #scheduler: Scheduler;
+  readonly #policy: ServedPolicy;
+  readonly #generation: LevelGeneration | undefined;
+
+  /** @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
+  constructor(options: RamsisEndpointOptions) {
+    const { bundle, bundleSha256, nowMs, maxPending, recorder, onWorkerLost } = options;
+    this.signature = signatureOf(bundle);
+    const { names, variants } = this.signature;
+    const variantNames = variants.map(({ name }) => name);
+    this.metrics = new Metrics(names[0] ?? "", variantNames);
+    const record: Recorder = (entry: RecordedEvent | RecordedCommand) => {
+      if (entry.kind === "arrival") this.#generation?.onArrival(entry.nowMs);
+      recorder?.(entry);
+    };
+    const scheduler = new Scheduler({
+      bundle,
+      signature: this.signature,
+      nowMs,
+      maxPending,
+      recorder: record,
+      observer: this.metrics,
+    });
+    this.#scheduler = scheduler;
+    this.#policy = new ServedPolicy(bundle, bundleSha256, scheduler);
+    this.#generation = generationOf(options, this.#policy, this.metrics);
+    let settleStarted: () => void = () => {};
+    this.started = new Promise((resolve) => {
+      settleStarted = resolve;
+    });
+    this.handlers = {
+      onReady: (worker) => {
+        scheduler.onWorkerReady(worker);
+        if (this.isReady) settleStarted();
+      },
+      onLost: (worker, reason) => {
+        scheduler.onWorkerLost(worker, reason);
+        onWorkerLost(worker, reason);
+      },
+      onReplaced: (worker, reason) => {
+        scheduler.onWorkerReplaced(worker, reason);
+        onWorkerLost(worker, reason);
+      },
+    };
+  }
+
+  get fastestMs(): number {
+    return this.#policy.fastestMs;
+  }
+
+  get isReady(): boolean {
+    return this.#scheduler.readyWorkerCount === this.#scheduler.workerCount;
+  }
+
+  attach(executor: Executor): void {
+    this.#scheduler.attach(executor);
+  }
+
+  submit(rows: RequestRows, deadlineMs: number): Submission {
+    return this.#scheduler.submit(rows, deadlineMs);
+  }
+
+  metricsText(): string {
+    const scheduler = this.#scheduler;
+    const policy = this.#policy;
+    return this.metrics.text({
+      loadQps: scheduler.loadQps,
+      pendingQueries: scheduler.pendingCount,
+      readyWorkers: scheduler.readyWorkerCount,
+      workers: scheduler.workerCount,
+      levelCount: policy.bundle.levels.length,
+      topLevelQps: policy.topLevel.loadQps,
+      bundleSha256: policy.bundleSha256,
+    });
+  }
+
+  replaceBundle(bundle: Bundle, bundleSha256: string): string | null {
+    const refusal = this.#policy.replace(bundle, bundleSha256);
+    if (refusal === null) this.#generation?.onPolicyReplaced();
+    return refusal;
+  }
+
+  drain(): void {
+    this.#generation?.close();
+  }
+
+  abort(): void {
+    this.#scheduler.abort();
+  }
+}
+
+function generationOf(
+  { generateLevel, onNotice = () => {} }: RamsisEndpointOptions,
+  policy: ServedPolicy,
+  metrics: Metrics,
+): LevelGeneration | undefined {
+  if (generateLevel === undefined) return undefined;
+  const onDone = (outcome: GenerationOutcome) => metrics.onGenerationDone(outcome);
+  return new LevelGeneration({ policy, generateLevel, onDone, onNotice });
+}

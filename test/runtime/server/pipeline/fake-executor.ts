@@ -1,0 +1,140 @@
+import {
+  type AssignedExecutor,
+  type AssignedExecutorHandlers,
+  type Batch,
+  type BatchResult,
+  InferenceError,
+  WorkerLostError,
+} from "../../../../runtime/exec/executor.ts";
+import { FACTORS, type SceneRow } from "./served-pipeline.ts";
+
+interface Held {
+  readonly worker: number;
+  readonly batch: Batch;
+  readonly resolve: (result: BatchResult) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** The models of `servedPipeline` without processes: batches and loads are kept until the test says how they end. */
+export class FakeAssignedExecutor implements AssignedExecutor {
+  readonly handlers: AssignedExecutorHandlers;
+  readonly held: Held[] = [];
+  readonly batches: (Batch & { readonly worker: number })[] = [];
+  /** Workers whose models are being loaded, in order. */
+  readonly loading: number[] = [];
+  /** Every assignment, as `worker: variants`, and every release, as `worker: off`. */
+  readonly told: string[] = [];
+  readonly #variants = new Map<number, readonly number[]>();
+
+  constructor(handlers: AssignedExecutorHandlers) {
+    this.handlers = handlers;
+  }
+
+  assign(worker: number, variants: readonly number[]): void {
+    this.told.push(`${worker}: ${variants.join(" ")}`);
+    this.#stopLoading(worker);
+    this.#variants.set(worker, variants);
+    this.loading.push(worker);
+  }
+
+  release(worker: number): void {
+    this.told.push(`${worker}: off`);
+    this.#stopLoading(worker);
+    this.#variants.delete(worker);
+  }
+
+  run(worker: number, batch: Batch): Promise<BatchResult> {
+    if (this.#variants.get(worker)?.includes(batch.variant) !== true) {
+      throw new Error(`worker ${worker} does not hold ${batch.variant}`);
+    }
+    if (this.loading.includes(worker)) throw new Error(`worker ${worker} is still loading`);
+    if (this.held.some((held) => held.worker === worker)) throw new Error(`${worker} is busy`);
+    this.batches.push({ ...batch, worker });
+    return new Promise((resolve, reject) => this.held.push({ worker, batch, resolve, reject }));
+  }
+
+  /** The load that was begun first is done. */
+  load(): void {
+    const worker = this.loading.shift();
+    if (worker === undefined) return;
+    this.handlers.onModelReady(worker, this.#variants.get(worker)?.length ?? 0);
+  }
+
+  finish(index = 0): void {
+    const { batch, resolve } = this.take(index);
+    resolve({ outputs: outputsOf(batch), wallMs: 1, cpuMs: 1 });
+  }
+
+  refuse(index = 0): void {
+    this.take(index).reject(new InferenceError("detect", "the model said no"));
+  }
+
+  /** Ends a worker, and its batch if it runs one. */
+  lose(worker: number): void {
+    const index = this.held.findIndex((held) => held.worker === worker);
+    if (index >= 0) this.take(index).reject(new WorkerLostError(worker, "killed"));
+    this.#stopLoading(worker);
+    this.#variants.delete(worker);
+    this.handlers.onLost(worker, "killed");
+  }
+
+  take(index = 0): Held {
+    const [held] = this.held.splice(index, 1);
+    if (held === undefined) throw new Error("no batch is held");
+    return held;
+  }
+
+  async close(): Promise<void> {}
+
+  #stopLoading(worker: number): void {
+    const index = this.loading.indexOf(worker);
+    if (index >= 0) this.loading.splice(index, 1);
+  }
+}
+
+function outputsOf({ variant, inputs }: Batch): BatchResult["outputs"] {
+  const bytes = Uint8Array.from(Buffer.concat([...(inputs[0] ?? [])]));
+  const values = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
+  return variant < 2
+    ? detected(values)
+    : [
+        floats(
+          2,
+          values.map((v) => v * factorOf(variant)),
+        ),
+      ];
+}
+
+function factorOf(variant: number): number {
+  return FACTORS[variant - 2] ?? Number.NaN;
+}
+
+function detected(values: Float32Array): BatchResult["outputs"] {
+  const rows: SceneRow[] = Array.from({ length: values.length / 2 }, (_, row) => ({
+    crops: values[2 * row] ?? 0,
+    value: values[2 * row + 1] ?? 0,
+  }));
+  const crops = rows.flatMap(({ crops: count, value }) =>
+    Array.from({ length: count }, (_, position) => [value, position] as const),
+  );
+  const counts = BigInt64Array.from(rows, ({ crops: count }) => BigInt(count));
+  return [
+    floats(2, Float32Array.from(crops.flat())),
+    { shape: [rows.length], bytes: new Uint8Array(counts.buffer) },
+    floats(
+      1,
+      Float32Array.from(crops, ([value, position]) => value + position),
+    ),
+    floats(
+      1,
+      Float32Array.from(rows, ({ value }) => value),
+    ),
+  ];
+}
+
+function floats(width: number, values: Float32Array) {
+  return {
+    shape: [values.length / width, width],
+    bytes: new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
+  };
+}
