@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-/** bin `stratagem`: argv → commands. The only file of the compiler that prints for people, exits, or reads a clock. */
 import { availableParallelism } from "node:os";
 import { Command, Option } from "commander";
 import {
@@ -18,6 +17,8 @@ import type { SimulateOptions } from "./commands/simulate.ts";
 import { explainCompilerError, InterruptedError } from "./errors.ts";
 import type { LevelPoolOptions } from "./level-pool.ts";
 import { startProgress } from "./progress.ts";
+/** bin `stratagem`: argv → commands. The only file of the compiler that prints for people, exits, or reads a clock. */
+import { SOLVER_NAMES, type SolverName } from "./solver-names.ts";
 
 type Watch = Pick<LevelPoolOptions, "signal" | "onProgress">;
 type ProfileFlags = Pick<ProfileCommand, "out" | "repeat" | "threads" | "device" | "seed"> & {
@@ -47,15 +48,20 @@ program
   .argument("<app>", "application spec, YAML or JSON")
   .requiredOption("-o, --out <file>", "where to write the bundle")
   .option("--jobs <n>", "levels to solve at a time", wholeNumber, availableParallelism())
-  .addOption(new Option("--solver <name>", "how to solve").choices(["value-iteration"]))
+  .addOption(
+    new Option(
+      "--solver <name>",
+      "how to solve: value-iteration for ramsis; of loki instead of the policy's: auto, glpk or highs",
+    ).choices(SOLVER_NAMES),
+  )
   .option("--check", "write nothing; exit with 2 if the file differs from what would be written")
   .option("--json", "one JSON document on stdout")
-  .action(async (app: string, options: { out: string; jobs: number; check?: true }) => {
+  .action(async (app: string, options: CompileFlags) => {
     const { compileCommand } = await import("./commands/compile.ts");
-    const { out, jobs, check = false } = options;
+    const { out, jobs, solver = null, check = false } = options;
     const compiler = `stratagem ${version}`;
     const run = (pool: LevelPoolOptions) =>
-      compileCommand({ app, out, check, compiler, pool, nowMs });
+      compileCommand({ app, out, check, solver, compiler, pool, nowMs });
     print(await withPool("solving levels", jobs, run));
   });
 
@@ -211,6 +217,13 @@ program
   });
 
 await runProgram(program, explainCompilerError);
+
+interface CompileFlags {
+  readonly out: string;
+  readonly jobs: number;
+  readonly solver?: SolverName;
+  readonly check?: true;
+}
 
 /** Gathers the values of an option that may be repeated. */
 function collect(value: string, earlier: readonly string[]): string[] {

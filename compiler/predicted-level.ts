@@ -10,15 +10,26 @@ const TASK_QUERIES = 200_000;
 const MIN_DURATION_MS = 5_000;
 const MAX_DURATION_MS = 300_000;
 
-/** Adds the tables of its stages, where the policy asks for them, and what a simulation gives. */
+/** Parts of a level's load at which tables are weighed against fixed variants: it mostly answers for less than its load. */
+const TRIED_LOADS = [0.9, 1] as const;
+
+/** Adds what a simulation gives, and the tables of its stages, where the policy asks for them and they serve requests more accurately. */
 export function predictLevel(frame: LokiFrame, planned: PlannedLevel): LokiLevel {
-  const level: LokiLevel = {
-    ...planned,
-    stages: stagePoliciesOf(frame, planned),
-    transition: { modelLoadsFromBelow: null, modelLoadsFromAbove: null },
-    expected: UNKNOWN,
-  };
+  const transition = { modelLoadsFromBelow: null, modelLoadsFromAbove: null };
+  const fixed: LokiLevel = { ...planned, stages: null, transition, expected: UNKNOWN };
+  const stages = stagePoliciesOf(frame, planned);
+  const level = stages === null ? fixed : moreAccurate(frame, fixed, { ...fixed, stages });
   return { ...level, expected: simulatedExpectation(frame, level) };
+}
+
+/** The second only if it serves requests more accurately, late ones counting nothing, in the mean over the loads that are tried. */
+function moreAccurate(frame: LokiFrame, first: LokiLevel, second: LokiLevel): LokiLevel {
+  const accuracyOf = (level: LokiLevel): number =>
+    TRIED_LOADS.reduce((sum, part) => {
+      const { accuracyPerQuery } = simulatedExpectation(frame, level, part * level.loadQps);
+      return sum + accuracyPerQuery;
+    }, 0);
+  return accuracyOf(second) > accuracyOf(first) ? second : first;
 }
 
 const UNKNOWN: PipelineExpected = {
@@ -32,9 +43,12 @@ const UNKNOWN: PipelineExpected = {
 };
 
 /** The same frame and level give the same numbers, bit for bit. */
-export function simulatedExpectation(frame: LokiFrame, level: LokiLevel): PipelineExpected {
+export function simulatedExpectation(
+  frame: LokiFrame,
+  level: LokiLevel,
+  loadQps: number = level.loadQps,
+): PipelineExpected {
   const { arrivals } = frame;
-  const { loadQps } = level;
   const bundle: LokiBundle = {
     ...frame,
     levels: [level],

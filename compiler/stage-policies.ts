@@ -4,8 +4,8 @@ import { SOLVERS } from "./solvers/registry.ts";
 import type { LokiFrame, PlannedLevel } from "./solvers/solver.ts";
 import type { Application, Pool, Variant } from "./spec/application.ts";
 
-/** Largest batch a table decides about. */
-const MAX_BATCH = 32;
+/** Largest queue with a row of its own, where profiles have batches as large. */
+const MAX_QUEUE = 32;
 const SLACK_STEPS = 100;
 
 /** In the order of the tasks, null for one that gets none; null if none does. */
@@ -28,10 +28,18 @@ function stagePolicyOf(frame: LokiFrame, planned: PlannedLevel, index: number): 
   if (!isOnePool || pool === undefined || !mayChoose(task, first.pool)) return null;
   const workers = instances.reduce((sum, { replicas }) => sum + replicas, 0);
   const budgetMs = budgetOf(frame, planned, index);
-  const application = stageApplication(frame, task, { ...pool, workers }, first.pool, budgetMs);
+  const demandQps = demandOf(frame, planned, index);
+  const before = task.parent === null ? demandQps : demandOf(frame, planned, task.parent);
+  const application = stageApplication(frame, task, {
+    pool: { ...pool, workers },
+    poolIndex: first.pool,
+    budgetMs,
+    demandQps,
+    burst: Math.max(1, demandQps / before),
+  });
   if ([...SOLVERS.ramsis.mistakes(application)].length > 0) return null;
   const stage = SOLVERS.ramsis.frame(application, new Map());
-  const level = SOLVERS.ramsis.solveLevel(stage, demandOf(frame, planned, index));
+  const level = SOLVERS.ramsis.solveLevel(stage, demandQps);
   const [{ serviceTimes }] = stage.tasks as [(typeof stage.tasks)[number]];
   const { decisionSpace } = stage;
   return { budgetMs, serviceTimes, decisionSpace, actionByState: level.actionByState };
@@ -66,8 +74,8 @@ function budgetOf(
       path.push(at);
     if (!path.includes(task)) continue;
     const availableMs = slo.latencyMs - path.length * cluster.communicationLatencyMs;
-    const wholeMs = path.reduce((sum, at) => sum + (latencyMs[at] ?? 0), 0);
-    budgetMs = Math.min(budgetMs, (availableMs * (latencyMs[task] ?? 0)) / wholeMs);
+    const othersMs = path.reduce((sum, at) => sum + (at === task ? 0 : (latencyMs[at] ?? 0)), 0);
+    budgetMs = Math.min(budgetMs, availableMs - othersMs);
   }
   return budgetMs;
 }
@@ -94,18 +102,29 @@ function demandOf({ tasks }: LokiFrame, { plan }: PlannedLevel, task: number): n
   return demand;
 }
 
+interface StageSetting {
+  /** With the servers of the task as its workers. */
+  readonly pool: Pool;
+  readonly poolIndex: number;
+  readonly budgetMs: number;
+  readonly demandQps: number;
+  /** Queries that come at a time: those of one batch of the task before. */
+  readonly burst: number;
+}
+
 function stageApplication(
   { slo }: LokiFrame,
   { name, variants }: PipelineTask,
-  pool: Pool,
-  poolIndex: number,
-  budgetMs: number,
+  { pool, poolIndex, budgetMs, demandQps, burst }: StageSetting,
 ): Application {
+  const profiles = variants.map((variant) => variant.profiles[poolIndex]);
+  const largest = profiles.map((profile) => profile?.serviceTimes.decisionMs.shape[1] ?? 1);
   return {
     name,
     slo: { ...slo, latencyMs: budgetMs },
-    arrivals: { process: "poisson" },
-    loads: { kind: "list", qps: [1] },
+    // Queries in bursts vary like gamma arrivals of as large a squared coefficient of variation.
+    arrivals: burst > 1 ? { process: "gamma", cv2: burst } : { process: "poisson" },
+    loads: { kind: "list", qps: [demandQps] },
     cluster: { communicationLatencyMs: 0, pools: [pool] },
     tasks: [
       {
@@ -120,7 +139,7 @@ function stageApplication(
       objective: "per-query",
       discretization: { kind: "fixed", steps: SLACK_STEPS },
       batching: "maximal",
-      maxQueue: MAX_BATCH,
+      maxQueue: Math.max(1, Math.min(MAX_QUEUE, ...largest.map((batch) => batch - 1))),
       balancer: "pooled",
       serviceTimes: "p95",
       drop: false,

@@ -14,11 +14,13 @@ import {
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { levelTable } from "../../runtime/commands/inspect.ts";
 import { percent } from "../../runtime/commands/text.ts";
+import { RuntimeError } from "../../runtime/errors.ts";
 import { levelReports } from "../../runtime/inspect.ts";
 import type { Placement } from "../adaptive-levels.ts";
 import { writeAtomically } from "../atomic-write.ts";
 import { type Compiled, compile, type LevelSolver } from "../compile.ts";
 import { type LevelPoolOptions, LevelWorkers } from "../level-pool.ts";
+import type { SolverName } from "../solver-names.ts";
 import type { BundleFrame } from "../solvers/solver.ts";
 import { InputError } from "../spec/input-error.ts";
 import { type LoadedApplication, loadApplication } from "../spec/load-application.ts";
@@ -26,6 +28,8 @@ import { type LoadedApplication, loadApplication } from "../spec/load-applicatio
 export interface CompileCommand {
   readonly app: string;
   readonly out: string;
+  /** How to solve; null for what the policy says. */
+  readonly solver: SolverName | null;
   /** Compare with `out` instead of writing it. */
   readonly check: boolean;
   readonly compiler: string;
@@ -36,7 +40,7 @@ export interface CompileCommand {
 
 export async function compileCommand(command: CompileCommand): Promise<CommandResult> {
   const startMs = command.nowMs();
-  const loaded = loadApplication(command.app);
+  const loaded = withSolver(loadApplication(command.app), command.solver);
   const models = await readModels(loaded);
   const compiled = await compile(loaded, {
     compiler: command.compiler,
@@ -48,6 +52,22 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
   command.pool.signal.throwIfAborted();
   await writeAtomically(command.out, bytes);
   return report(command.out, bytes, compiled, command.nowMs() - startMs);
+}
+
+/** @throws RuntimeError if the method of the application has no such solver. */
+function withSolver(loaded: LoadedApplication, solver: SolverName | null): LoadedApplication {
+  if (solver === null) return loaded;
+  const { application } = loaded;
+  const { policy } = application;
+  if (policy.method === "loki" && solver !== "value-iteration") {
+    return { ...loaded, application: { ...application, policy: { ...policy, solver } } };
+  }
+  if (policy.method === "ramsis" && solver === "value-iteration") return loaded;
+  const allowed = policy.method === "loki" ? "auto, glpk or highs" : "value-iteration";
+  throw new RuntimeError(
+    "RUNTIME_USAGE",
+    `--solver: expected ${allowed} for method ${policy.method}, got ${solver}`,
+  );
 }
 
 function inThreads(pool: LevelPoolOptions): (frame: BundleFrame) => LevelSolver {

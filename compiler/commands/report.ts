@@ -1,7 +1,7 @@
 /** `stratagem report BUNDLE -o report.html`: a bundle as one page for people. */
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
-import type { RamsisBundle, RamsisLevel } from "../../runtime/bundle/schema.ts";
+import type { Bundle, LokiBundle, RamsisBundle, RamsisLevel } from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
 import { levelForLoad } from "../../runtime/inspect.ts";
@@ -14,6 +14,7 @@ import {
   frontierLoadQps,
   traceFrontier,
 } from "../report/frontier.ts";
+import { renderPipelineReport } from "../report/pipeline/pipeline-report.ts";
 import { renderReport } from "../report/report.ts";
 import { planSimulations, runSimulations, type SimulatedRun } from "../report/simulated-levels.ts";
 import { readSimulation } from "../report/simulation-file.ts";
@@ -32,12 +33,44 @@ export interface ReportCommand {
 /** @throws BundleError or RuntimeError for the bundle, InputError for a simulation, UnwritableError for the output. */
 export async function reportCommand(command: ReportCommand): Promise<CommandResult> {
   const { bundle, ...file } = await loadBundle(command.bundle);
-  if (bundle.method !== "ramsis") {
-    throw new RuntimeError(
-      "RUNTIME_USAGE",
-      `${command.bundle}: expected a bundle of decision tables, got one of ${bundle.method} plans, which report cannot draw yet; stratagem inspect --level shows them`,
-    );
-  }
+  return bundle.method === "loki"
+    ? reportPlans(command, bundle, file)
+    : reportTables(command, bundle, file);
+}
+
+interface BundleFile {
+  readonly byteCount: number;
+  readonly sha256: string;
+}
+
+async function reportPlans(
+  command: ReportCommand,
+  bundle: LokiBundle,
+  file: BundleFile,
+): Promise<CommandResult> {
+  refuseTableOptions(command);
+  const page = Buffer.from(renderPipelineReport({ bundle, file }));
+  command.watch.signal.throwIfAborted();
+  await writeAtomically(command.out, page);
+  return result(command.out, page, bundle, { sha256: file.sha256 });
+}
+
+/** Leaving the frontier out is granted: there is none. @throws RuntimeError for an option that asks for what plans do not have. */
+function refuseTableOptions({ bundle, simulations, frontierQps }: ReportCommand): void {
+  const option =
+    simulations.length > 0 ? "--simulation" : typeof frontierQps === "number" ? "--frontier" : null;
+  if (option === null) return;
+  throw new RuntimeError(
+    "RUNTIME_USAGE",
+    `${option}: expected a bundle of decision tables, got ${bundle}, one of plans, whose page shows what its levels hold and nothing beside; leave the option out`,
+  );
+}
+
+async function reportTables(
+  command: ReportCommand,
+  bundle: RamsisBundle,
+  file: BundleFile,
+): Promise<CommandResult> {
   const simulations = command.simulations.map(readSimulation);
   const { signal, onProgress } = command.watch;
   const plan = planSimulations(bundle);
@@ -86,8 +119,12 @@ async function solveInThread(
 function result(
   path: string,
   page: Buffer,
-  bundle: RamsisBundle,
-  { sha256, runs, frontier }: { sha256: string; runs: SimulatedRun[]; frontier: Frontier | null },
+  bundle: Bundle,
+  {
+    sha256,
+    runs = [],
+    frontier = null,
+  }: { sha256: string; runs?: SimulatedRun[]; frontier?: Frontier | null },
 ): CommandResult {
   return {
     exitCode: EXIT_CODES.ok,

@@ -78,7 +78,10 @@ export async function planProfile(
   const spec = parseStructure(document, applicationSchema);
   const named = namedVariants(spec, document, options);
   const variants: PlannedVariant[] = [];
-  for (const { name, accuracy, path, at, outputsAreRows } of withKnownAccuracy(named, options.out)) {
+  for (const { name, accuracy, path, at, outputsAreRows } of withKnownAccuracy(
+    named,
+    options.out,
+  )) {
     const model = await readModel(path).catch((error: unknown) => {
       const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
       const found = `${show(path)}, of which onnxruntime says: ${reason}`;

@@ -16,10 +16,12 @@ export interface PageContent {
   readonly sections: readonly PageSection[];
   readonly footer: string;
   readonly variantCount: number;
+  /** Rules that follow those of every page. */
+  readonly style?: string;
 }
 
 export function renderPage(content: PageContent): string {
-  const { title, subtitle, lead, facts, sections, footer, variantCount } = content;
+  const { title, subtitle, lead, facts, sections, footer, variantCount, style = "" } = content;
   const page = html`<!doctype html>
 <html lang="en">
 <head>
@@ -28,7 +30,7 @@ export function renderPage(content: PageContent): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title}</title>
-<style>${new Markup(styleSheet(variantCount))}</style>
+<style>${new Markup(styleSheet(variantCount) + style)}</style>
 </head>
 <body>
 <header><p class="kicker">${subtitle}</p><h1>${title}</h1><p class="lead">${lead}</p>${facts}</header>

@@ -63,8 +63,18 @@ export class PipelineDriver {
     this.#carryOut();
   }
 
-  /** A request with one query for a task; as a child of a served query if one is given. @returns its name, −1 if the request is not admitted. */
+  /**
+   * An event that brings one query of a task: a request, or the end of the query that it is a child of.
+   * @returns its name, −1 if the request is not admitted.
+   */
   query(task: number, deadlineMs: number, parent: number = NO_PARENT): number {
+    const query = this.handIn(task, deadlineMs, parent);
+    this.startBatches();
+    return query;
+  }
+
+  /** As `query`, but one of several of an event: `startBatches` follows the last. */
+  handIn(task: number, deadlineMs: number, parent: number = NO_PARENT): number {
     if (parent === NO_PARENT && !this.dispatcher.onRequest(this.nowMs)) return -1;
     const query = this.#query++ % 4000;
     this.#taskOf[query] = task;
@@ -72,6 +82,11 @@ export class PipelineDriver {
     this.dispatcher.onQuery(query, task, parent, deadlineMs, this.nowMs, this.#out);
     this.#carryOut();
     return query;
+  }
+
+  /** Ends an event: what it has left to be done at once is done. */
+  startBatches(): void {
+    if (this.dispatcher.wakeMs <= this.nowMs) this.wake();
   }
 
   /** @returns the queries that a busy worker has served. */

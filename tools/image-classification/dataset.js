@@ -6,6 +6,8 @@
  * the same bytes; a rotation is therefore drawn as the tangent of its half angle, without sin or cos.
  */
 
+import { between, randomSource, STROKES_BY_LETTER } from "../letters.js";
+
 /** Width and height of an image in pixels. */
 export const IMAGE_SIDE = 64;
 
@@ -23,59 +25,6 @@ export const HELD_OUT_SEED = 2;
 
 /** Images of the held-out set. */
 export const HELD_OUT_COUNT = 2_000;
-
-/**
- * One letter per class: strokes of points in a box of -10 to 10 (x to the right, y down).
- * @type {Readonly<Record<string, readonly (readonly number[])[]>>}
- */
-const STROKES_BY_LETTER = {
-  A: [
-    [-7, 10, 0, -10, 7, 10],
-    [-4, 3, 4, 3],
-  ],
-  C: [[7, -7, 3, -10, -3, -10, -7, -5, -7, 5, -3, 10, 3, 10, 7, 7]],
-  E: [
-    [7, -10, -6, -10, -6, 10, 7, 10],
-    [-6, 0, 5, 0],
-  ],
-  F: [
-    [7, -10, -6, -10, -6, 10],
-    [-6, 0, 5, 0],
-  ],
-  G: [[7, -7, 3, -10, -3, -10, -7, -5, -7, 5, -3, 10, 3, 10, 7, 6, 7, 1, 1, 1]],
-  H: [
-    [-7, -10, -7, 10],
-    [7, -10, 7, 10],
-    [-7, 0, 7, 0],
-  ],
-  J: [[5, -10, 5, 5, 2, 10, -3, 10, -6, 5]],
-  K: [
-    [-6, -10, -6, 10],
-    [6, -10, -6, 1],
-    [-2, -2, 7, 10],
-  ],
-  L: [[-6, -10, -6, 10, 7, 10]],
-  M: [[-8, 10, -7, -10, 0, 4, 7, -10, 8, 10]],
-  N: [[-7, 10, -7, -10, 7, 10, 7, -10]],
-  O: [[-3, -10, 3, -10, 7, -5, 7, 5, 3, 10, -3, 10, -7, 5, -7, -5, -3, -10]],
-  P: [[-6, 10, -6, -10, 3, -10, 7, -7, 7, -2, 3, 1, -6, 1]],
-  R: [
-    [-6, 10, -6, -10, 3, -10, 7, -7, 7, -2, 3, 1, -6, 1],
-    [0, 1, 7, 10],
-  ],
-  S: [[6, -7, 2, -10, -3, -10, -6, -6, -4, -2, 4, 2, 6, 6, 3, 10, -3, 10, -6, 7]],
-  T: [
-    [-8, -10, 8, -10],
-    [0, -10, 0, 10],
-  ],
-  U: [[-7, -10, -7, 5, -3, 10, 3, 10, 7, 5, 7, -10]],
-  V: [[-8, -10, 0, 10, 8, -10]],
-  X: [
-    [-7, -10, 7, 10],
-    [7, -10, -7, 10],
-  ],
-  Z: [[-7, -10, 7, -10, -7, 10, 7, 10]],
-};
 
 /** The classes in the order of the models' outputs. */
 export const CLASS_NAMES = Object.freeze(Object.keys(STROKES_BY_LETTER));
@@ -237,25 +186,4 @@ function drawSegment(level, [x0, y0, x1, y1], radius, grey) {
       level[i] += (cover < 1 ? cover : 1) * (grey - level[i]);
     }
   }
-}
-
-function between(random, low, high) {
-  return low + (high - low) * random();
-}
-
-/** Uniform numbers on [0, 1) in steps of 2^-32: SplitMix32, started from the seed and the index. */
-function randomSource(seed, index) {
-  let state = mix(mix(seed) ^ (Math.imul(index + 1, 0x9e3779b1) >>> 0));
-  return () => {
-    state = (state + 0x9e3779b9) | 0;
-    return mix(state) / 4294967296;
-  };
-}
-
-/** The finalizer of MurmurHash3: a bijection of 32-bit integers that spreads every bit. */
-function mix(bits) {
-  let h = bits >>> 0;
-  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
-  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
-  return (h ^ (h >>> 16)) >>> 0;
 }

@@ -216,17 +216,20 @@ class Timeline {
 
   observe(nowMs: number, servers: number, level: number): void {
     const second = Math.min(Math.floor(nowMs / 1000), this.#servers.length - 1);
-    // Nothing happened in the seconds between.
-    for (let quiet = this.#second + 1; quiet < second; quiet++) {
-      this.#servers[quiet] = this.#servers[this.#second] ?? 0;
-      this.#level[quiet] = this.#level[this.#second] ?? 0;
-    }
+    this.#stayUntil(second);
     this.#servers[second] = servers;
     this.#level[second] = level;
     this.#second = second;
   }
 
+  /** Nothing happened in the seconds since the last one. */
+  #stayUntil(second: number): void {
+    this.#servers.fill(this.#servers[this.#second] ?? 0, this.#second + 1, second);
+    this.#level.fill(this.#level[this.#second] ?? 0, this.#second + 1, second);
+  }
+
   seconds(): TimelineSecond[] {
+    this.#stayUntil(this.#servers.length);
     return Array.from(this.#requests, (requests, second) => ({
       requests,
       violations: requests - (this.#satisfied[second] ?? 0),

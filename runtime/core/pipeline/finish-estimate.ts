@@ -35,17 +35,21 @@ export class FinishEstimate {
     if (ready === 0) return Number.POSITIVE_INFINITY;
     const { serviceMs, fastestFromMs, fastestRestMs } = this.#shape;
     const task = layout.taskByGroup[group]!;
+    // Siblings may wait at an idle group too, until all queries of an event are in.
+    const queued = this.#queues.length(base + group);
+    const isIdle = fleet.idleOf(group) !== NONE;
     if (layout.stageByTask[task] != null) {
       // Its variants change with the queue, so only the rate that the plan counts on is known.
-      const before = fleet.idleOf(group) === NONE ? this.#queues.length(base + group) + count : 0;
+      const before = isIdle ? queued : queued + count;
       const aloneMs = fastestFromMs[task]! - fastestRestMs[task]!;
       return (1000 * before) / this.#cluster.capacityQps[group]! + aloneMs;
     }
     const start = layout.serviceStartByGroup[group]!;
-    if (count <= 1 && fleet.idleOf(group) !== NONE) return serviceMs[start]!;
     const batch = layout.batchByGroup[group]!;
-    const before = this.#queues.length(base + group) + count - 1;
-    const ahead = Math.floor(before / batch) + 1;
+    // The count is a mean, and may be below 1.
+    const before = Math.max(0, queued + count - 1);
+    const running = count <= 1 && isIdle ? 0 : 1;
+    const ahead = Math.floor(before / batch) + running;
     const own = before < batch ? Math.floor(before) : batch - 1;
     return (ahead * layout.latencyMsByGroup[group]!) / ready + serviceMs[start + own]!;
   }

@@ -82,7 +82,7 @@ class LokiDispatcher implements PipelineDispatcher {
     this.#demand = new DemandMonitor(options.initialDemandQps ?? Number.NaN);
     this.#fanouts = new FanoutMonitor(shape.fanout);
     this.#follower = new LevelFollower(levels.length);
-    this.#carriedQps = Float64Array.from(layouts, ({ demandQps }) => demandQps);
+    this.#carriedQps = Float64Array.from(layouts, ({ carriedQps }) => carriedQps);
     this.#follower.update(this.#carriedQps, this.#demand.qps, 0, 0);
     const layout = layouts[this.#follower.level]!;
     this.#cluster = new Cluster(shape, layouts, layout);
@@ -157,7 +157,8 @@ class LokiDispatcher implements PipelineDispatcher {
     else {
       queries.state[query] = group === planned ? state : this.#router.stateOfGroup(group);
       this.#enqueue(query, group);
-      this.#batches.start(group, this.#base, nowMs, out);
+      // Not before its siblings are in: a batch of one crop would keep the others of its scene waiting.
+      if (this.#cluster.fleet.idleOf(group) !== NONE) this.#batches.wakeMs = nowMs;
     }
   }
 
@@ -167,8 +168,12 @@ class LokiDispatcher implements PipelineDispatcher {
     assert(fleet.state[worker] === BUSY, "a worker that is done was busy");
     const group = fleet.group[worker]!;
     const stays = this.#cluster.finishBatch(worker, out);
-    if (!stays) this.#rehome(out);
-    this.#batches.start(group, this.#base, nowMs, out);
+    if (stays) this.#batches.start(group, this.#base, nowMs, out);
+    else {
+      // What it leaves behind may go to an idle worker of another group.
+      this.#rehome(out);
+      this.#batches.startAll(this.#base, nowMs, out);
+    }
   }
 
   onFanout(query: number, childTask: number, count: number): void {
@@ -239,7 +244,7 @@ class LokiDispatcher implements PipelineDispatcher {
       const layout = this.#layouts[level]!;
       const part = Math.min(1, upCount / layout.servers);
       const inflation = loadInflation(this.#shape, layout, this.#fanouts.fanout);
-      this.#carriedQps[level] = (part * layout.demandQps) / inflation;
+      this.#carriedQps[level] = (part * layout.carriedQps) / inflation;
     }
     const { qps, noiseQps } = this.#demand;
     if (!this.#follower.update(this.#carriedQps, qps, noiseQps, nowMs)) return false;

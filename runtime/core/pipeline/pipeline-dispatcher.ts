@@ -28,7 +28,7 @@ export interface PipelineDispatcher {
   readonly waitingCapacity: number;
   /** Commands that one event appends at most. */
   readonly commandCapacity: number;
-  /** When `onWake` is to be called unless another event comes first; infinite when nothing waits for a time. */
+  /** When `onWake` is to be called unless another event comes first: at once, if that is over, but after the queries of the event at hand. */
   readonly wakeMs: number;
   /** Index of the level that is followed. */
   readonly level: number;
@@ -38,7 +38,7 @@ export interface PipelineDispatcher {
   /** A request comes; it counts as demand. Its entry queries follow. @returns whether it is admitted: beyond capacity the excess is shed. */
   onRequest(nowMs: number): boolean;
   /**
-   * A query of a task has come to be.
+   * A query of a task has come to be. Batches of it start with the `onWake` that follows: `wakeMs` says so, and the driver calls it once all queries of an event are in.
    * @param query the driver's name for it, not that of a query that waits or runs.
    * @param parent the query that it came from, or NO_PARENT.
    * @param deadlineMs of its request.

@@ -12,6 +12,8 @@ import { type RoutingRows, routingRowsOf } from "./routing-rows.ts";
  */
 export interface PlanLayout {
   readonly demandQps: number;
+  /** Up to which the level is meant to be followed, requests per second: without its headroom. */
+  readonly carriedQps: number;
   readonly servers: number;
   readonly groupCount: number;
   /** Groups of task t are `groupStart[t]` to `groupStart[t + 1] - 1`. */
@@ -85,6 +87,7 @@ export function planLayoutOf(shape: PipelineShape, level: LokiLevel): PlanLayout
   const grouping = { groupCount: groups.length, groupStart: starts(perTask), taskByGroup };
   return {
     demandQps: plan.demandQps,
+    carriedQps: Math.min(plan.demandQps, level.loadQps),
     servers: plan.servers,
     ...grouping,
     variantByGroup,

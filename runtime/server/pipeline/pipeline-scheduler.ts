@@ -176,6 +176,7 @@ export class PipelineScheduler {
     }
     const queries = entries.map(({ row, task }) => request.enter(row, task));
     for (const query of queries) this.#handIn(query, NO_PARENT, nowMs);
+    this.#startBatches(nowMs);
     // No row may have an entry.
     this.#answerIfDone(request, nowMs);
   }
@@ -236,6 +237,11 @@ export class PipelineScheduler {
     this.#carryOut(this.#dispatcher.onTimer(nowMs), nowMs);
   }
 
+  /** Once all queries of an event are handed in. */
+  #startBatches(nowMs: number): void {
+    if (nowMs >= this.#dispatcher.wakeMs) this.#carryOut(this.#dispatcher.onTimer(nowMs), nowMs);
+  }
+
   #startedBatch({ worker, variant, level, queries: slots }: StartBatch, nowMs: number) {
     let earliestMs = Number.POSITIVE_INFINITY;
     for (const slot of slots) {
@@ -285,6 +291,7 @@ export class PipelineScheduler {
     for (const [row, slot] of batch.slots.entries()) this.#handOn(slot, row, cut, nowMs);
     // Names of queries are free once everything that came out of them is known.
     for (const slot of batch.slots) this.#slots.free(slot);
+    this.#startBatches(nowMs);
   }
 
   /** Gives a query that is done back to its request, and what came out of it to the dispatcher. */

@@ -39,6 +39,10 @@ export class RecordedDispatcher {
     return this.#dispatcher.servers;
   }
 
+  get wakeMs(): number {
+    return this.#dispatcher.wakeMs;
+  }
+
   loadQps(nowMs: number): number {
     return this.#dispatcher.loadQps(nowMs);
   }

@@ -40,6 +40,30 @@ describe("batches", () => {
     ]);
   });
 
+  test("the queries of one event that go to the same idle group start as one batch, not one and the rest", () => {
+    const levels: LevelSketch[] = [
+      {
+        ...PAIR,
+        instances: [...PAIR.instances.slice(0, 1), { of: "classify/large", batch: 4, replicas: 2 }],
+      },
+    ];
+    const driver = new PipelineDriver(chainBundle({ levels, workers: [3] })).start();
+    driver.query(DETECT, FAR_MS);
+    const [scene = -1] = driver.finish(0);
+    const begun = driver.log.length;
+    const crops = [1, 2, 3, 4, 5, 6].map(() => driver.handIn(CLASSIFY, FAR_MS, scene));
+    // None before its siblings are in; the driver is to call at once.
+    expect(driver.log.length).toBe(begun);
+    expect(driver.dispatcher.wakeMs).toBe(driver.nowMs);
+    driver.startBatches();
+    expect(driver.dispatcher.wakeMs).toBeGreaterThan(driver.nowMs);
+    const started = driver.running.filter((queries) => queries.length > 0);
+    expect(started.toSorted((a, b) => b.length - a.length)).toEqual([
+      crops.slice(0, 4),
+      crops.slice(4),
+    ]);
+  });
+
   test("equal servers share a queue", () => {
     const levels: LevelSketch[] = [
       {
@@ -191,6 +215,39 @@ describe("drop modes", () => {
     expect(detect(start("deadline"), 246.1, 250)).toBe("dropped");
   });
 
+  test("deadline: siblings that wait for the same idle server are counted, as they are not begun yet", () => {
+    const driver = start("deadline");
+    driver.query(DETECT, 250);
+    driver.nowMs = 225;
+    const [scene = -1] = driver.finish(0);
+    const crops = [1, 2, 3, 4, 5, 6].map(() => driver.handIn(CLASSIFY, 250, scene));
+    driver.startBatches();
+    // A batch of four takes 20 of the 25 ms left. Two more one after the other take 8 on the other server.
+    const slow = driver.models.indexOf("classify/large");
+    const fast = driver.models.indexOf("classify/small");
+    expect(driver.running[slow]).toEqual(crops.slice(0, 4));
+    expect(driver.running[fast]).toEqual(crops.slice(4, 5));
+    driver.nowMs = 229;
+    driver.finish(fast);
+    expect(driver.running[fast]).toEqual(crops.slice(5));
+    expect(driver.dropped).toEqual([]);
+  });
+
+  test("deadline: a later task to which half a query comes is not thought slower than for a whole one", () => {
+    const FACES = 2;
+    const bundle = treeBundle({ policy: { drop: "deadline" } });
+    const driver = new PipelineDriver(bundle, { initialDemandQps: 60 }).start();
+    const first = driver.query(DETECT, FAR_MS);
+    const [scene = -1] = driver.finish(driver.workerOf(first));
+    const face = driver.query(FACES, FAR_MS, scene);
+    expect(driver.workerOf(face)).toBeGreaterThanOrEqual(0);
+    // Four cars on two servers take 20 / 2 + 20 ms, a face 5 + 5 behind the one that runs.
+    const inTime = driver.query(DETECT, 30 + 30);
+    expect(driver.workerOf(inTime)).toBeGreaterThanOrEqual(0);
+    driver.query(DETECT, 30 + 30 - 0.1);
+    expect(driver.dropped).toHaveLength(1);
+  });
+
   test("deadline: what cannot get through the rest of the pipeline is not begun", () => {
     const driver = start("deadline");
     // 30 ms of detection, and then at least 4 ms on the faster classifier: of four queries it serves the last after three others.
@@ -244,6 +301,30 @@ describe("plan switches", () => {
       ...Array<string>(2).fill("classify/small"),
       ...Array<string>(4).fill("detect/small"),
     ]);
+  });
+
+  test("hand what a leaving server has left behind to an idle one at once", () => {
+    const driver = new PipelineDriver(chainBundle(), { initialDemandQps: 400 }).start();
+    // All detectors are busy when the plan of fewer, larger ones takes over.
+    for (let request = 0; request < 1150; request++) {
+      driver.nowMs += 10;
+      driver.query(DETECT, FAR_MS);
+    }
+    expect(driver.dispatcher.level).toBe(1);
+    for (const query of [...driver.waiting]) driver.cancel(query);
+    // Planned for a large detector; none has it yet, and two of the small ones stand in for it.
+    const left = driver.query(DETECT, FAR_MS);
+    const busy = driver.states.flatMap((state, worker) => (state === "busy" ? [worker] : []));
+    expect(busy.map((worker) => driver.models[worker])).toEqual(Array(4).fill("detect/small"));
+    // The first stays small; the others load another model once they are done, both that stand in among them.
+    const [stays = -1, ...leaving] = busy;
+    driver.finish(stays);
+    expect(driver.states[stays]).toBe("ready");
+    for (const worker of leaving.slice(0, 2)) {
+      driver.finish(worker);
+      expect(driver.states[worker]).toBe("loading");
+    }
+    expect(driver.running[stays]).toEqual([left]);
   });
 
   test("switch off what the plan does not need, and give back nothing else", () => {
@@ -442,10 +523,11 @@ describe("whatever happens", () => {
       for (const [child, { parent }] of tasks.entries()) {
         if (parent === null || tasks[parent]?.name !== name) continue;
         driver.dispatcher.onFanout(query, child, 2);
-        driver.query(child, driver.nowMs + 100, query);
-        driver.query(child, driver.nowMs + 100, query);
+        driver.handIn(child, driver.nowMs + 100, query);
+        driver.handIn(child, driver.nowMs + 100, query);
       }
     }
+    driver.startBatches();
   }
 });
 

@@ -104,7 +104,9 @@ test("counts by task and variant", async () => {
   for (const line of [
     'nv_inference_request_success{model="pipeline",version="1"} 1',
     'nv_inference_count{model="pipeline",version="1"} 5',
-    'stratagem_decisions_total{task="detect",variant="large"} 2',
+    // The two rows are one batch, and so are the three crops.
+    'stratagem_decisions_total{task="detect",variant="large"} 1',
+    'stratagem_decisions_total{task="classify",variant="large"} 1',
     'stratagem_decisions_total{task="classify",variant="small"} 0',
     'stratagem_batch_size_sum{task="classify",variant="large"} 3',
     'stratagem_fanout{task="detect",variant="large",child="classify"} 1.5',

@@ -259,7 +259,7 @@ describe("requests", () => {
     const submission = submit(rows);
     executor.finish();
     await settled();
-    // The second row waited for the only detector; its crops and those of the first run on two workers, the last first.
+    // Both rows are one batch of the only detector; their crops run on two workers, the last first.
     while (executor.held.length > 0) {
       executor.finish(executor.held.length - 1);
       await settled();

@@ -1,0 +1,155 @@
+/** What the figures over the load have in common: the axis, where the step changes, and where the capacity ends. */
+import * as Plot from "@observablehq/plot";
+import type { LokiBundle, LokiLevel } from "../../../runtime/bundle/schema.ts";
+import { dots, type Point } from "../load-marks.ts";
+import { decimalText } from "../number-text.ts";
+
+/** Loads that are further apart than that would crowd at the left end of a linear axis. */
+const LOG_RATIO = 10;
+/** Width of the frame of a figure, and about that of a digit and of the space between labels. */
+const FRAME_WIDTH = 318;
+const DIGIT_WIDTH = 6.2;
+const LABEL_SPACE = 7;
+
+/** Loads between which plans go from the hardware step to the accuracy step. */
+export interface StepChange {
+  readonly lastHardwareQps: number;
+  readonly firstAccuracyQps: number;
+}
+
+/** Null where all levels have the same step. */
+export function stepChangeOf({ levels }: LokiBundle): StepChange | null {
+  const lastHardware = levels.findLast(({ plan }) => plan.step === "hardware");
+  const firstAccuracy = levels.find(({ plan }) => plan.step === "accuracy");
+  if (lastHardware === undefined || firstAccuracy === undefined) return null;
+  if (firstAccuracy.loadQps < lastHardware.loadQps) return null;
+  return { lastHardwareQps: lastHardware.loadQps, firstAccuracyQps: firstAccuracy.loadQps };
+}
+
+/** The load that all plans of a bundle are bounded by. */
+export function capacityOf({ levels }: LokiBundle): number {
+  return levels[0]?.capacityQps ?? 0;
+}
+
+/** Share of the requests that a level turns away because no plan carries them. */
+export function shedShare({ feasible, loadQps, capacityQps }: LokiLevel): number {
+  return feasible ? 0 : 1 - capacityQps / loadQps;
+}
+
+export function pointsOf(
+  { levels }: LokiBundle,
+  read: (level: LokiLevel) => number,
+): readonly Point[] {
+  return levels.map((level) => ({ loadQps: level.loadQps, value: read(level) }));
+}
+
+export function loadAxis({ levels }: LokiBundle): Plot.ScaleOptions {
+  const loads = levels.map(({ loadQps }) => loadQps);
+  const [lowest, highest] = [Math.min(...loads), Math.max(...loads)];
+  const end = endOf(levels);
+  if (highest < LOG_RATIO * lowest) {
+    const tickFormat = (load: number): string => decimalText(load);
+    return { domain: [0, end], label: "load, requests/s", ticks: 5, tickFormat };
+  }
+  return {
+    type: "log",
+    domain: [0.8 * lowest, end * 1.08],
+    label: "load, requests/s, logarithmic",
+    ticks: roundLoads(0.8 * lowest, end * 1.08),
+    tickFormat: (load: number) => decimalText(load, 3),
+  };
+}
+
+/** A little beyond the highest level, and beyond the capacity where that is near. */
+function endOf(levels: readonly LokiLevel[]): number {
+  const highest = Math.max(...levels.map(({ loadQps }) => loadQps));
+  const capacityQps = levels[0]?.capacityQps ?? 0;
+  return Math.max(highest * 1.05, capacityQps <= 1.3 * highest ? capacityQps * 1.02 : 0);
+}
+
+/** 1, 2 and 5 times the powers of ten, or these powers alone where there are many. */
+function roundLoads(from: number, to: number): number[] {
+  const steps = to / from < 1e3 ? [1, 2, 5] : [1];
+  const loads: number[] = [];
+  for (let power = Math.floor(Math.log10(from)); power <= Math.log10(to); power++) {
+    loads.push(...steps.map((step) => step * 10 ** power));
+  }
+  return loads.filter((load) => load >= from && load <= to);
+}
+
+/** An axis with a place for each level, for bars. */
+export function levelBand(loads: readonly number[], label: string): Plot.ScaleOptions {
+  const tickFormat = (load: number): string => decimalText(load, 1);
+  const widest = Math.max(...loads.map((load) => tickFormat(load).length));
+  const every = Math.ceil((loads.length * (widest * DIGIT_WIDTH + LABEL_SPACE)) / FRAME_WIDTH);
+  return {
+    type: "band",
+    domain: loads,
+    label: `${label} →`,
+    labelAnchor: "right",
+    ticks: loads.filter((_, index) => index % every === 0),
+    tickFormat,
+    padding: loads.length > 40 ? 0 : 0.12,
+  };
+}
+
+/** The loads beyond the capacity, and the name of the line before them. @param frameAnchor where nothing else is drawn. */
+export function capacityMarks(
+  bundle: LokiBundle,
+  frameAnchor: "top" | "bottom" = "top",
+): Plot.Markish[] {
+  const capacityQps = capacityOf(bundle);
+  const [, end = 0] = [...(loadAxis(bundle).domain ?? [])] as number[];
+  if (capacityQps >= end) return [];
+  const beyond = bundle.levels.some(({ feasible }) => !feasible);
+  return [
+    Plot.rect(beyond ? [capacityQps] : [], {
+      x1: () => capacityQps,
+      x2: () => end,
+      fill: "var(--limit)",
+      fillOpacity: 0.09,
+    }),
+    Plot.ruleX([capacityQps], { stroke: "currentColor", strokeOpacity: 0.5 }),
+    upright("capacity", capacityQps, frameAnchor, -9),
+    ...(beyond ? [upright("shed", capacityQps, "bottom", 9)] : []),
+  ];
+}
+
+/** The gap between the last level of the one step and the first of the other. @param middle accuracies above it are drawn in the upper half, and their names below. */
+export function stepMarks(bundle: LokiBundle, middle: number): Plot.Markish[] {
+  const change = stepChangeOf(bundle);
+  if (change === null) return [];
+  const { lastHardwareQps, firstAccuracyQps } = change;
+  const first = bundle.levels.find(({ plan }) => plan.step === "accuracy");
+  const isLow = first !== undefined && first.plan.accuracy < middle;
+  return [
+    Plot.rect([change], {
+      x1: "lastHardwareQps",
+      x2: "firstAccuracyQps",
+      fill: "currentColor",
+      fillOpacity: 0.1,
+    }),
+    upright("hardware step", lastHardwareQps, "bottom", -8),
+    upright("accuracy step", firstAccuracyQps, isLow ? "top" : "bottom", 9),
+  ];
+}
+
+function upright(text: string, loadQps: number, frameAnchor: "top" | "bottom", dx: number) {
+  return Plot.text([text], {
+    x: () => loadQps,
+    frameAnchor,
+    rotate: -90,
+    textAnchor: frameAnchor === "top" ? "end" : "start",
+    dx,
+    dy: frameAnchor === "top" ? 3 : -4,
+    fillOpacity: 0.75,
+  });
+}
+
+/** A line with a dot at each level. */
+export function levelLine(points: readonly Point[], strokeWidth: number): Plot.Markish[] {
+  return [
+    Plot.line(points, { x: "loadQps", y: "value", stroke: "currentColor", strokeWidth }),
+    dots(points, 2.6),
+  ];
+}

@@ -1,0 +1,75 @@
+/**
+ * One colour and one letter per variant that a plan uses, the same in every figure. A task is a hue, and its variants go from light to dark with their
+ * accuracy. Nothing is told by colour alone: letters and hover texts say it too.
+ */
+import type { LokiBundle } from "../../../runtime/bundle/schema.ts";
+import { html, type Markup } from "../markup.ts";
+
+/** Of neighbouring tasks far apart in hue and, for eyes that do not tell red from green, in yellow and blue. */
+const HUES = [285, 75, 165, 10, 240, 125, 330, 205] as const;
+const LETTERS = "abcdefghijklmnopqrstuvwxyz";
+/** Percent, of the least and of the most accurate variant: on white, on dark. */
+const LIGHTNESS = [
+  [82, 40],
+  [88, 50],
+] as const;
+const CHROMA = 0.12;
+
+export interface PipelineVariantKey {
+  /** Index of the task. */
+  readonly task: number;
+  /** Index in the task. */
+  readonly variant: number;
+  readonly taskName: string;
+  readonly name: string;
+  readonly letter: string;
+  /** A reference to a custom property that `variantColors` defines. */
+  readonly color: string;
+  /** Among the variants of the task that plans use, 0 for the least accurate and 1 for the most. */
+  readonly rank: number;
+}
+
+/** Of the variants that the plan of some level uses: by task, and from the least accurate up. */
+export function pipelineVariantKeys({ tasks, levels }: LokiBundle): PipelineVariantKey[] {
+  const used = new Set<string>();
+  for (const { plan } of levels) {
+    for (const { task, variant } of plan.instances) used.add(`${task} ${variant}`);
+  }
+  const keys: PipelineVariantKey[] = [];
+  for (const [task, { name: taskName, variants }] of tasks.entries()) {
+    const ranked = variants
+      .map(({ name, accuracy }, variant) => ({ name, accuracy, variant }))
+      .filter(({ variant }) => used.has(`${task} ${variant}`))
+      .sort((a, b) => a.accuracy - b.accuracy || a.variant - b.variant);
+    for (const [position, { name, variant }] of ranked.entries()) {
+      const index = keys.length;
+      const rank = ranked.length === 1 ? 0.5 : position / (ranked.length - 1);
+      const color = `var(--variant-${index})`;
+      keys.push({ task, variant, taskName, name, letter: letterAt(index), color, rank });
+    }
+  }
+  return keys;
+}
+
+/** Declarations of the colours. @param theme 0 on white, 1 on dark. */
+export function variantColors(keys: readonly PipelineVariantKey[], theme: 0 | 1): string {
+  const [light, dark] = LIGHTNESS[theme];
+  return keys
+    .map(({ task, rank }, index) => {
+      const lightness = light + rank * (dark - light);
+      const hue = HUES[task % HUES.length] ?? 0;
+      return `--variant-${index}:oklch(${lightness.toFixed(1)}% ${CHROMA} ${hue})`;
+    })
+    .join(";");
+}
+
+/** The letter on its colour; a hollow one for a variant that no plan uses. */
+export function chip(key: PipelineVariantKey | undefined): Markup {
+  if (key === undefined) return html`<span class="chip unused">–</span>`;
+  return html`<span class="chip" style="background:${key.color}">${key.letter}</span>`;
+}
+
+function letterAt(index: number): string {
+  const round = Math.floor(index / LETTERS.length);
+  return `${LETTERS[index % LETTERS.length] ?? "?"}${round === 0 ? "" : round}`;
+}
