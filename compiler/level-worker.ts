@@ -22,6 +22,8 @@ export type { PipelineBaseline };
 
 export type LevelReply =
   | { readonly kind: "solved"; readonly level: Level; readonly ms: number }
+  /** A baseline has no plan for the level. */
+  | { readonly kind: "unplanned"; readonly loadQps: number }
   | { readonly kind: "evaluated"; readonly expected: Level["expected"] };
 
 /** Why a request has no reply: the stack of what the solver threw. */
@@ -59,6 +61,7 @@ async function answer(frame: BundleFrame, request: LevelRequest): Promise<LevelR
   if (request.kind === "evaluate") {
     return { kind: "evaluated", expected: expectedOf(frame, request.level) };
   }
+  if (request.kind === "baseline") return baselineLevel(frame as LokiFrame, request);
   const startMs = nowMs();
   solveMs = Number.NaN;
   const level = await solved(frame, request);
@@ -70,15 +73,20 @@ function expectedOf(frame: BundleFrame, level: Level): Level["expected"] {
   return SOLVERS.ramsis.expectedOf(frame, level as RamsisLevel);
 }
 
+function baselineLevel(
+  frame: LokiFrame,
+  { baseline, level }: Extract<LevelRequest, { kind: "baseline" }>,
+): LevelReply {
+  const startMs = nowMs();
+  const plan = baselinePlan(frame, baseline, level.loadQps, nowMs);
+  if (plan === null) return { kind: "unplanned", loadQps: level.loadQps };
+  return { kind: "solved", level: { ...level, plan, stages: null }, ms: nowMs() - startMs };
+}
+
 async function solved(
   frame: BundleFrame,
-  request: Exclude<LevelRequest, { kind: "evaluate" }>,
+  request: Exclude<LevelRequest, { kind: "evaluate" | "baseline" }>,
 ): Promise<Level> {
-  if (request.kind === "baseline") {
-    const { baseline, level } = request;
-    const plan = baselinePlan(frame as LokiFrame, baseline, level.loadQps, nowMs);
-    return { ...level, plan, stages: null };
-  }
   if (request.kind === "settle") return settled(frame, request.level, request.neighbour);
   if (frame.method === "ramsis") return SOLVERS.ramsis.solveLevel(frame, request.loadQps);
   return plannedLevel(frame, request.loadQps);

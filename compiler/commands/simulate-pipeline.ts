@@ -67,9 +67,14 @@ export async function baselineBundle(
   const { levels, provenance, ...frame } = bundle;
   const requests = levels.map((level) => ({ kind: "baseline", baseline, level }) as const);
   const replies = await runInWorkers(frame, requests, pool);
-  const planned = replies.flatMap((reply) =>
-    reply.kind === "solved" ? [reply.level as LokiLevel] : [],
-  );
+  const planned = replies.flatMap((reply) => {
+    if (reply.kind === "solved") return [reply.level as LokiLevel];
+    const loadQps = reply.kind === "unplanned" ? reply.loadQps : Number.NaN;
+    throw new RuntimeError(
+      "RUNTIME_USAGE",
+      `--baseline ${baseline} has no plan for ${loadQps} qps: what it chooses among does not meet the SLO on this cluster`,
+    );
+  });
   const policy = { ...frame.policy, routing: "plan", stagePolicy: "fixed" } as const;
   return { ...frame, policy, levels: planned, provenance };
 }

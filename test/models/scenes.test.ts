@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { loadApplication } from "../../compiler/spec/load-application.ts";
 import {
   CALIBRATION_COUNT,
   CALIBRATION_SEED,
@@ -321,6 +322,27 @@ describe("the pipeline on the first held-out scenes", () => {
     expect(foundCounts).toEqual([...foundCounts].sort((a, b) => a - b));
     expect(new Set(foundCounts).size).toBe(foundCounts.length);
   });
+});
+
+test("the application in policies/scenes states what was measured", () => {
+  const { application } = loadApplication("policies/scenes/app.yaml");
+  const near = (stated: number | undefined, measured: number | undefined): void =>
+    expect(Math.abs((stated ?? Number.NaN) - (measured ?? Number.NaN))).toBeLessThan(1e-4);
+  const [detect, identify] = application.tasks;
+  expect(detect?.variants.map(({ name }) => name)).toEqual(detectors.map(({ name }) => name));
+  for (const { name, accuracy, fanout } of detect?.variants ?? []) {
+    const detector = detectors.find((candidate) => candidate.name === name);
+    near(accuracy, detector?.recall);
+    expect(fanout).toBe(detector?.cropsPerScene);
+  }
+  for (const { name, accuracy } of identify?.variants ?? []) {
+    near(accuracy, classifiers.find((candidate) => candidate.name === name)?.accuracy);
+  }
+  const { policy } = application;
+  if (policy.method !== "loki" || policy.accuracyOf.kind !== "table") expect.fail("no table");
+  for (const [path, accuracy] of Object.entries(policy.accuracyOf.accuracyByPath)) {
+    near(accuracy, manifest.accuracyByPath[path]);
+  }
 });
 
 function deviationOf(values: readonly number[]): number {

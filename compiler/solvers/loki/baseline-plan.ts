@@ -10,20 +10,20 @@ import { pipelineProblem } from "./problem.ts";
 /** InferLine scales the hardware of the most accurate variants; Proteus the accuracy of every task by itself. */
 export type PipelineBaseline = "inferline" | "proteus";
 
-/** @param nowMs a monotonic clock, for the time limit. @throws RangeError if the baseline finds no plan at all. */
+/** @param nowMs a monotonic clock, for the time limit. @returns null if the baseline finds none: it knows no other variants, or latencies, that would do. */
 export function baselinePlan(
   frame: LokiFrame,
   baseline: PipelineBaseline,
   loadQps: number,
   nowMs: () => number,
-): PipelinePlan {
+): PipelinePlan | null {
   const problem = pipelineProblem(frame);
   const options = { timeLimitMs: frame.policy.solveLimitMs, nowMs };
   const plan =
     baseline === "inferline"
       ? hardwarePlan(problem, loadQps, options)
       : proteusPlan(problem, loadQps, options);
-  if (plan === null) throw new RangeError(`${baseline} finds no plan for ${loadQps} qps`);
+  if (plan === null) return null;
   const step = baseline === "inferline" ? "hardware" : "accuracy";
   // Proteus does not know what the pipeline can carry.
   const capacityQps =

@@ -16,10 +16,9 @@ export function* lokiMistakes(application: Application): Generator<Mistake> {
   if (policy.method !== "loki") return;
   const joins = [...joinMistakes(application)];
   if (joins.length > 0) return yield* joins;
-  yield* poolMistakes(application);
   const flat = flatTasks(tasks);
-  const sizes = [...sizeMistakes(flat)];
-  if (sizes.length > 0) return yield* sizes;
+  const unfit = [...poolMistakes(application), ...sizeMistakes(flat)];
+  if (unfit.length > 0) return yield* unfit;
   for (const leaf of leavesOf(flat, policy)) {
     yield* accuracyMistakes(leaf, flat);
     yield* latencyMistakes(leaf, flat, application);

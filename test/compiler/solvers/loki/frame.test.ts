@@ -131,9 +131,9 @@ test("says what it cannot plan: joins, variants that no pool can run, paths with
     'INPUT_UNSUPPORTED loki plans trees, and edges lead to "d" from "b" and "c"; allowed: one',
   ]);
   const cpu = { pools: [{ name: "cpu", hardware: "cpu", workers: 4 }] };
-  expect(mistakes(load([{ name: "a", variants: [variant("fast")] }], { cluster: cpu }))[0]).toBe(
+  expect(mistakes(load([{ name: "a", variants: [variant("fast")] }], { cluster: cpu }))).toEqual([
     'INPUT_CONFLICT no pool can run "fast": its profiles are of "k80", and the pools are cpu (cpu)',
-  );
+  ]);
   const policy = { method: "loki", accuracyOf: "1.5 * detect - 0.5 * cars" };
   expect(mistakes(load(FOREST, { policy }))[0]).toBe(
     "INPUT_INVALID_VALUE expected an accuracy between 0 and 1 for every path, got 1.05 for slow|fast",
