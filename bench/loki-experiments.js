@@ -219,7 +219,7 @@ async function slo() {
 
 /** What a RAMSIS table for each task adds over the plan's fixed variants, at loads between the levels and at them. */
 async function stages() {
-  for (const name of ["traffic_chain", "social_media_1500"]) {
+  for (const name of ["traffic_chain", "traffic_tree"]) {
     const fixed = await compiled(name, {});
     const tables = await compiled(name, { policy: { stagePolicy: "ramsis" } });
     const rows = [0.1, 0.2, 0.4, 0.6, 0.8, 0.95].map((part) => {
