@@ -54,14 +54,15 @@ program
       "how to solve: value-iteration for ramsis; of loki instead of the policy's: auto, glpk or highs",
     ).choices(SOLVER_NAMES),
   )
+  .option("--fanouts <file>", "metrics of a server of the pipeline, for the fan-outs it observed")
   .option("--check", "write nothing; exit with 2 if the file differs from what would be written")
   .option("--json", "one JSON document on stdout")
   .action(async (app: string, options: CompileFlags) => {
     const { compileCommand } = await import("./commands/compile.ts");
-    const { out, jobs, solver = null, check = false } = options;
+    const { out, jobs, solver = null, fanouts = null, check = false } = options;
     const compiler = `stratagem ${version}`;
     const run = (pool: LevelPoolOptions) =>
-      compileCommand({ app, out, check, solver, compiler, pool, nowMs });
+      compileCommand({ app, out, check, solver, fanouts, compiler, pool, nowMs });
     print(await withPool("solving levels", jobs, run));
   });
 
@@ -222,6 +223,7 @@ interface CompileFlags {
   readonly out: string;
   readonly jobs: number;
   readonly solver?: SolverName;
+  readonly fanouts?: string;
   readonly check?: true;
 }
 

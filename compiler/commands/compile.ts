@@ -20,6 +20,7 @@ import type { Placement } from "../adaptive-levels.ts";
 import { writeAtomically } from "../atomic-write.ts";
 import { type Compiled, compile, type LevelSolver } from "../compile.ts";
 import { type LevelPoolOptions, LevelWorkers } from "../level-pool.ts";
+import { withObservedFanouts } from "../observed-fanouts.ts";
 import type { SolverName } from "../solver-names.ts";
 import type { BundleFrame } from "../solvers/solver.ts";
 import { InputError } from "../spec/input-error.ts";
@@ -30,6 +31,8 @@ export interface CompileCommand {
   readonly out: string;
   /** How to solve; null for what the policy says. */
   readonly solver: SolverName | null;
+  /** Saved metrics of a server, whose fan-outs replace those of the spec; null for none. */
+  readonly fanouts: string | null;
   /** Compare with `out` instead of writing it. */
   readonly check: boolean;
   readonly compiler: string;
@@ -40,7 +43,9 @@ export interface CompileCommand {
 
 export async function compileCommand(command: CompileCommand): Promise<CommandResult> {
   const startMs = command.nowMs();
-  const loaded = withSolver(loadApplication(command.app), command.solver);
+  const { app, fanouts } = command;
+  const specified = withSolver(loadApplication(app), command.solver);
+  const loaded = fanouts === null ? specified : withObservedFanouts(specified, fanouts, app);
   const models = await readModels(loaded);
   const compiled = await compile(loaded, {
     compiler: command.compiler,

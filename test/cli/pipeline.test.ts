@@ -198,6 +198,40 @@ describe("a pipeline on the command line", () => {
     expect(most(tight)).toBeGreaterThan(most(roomy));
   });
 
+  test("takes the fan-outs that a server observed, and refuses what is not of this pipeline", () => {
+    const app = join(folder, "pipeline.json");
+    const observe = (lines: string): ReturnType<typeof stratagem> => {
+      writeFileSync(join(folder, "metrics.txt"), lines);
+      const out = join(folder, "observed.msgpack");
+      return stratagem(
+        ...["compile", app, "-o", out, "--fanouts", join(folder, "metrics.txt"), "--json"],
+      );
+    };
+    const line = (variant: string, value: string) =>
+      `stratagem_fanout{task="detect",variant="${variant}",child="identify"} ${value}`;
+    const { status } = observe(["# HELP", line("small", "3"), line("large", "NaN")].join("\n"));
+    expect(status).toBe(0);
+    const inspected = JSON.parse(
+      stratagem("inspect", join(folder, "observed.msgpack"), "--json").stdout,
+    );
+    const [detect] = inspected.tasks;
+    expect(detect.variants.map(({ fanouts }: { fanouts: number[] }) => fanouts)).toEqual([
+      [3],
+      [1.5],
+    ]);
+    const paths = inspected.provenance.inputs.map(({ path }: { path: string }) => path);
+    expect(paths).toContain("metrics.txt");
+    for (const [text, message] of [
+      [line("smal", "3"), ':1: "detect" has no variant "smal"; did you mean "small"?'],
+      [line("small", "-1"), ":1: expected a fan-out of at least 0, got -1"],
+      ["up 1", ": expected the metrics of a server of a pipeline"],
+    ] as const) {
+      const refused = observe(text);
+      expect(refused.status).toBe(65);
+      expect(refused.stderr).toContain(message);
+    }
+  });
+
   test("says which leaf can never be reached in time", () => {
     const app = writeSpec("late", (spec) => {
       spec.slo.latency = "30 ms";
