@@ -37,7 +37,10 @@ export function inspectBundle(bundle: Bundle, file: { byteCount: number; sha256:
     slo: bundle.slo,
     arrivals: bundle.arrivals,
     cluster: bundle.cluster,
-    tasks: bundle.method === "loki" ? bundle.tasks : bundle.tasks.map(taskReport),
+    tasks:
+      bundle.method === "loki"
+        ? bundle.tasks.map(pipelineTaskReport)
+        : bundle.tasks.map(taskReport),
     policy: bundle.policy,
     levels: levelReports(bundle),
     provenance: bundle.provenance,
@@ -51,6 +54,25 @@ function taskReport({ name, variants, serviceTimes }: RamsisBundle["tasks"][numb
     variants: variants.map((variant, index) => ({
       ...variant,
       batch1Ms: serviceMsOf(serviceTimes.decisionMs, index, 1),
+    })),
+  };
+}
+
+/** Tables as the sections they are, apart from what was measured. */
+function pipelineTaskReport({ variants, ...task }: LokiBundle["tasks"][number]) {
+  return {
+    ...task,
+    variants: variants.map(({ profiles, ...variant }) => ({
+      ...variant,
+      profiles: profiles.map(
+        (measured) =>
+          measured && {
+            ...measured.profile,
+            percentile: measured.serviceTimes.percentile,
+            batches: Array.from(measured.batches.data),
+            latencyMs: Array.from(measured.latencyMs.data),
+          },
+      ),
     })),
   };
 }

@@ -116,6 +116,10 @@ describe("a pipeline on the command line", () => {
   test("can be inspected, as a whole and for one load; it has no states", () => {
     const whole = stratagem("inspect", bundle);
     expect(whole.stdout).toContain("task identify, after detect");
+    const { tasks } = JSON.parse(stratagem("inspect", bundle, "--json").stdout);
+    expect(tasks[0].variants[1].profiles).toMatchObject([
+      { hardware: "test", variant: "large", batches: [1, 4], latencyMs: [40, 100] },
+    ]);
     const level = stratagem("inspect", bundle, "--level", "60");
     expect(level.stdout).toContain("level 60 qps:");
     expect(level.stdout).toMatch(/detect small → identify|detect large → identify/);
