@@ -51,8 +51,8 @@ export async function compile(
       loads.kind === "adaptive"
         ? await placeLevels(loads, (loadsQps, round) => levels.solve(loadsQps, round))
         : { levels: await levels.solve(loads.qps), placement: null };
-    if ("code" in found || method !== "loki") return found;
-    return { ...found, levels: await settleLevels(found.levels, levels.settle) };
+    if ("code" in found || frame.method !== "loki") return found;
+    return { ...found, levels: await settleLevels(frame, found.levels, levels.settle) };
   });
   if ("code" in placed) return fail(placed);
   const levels = placed.levels.map(({ level }) => level);

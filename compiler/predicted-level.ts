@@ -1,6 +1,7 @@
 /** What to expect of a plan: a simulation of it under its own load, by the code that follows it. */
 import type { LokiBundle, LokiLevel, PipelineExpected } from "../runtime/bundle/schema.ts";
 import { simulatePipeline } from "./simulate/pipeline/simulate-pipeline.ts";
+import { pipelineProblem } from "./solvers/loki/problem.ts";
 import type { LokiFrame, PlannedLevel } from "./solvers/solver.ts";
 import { stagePoliciesOf } from "./stage-policies.ts";
 
@@ -77,15 +78,15 @@ export function simulatedExpectation(
 }
 
 /** Whole seconds. */
-function durationFor({ tasks }: LokiFrame, loadQps: number): number {
-  const perRequest: number[] = [];
-  for (const [index, { parent, entryShare }] of tasks.entries()) {
-    const before = parent === null ? undefined : tasks[parent];
-    const siblings = tasks.flatMap((task, at) => (task.parent === parent ? [at] : []));
-    const fanouts = before?.variants.map(({ fanouts }) => fanouts[siblings.indexOf(index)] ?? 0);
-    const reached =
-      parent === null ? entryShare : (perRequest[parent] ?? 0) * Math.max(0, ...(fanouts ?? []));
-    perRequest.push(reached);
+function durationFor(frame: LokiFrame, loadQps: number): number {
+  const { tasks } = pipelineProblem(frame);
+  // Queries of each task per request, if every task runs the variant that sends the most to it.
+  const perRequest = tasks.map(({ parent, entryShare }) => (parent === null ? entryShare : 0));
+  for (const [task, { children, variants }] of tasks.entries()) {
+    for (const [position, child] of children.entries()) {
+      const most = Math.max(...variants.map(({ fanouts }) => fanouts[position] ?? 0));
+      perRequest[child] = (perRequest[task] ?? 0) * most;
+    }
   }
   const queries = perRequest.reduce((sum, count) => sum + count, 0);
   const durationMs = (1000 * TASK_QUERIES) / (loadQps * queries);

@@ -1,5 +1,7 @@
 /** RAMSIS inside Loki: for a task of a plan, a table that chooses the variant of each batch within the task's time and servers. */
-import type { PipelineTask, PlannedInstance, StagePolicy } from "../runtime/bundle/schema.ts";
+import type { PipelineTask, StagePolicy } from "../runtime/bundle/schema.ts";
+import { pathTo } from "./solvers/loki/flat-tasks.ts";
+import { pipelineProblem } from "./solvers/loki/problem.ts";
 import { SOLVERS } from "./solvers/registry.ts";
 import type { LokiFrame, PlannedLevel } from "./solvers/solver.ts";
 import type { Application, Pool, Variant } from "./spec/application.ts";
@@ -69,9 +71,7 @@ function budgetOf(
   );
   let budgetMs = Number.POSITIVE_INFINITY;
   for (const leaf of leaves) {
-    const path: number[] = [];
-    for (let at: number | null = leaf.task; at !== null; at = tasks[at]?.parent ?? null)
-      path.push(at);
+    const path = pathTo(tasks, leaf.task);
     if (!path.includes(task)) continue;
     const availableMs = slo.latencyMs - path.length * cluster.communicationLatencyMs;
     const othersMs = path.reduce((sum, at) => sum + (at === task ? 0 : (latencyMs[at] ?? 0)), 0);
@@ -81,23 +81,21 @@ function budgetOf(
 }
 
 /** Queries per second that the plan sends to a task. */
-function demandOf({ tasks }: LokiFrame, { plan }: PlannedLevel, task: number): number {
+function demandOf(frame: LokiFrame, { plan }: PlannedLevel, task: number): number {
+  const { tasks } = pipelineProblem(frame);
   const { instances, nodes, demandQps } = plan;
+  /** Queries that a request leads to at each node, if it takes the path there. */
   const multiplicity: number[] = [];
   let demand = 0;
   for (const { parent, instance, ratio } of nodes) {
-    const own = instances[instance] as PlannedInstance;
-    const before = parent === null ? undefined : nodes[parent];
-    const by = before === undefined ? undefined : instances[before.instance];
-    const siblings = tasks.flatMap((candidate, at) =>
-      candidate.parent === tasks[own.task]?.parent ? [at] : [],
-    );
-    const fanout =
-      by === undefined
-        ? (tasks[own.task]?.entryShare ?? 1)
-        : (tasks[by.task]?.variants[by.variant]?.fanouts[siblings.indexOf(own.task)] ?? 0);
-    multiplicity.push((parent === null ? 1 : (multiplicity[parent] ?? 0)) * fanout);
-    if (own.task === task) demand += demandQps * ratio * (multiplicity.at(-1) ?? 0);
+    const own = instances[instance]?.task ?? -1;
+    const by = parent === null ? undefined : instances[nodes[parent]?.instance ?? -1];
+    const before = by === undefined ? undefined : tasks[by.task];
+    const fanouts = before?.variants[by?.variant ?? -1]?.fanouts;
+    const perQuery = fanouts?.[before?.children.indexOf(own) ?? -1] ?? tasks[own]?.entryShare ?? 0;
+    const count = (parent === null ? 1 : (multiplicity[parent] ?? 0)) * perQuery;
+    multiplicity.push(count);
+    if (own === task) demand += demandQps * ratio * count;
   }
   return demand;
 }

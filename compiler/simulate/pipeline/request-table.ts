@@ -9,23 +9,16 @@ export class RequestTable {
   readonly leafDoneMs: Float64Array;
   readonly doneMs: Float64Array;
   readonly isDropped: Uint8Array;
-  /** [capacity, leafCount]: sums over leaf queries. */
-  readonly accuracySum: Float64Array;
-  readonly leafQueries: Uint32Array;
   readonly openCount: Uint32Array;
-  readonly #leafCount: number;
   readonly #free: Uint32Array;
   #freeCount: number;
 
-  constructor(capacity: number, leafCount: number) {
+  constructor(capacity: number) {
     this.arrivalMs = new Float64Array(capacity);
     this.leafDoneMs = new Float64Array(capacity);
     this.doneMs = new Float64Array(capacity);
     this.isDropped = new Uint8Array(capacity);
-    this.accuracySum = new Float64Array(capacity * leafCount);
-    this.leafQueries = new Uint32Array(capacity * leafCount);
     this.openCount = new Uint32Array(capacity);
-    this.#leafCount = leafCount;
     this.#free = allSlots(capacity);
     this.#freeCount = capacity;
   }
@@ -43,9 +36,6 @@ export class RequestTable {
     this.doneMs[slot] = nowMs;
     this.isDropped[slot] = 0;
     this.openCount[slot] = 0;
-    const cell = slot * this.#leafCount;
-    this.accuracySum.fill(0, cell, cell + this.#leafCount);
-    this.leafQueries.fill(0, cell, cell + this.#leafCount);
     return slot;
   }
 

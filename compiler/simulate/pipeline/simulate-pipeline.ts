@@ -19,6 +19,7 @@ import { DeliveryRing } from "./delivery-ring.ts";
 import { type FanoutMode, FanoutSource } from "./fanout-source.ts";
 import { pipelineServiceTimes } from "./pipeline-service-times.ts";
 import { type PipelineOutcome, PipelineTally } from "./pipeline-tally.ts";
+import { RequestAccuracy } from "./request-accuracy.ts";
 import { QuerySlots, RequestTable } from "./request-table.ts";
 
 export interface PipelineSimulationOptions {
@@ -79,9 +80,7 @@ class PipelineSimulation {
   readonly #requests: RequestTable;
   readonly #queries: QuerySlots;
   readonly #tally: PipelineTally;
-  readonly #leafByTask: Int32Array;
-  readonly #accuracyByPath: readonly Float64Array[];
-  readonly #leafWeight: Float64Array;
+  readonly #accuracy: RequestAccuracy;
   readonly #sloMs: number;
   readonly #hopMs: number;
   readonly #loadMs: number;
@@ -99,7 +98,7 @@ class PipelineSimulation {
     const { durationMs, seed, arrivals } = options;
     const shape = pipelineShapeOf(bundle);
     this.#shape = shape;
-    this.#requests = new RequestTable(REQUEST_CAPACITY, bundle.leaves.length);
+    this.#requests = new RequestTable(REQUEST_CAPACITY);
     this.#queries = new QuerySlots(QUERY_CAPACITY, REQUEST_CAPACITY);
     this.#dispatcher = pipelineDispatcherOf(bundle, {
       queryCapacity: QUERY_CAPACITY,
@@ -120,10 +119,7 @@ class PipelineSimulation {
     this.#fanouts = new FanoutSource(options.fanout, new Rng(seed, FANOUT_STREAM));
     const seconds = options.timeline === true ? Math.ceil(durationMs / 1000) : null;
     this.#tally = new PipelineTally(bundle, seconds);
-    this.#leafByTask = new Int32Array(shape.taskCount).fill(NONE);
-    for (const [leaf, { task }] of bundle.leaves.entries()) this.#leafByTask[task] = leaf;
-    this.#accuracyByPath = bundle.leaves.map((leaf) => Float64Array.from(leaf.accuracyByPath.data));
-    this.#leafWeight = Float64Array.from(bundle.leaves, ({ weight }) => weight);
+    this.#accuracy = new RequestAccuracy(bundle, REQUEST_CAPACITY);
     this.#sloMs = bundle.slo.latencyMs;
     this.#hopMs = bundle.cluster.communicationLatencyMs;
     this.#loadMs = bundle.policy.modelLoadMs;
@@ -188,6 +184,7 @@ class PipelineSimulation {
       return;
     }
     const { entryTasks, entryShareByTask } = this.#shape;
+    this.#accuracy.open(request);
     // Held open while its queries are made: one may be dropped before the next has come.
     this.#requests.openCount[request] = 1;
     for (const task of entryTasks) {
@@ -270,12 +267,8 @@ class PipelineSimulation {
     const variantCount = (shape.variantStart[task + 1] ?? 0) - first;
     const cell = (queries.pathCell[query] ?? 0) * variantCount + variant - first;
     queries.pathCell[query] = cell;
-    const leaf = this.#leafByTask[task] ?? NONE;
-    if (leaf !== NONE) {
-      const at = request * this.#leafWeight.length + leaf;
-      const accuracy = this.#accuracyByPath[leaf]?.[cell] ?? Number.NaN;
-      requests.accuracySum[at] = (requests.accuracySum[at] ?? 0) + accuracy;
-      requests.leafQueries[at] = (requests.leafQueries[at] ?? 0) + 1;
+    if (this.#accuracy.isLeaf(task)) {
+      this.#accuracy.record(request, task, cell);
       requests.leafDoneMs[request] = nowMs;
       return;
     }
@@ -385,19 +378,9 @@ class PipelineSimulation {
     const leafDoneMs = requests.leafDoneMs[request] ?? Number.NaN;
     const isLeafless = leafDoneMs === Number.NEGATIVE_INFINITY;
     const doneMs = isLeafless ? (requests.doneMs[request] ?? Number.NaN) : leafDoneMs;
-    let weights = 0;
-    let sum = 0;
-    for (let leaf = 0; leaf < this.#leafWeight.length; leaf++) {
-      const at = request * this.#leafWeight.length + leaf;
-      const count = requests.leafQueries[at] ?? 0;
-      if (count === 0) continue;
-      const weight = this.#leafWeight[leaf] ?? 0;
-      sum += (weight * (requests.accuracySum[at] ?? 0)) / count;
-      weights += weight;
-    }
     // The deadline is the dispatcher's own sum; done − arrival <= SLO would round differently.
     const satisfied = doneMs <= arrivalMs + this.#sloMs;
-    this.#tally.countServed(arrivalMs, doneMs - arrivalMs, satisfied, sum / weights);
+    this.#tally.countServed(arrivalMs, doneMs - arrivalMs, satisfied, this.#accuracy.of(request));
   }
 }
 
