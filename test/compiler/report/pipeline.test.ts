@@ -10,13 +10,8 @@ import { encodeBundle } from "../../../runtime/bundle/codec.ts";
 import type { LokiBundle, LokiLevel } from "../../../runtime/bundle/schema.ts";
 import { loadBundle } from "../../../runtime/load-bundle.ts";
 import { planView } from "../../../runtime/plan-view.ts";
-import {
-  CHAIN_TASKS,
-  chainBundle,
-  type PipelineSketch,
-  pipelineBundle,
-  treeBundle,
-} from "../../support/pipeline-bundle.ts";
+import { type PipelineSketch, pipelineBundle } from "../../support/pipeline-bundle.ts";
+import { CHAIN_TASKS, chainBundle, treeBundle } from "../../support/pipeline-samples.ts";
 
 const SCENES = "policies/scenes/bundle.msgpack";
 const folder = mkdtempSync(join(tmpdir(), "stratagem-pipeline-report-"));

@@ -1,31 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { BundleError } from "../../../runtime/bundle/bundle-error.ts";
 import { decodeBundle, encodeBundle } from "../../../runtime/bundle/codec.ts";
 import { validateBundle } from "../../../runtime/bundle/validate.ts";
-import { chainBundle, treeBundle } from "../../support/pipeline-bundle.ts";
+import { chainBundle, treeBundle } from "../../support/pipeline-samples.ts";
+import { changedAt, refusal } from "../../support/refused-bundle.ts";
 
 type Node = Record<string | number, unknown>;
 
-function chainWith(path: string, value: unknown): unknown {
-  const bundle = structuredClone(chainBundle()) as unknown as Node;
-  const keys = path.split(/[.[\]]+/).filter((key) => key !== "");
-  const last = keys.pop() ?? "";
-  const parent = keys.reduce<Node>((node, key) => node[key] as Node, bundle);
-  if (value === undefined) delete parent[last];
-  else parent[last] = value;
-  return bundle;
-}
-
-function refusal(value: unknown): string {
-  try {
-    validateBundle(value);
-    return "accepted";
-  } catch (error) {
-    if (!(error instanceof BundleError)) throw error;
-    return `${error.code} ${error.message}`;
-  }
-}
+const chainWith = (path: string, value: unknown): unknown => changedAt(chainBundle(), path, value);
 
 test("accepts a chain and a tree, and gives back what was encoded, byte for byte", () => {
   for (const bundle of [chainBundle(), treeBundle()]) {

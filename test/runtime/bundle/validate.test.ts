@@ -1,32 +1,12 @@
 import { expect, test } from "vitest";
-import { BundleError } from "../../../runtime/bundle/bundle-error.ts";
 import { validateBundle } from "../../../runtime/bundle/validate.ts";
 import { withBytes } from "../../support/bundle-fixtures.ts";
+import { changedAt, refusal } from "../../support/refused-bundle.ts";
 import { sampleBundle } from "../../support/sample-bundle.ts";
 import { tinyBundle } from "../../support/tiny-bundle.ts";
 
-type Node = Record<string | number, unknown>;
-
-/** The sample with one place changed; `undefined` removes it. */
-function sampleWith(path: string, value: unknown): unknown {
-  const bundle = structuredClone(sampleBundle()) as unknown as Node;
-  const keys = path.split(/[.[\]]+/).filter((key) => key !== "");
-  const last = keys.pop() ?? "";
-  const parent = keys.reduce<Node>((node, key) => node[key] as Node, bundle);
-  if (value === undefined) delete parent[last];
-  else parent[last] = value;
-  return bundle;
-}
-
-function refusal(value: unknown): string {
-  try {
-    validateBundle(value);
-    return "accepted";
-  } catch (error) {
-    if (!(error instanceof BundleError)) throw error;
-    return `${error.code} ${error.message}`;
-  }
-}
+const sampleWith = (path: string, value: unknown): unknown =>
+  changedAt(sampleBundle(), path, value);
 
 test("accepts the samples, in memory and as decoded", () => {
   expect(validateBundle(sampleBundle())).toEqual(sampleBundle());

@@ -6,12 +6,8 @@ import {
   simulatePipeline,
 } from "../../../../compiler/simulate/pipeline/simulate-pipeline.ts";
 import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
-import {
-  chainBundle,
-  type LevelSketch,
-  pipelineBundle,
-  treeBundle,
-} from "../../../support/pipeline-bundle.ts";
+import { type LevelSketch, pipelineBundle } from "../../../support/pipeline-bundle.ts";
+import { chainBundle, treeBundle } from "../../../support/pipeline-samples.ts";
 
 const OPTIONS = {
   durationMs: 20_000,

@@ -1,13 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { DropMode, LokiBundle } from "../../../../runtime/bundle/schema.ts";
-import {
-  chainBundle,
-  type LevelSketch,
-  pipelineBundle,
-  treeBundle,
-} from "../../../support/pipeline-bundle.ts";
+import { type LevelSketch, pipelineBundle } from "../../../support/pipeline-bundle.ts";
 import { PipelineDriver } from "../../../support/pipeline-driver.ts";
+import { chainBundle, treeBundle } from "../../../support/pipeline-samples.ts";
 
 const DETECT = 0;
 const CLASSIFY = 1;

@@ -13,7 +13,7 @@ import {
 } from "../../../../runtime/core/pipeline/worker-tables.ts";
 import { algorithmOne, type LiteralTask } from "../../../support/algorithm-one.ts";
 import { REFERENCE, readReference, referenceBundle } from "../../../support/loki-reference.ts";
-import { chainBundle, treeBundle } from "../../../support/pipeline-bundle.ts";
+import { chainBundle, treeBundle } from "../../../support/pipeline-samples.ts";
 
 interface Published {
   readonly input: "traffic_chain" | "traffic_tree";

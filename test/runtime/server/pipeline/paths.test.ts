@@ -11,7 +11,7 @@ import {
   pipelineSignatureOf,
   type TaskSignature,
 } from "../../../../runtime/server/pipeline/pipeline-signature.ts";
-import { TREE_TASKS, treeBundle } from "../../../support/pipeline-bundle.ts";
+import { TREE_TASKS, treeBundle } from "../../../support/pipeline-samples.ts";
 
 /** A detector with cars, of weight 3/4, and faces behind it. Variants of all: detect small, large, cars small, large, faces only. */
 function tree(): { bundle: LokiBundle; signature: PipelineSignature } {

@@ -8,11 +8,8 @@ import { join } from "node:path";
 import type { LokiBundle, ModelFile, TensorInfo } from "../../../../runtime/bundle/schema.ts";
 import type { AxisNames } from "../../../../runtime/server/pipeline/output-groups.ts";
 import { onnxModel } from "../../../support/onnx-graph.ts";
-import {
-  chainBundle,
-  type LevelSketch,
-  type PipelineSketch,
-} from "../../../support/pipeline-bundle.ts";
+import type { LevelSketch, PipelineSketch } from "../../../support/pipeline-bundle.ts";
+import { chainBundle } from "../../../support/pipeline-samples.ts";
 
 /** Crops of a row at most. */
 export const MAX_CROPS = 8;
