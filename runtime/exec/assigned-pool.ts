@@ -9,7 +9,8 @@ import {
   WorkerLostError,
 } from "./executor.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
-import { retryDelayMs, WORKER_LIMITS, type WorkerLimits } from "./worker-limits.ts";
+import { messageOf, Retries } from "./retries.ts";
+import { WORKER_LIMITS, type WorkerLimits } from "./worker-limits.ts";
 import {
   AUTO_DEVICES,
   type ProcessExecutor,
@@ -105,7 +106,7 @@ class AssignedPool implements AssignedProcessExecutor {
   /** Every process that has not ended. */
   readonly #alive = new Set<WorkerProcess>();
   /** One for each place that is to be ready again later. */
-  readonly #retries = new Set<NodeJS.Timeout>();
+  readonly #retries: Retries;
   #closing: Promise<void> | null = null;
 
   constructor(
@@ -118,6 +119,7 @@ class AssignedPool implements AssignedProcessExecutor {
     this.#options = options;
     this.#handlers = handlers;
     this.#limits = limits;
+    this.#retries = new Retries(limits, handlers.onStartFailed);
     this.device = device;
     this.refusedDevices = refusedDevices;
     this.#places = Array.from({ length: options.workerCount }, () => ({
@@ -179,7 +181,7 @@ class AssignedPool implements AssignedProcessExecutor {
   }
 
   async #endAll(): Promise<void> {
-    for (const retry of this.#retries) clearTimeout(retry);
+    this.#retries.cancel();
     await Promise.all(Array.from(this.#alive, (worker) => worker.end("the executor was closed")));
   }
 
@@ -244,19 +246,6 @@ class AssignedPool implements AssignedProcessExecutor {
 
   #announceLater(index: number, failures: number, reason: string): void {
     if (this.#closing !== null) return;
-    const retryMs = retryDelayMs(failures, this.#limits);
-    const retry = setTimeout(() => {
-      this.#retries.delete(retry);
-      this.#announce(index);
-    }, retryMs);
-    this.#retries.add(retry);
-    const { onStartFailed } = this.#handlers;
-    if (onStartFailed !== undefined) onStartFailed(reason, retryMs);
-    else
-      process.emitWarning(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`);
+    this.#retries.later(failures, reason, () => this.#announce(index));
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -9,7 +9,8 @@ import {
   type ExecutorOptions,
   WorkerLostError,
 } from "./executor.ts";
-import { retryDelayMs, WORKER_LIMITS, type WorkerLimits } from "./worker-limits.ts";
+import { messageOf, Retries } from "./retries.ts";
+import { WORKER_LIMITS, type WorkerLimits } from "./worker-limits.ts";
 import { WorkerProcess } from "./worker-process.ts";
 
 export type SettledDevice = Exclude<Device, "auto">;
@@ -88,7 +89,7 @@ class WorkerPool implements ProcessExecutor {
   /** Every process that has not ended. */
   readonly #alive = new Set<WorkerProcess>();
   /** One for each worker that is to be started later. */
-  readonly #retries = new Set<NodeJS.Timeout>();
+  readonly #retries: Retries;
   #announced = false;
   #closing: Promise<void> | null = null;
 
@@ -102,6 +103,7 @@ class WorkerPool implements ProcessExecutor {
     this.#options = options;
     this.#handlers = handlers;
     this.#limits = limits;
+    this.#retries = new Retries(limits, handlers.onStartFailed);
     this.device = device;
     this.refusedDevices = refusedDevices;
     this.#places = new Array(options.workerCount).fill(null);
@@ -148,7 +150,7 @@ class WorkerPool implements ProcessExecutor {
   }
 
   async #endAll(): Promise<void> {
-    for (const retry of this.#retries) clearTimeout(retry);
+    this.#retries.cancel();
     await Promise.all(Array.from(this.#alive, (worker) => worker.end("the executor was closed")));
   }
 
@@ -237,19 +239,6 @@ class WorkerPool implements ProcessExecutor {
 
   #retryLater(failures: number, reason: string): void {
     if (this.#closing !== null) return;
-    const retryMs = retryDelayMs(failures, this.#limits);
-    const retry = setTimeout(() => {
-      this.#retries.delete(retry);
-      this.#replace(failures);
-    }, retryMs);
-    this.#retries.add(retry);
-    const { onStartFailed } = this.#handlers;
-    if (onStartFailed !== undefined) onStartFailed(reason, retryMs);
-    else
-      process.emitWarning(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`);
+    this.#retries.later(failures, reason, () => this.#replace(failures));
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

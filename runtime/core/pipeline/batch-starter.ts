@@ -16,7 +16,7 @@ const GIVEN_UP_MS = 1e15;
  * else waits.
  */
 export class BatchStarter {
-  /** When the table of a stage is to be asked again; infinite when none has said to wait. */
+  /** When batches are to be looked for: now, after queries have come to idle workers, or when a stage that waits is to be asked again; else infinite. */
   wakeMs = Number.POSITIVE_INFINITY;
   readonly #shape: PipelineShape;
   readonly #sloFraction: number;

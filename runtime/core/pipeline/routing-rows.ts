@@ -101,7 +101,7 @@ export function routingRowsOf(shape: PipelineShape, grouping: Grouping, nodes: N
 }
 
 /**
- * The next target of a row that has any: smooth weighted round-robin. After n queries each target has had its probability times n, give or take
+ * The next target of a row that has any: smooth weighted round-robin. After n queries each target has had its probability times n, to within
  * one, where independent draws would stray by √n and leave a queue to the others. Ties go to the first.
  */
 export function pickTarget(rows: RoutingRows, row: number): number {
