@@ -11,7 +11,7 @@
  *  - an interval whose ends agree is not searched: accuracy is taken to fall with the load, as it does up to how levels are solved.
  * Source: RAMSIS §6, query load adaptation.
  */
-import type { Level } from "../runtime/bundle/schema.ts";
+import type { Level, PipelinePlan } from "../runtime/bundle/schema.ts";
 import { invalid, type Mistake } from "./spec/mistakes.ts";
 
 /** A level and how long it took, which is reported but not part of the reproducible bundle. */
@@ -95,11 +95,18 @@ function byLoad(a: SolvedLevel, b: SolvedLevel): number {
 
 /** Difference in expected accuracy, per query or per satisfied query, whichever is larger; the latter only where both satisfy any. Of plans theirs. */
 function accuracyStep({ level: a }: SolvedLevel, { level: b }: SolvedLevel): number {
-  if ("plan" in a && "plan" in b) return Math.abs(a.plan.accuracy - b.plan.accuracy);
+  const [planA, planB] = [accuratePlan(a), accuratePlan(b)];
+  if (planA !== null && planB !== null) return Math.abs(planA.accuracy - planB.accuracy);
+  if (!("accuracyPerQuery" in a.expected && "accuracyPerQuery" in b.expected)) return 0;
   const perQuery = Math.abs(a.expected.accuracyPerQuery - b.expected.accuracyPerQuery);
   if (a.expected.violationRate === 1 || b.expected.violationRate === 1) return perQuery;
   const perSatisfied = Math.abs(a.expected.accuracyPerSatisfied - b.expected.accuracyPerSatisfied);
   return Math.max(perQuery, perSatisfied);
+}
+
+/** The plan of a level that chooses how accurately requests are served. */
+function accuratePlan(level: Level): PipelinePlan | null {
+  return "plan" in level && "accuracy" in level.plan ? level.plan : null;
 }
 
 /** Plans differ by a step too if one takes more servers than the other: at most a fifth more, or one. */
@@ -108,8 +115,9 @@ const SERVER_STEP = 0.2;
 /** Steps between two levels: less than 1 for neighbours. */
 function stepsBetween(a: SolvedLevel, b: SolvedLevel, maxAccuracyStep: number): number {
   const accuracySteps = accuracyStep(a, b) / maxAccuracyStep;
-  if (!("plan" in a.level && "plan" in b.level)) return accuracySteps;
-  const [fewer, more] = [a.level.plan.servers, b.level.plan.servers].sort((x, y) => x - y);
+  const [planA, planB] = [accuratePlan(a.level), accuratePlan(b.level)];
+  if (planA === null || planB === null) return accuracySteps;
+  const [fewer, more] = [planA.servers, planB.servers].sort((x, y) => x - y);
   const allowed = Math.max(1, Math.floor(SERVER_STEP * (more ?? 0)));
   return Math.max(accuracySteps, ((more ?? 0) - (fewer ?? 0)) / (allowed + 0.5));
 }

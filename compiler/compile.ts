@@ -1,5 +1,5 @@
 /** Application and profiles in, policy bundle out: the pipeline from top to bottom. */
-import type { Bundle, Level, LokiBundle, RamsisBundle } from "../runtime/bundle/schema.ts";
+import type { Bundle, Level } from "../runtime/bundle/schema.ts";
 import { type Placement, placeLevels, type SolvedLevel } from "./adaptive-levels.ts";
 import { feedMistakes } from "./model-feeds.ts";
 import { siblingMistakes } from "./model-siblings.ts";
@@ -65,9 +65,10 @@ function bundleOf(
   levels: readonly Level[],
   provenance: Bundle["provenance"],
 ): Bundle {
-  return frame.method === "loki"
-    ? { ...frame, levels: levels as LokiBundle["levels"], provenance }
-    : { ...frame, levels: levels as RamsisBundle["levels"], provenance };
+  // What only the compiler needs stays here.
+  const { recorded: _, ...shared } = { recorded: null, ...frame };
+  // The levels are those of the frame's method.
+  return { ...shared, levels, provenance } as Bundle;
 }
 
 async function withSolver<T>(

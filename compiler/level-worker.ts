@@ -1,11 +1,13 @@
 /** Process that solves levels, or recomputes what they promise, one at a time; told first what the levels share. */
 import {
+  type InferlineLevel,
   type Level,
   type LokiLevel,
   type RamsisLevel,
   violationCeiling,
 } from "../runtime/bundle/schema.ts";
 import { predictLevel, simulatedExpectation } from "./predicted-level.ts";
+import { promisedByStages, provisionedLevel } from "./provisioned-level.ts";
 import { baselinePlan, type PipelineBaseline } from "./solvers/loki/baseline-plan.ts";
 import { SOLVERS } from "./solvers/registry.ts";
 import type { BundleFrame, LokiFrame } from "./solvers/solver.ts";
@@ -24,7 +26,7 @@ export type LevelReply =
   | { readonly kind: "solved"; readonly level: Level; readonly ms: number }
   /** A baseline has no plan for the level. */
   | { readonly kind: "unplanned"; readonly loadQps: number }
-  | { readonly kind: "evaluated"; readonly expected: Level["expected"] };
+  | { readonly kind: "evaluated"; readonly promised: object };
 
 /** Why a request has no reply: the stack of what the solver threw. */
 export interface LevelFailure {
@@ -59,7 +61,7 @@ async function attempt(
 
 async function answer(frame: BundleFrame, request: LevelRequest): Promise<LevelReply> {
   if (request.kind === "evaluate") {
-    return { kind: "evaluated", expected: expectedOf(frame, request.level) };
+    return { kind: "evaluated", promised: promisedBy(frame, request.level) };
   }
   if (request.kind === "baseline") return baselineLevel(frame as LokiFrame, request);
   const startMs = nowMs();
@@ -68,8 +70,10 @@ async function answer(frame: BundleFrame, request: LevelRequest): Promise<LevelR
   return { kind: "solved", level, ms: Number.isNaN(solveMs) ? nowMs() - startMs : solveMs };
 }
 
-function expectedOf(frame: BundleFrame, level: Level): Level["expected"] {
+/** What a level states that can be computed again from it and its frame, figures by name. */
+function promisedBy(frame: BundleFrame, level: Level): object {
   if (frame.method === "loki") return simulatedExpectation(frame, level as LokiLevel);
+  if (frame.method === "inferline") return promisedByStages(frame, level as InferlineLevel);
   return SOLVERS.ramsis.expectedOf(frame, level as RamsisLevel);
 }
 
@@ -89,6 +93,7 @@ async function solved(
 ): Promise<Level> {
   if (request.kind === "settle") return settled(frame, request.level, request.neighbour);
   if (frame.method === "ramsis") return SOLVERS.ramsis.solveLevel(frame, request.loadQps);
+  if (frame.method === "inferline") return provisionedLevel(frame, request.loadQps);
   return plannedLevel(frame, request.loadQps);
 }
 

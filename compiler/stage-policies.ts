@@ -130,6 +130,7 @@ function stageApplication(
         passThrough: false,
         variants: variants.map((variant) => stageVariant(variant, poolIndex)),
         to: [],
+        branch: "independent",
       },
     ],
     policy: {

@@ -1,8 +1,15 @@
-import { createHash } from "node:crypto";
 /** What differs between two bundles, in the words of their application: variants and batches, not action indices. */
-import type { Bundle, LokiBundle, RamsisBundle, RamsisLevel } from "./bundle/schema.ts";
+import { createHash } from "node:crypto";
+import type {
+  Bundle,
+  InferlineBundle,
+  LokiBundle,
+  RamsisBundle,
+  RamsisLevel,
+} from "./bundle/schema.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "./core/policy-table.ts";
 import { planView } from "./plan-view.ts";
+import { stagePlanView } from "./stage-plan-view.ts";
 
 const MAX_EXAMPLES = 3;
 
@@ -76,20 +83,23 @@ function levelDiffer(before: Bundle, after: Bundle): DiffLevel {
     return (loadQps, index) => diffTables(loadQps, policies, index);
   }
   if (before.method === "loki" && after.method === "loki") {
-    return (loadQps, index) => diffPlans(loadQps, { before, after }, index);
+    return (loadQps, index) =>
+      diffPlans(loadQps, namedLevel(before, index.before), namedLevel(after, index.after));
+  }
+  if (before.method === "inferline" && after.method === "inferline") {
+    return (loadQps, index) =>
+      diffPlans(loadQps, stageLevel(before, index.before), stageLevel(after, index.after));
   }
   return (loadQps) => levelDiff(loadQps, "changed", []);
 }
 
+/** @param before a level with names where the bundle has indices, as `after`. */
 function diffPlans(
   loadQps: number,
-  bundle: Pair<LokiBundle>,
-  index: Pair<number>,
+  before: object | undefined,
+  after: object | undefined,
 ): LevelDiff | null {
-  const fields = diffFields(
-    namedLevel(bundle.before, index.before),
-    namedLevel(bundle.after, index.after),
-  );
+  const fields = diffFields(before, after);
   return fields.length === 0 ? null : levelDiff(loadQps, "changed", fields);
 }
 
@@ -111,6 +121,17 @@ function namedLevel(bundle: LokiBundle, index: number): object | undefined {
         ...rest,
       })),
     },
+  };
+}
+
+/** A level whose stages have the names of their tasks and of what they run on. */
+function stageLevel(bundle: InferlineBundle, index: number): object | undefined {
+  const level = bundle.levels[index];
+  if (level === undefined) return undefined;
+  const { costPerHour, stages } = stagePlanView(bundle, level);
+  return {
+    ...level,
+    plan: { costPerHour, stages: stages.map(({ task, ...rest }) => ({ name: task, ...rest })) },
   };
 }
 

@@ -1,28 +1,21 @@
 /** What a bundle says, as data: the whole of it, one level's policy as a map, or one state's decision. */
-import { createHash } from "node:crypto";
 import {
   type Bundle,
   FORMAT_VERSION,
   type Level,
-  type LokiBundle,
+  type PipelineTask,
+  type PipelineVariant,
   type RamsisBundle,
-  type ServiceTimes,
+  type StageTask,
+  type StageVariant,
   type Table,
 } from "./bundle/schema.ts";
+import { sectionsOf } from "./bundle-sections.ts";
 import { LevelChoice } from "./core/level-choice.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "./core/policy-table.ts";
 import { RuntimeError } from "./errors.ts";
 import { planView } from "./plan-view.ts";
-
-export interface Section {
-  /** Path of the table inside the bundle. */
-  readonly name: string;
-  readonly dtype: Table["dtype"];
-  readonly shape: readonly number[];
-  readonly bytes: number;
-  /** Of the table's bytes, little-endian as in the file. */
-  readonly sha256: string;
-}
+import { stagePlanView, trafficView } from "./stage-plan-view.ts";
 
 export type BundleInspection = ReturnType<typeof inspectBundle>;
 
@@ -37,15 +30,18 @@ export function inspectBundle(bundle: Bundle, file: { byteCount: number; sha256:
     slo: bundle.slo,
     arrivals: bundle.arrivals,
     cluster: bundle.cluster,
-    tasks:
-      bundle.method === "loki"
-        ? bundle.tasks.map(pipelineTaskReport)
-        : bundle.tasks.map(taskReport),
+    tasks: taskReports(bundle),
     policy: bundle.policy,
     levels: levelReports(bundle),
     provenance: bundle.provenance,
     sections: sectionsOf(bundle),
   };
+}
+
+function taskReports(bundle: Bundle) {
+  if (bundle.method === "ramsis") return bundle.tasks.map(taskReport);
+  const tasks: readonly (PipelineTask | StageTask)[] = bundle.tasks;
+  return tasks.map(({ variants, ...task }) => ({ ...task, variants: measuredReports(variants) }));
 }
 
 function taskReport({ name, variants, serviceTimes }: RamsisBundle["tasks"][number]) {
@@ -59,22 +55,19 @@ function taskReport({ name, variants, serviceTimes }: RamsisBundle["tasks"][numb
 }
 
 /** Tables as the sections they are, apart from what was measured. */
-function pipelineTaskReport({ variants, ...task }: LokiBundle["tasks"][number]) {
-  return {
-    ...task,
-    variants: variants.map(({ profiles, ...variant }) => ({
-      ...variant,
-      profiles: profiles.map(
-        (measured) =>
-          measured && {
-            ...measured.profile,
-            percentile: measured.serviceTimes.percentile,
-            batches: Array.from(measured.batches.data),
-            latencyMs: Array.from(measured.latencyMs.data),
-          },
-      ),
-    })),
-  };
+function measuredReports(variants: readonly (PipelineVariant | StageVariant)[]) {
+  return variants.map(({ profiles, ...variant }) => ({
+    ...variant,
+    profiles: profiles.map(
+      (measured) =>
+        measured && {
+          ...measured.profile,
+          percentile: measured.serviceTimes.percentile,
+          batches: Array.from(measured.batches.data),
+          latencyMs: Array.from(measured.latencyMs.data),
+        },
+    ),
+  }));
 }
 
 /** As `compile` reports levels, except for the wall time, which bundles do not carry. */
@@ -86,79 +79,22 @@ export function levelReports(bundle: Bundle, solveMs: readonly number[] = []) {
       return { loadQps, feasible, capacityQps, expected, solve: solveOf(level, index) };
     });
   }
+  if (bundle.method === "inferline") {
+    return bundle.levels.map((level, index) => {
+      const { loadQps, feasible, capacityQps, expected } = level;
+      const plan = stagePlanView(bundle, level);
+      const sample = trafficView(level.sample);
+      const { method, status, provenGap: gap, evaluations } = level.solve;
+      const solve = { ms: solveMs[index] ?? null, method, status, gap, evaluations };
+      return { loadQps, feasible, capacityQps, plan, sample, expected, solve };
+    });
+  }
   return bundle.levels.map((level, index) => {
     const { loadQps, feasible, capacityQps, expected, transition } = level;
     const plan = planView(bundle, level);
     const solve = solveOf(level, index);
     return { loadQps, feasible, capacityQps, plan, transition, expected, solve };
   });
-}
-
-function sectionsOf(bundle: Bundle): Section[] {
-  return bundle.method === "loki" ? pipelineSections(bundle) : tableSections(bundle);
-}
-
-function pipelineSections({ tasks, leaves, levels }: LokiBundle): Section[] {
-  const sections: Section[] = [];
-  for (const [index, { variants }] of tasks.entries()) {
-    for (const [variant, { profiles }] of variants.entries()) {
-      for (const [pool, profile] of profiles.entries()) {
-        if (profile === null) continue;
-        const path = `tasks[${index}].variants[${variant}].profiles[${pool}]`;
-        sections.push(
-          sectionOf(`${path}.batches`, profile.batches),
-          sectionOf(`${path}.latencyMs`, profile.latencyMs),
-          ...serviceTimeSections(`${path}.serviceTimes`, profile.serviceTimes),
-        );
-      }
-    }
-  }
-  for (const [index, { accuracyByPath }] of leaves.entries()) {
-    sections.push(sectionOf(`leaves[${index}].accuracyByPath`, accuracyByPath));
-  }
-  for (const [index, { stages }] of levels.entries()) {
-    for (const [task, stage] of (stages ?? []).entries()) {
-      if (stage === null) continue;
-      const path = `levels[${index}].stages[${task}]`;
-      sections.push(
-        ...serviceTimeSections(`${path}.serviceTimes`, stage.serviceTimes),
-        sectionOf(`${path}.decisionSpace.slackMs`, stage.decisionSpace.slackMs),
-        sectionOf(`${path}.decisionSpace.actions`, stage.decisionSpace.actions),
-        sectionOf(`${path}.actionByState`, stage.actionByState),
-      );
-    }
-  }
-  return sections;
-}
-
-function serviceTimeSections(path: string, { decisionMs, quantiles }: ServiceTimes): Section[] {
-  return [
-    sectionOf(`${path}.decisionMs`, decisionMs),
-    ...Object.entries(quantiles ?? {}).map(([name, table]) =>
-      sectionOf(`${path}.quantiles.${name}`, table),
-    ),
-  ];
-}
-
-function tableSections({ tasks, decisionSpace, levels }: RamsisBundle): Section[] {
-  const sections = tasks.flatMap(({ serviceTimes }, index) =>
-    serviceTimeSections(`tasks[${index}].serviceTimes`, serviceTimes),
-  );
-  sections.push(
-    sectionOf("decisionSpace.slackMs", decisionSpace.slackMs),
-    sectionOf("decisionSpace.actions", decisionSpace.actions),
-  );
-  for (const [index, { actionByState, mixture }] of levels.entries()) {
-    sections.push(sectionOf(`levels[${index}].actionByState`, actionByState));
-    if (mixture === null) continue;
-    sections.push(sectionOf(`levels[${index}].mixture.actionByState`, mixture.actionByState));
-  }
-  return sections;
-}
-
-function sectionOf(name: string, { dtype, shape, data }: Table): Section {
-  const sha256 = createHash("sha256").update(data).digest("hex");
-  return { name, dtype, shape, bytes: data.byteLength, sha256 };
 }
 
 export interface StateQuery {

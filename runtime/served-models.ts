@@ -2,7 +2,14 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Bundle, LokiBundle, ModelFile, RamsisBundle, Variant } from "./bundle/schema.ts";
+import type {
+  Bundle,
+  InferlineBundle,
+  LokiBundle,
+  ModelFile,
+  RamsisBundle,
+  Variant,
+} from "./bundle/schema.ts";
 import { RuntimeError } from "./errors.ts";
 import type { VariantModel } from "./exec/executor.ts";
 import { firstAxisNames } from "./exec/onnx-axes.ts";
@@ -43,7 +50,8 @@ function variantsOf(bundle: Bundle): ModelVariant[] {
 
 /** Batch sizes that some level asks of each variant of all tasks, ascending. */
 export function batchesByVariant(bundle: Bundle): number[][] {
-  return bundle.method === "ramsis" ? tableBatches(bundle) : planBatches(bundle);
+  if (bundle.method === "ramsis") return tableBatches(bundle);
+  return bundle.method === "loki" ? planBatches(bundle) : stageBatches(bundle);
 }
 
 function tableBatches({ tasks, levels, decisionSpace }: RamsisBundle): number[][] {
@@ -68,6 +76,17 @@ function planBatches({ tasks, levels }: LokiBundle): number[][] {
         const [variant, batch] = [actions[2 * action], actions[2 * action + 1]];
         if (variant !== undefined && batch !== undefined) batches[task]?.[variant]?.add(batch);
       }
+    }
+  }
+  return ascending(batches.flat());
+}
+
+/** The largest batch of each stage, and a single query. */
+function stageBatches({ tasks, levels }: InferlineBundle): number[][] {
+  const batches = tasks.map(({ variants }) => variants.map(() => new Set<number>()));
+  for (const { plan } of levels) {
+    for (const [task, { variant, batch }] of plan.stages.entries()) {
+      batches[task]?.[variant]?.add(1).add(batch);
     }
   }
   return ascending(batches.flat());

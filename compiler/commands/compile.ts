@@ -5,6 +5,7 @@ import { encodeBundle } from "../../runtime/bundle/codec.ts";
 import {
   type Bundle,
   FORMAT_VERSION,
+  type InferlineBundle,
   type LokiLevel,
   type ModelFile,
   type RamsisBundle,
@@ -68,6 +69,12 @@ function withSolver(loaded: LoadedApplication, solver: SolverName | null): Loade
     return { ...loaded, application: { ...application, policy: { ...policy, solver } } };
   }
   if (policy.method === "ramsis" && solver === "value-iteration") return loaded;
+  if (policy.method === "inferline") {
+    throw new RuntimeError(
+      "RUNTIME_USAGE",
+      `--solver: method inferline has one solver, got ${solver}; leave the option out, policy.refine says how far it goes`,
+    );
+  }
   const allowed = policy.method === "loki" ? "auto, glpk or highs" : "value-iteration";
   throw new RuntimeError(
     "RUNTIME_USAGE",
@@ -176,12 +183,32 @@ function placementText(
 function warnings(bundle: Bundle): string[] {
   const ceiling = violationCeiling(bundle.slo);
   if (bundle.method === "ramsis") return tableWarnings(bundle);
+  if (bundle.method === "inferline") return provisioningWarnings(bundle);
   return bundle.levels.flatMap(({ loadQps, feasible, capacityQps, expected }) => {
     if (!feasible) {
       return `level ${loadQps} qps is not feasible: above the capacity of ${Math.floor(capacityQps)} qps, whose plan it has; the excess is shed`;
     }
     if (expected.violationRate <= ceiling) return [];
     return `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the SLO when it is simulated, allowed ${percent(ceiling)}; the plan has no room for queues`;
+  });
+}
+
+/** Of held-out traces, for which a margin is worth a thought. */
+const FEW_MET = 0.95;
+
+function provisioningWarnings({ levels, slo, policy }: InferlineBundle): string[] {
+  const ceiling = violationCeiling(slo);
+  const advice = policy.margin === "auto" ? "" : "; policy.margin: auto leaves room for them";
+  return levels.flatMap(({ loadQps, feasible, capacityQps, expected }) => {
+    if (!feasible) {
+      return `level ${loadQps} qps is not feasible: the pools have a plan up to about ${Math.floor(capacityQps)} qps, and it has that one`;
+    }
+    const { traces, met } = expected.heldOut;
+    if (met < FEW_MET * traces) {
+      return `level ${loadQps} qps: ${met} of ${traces} traces that were not planned with meet the SLO${advice}`;
+    }
+    if (expected.violationRate <= ceiling) return [];
+    return `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the SLO when it is simulated, allowed ${percent(ceiling)}`;
   });
 }
 

@@ -1,7 +1,13 @@
 /** `stratagem report BUNDLE -o report.html`: a bundle as one page for people. */
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
-import type { Bundle, LokiBundle, RamsisBundle, RamsisLevel } from "../../runtime/bundle/schema.ts";
+import type {
+  Bundle,
+  InferlineBundle,
+  LokiBundle,
+  RamsisBundle,
+  RamsisLevel,
+} from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
 import { levelForLoad } from "../../runtime/inspect.ts";
@@ -18,6 +24,7 @@ import { renderPipelineReport } from "../report/pipeline/pipeline-report.ts";
 import { renderReport } from "../report/report.ts";
 import { planSimulations, runSimulations, type SimulatedRun } from "../report/simulated-levels.ts";
 import { readSimulation } from "../report/simulation-file.ts";
+import { renderStageReport } from "../report/stages/stage-report.ts";
 import type { RamsisFrame } from "../solvers/solver.ts";
 
 export interface ReportCommand {
@@ -33,9 +40,9 @@ export interface ReportCommand {
 /** @throws BundleError or RuntimeError for the bundle, InputError for a simulation, UnwritableError for the output. */
 export async function reportCommand(command: ReportCommand): Promise<CommandResult> {
   const { bundle, ...file } = await loadBundle(command.bundle);
-  return bundle.method === "loki"
-    ? reportPlans(command, bundle, file)
-    : reportTables(command, bundle, file);
+  return bundle.method === "ramsis"
+    ? reportTables(command, bundle, file)
+    : reportPlans(command, bundle, file);
 }
 
 interface BundleFile {
@@ -45,11 +52,15 @@ interface BundleFile {
 
 async function reportPlans(
   command: ReportCommand,
-  bundle: LokiBundle,
+  bundle: LokiBundle | InferlineBundle,
   file: BundleFile,
 ): Promise<CommandResult> {
   refuseTableOptions(command);
-  const page = Buffer.from(renderPipelineReport({ bundle, file }));
+  const text =
+    bundle.method === "loki"
+      ? renderPipelineReport({ bundle, file })
+      : renderStageReport({ bundle, file });
+  const page = Buffer.from(text);
   command.watch.signal.throwIfAborted();
   await writeAtomically(command.out, page);
   return result(command.out, page, bundle, { sha256: file.sha256 });

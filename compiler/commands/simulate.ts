@@ -19,6 +19,7 @@ import {
   type SimulateWatch,
   simulatePipelineCommand,
 } from "./simulate-pipeline.ts";
+import { simulateStagesCommand } from "./simulate-stages.ts";
 
 /** As given on the command line. */
 export interface SimulateOptions extends ArrivalArguments {
@@ -49,6 +50,9 @@ export async function simulateCommand(
   const { bundle } = await loadBundle(options.bundle);
   if (bundle.method === "loki") {
     return simulatePipelineCommand(bundle, { ...steady, fanout: options.fanout }, baseline, watch);
+  }
+  if (bundle.method === "inferline") {
+    return simulateStagesCommand(bundle, steady, baseline, watch);
   }
   const simulation = { ...steady, baseline: singleBaseline(baseline) };
   const { nowMs } = watch;

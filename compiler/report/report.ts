@@ -1,10 +1,11 @@
 /** A bundle as one page for people: what the policy does, what it promises, and what it was simulated to give. */
 import { type RamsisBundle, violationCeiling } from "../../runtime/bundle/schema.ts";
+import { captionedFigure, circleSample, lineSample } from "./captioned-figure.ts";
 import { type Frontier, frontierSection } from "./frontier.ts";
 import { levelSections, levelTable } from "./levels.ts";
 import { type LoadEvidence, simulationGlyph } from "./load-marks.ts";
 import { drawAccuracy, drawViolations } from "./load-plots.ts";
-import { html, Markup } from "./markup.ts";
+import { html, type Markup } from "./markup.ts";
 import { decimalText, ratioText } from "./number-text.ts";
 import { type PageSection, renderPage } from "./page.ts";
 import { variantKeys } from "./palette.ts";
@@ -75,29 +76,16 @@ function loadSection(evidence: LoadEvidence, seconds: string): Markup {
   const capacity = decimalText(bundle.levels[0]?.capacityQps ?? 0);
   const ceiling = ratioText(violationCeiling(bundle.slo));
   return html`<ul class="key">
-<li>${line(`stroke-width="2.4"`, true)}this policy, expected</li>
-<li>${sample(`<circle cx="13" cy="5" r="4" fill="none" stroke="currentColor"/>`)}this policy, simulated ${seconds} s</li>
-<li>${line(`stroke-width="1.6" stroke-opacity=".5"`, false)}one variant alone, simulated, in its colour</li>
-<li>${line(`stroke-width="1.2" stroke-dasharray="2 3"`, false)}no policy gives more</li>
+<li>${lineSample(`stroke-width="2.4"`, true)}this policy, expected</li>
+<li>${circleSample()}this policy, simulated ${seconds} s</li>
+<li>${lineSample(`stroke-width="1.6" stroke-opacity=".5"`, false)}one variant alone, simulated, in its colour</li>
+<li>${lineSample(`stroke-width="1.2" stroke-dasharray="2 3"`, false)}no policy gives more</li>
 ${simulations.map((one, index) => html`<li><span class="sign">${simulationGlyph(index)}</span>${one.label}, ${decimalText(one.loadQps)} queries/s</li>`)}</ul>
 <p class="note">The workers can carry ${capacity} queries/s at most; ${ceiling} of the queries may be late.</p>
 <div class="figures">
-${figure("Accuracy", drawAccuracy(evidence), "Per query, a late one counting as wrong. Lines that leave the frame below are variants that are less accurate, or that lose queries at this load.")}
-${figure("Violations", drawViolations(evidence), "Share of the queries that are late or dropped, on a logarithmic scale; the lowest line also stands for none at all.")}
-${figure("Which variants", drawShares(evidence), "Of the queries in the simulation.")}
-${figure("Latency", drawLatency(evidence), "From arrival to answer, in the simulation: median, 95th and 99th percentile.")}
+${captionedFigure("Accuracy", drawAccuracy(evidence), "Per query, a late one counting as wrong. Lines that leave the frame below are variants that are less accurate, or that lose queries at this load.")}
+${captionedFigure("Violations", drawViolations(evidence), "Share of the queries that are late or dropped, on a logarithmic scale; the lowest line also stands for none at all.")}
+${captionedFigure("Which variants", drawShares(evidence), "Of the queries in the simulation.")}
+${captionedFigure("Latency", drawLatency(evidence), "From arrival to answer, in the simulation: median, 95th and 99th percentile.")}
 </div>`;
-}
-
-function figure(heading: string, drawing: Markup, caption: string): Markup {
-  return html`<figure><h3>${heading}</h3>${drawing}<figcaption>${caption}</figcaption></figure>\n`;
-}
-
-function line(attributes: string, hasDot: boolean): Markup {
-  const dot = hasDot ? `<circle cx="13" cy="5" r="3" fill="currentColor"/>` : "";
-  return sample(`<path d="M0 5h26" stroke="currentColor" ${attributes}/>${dot}`);
-}
-
-function sample(drawing: string): Markup {
-  return new Markup(`<svg viewBox="0 0 26 10" aria-hidden="true">${drawing}</svg>`);
 }

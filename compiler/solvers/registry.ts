@@ -2,21 +2,24 @@
 import type { Bundle } from "../../runtime/bundle/schema.ts";
 import type { Application } from "../spec/application.ts";
 import type { Mistake } from "../spec/mistakes.ts";
+import { inferline } from "./inferline/inferline.ts";
 import { loki } from "./loki/loki.ts";
 import { ramsis } from "./ramsis/ramsis.ts";
-import type { PlanSolver, TableSolver } from "./solver.ts";
+import type { PlanSolver, ProvisioningSolver, TableSolver } from "./solver.ts";
 
-export const SOLVERS: { readonly ramsis: TableSolver; readonly loki: PlanSolver } = {
-  ramsis,
-  loki,
-};
+export const SOLVERS: {
+  readonly ramsis: TableSolver;
+  readonly loki: PlanSolver;
+  readonly inferline: ProvisioningSolver;
+} = { ramsis, loki, inferline };
 
 /** The method of an application, or that this version cannot compile it. */
 export function methodOrMistake({ policy }: Application): Bundle["method"] | Mistake {
-  if (policy.method === "ramsis" || policy.method === "loki") return policy.method;
+  const { method } = policy;
+  if (method === "ramsis" || method === "loki" || method === "inferline") return method;
   return {
     code: "INPUT_UNSUPPORTED",
     path: ["policy", "method"],
-    message: `this version cannot compile "${policy.method}" yet; allowed: ${Object.keys(SOLVERS).join(", ")}`,
+    message: `this version cannot compile "${method}" yet; allowed: ${Object.keys(SOLVERS).join(", ")}`,
   };
 }

@@ -2,6 +2,8 @@ import type {
   ActionValues,
   Bundle,
   Expected,
+  InferlineBundle,
+  InferlineLevel,
   LokiBundle,
   LokiLevel,
   NoActionValues,
@@ -11,13 +13,16 @@ import type {
 } from "../../runtime/bundle/schema.ts";
 import type { Application } from "../spec/application.ts";
 import type { Mistake } from "../spec/mistakes.ts";
+import type { Trace } from "../spec/trace.ts";
 
 /** A bundle without its levels: what they all share, and all that a solver needs to compute one. Plain data, so it can cross processes. */
 export type FrameOf<B extends Bundle> = Omit<B, "levels" | "provenance">;
 
 export type RamsisFrame = FrameOf<RamsisBundle>;
 export type LokiFrame = FrameOf<LokiBundle>;
-export type BundleFrame = RamsisFrame | LokiFrame;
+/** With the trace that samples are parts of, where arrivals are recorded and the application is at hand. */
+export type InferlineFrame = FrameOf<InferlineBundle> & { readonly recorded: Trace | null };
+export type BundleFrame = RamsisFrame | LokiFrame | InferlineFrame;
 
 /** Model files as the compiler read them, by the path the application gives. */
 export type ModelFiles = ReadonlyMap<
@@ -66,4 +71,21 @@ export interface PlanSolver extends Solver<LokiBundle> {
     neighbour: LokiLevel,
     nowMs: () => number,
   ): Promise<PipelinePlan>;
+}
+
+/** A level as provisioned, before a simulation with the tuner has said what to expect of it. */
+export type ProvisionedLevel = Omit<InferlineLevel, "expected"> & {
+  readonly heldOut: InferlineLevel["expected"]["heldOut"];
+};
+
+/** A solver of plans that are judged by an estimator of its own. */
+export interface ProvisioningSolver extends Solver<InferlineBundle> {
+  frame(application: Application, models: ModelFiles): InferlineFrame;
+  /** The plan for one load. The same frame and load give the same level, bit for bit. */
+  provisionLevel(frame: InferlineFrame, loadQps: number): ProvisionedLevel;
+  /** Recomputes what the estimator says of a level's plan on its sample traces, and on held-out ones; null if the traces are not at hand. */
+  estimateOf(
+    frame: InferlineFrame,
+    level: InferlineLevel,
+  ): Pick<ProvisionedLevel, "sample" | "heldOut"> | null;
 }

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import {
   amount,
+  choice,
   count,
   delay,
   duration,
@@ -124,6 +125,9 @@ const task = mapping({
   )
     .default([])
     .describe("Tasks that come after this one"),
+  branch: choice("independent", "exclusive")
+    .default("independent")
+    .describe("Whether a query may take several of the edges, or at most one"),
 });
 
 /** An application spec as users write it; parsing brings it into one unit system and fills in every default. */

@@ -61,6 +61,8 @@ export interface Task {
   /** Names are unique within the task. */
   readonly variants: readonly Variant[];
   readonly to: readonly Edge[];
+  /** Whether a query may take several of the edges, each by a chance of its own, or at most one. */
+  readonly branch: "independent" | "exclusive";
 }
 
 export interface Edge {
@@ -177,7 +179,17 @@ export interface InferlinePolicy {
   readonly method: "inferline";
   readonly refine: "exact" | "none";
   /** Part of the SLO kept free, in [0, 1). */
-  readonly margin: number;
+  readonly margin: number | "auto";
+  /** Sample traces that a plan has to meet the SLO on. */
+  readonly traces: number;
+  readonly sampleDurationMs: number;
+  readonly sampleSeed: number;
+  /** Longest time for one optimisation, ms. */
+  readonly solveLimitMs: number;
+  readonly betweenBatches: "next" | "linear";
+  readonly tuner: "relative" | "paper" | "none";
+  /** Time a replica takes to come up, in simulations. */
+  readonly activationMs: number;
 }
 
 export interface ThemisPolicy {

@@ -81,6 +81,7 @@ function resolveTask(task: TaskSpec, path: KeyPath, files: NamedFiles): Task {
       inputs: inputs ?? null,
       count: count ?? null,
     })),
+    branch: task.branch,
   };
 }
 

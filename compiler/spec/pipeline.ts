@@ -92,6 +92,15 @@ function* edgeMistakes(
     }
     seen.add(child);
   }
+  const total = task.to.reduce((sum, { share }) => sum + share, 0);
+  // Shares such as thirds do not add up to 1 exactly.
+  if (task.branch === "exclusive" && total > 1 + 1e-9) {
+    const found = `${task.to.map(({ share }) => share).join(" + ")} = ${Number(total.toFixed(6))}`;
+    yield conflict(
+      [...path, "to"],
+      `branch is exclusive, so shares of the edges add up to at most 1, got ${found}`,
+    );
+  }
 }
 
 function* shapeMistakes(tasks: readonly TaskSpec[]): Generator<Mistake> {

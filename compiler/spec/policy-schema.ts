@@ -104,7 +104,27 @@ const inferline = mapping({
   refine: choice("exact", "none")
     .default("exact")
     .describe("Whether the greedy plan is improved to a proven optimum"),
-  margin: properFraction().prefault(0).describe("Part of the SLO kept free"),
+  margin: z
+    .union([z.literal("auto"), properFraction()], {
+      error: () => `"auto", or a fraction from 0 to below 1 such as 0.05 or 5%`,
+    })
+    .default(0)
+    .describe(
+      "Part of the SLO kept free; auto: as little as makes traces that were not planned with meet the SLO",
+    ),
+  traces: count(64).default(1).describe("Sample traces that a plan has to meet the SLO on"),
+  sampleDuration: duration().prefault("120 s").describe("Length of a sample trace that is drawn"),
+  sampleSeed: count(2 ** 31)
+    .default(1)
+    .describe("Seed of the sample traces"),
+  solveLimit: duration().prefault("20 s").describe("Longest time for one optimisation"),
+  betweenBatches: choice("next", "linear")
+    .default("next")
+    .describe("What a batch between two profiled sizes takes: as the next larger one, or linear"),
+  tuner: choice("relative", "paper", "none")
+    .default("relative")
+    .describe("How replicas follow the traffic"),
+  activation: delay().prefault("5 s").describe("Time a replica takes to come up, in simulations"),
 });
 
 const themis = mapping({

@@ -1,4 +1,4 @@
-import type { LokiPolicy, PathAccuracy, Policy } from "./application.ts";
+import type { InferlinePolicy, LokiPolicy, PathAccuracy, Policy } from "./application.ts";
 import type { ApplicationSpec, TaskSpec } from "./application-schema.ts";
 import { compileExpression } from "./expression.ts";
 import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
@@ -6,6 +6,7 @@ import { suggestion } from "./nearest.ts";
 import { leafTasks, variantPaths } from "./pipeline.ts";
 
 type LokiSpec = Extract<ApplicationSpec["policy"], { method: "loki" }>;
+type InferlineSpec = Extract<ApplicationSpec["policy"], { method: "inferline" }>;
 
 /** Most paths of a pipeline that an accuracy table may have to cover. */
 const MAX_TABLE_PATHS = 100_000;
@@ -92,7 +93,18 @@ function* tableMistakes(
 /** The policy of a spec without mistakes. */
 export function resolvePolicy(spec: ApplicationSpec): Policy {
   const { policy } = spec;
-  return policy.method === "loki" ? resolveLoki(policy, spec.tasks) : policy;
+  if (policy.method === "loki") return resolveLoki(policy, spec.tasks);
+  return policy.method === "inferline" ? resolveInferline(policy) : policy;
+}
+
+function resolveInferline(policy: InferlineSpec): InferlinePolicy {
+  const { sampleDuration, solveLimit, activation, ...rest } = policy;
+  return {
+    ...rest,
+    sampleDurationMs: sampleDuration,
+    solveLimitMs: solveLimit,
+    activationMs: activation,
+  };
 }
 
 function resolveLoki(policy: LokiSpec, tasks: readonly TaskSpec[]): LokiPolicy {

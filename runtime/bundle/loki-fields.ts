@@ -12,7 +12,6 @@ import {
   MAX_WORKERS,
   milliseconds,
   modelFileOf,
-  profileOf,
   provenanceOf,
   ratio,
   serviceTimesOf,
@@ -30,8 +29,8 @@ import {
   tableOf,
   text,
 } from "./fields.ts";
+import { feedOf, indexOf, MAX_NODES, MAX_TASKS, poolProfileOf } from "./pipeline-fields.ts";
 import type {
-  Feed,
   Leaf,
   LokiBundle,
   LokiLevel,
@@ -43,17 +42,13 @@ import type {
   PlanNode,
   PlannedInstance,
   PlanReport,
-  PoolProfile,
   StagePolicy,
   Transition,
 } from "./schema.ts";
 
-export const MAX_TASKS = 64;
 /** Mean queries of one query: a product of them stays far from the limits of a float64. */
 const MAX_FANOUT = 1e6;
 const MAX_HEADROOM = 100;
-const MAX_NODES = 100_000;
-const MAX_FED = 256;
 const MAX_COUNT = 2 ** 32 - 1;
 const MAX_DEPTH = 15;
 
@@ -95,20 +90,6 @@ function taskOf(value: unknown, path: string): PipelineTask {
   });
 }
 
-function feedOf(value: unknown, path: string): Feed {
-  const fields = objectOf(value, path, ["count", "inputs"]);
-  return Object.freeze({
-    inputs: arrayOf(fields.inputs, `${path}.inputs`, [1, MAX_FED], (item, at) => {
-      const pair = objectOf(item, at, ["input", "output"]);
-      return Object.freeze({
-        input: text(pair.input, `${at}.input`),
-        output: text(pair.output, `${at}.output`),
-      });
-    }),
-    count: nullOr(fields.count, `${path}.count`, text),
-  });
-}
-
 function variantOf(value: unknown, path: string): PipelineVariant {
   const fields = objectOf(value, path, ["accuracy", "fanouts", "model", "name", "profiles"]);
   return Object.freeze({
@@ -121,16 +102,6 @@ function variantOf(value: unknown, path: string): PipelineVariant {
     profiles: arrayOf(fields.profiles, `${path}.profiles`, [1, MAX_POOLS], (profile, at) =>
       nullOr(profile, at, poolProfileOf),
     ),
-  });
-}
-
-function poolProfileOf(value: unknown, path: string): PoolProfile {
-  const fields = objectOf(value, path, ["batches", "latencyMs", "profile", "serviceTimes"]);
-  return Object.freeze({
-    profile: profileOf(fields.profile, `${path}.profile`),
-    batches: tableOf(fields.batches, `${path}.batches`, "uint16", 1),
-    latencyMs: tableOf(fields.latencyMs, `${path}.latencyMs`, "float64", 1),
-    serviceTimes: serviceTimesOf(fields.serviceTimes, `${path}.serviceTimes`),
   });
 }
 
@@ -314,9 +285,4 @@ function reportOf(value: unknown, path: string): PlanReport {
     columns: count(fields.columns, `${path}.columns`),
     nodes: count(fields.nodes, `${path}.nodes`),
   });
-}
-
-/** Whether there is something at the index is checked where it is known what it counts. */
-function indexOf(value: unknown, path: string): number {
-  return integerIn(value, path, 0, MAX_NODES);
 }

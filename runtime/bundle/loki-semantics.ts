@@ -1,4 +1,5 @@
 /** What the fields of a Loki bundle must say about each other, so that its plans can be followed without a look aside. */
+import { checkProfile } from "./profile-semantics.ts";
 import type {
   Leaf,
   LokiBundle,
@@ -6,7 +7,6 @@ import type {
   PipelinePlan,
   PipelineTask,
   PlannedInstance,
-  PoolProfile,
   StagePolicy,
 } from "./schema.ts";
 import {
@@ -80,23 +80,6 @@ function checkTask(
     for (const [pool, profile] of profiles.entries()) {
       if (profile !== null) checkProfile(profile, `${at}.profiles[${pool}]`);
     }
-  }
-}
-
-function checkProfile({ batches, latencyMs, serviceTimes }: PoolProfile, path: string): void {
-  checkShape(latencyMs, batches.shape, `${path}.latencyMs`);
-  let previous = 0;
-  batches.data.forEach((batch, row) => {
-    if (batch <= previous) refuse(`${path}.batches.data[${row}]`, batch, `more than ${previous}`);
-    previous = batch;
-  });
-  latencyMs.data.forEach((ms, row) => {
-    if (!(ms > 0 && ms < 1e9)) refuse(`${path}.latencyMs.data[${row}]`, ms, "a time above 0");
-  });
-  checkServiceTimes(serviceTimes, 1, `${path}.serviceTimes`);
-  const [, maxBatch] = serviceTimes.decisionMs.shape;
-  if (maxBatch !== previous) {
-    refuse(`${path}.serviceTimes.decisionMs.shape[1]`, maxBatch ?? 0, `${previous}, the largest`);
   }
 }
 

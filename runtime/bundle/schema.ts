@@ -13,9 +13,9 @@ export const NO_ACTION = 0xffff;
 export const GIVE_UP = 0xfffe;
 
 /** What to do at every load, by the system that computed it. */
-export type Bundle = RamsisBundle | LokiBundle;
+export type Bundle = RamsisBundle | LokiBundle | InferlineBundle;
 
-export type Level = RamsisLevel | LokiLevel;
+export type Level = RamsisLevel | LokiLevel | InferlineLevel;
 
 interface CommonFields {
   readonly application: string;
@@ -46,6 +46,18 @@ export interface LokiBundle extends CommonFields {
   readonly policy: LokiOptions;
   /** Ascending in `loadQps`, at least one. */
   readonly levels: readonly LokiLevel[];
+}
+
+/** A pipeline whose stages run one model each: plans say on which hardware, in what batches and on how many replicas. */
+export interface InferlineBundle extends CommonFields {
+  readonly method: "inferline";
+  /** Parents before their children; ties of a simulation are broken in this order. A root that only passes requests on is left out. */
+  readonly tasks: readonly StageTask[];
+  /** Whether a request goes to at most one of the entries. */
+  readonly entryBranch: Branch;
+  readonly policy: InferlineOptions;
+  /** Ascending in `loadQps`, at least one. */
+  readonly levels: readonly InferlineLevel[];
 }
 
 export interface Slo {
@@ -393,6 +405,143 @@ export interface PlanReport {
   readonly rows: number;
   readonly columns: number;
   readonly nodes: number;
+}
+
+/** Independent: every edge is taken or not by a chance of its own. Exclusive: at most one is. */
+export type Branch = "independent" | "exclusive";
+
+export interface StageTask {
+  readonly name: string;
+  /** Edges that lead here, by ascending parent; an entry has one, from the requests. A task with several is a join. */
+  readonly edges: readonly StageEdge[];
+  /** How a query of this task chooses among the edges that lead away. */
+  readonly branch: Branch;
+  /** The same model for different hardware: at most one variant has a profile for a pool. */
+  readonly variants: readonly StageVariant[];
+}
+
+export interface StageEdge {
+  /** Index of the task before; null from the requests. */
+  readonly parent: number | null;
+  /** Probability that a query of the task before, or a request, takes the edge. */
+  readonly share: number;
+  /** How tensors come here; null for an entry, or where no model is served. */
+  readonly feed: Feed | null;
+}
+
+export interface StageVariant {
+  readonly name: string;
+  /** Measured accuracy on what reaches the task, 0..1. */
+  readonly accuracy: number;
+  readonly model: ModelFile | null;
+  /** In the order of the pools; null where the variant cannot run. `serviceTimes` is what batches of any size take: non-decreasing, with no interpolation unless the policy asks for it. */
+  readonly profiles: readonly (PoolProfile | null)[];
+}
+
+/** Options of the InferLine planner and of the tuner that follows its plans, every field explicit. */
+export interface InferlineOptions {
+  /** Exact: the greedy plan is improved until it is proven best, or the time is over. */
+  readonly refine: "exact" | "none";
+  /** Part of the SLO that plans keep free; auto: as little as makes traces that were not planned with meet the SLO. */
+  readonly margin: number | "auto";
+  /** Sample traces that a plan has to meet the SLO on. */
+  readonly traces: number;
+  /** Length of a sample trace that is drawn. */
+  readonly sampleDurationMs: number;
+  readonly sampleSeed: number;
+  /** Longest time for one optimisation. */
+  readonly solveLimitMs: number;
+  /** What a batch between two profiled sizes takes: as the next larger one, or linear between them. */
+  readonly betweenBatches: "next" | "linear";
+  /** Relative: replicas follow the excess over the sample's traffic envelope. Paper: Algorithms 3 and 4 as printed. None: replicas stay as planned. */
+  readonly tuner: "relative" | "paper" | "none";
+  /** Time a replica takes to come up, in simulations. */
+  readonly activationMs: number;
+}
+
+export interface InferlineLevel {
+  readonly loadQps: number;
+  /** Whether the plan meets the SLO on the sample traces of the load. */
+  readonly feasible: boolean;
+  /** Load that the plan is for: that of the level, or less where the pools cannot carry it. */
+  readonly capacityQps: number;
+  readonly plan: ProvisioningPlan;
+  /** What the planner saw, and what the tuner compares the traffic with. */
+  readonly sample: TrafficSample;
+  readonly expected: ProvisioningExpected;
+  readonly solve: ProvisioningReport;
+}
+
+export interface ProvisioningPlan {
+  /** Of all replicas, in the unit of the pools' prices; a whole number of millionths of it. */
+  readonly costPerHour: number;
+  /** One for each task, in their order. */
+  readonly stages: readonly StagePlan[];
+}
+
+export interface StagePlan {
+  /** Index among the variants of the task. */
+  readonly variant: number;
+  readonly pool: number;
+  /** Largest batch. */
+  readonly batch: number;
+  readonly replicas: number;
+  /** Of a whole batch. */
+  readonly latencyMs: number;
+  /** Of one replica with whole batches: μ. */
+  readonly throughputQps: number;
+  /** Mean queries that reach the task per request: s. */
+  readonly scaleFactor: number;
+  /** Load over the throughput of all planned replicas: ρ = λ s / (replicas μ). */
+  readonly provisioningRatio: number;
+}
+
+/** Statistics of the sample traces. Source: InferLine §5. */
+export interface TrafficSample {
+  readonly requests: number;
+  readonly durationMs: number;
+  /** λ: requests over the duration. */
+  readonly meanQps: number;
+  /** Highest rate of tumbling windows of 5 s. */
+  readonly peakQps: number;
+  /** Part of the SLO that was kept free. */
+  readonly margin: number;
+  /** The plan by the estimator, on all sample traces. */
+  readonly estimate: { readonly p99Ms: number; readonly missRate: number };
+  readonly envelope: TrafficEnvelope;
+}
+
+/** Most requests in any closed window of each length, of the trace with the most. */
+export interface TrafficEnvelope {
+  /** float64 [windowCount]: ascending; the service time of the plan doubled again and again, and 60 s last. */
+  readonly windowMs: Table;
+  /** float64 [windowCount]: whole numbers, non-decreasing. */
+  readonly requests: Table;
+}
+
+/** What a simulation of the level at its load gives, the tuner at work, and what traces that were not planned with say of the plan. */
+export interface ProvisioningExpected {
+  readonly violationRate: number;
+  readonly latencyMsP50: number;
+  readonly latencyMsP99: number;
+  /** Mean over the time, of replicas that run or come up. */
+  readonly costPerHour: number;
+  readonly seed: number;
+  readonly durationMs: number;
+  /** Held-out traces of the length of a sample, and those of them on which the plan alone meets the SLO. */
+  readonly heldOut: { readonly traces: number; readonly met: number; readonly missRate: number };
+}
+
+/** How a plan was found, and how good it is proven to be. */
+export interface ProvisioningReport {
+  readonly method: string;
+  readonly status: "optimal" | "feasible" | "infeasible";
+  /** Of the greedy plan alone; null where it found none. */
+  readonly greedyCostPerHour: number | null;
+  /** The optimum is at most this part of the cost cheaper. */
+  readonly provenGap: number;
+  /** Configurations that were simulated, in part or whole. */
+  readonly evaluations: number;
 }
 
 export interface Provenance {

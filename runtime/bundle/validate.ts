@@ -1,5 +1,7 @@
 /** From an unknown value to a Bundle: structure field by field, then agreement between fields. Source: docs/bundle-format.md. */
 import { oneOf } from "./fields.ts";
+import { inferlineBundleOf } from "./inferline-fields.ts";
+import { checkInferlineSemantics } from "./inferline-semantics.ts";
 import { lokiBundleOf } from "./loki-fields.ts";
 import { checkLokiSemantics } from "./loki-semantics.ts";
 import { ramsisBundleOf } from "./ramsis-fields.ts";
@@ -20,7 +22,12 @@ export function validateBundle(value: unknown): Bundle {
     checkLokiSemantics(bundle);
     return bundle;
   }
-  if (method !== undefined) oneOf(method, "method", ["ramsis", "loki"]);
+  if (method === "inferline") {
+    const bundle = inferlineBundleOf(value);
+    checkInferlineSemantics(bundle);
+    return bundle;
+  }
+  if (method !== undefined) oneOf(method, "method", ["ramsis", "loki", "inferline"]);
   const bundle = ramsisBundleOf(value);
   checkRamsisSemantics(bundle);
   return bundle;

@@ -22,6 +22,7 @@ import { loadBundle } from "../load-bundle.ts";
 import { planView } from "../plan-view.ts";
 import type { CommandResult } from "./command-result.ts";
 import { pipelineSummary, planTable, planText } from "./inspect-plan.ts";
+import { inspectStages, provisioningTable } from "./inspect-stages.ts";
 import { alignColumns, percent, short } from "./text.ts";
 
 /** A map of this many rows and columns fits a terminal. */
@@ -68,6 +69,9 @@ export async function inspectCommand(
   const inspection = inspectBundle(bundle, file);
   const exitCode = EXIT_CODES.ok;
   if (bundle.method === "loki") return inspectPipeline(bundle, inspection, loadQps, query !== null);
+  if (bundle.method === "inferline") {
+    return inspectStages(bundle, inspection, loadQps, query !== null);
+  }
   if (query !== null) {
     const state = inspectState(bundle, { ...query, loadQps });
     const found = await actionValuesOf?.(bundle, state.level.index, query.queued, query.slackMs);
@@ -140,6 +144,7 @@ function summaryText(bundle: RamsisBundle, inspection: BundleInspection): string
 /** One row per level: its load and what it promises. */
 export function levelTable(bundle: Bundle): string {
   if (bundle.method === "loki") return planTable(bundle.levels);
+  if (bundle.method === "inferline") return provisioningTable(bundle);
   const { levels } = bundle;
   return alignColumns([
     [

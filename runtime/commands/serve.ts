@@ -1,5 +1,6 @@
 /** `serve --policy BUNDLE`: answers inference requests until it is told to stop. */
 import { dirname } from "node:path";
+import type { Bundle, InferlineBundle } from "../bundle/schema.ts";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import { type AssignedProcessExecutor, startAssignedExecutor } from "../exec/assigned-pool.ts";
 import type {
@@ -59,7 +60,7 @@ export async function serveCommand(
   const { nowMs, epochOffsetMs, version, signal, onReady, onNotice, generateLevel } = surroundings;
   const { bundle, sha256 } = await loadBundle(options.policy);
   const models = await servedModels(bundle, options.models ?? dirname(options.policy));
-  const workerCount = bundle.cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
+  const workerCount = workerCountOf(bundle);
   const common = {
     bundleSha256: sha256,
     ...parseAddress(options.http),
@@ -71,22 +72,22 @@ export async function serveCommand(
     onNotice,
   };
   const workers = new Workers({ options, models, workerCount, onNotice });
-  const server = await (bundle.method === "loki"
-    ? startPipelineServer({
-        ...common,
-        bundle,
-        axisNames: models.map(({ axisNames }) => axisNames),
-        executorFactory: (handlers) => workers.startAssigned(handlers),
-      })
-    : startServer({
+  const server = await (bundle.method === "ramsis"
+    ? startServer({
         ...common,
         bundle,
         executorFactory: (handlers) => workers.start(handlers),
         generateLevel,
+      })
+    : startPipelineServer({
+        ...common,
+        bundle,
+        axisNames: models.map(({ axisNames }) => axisNames),
+        executorFactory: (handlers) => workers.startAssigned(handlers),
       }));
   surroundings.onReload(() => void reload(server, options.policy, onNotice));
   await Promise.race([server.started, aborted(signal)]);
-  onReady(readyResult(server, options, workerCount, workers.device));
+  onReady(readyResult(server, options, bundle, workers.device));
   await aborted(signal);
   onNotice("stopping: answering what was accepted");
   await server.close();
@@ -169,14 +170,44 @@ class Workers {
 function readyResult(
   { url }: RunningServer,
   { policy }: ServeOptions,
-  workers: number,
+  bundle: Bundle,
   device: SettledDevice,
 ): CommandResult {
+  const workers = workerCountOf(bundle);
+  const text = `serving ${policy} at ${url}: ${workers} workers on ${device}`;
+  const json = { url, policy, workers, device };
+  if (bundle.method !== "inferline") return { exitCode: EXIT_CODES.ok, text, json };
+  const stages = firstStages(bundle);
   return {
     exitCode: EXIT_CODES.ok,
-    text: `serving ${policy} at ${url}: ${workers} workers on ${device}`,
-    json: { url, policy, workers, device },
+    text: [text, ...stages.map(stageText)].join("\n"),
+    json: { ...json, stages },
   };
+}
+
+function workerCountOf({ cluster }: Bundle): number {
+  return cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
+}
+
+interface StageView {
+  readonly task: string;
+  readonly hardware: string;
+  readonly batch: number;
+  readonly replicas: number;
+}
+
+/** The plan that a server begins with: that of the highest level. */
+function firstStages({ tasks, cluster, levels }: InferlineBundle): StageView[] {
+  const stages = levels.at(-1)?.plan.stages ?? [];
+  return stages.map(({ pool, batch, replicas }, task) => {
+    const { name = "", hardware = null } = cluster.pools[pool] ?? {};
+    return { task: tasks[task]?.name ?? "", hardware: hardware ?? name, batch, replicas };
+  });
+}
+
+function stageText({ task, hardware, batch, replicas }: StageView): string {
+  const times = replicas === 1 ? "1 replica" : `${replicas} replicas`;
+  return `  ${task}: ${times} planned for ${hardware}, batches up to ${batch}`;
 }
 
 /** @throws RuntimeError if it is not HOST:PORT. */

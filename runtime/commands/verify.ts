@@ -32,16 +32,12 @@ export async function verifyCommand(path: string): Promise<CommandResult> {
 function accepted({ path, byteCount, sha256, bundle }: LoadedBundle): CommandResult {
   const { application, method, levels } = bundle;
   const stateCount = stateCountOf(bundle);
-  const decisions =
-    stateCount === null
-      ? "each with a plan whose flows add up"
-      : `${stateCount} states, each with a decision in range`;
   return {
     exitCode: EXIT_CODES.ok,
     text: [
       `integrity ok: ${path}, ${byteCount} bytes, sha256 ${sha256}`,
       `schema ok: format version ${FORMAT_VERSION}, ${method} for "${application}"`,
-      `semantics ok: ${levels.length} levels, ${decisions}`,
+      `semantics ok: ${levels.length} levels, ${decisionsText(bundle, stateCount)}`,
     ].join("\n"),
     json: {
       path,
@@ -57,9 +53,16 @@ function accepted({ path, byteCount, sha256, bundle }: LoadedBundle): CommandRes
   };
 }
 
+function decisionsText({ method }: Bundle, stateCount: number | null): string {
+  if (stateCount !== null) return `${stateCount} states, each with a decision in range`;
+  return method === "loki"
+    ? "each with a plan whose flows add up"
+    : "each with a plan whose stages are as profiled and whose costs add up";
+}
+
 /** Null where levels are plans. */
 function stateCountOf(bundle: Bundle): number | null {
-  if (bundle.method === "loki") return null;
+  if (bundle.method !== "ramsis") return null;
   return bundle.levels.reduce((count, level) => count + level.actionByState.data.length, 0);
 }
 

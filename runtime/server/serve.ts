@@ -1,4 +1,4 @@
-import type { Bundle, LokiBundle, RamsisBundle } from "../bundle/schema.ts";
+import type { Bundle, RamsisBundle } from "../bundle/schema.ts";
 import type {
   AssignedExecutor,
   AssignedExecutorHandlers,
@@ -10,7 +10,7 @@ import type { Endpoint } from "./endpoint.ts";
 import type { GenerateLevel } from "./level-generation.ts";
 import { type ConnectionLimits, closeServer, listen, serverOf, urlOf } from "./listening.ts";
 import type { AxisNames } from "./pipeline/output-groups.ts";
-import { PipelineEndpoint } from "./pipeline/pipeline-endpoint.ts";
+import { type PipelineBundle, PipelineEndpoint } from "./pipeline/pipeline-endpoint.ts";
 import type { PipelineRecorder } from "./pipeline/pipeline-recording.ts";
 import { RamsisEndpoint } from "./ramsis-endpoint.ts";
 import type { Recorder } from "./recording.ts";
@@ -68,8 +68,8 @@ export interface ServerOptions extends CommonServerOptions {
 }
 
 export interface PipelineServerOptions extends CommonServerOptions {
-  readonly bundle: LokiBundle;
-  /** Names of first dimensions, of each variant of all tasks; needed where outputs are not a row for each row. */
+  readonly bundle: PipelineBundle;
+  /** Names of first dimensions, of each variant of all tasks; needed where a row becomes several. */
   readonly axisNames?: readonly AxisNames[];
   /** As in `ServerOptions`. */
   readonly executorFactory: (

@@ -267,9 +267,9 @@ describe("compile refuses", () => {
     [
       "a method that is not built yet",
       (spec) => {
-        spec.policy = { method: "inferline" };
+        spec.policy = { method: "accordion" };
       },
-      /INPUT_UNSUPPORTED .*app\.json:\d+ policy\.method: this version cannot compile "inferline" yet; allowed: ramsis, loki/,
+      /INPUT_UNSUPPORTED .*app\.json:\d+ policy\.method: this version cannot compile "accordion" yet; allowed: ramsis, loki, inferline/,
     ],
     [
       "a step that takes too many levels",

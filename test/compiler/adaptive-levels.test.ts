@@ -6,6 +6,7 @@ import {
   placeLevels,
   type SolvedLevel,
 } from "../../compiler/adaptive-levels.ts";
+import type { Expected } from "../../runtime/bundle/schema.ts";
 import { tinyBundle } from "../support/tiny-bundle.ts";
 
 interface Promised {
@@ -50,8 +51,8 @@ function loadsOf({ levels }: PlacedLevels): number[] {
 
 function stepsOf({ levels }: PlacedLevels, key: "accuracyPerQuery" | "accuracyPerSatisfied") {
   return levels.slice(1).map(({ level }, index) => {
-    const before = levels[index]?.level.expected[key] ?? Number.NaN;
-    return Math.abs(level.expected[key] - before);
+    const before = levels[index]?.level.expected as Expected;
+    return Math.abs((level.expected as Expected)[key] - before[key]);
   });
 }
 

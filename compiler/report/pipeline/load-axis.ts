@@ -1,7 +1,7 @@
 /** What the figures over the load have in common: the axis, where the step changes, and where the capacity ends. */
 import * as Plot from "@observablehq/plot";
-import type { LokiBundle, LokiLevel } from "../../../runtime/bundle/schema.ts";
-import { dots, type Point } from "../load-marks.ts";
+import type { Level, LokiBundle, LokiLevel } from "../../../runtime/bundle/schema.ts";
+import { dots, LIMIT_STYLE, MAX_DOTS, type Point } from "../load-marks.ts";
 import { decimalText } from "../number-text.ts";
 
 /** Loads that are further apart than that would crowd at the left end of a linear axis. */
@@ -43,7 +43,12 @@ export function pointsOf(
   return levels.map((level) => ({ loadQps: level.loadQps, value: read(level) }));
 }
 
-export function loadAxis({ levels }: LokiBundle): Plot.ScaleOptions {
+/** Levels of any kind of plan. */
+export interface LoadLevels {
+  readonly levels: readonly Pick<Level, "loadQps" | "capacityQps">[];
+}
+
+export function loadAxis({ levels }: LoadLevels): Plot.ScaleOptions {
   const loads = levels.map(({ loadQps }) => loadQps);
   const [lowest, highest] = [Math.min(...loads), Math.max(...loads)];
   const end = endOf(levels);
@@ -61,7 +66,7 @@ export function loadAxis({ levels }: LokiBundle): Plot.ScaleOptions {
 }
 
 /** A little beyond the highest level, and beyond the capacity where that is near. */
-function endOf(levels: readonly LokiLevel[]): number {
+function endOf(levels: LoadLevels["levels"]): number {
   const highest = Math.max(...levels.map(({ loadQps }) => loadQps));
   const capacityQps = levels[0]?.capacityQps ?? 0;
   return Math.max(highest * 1.05, capacityQps <= 1.3 * highest ? capacityQps * 1.02 : 0);
@@ -134,7 +139,7 @@ export function stepMarks(bundle: LokiBundle, middle: number): Plot.Markish[] {
   ];
 }
 
-function upright(text: string, loadQps: number, frameAnchor: "top" | "bottom", dx: number) {
+export function upright(text: string, loadQps: number, frameAnchor: "top" | "bottom", dx: number) {
   return Plot.text([text], {
     x: () => loadQps,
     frameAnchor,
@@ -152,4 +157,24 @@ export function levelLine(points: readonly Point[], strokeWidth: number): Plot.M
     Plot.line(points, { x: "loadQps", y: "value", stroke: "currentColor", strokeWidth }),
     dots(points, 2.6),
   ];
+}
+
+/** A line that values are not to cross. */
+export function limitMarks(name: string, value: number): Plot.Markish[] {
+  return [
+    Plot.ruleY([value], LIMIT_STYLE),
+    Plot.text([name], {
+      frameAnchor: "left",
+      y: () => value,
+      dx: 4,
+      dy: -7,
+      fill: "var(--limit)",
+    }),
+  ];
+}
+
+/** So many that dots keep clear of each other. */
+export function thinned(points: readonly Point[]): readonly Point[] {
+  const every = Math.ceil(points.length / MAX_DOTS);
+  return points.filter((_, index) => index % every === 0);
 }

@@ -6,17 +6,18 @@ import {
   violationCeiling,
 } from "../../../runtime/bundle/schema.ts";
 import { drawFigure } from "../figure.ts";
-import {
-  endLabels,
-  LABEL_GAP,
-  LIMIT_STYLE,
-  MAX_DOTS,
-  type Point,
-  percentTick,
-} from "../load-marks.ts";
+import { endLabels, LABEL_GAP, percentTick } from "../load-marks.ts";
 import type { Markup } from "../markup.ts";
 import { decimalText, msText, NEGLIGIBLE_RATIO, ratioText } from "../number-text.ts";
-import { capacityMarks, levelLine, loadAxis, pointsOf, stepMarks } from "./load-axis.ts";
+import {
+  capacityMarks,
+  levelLine,
+  limitMarks,
+  loadAxis,
+  pointsOf,
+  stepMarks,
+  thinned,
+} from "./load-axis.ts";
 
 const PER_REQUEST_STYLE = { stroke: "currentColor", strokeDasharray: "2 3", strokeWidth: 1.2 };
 
@@ -82,7 +83,11 @@ export function drawViolations(bundle: LokiBundle): Markup {
         `${rate <= floor * 1.5 ? "≤" : ""}${decimalText(100 * rate, 4)}%`,
       grid: true,
     },
-    marks: [...capacityMarks(bundle), ...limit("ceiling", shown(ceiling)), ...levelLine(points, 2)],
+    marks: [
+      ...capacityMarks(bundle),
+      ...limitMarks("ceiling", shown(ceiling)),
+      ...levelLine(points, 2),
+    ],
   });
 }
 
@@ -116,7 +121,7 @@ export function drawLatency(bundle: LokiBundle): Markup {
     y: { domain: [0, highest * 1.08], label: "latency, ms", ticks: 6, grid: true },
     marks: [
       ...capacityMarks(bundle, "bottom"),
-      ...limit("deadline", sloMs),
+      ...limitMarks("deadline", sloMs),
       ...lines.flatMap(({ points, strokeWidth }) => levelLine(points, strokeWidth)),
       Plot.text(endLabels(lines, LABEL_GAP * highest), {
         x: "loadQps",
@@ -127,22 +132,4 @@ export function drawLatency(bundle: LokiBundle): Markup {
       }),
     ],
   });
-}
-
-function limit(name: string, value: number): Plot.Markish[] {
-  return [
-    Plot.ruleY([value], LIMIT_STYLE),
-    Plot.text([name], {
-      frameAnchor: "left",
-      y: () => value,
-      dx: 4,
-      dy: -7,
-      fill: "var(--limit)",
-    }),
-  ];
-}
-
-function thinned(points: readonly Point[]): readonly Point[] {
-  const every = Math.ceil(points.length / MAX_DOTS);
-  return points.filter((_, index) => index % every === 0);
 }

@@ -1,6 +1,7 @@
 /** A bundle of plans as one page for people: the pipeline, which servers every load takes, what the plans promise and what a simulation gave. */
 import type { LokiBundle } from "../../../runtime/bundle/schema.ts";
-import { html, Markup } from "../markup.ts";
+import { captionedFigure, circleSample, lineSample } from "../captioned-figure.ts";
+import { html, type Markup } from "../markup.ts";
 import { decimalText, msText, ratioText } from "../number-text.ts";
 import { renderPage } from "../page.ts";
 import { shedShare, stepChangeOf } from "./load-axis.ts";
@@ -58,16 +59,12 @@ function unusedText({ tasks }: LokiBundle, keys: readonly PipelineVariantKey[]):
 
 function loadSection(bundle: LokiBundle, keys: readonly PipelineVariantKey[]): Markup {
   return html`<div class="figures">
-${figure("Servers", html`${drawServers(bundle, keys)}${legend(bundle, keys)}`, serverCaption(bundle))}
-${figure("Accuracy", html`${accuracyKey()}${drawAccuracy(bundle)}`, stepCaption(bundle))}
-${figure("Violations", drawViolations(bundle), "Share of the requests that are late, dropped or shed in the simulation, on a logarithmic scale; the lowest line also stands for none at all.")}
-${figure("Latency", drawLatency(bundle), "From arrival to the last answer in the simulation, over the requests served: median and 99th percentile.")}
-${figure("Changing level", drawTransitions(bundle) ?? html`<p>${noTransitionText(bundle)}</p>`, transitionCaption(bundle))}
+${captionedFigure("Servers", html`${drawServers(bundle, keys)}${legend(bundle, keys)}`, serverCaption(bundle))}
+${captionedFigure("Accuracy", html`${accuracyKey()}${drawAccuracy(bundle)}`, stepCaption(bundle))}
+${captionedFigure("Violations", drawViolations(bundle), "Share of the requests that are late, dropped or shed in the simulation, on a logarithmic scale; the lowest line also stands for none at all.")}
+${captionedFigure("Latency", drawLatency(bundle), "From arrival to the last answer in the simulation, over the requests served: median and 99th percentile.")}
+${captionedFigure("Changing level", drawTransitions(bundle) ?? html`<p>${noTransitionText(bundle)}</p>`, transitionCaption(bundle))}
 </div>`;
-}
-
-function figure(heading: string, drawing: Markup, caption: string): Markup {
-  return html`<figure><h3>${heading}</h3>${drawing}<figcaption>${caption}</figcaption></figure>\n`;
 }
 
 /** The variants of every task that plans use, the least accurate first. */
@@ -81,13 +78,9 @@ function legend({ tasks }: LokiBundle, keys: readonly PipelineVariantKey[]): Mar
 
 function accuracyKey(): Markup {
   return html`<ul class="key">
-<li>${sample(`<path d="M0 5h26" stroke="currentColor" stroke-width="2.4"/><circle cx="13" cy="5" r="3" fill="currentColor"/>`)}planned</li>
-<li>${sample(`<circle cx="13" cy="5" r="4" fill="none" stroke="currentColor"/>`)}simulated, of the requests in time</li>
-<li>${sample(`<path d="M0 5h26" stroke="currentColor" stroke-width="1.2" stroke-dasharray="2 3"/>`)}simulated, a miss counting 0</li></ul>`;
-}
-
-function sample(drawing: string): Markup {
-  return new Markup(`<svg viewBox="0 0 26 10" aria-hidden="true">${drawing}</svg>`);
+<li>${lineSample(`stroke-width="2.4"`, true)}planned</li>
+<li>${circleSample()}simulated, of the requests in time</li>
+<li>${lineSample(`stroke-width="1.2" stroke-dasharray="2 3"`, false)}simulated, a miss counting 0</li></ul>`;
 }
 
 function serverCaption(bundle: LokiBundle): string {

@@ -15,7 +15,7 @@ interface ServerBar {
 }
 
 /** Bars with more neighbours than that are too narrow for letters and numbers. */
-const MAX_LETTERED = 20;
+export const MAX_LETTERED = 20;
 
 export function serverCount({ cluster }: LokiBundle): number {
   return cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
@@ -95,7 +95,7 @@ function serverRange(bars: readonly ServerBar[], { levels }: LokiBundle, task: n
 }
 
 /** Whole numbers without their signs. */
-function wholeAxis(from: number, to: number): Plot.ScaleOptions {
+export function wholeAxis(from: number, to: number): Plot.ScaleOptions {
   const rough = (to - from) / 8;
   const power = 10 ** Math.floor(Math.log10(Math.max(1, rough)));
   const step = power * ([1, 2, 5].find((factor) => factor * power >= rough) ?? 10);

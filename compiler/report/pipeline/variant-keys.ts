@@ -69,7 +69,8 @@ export function chip(key: PipelineVariantKey | undefined): Markup {
   return html`<span class="chip" style="background:${key.color}">${key.letter}</span>`;
 }
 
-function letterAt(index: number): string {
+/** Of the index of a key. */
+export function letterAt(index: number): string {
   const round = Math.floor(index / LETTERS.length);
   return `${LETTERS[index % LETTERS.length] ?? "?"}${round === 0 ? "" : round}`;
 }

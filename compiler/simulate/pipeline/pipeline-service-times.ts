@@ -1,14 +1,23 @@
-import type { LokiBundle } from "../../../runtime/bundle/schema.ts";
+import type { PoolProfile } from "../../../runtime/bundle/schema.ts";
 import type { Rng } from "../../../runtime/core/rng.ts";
 import { InputError } from "../../spec/input-error.ts";
 import { type ServiceTimeMode, type ServiceTimeModel, serviceTimeModel } from "../service-times.ts";
+
+/** Of any bundle of a pipeline. */
+interface ProfiledTask {
+  readonly name: string;
+  readonly variants: readonly {
+    readonly name: string;
+    readonly profiles: readonly (PoolProfile | null)[];
+  }[];
+}
 
 /**
  * Of each variant on each pool, the pools in a row; null where it does not run.
  * @throws InputError INPUT_CONFLICT when samples are wanted and a profile had no quantiles.
  */
 export function pipelineServiceTimes(
-  { tasks }: LokiBundle,
+  { tasks }: { readonly tasks: readonly ProfiledTask[] },
   mode: ServiceTimeMode,
   rng: Rng,
 ): (ServiceTimeModel | null)[] {

@@ -1,13 +1,8 @@
 /** From an application to the frame of a Loki bundle: everything its levels share. */
-import type { LokiOptions, PipelineTask, PoolProfile } from "../../../runtime/bundle/schema.ts";
+import type { LokiOptions, PipelineTask } from "../../../runtime/bundle/schema.ts";
 import { serviceTimesByBatch } from "../../model/service-time.ts";
-import type {
-  Application,
-  LokiPolicy,
-  Pool,
-  Variant,
-  VariantProfile,
-} from "../../spec/application.ts";
+import type { Application, LokiPolicy, Pool, Variant } from "../../spec/application.ts";
+import { poolProfileOf, profileFor } from "../pool-profile.ts";
 import type { LokiFrame, ModelFiles } from "../solver.ts";
 import { type FlatTask, flatTasks } from "./flat-tasks.ts";
 import { leavesOf } from "./leaves.ts";
@@ -76,7 +71,7 @@ function taskOf(
       fanouts: children.map((child) => fanoutTo(tasks[child], variant)),
       profiles: pools.map((pool) => {
         const profile = profileFor(variant, pool);
-        return profile === null ? null : poolProfileOf(profile);
+        return profile === null ? null : poolProfileOf(profile, serviceTimesByBatch);
       }),
     })),
   };
@@ -96,56 +91,5 @@ function feedOf(
   return {
     inputs: modelInputs.map(({ name }) => ({ input: name, output: inputs?.[name] ?? name })),
     count,
-  };
-}
-
-/** What was measured on the hardware of a pool; a pool of no stated hardware is that of the only profile. */
-export function profileFor({ profiles }: Variant, { hardware }: Pool): VariantProfile | null {
-  if (hardware === null) return profiles.length === 1 ? (profiles[0] ?? null) : null;
-  return profiles.find((profile) => profile.hardware === hardware) ?? null;
-}
-
-function poolProfileOf({
-  file,
-  variant,
-  hardware,
-  sha256,
-  rows,
-  percentile,
-}: VariantProfile): PoolProfile {
-  const maxBatch = rows.at(-1)?.batch ?? 1;
-  const hasQuantiles = rows.every((row) => row.quantiles !== null);
-  const curve = (msOf: (row: (typeof rows)[number]) => number) => ({
-    dtype: "float64" as const,
-    shape: [1, maxBatch],
-    data: serviceTimesByBatch(
-      rows.map((row) => ({ batch: row.batch, ms: msOf(row) })),
-      maxBatch,
-    ),
-  });
-  return {
-    profile: { file, variant, hardware, sha256 },
-    batches: {
-      dtype: "uint16",
-      shape: [rows.length],
-      data: Uint16Array.from(rows, ({ batch }) => batch),
-    },
-    latencyMs: {
-      dtype: "float64",
-      shape: [rows.length],
-      data: Float64Array.from(rows, ({ latencyMs }) => latencyMs),
-    },
-    serviceTimes: {
-      percentile: hasQuantiles ? 95 : percentile,
-      decisionMs: curve(({ latencyMs }) => latencyMs),
-      quantiles: hasQuantiles
-        ? {
-            p50Ms: curve(({ quantiles }) => quantiles?.p50 ?? Number.NaN),
-            p95Ms: curve(({ quantiles }) => quantiles?.p95 ?? Number.NaN),
-            p99Ms: curve(({ quantiles }) => quantiles?.p99 ?? Number.NaN),
-            meanMs: curve(({ quantiles }) => quantiles?.mean ?? Number.NaN),
-          }
-        : null,
-    },
   };
 }

@@ -1,8 +1,8 @@
 /** What an application asks for that Loki cannot do. */
 import type { Application, Variant } from "../../spec/application.ts";
 import { conflict, invalid, type Mistake, show } from "../../spec/mistakes.ts";
+import { profileFor } from "../pool-profile.ts";
 import { type FlatTask, flatTasks } from "./flat-tasks.ts";
-import { profileFor } from "./frame.ts";
 import { type LeafAccuracies, leavesOf, variantsOf } from "./leaves.ts";
 import { latencyLimitMs } from "./problem.ts";
 

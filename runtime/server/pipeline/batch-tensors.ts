@@ -55,6 +55,12 @@ export class CutOutput {
     return this.#rows(row, row + 1);
   }
 
+  /** The number that belongs to a row of the batch, of an int64 output with one each. */
+  integer(batchRow: number): number {
+    const bytes = this.row(batchRow, 0);
+    return Number(new DataView(bytes.buffer, bytes.byteOffset, 8).getBigInt64(0, true));
+  }
+
   #firstRow(batchRow: number): number {
     return this.#firstRows === null ? batchRow : (this.#firstRows[batchRow] ?? 0);
   }
@@ -75,12 +81,13 @@ export function batchInputs(
 /** What of the outputs does not fit an input of a task behind, as text; a dimension may have been open until now. */
 export function misfit(
   { tasks }: PipelineSignature,
-  { children }: TaskSignature,
+  { edgesAway }: TaskSignature,
   cut: readonly CutOutput[],
 ): string | undefined {
-  for (const child of children) {
-    const { name, inputs, feed } = at(tasks, child);
+  for (const { child, feed } of edgesAway) {
+    const { name, inputs } = at(tasks, child);
     for (const [input, output] of feed?.outputByInput.entries() ?? []) {
+      if (output === null) continue;
       const [expected, found] = [at(inputs, input).rowShape, at(cut, output).rowShape];
       if (expected.join() === found.join()) continue;
       return `rows of shape [${found.join(", ")}] for input "${at(inputs, input).name}" of ${name}, expected [${expected.join(", ")}]`;
@@ -91,7 +98,7 @@ export function misfit(
 
 /** @returns in the order of the task's outputs; or, as text, what is wrong with them. */
 export function cutOutputs(
-  { outputs }: TaskSignature,
+  { outputs, mayKeepRows }: TaskSignature,
   { outputOrder, countByOutput }: PipelineServedVariant,
   result: BatchResult,
   batchRows: number,
@@ -109,7 +116,14 @@ export function cutOutputs(
   for (const [index, { name, datatype }] of outputs.entries()) {
     const tensor = result.outputs[at(outputOrder, index)];
     const count = at(countByOutput, index);
-    const firstRows = count === null ? null : (firstRowsByCount.get(count) ?? null);
+    let firstRows = count === null ? null : (firstRowsByCount.get(count) ?? null);
+    if (count !== null && firstRows !== null && mayKeepRows && tensor?.shape[0] === batchRows) {
+      const largest = largestIfUnclear(firstRows);
+      if (largest !== null) {
+        return `output "${at(outputs, count).name}" counts ${largest} for a row, expected 0 or 1`;
+      }
+      firstRows = null;
+    }
     const rows = firstRows === null ? batchRows : (firstRows[batchRows] ?? 0);
     if (tensor === undefined || tensor.shape[0] !== rows) {
       return `output "${name}" has the shape [${tensor?.shape.join(", ")}], expected ${rows} rows`;
@@ -120,6 +134,13 @@ export function cutOutputs(
     cut.push(new CutOutput(rowShape, tensor.bytes, bounds, firstRows));
   }
   return cut;
+}
+
+/** The largest count, if as many rows are counted as the batch has, yet not one for each; otherwise null. */
+function largestIfUnclear(firstRows: readonly number[]): number | null {
+  if (firstRows.at(-1) !== firstRows.length - 1) return null;
+  const largest = Math.max(...firstRows.slice(1).map((end, row) => end - at(firstRows, row)));
+  return largest > 1 ? largest : null;
 }
 
 /** Sums of the counts before each row and, last, of all. @param counts int64. @returns undefined if they are not one each, 0 or more. */

@@ -1,5 +1,5 @@
 import { Rng } from "../../core/rng.ts";
-import type { TaskSignature } from "./pipeline-signature.ts";
+import type { ServedEdge } from "./pipeline-signature.ts";
 
 /** Any fixed seed, so that the same requests enter the same tasks. */
 const COIN_SEED = 1;
@@ -12,21 +12,21 @@ export interface Entry {
 
 /** Decides which entry tasks a row of a request is for, where not every request reaches all of them. */
 export class EntryCoin {
-  readonly #tasks: readonly TaskSignature[];
+  readonly #edges: readonly ServedEdge[];
   readonly #coin = new Rng(COIN_SEED, COIN_STREAM);
 
-  constructor(tasks: readonly TaskSignature[]) {
-    this.#tasks = tasks;
+  /** @param entryEdges from the requests, by ascending task. */
+  constructor(entryEdges: readonly ServedEdge[]) {
+    this.#edges = entryEdges;
   }
 
   /** Row by row. */
   entriesOf(rows: number): Entry[] {
     const entries: Entry[] = [];
     for (let row = 0; row < rows; row++) {
-      for (const [task, { parent, entryShare }] of this.#tasks.entries()) {
-        if (parent !== null) continue;
+      for (const { child: task, share } of this.#edges) {
         // No coin is thrown where there is nothing to choose.
-        if (entryShare >= 1 || this.#coin.nextFloat() < entryShare) entries.push({ row, task });
+        if (share >= 1 || this.#coin.nextFloat() < share) entries.push({ row, task });
       }
     }
     return entries;

@@ -1,8 +1,9 @@
 /** How outputs of a task become inputs of the next, checked before anything is served. */
-import type { PipelineTask } from "../../bundle/schema.ts";
+import type { Feed } from "../../bundle/schema.ts";
 import { elementCountOf } from "../datatypes.ts";
 import {
   type ModelTensor,
+  type ModelVariant,
   modelOf,
   namesOf,
   type TaskTensors,
@@ -11,15 +12,26 @@ import {
 } from "../signature.ts";
 
 export interface ServedFeed {
-  /** Of each input of the child, index among the outputs of the parent. */
-  readonly outputByInput: readonly number[];
-  /** Index among the outputs of the parent of the number of rows for each of its rows; null for one each. */
+  /** Of each input of the child, index among the outputs of the parent; null where this edge gives it nothing. */
+  readonly outputByInput: readonly (number | null)[];
+  /** Index among the outputs of the parent of the number of rows for each of its rows; null without one. */
   readonly count: number | null;
 }
 
+/** An edge between two tasks, as the bundle has it. */
+export interface FedEdge {
+  readonly parent: FedTask;
+  readonly child: FedTask;
+  readonly feed: Feed | null;
+}
+
+export interface FedTask {
+  readonly name: string;
+  readonly variants: readonly ModelVariant[];
+}
+
 /** @throws RuntimeError RUNTIME_MODEL if a variant of the parent lacks an output that is sent on. */
-export function checkFedOutputs(parent: PipelineTask, child: PipelineTask): void {
-  const { feed } = child;
+export function checkFedOutputs({ parent, child, feed }: FedEdge): void {
   const wanted = [...(feed?.inputs.map(({ output }) => output) ?? []), feed?.count ?? null];
   for (const variant of parent.variants) {
     const { outputs } = modelOf({ ...variant, name: `${parent.name}/${variant.name}` });
@@ -32,15 +44,14 @@ export function checkFedOutputs(parent: PipelineTask, child: PipelineTask): void
   }
 }
 
-/** @throws RuntimeError RUNTIME_MODEL if an input of the child has no output, or one that it cannot take. */
+/** @throws RuntimeError RUNTIME_MODEL if an input of the child has an output that it cannot take. */
 export function servedFeed(
-  child: PipelineTask,
-  { inputs }: TaskTensors,
-  parentName: string,
+  { parent, child, feed }: FedEdge,
   { outputs }: TaskTensors,
+  { inputs }: TaskTensors,
 ): ServedFeed {
   const at = `task "${child.name}"`;
-  const fed = child.feed?.inputs ?? [];
+  const fed = feed?.inputs ?? [];
   const unknown = fed.find(({ input }) => !inputs.some(({ name }) => name === input));
   if (unknown !== undefined) {
     throw unfit(`${at} feed "${unknown.input}"`, namesOf(inputs), "an input of its variants");
@@ -49,16 +60,27 @@ export function servedFeed(
     const output = fed.find((one) => one.input === input.name)?.output;
     const index = outputs.findIndex(({ name }) => name === output);
     const tensor = outputs[index];
-    if (tensor === undefined) {
-      throw unfit(`${at} input "${input.name}"`, "nothing", `an output of task "${parentName}"`);
-    }
+    if (tensor === undefined) return null;
     if (!canTake(input, tensor)) {
       const allowed = `what it can take, ${textOf({ ...input, name: tensor.name })}`;
-      throw unfit(`${at} input "${input.name}" from "${parentName}"`, textOf(tensor), allowed);
+      throw unfit(`${at} input "${input.name}" from "${parent.name}"`, textOf(tensor), allowed);
     }
     return index;
   });
-  return { outputByInput, count: countOf(child, parentName, outputs) };
+  return { outputByInput, count: countOf(feed, child.name, parent.name, outputs) };
+}
+
+/** @throws RuntimeError RUNTIME_MODEL if an input of a task has an output from none of the tasks before. */
+export function checkFedInputs(
+  child: string,
+  { inputs }: TaskTensors,
+  edges: readonly { readonly parent: string; readonly feed: ServedFeed }[],
+): void {
+  const parents = edges.map(({ parent }) => `"${parent}"`).join(" or ");
+  for (const [index, { name }] of inputs.entries()) {
+    if (edges.some(({ feed }) => feed.outputByInput[index] !== null)) continue;
+    throw unfit(`task "${child}" input "${name}"`, "nothing", `an output of task ${parents}`);
+  }
 }
 
 /** A dimension that is open before is checked at every batch. */
@@ -72,7 +94,8 @@ function canTake(input: ModelTensor, output: ModelTensor): boolean {
 }
 
 function countOf(
-  { name, feed }: PipelineTask,
+  feed: Feed | null,
+  childName: string,
   parentName: string,
   outputs: readonly ModelTensor[],
 ): number | null {
@@ -82,5 +105,5 @@ function countOf(
   const isCount = tensor?.datatype === "INT64" && elementCountOf(tensor.rowShape) === 1;
   if (tensor !== undefined && isCount) return index;
   const found = tensor === undefined ? "nothing" : textOf(tensor);
-  throw unfit(`task "${name}" count from "${parentName}"`, found, "INT64 [rows]");
+  throw unfit(`task "${childName}" count from "${parentName}"`, found, "INT64 [rows]");
 }

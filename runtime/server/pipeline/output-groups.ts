@@ -1,9 +1,15 @@
 /** To which rows of a batch the rows of an output belong. */
-import type { PipelineTask } from "../../bundle/schema.ts";
+import type { Feed } from "../../bundle/schema.ts";
 import { type ModelVariant, modelOf, unfit } from "../signature.ts";
 
 /** Name of the first dimension of tensors, by the tensor's name; those without one are left out. */
 export type AxisNames = Readonly<Record<string, string>>;
+
+/** A task that another one feeds. */
+export interface FedChild {
+  readonly name: string;
+  readonly feed: Feed | null;
+}
 
 /**
  * For each output name the name of the count output that says how many of its rows belong to each row of a batch; null for one each.
@@ -15,7 +21,7 @@ export type AxisNames = Readonly<Record<string, string>>;
 export function groupsOf(
   variant: ModelVariant,
   at: string,
-  children: readonly PipelineTask[],
+  children: readonly FedChild[],
   axisNames: AxisNames,
 ): ReadonlyMap<string, string | null> {
   const countByFed = countsOfFed(children, at);
@@ -34,7 +40,28 @@ export function groupsOf(
   return groups;
 }
 
-function countsOfFed(children: readonly PipelineTask[], at: string): Map<string, string | null> {
+/**
+ * The same where a count says only whether a row goes on. What is sent has a row for each row that goes on, or simply for each row; where that may
+ * differ from one child to the next it is a row each. Any other output goes by the only count there is.
+ */
+export function gatedGroupsOf(
+  variant: ModelVariant,
+  children: readonly FedChild[],
+): ReadonlyMap<string, string | null> {
+  const counts = children.map(({ feed }) => feed?.count ?? null);
+  const groups = new Map<string, string | null>();
+  for (const { name } of modelOf(variant).outputs) {
+    const own = children
+      .filter(({ feed }) => feed?.inputs.some(({ output }) => output === name) === true)
+      .map(({ feed }) => feed?.count ?? null);
+    const known = new Set(own.length > 0 ? own : counts.filter((count) => count !== null));
+    const [count = null] = known;
+    groups.set(name, known.size === 1 && !counts.includes(name) ? count : null);
+  }
+  return groups;
+}
+
+function countsOfFed(children: readonly FedChild[], at: string): Map<string, string | null> {
   const countByFed = new Map<string, string | null>();
   for (const { name, feed } of children) {
     for (const { output } of feed?.inputs ?? []) {

@@ -26,7 +26,7 @@ export function answererOf(bundle: LokiBundle, signature: PipelineSignature): An
       sum += (leaf.weight * leafSum) / queries.length;
       weightSum += leaf.weight;
     }
-    if (weightSum > 0) return { variant: textOf(countByPath), accuracy: sum / weightSum };
+    if (weightSum > 0) return { variant: countedText(countByPath), accuracy: sum / weightSum };
     return shortAnswerer(queriesByTask, signature);
   };
 }
@@ -47,7 +47,7 @@ function shortAnswerer(
     }, 1);
     ends++;
   }
-  return { variant: textOf(countByPath), accuracy: ends === 0 ? 0 : sum / ends };
+  return { variant: countedText(countByPath), accuracy: ends === 0 ? 0 : sum / ends };
 }
 
 /** From the entry on. */
@@ -78,7 +78,8 @@ function count(
   countByPath.set(key, (countByPath.get(key) ?? 0) + 1);
 }
 
-function textOf(countByPath: ReadonlyMap<string, number>): string {
+/** What answered, each with how often; without a number if it is the only one. */
+export function countedText(countByPath: ReadonlyMap<string, number>): string {
   const paths = [...countByPath];
   const [only] = paths;
   if (only !== undefined && paths.length === 1) return only[0];

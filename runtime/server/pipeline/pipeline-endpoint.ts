@@ -1,21 +1,22 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Bundle, LokiBundle } from "../../bundle/schema.ts";
-import { pipelineDispatcherOf } from "../../core/pipeline/loki-dispatcher.ts";
+import type { Bundle, InferlineBundle, LokiBundle } from "../../bundle/schema.ts";
 import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { RequestRows, Submission } from "../request.ts";
+import { inferlinePipeline } from "../stages/inferline-pipeline.ts";
+import { lokiPipeline } from "./loki-pipeline.ts";
 import type { AxisNames } from "./output-groups.ts";
-import { answererOf } from "./paths.ts";
 import { PipelineMetrics } from "./pipeline-metrics.ts";
 import type { PipelineRecorder } from "./pipeline-recording.ts";
 import { PipelineScheduler } from "./pipeline-scheduler.ts";
-import { type PipelineSignature, pipelineSignatureOf } from "./pipeline-signature.ts";
+import type { PipelineSignature } from "./pipeline-signature.ts";
+import type { ServedPipeline } from "./served-pipeline.ts";
 
-/** Room for what rows of requests become on their way: queries that wait or run, for each row that may be pending. */
-const QUERIES_PER_ROW = 16;
+/** Bundles of pipelines, all of whose tasks one server runs. */
+export type PipelineBundle = LokiBundle | InferlineBundle;
 
 export interface PipelineEndpointOptions {
-  readonly bundle: LokiBundle;
+  readonly bundle: PipelineBundle;
   readonly bundleSha256: string;
   /** Of each variant of all tasks. */
   readonly axisNames?: readonly AxisNames[] | undefined;
@@ -33,31 +34,26 @@ export class PipelineEndpoint implements Endpoint {
   readonly handlers: Required<AssignedExecutorHandlers>;
   readonly fastestMs: number;
   readonly started: Promise<void>;
-  readonly #bundle: LokiBundle;
+  readonly #bundle: PipelineBundle;
   readonly #bundleSha256: string;
+  readonly #pipeline: ServedPipeline;
   readonly #scheduler: PipelineScheduler;
 
   /** @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
   constructor(options: PipelineEndpointOptions) {
     const { bundle, bundleSha256, axisNames, nowMs, maxPending, recorder, onWorkerLost } = options;
-    this.signature = pipelineSignatureOf(bundle, axisNames);
+    const pipeline =
+      bundle.method === "loki"
+        ? lokiPipeline(bundle, axisNames, maxPending)
+        : inferlinePipeline(bundle, maxPending);
+    this.signature = pipeline.signature;
     this.metrics = new PipelineMetrics(this.signature);
-    this.fastestMs = fastestMs(bundle);
+    this.fastestMs = pipeline.fastestMs;
     this.#bundle = bundle;
     this.#bundleSha256 = bundleSha256;
-    const queryCapacity = QUERIES_PER_ROW * maxPending;
-    const scheduler = new PipelineScheduler({
-      signature: this.signature,
-      dispatcher: pipelineDispatcherOf(bundle, { queryCapacity }),
-      queryCapacity,
-      maxPending,
-      answererOf: answererOf(bundle, this.signature),
-      holdsAllVariants: (task) =>
-        bundle.levels.some(({ stages }) => (stages?.[task] ?? null) !== null),
-      nowMs,
-      recorder,
-      observer: this.metrics,
-    });
+    this.#pipeline = pipeline;
+    const observer = this.metrics;
+    const scheduler = new PipelineScheduler({ ...pipeline, maxPending, nowMs, recorder, observer });
     this.#scheduler = scheduler;
     const onLost = (worker: number, reason: string) => {
       scheduler.onWorkerLost(worker, reason);
@@ -96,7 +92,7 @@ export class PipelineEndpoint implements Endpoint {
   metricsText(): string {
     const scheduler = this.#scheduler;
     const { levels } = this.#bundle;
-    return this.metrics.text({
+    const gauges = {
       loadQps: scheduler.loadQps,
       pendingQueries: scheduler.pendingCount,
       readyWorkers: scheduler.workers.readyCount,
@@ -106,7 +102,8 @@ export class PipelineEndpoint implements Endpoint {
       levelCount: levels.length,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
       bundleSha256: this.#bundleSha256,
-    });
+    };
+    return this.metrics.text(gauges, this.#pipeline.metricLines(scheduler.workers));
   }
 
   /** Never: what waits is bound to the plan it was routed by. */
@@ -124,23 +121,15 @@ export class PipelineEndpoint implements Endpoint {
   }
 }
 
-function differenceOf(before: LokiBundle, after: Bundle): string | null {
-  if (after.method !== "loki") return "method";
-  const keys = ["application", "slo", "cluster", "tasks", "leaves", "policy"] as const;
-  return keys.find((key) => !isDeepStrictEqual(before[key], after[key])) ?? null;
+function differenceOf(before: PipelineBundle, after: Bundle): string | null {
+  if (before.method === "loki") {
+    const keys = ["application", "slo", "cluster", "tasks", "leaves", "policy"] as const;
+    return after.method === "loki" ? firstDifference(before, after, keys) : "method";
+  }
+  const keys = ["application", "slo", "cluster", "tasks", "entryBranch", "policy"] as const;
+  return after.method === "inferline" ? firstDifference(before, after, keys) : "method";
 }
 
-/** Of the longest path, each task with its fastest variant for one query. */
-function fastestMs({ tasks }: LokiBundle): number {
-  const msToTask: number[] = [];
-  for (const { parent, variants } of tasks) {
-    const times = variants.flatMap(({ profiles }) =>
-      profiles.map(
-        (profile) => profile?.serviceTimes.decisionMs.data[0] ?? Number.POSITIVE_INFINITY,
-      ),
-    );
-    const before = parent === null ? 0 : (msToTask[parent] ?? 0);
-    msToTask.push(before + Math.min(...times));
-  }
-  return Math.max(...msToTask);
+function firstDifference<B>(before: B, after: B, keys: readonly (keyof B & string)[]) {
+  return keys.find((key) => !isDeepStrictEqual(before[key], after[key])) ?? null;
 }

@@ -70,7 +70,7 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
       batches: 0,
     }));
     this.#fanouts = variants.flatMap(({ task }, variant) =>
-      at(tasks, task).children.map((child) => ({ variant, child, served: 0, sent: 0 })),
+      at(tasks, task).edgesAway.map(({ child }) => ({ variant, child, served: 0, sent: 0 })),
     );
     this.#drops = tasks.flatMap((_, task) =>
       DROP_REASONS.map(([reason, text]) => ({ task, reason, text, count: 0 })),
@@ -113,13 +113,15 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     this.#workersLost++;
   }
 
-  text(gauges: PipelineGauges): string {
+  /** @param more lines to put at the end. */
+  text(gauges: PipelineGauges, more: readonly string[] = []): string {
     const lines = [
       ...this.tritonLines(),
       ...this.#variantLines(),
       ...this.#taskLines(),
       ...this.#planLines(gauges),
       ...this.#clusterLines(gauges),
+      ...more,
     ];
     return `${lines.join("\n")}\n`;
   }

@@ -1,4 +1,4 @@
-/** One client request on its way through a pipeline: a tree of queries for each of its rows, gathered in the order of the rows. */
+/** One client request on its way through a pipeline: the queries of its rows, and what the client gets of them. */
 import { assert } from "../../core/assert.ts";
 import { elementCountOf } from "../datatypes.ts";
 import {
@@ -17,30 +17,43 @@ import { at, type PipelineSignature, type TaskSignature } from "./pipeline-signa
 export class PipelineQuery {
   readonly request: PipelineRequest;
   readonly task: number;
+  /** In a tree, the query that it came from. */
   readonly parent: PipelineQuery | null;
+  /** Where no row has two queries for a task, index of the row in its request. */
+  readonly row: number;
   /** Of each input of the task its bytes; empty once it is done. */
   inputs: readonly Uint8Array[];
   /** Index among the variants of all tasks; −1 until it runs. */
   variant = -1;
   /** Of each output of the task; empty until it is done. */
   outputs: readonly TensorPart[] = [];
-  /** For each child task what came out of this query, in order; empty until it is done. */
+  /** In a tree, what came out of this query for each child task, in order; empty until it is done. */
   children: readonly (readonly PipelineQuery[])[] = [];
+  /** Whether it is done and nothing came out of it. */
+  isLast = false;
 
   constructor(
     request: PipelineRequest,
     task: number,
     parent: PipelineQuery | null,
     inputs: readonly Uint8Array[],
+    row = 0,
   ) {
     this.request = request;
     this.task = task;
     this.parent = parent;
     this.inputs = inputs;
+    this.row = row;
   }
 }
 
-/** Finds out who answered. @param leafQueries of each task those without children, all of them done. */
+/** Knows the queries of a request. */
+export interface QuerySource {
+  /** Those of each task in the order in which the client gets their outputs. */
+  queriesByTask(): readonly (readonly PipelineQuery[])[];
+}
+
+/** Finds out who answered. @param queriesByTask all of them done. */
 export type AnswererOf = (queriesByTask: readonly (readonly PipelineQuery[])[]) => Answerer;
 
 export interface PipelineRequestOptions {
@@ -64,8 +77,6 @@ export class PipelineRequest {
   readonly #settle: (outcome: Outcome) => void;
   readonly #inputs: readonly Uint8Array[];
   readonly #inputBounds: readonly (readonly number[])[];
-  /** Of each task, in the order of the rows; those of tasks that are no entries stay empty. */
-  readonly #entries: readonly PipelineQuery[][];
   /** Queries that are not done. */
   #open = 0;
   #isSettled = false;
@@ -86,43 +97,36 @@ export class PipelineRequest {
       assert(bounds !== undefined, "the bytes of an input are its rows");
       return bounds;
     });
-    this.#entries = signature.tasks.map(() => []);
   }
 
   get isSettled(): boolean {
     return this.#isSettled;
   }
 
-  /** The query of a row for an entry task. Rows come in order. */
-  enter(row: number, task: number): PipelineQuery {
-    const inputs = at(this.#signature.tasks, task).requestInputs.map((input) => {
-      const bounds = at(this.#inputBounds, input);
-      return at(this.#inputs, input).subarray(bounds[row], bounds[row + 1]);
-    });
-    const query = new PipelineQuery(this, task, null, inputs);
-    at(this.#entries, task).push(query);
-    this.#open++;
-    return query;
+  /** @param input index among those of the signature. */
+  inputRow(input: number, row: number): Uint8Array {
+    const bounds = at(this.#inputBounds, input);
+    return at(this.#inputs, input).subarray(bounds[row], bounds[row + 1]);
   }
 
-  /** A query is done; those that came out of it belong to the request from now on. */
-  take(
-    query: PipelineQuery,
-    outputs: readonly TensorPart[],
-    children: readonly (readonly PipelineQuery[])[],
-  ): void {
+  /** Queries that are to be done before there is an answer. */
+  expect(queries: number): void {
+    this.#open += queries;
+  }
+
+  /** A query is done. What follows it is to be expected before the request may be answered. */
+  take(query: PipelineQuery, outputs: readonly TensorPart[], isLast: boolean): void {
     assert(!this.#isSettled, "a request that is settled takes no answers");
     query.outputs = outputs;
-    query.children = children;
+    query.isLast = isLast;
     query.inputs = [];
-    for (const { length } of children) this.#open += length;
     this.#open--;
   }
 
   /** Settles the request if all its queries are done. */
-  answerIfDone(nowMs: number): void {
+  answerIfDone(source: QuerySource, nowMs: number): void {
     if (this.#open > 0 || this.#isSettled) return;
-    const queriesByTask = this.#queriesByTask();
+    const queriesByTask = source.queriesByTask();
     const outputs: OutputTensor[] = [];
     for (const [index, task] of this.#signature.tasks.entries()) {
       const gathered = gatheredOutputs(task, at(queriesByTask, index));
@@ -131,6 +135,7 @@ export class PipelineRequest {
         return;
       }
       outputs.push(...gathered);
+      if (task.tellsRows) outputs.push(rowsOutput(at(queriesByTask, index)));
     }
     this.#isSettled = true;
     this.#settle({
@@ -147,21 +152,6 @@ export class PipelineRequest {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#settle({ kind: "failed", reason, message });
-  }
-
-  /** Those of each task in the order of the rows, and of what came out of each. */
-  #queriesByTask(): PipelineQuery[][] {
-    const queriesByTask: PipelineQuery[][] = [];
-    for (const [task, { parent }] of this.#signature.tasks.entries()) {
-      if (parent === null) {
-        queriesByTask.push(at(this.#entries, task));
-        continue;
-      }
-      const position = at(this.#signature.tasks, parent).children.indexOf(task);
-      const queries = at(queriesByTask, parent).flatMap(({ children }) => children[position] ?? []);
-      queriesByTask.push(queries);
-    }
-    return queriesByTask;
   }
 }
 
@@ -189,4 +179,9 @@ function gatheredOutputs(
     gathered.push({ shape: [rows, ...shape], parts: joined(parts) });
   }
   return gathered;
+}
+
+function rowsOutput(queries: readonly PipelineQuery[]): OutputTensor {
+  const rows = BigInt64Array.from(queries, ({ row }) => BigInt(row));
+  return { shape: [rows.length], parts: [new Uint8Array(rows.buffer)] };
 }

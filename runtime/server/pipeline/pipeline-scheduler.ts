@@ -4,13 +4,14 @@ import { NO_PARENT, type PipelineDispatcher } from "../../core/pipeline/pipeline
 import { type AssignedExecutor, type BatchResult, WorkerLostError } from "../../exec/executor.ts";
 import type { FailureReason, Outcome, RequestRows, Submission } from "../request.ts";
 import { batchInputs, type CutOutput, cutOutputs, misfit } from "./batch-tensors.ts";
-import { EntryCoin } from "./entry-coin.ts";
+import type { Course, Courses } from "./course.ts";
 import type { PipelineObserver, StartedBatch } from "./pipeline-observer.ts";
 import type { PipelineCommand, PipelineRecorder } from "./pipeline-recording.ts";
-import { type AnswererOf, PipelineQuery, PipelineRequest } from "./pipeline-request.ts";
+import { type AnswererOf, type PipelineQuery, PipelineRequest } from "./pipeline-request.ts";
 import { at, type PipelineSignature } from "./pipeline-signature.ts";
 import { QuerySlots } from "./query-slots.ts";
 import { RecordedDispatcher } from "./recorded-dispatcher.ts";
+import { TreeCourses } from "./tree-courses.ts";
 import { WorkerModels } from "./worker-models.ts";
 
 export interface PipelineSchedulerOptions {
@@ -22,6 +23,8 @@ export interface PipelineSchedulerOptions {
   /** Rows of requests that have no answer yet, at most. */
   readonly maxPending: number;
   readonly answererOf: AnswererOf;
+  /** Left out: those through a tree. */
+  readonly courses?: Courses | undefined;
   /** Whether a worker of a task holds all its variants, for batches that choose among them. */
   readonly holdsAllVariants: (task: number) => boolean;
   readonly nowMs: () => number;
@@ -51,8 +54,9 @@ export class PipelineScheduler {
   readonly #slots: QuerySlots;
   readonly #models: WorkerModels;
   readonly #batchByWorker: (RunningBatch | undefined)[];
-  readonly #requests = new Set<PipelineRequest>();
-  readonly #coin: EntryCoin;
+  /** Those that are open. */
+  readonly #courseByRequest = new Map<PipelineRequest, Course>();
+  readonly #courses: Courses;
   #executor: AssignedExecutor | undefined;
   #pendingRows = 0;
   #level: number;
@@ -69,7 +73,7 @@ export class PipelineScheduler {
       onWake: () => this.#wake(),
     });
     this.#observer = options.observer;
-    this.#coin = new EntryCoin(signature.tasks);
+    this.#courses = options.courses ?? new TreeCourses(signature);
     this.#slots = new QuerySlots(queryCapacity);
     const { workerCount } = dispatcher;
     this.#models = new WorkerModels(workerCount, signature.tasks.length, signature.variants);
@@ -77,7 +81,7 @@ export class PipelineScheduler {
     this.#level = dispatcher.level;
   }
 
-  get workers(): Pick<WorkerModels, "workerCount" | "readyCount" | "canServe"> {
+  get workers(): Pick<WorkerModels, "workerCount" | "readyCount" | "canServe" | "isAssigned"> {
     return this.#models;
   }
 
@@ -117,9 +121,10 @@ export class PipelineScheduler {
     const arrivalMs = this.#now();
     const times = { arrivalMs, deadlineMs };
     const request = new PipelineRequest({ signature, answererOf, rows, ...times, settle });
-    this.#requests.add(request);
+    const course = this.#courses.courseOf(request);
+    this.#courseByRequest.set(request, course);
     this.#pendingRows += request.rows;
-    this.#arrive(request, arrivalMs);
+    this.#arrive(request, course, arrivalMs);
     return { outcome, cancel: () => this.#fail(request, "cancelled", "the client went away") };
   }
 
@@ -153,14 +158,13 @@ export class PipelineScheduler {
   /** Fails every request that is still open. */
   abort(): void {
     this.#dispatcher.stop();
-    for (const request of [...this.#requests]) {
+    for (const request of [...this.#courseByRequest.keys()]) {
       this.#fail(request, "closed", "the server has stopped");
     }
   }
 
   /** Every row is a request to the dispatcher, and counts as demand even if another row of the client's request is refused. */
-  #arrive(request: PipelineRequest, nowMs: number): void {
-    const entries = this.#coin.entriesOf(request.rows);
+  #arrive(request: PipelineRequest, course: Course, nowMs: number): void {
     let isAdmitted = true;
     for (let row = 0; row < request.rows; row++) {
       isAdmitted = this.#dispatcher.onRequest(nowMs) && isAdmitted;
@@ -170,15 +174,20 @@ export class PipelineScheduler {
       return;
     }
     const isFull = this.#pendingRows > this.#options.maxPending;
-    if (isFull || entries.length > this.#slots.freeCount) {
+    const queries = isFull ? [] : course.begin();
+    if (typeof queries === "string") {
+      this.#fail(request, "inference", queries);
+      return;
+    }
+    if (isFull || queries.length > this.#slots.freeCount) {
       this.#fail(request, "queue-full", `${this.#slots.usedCount} queries wait or run`);
       return;
     }
-    const queries = entries.map(({ row, task }) => request.enter(row, task));
+    request.expect(queries.length);
     for (const query of queries) this.#handIn(query, NO_PARENT, nowMs);
     this.#startBatches(nowMs);
     // No row may have an entry.
-    this.#answerIfDone(request, nowMs);
+    this.#answerIfDone(request, course, nowMs);
   }
 
   /** What is dropped fails the request, and the queries after it need not come. */
@@ -294,45 +303,37 @@ export class PipelineScheduler {
     this.#startBatches(nowMs);
   }
 
-  /** Gives a query that is done back to its request, and what came out of it to the dispatcher. */
+  /** Gives a query that is done back to its request, and what follows it to the dispatcher. */
   #handOn(slot: number, row: number, cut: readonly CutOutput[], nowMs: number): void {
     const query = this.#slots.query(slot);
     const { request } = query;
-    const { children } = at(this.#signature.tasks, query.task);
-    const counts = children.map((child) => {
-      const count = this.#countOf(child, row, cut);
-      this.#observer.onFanout(query.variant, child, count);
-      this.#dispatcher.onFanout(slot, child, count);
-      return count;
-    });
-    if (request.isSettled) return;
-    const sent = children.map((child, index) =>
-      Array.from({ length: at(counts, index) }, (_, position) => {
-        const feed = at(this.#signature.tasks, child).feed?.outputByInput ?? [];
-        const inputs = feed.map((output) => at(cut, output).row(row, position));
-        return new PipelineQuery(request, child, query, inputs);
-      }),
-    );
+    const { edgesAway } = at(this.#signature.tasks, query.task);
+    const sent = this.#courses.sentOf(query.task, cut, row);
+    for (const [index, { child }] of edgesAway.entries()) {
+      this.#observer.onFanout(query.variant, child, at(sent, index));
+      this.#dispatcher.onFanout(slot, child, at(sent, index));
+    }
+    const course = this.#courseByRequest.get(request);
+    if (course === undefined) return;
+    const isLast = sent.every((count) => count === 0);
     request.take(
       query,
       cut.map((output) => output.part(row)),
-      sent,
+      isLast,
     );
-    for (const queries of sent) {
-      for (const one of queries) this.#handIn(one, slot, nowMs);
+    const next = course.follow(query, sent, cut, row);
+    if (typeof next === "string") {
+      this.#fail(request, "inference", next);
+      return;
     }
-    this.#answerIfDone(request, nowMs);
+    request.expect(next.length);
+    for (const one of next) this.#handIn(one, slot, nowMs);
+    this.#answerIfDone(request, course, nowMs);
   }
 
-  #countOf(child: number, row: number, cut: readonly CutOutput[]): number {
-    const { feed } = at(this.#signature.tasks, child);
-    const [output] = feed?.outputByInput ?? [];
-    return output === undefined ? 1 : at(cut, output).count(row);
-  }
-
-  #answerIfDone(request: PipelineRequest, nowMs: number): void {
+  #answerIfDone(request: PipelineRequest, course: Course, nowMs: number): void {
     if (request.isSettled) return;
-    request.answerIfDone(nowMs);
+    request.answerIfDone(course, nowMs);
     if (!request.isSettled) return;
     this.#observer.onRowsDone(nowMs > request.deadlineMs ? "late" : "satisfied", request.rows);
     this.#takeBack(request);
@@ -382,7 +383,8 @@ export class PipelineScheduler {
 
   /** Removes the queries of a settled request that still wait; those that run keep their slots until the batch is over. */
   #takeBack(request: PipelineRequest): void {
-    this.#requests.delete(request);
+    this.#courseByRequest.get(request)?.end();
+    this.#courseByRequest.delete(request);
     this.#pendingRows -= request.rows;
     for (const query of [...request.slots]) {
       if (this.#dispatcher.onCancel(query)) this.#slots.free(query);

@@ -1,39 +1,54 @@
-/** What a client sees of a pipeline, how each variant orders its tensors, and what goes from task to task. */
-import type { LokiBundle, PipelineTask } from "../../bundle/schema.ts";
+/** A pipeline as one model: the client sees the inputs of the entry tasks and the outputs of all tasks. */
+import type { InferlineBundle, LokiBundle } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
 import {
   type ClientOutput,
   type ClientSignature,
   type ModelTensor,
+  namesOf,
   type ServedVariant,
   type TaskTensors,
   taskTensors,
   textOf,
   unfit,
 } from "../signature.ts";
-import { checkFedOutputs, type ServedFeed, servedFeed } from "./feeds.ts";
-import { type AxisNames, groupsOf } from "./output-groups.ts";
+import { checkFedInputs, checkFedOutputs, type ServedFeed, servedFeed } from "./feeds.ts";
+import { type LinkedTask, linkedTasks } from "./linked-tasks.ts";
+import { type AxisNames, gatedGroupsOf, groupsOf } from "./output-groups.ts";
 
 export interface PipelineSignature extends ClientSignature {
   /** Parents before their children. */
   readonly tasks: readonly TaskSignature[];
   /** Those of all tasks, in the order of the tasks. */
   readonly variants: readonly PipelineServedVariant[];
+  /** Edges from the requests, by ascending child. */
+  readonly entryEdges: readonly ServedEdge[];
 }
 
 export interface TaskSignature {
   readonly name: string;
-  readonly parent: number | null;
-  readonly entryShare: number;
-  readonly children: readonly number[];
+  /** Edges that lead here, by ascending parent; in a tree one. */
+  readonly edges: readonly ServedEdge[];
+  /** Edges that lead away, by ascending child. */
+  readonly edgesAway: readonly ServedEdge[];
   readonly inputs: readonly ModelTensor[];
-  /** Of each input, index in `PipelineSignature.inputs`; empty unless the task is an entry. */
+  /** Of each input, index in `PipelineSignature.inputs`; −1 where the request does not give it. */
   readonly requestInputs: readonly number[];
-  /** Null for an entry. */
-  readonly feed: ServedFeed | null;
   readonly outputs: readonly ModelTensor[];
-  /** Index in `PipelineSignature.outputs` of the first of them. */
-  readonly firstOutput: number;
+  /** Whether an output that has a count may have a row for each row nevertheless: the count is then 0 or 1. */
+  readonly mayKeepRows: boolean;
+  /** Whether the client has one more output of the task, which tells the rows of its request that were there. */
+  readonly tellsRows: boolean;
+}
+
+export interface ServedEdge {
+  /** Null for the requests. */
+  readonly parent: number | null;
+  readonly child: number;
+  /** Chance of a query of the parent, or of a row of a request, to take the edge; in a tree, of an entry. */
+  readonly share: number;
+  /** Null for an edge from the requests. */
+  readonly feed: ServedFeed | null;
 }
 
 export interface PipelineServedVariant extends ServedVariant {
@@ -44,71 +59,105 @@ export interface PipelineServedVariant extends ServedVariant {
   readonly countByOutput: readonly (number | null)[];
 }
 
+/** Name of the output that tells the rows of a request. */
+const ROWS_OUTPUT = "request_row";
+
 /**
- * @param axisNames of each variant of all tasks. Without them every output that is not sent on has to be a row each.
+ * @param axisNames of each variant of all tasks. Without them every output of a tree that is not sent on has to be a row each.
  * @throws RuntimeError RUNTIME_MODEL if a variant has no model, models of a task cannot stand in for one another, or do not fit those before.
  */
 export function pipelineSignatureOf(
-  bundle: LokiBundle,
+  bundle: LokiBundle | InferlineBundle,
   axisNames: readonly AxisNames[] = [],
 ): PipelineSignature {
-  const { application, tasks } = bundle;
-  for (const child of tasks) {
-    const parent = child.parent === null ? undefined : tasks[child.parent];
-    if (parent !== undefined) checkFedOutputs(parent, child);
-  }
-  const tensorsByTask = tasks.map(tensorsOf);
-  const inputs = requestInputsOf(tasks, tensorsByTask);
-  const served: TaskSignature[] = [];
-  let firstOutput = 0;
-  for (const [index, task] of tasks.entries()) {
-    const tensors = at(tensorsByTask, index);
-    const parent = task.parent === null ? null : at(tasks, task.parent).name;
-    served.push({
-      name: task.name,
-      parent: task.parent,
-      entryShare: task.entryShare,
-      children: [...tasks.keys()].filter((child) => tasks[child]?.parent === index),
+  const linked = linkedTasks(bundle);
+  const tensorsByTask = checkedTensors(linked);
+  const edgesByTask = linked.map((_, child) => servedEdges(linked, tensorsByTask, child));
+  const edges = edgesByTask.flat();
+  const givenByTask = edgesByTask.map((own, task) => givenInputs(own, at(tensorsByTask, task)));
+  const inputs = requestInputsOf(linked, givenByTask);
+  const tasks = linked.map(({ name, isVisited, rowsOutput }, task): TaskSignature => {
+    const tensors = at(tensorsByTask, task);
+    const given = at(givenByTask, task);
+    return {
+      name,
+      edges: at(edgesByTask, task),
+      edgesAway: edges.filter(({ parent }) => parent === task),
       inputs: tensors.inputs,
-      requestInputs: tensors.inputs.map(({ name }) => inputs.findIndex((i) => i.name === name)),
-      feed:
-        parent === null || task.parent === null
-          ? null
-          : servedFeed(task, tensors, parent, at(tensorsByTask, task.parent)),
+      requestInputs: tensors.inputs.map((input) =>
+        given.includes(input) ? inputs.findIndex((one) => one.name === input.name) : -1,
+      ),
       outputs: tensors.outputs,
-      firstOutput,
-    });
-    firstOutput += tensors.outputs.length;
-  }
-  const isOne = tasks.length === 1;
+      mayKeepRows: isVisited,
+      tellsRows: rowsOutput !== "none",
+    };
+  });
+  const { application } = bundle;
+  const isOne = linked.length === 1;
   return {
-    names: isOne ? [...new Set([application, ...tasks.map(({ name }) => name)])] : [application],
+    names: isOne ? [...new Set([application, ...linked.map(({ name }) => name)])] : [application],
     inputs,
-    outputs: served.flatMap((task) => clientOutputs(task, served, isOne)),
-    tasks: served,
-    variants: servedVariants(tasks, tensorsByTask, axisNames),
+    outputs: tasks.flatMap((task, index) => clientOutputs(task, at(linked, index), isOne)),
+    tasks,
+    variants: servedVariants(linked, tensorsByTask, axisNames),
+    entryEdges: edges.filter(({ parent }) => parent === null),
   };
 }
 
-/** Errors name a variant with its task. */
-function tensorsOf({ name, variants }: PipelineTask): TaskTensors {
-  return taskTensors(variants.map((variant) => ({ ...variant, name: `${name}/${variant.name}` })));
+function checkedTensors(tasks: readonly LinkedTask[]): TaskTensors[] {
+  for (const child of tasks) {
+    for (const { parent, feed } of child.edges) {
+      if (parent !== null) checkFedOutputs({ parent: at(tasks, parent), child, feed });
+    }
+  }
+  // Errors name a variant with its task.
+  return tasks.map(({ name, variants }) =>
+    taskTensors(variants.map((variant) => ({ ...variant, name: `${name}/${variant.name}` }))),
+  );
+}
+
+function servedEdges(
+  tasks: readonly LinkedTask[],
+  tensorsByTask: readonly TaskTensors[],
+  child: number,
+): ServedEdge[] {
+  const task = at(tasks, child);
+  const tensors = at(tensorsByTask, child);
+  const fed: { readonly parent: string; readonly feed: ServedFeed }[] = [];
+  const edges = task.edges.map(({ parent, share, feed: sent }) => {
+    if (parent === null) return { parent, child, share, feed: null };
+    const from = at(tasks, parent);
+    const edge = { parent: from, child: task, feed: sent };
+    const feed = servedFeed(edge, at(tensorsByTask, parent), tensors);
+    fed.push({ parent: from.name, feed });
+    return { parent, child, share, feed };
+  });
+  // A request can give whatever the tasks before do not.
+  if (fed.length === edges.length) checkFedInputs(task.name, tensors, fed);
+  return edges;
+}
+
+/** Inputs of a task that come with the request, if one leads here: those that no task before gives. */
+function givenInputs(edges: readonly ServedEdge[], { inputs }: TaskTensors): ModelTensor[] {
+  if (!edges.some(({ parent }) => parent === null)) return [];
+  return inputs.filter((_, index) =>
+    edges.every(({ feed }) => (feed?.outputByInput[index] ?? null) === null),
+  );
 }
 
 /** Entries with an input of the same name share it. */
 function requestInputsOf(
-  tasks: readonly PipelineTask[],
-  tensorsByTask: readonly TaskTensors[],
+  tasks: readonly LinkedTask[],
+  givenByTask: readonly (readonly ModelTensor[])[],
 ): ModelTensor[] {
   const inputs: ModelTensor[] = [];
-  for (const [index, task] of tasks.entries()) {
-    if (task.parent !== null) continue;
-    for (const input of at(tensorsByTask, index).inputs) {
-      const known = inputs.find(({ name }) => name === input.name);
+  for (const [index, { name }] of tasks.entries()) {
+    for (const input of at(givenByTask, index)) {
+      const known = inputs.find((one) => one.name === input.name);
       if (known === undefined) inputs.push(input);
       else if (textOf(known) !== textOf(input)) {
         const allowed = `${textOf(known)}, as an entry task before has it`;
-        throw unfit(`task "${task.name}" input`, textOf(input), allowed);
+        throw unfit(`task "${name}" input`, textOf(input), allowed);
       }
     }
   }
@@ -117,30 +166,41 @@ function requestInputsOf(
 
 /** What is sent on is the client's only if it asks for it. */
 function clientOutputs(
-  task: TaskSignature,
-  tasks: readonly TaskSignature[],
+  { name, outputs, edgesAway }: TaskSignature,
+  { rowsOutput }: LinkedTask,
   isOne: boolean,
 ): ClientOutput[] {
-  const feeds = task.children.map((child) => at(tasks, child).feed);
-  return task.outputs.map((output, index) => ({
+  const nameOf = (output: string) => (isOne ? output : `${name}.${output}`);
+  const own = outputs.map((output, index) => ({
     ...output,
-    name: isOne ? output.name : `${task.name}.${output.name}`,
-    isInternal: feeds.some((feed) => feed?.outputByInput.includes(index) === true),
+    name: nameOf(output.name),
+    isInternal: edgesAway.some(({ feed }) => feed?.outputByInput.includes(index) === true),
   }));
+  if (rowsOutput === "none") return own;
+  if (outputs.some((output) => output.name === ROWS_OUTPUT)) {
+    throw unfit(`task "${name}" outputs`, namesOf(outputs), `no "${ROWS_OUTPUT}": it is told here`);
+  }
+  const isInternal = rowsOutput === "internal";
+  const rows = { name: nameOf(ROWS_OUTPUT), datatype: "INT64", rowShape: [], isInternal } as const;
+  return [...own, rows];
 }
 
 function servedVariants(
-  tasks: readonly PipelineTask[],
+  tasks: readonly LinkedTask[],
   tensorsByTask: readonly TaskTensors[],
   axisNames: readonly AxisNames[],
 ): PipelineServedVariant[] {
   const served: PipelineServedVariant[] = [];
-  for (const [task, { name: taskName, variants }] of tasks.entries()) {
+  for (const [task, { name: taskName, variants, isVisited }] of tasks.entries()) {
     const { outputs, variants: tensorOrders } = at(tensorsByTask, task);
-    const children = tasks.filter(({ parent }) => parent === task);
+    const children = tasks.flatMap(({ name, edges }) =>
+      edges.flatMap(({ parent, feed }) => (parent === task ? [{ name, feed }] : [])),
+    );
     for (const [index, variant] of variants.entries()) {
       const place = `variant "${taskName}/${variant.name}"`;
-      const groups = groupsOf(variant, place, children, axisNames[served.length] ?? {});
+      const groups = isVisited
+        ? gatedGroupsOf(variant, children)
+        : groupsOf(variant, place, children, axisNames[served.length] ?? {});
       const countByOutput = outputs.map(({ name }) => {
         const count = groups.get(name) ?? null;
         return count === null ? null : outputs.findIndex((output) => output.name === count);

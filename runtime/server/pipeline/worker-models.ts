@@ -36,6 +36,10 @@ export class WorkerModels {
     return at(this.#isUp, worker);
   }
 
+  isAssigned(worker: number): boolean {
+    return at(this.#assigned, worker) !== null;
+  }
+
   up(worker: number): void {
     this.#isUp[worker] = true;
   }

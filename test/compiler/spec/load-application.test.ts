@@ -68,6 +68,7 @@ test("reads pools, a pass-through root, shares and fan-out", () => {
   expect(source).toEqual({
     name: "source",
     passThrough: true,
+    branch: "independent",
     variants: [],
     to: [
       { task: "detect", share: 1, inputs: null, count: null },

@@ -9,6 +9,7 @@ function task(name: string, variants: readonly string[], to: readonly string[]):
     passThrough: variants.length === 0,
     variants: variants.map((variant) => ({ name: variant, profile: `p#${variant}` })),
     to: to.map((child) => ({ task: child, share: 1 })),
+    branch: "independent",
   };
 }
 

@@ -38,7 +38,18 @@ test("fills in every default of every method", () => {
     stagePolicy: "fixed",
     modelLoadMs: 0,
   });
-  expect(defaults("inferline")).toEqual({ method: "inferline", refine: "exact", margin: 0 });
+  expect(defaults("inferline")).toEqual({
+    method: "inferline",
+    refine: "exact",
+    margin: 0,
+    traces: 1,
+    sampleDurationMs: 120_000,
+    sampleSeed: 1,
+    solveLimitMs: 20_000,
+    betweenBatches: "next",
+    tuner: "relative",
+    activationMs: 5000,
+  });
   expect(defaults("themis")).toEqual({
     method: "themis",
     maxBatch: 16,
@@ -131,7 +142,7 @@ test.each([
   [
     "method: ramsis",
     "method: inferline\n  margin: 1",
-    "INPUT_INVALID_VALUE app.yaml:16 policy.margin: expected a ratio of at least 0 and below 1 such as 0.1 or 10%, got 1",
+    'INPUT_INVALID_VALUE app.yaml:16 policy.margin: expected "auto", or a fraction from 0 to below 1 such as 0.05 or 5%, got 1',
   ],
   [
     "method: ramsis",

@@ -5,15 +5,22 @@ import {
   type BundleErrorCode,
 } from "../../../runtime/bundle/bundle-error.ts";
 import { decodeBundle, encodeBundle } from "../../../runtime/bundle/codec.ts";
-import type { RamsisBundle, Table } from "../../../runtime/bundle/schema.ts";
+import type { InferlineBundle, RamsisBundle, Table } from "../../../runtime/bundle/schema.ts";
 import { PolicyTable } from "../../../runtime/core/policy-table.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
+import { EnvelopeTuner } from "../../../runtime/core/stages/envelope-tuner.ts";
+import { stageGraphOf } from "../../../runtime/core/stages/stage-graph.ts";
+import { stageShapeOf } from "../../../runtime/core/stages/stage-shape.ts";
+import { inspectBundle } from "../../../runtime/inspect.ts";
+import { stageLimits } from "../../../runtime/stage-limits.ts";
 import { fileOf, fileOfValue, HEADER_BYTES, plainPayload } from "../../support/bundle-fixtures.ts";
 import { sampleBundle } from "../../support/sample-bundle.ts";
+import { stageSample } from "../../support/stage-samples.ts";
 
 const SEED = 20_241_121;
 const BYTE_MUTATIONS = 80_000;
 const VALUE_MUTATIONS = 20_000;
+const PLAN_MUTATIONS = 5000;
 const TIMEOUT_MS = 60_000;
 
 const valid = encodeBundle(sampleBundle());
@@ -88,8 +95,8 @@ const HOSTILE: readonly [unknown, ...unknown[]] = [
 ];
 
 /** One or two changes to a place in the decoded payload: another value, a near value, a table cell, a missing, extra or doubled item. */
-function mutateValue(dice: Dice): unknown {
-  const payload = plainPayload(valid);
+function mutateValue(file: Uint8Array, dice: Dice): unknown {
+  const payload = plainPayload(file);
   for (let left = 1 + dice.below(3) * dice.below(2); left > 0; left--) {
     let parent: Container = payload;
     let key = someKey(parent, dice);
@@ -205,6 +212,58 @@ function driveLookups(bundle: RamsisBundle): void {
   }
 }
 
+/** Everything that following a plan relies on, spelled out without the validator. */
+function checkPlansInRange(bundle: InferlineBundle): void {
+  const { tasks, levels, cluster } = bundle;
+  const problems: string[] = [];
+  const require = (holds: boolean, what: string): void => {
+    if (!holds) problems.push(what);
+  };
+  for (const [task, { edges }] of tasks.entries()) {
+    const sources = edges.map(({ parent }) => parent ?? -1);
+    require(sources.length > 0 && sources.every((source) => source < task), "parents first");
+    require(new Set(sources).size === sources.length, "edges of their own");
+    require(edges.every(({ share }) => share >= 0 && share <= 1), "shares");
+  }
+  for (const { plan, sample, loadQps } of levels) {
+    require(loadQps > 0 && plan.stages.length === tasks.length, "a stage per task");
+    const replicas = cluster.pools.map(() => 0);
+    for (const [task, stage] of plan.stages.entries()) {
+      const profile = tasks[task]?.variants[stage.variant]?.profiles[stage.pool];
+      const times = profile?.serviceTimes.decisionMs.data.subarray(0, stage.batch) ?? [];
+      require(times.length === stage.batch && times.every((ms) => ms > 0), "service times");
+      require(times[stage.batch - 1] === stage.latencyMs, "latency");
+      require(stage.replicas >= 1, "replicas");
+      replicas[stage.pool] = (replicas[stage.pool] ?? 0) + stage.replicas;
+    }
+    require(cluster.pools.every(({ workers }, pool) => (replicas[pool] ?? 0) <= workers), "room");
+    const { windowMs, requests } = sample.envelope;
+    require(windowMs.data.length === requests.data.length, "windows");
+    require(windowMs.data.at(-1) === 60_000, "the longest window");
+    require(requests.data.every((count) => count >= 1), "requests of a window");
+  }
+  require(allFinite(bundle), "finite numbers");
+  if (problems.length > 0) throw new Error(`accepted, but wrong: ${problems}`);
+}
+
+/** Reads every level in all ways that there are. */
+function drivePlans(bundle: InferlineBundle): void {
+  const { edgeCount, parentByEdge, childByEdge } = stageGraphOf(bundle);
+  for (let edge = 0; edge < edgeCount; edge++) {
+    if ((parentByEdge[edge] ?? 0) >= (childByEdge[edge] ?? 0)) throw new Error(`edge ${edge}`);
+  }
+  const { levels } = inspectBundle(bundle, { byteCount: 0, sha256: "" });
+  stageShapeOf(bundle);
+  for (const level of bundle.levels.keys()) {
+    const tuner = new EnvelopeTuner(bundle, "relative", level);
+    for (const nowMs of [0, 0, 1, 1500]) tuner.onArrival(nowMs);
+    tuner.tick(tuner.wakeMs);
+    if (!tuner.targets.every((target) => target >= 1)) throw new Error("a stage without a replica");
+  }
+  const told = bundle.levels.map((level) => stageLimits(bundle, level));
+  if (!allFinite(levels) || !allFinite(told)) throw new Error("a number that is none");
+}
+
 type Tally = Partial<Record<BundleErrorCode | "accepted", number>>;
 
 /** Decodes; anything but acceptance of a sound bundle or a documented refusal throws. */
@@ -215,6 +274,10 @@ function tallyOutcome(bytes: Uint8Array, tally: Tally): void {
     if (bundle.method === "ramsis") {
       checkInRange(bundle);
       driveLookups(bundle);
+    }
+    if (bundle.method === "inferline") {
+      checkPlansInRange(bundle);
+      drivePlans(bundle);
     }
     const again = encodeBundle(bundle);
     if (Buffer.compare(encodeBundle(decodeBundle(again)), again) !== 0) {
@@ -258,9 +321,23 @@ test("changed values are refused with a documented code, or are a sound bundle",
   const dice = new Dice(2);
   const tally: Tally = {};
   for (let mutation = 0; mutation < VALUE_MUTATIONS; mutation++) {
-    tallyOutcome(fileOfValue(mutateValue(dice)), tally);
+    tallyOutcome(fileOfValue(mutateValue(valid, dice)), tally);
   }
   await annotate(JSON.stringify(tally), "fuzz");
   expect(total(tally)).toBe(VALUE_MUTATIONS);
+  expect(Object.keys(tally).sort()).toEqual(["BUNDLE_SCHEMA", "BUNDLE_SEMANTICS", "accepted"]);
+});
+
+test("changed values of provisioning plans are refused likewise, or are a sound bundle", {
+  timeout: TIMEOUT_MS,
+}, async ({ annotate }) => {
+  const dice = new Dice(3);
+  const tally: Tally = {};
+  const plans = encodeBundle(stageSample());
+  for (let mutation = 0; mutation < PLAN_MUTATIONS; mutation++) {
+    tallyOutcome(fileOfValue(mutateValue(plans, dice)), tally);
+  }
+  await annotate(JSON.stringify(tally), "fuzz");
+  expect(total(tally)).toBe(PLAN_MUTATIONS);
   expect(Object.keys(tally).sort()).toEqual(["BUNDLE_SCHEMA", "BUNDLE_SEMANTICS", "accepted"]);
 });

@@ -15,7 +15,7 @@ interface Held {
   readonly reject: (error: Error) => void;
 }
 
-/** The models of `servedPipeline` without processes: batches and loads are kept until the test says how they end. */
+/** The models of `servedPipeline`, or others, without processes: batches and loads are kept until the test says how they end. */
 export class FakeAssignedExecutor implements AssignedExecutor {
   readonly handlers: AssignedExecutorHandlers;
   readonly held: Held[] = [];
@@ -25,9 +25,11 @@ export class FakeAssignedExecutor implements AssignedExecutor {
   /** Every assignment, as `worker: variants`, and every release, as `worker: off`. */
   readonly told: string[] = [];
   readonly #variants = new Map<number, readonly number[]>();
+  readonly #answer: (batch: Batch) => BatchResult["outputs"];
 
-  constructor(handlers: AssignedExecutorHandlers) {
+  constructor(handlers: AssignedExecutorHandlers, answer = outputsOf) {
     this.handlers = handlers;
+    this.#answer = answer;
   }
 
   assign(worker: number, variants: readonly number[]): void {
@@ -62,7 +64,7 @@ export class FakeAssignedExecutor implements AssignedExecutor {
 
   finish(index = 0): void {
     const { batch, resolve } = this.take(index);
-    resolve({ outputs: outputsOf(batch), wallMs: 1, cpuMs: 1 });
+    resolve({ outputs: this.#answer(batch), wallMs: 1, cpuMs: 1 });
   }
 
   refuse(index = 0): void {

@@ -9,7 +9,6 @@ import {
 import {
   type PipelineSignature,
   pipelineSignatureOf,
-  type TaskSignature,
 } from "../../../../runtime/server/pipeline/pipeline-signature.ts";
 import { TREE_TASKS, treeBundle } from "../../../support/pipeline-samples.ts";
 
@@ -70,10 +69,10 @@ test("where nothing came out at all, the detector answered", () => {
 });
 
 test("the coin of an entry falls the same way every time, in its share", () => {
-  const entry = { parent: null, entryShare: 1 } as TaskSignature;
-  const tasks = [entry, { ...entry, entryShare: 0.3 }];
-  const entries = new EntryCoin(tasks).entriesOf(2000);
-  expect(new EntryCoin(tasks).entriesOf(2000)).toEqual(entries);
+  const entry = { parent: null, child: 0, share: 1, feed: null };
+  const edges = [entry, { ...entry, child: 1, share: 0.3 }];
+  const entries = new EntryCoin(edges).entriesOf(2000);
+  expect(new EntryCoin(edges).entriesOf(2000)).toEqual(entries);
   expect(entries.filter(({ task }) => task === 0)).toHaveLength(2000);
   const share = entries.filter(({ task }) => task === 1).length / 2000;
   // Four standard deviations.

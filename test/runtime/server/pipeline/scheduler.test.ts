@@ -1,19 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
-import { CommandBuffer } from "../../../../runtime/core/command-buffer.ts";
 import { pipelineDispatcherOf } from "../../../../runtime/core/pipeline/loki-dispatcher.ts";
 import { answererOf } from "../../../../runtime/server/pipeline/paths.ts";
 import { PipelineMetrics } from "../../../../runtime/server/pipeline/pipeline-metrics.ts";
-import type {
-  PipelineCommand,
-  PipelineEvent,
-} from "../../../../runtime/server/pipeline/pipeline-recording.ts";
 import { PipelineScheduler } from "../../../../runtime/server/pipeline/pipeline-scheduler.ts";
 import { pipelineSignatureOf } from "../../../../runtime/server/pipeline/pipeline-signature.ts";
-import { commandsOf } from "../../../../runtime/server/pipeline/recorded-dispatcher.ts";
 import type { Answer, Outcome, Submission } from "../../../../runtime/server/request.ts";
 import { FakeAssignedExecutor } from "./fake-executor.ts";
+import { type Entry, replayed } from "./replayed.ts";
 import {
   AXIS_NAMES,
   expectedOutputs,
@@ -26,8 +21,6 @@ import {
 
 const WORKERS = 6;
 const QUERY_CAPACITY = 200;
-
-type Entry = PipelineEvent | PipelineCommand;
 
 function scheduled(
   bundle: LokiBundle = servedPipeline(),
@@ -199,31 +192,9 @@ test("whatever happens, every request is settled once, with its own rows, and no
   );
 });
 
-/** The commands that a fresh dispatcher gives for the events of a log, in place. */
 function replay(bundle: LokiBundle, log: readonly Entry[]): Entry[] {
   const dispatcher = pipelineDispatcherOf(bundle, { queryCapacity: QUERY_CAPACITY });
-  const commands = new CommandBuffer(dispatcher.commandCapacity, QUERY_CAPACITY);
-  const replayed: Entry[] = [];
-  for (const entry of log) {
-    if (["start-batch", "drop", "assign", "release"].includes(entry.kind)) continue;
-    replayed.push(entry);
-    if (entry.kind === "request") dispatcher.onRequest(entry.nowMs);
-    else if (entry.kind === "query") {
-      const { query, task, parent, deadlineMs, nowMs } = entry;
-      dispatcher.onQuery(query, task, parent, deadlineMs, nowMs, commands);
-    } else if (entry.kind === "done") dispatcher.onBatchDone(entry.worker, entry.nowMs, commands);
-    else if (entry.kind === "ready") dispatcher.onWorkerReady(entry.worker, entry.nowMs, commands);
-    else if (entry.kind === "model-ready")
-      dispatcher.onModelReady(entry.worker, entry.nowMs, commands);
-    else if (entry.kind === "lost") dispatcher.onWorkerLost(entry.worker, entry.nowMs, commands);
-    else if (entry.kind === "fanout")
-      dispatcher.onFanout(entry.query, entry.childTask, entry.count);
-    else if (entry.kind === "wake") dispatcher.onWake(entry.nowMs, commands);
-    else if (entry.kind === "cancel") dispatcher.onCancel(entry.query);
-    replayed.push(...commandsOf(commands));
-    commands.clear();
-  }
-  return replayed;
+  return replayed(dispatcher, QUERY_CAPACITY, log);
 }
 
 test("a recorded pipeline replays to identical commands", async () => {

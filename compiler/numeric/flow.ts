@@ -1,0 +1,68 @@
+/** Loops over the queries of a stage in the order in which something happens to them. */
+
+/** Keeps the queries whose request is marked. @param mark by request. @returns how many. */
+export function keepMarked(
+  count: number,
+  atMs: Float64Array,
+  request: Uint32Array,
+  mark: Uint8Array,
+  keptMs: Float64Array,
+  keptRequest: Uint32Array,
+): number {
+  let kept = 0;
+  for (let position = 0; position < count; position++) {
+    const name = request[position]!;
+    if (mark[name] === 0) continue;
+    keptMs[kept] = atMs[position]!;
+    keptRequest[kept++] = name;
+  }
+  return kept;
+}
+
+/** Marks the requests whose queries are after their deadline. @param deadlineMs by request. @returns how many had no mark. */
+export function markLate(
+  count: number,
+  atMs: Float64Array,
+  request: Uint32Array,
+  deadlineMs: Float64Array,
+  mark: Uint8Array,
+): number {
+  let marked = 0;
+  for (let position = 0; position < count; position++) {
+    const name = request[position]!;
+    if (!(atMs[position]! > deadlineMs[name]!) || mark[name] === 1) continue;
+    mark[name] = 1;
+    marked++;
+  }
+  return marked;
+}
+
+/** Raises to each request's time since its start where that is longer. @param startMs by request. @param longestMs by request, in and out. */
+export function raiseToLongest(
+  count: number,
+  atMs: Float64Array,
+  request: Uint32Array,
+  startMs: Float64Array,
+  longestMs: Float64Array,
+): void {
+  for (let position = 0; position < count; position++) {
+    const name = request[position]!;
+    const ms = atMs[position]! - startMs[name]!;
+    if (ms > longestMs[name]!) longestMs[name] = ms;
+  }
+}
+
+/** Queries that are after their deadline once `moreMs` have passed. @param deadlineMs by request. */
+export function countLate(
+  count: number,
+  atMs: Float64Array,
+  request: Uint32Array,
+  moreMs: number,
+  deadlineMs: Float64Array,
+): number {
+  let late = 0;
+  for (let position = 0; position < count; position++) {
+    if (atMs[position]! + moreMs > deadlineMs[request[position]!]!) late++;
+  }
+  return late;
+}

@@ -1,0 +1,372 @@
+import type { InferlineBundle } from "../../../runtime/bundle/schema.ts";
+import { assert } from "../../../runtime/core/assert.ts";
+import {
+  ASSIGN,
+  CommandBuffer,
+  RELEASE,
+  START_BATCH,
+} from "../../../runtime/core/command-buffer.ts";
+import { NO_PARENT } from "../../../runtime/core/pipeline/pipeline-dispatcher.ts";
+import { Rng } from "../../../runtime/core/rng.ts";
+import {
+  type InferlineDispatcher,
+  inferlineDispatcherOf,
+} from "../../../runtime/core/stages/inferline-dispatcher.ts";
+import type { ReplicaTuner } from "../../../runtime/core/stages/replica-tuner.ts";
+import { REQUESTS } from "../../../runtime/core/stages/stage-graph.ts";
+import { type StageShape, stageShapeOf } from "../../../runtime/core/stages/stage-shape.ts";
+import { VisitProgress } from "../../../runtime/core/stages/visit-progress.ts";
+import type { ArrivalProcess } from "../arrivals.ts";
+import { DeliveryRing } from "../pipeline/delivery-ring.ts";
+import { pipelineServiceTimes } from "../pipeline/pipeline-service-times.ts";
+import type { ServiceTimeMode, ServiceTimeModel } from "../service-times.ts";
+import { drawRequests } from "./drawn-requests.ts";
+import { RequestSlots } from "./request-slots.ts";
+import { type StageOutcome, StageTally } from "./stage-tally.ts";
+import type { RequestTrace } from "./visits.ts";
+import { WorkerEvents } from "./worker-events.ts";
+
+/** A process whose requests are drawn, or requests as they are. */
+export type StageArrivals =
+  | ArrivalProcess
+  | { readonly kind: "requests"; readonly trace: RequestTrace };
+
+export interface StageSimulationOptions {
+  readonly arrivals: StageArrivals;
+  /** Requests of a process arrive from time 0 until this time, exclusive, and are all served; money and replicas are means over it. */
+  readonly durationMs: number;
+  readonly seed: number;
+  readonly serviceTimes: ServiceTimeMode;
+  /** Whether the result says what happened in each second. */
+  readonly timeline?: boolean;
+  /** Index of a level that is followed whatever the traffic is. */
+  readonly level?: number;
+  /** In place of the bundle's; new, and for the level that is followed first. */
+  readonly tuner?: ReplicaTuner;
+  /** Whether the result has the latency of every request. */
+  readonly withLatencies?: boolean;
+}
+
+export interface StageSimulationResult extends StageOutcome {
+  readonly seed: number;
+  readonly durationMs: number;
+  /** In the order of the arrivals, NaN for a request that was dropped; null unless asked for. */
+  readonly latencyMsByRequest: Float64Array | null;
+}
+
+const SERVICE_STREAM = 2;
+
+/** Requests under way at most; one that finds no room is dropped. */
+const REQUEST_CAPACITY = 2 ** 20;
+
+/**
+ * Serves simulated requests with the plans of a bundle, on a virtual clock, with the dispatcher that serves real ones: the Estimator in its plain form.
+ *
+ * The cluster is warm: the replicas of the first plan are ready at time 0, later ones `activationMs` after they are assigned. Queries take the communication
+ * latency to every task. All that happens at one time is applied before batches start: arrivals, deliveries, then completions by task and by start. Same bundle,
+ * options and seed give the same result.
+ * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no quantiles. Source: InferLine §4.2.
+ */
+export function simulateStages(
+  bundle: InferlineBundle,
+  options: StageSimulationOptions,
+): StageSimulationResult {
+  const { durationMs, seed } = options;
+  assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
+  const simulation = new StageSimulation(bundle, options);
+  simulation.run();
+  const { latencyMsByRequest } = simulation;
+  return { seed, durationMs, ...simulation.outcome(), latencyMsByRequest };
+}
+
+/** The virtual cluster. A query is named by the slot of its request and its task, since a request visits a task once at most. */
+class StageSimulation {
+  readonly latencyMsByRequest: Float64Array | null;
+  readonly #shape: StageShape;
+  readonly #dispatcher: InferlineDispatcher;
+  readonly #commands: CommandBuffer;
+  readonly #trace: RequestTrace;
+  readonly #progress: VisitProgress;
+  readonly #slots: RequestSlots;
+  readonly #deliveries = new DeliveryRing();
+  readonly #workerEvents: WorkerEvents;
+  readonly #serviceTimes: readonly (ServiceTimeModel | null)[];
+  readonly #tally: StageTally;
+  readonly #accuracyByVariant: Float64Array;
+  readonly #sloMs: number;
+  readonly #hopMs: number;
+  readonly #activationMs: number;
+  readonly #durationMs: number;
+  readonly #maxBatch: number;
+  /** [workerCount]: variant that a worker holds or loads, −1 without; whether it loads; and the batch it runs. */
+  readonly #variantByWorker: Int32Array;
+  readonly #isLoading: Uint8Array;
+  readonly #batchByWorker: Uint32Array;
+  /** [workerCount, maxBatch] */
+  readonly #batchQueries: Uint32Array;
+  #nextRequest = 0;
+  #level: number;
+  #isWarm = false;
+
+  constructor(bundle: InferlineBundle, options: StageSimulationOptions) {
+    const { arrivals, durationMs, seed } = options;
+    const shape = stageShapeOf(bundle);
+    const { taskCount, workerCount } = shape;
+    this.#shape = shape;
+    this.#trace =
+      arrivals.kind === "requests"
+        ? arrivals.trace
+        : drawRequests(shape.graph, arrivals, durationMs, seed);
+    const requestCount = this.#trace.arrivalMs.length;
+    const slotCount = Math.max(1, Math.min(requestCount, REQUEST_CAPACITY));
+    this.#slots = new RequestSlots(slotCount);
+    this.#progress = new VisitProgress(shape.graph, slotCount);
+    this.#maxBatch = Math.max(...shape.maxBatchByTaskPool);
+    // All queries of all slots may wait: beyond their names, the dispatcher keeps some back for those that run.
+    const queryCapacity = slotCount * taskCount + (workerCount + 1) * this.#maxBatch;
+    const { level, tuner } = options;
+    this.#dispatcher = inferlineDispatcherOf(bundle, {
+      queryCapacity,
+      initialDemandQps: initialQps(arrivals),
+      ...(level === undefined ? {} : { level }),
+      ...(tuner === undefined ? {} : { tuner }),
+    });
+    this.#commands = new CommandBuffer(this.#dispatcher.commandCapacity, queryCapacity);
+    this.#workerEvents = new WorkerEvents(workerCount);
+    const rng = new Rng(seed, SERVICE_STREAM);
+    this.#serviceTimes = pipelineServiceTimes(bundle, options.serviceTimes, rng);
+    this.#tally = new StageTally(bundle, durationMs, options.timeline === true);
+    this.#accuracyByVariant = Float64Array.from(
+      bundle.tasks.flatMap(({ variants }) => variants.map(({ accuracy }) => accuracy)),
+    );
+    this.#sloMs = bundle.slo.latencyMs;
+    this.#hopMs = bundle.cluster.communicationLatencyMs;
+    this.#activationMs = bundle.policy.activationMs;
+    this.#durationMs = durationMs;
+    this.#variantByWorker = new Int32Array(workerCount).fill(-1);
+    this.#isLoading = new Uint8Array(workerCount);
+    this.#batchByWorker = new Uint32Array(workerCount);
+    this.#batchQueries = new Uint32Array(workerCount * this.#maxBatch);
+    this.latencyMsByRequest =
+      options.withLatencies === true ? new Float64Array(requestCount).fill(Number.NaN) : null;
+    this.#level = this.#dispatcher.level;
+  }
+
+  run(): void {
+    for (let worker = 0; worker < this.#shape.workerCount; worker++) {
+      this.#dispatcher.onWorkerReady(worker, 0, this.#commands);
+      this.#carryOut(0);
+    }
+    while (this.#workerEvents.length > 0) this.#workerEvent(0);
+    this.#isWarm = true;
+    this.#tally.replicas.startCounting();
+    this.#observe(0);
+    this.#step();
+    assert(this.#slots.openCount === 0, "every request was served");
+  }
+
+  outcome(): StageOutcome {
+    return this.#tally.outcome();
+  }
+
+  #step(): void {
+    const { arrivalMs } = this.#trace;
+    const deliveries = this.#deliveries;
+    const workerEvents = this.#workerEvents;
+    const dispatcher = this.#dispatcher;
+    for (;;) {
+      const requestMs = arrivalMs[this.#nextRequest] ?? Number.POSITIVE_INFINITY;
+      const nowMs = Math.min(requestMs, deliveries.nextMs, workerEvents.nextMs);
+      const { wakeMs } = dispatcher;
+      if (wakeMs < nowMs) {
+        // With nothing under way the tuner is alone, and matters until the end of the duration.
+        if (nowMs === Number.POSITIVE_INFINITY && wakeMs >= this.#durationMs) return;
+        this.#wake(wakeMs);
+        continue;
+      }
+      if (nowMs === Number.POSITIVE_INFINITY) return;
+      while (arrivalMs[this.#nextRequest] === nowMs) this.#arrive(this.#nextRequest++, nowMs);
+      while (deliveries.nextMs === nowMs) this.#handIn(deliveries.pop(), nowMs);
+      while (workerEvents.nextMs === nowMs) this.#workerEvent(nowMs);
+      if (dispatcher.wakeMs <= nowMs) this.#wake(nowMs);
+    }
+  }
+
+  #wake(nowMs: number): void {
+    this.#dispatcher.onWake(nowMs, this.#commands);
+    this.#carryOut(nowMs);
+  }
+
+  #arrive(request: number, nowMs: number): void {
+    const { graph } = this.#shape;
+    this.#tally.countRequest(nowMs);
+    this.#dispatcher.onRequest(nowMs);
+    if (this.#slots.isFull) {
+      this.#tally.countDropped(nowMs);
+      return;
+    }
+    const slot = this.#slots.open(request);
+    this.#progress.open(slot);
+    const first = graph.outStart[REQUESTS + 1] ?? 0;
+    const end = graph.outStart[REQUESTS + 2] ?? 0;
+    for (let out = first; out < end; out++) {
+      const edge = graph.outEdge[out] ?? 0;
+      this.#progress.settle(slot, edge, this.#takes(edge, request));
+    }
+    this.#sendReady(slot, nowMs);
+    if (this.#progress.isDone(slot)) this.#close(slot, nowMs);
+  }
+
+  #takes(edge: number, request: number): boolean {
+    const taken = this.#trace.takenByEdge[edge];
+    return taken == null || taken[request] === 1;
+  }
+
+  /** Sends queries to the tasks that a request has come to; with no way to go they are there at once. */
+  #sendReady(slot: number, nowMs: number): void {
+    const progress = this.#progress;
+    for (let index = 0; index < progress.readyCount; index++) {
+      const query = slot * this.#shape.taskCount + (progress.readyTask[index] ?? 0);
+      if (this.#hopMs > 0) this.#deliveries.push(nowMs + this.#hopMs, query);
+      else this.#handIn(query, nowMs);
+    }
+    progress.clearReady();
+  }
+
+  #handIn(query: number, nowMs: number): void {
+    const { taskCount } = this.#shape;
+    const request = this.#slots.request[Math.floor(query / taskCount)] ?? 0;
+    const deadlineMs = (this.#trace.arrivalMs[request] ?? Number.NaN) + this.#sloMs;
+    const task = query % taskCount;
+    this.#dispatcher.onQuery(query, task, NO_PARENT, deadlineMs, nowMs, this.#commands);
+    assert(this.#commands.count === 0, "a cluster that is up with names for all drops nothing");
+  }
+
+  #workerEvent(nowMs: number): void {
+    const worker = this.#workerEvents.pop();
+    if (this.#isLoading[worker] === 1) {
+      this.#isLoading[worker] = 0;
+      this.#dispatcher.onModelReady(worker, nowMs, this.#commands);
+      this.#carryOut(nowMs);
+    } else this.#finishBatch(worker, nowMs);
+  }
+
+  #finishBatch(worker: number, nowMs: number): void {
+    const first = worker * this.#maxBatch;
+    const end = first + (this.#batchByWorker[worker] ?? 0);
+    const accuracy = this.#accuracyByVariant[this.#variantByWorker[worker] ?? -1] ?? Number.NaN;
+    // No batch starts before `onWake`, so those of the worker stay where they are.
+    this.#dispatcher.onBatchDone(worker, nowMs, this.#commands);
+    this.#carryOut(nowMs);
+    for (let at = first; at < end; at++) {
+      this.#serve(this.#batchQueries[at] ?? 0, accuracy, nowMs);
+    }
+  }
+
+  /** A query is served: settles where its request goes from there. */
+  #serve(query: number, accuracy: number, nowMs: number): void {
+    const { graph, taskCount } = this.#shape;
+    const progress = this.#progress;
+    const slot = Math.floor(query / taskCount);
+    const task = query % taskCount;
+    const request = this.#slots.request[slot] ?? 0;
+    progress.serve(slot, task);
+    let isEnd = true;
+    const end = graph.outStart[task + 2] ?? 0;
+    for (let out = graph.outStart[task + 1] ?? 0; out < end; out++) {
+      const edge = graph.outEdge[out] ?? 0;
+      const isTaken = this.#takes(edge, request);
+      if (isTaken) isEnd = false;
+      this.#dispatcher.onFanout(query, graph.childByEdge[edge] ?? 0, isTaken ? 1 : 0);
+      progress.settle(slot, edge, isTaken);
+    }
+    if (isEnd) this.#slots.endAt(slot, accuracy);
+    this.#sendReady(slot, nowMs);
+    if (progress.isDone(slot)) this.#close(slot, nowMs);
+  }
+
+  #close(slot: number, nowMs: number): void {
+    const request = this.#slots.request[slot] ?? 0;
+    const arrivalMs = this.#trace.arrivalMs[request] ?? Number.NaN;
+    const latencyMs = nowMs - arrivalMs;
+    // Done − arrival > SLO would round differently.
+    const isLate = nowMs > arrivalMs + this.#sloMs;
+    this.#tally.countServed(arrivalMs, latencyMs, isLate, this.#slots.accuracy(slot));
+    if (this.latencyMsByRequest !== null) this.latencyMsByRequest[request] = latencyMs;
+    this.#slots.close(slot);
+  }
+
+  #carryOut(nowMs: number): void {
+    const commands = this.#commands;
+    let isChanged = this.#dispatcher.level !== this.#level;
+    for (let command = 0; command < commands.count; command++) {
+      const kind = commands.kind(command);
+      const worker = commands.worker(command);
+      if (kind === START_BATCH) this.#runBatch(command, worker, nowMs);
+      else {
+        assert(kind === ASSIGN || kind === RELEASE, "no query is dropped");
+        this.#release(worker, nowMs);
+        if (kind === ASSIGN) this.#assign(worker, commands.variant(command), nowMs);
+        isChanged = true;
+      }
+    }
+    commands.clear();
+    if (isChanged && this.#isWarm) this.#observe(nowMs);
+  }
+
+  #runBatch(command: number, worker: number, nowMs: number): void {
+    const commands = this.#commands;
+    const batch = commands.queryCount(command);
+    const variant = commands.variant(command);
+    const pool = this.#shape.poolByWorker[worker] ?? 0;
+    const model = this.#serviceTimes[variant * this.#shape.poolCount + pool];
+    const serviceMs = model?.nextMs(0, batch) ?? Number.NaN;
+    assert(serviceMs >= 0, "a service time is a number, not negative");
+    const first = worker * this.#maxBatch;
+    for (let position = 0; position < batch; position++) {
+      this.#batchQueries[first + position] = commands.query(command, position);
+    }
+    this.#batchByWorker[worker] = batch;
+    this.#tally.countBatch(variant, batch);
+    const task = this.#shape.taskByVariant[variant] ?? 0;
+    this.#workerEvents.push(nowMs + serviceMs, task, worker);
+  }
+
+  #assign(worker: number, variant: number, nowMs: number): void {
+    this.#variantByWorker[worker] = variant;
+    this.#isLoading[worker] = 1;
+    const readyMs = nowMs + (this.#isWarm ? this.#activationMs : 0);
+    // After the batches that end at the same time.
+    this.#workerEvents.push(readyMs, this.#shape.taskCount, worker);
+    this.#count(worker, 1, nowMs);
+  }
+
+  /** What a worker holds or loads, if anything, it holds no more. */
+  #release(worker: number, nowMs: number): void {
+    if (this.#variantByWorker[worker] === -1) return;
+    this.#count(worker, -1, nowMs);
+    if (this.#isLoading[worker] === 1) this.#workerEvents.cancel(worker);
+    this.#isLoading[worker] = 0;
+    this.#variantByWorker[worker] = -1;
+  }
+
+  #count(worker: number, change: number, nowMs: number): void {
+    const task = this.#shape.taskByVariant[this.#variantByWorker[worker] ?? 0] ?? 0;
+    this.#tally.replicas.change(task, this.#shape.poolByWorker[worker] ?? 0, change, nowMs);
+  }
+
+  #observe(nowMs: number): void {
+    const { level } = this.#dispatcher;
+    if (level !== this.#level) this.#tally.planSwitches++;
+    this.#level = level;
+    const { servers, costPerHour } = this.#tally.replicas;
+    this.#tally.timeline?.observe(nowMs, servers, costPerHour, level);
+  }
+}
+
+/** Rate at time 0; NaN for recorded arrivals, whose rate is not known before they have come. */
+function initialQps(arrivals: StageArrivals): number {
+  if (arrivals.kind === "requests") return Number.NaN;
+  if (arrivals.kind !== "trace") return arrivals.qps;
+  return arrivals.trace.kind === "rates" ? (arrivals.trace.qps[0] ?? Number.NaN) : Number.NaN;
+}

@@ -1,0 +1,111 @@
+import { assert } from "../../../runtime/core/assert.ts";
+
+/**
+ * What is to happen to workers, at most one thing to each: a binary heap of workers, ordered by time, then rank, then order of insertion. What was to happen
+ * may be called off.
+ */
+export class WorkerEvents {
+  readonly #timeMs: Float64Array;
+  readonly #rank: Uint32Array;
+  /** Running number of the insertion; a float64 counts to 2^53. */
+  readonly #sequence: Float64Array;
+  readonly #heap: Uint32Array;
+  /** Place in the heap plus one, 0 for a worker without an event. */
+  readonly #place: Uint32Array;
+  #length = 0;
+  #inserted = 0;
+
+  constructor(workerCount: number) {
+    this.#timeMs = new Float64Array(workerCount);
+    this.#rank = new Uint32Array(workerCount);
+    this.#sequence = new Float64Array(workerCount);
+    this.#heap = new Uint32Array(workerCount);
+    this.#place = new Uint32Array(workerCount);
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Time of the first event, Infinity when there is none. */
+  get nextMs(): number {
+    if (this.#length === 0) return Number.POSITIVE_INFINITY;
+    return this.#timeMs[this.#at(0)] ?? Number.NaN;
+  }
+
+  /** @param rank of events of one time those of a lower rank come first. */
+  push(timeMs: number, rank: number, worker: number): void {
+    assert(this.#place[worker] === 0, "one thing is to happen to a worker");
+    this.#timeMs[worker] = timeMs;
+    this.#rank[worker] = rank;
+    this.#sequence[worker] = this.#inserted++;
+    this.#rise(this.#length++, worker);
+  }
+
+  /** Removes the first event of a queue that is not empty. @returns its worker. */
+  pop(): number {
+    assert(this.#length > 0, "the event queue is not empty");
+    const worker = this.#at(0);
+    this.cancel(worker);
+    return worker;
+  }
+
+  /** Calls the event of a worker off, if it has one. */
+  cancel(worker: number): void {
+    const hole = (this.#place[worker] ?? 0) - 1;
+    if (hole < 0) return;
+    this.#place[worker] = 0;
+    const last = this.#at(--this.#length);
+    if (last === worker) return;
+    const parent = (hole - 1) >>> 1;
+    if (hole > 0 && this.#isBefore(last, this.#at(parent))) this.#rise(hole, last);
+    else this.#sink(hole, last);
+  }
+
+  #rise(from: number, worker: number): void {
+    let hole = from;
+    while (hole > 0) {
+      const parent = (hole - 1) >>> 1;
+      const above = this.#at(parent);
+      if (!this.#isBefore(worker, above)) break;
+      this.#put(hole, above);
+      hole = parent;
+    }
+    this.#put(hole, worker);
+  }
+
+  #sink(from: number, worker: number): void {
+    const length = this.#length;
+    let hole = from;
+    for (let child = 2 * hole + 1; child < length; child = 2 * hole + 1) {
+      let next = this.#at(child);
+      if (child + 1 < length && this.#isBefore(this.#at(child + 1), next)) {
+        child++;
+        next = this.#at(child);
+      }
+      if (!this.#isBefore(next, worker)) break;
+      this.#put(hole, next);
+      hole = child;
+    }
+    this.#put(hole, worker);
+  }
+
+  #put(place: number, worker: number): void {
+    this.#heap[place] = worker;
+    this.#place[worker] = place + 1;
+  }
+
+  #isBefore(worker: number, other: number): boolean {
+    const timeMs = this.#timeMs[worker] ?? Number.NaN;
+    const otherMs = this.#timeMs[other] ?? Number.NaN;
+    if (timeMs !== otherMs) return timeMs < otherMs;
+    const rank = this.#rank[worker] ?? 0;
+    const otherRank = this.#rank[other] ?? 0;
+    if (rank !== otherRank) return rank < otherRank;
+    return (this.#sequence[worker] ?? 0) < (this.#sequence[other] ?? 0);
+  }
+
+  #at(place: number): number {
+    return this.#heap[place] ?? 0;
+  }
+}

@@ -1,0 +1,102 @@
+/** From an application to the frame of an InferLine bundle: everything its levels share. */
+import type {
+  Feed,
+  InferlineOptions,
+  ModelFile,
+  StageTask,
+} from "../../../runtime/bundle/schema.ts";
+import { serviceTimesByBatch } from "../../model/service-time.ts";
+import { nextMeasuredTimes } from "../../model/stage-times.ts";
+import type { Application, Edge, InferlinePolicy, Task } from "../../spec/application.ts";
+import { poolProfileOf, profileFor } from "../pool-profile.ts";
+import type { InferlineFrame, ModelFiles } from "../solver.ts";
+import { type OrderedTask, orderedTasks } from "./stage-order.ts";
+
+/** @param application one without mistakes, whose method is inferline. */
+export function inferlineFrame(application: Application, models: ModelFiles): InferlineFrame {
+  const { name, slo, arrivals, cluster, policy } = application;
+  if (policy.method !== "inferline") throw new TypeError("an application of another method");
+  const { tasks, entryBranch } = orderedTasks(application);
+  const isTrace = arrivals.process === "trace";
+  return {
+    application: name,
+    method: "inferline",
+    slo,
+    arrivals: isTrace
+      ? { process: "trace", file: arrivals.file.replace(/^.*[\\/]/, ""), dispersion: 1 }
+      : arrivals,
+    cluster,
+    tasks: tasks.map((task) => taskOf(task, tasks, { application, policy, models })),
+    entryBranch,
+    policy: optionsOf(policy),
+    recorded: isTrace ? arrivals.trace : null,
+  };
+}
+
+function optionsOf(policy: InferlinePolicy): InferlineOptions {
+  const { refine, margin, traces, sampleDurationMs, sampleSeed, solveLimitMs } = policy;
+  const { betweenBatches, tuner, activationMs } = policy;
+  return {
+    refine,
+    margin,
+    traces,
+    sampleDurationMs,
+    sampleSeed,
+    solveLimitMs,
+    betweenBatches,
+    tuner,
+    activationMs,
+  };
+}
+
+interface Context {
+  readonly application: Application;
+  readonly policy: InferlinePolicy;
+  readonly models: ModelFiles;
+}
+
+function taskOf(
+  { task, edges }: OrderedTask,
+  tasks: readonly OrderedTask[],
+  { application, policy, models }: Context,
+): StageTask {
+  const timesByBatch = policy.betweenBatches === "next" ? nextMeasuredTimes : serviceTimesByBatch;
+  return {
+    name: task.name,
+    edges: edges.map(({ parent, edge }) => ({
+      parent,
+      share: edge.share,
+      feed: parent === null ? null : feedOf(edge, tasks[parent]?.task, task, models),
+    })),
+    branch: task.branch,
+    variants: task.variants.map((variant) => ({
+      name: variant.name,
+      accuracy: variant.accuracy,
+      model: variant.model === null ? null : (models.get(variant.model) ?? null),
+      profiles: application.cluster.pools.map((pool) => {
+        const profile = profileFor(variant, pool);
+        return profile === null ? null : poolProfileOf(profile, timesByBatch);
+      }),
+    })),
+  };
+}
+
+/** The inputs that an edge brings: those that it names, and those that an output of the task before is called like. */
+function feedOf(
+  { inputs, count }: Edge,
+  parent: Task | undefined,
+  child: Task,
+  models: ModelFiles,
+): Feed | null {
+  const [before, after] = [modelOf(parent, models), modelOf(child, models)];
+  if (before === null || after === null) return null;
+  const outputs = new Set(before.outputs.map(({ name }) => name));
+  const fed = after.inputs.map(({ name }) => ({ input: name, output: inputs?.[name] ?? name }));
+  return { inputs: fed.filter(({ output }) => outputs.has(output)), count };
+}
+
+/** Variants of a task are alike, so the first speaks for it. */
+function modelOf(task: Task | undefined, models: ModelFiles): ModelFile | null {
+  const file = task?.variants[0]?.model ?? null;
+  return file === null ? null : (models.get(file) ?? null);
+}

@@ -1,0 +1,68 @@
+/** How much of the SLO a plan keeps free, so that it holds on traces that it was not made with. */
+import type { RequestTrace } from "../../simulate/stages/visits.ts";
+import { judge } from "./judge.ts";
+import type { ProvisioningProblem } from "./problem.ts";
+import { type Provisioned, type ProvisionOptions, provision } from "./provision.ts";
+
+/** Margins that are tried are whole multiples of this. */
+const STEP = 0.01;
+const MOST_STEPS = 60;
+/** Ratio of the calibration traces on which the SLO has to hold: more than is promised of others, since the margin is fitted to these. */
+const MET_RATIO = 0.98;
+
+export interface MarginPlan extends Provisioned {
+  readonly margin: number;
+}
+
+/** The plan with a given margin. */
+export function planWithMargin(
+  problem: ProvisioningProblem,
+  samples: readonly RequestTrace[],
+  margin: number,
+  options: Omit<ProvisionOptions, "sloMs">,
+): MarginPlan {
+  const sloMs = problem.sloMs * (1 - margin);
+  return { ...provision(problem, samples, { ...options, sloMs }), margin };
+}
+
+/**
+ * The plan with the least margin under which it meets the SLO on nearly all calibration traces; margins in between are bisected, as if more always helped.
+ * @returns the plan with the largest margin that has one, if none of them does.
+ */
+export function planWithLeastMargin(
+  problem: ProvisioningProblem,
+  samples: readonly RequestTrace[],
+  calibration: readonly RequestTrace[],
+  options: Omit<ProvisionOptions, "sloMs" | "known">,
+): MarginPlan {
+  const missesAllowed = Math.floor((1 - MET_RATIO) * calibration.length + 1e-9);
+  const holds = ({ configuration }: MarginPlan): boolean => {
+    if (configuration === null) return false;
+    const { traces, met } = judge(problem, configuration, calibration, missesAllowed);
+    return traces - met <= missesAllowed;
+  };
+  let largest = planWithMargin(problem, samples, 0, options);
+  if (largest.configuration === null || holds(largest)) return largest;
+  let best: MarginPlan | null = null;
+  let low = 0;
+  let high = MOST_STEPS + 1;
+  // Doubled first, since small margins are the likely ones, then bisected.
+  for (let steps = 1; high - low > 1; steps = nextSteps(low, high, best !== null)) {
+    // A plan with more margin serves with less, and one with less margin costs no more.
+    const known = { configuration: best?.configuration ?? null, lowerBound: largest.lowerBound };
+    const plan = planWithMargin(problem, samples, steps * STEP, { ...options, known });
+    if (plan.configuration !== null && !holds(plan)) {
+      low = steps;
+      largest = plan;
+      continue;
+    }
+    if (plan.configuration !== null) best = plan;
+    high = steps;
+  }
+  return best ?? largest;
+}
+
+function nextSteps(low: number, high: number, isBetween: boolean): number {
+  const middle = (low + high) >>> 1;
+  return isBetween ? middle : Math.min(2 * Math.max(1, low), middle);
+}

@@ -1,0 +1,52 @@
+/** What was measured of a variant on the hardware of a pool, in the terms of a bundle. */
+import type { PoolProfile } from "../../runtime/bundle/schema.ts";
+import type { MeasuredRow } from "../model/service-time.ts";
+import type { Pool, Variant, VariantProfile } from "../spec/application.ts";
+
+/** What was measured on the hardware of a pool; a pool of no stated hardware is that of the only profile. */
+export function profileFor({ profiles }: Variant, { hardware }: Pool): VariantProfile | null {
+  if (hardware === null) return profiles.length === 1 ? (profiles[0] ?? null) : null;
+  return profiles.find((profile) => profile.hardware === hardware) ?? null;
+}
+
+/** @param timesByBatch from the rows that were measured to every batch size up to the largest. */
+export function poolProfileOf(
+  { file, variant, hardware, sha256, rows, percentile }: VariantProfile,
+  timesByBatch: (rows: readonly MeasuredRow[], maxBatch: number) => Float64Array,
+): PoolProfile {
+  const maxBatch = rows.at(-1)?.batch ?? 1;
+  const hasQuantiles = rows.every((row) => row.quantiles !== null);
+  const curve = (msOf: (row: (typeof rows)[number]) => number) => ({
+    dtype: "float64" as const,
+    shape: [1, maxBatch],
+    data: timesByBatch(
+      rows.map((row) => ({ batch: row.batch, ms: msOf(row) })),
+      maxBatch,
+    ),
+  });
+  return {
+    profile: { file, variant, hardware, sha256 },
+    batches: {
+      dtype: "uint16",
+      shape: [rows.length],
+      data: Uint16Array.from(rows, ({ batch }) => batch),
+    },
+    latencyMs: {
+      dtype: "float64",
+      shape: [rows.length],
+      data: Float64Array.from(rows, ({ latencyMs }) => latencyMs),
+    },
+    serviceTimes: {
+      percentile: hasQuantiles ? 95 : percentile,
+      decisionMs: curve(({ latencyMs }) => latencyMs),
+      quantiles: hasQuantiles
+        ? {
+            p50Ms: curve(({ quantiles }) => quantiles?.p50 ?? Number.NaN),
+            p95Ms: curve(({ quantiles }) => quantiles?.p95 ?? Number.NaN),
+            p99Ms: curve(({ quantiles }) => quantiles?.p99 ?? Number.NaN),
+            meanMs: curve(({ quantiles }) => quantiles?.mean ?? Number.NaN),
+          }
+        : null,
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import { assert } from "../assert.ts";
+import { NONE } from "../pipeline/pipeline-shape.ts";
+
+/**
+ * A queue for each task, first in first out, of queries whose names are small integers: lists through two arrays by query, so that a query comes out of the
+ * middle at once.
+ *
+ * Names are kept plus one, so that memory of names that are never used is never touched.
+ */
+export class StageQueues {
+  waiting = 0;
+  readonly #next: Uint32Array;
+  readonly #previous: Uint32Array;
+  /** Queue in which a query waits. */
+  readonly #queueByQuery: Uint16Array;
+  readonly #first: Uint32Array;
+  readonly #last: Uint32Array;
+  readonly #length: Uint32Array;
+
+  constructor(queueCount: number, queryCapacity: number) {
+    assert(queueCount < 0xffff, "queues are numbered in 16 bits");
+    this.#next = new Uint32Array(queryCapacity);
+    this.#previous = new Uint32Array(queryCapacity);
+    this.#queueByQuery = new Uint16Array(queryCapacity);
+    this.#first = new Uint32Array(queueCount);
+    this.#last = new Uint32Array(queueCount);
+    this.#length = new Uint32Array(queueCount);
+  }
+
+  length(queue: number): number {
+    return this.#length[queue]!;
+  }
+
+  /** Query that waits longest, NONE if none waits. */
+  first(queue: number): number {
+    const first = this.#first[queue]!;
+    return first === 0 ? NONE : first - 1;
+  }
+
+  append(queue: number, query: number): void {
+    assert(this.#queueByQuery[query] === 0, "a query waits once");
+    const last = this.#last[queue]!;
+    this.#previous[query] = last;
+    this.#next[query] = 0;
+    if (last === 0) this.#first[queue] = query + 1;
+    else this.#next[last - 1] = query + 1;
+    this.#last[queue] = query + 1;
+    this.#queueByQuery[query] = queue + 1;
+    this.#length[queue]!++;
+    this.waiting++;
+  }
+
+  /** Takes the first query of a queue that is not empty. */
+  take(queue: number): number {
+    const query = this.#first[queue]! - 1;
+    assert(query >= 0, "the queue is not empty");
+    this.remove(query);
+    return query;
+  }
+
+  /** @returns whether the query waited. */
+  remove(query: number): boolean {
+    const named = this.#queueByQuery[query]!;
+    if (named === 0) return false;
+    const queue = named - 1;
+    const before = this.#previous[query]!;
+    const after = this.#next[query]!;
+    if (before === 0) this.#first[queue] = after;
+    else this.#next[before - 1] = after;
+    if (after === 0) this.#last[queue] = before;
+    else this.#previous[after - 1] = before;
+    this.#queueByQuery[query] = 0;
+    this.#length[queue]!--;
+    this.waiting--;
+    return true;
+  }
+}

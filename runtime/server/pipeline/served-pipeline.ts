@@ -1,0 +1,21 @@
+import type { PipelineDispatcher } from "../../core/pipeline/pipeline-dispatcher.ts";
+import type { Courses } from "./course.ts";
+import type { AnswererOf } from "./pipeline-request.ts";
+import type { PipelineSignature } from "./pipeline-signature.ts";
+import type { WorkerModels } from "./worker-models.ts";
+
+/** What serving a pipeline needs of its bundle: where the methods differ. */
+export interface ServedPipeline {
+  readonly signature: PipelineSignature;
+  /** With room for `queryCapacity` queries; nothing has been told to it. */
+  readonly dispatcher: PipelineDispatcher;
+  readonly queryCapacity: number;
+  readonly courses: Courses;
+  readonly answererOf: AnswererOf;
+  /** Whether a worker of a task holds all its variants, for batches that choose among them. */
+  readonly holdsAllVariants: (task: number) => boolean;
+  /** Least time in which a request can be answered. */
+  readonly fastestMs: number;
+  /** Lines of the metrics that only this method has. */
+  readonly metricLines: (workers: Pick<WorkerModels, "isAssigned">) => string[];
+}

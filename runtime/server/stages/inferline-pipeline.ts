@@ -1,0 +1,66 @@
+import type { InferlineBundle } from "../../bundle/schema.ts";
+import {
+  type InferlineDispatcher,
+  inferlineDispatcherOf,
+  levelForLoad,
+} from "../../core/stages/inferline-dispatcher.ts";
+import { replicaTunerOf } from "../../core/stages/replica-tuner-of.ts";
+import { stageGraphOf } from "../../core/stages/stage-graph.ts";
+import { pipelineSignatureOf } from "../pipeline/pipeline-signature.ts";
+import type { ServedPipeline } from "../pipeline/served-pipeline.ts";
+import { stageAnswererOf } from "./stage-answerer.ts";
+import { StageMetrics } from "./stage-metrics.ts";
+import { visitsOf } from "./sure-visits.ts";
+import { VisitCourses } from "./visit-courses.ts";
+import { WatchedTuner } from "./watched-tuner.ts";
+
+/** @param maxPending rows that are open at most. @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
+export function inferlinePipeline(
+  bundle: InferlineBundle,
+  maxPending: number,
+): ServedPipeline & { readonly dispatcher: InferlineDispatcher } {
+  const signature = pipelineSignatureOf(bundle);
+  const queryCapacity = queryCapacityOf(bundle, maxPending);
+  // The load is not known yet, and too many replicas are better than too few.
+  const tuner = new WatchedTuner(replicaTunerOf(bundle, levelForLoad(bundle.levels, Number.NaN)));
+  const dispatcher = inferlineDispatcherOf(bundle, { queryCapacity, tuner });
+  const metrics = new StageMetrics(bundle, dispatcher, tuner);
+  return {
+    signature,
+    dispatcher,
+    queryCapacity,
+    courses: new VisitCourses(signature, stageGraphOf(bundle), maxPending),
+    answererOf: stageAnswererOf(signature),
+    holdsAllVariants: () => false,
+    fastestMs: fastestMs(bundle),
+    metricLines: (workers) => metrics.lines(workers),
+  };
+}
+
+/** A row waits for every task at once at most; the names of a batch that runs, or whose outputs are being handed on, are taken besides. */
+function queryCapacityOf({ tasks, cluster }: InferlineBundle, maxPending: number): number {
+  const workerCount = cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
+  const batches = tasks.flatMap(({ variants }) =>
+    variants.flatMap(({ profiles }) =>
+      profiles.map((profile) => profile?.serviceTimes.decisionMs.data.length ?? 0),
+    ),
+  );
+  return tasks.length * maxPending + (workerCount + 1) * Math.max(...batches);
+}
+
+/** Of the tasks that every row visits, each on the fastest hardware for one query. */
+function fastestMs(bundle: InferlineBundle): number {
+  const visits = visitsOf(bundle);
+  const doneMs: number[] = [];
+  for (const [task, { edges, variants }] of bundle.tasks.entries()) {
+    const times = variants.flatMap(({ profiles }) =>
+      profiles.map(
+        (profile) => profile?.serviceTimes.decisionMs.data[0] ?? Number.POSITIVE_INFINITY,
+      ),
+    );
+    // What may be skipped takes no time for sure.
+    const readyMs = Math.max(0, ...edges.map(({ parent }) => doneMs[parent ?? -1] ?? 0));
+    doneMs.push(visits[task]?.isSure === true ? readyMs + Math.min(...times) : 0);
+  }
+  return Math.max(...doneMs);
+}
