@@ -35,7 +35,7 @@ export function inferlineFrame(application: Application, models: ModelFiles): In
 
 function optionsOf(policy: InferlinePolicy): InferlineOptions {
   const { refine, margin, traces, sampleDurationMs, sampleSeed, solveLimitMs } = policy;
-  const { betweenBatches, tuner, activationMs } = policy;
+  const { betweenBatches, tuner, tolerance, activationMs } = policy;
   return {
     refine,
     margin,
@@ -45,6 +45,7 @@ function optionsOf(policy: InferlinePolicy): InferlineOptions {
     solveLimitMs,
     betweenBatches,
     tuner,
+    tolerance,
     activationMs,
   };
 }

@@ -39,7 +39,7 @@ const HELD_OUT_TRACES = 200;
 /** Windows whose highest rate the tuner scales down by. Source: InferLine §5. */
 const RATE_WINDOW_MS = 5000;
 /** Queries of all stages that are served in a millisecond of `solveLimit`: limits count them, so that a bundle does not depend on the machine. */
-const QUERIES_PER_MS = 20_000;
+const QUERIES_PER_MS = 100_000;
 /** Of the limit that a search may use which only asks whether there is a plan. */
 const PROBE_PART = 20;
 /** Loads that are tried where the pools cannot carry one, each half of the one before. */

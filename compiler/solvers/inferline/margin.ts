@@ -4,6 +4,8 @@ import { judge } from "./judge.ts";
 import type { ProvisioningProblem } from "./problem.ts";
 import { type Provisioned, type ProvisionOptions, provision } from "./provision.ts";
 
+/** Of the limit of a search that each margin may use: there are several. */
+const PROBE_PART = 4;
 /** Margins that are tried are whole multiples of this. */
 const STEP = 0.01;
 const MOST_STEPS = 60;
@@ -41,7 +43,8 @@ export function planWithLeastMargin(
     const { traces, met } = judge(problem, configuration, calibration, missesAllowed);
     return traces - met <= missesAllowed;
   };
-  let largest = planWithMargin(problem, samples, 0, options);
+  const probe = { ...options, queryLimit: options.queryLimit / PROBE_PART };
+  let largest = planWithMargin(problem, samples, 0, probe);
   if (largest.configuration === null || holds(largest)) return largest;
   let best: MarginPlan | null = null;
   let low = 0;
@@ -50,7 +53,7 @@ export function planWithLeastMargin(
   for (let steps = 1; high - low > 1; steps = nextSteps(low, high, best !== null)) {
     // A plan with more margin serves with less, and one with less margin costs no more.
     const known = { configuration: best?.configuration ?? null, lowerBound: largest.lowerBound };
-    const plan = planWithMargin(problem, samples, steps * STEP, { ...options, known });
+    const plan = planWithMargin(problem, samples, steps * STEP, { ...probe, known });
     if (plan.configuration !== null && !holds(plan)) {
       low = steps;
       largest = plan;

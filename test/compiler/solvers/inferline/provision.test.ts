@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type RequestTrace, tossVisits } from "../../../../compiler/simulate/stages/visits.ts";
+import type { RequestTrace } from "../../../../compiler/simulate/stages/visits.ts";
 import { Evaluator } from "../../../../compiler/solvers/inferline/evaluator.ts";
 import { FeedForward } from "../../../../compiler/solvers/inferline/feed-forward.ts";
 import { lowerBoundsOf } from "../../../../compiler/solvers/inferline/lower-bounds.ts";
@@ -11,48 +11,12 @@ import {
 } from "../../../../compiler/solvers/inferline/problem.ts";
 import { provision } from "../../../../compiler/solvers/inferline/provision.ts";
 import { Rng } from "../../../../runtime/core/rng.ts";
+import { naiveGreedy } from "../../../support/naive-greedy.ts";
 import { bruteForce, meetsSlo } from "../../../support/provisioning-brute-force.ts";
-import { type StageSketch, stageBundle } from "../../../support/stage-bundle.ts";
-import { problemAndPlan } from "../../../support/stage-problem.ts";
+import { smallProblem } from "../../../support/stage-problem.ts";
 
 const MOST_REPLICAS = 4;
 const ENOUGH = 1e9;
-
-/** Two or three stages on two kinds of hardware, the dearer one faster, with few replicas to be had. */
-function smallProblem(seed: number): { problem: ProvisioningProblem; trace: RequestTrace } {
-  const rng = new Rng(seed, 5);
-  const below = (limit: number): number => Math.floor(limit * rng.nextFloat());
-  const count = 2 + below(2);
-  const shapes: StageSketch["from"][] = [{ requests: 1 }, { a: below(2) === 0 ? 1 : 0.5 }];
-  shapes.push([{ b: 1 }, { a: 0.6, b: 1 }, { a: 0.7 }][below(3)]);
-  const tasks = shapes.slice(0, count).map((from, index): StageSketch => {
-    const base = 4 + below(10);
-    return {
-      name: "abc"[index] ?? "",
-      ...(from === undefined ? {} : { from }),
-      latencyMs: [
-        { 1: 2 * base, 2: 2 * base + 6 + below(8) },
-        { 1: base, 2: base + below(4), 4: base + 2 + below(9) },
-      ],
-    };
-  });
-  const bundle = stageBundle({
-    tasks,
-    workers: [3 + below(8), 2 + below(8)],
-    prices: [0.1 + 0.1 * below(3), 0.3 + 0.1 * below(5)],
-    sloMs: 50 + below(60),
-    levels: [{ loadQps: 100, stages: tasks.map(() => [1, 1]) }],
-  });
-  const { problem } = problemAndPlan(bundle);
-  const requests = 150;
-  const gapMs = 6 + below(14);
-  let nowMs = 0;
-  const arrivalMs = Float64Array.from({ length: requests }, () => {
-    nowMs -= gapMs * Math.log(1 - rng.nextFloat());
-    return nowMs;
-  });
-  return { problem, trace: { arrivalMs, takenByEdge: tossVisits(problem.graph, requests, seed) } };
-}
 
 function found(problem: ProvisioningProblem, trace: RequestTrace, queryLimit = ENOUGH) {
   const { sloMs } = problem;
@@ -167,6 +131,21 @@ describe("the planner", () => {
       const one = found(problem, trace).configuration;
       expect(costOf(problem, both)).toBeGreaterThanOrEqual(one === null ? 0 : costOf(problem, one));
     }
+  });
+});
+
+describe("the greedy planner", () => {
+  it("does what the algorithms say, skipping only what cannot change the result", () => {
+    let planned = 0;
+    for (let seed = 1; seed <= 30; seed++) {
+      const { problem, trace } = smallProblem(seed);
+      const literal = naiveGreedy(problem, trace, problem.sloMs);
+      const options = { sloMs: problem.sloMs, refine: "none", queryLimit: 0 } as const;
+      const { configuration } = provision(problem, [trace], options);
+      expect(configuration, `seed ${seed}`).toEqual(literal);
+      if (literal !== null) planned++;
+    }
+    expect(planned).toBeGreaterThan(15);
   });
 });
 
