@@ -1,5 +1,22 @@
 /** Loops over the queries of a stage in the order in which something happens to them. */
 
+/** The numbers from 0 on, shape (count,). */
+export function upTo(count: number): Uint32Array {
+  const numbers = new Uint32Array(count);
+  for (let number = 0; number < count; number++) numbers[number] = number;
+  return numbers;
+}
+
+/** Those of the numbers from 0 on that are marked. */
+export function marked(mark: Uint8Array, count: number): Uint32Array {
+  const numbers = new Uint32Array(count);
+  let found = 0;
+  for (let number = 0; number < mark.length; number++) {
+    if (mark[number] === 1) numbers[found++] = number;
+  }
+  return numbers.subarray(0, found);
+}
+
 /** Keeps the queries whose request is marked. @param mark by request. @returns how many. */
 export function keepMarked(
   count: number,

@@ -1,7 +1,8 @@
 /** The estimator: what happens to every request of a trace under a configuration, one stage after the other, since none ever waits for a later one. */
 import { type BatchRing, batchRing, serveBatches } from "../../numeric/batch-queue.ts";
-import { countLate, keepMarked, markLate, raiseToLongest } from "../../numeric/flow.ts";
+import { countLate, keepMarked, markLate, raiseToLongest, upTo } from "../../numeric/flow.ts";
 import { mergeSettled } from "../../numeric/merge-settled.ts";
+import { selectRank } from "../../numeric/selection.ts";
 import type { RequestTrace } from "../../simulate/stages/visits.ts";
 import {
   allowedMisses,
@@ -156,7 +157,9 @@ export class FeedForward {
 
   /** Percentile of the latency that has to meet the SLO, by nearest rank: so many requests, and no more, may be above it. */
   percentileMs(): number {
-    return this.latenciesMs().sort()[this.requestCount - this.allowedMisses - 1] ?? 0;
+    if (this.requestCount === 0) return 0;
+    const rank = this.requestCount - this.allowedMisses - 1;
+    return selectRank(this.latenciesMs(), 0, this.requestCount, rank);
   }
 
   #inputFlow({ source, count }: StageVisits, stage: number): Flow {
@@ -174,7 +177,7 @@ export class FeedForward {
   }
 
   #arrivals(): Flow {
-    const request = Uint32Array.from(this.arrivalMs, (_, one) => one);
+    const request = upTo(this.requestCount);
     return { count: this.requestCount, atMs: this.arrivalMs, request };
   }
 

@@ -1,7 +1,7 @@
 /** How much of the SLO a plan keeps free, so that it holds on traces that it was not made with. */
 import type { RequestTrace } from "../../simulate/stages/visits.ts";
 import { judge } from "./judge.ts";
-import type { ProvisioningProblem } from "./problem.ts";
+import type { Configuration, ProvisioningProblem } from "./problem.ts";
 import { type Provisioned, type ProvisionOptions, provision } from "./provision.ts";
 
 /** Of the limit of a search that each margin may use: there are several. */
@@ -38,10 +38,14 @@ export function planWithLeastMargin(
   options: Omit<ProvisionOptions, "sloMs" | "known">,
 ): MarginPlan {
   const missesAllowed = Math.floor((1 - MET_RATIO) * calibration.length + 1e-9);
+  const known = new Map<string, boolean>();
+  // Neighbouring margins often have the same plan.
   const holds = ({ configuration }: MarginPlan): boolean => {
     if (configuration === null) return false;
-    const { traces, met } = judge(problem, configuration, calibration, missesAllowed);
-    return traces - met <= missesAllowed;
+    const key = JSON.stringify(configuration);
+    const found = known.get(key) ?? isMet(problem, configuration, calibration, missesAllowed);
+    known.set(key, found);
+    return found;
   };
   const probe = { ...options, queryLimit: options.queryLimit / PROBE_PART };
   let largest = planWithMargin(problem, samples, 0, probe);
@@ -52,8 +56,11 @@ export function planWithLeastMargin(
   // Doubled first, since small margins are the likely ones, then bisected.
   for (let steps = 1; high - low > 1; steps = nextSteps(low, high, best !== null)) {
     // A plan with more margin serves with less, and one with less margin costs no more.
-    const known = { configuration: best?.configuration ?? null, lowerBound: largest.lowerBound };
-    const plan = planWithMargin(problem, samples, steps * STEP, { ...probe, known });
+    const { lowerBound } = largest;
+    const plan = planWithMargin(problem, samples, steps * STEP, {
+      ...probe,
+      known: { configuration: best?.configuration ?? null, lowerBound },
+    });
     if (plan.configuration !== null && !holds(plan)) {
       low = steps;
       largest = plan;
@@ -63,6 +70,16 @@ export function planWithLeastMargin(
     high = steps;
   }
   return best ?? largest;
+}
+
+function isMet(
+  problem: ProvisioningProblem,
+  configuration: Configuration,
+  calibration: readonly RequestTrace[],
+  missesAllowed: number,
+): boolean {
+  const { traces, met } = judge(problem, configuration, calibration, missesAllowed);
+  return traces - met <= missesAllowed;
 }
 
 function nextSteps(low: number, high: number, isBetween: boolean): number {

@@ -1,5 +1,6 @@
 /** Where each request of a trace goes, whatever serves it: coins are tossed once, so this is the same for all configurations. */
 import { REQUESTS, type StageGraph } from "../../../runtime/core/stages/stage-graph.ts";
+import { marked, upTo } from "../../numeric/flow.ts";
 import type { RequestTrace } from "../../simulate/stages/visits.ts";
 
 /** Most tasks of a pipeline: sets of them are bit masks. */
@@ -89,8 +90,7 @@ function sourceOf(
     return joinSource(graph, visited, task, requestCount);
   const parent = graph.parentByEdge[first] ?? REQUESTS;
   if (parent === REQUESTS) {
-    const all = Uint32Array.from({ length: requestCount }, (_, request) => request);
-    const request = isVisited === null ? all : all.filter((one) => isVisited[one] === 1);
+    const request = isVisited === null ? upTo(requestCount) : marked(isVisited, requestCount);
     return { kind: "requests", request };
   }
   const before = visited[parent] ?? null;
