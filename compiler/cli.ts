@@ -109,7 +109,7 @@ program
   )
   .option(
     "--baseline <name>",
-    "instead of the policy: fixed:VARIANT, greedy, jellyfish or model-switching; of a pipeline: inferline or proteus",
+    "instead of the policy: fixed:VARIANT, greedy, jellyfish or model-switching; of a pipeline: inferline or proteus; of provisioned stages: cg-mean, cg-peak, cg-mean-autoscale or cg-peak-autoscale",
   )
   .addOption(
     new Option(

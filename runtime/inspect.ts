@@ -11,7 +11,7 @@ import {
   type Table,
 } from "./bundle/schema.ts";
 import { sectionsOf } from "./bundle-sections.ts";
-import { LevelChoice } from "./core/level-choice.ts";
+import { levelForLoad } from "./core/level-choice.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "./core/policy-table.ts";
 import { RuntimeError } from "./errors.ts";
 import { planView } from "./plan-view.ts";
@@ -164,20 +164,13 @@ export interface StateInspection extends StateQuery {
   readonly withOneSlackStepLess: (Decision & { readonly slackMs: number }) | null;
 }
 
-/** Index of the level that decides at a steady load; the top one without a load, as in the runtime while the load is unknown. */
-export function levelForLoad(bundle: Bundle, loadQps: number | null): number {
-  const levels: readonly Level[] = bundle.levels;
-  const levelLoadQps = Float64Array.from(levels, (level) => level.loadQps);
-  return new LevelChoice(levelLoadQps).update(loadQps ?? Number.NaN, Number.POSITIVE_INFINITY, 0);
-}
-
 /** The decision in a state, and what else could have been done. @param loadQps null when unknown. */
 export function inspectState(
   bundle: RamsisBundle,
   { loadQps, queued, slackMs }: StateQuery & { readonly loadQps: number | null },
 ): StateInspection {
   const table = PolicyTable.fromBundle(bundle);
-  const level = levelForLoad(bundle, loadQps);
+  const level = levelForLoad(bundle.levels, loadQps ?? Number.NaN);
   const decide = (atQueued: number, atSlackMs: number): Decision => {
     const action = table.lookup(level, atQueued, atSlackMs);
     if (action === GIVE_UP) return { givesUp: true };

@@ -1,10 +1,12 @@
 /** Why a stage of an InferLine plan is not cheaper: what one replica less, a larger batch or cheaper hardware would come to, by the profiles alone. */
-import type {
-  InferlineBundle,
-  InferlineLevel,
-  PoolProfile,
-  StagePlan,
-  StageTask,
+import {
+  type InferlineBundle,
+  type InferlineLevel,
+  MICROS,
+  type PoolProfile,
+  priceMicros,
+  type StagePlan,
+  type StageTask,
 } from "./bundle/schema.ts";
 import { hardwareOf } from "./stage-plan-view.ts";
 
@@ -82,11 +84,12 @@ function cheaperHardware(
   stage: StagePlan,
 ): CheaperHardware[] {
   const { pools } = bundle.cluster;
-  const price = pools[stage.pool]?.pricePerHour ?? 0;
   const of = bundle.tasks[task];
-  if (of === undefined) return [];
+  const planned = pools[stage.pool];
+  if (of === undefined || planned === undefined) return [];
+  const price = priceMicros(planned);
   return pools
-    .map((pool, index) => ({ pool, index, price: pool.pricePerHour ?? 0 }))
+    .map((pool, index) => ({ pool, index, price: priceMicros(pool) }))
     .filter((other) => other.price < price)
     .sort((a, b) => b.price - a.price || a.index - b.index)
     .flatMap(({ pool, index, price: poolPrice }) => {
@@ -97,7 +100,7 @@ function cheaperHardware(
         1,
         Math.ceil((level.sample.meanQps * stage.scaleFactor) / bestThroughputQps(profile)),
       );
-      const leastCostPerHour = leastReplicas * poolPrice;
+      const leastMicros = leastReplicas * poolPrice;
       const taken = level.plan.stages.reduce(
         (sum, one, other) => sum + (one.pool === index && other !== task ? one.replicas : 0),
         0,
@@ -106,9 +109,10 @@ function cheaperHardware(
         ? "latency"
         : leastReplicas > pool.workers - taken
           ? "workers"
-          : leastCostPerHour >= stage.replicas * price
+          : leastMicros >= stage.replicas * price
             ? "cost"
             : "queues";
+      const leastCostPerHour = leastMicros / MICROS;
       return { hardware: hardwareOf(pool), pathMs, leastReplicas, leastCostPerHour, binds };
     });
 }

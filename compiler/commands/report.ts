@@ -9,8 +9,8 @@ import type {
   RamsisLevel,
 } from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
+import { levelForLoad } from "../../runtime/core/level-choice.ts";
 import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
-import { levelForLoad } from "../../runtime/inspect.ts";
 import { loadBundle } from "../../runtime/load-bundle.ts";
 import { writeAtomically } from "../atomic-write.ts";
 import { type LevelPoolOptions, runInWorkers } from "../level-pool.ts";
@@ -110,7 +110,7 @@ async function reportTables(
 function frontierLoad(bundle: RamsisBundle, asked: ReportCommand["frontierQps"]): number | null {
   if (asked === false) return null;
   if (asked === null) return frontierLoadQps(bundle);
-  return bundle.levels[levelForLoad(bundle, asked)]?.loadQps ?? null;
+  return bundle.levels[levelForLoad(bundle.levels, asked)]?.loadQps ?? null;
 }
 
 async function solveInThread(

@@ -2,38 +2,38 @@
 import type { InferlineBundle, InferlineLevel } from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { alignColumns, percent, short } from "../../runtime/commands/text.ts";
-import { levelForLoad } from "../../runtime/core/stages/inferline-dispatcher.ts";
-import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
+import { levelForLoad } from "../../runtime/core/level-choice.ts";
+import { EXIT_CODES } from "../../runtime/errors.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import {
+  initialQpsOf,
   type StageSimulationOptions,
   type StageSimulationResult,
   simulateStages,
 } from "../simulate/stages/simulate-stages.ts";
 import type { SimulateWatch } from "./simulate-pipeline.ts";
-
-/** Baselines that provisioned stages can be compared with. */
-export const STAGE_BASELINES: readonly string[] = [];
+import { stageBaseline } from "./stage-baselines.ts";
 
 export interface StageCommandOptions
   extends Pick<StageSimulationOptions, "durationMs" | "seed" | "serviceTimes"> {
   readonly arrivals: ArrivalProcess;
 }
 
-/** @param baseline null for the bundle itself. @throws RuntimeError for a baseline. */
+/** @param baseline null for the bundle itself. @throws RuntimeError for a baseline of another kind of bundle, or that has no plan. */
 export function simulateStagesCommand(
   bundle: InferlineBundle,
   options: StageCommandOptions,
   baseline: string | { readonly kind: string } | null,
   watch: Pick<SimulateWatch, "nowMs">,
 ): CommandResult {
-  refuseBaseline(baseline);
+  const [simulated, simulation] =
+    baseline === null ? [bundle, options] : compared(bundle, options, baseline);
   const startMs = watch.nowMs();
-  const { latencyMsByRequest: _, ...result } = simulateStages(bundle, options);
+  const { latencyMsByRequest: _, ...result } = simulateStages(simulated, simulation);
   const wallMs = watch.nowMs() - startMs;
   const served = Object.values(result.byTask).reduce((sum, { queries }) => sum + queries, 0);
   const taskQueriesPerWallSecond = Math.round((1000 * served) / wallMs);
-  const level = levelFor(bundle, options);
+  const level = baseline === null ? levelFor(bundle, options) : null;
   return {
     exitCode: EXIT_CODES.ok,
     text: render(result, level, taskQueriesPerWallSecond),
@@ -47,18 +47,16 @@ export function simulateStagesCommand(
   };
 }
 
-function refuseBaseline(baseline: string | { readonly kind: string } | null): void {
-  if (baseline === null) return;
+/** What is simulated in place of the bundle, and how. */
+function compared(
+  bundle: InferlineBundle,
+  options: StageCommandOptions,
+  baseline: string | { readonly kind: string },
+): readonly [InferlineBundle, StageSimulationOptions] {
   const name = typeof baseline === "string" ? baseline : baseline.kind;
-  if (STAGE_BASELINES.includes(name)) return;
-  const allowed =
-    STAGE_BASELINES.length === 0
-      ? "leave the option out"
-      : `expected one of ${STAGE_BASELINES.join(", ")}`;
-  throw new RuntimeError(
-    "RUNTIME_USAGE",
-    `--baseline ${name} is not for a bundle of method inferline; ${allowed}`,
-  );
+  const { bundle: planned, tunerFor } = stageBaseline(bundle, name);
+  const tuner = tunerFor(initialQpsOf(options.arrivals));
+  return [planned, tuner === null ? options : { ...options, tuner }];
 }
 
 /** The level whose expectation a steady load is to be compared with; a trace has none. */

@@ -20,6 +20,7 @@ import {
   simulatePipelineCommand,
 } from "./simulate-pipeline.ts";
 import { simulateStagesCommand } from "./simulate-stages.ts";
+import { STAGE_BASELINES, type StageBaselineName } from "./stage-baselines.ts";
 
 /** As given on the command line. */
 export interface SimulateOptions extends ArrivalArguments {
@@ -49,7 +50,8 @@ export async function simulateCommand(
   const baseline = parseBaseline(options.baseline);
   const { bundle } = await loadBundle(options.bundle);
   if (bundle.method === "loki") {
-    return simulatePipelineCommand(bundle, { ...steady, fanout: options.fanout }, baseline, watch);
+    const pipeline = { ...steady, fanout: options.fanout };
+    return simulatePipelineCommand(bundle, pipeline, pipelineBaseline(baseline), watch);
   }
   if (bundle.method === "inferline") {
     return simulateStagesCommand(bundle, steady, baseline, watch);
@@ -73,7 +75,8 @@ export async function simulateCommand(
   };
 }
 
-type NamedBaseline = NonNullable<SimulationOptions["baseline"]> | PipelineBaseline;
+type SingleBaseline = NonNullable<SimulationOptions["baseline"]>;
+type NamedBaseline = SingleBaseline | PipelineBaseline | StageBaselineName;
 
 function parseBaseline(text: string | undefined): NamedBaseline | null {
   if (text === undefined) return null;
@@ -81,13 +84,28 @@ function parseBaseline(text: string | undefined): NamedBaseline | null {
   if (kind === "fixed" && variant && rest.length === 0) return { kind, variant };
   const named = NAMED_BASELINES.find((name) => name === text);
   if (named !== undefined) return { kind: named };
-  const ofPipeline = PIPELINE_BASELINES.find((name) => name === text);
-  if (ofPipeline !== undefined) return ofPipeline;
+  const other = [...PIPELINE_BASELINES, ...STAGE_BASELINES].find((name) => name === text);
+  if (other !== undefined) return other;
   const allowed = ["fixed:VARIANT", ...NAMED_BASELINES].join(", ");
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `expected --baseline one of ${allowed}, or for a pipeline one of ${PIPELINE_BASELINES.join(", ")}; got "${text}"`,
+    `expected --baseline one of ${allowed}, for a pipeline one of ${PIPELINE_BASELINES.join(", ")}, or for provisioned stages one of ${STAGE_BASELINES.join(", ")}; got "${text}"`,
   );
+}
+
+/** @throws RuntimeError for a baseline of provisioned stages. */
+function pipelineBaseline(
+  baseline: NamedBaseline | null,
+): Exclude<NamedBaseline, StageBaselineName> | null {
+  if (!isOfStages(baseline)) return baseline;
+  throw new RuntimeError(
+    "RUNTIME_USAGE",
+    `--baseline ${baseline} is for a bundle of method inferline, and this one is of method loki; expected one of ${PIPELINE_BASELINES.join(", ")}`,
+  );
+}
+
+function isOfStages(baseline: NamedBaseline | null): baseline is StageBaselineName {
+  return STAGE_BASELINES.some((name) => name === baseline);
 }
 
 /** @throws RuntimeError for a baseline of a pipeline. */

@@ -36,6 +36,11 @@ export function listText(items: readonly string[]): string {
   return `${items.slice(0, -1).join(", ")} and ${items.at(-1)}`;
 }
 
+/** `1 trace`, `2 traces` */
+export function counted(count: number, noun: string): string {
+  return `${decimalText(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 function trimZeros(digits: string): string {
   return digits.includes(".") ? digits.replace(/\.?0+$/, "") : digits;
 }

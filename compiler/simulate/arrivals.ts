@@ -28,6 +28,12 @@ export function arrivalSource(process: ArrivalProcess, rng: Rng): ArrivalSource 
   }
 }
 
+/** Rate at time 0; NaN for recorded arrivals, whose rate is not known before they have come. */
+export function initialQps(process: ArrivalProcess): number {
+  if (process.kind !== "trace") return process.qps;
+  return process.trace.kind === "rates" ? (process.trace.qps[0] ?? Number.NaN) : Number.NaN;
+}
+
 class PoissonArrivals implements ArrivalSource {
   readonly #meanGapMs: number;
   readonly #rng: Rng;

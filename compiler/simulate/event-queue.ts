@@ -1,23 +1,26 @@
 import { assert } from "../../runtime/core/assert.ts";
 
 /**
- * Batch completions to come, at most one per worker: a binary heap of workers keyed by (time, order of insertion).
- *
- * Events at equal times happen in a fixed order: arrivals before completions, which the simulation sees to, and completions in the order
- * their batches were started.
+ * What is to happen to workers, at most one thing to each, such as the end of a batch: a binary heap of workers, ordered by time, then rank, then order of
+ * insertion. What was to happen may be called off.
  */
 export class EventQueue {
-  readonly #timeMsByWorker: Float64Array;
+  readonly #timeMs: Float64Array;
+  readonly #rank: Uint32Array;
   /** Running number of the insertion; a float64 counts to 2^53. */
-  readonly #sequenceByWorker: Float64Array;
+  readonly #sequence: Float64Array;
   readonly #heap: Uint32Array;
+  /** Place in the heap plus one, 0 for a worker without an event. */
+  readonly #place: Uint32Array;
   #length = 0;
   #inserted = 0;
 
   constructor(workerCount: number) {
-    this.#timeMsByWorker = new Float64Array(workerCount);
-    this.#sequenceByWorker = new Float64Array(workerCount);
+    this.#timeMs = new Float64Array(workerCount);
+    this.#rank = new Uint32Array(workerCount);
+    this.#sequence = new Float64Array(workerCount);
     this.#heap = new Uint32Array(workerCount);
+    this.#place = new Uint32Array(workerCount);
   }
 
   get length(): number {
@@ -25,55 +28,84 @@ export class EventQueue {
   }
 
   /** Time of the first event, Infinity when there is none. */
-  nextMs(): number {
+  get nextMs(): number {
     if (this.#length === 0) return Number.POSITIVE_INFINITY;
-    return this.#timeMsByWorker[this.#workerAt(0)] ?? Number.NaN;
+    return this.#timeMs[this.#at(0)] ?? Number.NaN;
   }
 
-  push(timeMs: number, worker: number): void {
-    assert(this.#length < this.#heap.length, "a worker has one completion to come at most");
-    this.#timeMsByWorker[worker] = timeMs;
-    this.#sequenceByWorker[worker] = this.#inserted++;
-    let hole = this.#length++;
-    while (hole > 0) {
-      const parent = (hole - 1) >>> 1;
-      const above = this.#workerAt(parent);
-      if (!this.#isBefore(worker, above)) break;
-      this.#heap[hole] = above;
-      hole = parent;
-    }
-    this.#heap[hole] = worker;
+  /** @param rank of events of one time those of a lower rank come first. */
+  push(timeMs: number, worker: number, rank = 0): void {
+    assert(this.#place[worker] === 0, "one thing is to happen to a worker");
+    this.#timeMs[worker] = timeMs;
+    this.#rank[worker] = rank;
+    this.#sequence[worker] = this.#inserted++;
+    this.#rise(this.#length++, worker);
   }
 
   /** Removes the first event of a queue that is not empty. @returns its worker. */
   pop(): number {
     assert(this.#length > 0, "the event queue is not empty");
-    const first = this.#workerAt(0);
-    const length = --this.#length;
-    const last = this.#workerAt(length);
-    let hole = 0;
-    for (let child = 1; child < length; child = 2 * hole + 1) {
-      let next = this.#workerAt(child);
-      if (child + 1 < length && this.#isBefore(this.#workerAt(child + 1), next)) {
+    const worker = this.#at(0);
+    this.cancel(worker);
+    return worker;
+  }
+
+  /** Calls the event of a worker off, if it has one. */
+  cancel(worker: number): void {
+    const hole = (this.#place[worker] ?? 0) - 1;
+    if (hole < 0) return;
+    this.#place[worker] = 0;
+    const last = this.#at(--this.#length);
+    if (last === worker) return;
+    const parent = (hole - 1) >>> 1;
+    if (hole > 0 && this.#isBefore(last, this.#at(parent))) this.#rise(hole, last);
+    else this.#sink(hole, last);
+  }
+
+  #rise(from: number, worker: number): void {
+    let hole = from;
+    while (hole > 0) {
+      const parent = (hole - 1) >>> 1;
+      const above = this.#at(parent);
+      if (!this.#isBefore(worker, above)) break;
+      this.#put(hole, above);
+      hole = parent;
+    }
+    this.#put(hole, worker);
+  }
+
+  #sink(from: number, worker: number): void {
+    const length = this.#length;
+    let hole = from;
+    for (let child = 2 * hole + 1; child < length; child = 2 * hole + 1) {
+      let next = this.#at(child);
+      if (child + 1 < length && this.#isBefore(this.#at(child + 1), next)) {
         child++;
-        next = this.#workerAt(child);
+        next = this.#at(child);
       }
-      if (!this.#isBefore(next, last)) break;
-      this.#heap[hole] = next;
+      if (!this.#isBefore(next, worker)) break;
+      this.#put(hole, next);
       hole = child;
     }
-    this.#heap[hole] = last;
-    return first;
+    this.#put(hole, worker);
+  }
+
+  #put(place: number, worker: number): void {
+    this.#heap[place] = worker;
+    this.#place[worker] = place + 1;
   }
 
   #isBefore(worker: number, other: number): boolean {
-    const timeMs = this.#timeMsByWorker[worker] ?? Number.NaN;
-    const otherMs = this.#timeMsByWorker[other] ?? Number.NaN;
+    const timeMs = this.#timeMs[worker] ?? Number.NaN;
+    const otherMs = this.#timeMs[other] ?? Number.NaN;
     if (timeMs !== otherMs) return timeMs < otherMs;
-    return (this.#sequenceByWorker[worker] ?? 0) < (this.#sequenceByWorker[other] ?? 0);
+    const rank = this.#rank[worker] ?? 0;
+    const otherRank = this.#rank[other] ?? 0;
+    if (rank !== otherRank) return rank < otherRank;
+    return (this.#sequence[worker] ?? 0) < (this.#sequence[other] ?? 0);
   }
 
-  #workerAt(position: number): number {
-    return this.#heap[position] ?? 0;
+  #at(place: number): number {
+    return this.#heap[place] ?? 0;
   }
 }

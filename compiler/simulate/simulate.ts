@@ -111,7 +111,7 @@ class Simulation {
     const completions = this.#completions;
     const dispatcher = this.#dispatcher;
     for (;;) {
-      const doneMs = completions.nextMs();
+      const doneMs = completions.nextMs;
       const { wakeMs } = dispatcher;
       if (feed.nextMs <= doneMs && feed.nextMs <= wakeMs) {
         if (feed.nextMs === Number.POSITIVE_INFINITY) break;

@@ -188,6 +188,8 @@ export interface InferlinePolicy {
   readonly solveLimitMs: number;
   readonly betweenBatches: "next" | "linear";
   readonly tuner: "relative" | "paper" | "none";
+  /** Standard deviations of a window's count above the sample's envelope that do not count as excess, in [0, 100]. */
+  readonly tolerance: number;
   /** Time a replica takes to come up, in simulations. */
   readonly activationMs: number;
 }

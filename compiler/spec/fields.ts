@@ -81,6 +81,11 @@ export function amount() {
   return quantity({ dimension: "none", expected: "a number of at least 0", min: 0 });
 }
 
+/** A number from 0 to `max` without a unit. */
+export function amountUpTo(max: number) {
+  return quantity({ dimension: "none", expected: `a number from 0 to ${max}`, min: 0, max });
+}
+
 /** A number above 0 without a unit. */
 export function positiveNumber() {
   return quantity({ dimension: "none", expected: "a number above 0", above: 0 });

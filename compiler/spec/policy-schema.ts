@@ -1,6 +1,7 @@
 import * as z from "zod";
 import {
   amount,
+  amountUpTo,
   choice,
   count,
   delay,
@@ -117,13 +118,18 @@ const inferline = mapping({
   sampleSeed: count(2 ** 31)
     .default(1)
     .describe("Seed of the sample traces"),
-  solveLimit: duration().prefault("20 s").describe("Longest time for one optimisation"),
+  solveLimit: duration().prefault("5 s").describe("Longest time for one optimisation"),
   betweenBatches: choice("next", "linear")
     .default("next")
     .describe("What a batch between two profiled sizes takes: as the next larger one, or linear"),
   tuner: choice("relative", "paper", "none")
     .default("relative")
     .describe("How replicas follow the traffic"),
+  tolerance: amountUpTo(100)
+    .default(0)
+    .describe(
+      "Standard deviations of a window's count above the sample's envelope that do not count as excess",
+    ),
   activation: delay().prefault("5 s").describe("Time a replica takes to come up, in simulations"),
 });
 

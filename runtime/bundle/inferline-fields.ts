@@ -47,6 +47,8 @@ import type {
 
 const MAX_COUNT = 2 ** 32 - 1;
 const MAX_TRACES = 1_000_000;
+/** Standard deviations; no chance reaches as far. */
+const MAX_TOLERANCE = 100;
 /** All workers of all pools at the highest price stay below it. */
 const MAX_COST = 1e18;
 
@@ -121,6 +123,7 @@ function policyOf(value: unknown, path: string): InferlineOptions {
     "sampleDurationMs",
     "sampleSeed",
     "solveLimitMs",
+    "tolerance",
     "traces",
     "tuner",
   ]);
@@ -133,6 +136,7 @@ function policyOf(value: unknown, path: string): InferlineOptions {
     solveLimitMs: milliseconds(fields.solveLimitMs, `${path}.solveLimitMs`),
     betweenBatches: oneOf(fields.betweenBatches, `${path}.betweenBatches`, ["next", "linear"]),
     tuner: oneOf(fields.tuner, `${path}.tuner`, ["relative", "paper", "none"]),
+    tolerance: numberIn(fields.tolerance, `${path}.tolerance`, 0, MAX_TOLERANCE),
     activationMs: numberIn(fields.activationMs, `${path}.activationMs`, 0, MAX_MS),
   });
 }

@@ -3,8 +3,10 @@ import { checkProfile } from "./profile-semantics.ts";
 import {
   type InferlineBundle,
   type InferlineLevel,
+  MICROS,
   type Pool,
   type ProvisioningPlan,
+  priceMicros,
   type StageEdge,
   type StagePlan,
   type StageTask,
@@ -176,21 +178,20 @@ function checkClose(found: number, expected: number, path: string, why: string):
   if (!isClose || !Number.isFinite(expected)) refuse(path, found, `${expected}, ${why}`);
 }
 
-/** Money is whole millionths, so that equal plans cost the same to the last digit. */
 function checkReplicas(plan: ProvisioningPlan, pools: readonly Pool[], path: string): void {
   const replicasByPool = pools.map(() => 0);
-  let micros = 0;
   for (const { pool, replicas } of plan.stages) {
     replicasByPool[pool] = (replicasByPool[pool] ?? 0) + replicas;
-    micros += replicas * Math.round(1e6 * (pools[pool]?.pricePerHour ?? Number.NaN));
   }
-  for (const [pool, count] of replicasByPool.entries()) {
-    const workers = pools[pool]?.workers ?? 0;
-    if (count > workers) {
-      refuse(`${path}.stages`, `${count} replicas in pool ${pool}`, `at most ${workers}`);
+  let micros = 0;
+  for (const [index, pool] of pools.entries()) {
+    const count = replicasByPool[index] ?? 0;
+    if (count > pool.workers) {
+      refuse(`${path}.stages`, `${count} replicas in pool ${index}`, `at most ${pool.workers}`);
     }
+    micros += count * priceMicros(pool);
   }
-  const costPerHour = micros / 1e6;
+  const costPerHour = micros / MICROS;
   if (plan.costPerHour !== costPerHour) {
     refuse(`${path}.costPerHour`, plan.costPerHour, `${costPerHour}, the price of the replicas`);
   }

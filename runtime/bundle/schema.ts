@@ -95,6 +95,14 @@ export interface Pool {
   readonly pricePerHour: number | null;
 }
 
+/** Money is counted in whole millionths of the unit of the prices: their sums are exact, so equal plans cost the same to the last digit. */
+export const MICROS = 1_000_000;
+
+/** Price of a worker per hour in millionths; NaN without one. */
+export function priceMicros({ pricePerHour }: Pick<Pool, "pricePerHour">): number {
+  return Math.round(MICROS * (pricePerHour ?? Number.NaN));
+}
+
 export interface Task {
   readonly name: string;
   readonly variants: readonly Variant[];
@@ -455,6 +463,8 @@ export interface InferlineOptions {
   readonly betweenBatches: "next" | "linear";
   /** Relative: replicas follow the excess over the sample's traffic envelope. Paper: Algorithms 3 and 4 as printed. None: replicas stay as planned. */
   readonly tuner: "relative" | "paper" | "none";
+  /** Standard deviations of a window's count above the sample's envelope that are no excess to the relative tuner. */
+  readonly tolerance: number;
   /** Time a replica takes to come up, in simulations. */
   readonly activationMs: number;
 }

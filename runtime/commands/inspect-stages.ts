@@ -1,7 +1,8 @@
 /** `inspect BUNDLE [--level QPS]` of provisioning plans: stages, what each runs on, and why it is not cheaper. */
 import type { InferlineBundle, InferlineLevel, StageTask } from "../bundle/schema.ts";
+import { levelForLoad } from "../core/level-choice.ts";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
-import { type BundleInspection, levelForLoad } from "../inspect.ts";
+import type { BundleInspection } from "../inspect.ts";
 import {
   type CheaperHardware,
   type FewerReplicas,
@@ -30,7 +31,7 @@ export function inspectStages(
   if (loadQps === null) {
     return { exitCode, text: stageSummary(bundle, inspection), json: inspection };
   }
-  const index = levelForLoad(bundle, loadQps);
+  const index = levelForLoad(bundle.levels, loadQps);
   const level = bundle.levels[index];
   if (level === undefined) throw new RangeError("a level is chosen from those there are");
   const chosen = {
@@ -62,7 +63,7 @@ function stageSummary(
       (pool) =>
         `pool ${pool.name}: ${pool.workers} workers of ${hardwareOf(pool)}, ${short(pool.pricePerHour ?? 0)} an hour each`,
     ),
-    `policy: refine ${policy.refine}, margin ${margin}, ${counted(policy.traces, "sample trace")}, tuner ${policy.tuner}`,
+    `policy: refine ${policy.refine}, margin ${margin}, ${counted(policy.traces, "sample trace")}, tuner ${policy.tuner}${policy.tolerance > 0 ? ` with a tolerance of ${short(policy.tolerance)}` : ""}`,
     ...bundle.tasks.flatMap((task) => ["", stageTitle(bundle, task), hardwareTable(bundle, task)]),
     "",
     provisioningTable(bundle),

@@ -6,13 +6,13 @@ import type {
   NoActionValues,
   RamsisBundle,
 } from "../bundle/schema.ts";
+import { levelForLoad } from "../core/level-choice.ts";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import {
   type BundleInspection,
   type Decision,
   inspectBundle,
   inspectState,
-  levelForLoad,
   mapPolicy,
   type PolicyMap,
   parseState,
@@ -81,7 +81,7 @@ export async function inspectCommand(
     return { exitCode, text, json: { ...inspection, state: { ...state, values } } };
   }
   if (loadQps !== null) {
-    const index = levelForLoad(bundle, loadQps);
+    const index = levelForLoad(bundle.levels, loadQps);
     const map = mapPolicy(bundle, index, MAP_SIZE);
     const level = { index, loadQps: bundle.levels[index]?.loadQps ?? 0, map };
     return { exitCode, text: mapText(bundle, level), json: { ...inspection, level } };
@@ -105,7 +105,7 @@ function inspectPipeline(
   if (loadQps === null) {
     return { exitCode, text: pipelineSummary(bundle, inspection), json: inspection };
   }
-  const index = levelForLoad(bundle, loadQps);
+  const index = levelForLoad(bundle.levels, loadQps);
   const level = bundle.levels[index];
   if (level === undefined) throw new RangeError("a level is chosen from those there are");
   const chosen = { index, loadQps: level.loadQps, plan: planView(bundle, level) };

@@ -125,6 +125,15 @@ export class LevelChoice {
   }
 }
 
+/** Index of the lowest level for a load, or of the highest if there is none or the load is NaN, not known. */
+export function levelForLoad(
+  levels: readonly { readonly loadQps: number }[],
+  loadQps: number,
+): number {
+  const level = levels.findIndex((one) => one.loadQps >= loadQps);
+  return level < 0 ? levels.length - 1 : level;
+}
+
 /** Standard deviation of the load that a window shows of a Poisson process. */
 function noiseQps(loadQps: number, windowMs: number): number {
   return Math.sqrt((loadQps * 1000) / windowMs);

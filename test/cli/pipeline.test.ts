@@ -159,6 +159,11 @@ describe("a pipeline on the command line", () => {
     const greedy = stratagem("simulate", bundle, "--poisson", "60", "--baseline", "greedy");
     expect(greedy.status).toBe(64);
     expect(greedy.stderr).toContain("--baseline greedy is for a single task");
+    const coarse = stratagem("simulate", bundle, "--poisson", "60", "--baseline", "cg-mean");
+    expect(coarse.status).toBe(64);
+    expect(coarse.stderr).toContain(
+      "--baseline cg-mean is for a bundle of method inferline, and this one is of method loki; expected one of inferline, proteus",
+    );
     const app = join(folder, "pipeline.json");
     const solver = stratagem("compile", app, "-o", bundle, "--solver", "value-iteration");
     expect(solver.status).toBe(64);

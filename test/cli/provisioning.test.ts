@@ -143,6 +143,31 @@ describe("provisioning on the command line", () => {
     expect(costPerHour).toBeGreaterThan(0);
   });
 
+  test.each(["cg-mean", "cg-peak", "cg-mean-autoscale", "cg-peak-autoscale"])(
+    "is simulated beside %s on the same arrivals",
+    (baseline) => {
+      const args = ["simulate", bundle, "--gamma", "40,2", "--duration", "20s", "--json"];
+      const own = JSON.parse(stratagem(...args).stdout);
+      const other = JSON.parse(stratagem(...args, "--baseline", baseline).stdout);
+      expect(other.queries).toBe(own.queries);
+      expect(Object.keys(other.byTask)).toEqual(["read", "find", "name", "say"]);
+      expect(other).not.toHaveProperty("expected");
+      if (baseline.startsWith("cg-peak")) {
+        expect(other.costPerHour).toBeGreaterThan(own.costPerHour);
+      }
+    },
+  );
+
+  test("refuses baselines of other methods, and says which there are", () => {
+    const proteus = stratagem("simulate", bundle, "--poisson", "40", "--baseline", "proteus");
+    expect(proteus.status).toBe(64);
+    expect(proteus.stderr).toContain(
+      "--baseline proteus is not for a bundle of method inferline; expected one of cg-mean, cg-peak",
+    );
+    const none = stratagem("simulate", bundle, "--poisson", "40", "--baseline", "cg-median");
+    expect(none.stderr).toContain("or for provisioned stages one of cg-mean, cg-peak");
+  });
+
   test("keeps as much of the SLO free as makes other traces meet it, if it may choose", () => {
     const { stdout } = compile("margin", (one) => {
       one.policy["margin"] = "auto";

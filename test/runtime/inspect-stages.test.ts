@@ -246,7 +246,7 @@ test("each kind of limit is told from the others", () => {
       hardware: "hardware1",
       pathMs: 90,
       leastReplicas: 14,
-      leastCostPerHour: 2.8000000000000003,
+      leastCostPerHour: 2.8,
       binds: "workers",
     },
     {

@@ -1,12 +1,6 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import {
-  inspectBundle,
-  inspectState,
-  levelForLoad,
-  mapPolicy,
-  parseState,
-} from "../../runtime/inspect.ts";
+import { inspectBundle, inspectState, mapPolicy, parseState } from "../../runtime/inspect.ts";
 import { sampleBundle } from "../support/sample-bundle.ts";
 
 const bundle = sampleBundle();
@@ -87,11 +81,6 @@ test("a full queue and a late query are answered at the edge of the table", () =
   expect(state.tableState).toEqual({ queued: 5, slackMs: 0 });
   expect(state.decision).toMatchObject({ variant: "small", batch: 5, meetsSlack: false });
   expect(state.withOneSlackStepLess).toBeNull();
-});
-
-test("the lowest level that carries a load answers for it, the top one beyond and when unknown", () => {
-  const loads = [1, 40, 40.1, 80.5, 9000, null];
-  expect(loads.map((loadQps) => levelForLoad(bundle, loadQps))).toEqual([0, 0, 1, 1, 1, 1]);
 });
 
 test("maps a policy, thinned out to the size that is asked for", () => {

@@ -1,4 +1,5 @@
 /** ONNX models written as protobuf by hand: operator set 13, in the file format that came with it. */
+import { bytes, integer, string } from "../../tools/onnx-protobuf.js";
 
 export interface GraphTensor {
   readonly name: string;
@@ -35,8 +36,6 @@ const ELEMENT_TYPES: Readonly<Record<ElementType, number>> = { float32: 1, int32
 const FILE_FORMAT = 8;
 const OPERATOR_SET = 13;
 const INTEGER_ATTRIBUTE = 2;
-
-const encoder = new TextEncoder();
 
 export function onnxModel({ inputs, outputs, nodes, constants = [] }: Graph): Uint8Array {
   const graph = [
@@ -75,27 +74,4 @@ function tensorOf({ name, type, shape }: GraphTensor): number[] {
   );
   const tensorType = [...integer(1, ELEMENT_TYPES[type]), ...bytes(2, dimensions)];
   return [...string(1, name), ...bytes(2, bytes(1, tensorType))];
-}
-
-function varint(value: number): number[] {
-  const encoded: number[] = [];
-  let rest = value;
-  while (rest > 127) {
-    encoded.push((rest % 128) + 128);
-    rest = Math.floor(rest / 128);
-  }
-  return [...encoded, rest];
-}
-
-function integer(field: number, value: number): number[] {
-  return [...varint(field * 8), ...varint(value)];
-}
-
-function bytes(field: number, value: Iterable<number>): number[] {
-  const values = [...value];
-  return [...varint(field * 8 + 2), ...varint(values.length), ...values];
-}
-
-function string(field: number, value: string): number[] {
-  return bytes(field, encoder.encode(value));
 }

@@ -1,6 +1,6 @@
 // The smallest ONNX models there are, written as protobuf by hand: float32 "x" [batch, width] in, float32 "y" out.
 
-const text = new TextEncoder();
+import { bytes, integer, string } from "../../tools/onnx-protobuf.js";
 
 /** y = x. */
 export function identityModel(width) {
@@ -35,26 +35,4 @@ function tensors(inputWidth, outputWidth) {
 function tensor(name, width) {
   const shape = [...bytes(1, string(2, "batch")), ...bytes(1, integer(1, width))];
   return [...string(1, name), ...bytes(2, bytes(1, [...integer(1, 1), ...bytes(2, shape)]))];
-}
-
-function varint(value) {
-  const encoded = [];
-  let rest = value;
-  while (rest > 127) {
-    encoded.push((rest % 128) + 128);
-    rest = Math.floor(rest / 128);
-  }
-  return [...encoded, rest];
-}
-
-function integer(field, value) {
-  return [...varint(field * 8), ...varint(value)];
-}
-
-function bytes(field, value) {
-  return [...varint(field * 8 + 2), ...varint(value.length), ...value];
-}
-
-function string(field, value) {
-  return bytes(field, [...text.encode(value)]);
 }

@@ -54,6 +54,7 @@ const POLICY: InferlineOptions = {
   solveLimitMs: 20_000,
   betweenBatches: "next",
   tuner: "none",
+  tolerance: 0,
   activationMs: 5000,
 };
 

@@ -137,15 +137,14 @@ export class StageDriver {
   }
 
   lose(worker: number): void {
-    if (this.states[worker] === "down") return;
-    const lost = this.running[worker] ?? [];
-    this.states[worker] = "down";
-    this.models[worker] = null;
-    this.running[worker] = [];
-    this.dispatcher.onWorkerLost(worker, this.nowMs, this.#out);
-    this.#carryOut();
-    for (const query of lost) this.#fail(query);
+    this.#goDown(worker);
     this.endEvent();
+  }
+
+  /** A worker is lost and there again in the same moment. */
+  replace(worker: number): void {
+    this.#goDown(worker);
+    this.comeUp(worker);
   }
 
   cancel(query: number): boolean {
@@ -175,6 +174,17 @@ export class StageDriver {
       this.wake();
     }
     this.nowMs = timeMs;
+  }
+
+  #goDown(worker: number): void {
+    if (this.states[worker] === "down") return;
+    const lost = this.running[worker] ?? [];
+    this.states[worker] = "down";
+    this.models[worker] = null;
+    this.running[worker] = [];
+    this.dispatcher.onWorkerLost(worker, this.nowMs, this.#out);
+    this.#carryOut();
+    for (const query of lost) this.#fail(query);
   }
 
   #settle(request: number, source: number, query: number | null = null): void {
@@ -277,7 +287,7 @@ export class StageDriver {
 /** A tuner that does what a test says. */
 export class ToldTuner implements ReplicaTuner {
   readonly targets: Uint32Array;
-  recentPeakQps = Number.NaN;
+  recentMeanQps = Number.NaN;
   wakeMs = Number.POSITIVE_INFINITY;
   readonly followed: number[] = [];
   readonly #bundle: InferlineBundle;

@@ -36,9 +36,9 @@ export function shedShare({ feasible, loadQps, capacityQps }: LokiLevel): number
   return feasible ? 0 : 1 - capacityQps / loadQps;
 }
 
-export function pointsOf(
-  { levels }: LokiBundle,
-  read: (level: LokiLevel) => number,
+export function pointsOf<L extends Pick<Level, "loadQps">>(
+  levels: readonly L[],
+  read: (level: L) => number,
 ): readonly Point[] {
   return levels.map((level) => ({ loadQps: level.loadQps, value: read(level) }));
 }

@@ -23,9 +23,9 @@ const PER_REQUEST_STYLE = { stroke: "currentColor", strokeDasharray: "2 3", stro
 
 /** Accuracy that the plans promise, and what a simulation of them gives. */
 export function drawAccuracy(bundle: LokiBundle): Markup {
-  const planned = pointsOf(bundle, ({ plan }) => plan.accuracy);
-  const satisfied = pointsOf(bundle, ({ expected }) => expected.accuracyPerSatisfied);
-  const perRequest = pointsOf(bundle, ({ expected }) => expected.accuracyPerQuery);
+  const planned = pointsOf(bundle.levels, ({ plan }) => plan.accuracy);
+  const satisfied = pointsOf(bundle.levels, ({ expected }) => expected.accuracyPerSatisfied);
+  const perRequest = pointsOf(bundle.levels, ({ expected }) => expected.accuracyPerQuery);
   const values = [...planned, ...satisfied, ...perRequest].map(({ value }) => value);
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const margin = Math.max(0.1 * (high - low), 0.002);
@@ -63,7 +63,7 @@ export function drawViolations(bundle: LokiBundle): Markup {
   const ceiling = violationCeiling(bundle.slo);
   const floor = smallestRate(bundle.levels, ceiling);
   const shown = (rate: number): number => Math.max(rate, floor);
-  const points = pointsOf(bundle, ({ expected }) => shown(expected.violationRate));
+  const points = pointsOf(bundle.levels, ({ expected }) => shown(expected.violationRate));
   const worst = Math.max(...bundle.levels.map(({ expected }) => expected.violationRate));
   const decades = Math.round(-Math.log10(floor));
   const text = {
@@ -105,8 +105,16 @@ function smallestRate(levels: readonly LokiLevel[], ceiling: number): number {
 export function drawLatency(bundle: LokiBundle): Markup {
   const { latencyMs: sloMs } = bundle.slo;
   const lines = [
-    { name: "p50", strokeWidth: 1.2, points: pointsOf(bundle, (one) => one.expected.latencyMsP50) },
-    { name: "p99", strokeWidth: 2.2, points: pointsOf(bundle, (one) => one.expected.latencyMsP99) },
+    {
+      name: "p50",
+      strokeWidth: 1.2,
+      points: pointsOf(bundle.levels, (one) => one.expected.latencyMsP50),
+    },
+    {
+      name: "p99",
+      strokeWidth: 2.2,
+      points: pointsOf(bundle.levels, (one) => one.expected.latencyMsP99),
+    },
   ];
   const worst = Math.max(...bundle.levels.map(({ expected }) => expected.latencyMsP99));
   const highest = Math.max(sloMs, worst);

@@ -1,12 +1,13 @@
 /** What the plans of a pipeline are and do, in words and facts. */
 import {
+  type Level,
   type LokiBundle,
   type LokiLevel,
   type LokiOptions,
   violationCeiling,
 } from "../../../runtime/bundle/schema.ts";
 import { html, type Markup } from "../markup.ts";
-import { decimalText, listText, msText, ratioText } from "../number-text.ts";
+import { counted, decimalText, listText, msText, ratioText } from "../number-text.ts";
 import { capacityOf, stepChangeOf } from "./load-axis.ts";
 import { serverCount } from "./server-figures.ts";
 
@@ -33,10 +34,6 @@ export function leadText(bundle: LokiBundle): string {
 
 function loadText({ loadQps }: LokiLevel): string {
   return `${decimalText(loadQps, 2)} requests/s`;
-}
-
-function counted(count: number, noun: string): string {
-  return `${decimalText(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** What gives way to load: servers, then accuracy. */
@@ -85,7 +82,8 @@ function violationText({ levels, slo, policy }: LokiBundle): string {
   return `In the simulation, ${whichText(over, levels.length)} ${over.length === 1 ? "exceeds" : "exceed"} the ceiling of ${ratioText(ceiling)}: up to ${ratioText(worst)} of the requests miss the deadline.${help}`;
 }
 
-function whichText(some: readonly LokiLevel[], count: number): string {
+/** Loads of some of so many levels. */
+export function whichText(some: readonly Pick<Level, "loadQps">[], count: number): string {
   const loads = some.map(({ loadQps }) => decimalText(loadQps, 2));
   return loads.length > MAX_TOLD_LEVELS
     ? `${loads.length} of ${count} levels (${loads[0]} to ${loads.at(-1)} requests/s)`

@@ -33,7 +33,7 @@ function shedCell(level: LokiLevel): Markup {
 }
 
 /** A cell that stands out where a limit is exceeded. */
-function limited(isOver: boolean, text: string): Markup {
+export function limited(isOver: boolean, text: string): Markup {
   return isOver ? html`<td class="over">${text}</td>` : html`<td>${text}</td>`;
 }
 

@@ -10,6 +10,7 @@ import {
   levelLine,
   limitMarks,
   loadAxis,
+  pointsOf,
   thinned,
   upright,
 } from "../pipeline/load-axis.ts";
@@ -166,13 +167,6 @@ export function drawLatency(bundle: InferlineBundle): Markup {
 
 function within(points: readonly Point[], top: number): Point[] {
   return points.map((point) => (point.value <= top ? point : { ...point, value: Number.NaN }));
-}
-
-function pointsOf(
-  levels: readonly InferlineLevel[],
-  read: (level: InferlineLevel) => number,
-): readonly Point[] {
-  return levels.map((level) => ({ loadQps: level.loadQps, value: read(level) }));
 }
 
 /** The loads that the pools have no plan for. */

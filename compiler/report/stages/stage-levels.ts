@@ -12,12 +12,12 @@ import {
 } from "../../../runtime/stage-limits.ts";
 import { stagePlanView } from "../../../runtime/stage-plan-view.ts";
 import { html, type Markup } from "../markup.ts";
-import { decimalText, msText, ratioText } from "../number-text.ts";
+import { counted, decimalText, msText, ratioText } from "../number-text.ts";
+import { limited } from "../pipeline/plan-levels.ts";
 import { chip, type PipelineVariantKey } from "../pipeline/variant-keys.ts";
 import { replicasOf } from "./cost-figures.ts";
 import { drawEnvelope } from "./envelope-figure.ts";
 import { keyOf } from "./hardware-keys.ts";
-import { counted } from "./stage-summary.ts";
 
 /** One row per level. */
 export function provisioningTable({ levels, slo }: InferlineBundle): Markup {
@@ -42,11 +42,6 @@ function planCell({ feasible, capacityQps }: InferlineLevel): Markup {
 
 function limitedMs(ms: number, sloMs: number): Markup {
   return limited(ms > sloMs, decimalText(ms, 1));
-}
-
-/** A cell that stands out where a limit is exceeded. */
-function limited(isOver: boolean, text: string): Markup {
-  return isOver ? html`<td class="over">${text}</td>` : html`<td>${text}</td>`;
 }
 
 function proofText({ status, provenGap }: InferlineLevel["solve"]): string {

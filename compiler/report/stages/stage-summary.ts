@@ -7,9 +7,8 @@ import {
 } from "../../../runtime/bundle/schema.ts";
 import { hardwareOf } from "../../../runtime/stage-plan-view.ts";
 import { html, type Markup } from "../markup.ts";
-import { decimalText, listText, msText, ratioText } from "../number-text.ts";
-
-const MAX_TOLD_LEVELS = 4;
+import { counted, decimalText, msText, ratioText } from "../number-text.ts";
+import { whichText } from "../pipeline/pipeline-summary.ts";
 
 /** One paragraph. */
 export function stageLead(bundle: InferlineBundle): string {
@@ -71,22 +70,16 @@ function heldOutText(carried: readonly InferlineLevel[]): string {
   return `Of ${counted(traces, "trace")} that they were not planned with, ${ratioText(met / traces)} meet the SLO.`;
 }
 
-function whichText(some: readonly InferlineLevel[], count: number): string {
-  const loads = some.map(({ loadQps }) => decimalText(loadQps, 2));
-  return loads.length > MAX_TOLD_LEVELS
-    ? `${loads.length} of ${count} levels (${loads[0]} to ${loads.at(-1)} requests/s)`
-    : `${listText(loads)} requests/s`;
-}
-
-export function counted(count: number, noun: string): string {
-  return `${decimalText(count)} ${noun}${count === 1 ? "" : "s"}`;
-}
-
 const TUNER: Readonly<Record<InferlineOptions["tuner"], string>> = {
   relative: "as much as the traffic exceeds the envelope of the sample",
   paper: "by the rates of the envelope, as the paper prints it",
   none: "never: they stay as planned",
 };
+
+function tunerText({ tuner, tolerance }: InferlineOptions): string {
+  const beyond = tuner === "relative" && tolerance > 0;
+  return beyond ? `${TUNER[tuner]}, beyond ${tolerance} standard deviations` : TUNER[tuner];
+}
 
 /** A description list of what the bundle is. */
 export function stageFacts(
@@ -120,7 +113,7 @@ export function stageFacts(
       `${counted(policy.traces, "trace")}${arrivals.process === "trace" ? "" : ` of ${decimalText(policy.sampleDurationMs / 1000, 1)} s`}`,
     ],
     ["Kept free of the SLO", margin],
-    ["Replicas follow the traffic", TUNER[policy.tuner]],
+    ["Replicas follow the traffic", tunerText(policy)],
     ["A replica comes up in", msText(policy.activationMs)],
     ["Compiled by", `${provenance.compiler} from ${counted(provenance.inputs.length, "file")}`],
     ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],

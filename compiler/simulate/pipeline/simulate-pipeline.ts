@@ -12,7 +12,7 @@ import {
 } from "../../../runtime/core/pipeline/pipeline-shape.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
 import { ArrivalFeed } from "../arrival-feed.ts";
-import { type ArrivalProcess, arrivalSource } from "../arrivals.ts";
+import { type ArrivalProcess, arrivalSource, initialQps } from "../arrivals.ts";
 import { EventQueue } from "../event-queue.ts";
 import type { ServiceTimeMode, ServiceTimeModel } from "../service-times.ts";
 import { DeliveryRing } from "./delivery-ring.ts";
@@ -158,7 +158,7 @@ class PipelineSimulation {
     for (;;) {
       const arrivalMs = feed.nextMs;
       const deliveryMs = deliveries.nextMs;
-      const eventMs = workerEvents.nextMs();
+      const eventMs = workerEvents.nextMs;
       const { wakeMs } = dispatcher;
       const soonestMs = Math.min(arrivalMs, deliveryMs, eventMs);
       if (wakeMs < soonestMs) {
@@ -382,10 +382,4 @@ class PipelineSimulation {
     const satisfied = doneMs <= arrivalMs + this.#sloMs;
     this.#tally.countServed(arrivalMs, doneMs - arrivalMs, satisfied, this.#accuracy.of(request));
   }
-}
-
-/** Rate at time 0; NaN for recorded arrivals, whose rate is not known before they have come. */
-function initialQps(arrivals: ArrivalProcess): number {
-  if (arrivals.kind !== "trace") return arrivals.qps;
-  return arrivals.trace.kind === "rates" ? (arrivals.trace.qps[0] ?? Number.NaN) : Number.NaN;
 }

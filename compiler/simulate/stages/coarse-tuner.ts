@@ -33,8 +33,8 @@ export class CoarseTuner implements ReplicaTuner {
     this.#startFrom(level);
   }
 
-  get recentPeakQps(): number {
-    return this.#rates.recentPeakQps;
+  get recentMeanQps(): number {
+    return this.#rates.recentMeanQps;
   }
 
   get wakeMs(): number {

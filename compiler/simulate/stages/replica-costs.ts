@@ -1,4 +1,4 @@
-import type { InferlineBundle } from "../../../runtime/bundle/schema.ts";
+import { type InferlineBundle, MICROS, priceMicros } from "../../../runtime/bundle/schema.ts";
 
 export interface MeanAndMax {
   readonly mean: number;
@@ -14,7 +14,7 @@ export interface ReplicaSummary {
   readonly scaling: { readonly up: number; readonly down: number };
 }
 
-/** Replicas that run or come up, and what they cost, as times pass until the end of the duration. Money is in whole millionths of the prices' unit. */
+/** Replicas that run or come up, and what they cost, as times pass until the end of the duration. */
 export class ReplicaCosts {
   up = 0;
   down = 0;
@@ -26,9 +26,7 @@ export class ReplicaCosts {
 
   constructor({ tasks, cluster }: InferlineBundle, durationMs: number) {
     this.#durationMs = durationMs;
-    this.#microsByPool = Float64Array.from(cluster.pools, ({ pricePerHour }) =>
-      Math.round(1e6 * (pricePerHour ?? Number.NaN)),
-    );
+    this.#microsByPool = Float64Array.from(cluster.pools, priceMicros);
     this.#byTask = tasks.map(() => new Level());
   }
 
@@ -37,7 +35,7 @@ export class ReplicaCosts {
   }
 
   get costPerHour(): number {
-    return this.#cost.value / 1e6;
+    return this.#cost.value / MICROS;
   }
 
   /** A replica more or one less. @param change 1 or −1. */
@@ -60,7 +58,7 @@ export class ReplicaCosts {
     const cost = this.#cost.over(this.#durationMs);
     return {
       servers: this.#all.over(this.#durationMs),
-      costPerHour: Math.round(cost.mean) / 1e6,
+      costPerHour: Math.round(cost.mean) / MICROS,
       scaling: { up: this.up, down: this.down },
     };
   }

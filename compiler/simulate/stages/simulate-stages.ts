@@ -14,9 +14,14 @@ import {
 } from "../../../runtime/core/stages/inferline-dispatcher.ts";
 import type { ReplicaTuner } from "../../../runtime/core/stages/replica-tuner.ts";
 import { REQUESTS } from "../../../runtime/core/stages/stage-graph.ts";
-import { type StageShape, stageShapeOf } from "../../../runtime/core/stages/stage-shape.ts";
+import {
+  busyNames,
+  type StageShape,
+  stageShapeOf,
+} from "../../../runtime/core/stages/stage-shape.ts";
 import { VisitProgress } from "../../../runtime/core/stages/visit-progress.ts";
-import type { ArrivalProcess } from "../arrivals.ts";
+import { type ArrivalProcess, initialQps } from "../arrivals.ts";
+import { EventQueue } from "../event-queue.ts";
 import { DeliveryRing } from "../pipeline/delivery-ring.ts";
 import { pipelineServiceTimes } from "../pipeline/pipeline-service-times.ts";
 import type { ServiceTimeMode, ServiceTimeModel } from "../service-times.ts";
@@ -24,7 +29,6 @@ import { drawRequests } from "./drawn-requests.ts";
 import { RequestSlots } from "./request-slots.ts";
 import { type StageOutcome, StageTally } from "./stage-tally.ts";
 import type { RequestTrace } from "./visits.ts";
-import { WorkerEvents } from "./worker-events.ts";
 
 /** A process whose requests are drawn, or requests as they are. */
 export type StageArrivals =
@@ -89,7 +93,7 @@ class StageSimulation {
   readonly #progress: VisitProgress;
   readonly #slots: RequestSlots;
   readonly #deliveries = new DeliveryRing();
-  readonly #workerEvents: WorkerEvents;
+  readonly #workerEvents: EventQueue;
   readonly #serviceTimes: readonly (ServiceTimeModel | null)[];
   readonly #tally: StageTally;
   readonly #accuracyByVariant: Float64Array;
@@ -122,17 +126,16 @@ class StageSimulation {
     this.#slots = new RequestSlots(slotCount);
     this.#progress = new VisitProgress(shape.graph, slotCount);
     this.#maxBatch = Math.max(...shape.maxBatchByTaskPool);
-    // All queries of all slots may wait: beyond their names, the dispatcher keeps some back for those that run.
-    const queryCapacity = slotCount * taskCount + (workerCount + 1) * this.#maxBatch;
+    const queryCapacity = slotCount * taskCount + busyNames(shape);
     const { level, tuner } = options;
     this.#dispatcher = inferlineDispatcherOf(bundle, {
       queryCapacity,
-      initialDemandQps: initialQps(arrivals),
+      initialDemandQps: initialQpsOf(arrivals),
       ...(level === undefined ? {} : { level }),
       ...(tuner === undefined ? {} : { tuner }),
     });
     this.#commands = new CommandBuffer(this.#dispatcher.commandCapacity, queryCapacity);
-    this.#workerEvents = new WorkerEvents(workerCount);
+    this.#workerEvents = new EventQueue(workerCount);
     const rng = new Rng(seed, SERVICE_STREAM);
     this.#serviceTimes = pipelineServiceTimes(bundle, options.serviceTimes, rng);
     this.#tally = new StageTally(bundle, durationMs, options.timeline === true);
@@ -329,7 +332,7 @@ class StageSimulation {
     this.#batchByWorker[worker] = batch;
     this.#tally.countBatch(variant, batch);
     const task = this.#shape.taskByVariant[variant] ?? 0;
-    this.#workerEvents.push(nowMs + serviceMs, task, worker);
+    this.#workerEvents.push(nowMs + serviceMs, worker, task);
   }
 
   #assign(worker: number, variant: number, nowMs: number): void {
@@ -337,7 +340,7 @@ class StageSimulation {
     this.#isLoading[worker] = 1;
     const readyMs = nowMs + (this.#isWarm ? this.#activationMs : 0);
     // After the batches that end at the same time.
-    this.#workerEvents.push(readyMs, this.#shape.taskCount, worker);
+    this.#workerEvents.push(readyMs, worker, this.#shape.taskCount);
     this.#count(worker, 1, nowMs);
   }
 
@@ -364,9 +367,7 @@ class StageSimulation {
   }
 }
 
-/** Rate at time 0; NaN for recorded arrivals, whose rate is not known before they have come. */
-function initialQps(arrivals: StageArrivals): number {
-  if (arrivals.kind === "requests") return Number.NaN;
-  if (arrivals.kind !== "trace") return arrivals.qps;
-  return arrivals.trace.kind === "rates" ? (arrivals.trace.qps[0] ?? Number.NaN) : Number.NaN;
+/** NaN for requests as they are. */
+export function initialQpsOf(arrivals: StageArrivals): number {
+  return arrivals.kind === "requests" ? Number.NaN : initialQps(arrivals);
 }

@@ -1,5 +1,6 @@
 /** Which edges of a pipeline each request takes: coins that are tossed once per request, so that every plan is tried on the same requests. */
 import { Rng } from "../../../runtime/core/rng.ts";
+import { chosenEdge, SHARE_TOLERANCE } from "../../../runtime/core/stages/exclusive-edges.ts";
 import { REQUESTS, type StageGraph } from "../../../runtime/core/stages/stage-graph.ts";
 
 /** Requests of a trace, and what each of them leads to whatever serves it. */
@@ -60,17 +61,10 @@ function tossOne(
   const rng = new Rng(seed, VISIT_STREAM + first);
   const taken = Array.from(edges, () => new Uint8Array(requestCount));
   const total = edges.reduce((sum, edge) => sum + (shareByEdge[edge] ?? 0), 0);
-  // Shares such as thirds do not add up to 1 exactly; a request then still takes one of them.
-  const takesOne = total > 1 - 1e-9;
+  const isOneTaken = total > 1 - SHARE_TOLERANCE;
   for (let request = 0; request < requestCount; request++) {
-    let left = rng.nextFloat();
-    for (const [position, edge] of edges.entries()) {
-      left -= shareByEdge[edge] ?? 0;
-      if (left >= 0 && (!takesOne || position < edges.length - 1)) continue;
-      const row = taken[position];
-      if (row !== undefined) row[request] = 1;
-      break;
-    }
+    const chosen = taken[chosenEdge(edges, shareByEdge, rng.nextFloat(), isOneTaken)];
+    if (chosen !== undefined) chosen[request] = 1;
   }
   for (const [position, edge] of edges.entries()) takenByEdge[edge] = taken[position] ?? null;
 }

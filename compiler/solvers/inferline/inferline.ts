@@ -1,10 +1,11 @@
 /** InferLine: on which hardware, in what batches and on how many replicas each stage of a pipeline runs, at the least cost. Source: InferLine §4. */
-import type {
-  InferlineLevel,
-  ProvisioningPlan,
-  ProvisioningReport,
-  StagePlan,
-  TrafficSample,
+import {
+  type InferlineLevel,
+  MICROS,
+  type ProvisioningPlan,
+  type ProvisioningReport,
+  type StagePlan,
+  type TrafficSample,
 } from "../../../runtime/bundle/schema.ts";
 import { envelopeOf, peakRate, windowLengths } from "../../numeric/traffic-envelope.ts";
 import type { RequestTrace } from "../../simulate/stages/visits.ts";
@@ -21,7 +22,7 @@ import {
   type ProvisioningProblem,
   throughputQps,
 } from "./problem.ts";
-import { MICROS, provisioningProblem } from "./provisioning-problem.ts";
+import { provisioningProblem } from "./provisioning-problem.ts";
 import { hasTraces, SampleTraces } from "./sample-traces.ts";
 import { scaleFactorsOf } from "./scale-factors.ts";
 import { serviceTimeMs } from "./service-time.ts";

@@ -1,5 +1,6 @@
 /** What an application asks for that InferLine cannot do. */
 
+import { priceMicros } from "../../../runtime/bundle/schema.ts";
 import { stageGraphOf } from "../../../runtime/core/stages/stage-graph.ts";
 import type { Application, Pool, Task } from "../../spec/application.ts";
 import { conflict, invalid, type Mistake, missing, show } from "../../spec/mistakes.ts";
@@ -58,13 +59,14 @@ function* loadMistakes({ loads, arrivals, policy }: Application): Generator<Mist
 
 /** Money decides, so every pool has a price. */
 function* priceMistakes({ cluster }: Application): Generator<Mistake> {
-  for (const [index, { name, pricePerHour }] of cluster.pools.entries()) {
+  for (const [index, pool] of cluster.pools.entries()) {
+    const { name, pricePerHour } = pool;
     const isNamed = cluster.pools.length > 1 || name !== "default";
     const path = isNamed ? ["cluster", "pools", index, "pricePerHour"] : ["cluster", "pools"];
     if (pricePerHour === null) {
       const expected = "a price above 0, since inferline looks for the cheapest plan";
       yield missing(path, isNamed ? expected : `pools, each with pricePerHour: ${expected}`);
-    } else if (!(Math.round(pricePerHour * 1e6) > 0)) {
+    } else if (!(priceMicros(pool) > 0)) {
       const allowed =
         "a price above 0, at least a millionth, since inferline looks for the cheapest plan";
       yield invalid(path, allowed, String(pricePerHour));

@@ -1,10 +1,7 @@
-import { violationCeiling } from "../../../runtime/bundle/schema.ts";
+import { priceMicros, violationCeiling } from "../../../runtime/bundle/schema.ts";
 import { stageGraphOf } from "../../../runtime/core/stages/stage-graph.ts";
 import type { InferlineFrame } from "../solver.ts";
 import { aloneMs, type ProvisioningProblem, type StageHardware } from "./problem.ts";
-
-/** Prices are whole millionths of their unit. */
-export const MICROS = 1_000_000;
 
 /** The decision problem of a frame. */
 export function provisioningProblem(frame: InferlineFrame): ProvisioningProblem {
@@ -16,12 +13,12 @@ export function provisioningProblem(frame: InferlineFrame): ProvisioningProblem 
       hardware: variants
         .flatMap(({ profiles }, variant) =>
           profiles.flatMap((profile, pool): StageHardware[] => {
-            const price = cluster.pools[pool]?.pricePerHour ?? null;
-            if (profile === null || price === null) return [];
+            const priced = cluster.pools[pool];
+            if (profile === null || priced === undefined) return [];
             const { data } = profile.serviceTimes.decisionMs;
             const batchMs = Float64Array.from(data);
             const batches = efficientSizes(Array.from(profile.batches.data), batchMs);
-            return [{ variant, pool, price: Math.round(price * MICROS), batches, batchMs }];
+            return [{ variant, pool, price: priceMicros(priced), batches, batchMs }];
           }),
         )
         .sort((a, b) => a.price - b.price || aloneMs(a) - aloneMs(b) || a.pool - b.pool),

@@ -220,12 +220,6 @@ class LokiDispatcher implements PipelineDispatcher {
     return this.#demand.qps;
   }
 
-  /** Mean children of a variant as observed. @param variant among all. @param childTask a child of its task. */
-  fanoutOf(variant: number, childTask: number): number {
-    const ordinal = this.#shape.ordinalByTask[childTask]!;
-    return this.#fanouts.fanout[this.#shape.fanoutStart[variant]! + ordinal]!;
-  }
-
   /** Does what is due every second. */
   #advance(nowMs: number, out: CommandBuffer): void {
     this.#nowMs = nowMs;

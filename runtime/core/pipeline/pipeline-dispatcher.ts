@@ -67,6 +67,4 @@ export interface PipelineDispatcher {
   onCancel(query: number): boolean;
   /** Smoothed demand, requests per second; NaN until it is known. */
   loadQps(nowMs: number): number;
-  /** Mean queries that a served one sends to a child of its task, as observed. @param variant index among those of all tasks. */
-  fanoutOf(variant: number, childTask: number): number;
 }

@@ -1,10 +1,6 @@
-import type {
-  ArrivalModel,
-  InferlineBundle,
-  InferlineLevel,
-  StagePlan,
-} from "../../bundle/schema.ts";
+import type { InferlineBundle, InferlineLevel, StagePlan } from "../../bundle/schema.ts";
 import { assert } from "../assert.ts";
+import { dispersionOf } from "./dispersion.ts";
 import { RecentRates } from "./recent-rates.ts";
 import type { ReplicaTuner } from "./replica-tuner.ts";
 import { TrailingEnvelope } from "./traffic-envelope.ts";
@@ -16,13 +12,6 @@ const SETTLE_MS = 15_000;
 /** A product that exceeds a whole number by this part of it is that number. */
 const ROUNDING = 1e-9;
 
-/**
- * A count may exceed the sample's by this many standard deviations of a count of that size before it is an excess. Without this, the same traffic exceeds
- * its sample at some window for three quarters of the time, and plans of few replicas cost 12 to 38 % more; with it, 1 to 15 %. With two deviations it
- * would be about 1 % at most, but an increase of the burstiness alone is then noticed too late.
- */
-const TOLERANCE_SIGMAS = 1;
-
 type TunerRule = "relative" | "paper";
 
 /**
@@ -30,6 +19,9 @@ type TunerRule = "relative" | "paper";
  *
  * Relative: a stage gets its planned replicas times the excess, the largest ratio of an observed count to the sample's, at once; and the most of this
  * and the planned replicas times the ratio of recent to sample peak rate once things have been settled for 15 s. Below the plan an excess is under 1.
+ * A count may exceed the sample's by `policy.tolerance` standard deviations of a count of that size before it is an excess. With none the same traffic
+ * exceeds its sample at some window for three quarters of the time or more, and plans of few replicas cost 14 to 36 % more; with one they cost 5 to 14 % more,
+ * but an increase of the burstiness alone is noticed later.
  *
  * Paper: InferLine's Algorithms 3 and 4 as printed, but that a stage keeps a replica and that none go before there are 30 s of history. What they
  * get wrong, and the other rule does not:
@@ -47,7 +39,7 @@ export class EnvelopeTuner implements ReplicaTuner {
   #level: InferlineLevel;
   /** [windowCount]: of the sample; a window that holds no request of it counts as one that holds one. */
   #sampleRequests: Float64Array;
-  /** [windowCount]: counts up to here may be those of the sample's traffic. */
+  /** [windowCount]: counts up to here are no excess: the sample's and the tolerance. */
   #tolerated: Float64Array;
   /** [windowCount]: what a count has to exceed before a target rises. */
   #limits: Float64Array;
@@ -62,15 +54,15 @@ export class EnvelopeTuner implements ReplicaTuner {
     this.#level = levelOf(bundle, level);
     this.#envelope = new TrailingEnvelope(windowsOf(this.#level));
     this.#sampleRequests = sampleOf(this.#level);
-    this.#tolerated = toleratedOf(this.#sampleRequests, bundle.arrivals);
+    this.#tolerated = toleratedOf(this.#sampleRequests, bundle);
     this.#limits = new Float64Array(this.#sampleRequests.length);
     this.targets = new Uint32Array(taskCount);
     this.#most = new Uint32Array(taskCount);
     this.#startFromPlan();
   }
 
-  get recentPeakQps(): number {
-    return this.#rates.recentPeakQps;
+  get recentMeanQps(): number {
+    return this.#rates.recentMeanQps;
   }
 
   /** [windowCount]: lengths of the windows of the plan in force. */
@@ -89,7 +81,7 @@ export class EnvelopeTuner implements ReplicaTuner {
   }
 
   /**
-   * Largest ratio of an observed count to the sample's, one that may be chance being 1 at most; above 1 the traffic is more, or more bursty, than the
+   * Largest ratio of an observed count to the sample's, one within the tolerance being 1 at most; above 1 the traffic is more, or more bursty, than the
    * plan is for.
    */
   get excess(): number {
@@ -129,7 +121,7 @@ export class EnvelopeTuner implements ReplicaTuner {
     const windowMs = windowsOf(this.#level);
     if (!isSame(windowMs, this.windowMs)) this.#envelope.setWindows(windowMs);
     this.#sampleRequests = sampleOf(this.#level);
-    this.#tolerated = toleratedOf(this.#sampleRequests, this.#bundle.arrivals);
+    this.#tolerated = toleratedOf(this.#sampleRequests, this.#bundle);
     this.#limits = new Float64Array(windowMs.length);
     this.#startFromPlan();
     this.#changedMs = nowMs;
@@ -266,23 +258,14 @@ function sampleOf({ sample }: InferlineLevel): Float64Array {
   return Float64Array.from(sample.envelope.requests.data, (requests) => Math.max(requests, 1));
 }
 
-function toleratedOf(sampleRequests: Float64Array, arrivals: ArrivalModel): Float64Array {
+function toleratedOf(
+  sampleRequests: Float64Array,
+  { arrivals, policy }: Pick<InferlineBundle, "arrivals" | "policy">,
+): Float64Array {
   const dispersion = dispersionOf(arrivals);
   return sampleRequests.map(
-    (requests) => requests + TOLERANCE_SIGMAS * Math.sqrt(dispersion * requests),
+    (requests) => requests + policy.tolerance * Math.sqrt(dispersion * requests),
   );
-}
-
-/** Variance over mean of the requests in a window; of gamma gaps, that of a long one. */
-function dispersionOf(arrivals: ArrivalModel): number {
-  switch (arrivals.process) {
-    case "poisson":
-      return 1;
-    case "gamma":
-      return arrivals.cv2;
-    case "trace":
-      return arrivals.dispersion;
-  }
 }
 
 function isSame(a: Float64Array, b: Float64Array): boolean {

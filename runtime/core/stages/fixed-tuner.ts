@@ -15,8 +15,8 @@ export class FixedTuner implements ReplicaTuner {
     this.follow(level);
   }
 
-  get recentPeakQps(): number {
-    return this.#rates.recentPeakQps;
+  get recentMeanQps(): number {
+    return this.#rates.recentMeanQps;
   }
 
   get wakeMs(): number {

@@ -4,6 +4,7 @@ import { assert } from "../assert.ts";
 export const RATE_WINDOW_MS = 5000;
 /** Windows that are remembered: 30 s. */
 const WINDOW_COUNT = 6;
+export const RECENT_MS = WINDOW_COUNT * RATE_WINDOW_MS;
 
 /**
  * Requests of the last 30 s in six tumbling windows of 5 s. The first window begins with the first call of either method; a window holds its begin and
@@ -12,6 +13,8 @@ const WINDOW_COUNT = 6;
 export class RecentRates {
   /** Highest rate of the last six whole windows, requests per second; NaN before there are six. */
   recentPeakQps = Number.NaN;
+  /** Rate of all of them together; NaN before there are six. */
+  recentMeanQps = Number.NaN;
   /** When the window at hand is whole; infinite before the first call. */
   windowEndMs = Number.POSITIVE_INFINITY;
   /** Whole windows so far. */
@@ -37,10 +40,15 @@ export class RecentRates {
     this.windowCount += Math.max(idle - WINDOW_COUNT, 0);
     this.windowEndMs += (idle + 1) * RATE_WINDOW_MS;
     let peak = 0;
+    let sum = 0;
     for (let window = 0; window < WINDOW_COUNT; window++) {
       peak = Math.max(peak, this.#recent[window]!);
+      sum += this.#recent[window]!;
     }
-    if (this.windowCount >= WINDOW_COUNT) this.recentPeakQps = (1000 * peak) / RATE_WINDOW_MS;
+    if (this.windowCount >= WINDOW_COUNT) {
+      this.recentPeakQps = (1000 * peak) / RATE_WINDOW_MS;
+      this.recentMeanQps = (1000 * sum) / RECENT_MS;
+    }
     return true;
   }
 

@@ -18,6 +18,7 @@ export class ReplicaKeeper {
   readonly #fleet: StageFleet;
   /** [workerCount]: whether a worker has stopped being a replica since the last `settle`; it is released unless it becomes another one at once. */
   readonly #isFreed: Uint8Array;
+  #freedCount = 0;
 
   constructor(shape: StageShape, fleet: StageFleet) {
     this.#shape = shape;
@@ -30,21 +31,28 @@ export class ReplicaKeeper {
   finish(worker: number): boolean {
     this.#fleet.finish(worker);
     if (this.#fleet.state[worker] !== OFF) return false;
-    this.#isFreed[worker] = 1;
+    this.#setFreed(worker, 1);
     return true;
   }
 
   /** @param targets replicas that each task is to have if there are workers. */
   settle(level: number, targets: Uint32Array, out: CommandBuffer): void {
-    const { taskCount, poolCount, workerCount } = this.#shape;
+    const { taskCount, poolCount } = this.#shape;
     this.allotment.update(level, targets, this.#fleet);
     for (let task = 0; task < taskCount; task++) this.#trim(task);
     for (let pool = 0; pool < poolCount; pool++) this.#startMissing(pool, out);
     for (let pool = 0; pool < poolCount; pool++) this.#makeRoom(pool, out);
-    for (let worker = 0; worker < workerCount; worker++) {
+    for (let worker = 0; this.#freedCount > 0; worker++) {
       if (this.#isFreed[worker] === 1) out.release(worker);
-      this.#isFreed[worker] = 0;
+      this.#setFreed(worker, 0);
     }
+  }
+
+  /** Whether a task has a replica that stays, or will have one; as of the last `settle`. */
+  hasProspect(task: number): boolean {
+    const { wanted, pool } = this.allotment;
+    if (wanted[task]! > 0 || this.#fleet.readyByTask[task]! > 0) return true;
+    return this.#fleet.unseenByPool[pool[task]!]! > 0;
   }
 
   #trim(task: number): void {
@@ -109,7 +117,7 @@ export class ReplicaKeeper {
       const task = this.#neediest(pool);
       if (task === NONE) return;
       fleet.load(worker, task);
-      this.#isFreed[worker] = 0;
+      this.#setFreed(worker, 0);
       out.assign(worker, this.#shape.variantByTaskPool[task * this.#shape.poolCount + pool]!);
     }
   }
@@ -176,6 +184,11 @@ export class ReplicaKeeper {
 
   #free(worker: number): void {
     this.#fleet.turnOff(worker);
-    this.#isFreed[worker] = 1;
+    this.#setFreed(worker, 1);
+  }
+
+  #setFreed(worker: number, isFreed: 0 | 1): void {
+    this.#freedCount += isFreed - this.#isFreed[worker]!;
+    this.#isFreed[worker] = isFreed;
   }
 }

@@ -6,8 +6,8 @@
 export interface ReplicaTuner {
   /** [taskCount], at least 1: replicas that each stage is to have. */
   readonly targets: Uint32Array;
-  /** Highest rate of the tumbling windows of 5 s that ended in the last 30 s, requests per second; NaN before 30 s are over. */
-  readonly recentPeakQps: number;
+  /** Mean rate of the tumbling windows of 5 s that ended in the last 30 s, requests per second; NaN before 30 s are over. */
+  readonly recentMeanQps: number;
   /** When `tick` is to be called next. */
   readonly wakeMs: number;
   /** A request comes. @returns whether a target has changed. */

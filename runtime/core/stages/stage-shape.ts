@@ -9,7 +9,6 @@ export interface StageShape {
   readonly taskCount: number;
   readonly poolCount: number;
   readonly workerCount: number;
-  readonly variantCount: number;
   /** [poolCount + 1]: workers of pool p are `workerStart[p]` to `workerStart[p + 1] - 1`. */
   readonly workerStart: Uint32Array;
   /** [workerCount] */
@@ -23,6 +22,11 @@ export interface StageShape {
   readonly poolByLevelTask: Uint32Array;
   readonly batchByLevelTask: Uint32Array;
   readonly replicasByLevelTask: Uint32Array;
+}
+
+/** Names that queries have besides those that wait: the ones that run, and those of a batch whose outputs are being handed in. */
+export function busyNames({ workerCount, maxBatchByTaskPool }: StageShape): number {
+  return (workerCount + 1) * Math.max(...maxBatchByTaskPool);
 }
 
 /** @throws Error if the bundle contradicts itself. */
@@ -54,7 +58,6 @@ export function stageShapeOf(bundle: InferlineBundle): StageShape {
     taskCount: tasks.length,
     poolCount: pools.length,
     workerCount: workers.reduce((total, count) => total + count, 0),
-    variantCount: variantStart[tasks.length]!,
     workerStart: starts(workers),
     poolByWorker: Uint32Array.from(
       workers.flatMap((count, pool) => new Array<number>(count).fill(pool)),

@@ -1,7 +1,7 @@
 import { assert } from "../assert.ts";
 
 /** Windows lie within a time of this length that ends now. */
-export const HORIZON_MS = 60_000;
+const HORIZON_MS = 60_000;
 /** Arrivals of the horizon that are remembered; beyond that, at 17 000 per second, the oldest are forgotten before their time. */
 const MAX_ARRIVALS = 2 ** 20;
 const INITIAL_CAPACITY = 1024;

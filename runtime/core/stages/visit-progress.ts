@@ -105,21 +105,6 @@ export class VisitProgress {
     return this.#edge[request * this.#graph.edgeCount + edge] === TAKEN;
   }
 
-  /** Whether the request has come to the task, so far. */
-  wasVisited(request: number, task: number): boolean {
-    return this.#task[request * this.#graph.taskCount + task]! >= VISITED;
-  }
-
-  /** Whether the task is served, its edges are settled, and the request goes nowhere from there. */
-  isEnd(request: number, task: number): boolean {
-    if (this.#task[request * this.#graph.taskCount + task] !== SERVED) return false;
-    const { outStart, outEdge, edgeCount } = this.#graph;
-    for (let out = outStart[task + 1]!; out < outStart[task + 2]!; out++) {
-      if (this.#edge[request * edgeCount + outEdge[out]!] !== NOT_TAKEN) return false;
-    }
-    return true;
-  }
-
   clearReady(): void {
     this.readyCount = 0;
   }

@@ -23,6 +23,9 @@ export interface Course extends QuerySource {
 export interface Courses {
   /** Called for every request that comes, in their order. */
   courseOf(request: PipelineRequest): Course;
-  /** How many queries a row of a batch sends along each of the edges that lead away from its task. Called once, also if nobody waits for the row. */
-  sentOf(task: number, cut: readonly CutOutput[], batchRow: number): readonly number[];
+  /**
+   * How many queries a row of a batch sends along each of the edges that lead away from its task; or, as text, why that cannot be told. Called once, also
+   * if nobody waits for the row.
+   */
+  sentOf(task: number, cut: readonly CutOutput[], batchRow: number): readonly number[] | string;
 }

@@ -3,7 +3,7 @@ import { pipelineDispatcherOf } from "../../core/pipeline/loki-dispatcher.ts";
 import type { AxisNames } from "./output-groups.ts";
 import { answererOf } from "./paths.ts";
 import { pipelineSignatureOf } from "./pipeline-signature.ts";
-import type { ServedPipeline } from "./served-pipeline.ts";
+import { fastestQueryMs, type ServedPipeline } from "./served-pipeline.ts";
 import { TreeCourses } from "./tree-courses.ts";
 
 /** Room for what rows of requests become on their way: queries that wait or run, for each row that may be pending. */
@@ -34,13 +34,8 @@ export function lokiPipeline(
 function fastestMs({ tasks }: LokiBundle): number {
   const msToTask: number[] = [];
   for (const { parent, variants } of tasks) {
-    const times = variants.flatMap(({ profiles }) =>
-      profiles.map(
-        (profile) => profile?.serviceTimes.decisionMs.data[0] ?? Number.POSITIVE_INFINITY,
-      ),
-    );
     const before = parent === null ? 0 : (msToTask[parent] ?? 0);
-    msToTask.push(before + Math.min(...times));
+    msToTask.push(before + fastestQueryMs(variants));
   }
   return Math.max(...msToTask);
 }

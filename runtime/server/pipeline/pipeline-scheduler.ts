@@ -307,8 +307,13 @@ export class PipelineScheduler {
   #handOn(slot: number, row: number, cut: readonly CutOutput[], nowMs: number): void {
     const query = this.#slots.query(slot);
     const { request } = query;
-    const { edgesAway } = at(this.#signature.tasks, query.task);
+    const { name, edgesAway } = at(this.#signature.tasks, query.task);
     const sent = this.#courses.sentOf(query.task, cut, row);
+    if (typeof sent === "string") {
+      const variant = at(this.#signature.variants, query.variant);
+      this.#fail(request, "inference", `${name}/${variant.name}: ${sent}`);
+      return;
+    }
     for (const [index, { child }] of edgesAway.entries()) {
       this.#observer.onFanout(query.variant, child, at(sent, index));
       this.#dispatcher.onFanout(slot, child, at(sent, index));

@@ -1,3 +1,4 @@
+import type { PoolProfile } from "../../bundle/schema.ts";
 import type { PipelineDispatcher } from "../../core/pipeline/pipeline-dispatcher.ts";
 import type { Courses } from "./course.ts";
 import type { AnswererOf } from "./pipeline-request.ts";
@@ -18,4 +19,14 @@ export interface ServedPipeline {
   readonly fastestMs: number;
   /** Lines of the metrics that only this method has. */
   readonly metricLines: (workers: Pick<WorkerModels, "isAssigned">) => string[];
+}
+
+/** Time of a query that runs alone, with the variant and on the hardware where it is shortest. */
+export function fastestQueryMs(
+  variants: readonly { readonly profiles: readonly (PoolProfile | null)[] }[],
+): number {
+  const times = variants.flatMap(({ profiles }) =>
+    profiles.map((profile) => profile?.serviceTimes.decisionMs.data[0] ?? Number.POSITIVE_INFINITY),
+  );
+  return Math.min(...times);
 }

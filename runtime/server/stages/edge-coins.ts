@@ -1,12 +1,11 @@
 import { Rng } from "../../core/rng.ts";
+import { chosenEdge, SHARE_TOLERANCE } from "../../core/stages/exclusive-edges.ts";
 import type { StageGraph } from "../../core/stages/stage-graph.ts";
 
 /** Any fixed seed, so that the same rows go the same ways. */
 const COIN_SEED = 1;
 /** Every edge has a stream of its own, so what goes along one never shifts what another does. */
 const FIRST_STREAM = 0x65646765;
-/** Shares such as thirds do not add up exactly. */
-const SHARE_TOLERANCE = 1e-9;
 
 /** Decides which edges away from a task, or from the requests, a row takes where no model says so. */
 export class EdgeCoins {
@@ -54,15 +53,10 @@ export class EdgeCoins {
     if (isDecided || first === undefined) return sent;
     const openShare = this.#sumOf(open);
     const restShare = 1 - this.#sumOf(edges.filter((_, index) => counted[index] != null));
-    // Within rounding there is no other way left; else there is also the way of none.
-    const range = openShare > restShare - SHARE_TOLERANCE ? openShare : restShare;
-    let left = range * (this.#coins[first]?.nextFloat() ?? 1);
-    for (const edge of open) {
-      left -= this.#shareOf(edge);
-      if (left >= 0) continue;
-      sent[edges.indexOf(edge)] = 1;
-      break;
-    }
+    const isOneTaken = openShare > restShare - SHARE_TOLERANCE;
+    const coin = (isOneTaken ? openShare : restShare) * (this.#coins[first]?.nextFloat() ?? 1);
+    const chosen = open[chosenEdge(open, this.#graph.shareByEdge, coin, isOneTaken)];
+    if (chosen !== undefined) sent[edges.indexOf(chosen)] = 1;
     return sent;
   }
 

@@ -1,13 +1,13 @@
 import type { InferlineBundle } from "../../bundle/schema.ts";
+import { levelForLoad } from "../../core/level-choice.ts";
 import {
   type InferlineDispatcher,
   inferlineDispatcherOf,
-  levelForLoad,
 } from "../../core/stages/inferline-dispatcher.ts";
 import { replicaTunerOf } from "../../core/stages/replica-tuner-of.ts";
-import { stageGraphOf } from "../../core/stages/stage-graph.ts";
+import { busyNames, stageShapeOf } from "../../core/stages/stage-shape.ts";
 import { pipelineSignatureOf } from "../pipeline/pipeline-signature.ts";
-import type { ServedPipeline } from "../pipeline/served-pipeline.ts";
+import { fastestQueryMs, type ServedPipeline } from "../pipeline/served-pipeline.ts";
 import { stageAnswererOf } from "./stage-answerer.ts";
 import { StageMetrics } from "./stage-metrics.ts";
 import { visitsOf } from "./sure-visits.ts";
@@ -20,7 +20,9 @@ export function inferlinePipeline(
   maxPending: number,
 ): ServedPipeline & { readonly dispatcher: InferlineDispatcher } {
   const signature = pipelineSignatureOf(bundle);
-  const queryCapacity = queryCapacityOf(bundle, maxPending);
+  const shape = stageShapeOf(bundle);
+  // A row waits for every task at once at most.
+  const queryCapacity = shape.taskCount * maxPending + busyNames(shape);
   // The load is not known yet, and too many replicas are better than too few.
   const tuner = new WatchedTuner(replicaTunerOf(bundle, levelForLoad(bundle.levels, Number.NaN)));
   const dispatcher = inferlineDispatcherOf(bundle, { queryCapacity, tuner });
@@ -29,7 +31,7 @@ export function inferlinePipeline(
     signature,
     dispatcher,
     queryCapacity,
-    courses: new VisitCourses(signature, stageGraphOf(bundle), maxPending),
+    courses: new VisitCourses(signature, shape.graph, maxPending),
     answererOf: stageAnswererOf(signature),
     holdsAllVariants: () => false,
     fastestMs: fastestMs(bundle),
@@ -37,30 +39,14 @@ export function inferlinePipeline(
   };
 }
 
-/** A row waits for every task at once at most; the names of a batch that runs, or whose outputs are being handed on, are taken besides. */
-function queryCapacityOf({ tasks, cluster }: InferlineBundle, maxPending: number): number {
-  const workerCount = cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
-  const batches = tasks.flatMap(({ variants }) =>
-    variants.flatMap(({ profiles }) =>
-      profiles.map((profile) => profile?.serviceTimes.decisionMs.data.length ?? 0),
-    ),
-  );
-  return tasks.length * maxPending + (workerCount + 1) * Math.max(...batches);
-}
-
 /** Of the tasks that every row visits, each on the fastest hardware for one query. */
 function fastestMs(bundle: InferlineBundle): number {
   const visits = visitsOf(bundle);
   const doneMs: number[] = [];
   for (const [task, { edges, variants }] of bundle.tasks.entries()) {
-    const times = variants.flatMap(({ profiles }) =>
-      profiles.map(
-        (profile) => profile?.serviceTimes.decisionMs.data[0] ?? Number.POSITIVE_INFINITY,
-      ),
-    );
     // What may be skipped takes no time for sure.
     const readyMs = Math.max(0, ...edges.map(({ parent }) => doneMs[parent ?? -1] ?? 0));
-    doneMs.push(visits[task]?.isSure === true ? readyMs + Math.min(...times) : 0);
+    doneMs.push(visits[task]?.isSure === true ? readyMs + fastestQueryMs(variants) : 0);
   }
   return Math.max(...doneMs);
 }

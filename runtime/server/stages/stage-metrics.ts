@@ -1,13 +1,10 @@
 /** What Prometheus is told of provisioned stages: replicas, the traffic envelope that they follow, and what they cost. */
-import type { InferlineBundle } from "../../bundle/schema.ts";
+import { type InferlineBundle, MICROS, priceMicros } from "../../bundle/schema.ts";
 import { EnvelopeTuner } from "../../core/stages/envelope-tuner.ts";
 import type { StageGauges } from "../../core/stages/inferline-dispatcher.ts";
 import { head, line, metric } from "../exposition.ts";
 import type { WorkerModels } from "../pipeline/worker-models.ts";
 import type { WatchedTuner } from "./watched-tuner.ts";
-
-/** Prices are whole numbers of millionths, whose sums are exact. */
-const MICROS = 1e6;
 
 export class StageMetrics {
   readonly #taskNames: readonly string[];
@@ -18,8 +15,8 @@ export class StageMetrics {
 
   constructor({ tasks, cluster }: InferlineBundle, gauges: StageGauges, tuner: WatchedTuner) {
     this.#taskNames = tasks.map(({ name }) => name);
-    this.#microsByWorker = cluster.pools.flatMap(({ workers, pricePerHour }) =>
-      new Array<number>(workers).fill(Math.round(MICROS * (pricePerHour ?? Number.NaN))),
+    this.#microsByWorker = cluster.pools.flatMap((pool) =>
+      new Array<number>(pool.workers).fill(priceMicros(pool)),
     );
     this.#gauges = gauges;
     this.#tuner = tuner;

@@ -4,7 +4,12 @@ import { VisitProgress } from "../../core/stages/visit-progress.ts";
 import type { CutOutput } from "../pipeline/batch-tensors.ts";
 import type { Course, Courses } from "../pipeline/course.ts";
 import { PipelineQuery, type PipelineRequest } from "../pipeline/pipeline-request.ts";
-import { at, type PipelineSignature, type ServedEdge } from "../pipeline/pipeline-signature.ts";
+import {
+  at,
+  type PipelineSignature,
+  type ServedEdge,
+  type TaskSignature,
+} from "../pipeline/pipeline-signature.ts";
 import { EdgeCoins } from "./edge-coins.ts";
 
 /** What the courses through one pipeline share. */
@@ -44,14 +49,16 @@ export class VisitCourses implements Courses {
     return new VisitCourse(this.#way, request, enteredByRow);
   }
 
-  sentOf(task: number, cut: readonly CutOutput[], batchRow: number): readonly number[] {
+  sentOf(task: number, cut: readonly CutOutput[], batchRow: number): readonly number[] | string {
     const { graph, signature, edgesBySource } = this.#way;
-    const { edgesAway } = at(signature.tasks, task);
-    const counted = edgesAway.map(({ feed }) => {
+    const served = at(signature.tasks, task);
+    const isExclusive = isExclusiveAt(graph, task);
+    const counted = served.edgesAway.map(({ feed }) => {
       const count = feed?.count ?? null;
       return count === null ? null : at(cut, count).integer(batchRow);
     });
-    return this.#coins.toss(at(edgesBySource, task + 1), isExclusiveAt(graph, task), counted);
+    const sent = this.#coins.toss(at(edgesBySource, task + 1), isExclusive, counted);
+    return problemOf(served, sent, isExclusive) ?? sent;
   }
 }
 
@@ -89,10 +96,8 @@ class VisitCourse implements Course {
   }
 
   follow(query: PipelineQuery, sent: readonly number[]): readonly PipelineQuery[] | string {
-    const { signature, graph, edgesBySource, progress } = this.#way;
+    const { edgesBySource, progress } = this.#way;
     const { task, row } = query;
-    const problem = problemOf(signature, query, sent, isExclusiveAt(graph, task));
-    if (problem !== undefined) return problem;
     progress.serve(at(this.#names, row), task);
     return this.#settle(row, at(edgesBySource, task + 1), sent);
   }
@@ -169,23 +174,20 @@ class VisitCourse implements Course {
 
 /** Why the counts that a model gave for a row do not tell where it goes, as text. */
 function problemOf(
-  { tasks, variants }: PipelineSignature,
-  { task, variant }: PipelineQuery,
+  { edgesAway, outputs }: TaskSignature,
   sent: readonly number[],
   isExclusive: boolean,
 ): string | undefined {
-  const { name, edgesAway, outputs } = at(tasks, task);
-  const place = `${name}/${at(variants, variant).name}`;
   const counts = edgesAway.map(({ feed }) => {
     return feed === null || feed.count === null ? "" : at(outputs, feed.count).name;
   });
   const wrong = sent.findIndex((count) => count !== 0 && count !== 1);
   if (wrong >= 0) {
-    return `${place}: output "${counts[wrong]}" counts ${sent[wrong]} for a row, expected 0 or 1`;
+    return `output "${counts[wrong]}" counts ${sent[wrong]} for a row, expected 0 or 1`;
   }
   const taken = counts.filter((_, index) => sent[index] === 1);
   if (!isExclusive || taken.length <= 1) return undefined;
-  return `${place}: outputs "${taken.join('" and "')}" both send a row on, expected one of them at most`;
+  return `outputs "${taken.join('" and "')}" both send a row on, expected one of them at most`;
 }
 
 function edgesAwayFrom({ outStart, outEdge }: StageGraph, source: number): number[] {

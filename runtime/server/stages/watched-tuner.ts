@@ -19,8 +19,8 @@ export class WatchedTuner implements ReplicaTuner {
     return this.tuner.targets;
   }
 
-  get recentPeakQps(): number {
-    return this.tuner.recentPeakQps;
+  get recentMeanQps(): number {
+    return this.tuner.recentMeanQps;
   }
 
   get wakeMs(): number {

@@ -87,6 +87,31 @@ describe("the answer", () => {
   });
 });
 
+describe("a baseline", () => {
+  test("is served in place of the bundle, whose expectation says nothing of it", () => {
+    const { json, text } = simulateStagesCommand(BUNDLE, OPTIONS, "cg-peak", watch());
+    expect(json).not.toHaveProperty("expected");
+    expect(text).not.toContain("expected");
+    const { costPerHour, scaling } = json as { costPerHour: number; scaling: object };
+    // Bursts of the sample within the SLO are of far more than 50 per second, and every stage has as many replicas.
+    expect(costPerHour).toBeGreaterThan(3);
+    expect(costPerHour % 2).toBe(0);
+    expect(scaling).toEqual({ up: 0, down: 0 });
+  });
+
+  test("with a tuner gets units for as much traffic as comes", () => {
+    const arrivals = { kind: "poisson", qps: 130 } as const;
+    const options = { ...OPTIONS, arrivals, durationMs: 60_000 };
+    const [fixed, tuned] = ["cg-mean", "cg-mean-autoscale"].map((baseline) => {
+      const { json } = simulateStagesCommand(BUNDLE, options, baseline, watch());
+      return json as { violationRate: number; scaling: { up: number } };
+    });
+    expect(fixed?.scaling.up).toBe(0);
+    expect(tuned?.scaling.up).toBeGreaterThan(0);
+    expect(tuned?.violationRate).toBeLessThan(fixed?.violationRate ?? Number.NaN);
+  });
+});
+
 test.each(["inferline", { kind: "greedy" }])(
   "refuses the baseline %o, which is of other methods",
   (baseline) => {

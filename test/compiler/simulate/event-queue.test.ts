@@ -1,35 +1,42 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { EventQueue } from "../../../compiler/simulate/event-queue.ts";
 
-describe("EventQueue", () => {
-  it("gives events by time, and at equal times in the order they were inserted", () => {
-    const workers = 12;
-    const steps = fc.array(fc.option(fc.nat(4), { freq: 2 }), { maxLength: 100 });
-    fc.assert(
-      fc.property(steps, (timesMs) => {
-        const queue = new EventQueue(workers);
-        const idle = Array.from({ length: workers }, (_, worker) => worker);
-        const expected: { timeMs: number; worker: number }[] = [];
-        for (const timeMs of [...timesMs, ...new Array<null>(workers).fill(null)]) {
-          const worker = timeMs === null ? undefined : idle.shift();
-          if (timeMs !== null && worker !== undefined) {
-            queue.push(timeMs, worker);
-            expected.push({ timeMs, worker });
-            expected.sort((a, b) => a.timeMs - b.timeMs);
-          } else if (expected.length > 0) {
-            const first = expected.shift();
-            expect(queue.nextMs()).toBe(first?.timeMs);
-            expect(queue.pop()).toBe(first?.worker);
-            idle.push(first?.worker ?? Number.NaN);
-          }
-          expect(queue.length).toBe(expected.length);
+test("events come by time, then rank, then as they were put in, but for those that were called off", () => {
+  const step = fc.record({
+    kind: fc.constantFrom("push", "push", "push", "pop", "cancel"),
+    worker: fc.nat(11),
+    timeMs: fc.nat(3),
+    rank: fc.nat(2),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 150 }), (steps) => {
+      const events = new EventQueue(12);
+      let twin: { worker: number; timeMs: number; rank: number }[] = [];
+      for (const { kind, ...one } of steps) {
+        const isThere = twin.some(({ worker }) => worker === one.worker);
+        if (kind === "push" && !isThere) {
+          events.push(one.timeMs, one.worker, one.rank);
+          twin.push(one);
+          // Stable, so equals stay in the order in which they were put in.
+          twin.sort((a, b) => a.timeMs - b.timeMs || a.rank - b.rank);
+        } else if (kind === "pop" && twin.length > 0) {
+          expect(events.pop()).toBe(twin.shift()?.worker);
+        } else if (kind === "cancel") {
+          events.cancel(one.worker);
+          twin = twin.filter(({ worker }) => worker !== one.worker);
         }
-      }),
-    );
-  });
+        expect(events.length).toBe(twin.length);
+        expect(events.nextMs).toBe(twin[0]?.timeMs ?? Number.POSITIVE_INFINITY);
+      }
+    }),
+  );
+});
 
-  it("has no next event when it is empty", () => {
-    expect(new EventQueue(1).nextMs()).toBe(Number.POSITIVE_INFINITY);
-  });
+test("a worker has one event at most", () => {
+  const events = new EventQueue(2);
+  events.push(1, 1);
+  expect(() => events.push(2, 1)).toThrow("one thing is to happen");
+  events.pop();
+  expect(() => events.pop()).toThrow("not empty");
 });

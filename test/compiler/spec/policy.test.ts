@@ -45,9 +45,10 @@ test("fills in every default of every method", () => {
     traces: 1,
     sampleDurationMs: 120_000,
     sampleSeed: 1,
-    solveLimitMs: 20_000,
+    solveLimitMs: 5000,
     betweenBatches: "next",
     tuner: "relative",
+    tolerance: 0,
     activationMs: 5000,
   });
   expect(defaults("themis")).toEqual({
@@ -143,6 +144,11 @@ test.each([
     "method: ramsis",
     "method: inferline\n  margin: 1",
     'INPUT_INVALID_VALUE app.yaml:16 policy.margin: expected "auto", or a fraction from 0 to below 1 such as 0.05 or 5%, got 1',
+  ],
+  [
+    "method: ramsis",
+    "method: inferline\n  tolerance: 101",
+    "INPUT_INVALID_VALUE app.yaml:16 policy.tolerance: expected a number from 0 to 100, got 101",
   ],
   [
     "method: ramsis",

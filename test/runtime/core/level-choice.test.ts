@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LevelChoice } from "../../../runtime/core/level-choice.ts";
+import { LevelChoice, levelForLoad } from "../../../runtime/core/level-choice.ts";
 import { LoadMonitor } from "../../../runtime/core/load-monitor.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
 
@@ -124,3 +124,9 @@ function shareOfTimeOn(level: number, trueQps: number): number {
   }
   return onLevelMs / nowMs;
 }
+
+it("the lowest level that carries a load is for it, the top one beyond and when unknown", () => {
+  const levels = [{ loadQps: 40 }, { loadQps: 80 }];
+  const loads = [1, 40, 40.1, 80.5, 9000, Number.NaN];
+  expect(loads.map((loadQps) => levelForLoad(levels, loadQps))).toEqual([0, 0, 1, 1, 1, 1]);
+});

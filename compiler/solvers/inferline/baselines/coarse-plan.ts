@@ -1,7 +1,9 @@
-import type {
-  InferlineBundle,
-  ProvisioningPlan,
-  StagePlan,
+import {
+  type InferlineBundle,
+  MICROS,
+  type ProvisioningPlan,
+  priceMicros,
+  type StagePlan,
 } from "../../../../runtime/bundle/schema.ts";
 import { stageGraphOf } from "../../../../runtime/core/stages/stage-graph.ts";
 import { slidingPeakRate } from "../../../numeric/traffic-envelope.ts";
@@ -27,8 +29,6 @@ interface Place {
   /** Of batches of any size, at its size less one. */
   readonly batchMs: Float64Array;
 }
-
-const MICROS = 1_000_000;
 
 /**
  * Coarse-grained provisioning: the pipeline is one black box that is replicated as a unit, one replica of every stage. Source: InferLine §6.
@@ -80,13 +80,13 @@ function fastestPlace(
 ): Place {
   const places = (tasks[task]?.variants ?? []).flatMap(({ profiles }, variant) =>
     profiles.flatMap((profile, pool): Place[] => {
-      const price = cluster.pools[pool]?.pricePerHour ?? null;
-      if (profile === null || price === null) return [];
+      const priced = cluster.pools[pool];
+      if (profile === null || priced === undefined) return [];
       return [
         {
           variant,
           pool,
-          priceMicros: Math.round(price * MICROS),
+          priceMicros: priceMicros(priced),
           sizes: Array.from(profile.batches.data),
           batchMs: Float64Array.from(profile.serviceTimes.decisionMs.data),
         },

@@ -16,11 +16,12 @@ function chain(
   levels: readonly (Pick<StageLevelSketch, "loadQps" | "envelope" | "peakQps"> & {
     readonly replicas: readonly number[];
   })[],
-  workers = 1000,
+  { workers = 1000, tolerance = 0 } = {},
 ): InferlineBundle {
   const count = levels[0]?.replicas.length ?? 0;
   return stageBundle({
     workers: [workers],
+    policy: { tolerance },
     tasks: Array.from({ length: count }, (_, task) => ({
       name: `t${task}`,
       ...(task === 0 ? {} : { from: { [`t${task - 1}`]: 1 } }),
@@ -79,22 +80,47 @@ describe("EnvelopeTuner, relative", () => {
     const tuner = new EnvelopeTuner(bundle, "relative", 0);
     expect([...tuner.targets]).toEqual([4, 1, 10]);
     expect(tuner.wakeMs).toBe(Number.POSITIVE_INFINITY);
-    expect(tuner.recentPeakQps).toBeNaN();
+    expect(tuner.recentMeanQps).toBeNaN();
   });
 
   it("raises every stage by the excess at the arrival that makes it", () => {
     const tuner = new EnvelopeTuner(bundle, "relative", 0);
-    // 10 and a deviation are 13.2: the 14th in 100 ms is an excess of 1.4.
-    const changes = drive(tuner, steady(1, 0, 14), 14);
-    expect(changes).toEqual([{ ms: 13, targets: [6, 2, 14] }]);
-    expect(tuner.excess).toBe(1.4);
-    expect([...tuner.observedRequests]).toEqual([14, 14]);
+    // The sample has 10 in 100 ms.
+    const changes = drive(tuner, steady(1, 0, 12), 12);
+    expect(changes).toEqual([
+      { ms: 10, targets: [5, 2, 11] },
+      { ms: 11, targets: [5, 2, 12] },
+    ]);
+    expect(tuner.excess).toBe(1.2);
+    expect([...tuner.observedRequests]).toEqual([12, 12]);
   });
 
-  it("takes counts that the sample's traffic may have for no excess", () => {
-    const tuner = new EnvelopeTuner(bundle, "relative", 0);
-    expect(drive(tuner, steady(1, 0, 13), 20)).toEqual([]);
-    expect(tuner.excess).toBe(1);
+  it("takes counts within the tolerance for no excess, and those beyond it in full", () => {
+    const tolerant = chain(
+      [{ loadQps: 100, replicas: [4, 1, 10], envelope: ENVELOPE, peakQps: 100 }],
+      { tolerance: 1 },
+    );
+    const within = new EnvelopeTuner(tolerant, "relative", 0);
+    // 10 and a deviation are 13.2: the 14th in 100 ms is an excess of 1.4.
+    expect(drive(within, steady(1, 0, 13), 20)).toEqual([]);
+    expect(within.excess).toBe(1);
+    const beyond = new EnvelopeTuner(tolerant, "relative", 0);
+    expect(drive(beyond, steady(1, 0, 14), 14)).toEqual([{ ms: 13, targets: [6, 2, 14] }]);
+    expect(beyond.excess).toBe(1.4);
+  });
+
+  it("keeps a count of burstier arrivals within a tolerance that is as much wider", () => {
+    const poisson = chain([{ loadQps: 100, replicas: [10], envelope: ENVELOPE }], { tolerance: 2 });
+    const bursty = { ...poisson, arrivals: { process: "gamma", cv2: 4 } as const };
+    // Two deviations of 10 are 6.3, and twice as many where the variance is four times the mean.
+    for (const [bundle, count] of [
+      [poisson, 16],
+      [bursty, 22],
+    ] as const) {
+      const tuner = new EnvelopeTuner(bundle, "relative", 0);
+      expect(drive(tuner, steady(1, 0, count), count)).toEqual([]);
+      expect(tuner.onArrival(count)).toBe(true);
+    }
   });
 
   it("does not ask for a replica more because of rounding", () => {
@@ -107,7 +133,7 @@ describe("EnvelopeTuner, relative", () => {
 
   it("asks for no more than the pool of a stage has", () => {
     const tuner = new EnvelopeTuner(
-      chain([{ loadQps: 100, replicas: [4, 1], envelope: ENVELOPE }], 6),
+      chain([{ loadQps: 100, replicas: [4, 1], envelope: ENVELOPE }], { workers: 6 }),
       "relative",
       0,
     );
@@ -144,7 +170,7 @@ describe("EnvelopeTuner, relative", () => {
     const tuner = new EnvelopeTuner(bundle, "relative", 0);
     drive(tuner, steady(20, 0, 1000), 300_000);
     expect([...tuner.targets]).toEqual([1, 1, 1]);
-    expect(tuner.recentPeakQps).toBe(0);
+    expect(tuner.recentMeanQps).toBe(0);
   });
 
   it("follows another level with its plan, its windows, and what it has seen", () => {
@@ -240,7 +266,13 @@ describe("EnvelopeTuner, paper", () => {
 describe("stationary gamma traffic", () => {
   const replicas = [1, 2, 4, 8];
 
-  function planFor(sample: Float64Array, qps: number, cv2: number): InferlineBundle {
+  interface Traffic {
+    readonly qps: number;
+    readonly cv2: number;
+    readonly tolerance?: number;
+  }
+
+  function planFor(sample: Float64Array, { qps, cv2, tolerance = 0 }: Traffic): InferlineBundle {
     const windowMs = windowLengths(20);
     const requests = envelopeOf(sample, windowMs);
     const level = {
@@ -249,39 +281,44 @@ describe("stationary gamma traffic", () => {
       envelope: Array.from(windowMs, (ms, index) => [ms, requests[index] ?? 0] as const),
       peakQps: peakRate(sample, 5000, 120_000),
     };
-    return { ...chain([level]), arrivals: { process: "gamma", cv2 } };
+    return { ...chain([level], { tolerance }), arrivals: { process: "gamma", cv2 } };
   }
 
-  /** Mean of targets over planned replicas, by the second and after a minute, over stages and samples. */
-  function meanRatio(rule: "relative" | "paper", qps: number, cv2: number): number {
-    let total = 0;
-    let count = 0;
+  /** All targets over all planned replicas, by the second and after a minute, over samples. */
+  function meanRatio(rule: "relative" | "paper", traffic: Traffic): number {
+    const { qps, cv2 } = traffic;
+    let wanted = 0;
+    let planned = 0;
     for (const seed of [1, 2, 3, 4, 5]) {
-      const bundle = planFor(gammaArrivals(qps, cv2, 120_000, seed), qps, cv2);
+      const bundle = planFor(gammaArrivals(qps, cv2, 120_000, seed), traffic);
       const tuner = new EnvelopeTuner(bundle, rule, 0);
       for (const ms of gammaArrivals(qps, cv2, 180_000, 100 + seed)) {
         while (tuner.wakeMs <= ms) {
           const wakeMs = tuner.wakeMs;
           tuner.tick(wakeMs);
           if (wakeMs < 60_000) continue;
-          for (const [task, own] of replicas.entries()) total += (tuner.targets[task] ?? 0) / own;
-          count += replicas.length;
+          for (const target of tuner.targets) wanted += target;
+          for (const own of replicas) planned += own;
         }
         tuner.onArrival(ms);
       }
     }
-    return total / count;
+    return wanted / planned;
   }
 
   for (const [qps, cv2] of [
     [100, 1],
     [100, 4],
   ] as const) {
-    it(`makes the paper's rule ask for a multiple of the plan, and the relative one for the plan: ${qps} per second, CV² ${cv2}`, () => {
-      expect(meanRatio("paper", qps, cv2)).toBeGreaterThan(2);
-      const own = meanRatio("relative", qps, cv2);
-      expect(own).toBeGreaterThan(0.85);
-      expect(own).toBeLessThan(1.25);
+    it(`makes the paper's rule ask for a multiple of the plan, and the relative one for little more than it: ${qps} per second, CV² ${cv2}`, () => {
+      expect(meanRatio("paper", { qps, cv2 })).toBeGreaterThan(2);
+      const own = meanRatio("relative", { qps, cv2 });
+      expect(own).toBeGreaterThan(1);
+      // The excess over a sample of the same traffic was found to be at most 1.36; rounding up adds to it, as it is not at its most all the time.
+      expect(own).toBeLessThan(1.36);
+      const tolerant = meanRatio("relative", { qps, cv2, tolerance: 1 });
+      expect(tolerant).toBeGreaterThan(0.95);
+      expect(tolerant).toBeLessThan(1.1);
     });
   }
 });

@@ -148,6 +148,10 @@ describe("a request fails, alone, and says why", () => {
     expect(setup.valuesOf(await answerOf(before))).toEqual(expectedOutputs([ESCALATED]));
     expect(setup.valuesOf(await answerOf(besides))).toEqual(expectedOutputs(good));
     expect(setup.scheduler.pendingCount).toBe(0);
+    // What cannot be is not taken for a share either.
+    expect(setup.metrics.text(GAUGES)).toContain(
+      'stratagem_fanout{task="gate",variant="gate",child="slow"} 1\n',
+    );
   });
 
   test("with all of its batch, if it cannot be told which rows were sent on", async () => {
@@ -205,6 +209,35 @@ describe("a request fails, alone, and says why", () => {
     const next = setup.submit([ESCALATED]);
     await finishAll(setup);
     expect(setup.valuesOf(await answerOf(next))).toEqual(expectedOutputs([ESCALATED]));
+  });
+
+  test.each(
+    [GATE, SLOW, LAST].flatMap((stage) =>
+      (["refused", "lost", "without outputs", "of no rows"] as const).map((fault) => ({
+        stage,
+        fault,
+      })),
+    ),
+  )("if its batch at stage $stage is $fault, and the next one is served", async (one) => {
+    const setup = scheduledStages();
+    setup.start();
+    const { executor } = setup;
+    const submission = setup.submit([ESCALATED, BOTH]);
+    const place = () => executor.held.findIndex(({ batch }) => batch.variant === one.stage);
+    for (await settled(setup); place() < 0; await settled(setup)) executor.finish();
+    const none = { shape: [0, 1], bytes: new Uint8Array() };
+    const outputs = one.fault === "of no rows" ? [none, none, none, none] : [];
+    if (one.fault === "refused") executor.refuse(place());
+    else if (one.fault === "lost") executor.lose(executor.held[place()]?.worker ?? -1);
+    else executor.take(place()).resolve({ outputs, wallMs: 1, cpuMs: 1 });
+    expect(await submission.outcome).toMatchObject({
+      kind: "failed",
+      reason: one.fault === "lost" ? "worker-lost" : "inference",
+    });
+    const next = setup.submit([ESCALATED]);
+    await finishAll(setup);
+    expect(setup.valuesOf(await answerOf(next))).toEqual(expectedOutputs([ESCALATED]));
+    expect(setup.scheduler.pendingCount).toBe(0);
   });
 
   test("if more rows come than may be open; those of settled requests make room", async () => {
@@ -293,8 +326,12 @@ function restless() {
   });
 }
 
-/** Runs the steps, then brings everything to its end. */
-async function played(setup: ReturnType<typeof scheduledStages>, steps: readonly Step[]) {
+/** Runs the steps, then brings everything to its end: lost workers come back, or more of them go for good. */
+async function played(
+  setup: ReturnType<typeof scheduledStages>,
+  steps: readonly Step[],
+  gone: readonly number[] = [],
+) {
   const { scheduler, executor, clock, submit, start } = setup;
   const submissions: { submission: Submission; rows: CascadeRow[] }[] = [];
   const lost = new Set<number>();
@@ -322,7 +359,8 @@ async function played(setup: ReturnType<typeof scheduledStages>, steps: readonly
       executor.refuse(n % executor.held.length);
     for (let turn = 0; turn < 6; turn++) await Promise.resolve();
   }
-  for (const worker of lost) scheduler.onWorkerReady(worker);
+  for (const worker of lost) if (!gone.includes(worker)) scheduler.onWorkerReady(worker);
+  for (const worker of gone) if (!lost.has(worker)) executor.lose(worker);
   await finishAll(setup);
   return submissions;
 }
@@ -337,6 +375,19 @@ test("whatever happens, every request is settled once, with its own rows, and no
         if (outcome.kind === "failed") continue;
         expect(setup.valuesOf(outcome)).toEqual(expectedOutputs(rows));
       }
+      expect(setup.scheduler.pendingCount).toBe(0);
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test("no request waits for workers that never come back", async () => {
+  const gone = fc.subarray([0, 1, 2, 3, 4, 5], { minLength: 3 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(STEP, { maxLength: 40 }), gone, async (steps, workers) => {
+      const setup = scheduledStages(restless(), MAX_PENDING);
+      const submissions = await played(setup, steps, workers);
+      for (const { submission } of submissions) await submission.outcome;
       expect(setup.scheduler.pendingCount).toBe(0);
     }),
     { numRuns: 150 },

@@ -1,13 +1,13 @@
 import { assert } from "../assert.ts";
-import { NONE } from "../pipeline/pipeline-shape.ts";
+import { NONE } from "./pipeline-shape.ts";
 
 /**
- * A queue for each task, first in first out, of queries whose names are small integers: lists through two arrays by query, so that a query comes out of the
- * middle at once.
+ * Queues of queries whose names are small integers: lists through two arrays by query, so that a query comes out of the middle at once, as cancelled
+ * ones do.
  *
  * Names are kept plus one, so that memory of names that are never used is never touched.
  */
-export class StageQueues {
+export class LinkedQueues {
   waiting = 0;
   readonly #next: Uint32Array;
   readonly #previous: Uint32Array;
@@ -31,20 +31,35 @@ export class StageQueues {
     return this.#length[queue]!;
   }
 
-  /** Query that waits longest, NONE if none waits. */
+  /** Query at the head, NONE if none waits. */
   first(queue: number): number {
-    const first = this.#first[queue]!;
-    return first === 0 ? NONE : first - 1;
+    return this.#first[queue]! - 1;
+  }
+
+  /** Query at the end, likewise. */
+  last(queue: number): number {
+    return this.#last[queue]! - 1;
+  }
+
+  /** Query before one that waits, NONE before the head. */
+  previous(query: number): number {
+    return this.#previous[query]! - 1;
   }
 
   append(queue: number, query: number): void {
+    this.insertAfter(this.last(queue), queue, query);
+  }
+
+  /** @param before a query that waits in the queue, NONE for a place at the head. */
+  insertAfter(before: number, queue: number, query: number): void {
     assert(this.#queueByQuery[query] === 0, "a query waits once");
-    const last = this.#last[queue]!;
-    this.#previous[query] = last;
-    this.#next[query] = 0;
-    if (last === 0) this.#first[queue] = query + 1;
-    else this.#next[last - 1] = query + 1;
-    this.#last[queue] = query + 1;
+    const after = before === NONE ? this.#first[queue]! : this.#next[before]!;
+    this.#previous[query] = before + 1;
+    this.#next[query] = after;
+    if (before === NONE) this.#first[queue] = query + 1;
+    else this.#next[before] = query + 1;
+    if (after === 0) this.#last[queue] = query + 1;
+    else this.#previous[after - 1] = query + 1;
     this.#queueByQuery[query] = queue + 1;
     this.#length[queue]!++;
     this.waiting++;
@@ -52,8 +67,8 @@ export class StageQueues {
 
   /** Takes the first query of a queue that is not empty. */
   take(queue: number): number {
-    const query = this.#first[queue]! - 1;
-    assert(query >= 0, "the queue is not empty");
+    const query = this.first(queue);
+    assert(query !== NONE, "the queue is not empty");
     this.remove(query);
     return query;
   }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { StageQueues } from "../../../../runtime/core/stages/stage-queues.ts";
+import { LinkedQueues } from "../../../../runtime/core/pipeline/linked-queues.ts";
 
 test("queues do what lists do", () => {
   const step = fc.record({
@@ -10,7 +10,7 @@ test("queues do what lists do", () => {
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const queues = new StageQueues(3, 16);
+      const queues = new LinkedQueues(3, 16);
       const lists: number[][] = [[], [], []];
       for (const { kind, queue, query } of steps) {
         const list = lists[queue] ?? [];
@@ -35,7 +35,7 @@ test("queues do what lists do", () => {
 });
 
 test("a query that waits cannot wait again, and an empty queue gives none", () => {
-  const queues = new StageQueues(2, 4);
+  const queues = new LinkedQueues(2, 4);
   queues.append(0, 3);
   expect(() => queues.append(1, 3)).toThrow("a query waits once");
   expect(() => queues.take(1)).toThrow("the queue is not empty");
