@@ -1,6 +1,6 @@
 /** A central first-come-first-served queue whose replicas take batches, from sorted arrivals to sorted departures, without an event heap. */
 
-/** Room for the batches that run at a time; grown by the caller, a power of two. */
+/** Room for the last batch of each replica: a power of two. */
 export interface BatchRing {
   readonly doneMs: Float64Array;
   readonly from: Uint32Array;
@@ -19,13 +19,15 @@ export function batchRing(replicas: number): BatchRing {
 /**
  * Serves a sorted sequence of queries. A replica that is idle takes what waits, `maxBatch` at most, at once; a batch of b takes `batchMs[b − 1]`.
  *
- * All that happens at one time happens before batches start then. Batches that are done at one time leave in the order they started. A batch is a
- * run of the queue and few overtake each other, so running ones are a short sorted ring.
+ * All that happens at one time happens before batches start then. Batches that are done at one time leave in the order they started. A batch is a run of
+ * the queue and few overtake each other, so the last batches of the replicas are a ring sorted by their ends. Its first is of the replica that is idle
+ * the longest, or will be first; a batch takes that place and leaves it to the one before, which is put out then: no other can be done before it.
  * @param count queries. @param readyMs (count,), non-decreasing. @param request (count,), names of the queries. @param hopMs added to every ready time.
  * @param batchMs (maxBatch,), above 0, non-decreasing. @param deadlineMs by name. @param restMs what comes after at least.
  * @param missLimit stops once more queries than this cannot meet their deadline any more; Infinity to go on.
  * @param ring capacity at least `replicas`. @param doneMs (count,), out, non-decreasing. @param doneRequest (count,), out.
- * @param used out: largest batch, most replicas at work. @returns queries that are done, with the rest, after their deadline; beyond the limit the outputs are in parts.
+ * @param used out: largest batch, and whether all replicas were at work at some time. @returns queries that are done, with the rest, after their
+ * deadline; beyond the limit the outputs are in parts.
  */
 export function serveBatches(
   count: number,
@@ -47,48 +49,46 @@ export function serveBatches(
   const ringFrom = ring.from;
   const ringTo = ring.to;
   const mask = ringDoneMs.length - 1;
+  for (let slot = 0; slot < replicas; slot++) {
+    ringDoneMs[slot] = Number.NEGATIVE_INFINITY;
+    ringFrom[slot] = 0;
+    ringTo[slot] = 0;
+  }
   let head = 0;
-  let size = 0;
-  let firstDoneMs = Number.POSITIVE_INFINITY;
+  let tail = replicas & mask;
   let nowMs = Number.NEGATIVE_INFINITY;
   let next = 0;
-  let nextMs = count > 0 ? readyMs[0]! + hopMs : Number.POSITIVE_INFINITY;
   let left = 0;
   let misses = 0;
   let largest = 0;
-  let most = 0;
-  for (;;) {
+  let allAtWork = 0;
+  while (next < count) {
+    const idleMs = ringDoneMs[head]!;
+    const nextMs = readyMs[next]! + hopMs;
     if (nextMs > nowMs) nowMs = nextMs;
-    if (size === replicas && next < count && firstDoneMs > nowMs) nowMs = firstDoneMs;
-    while (firstDoneMs <= nowMs && size > 0) {
-      const to = ringTo[head]!;
-      const withRestMs = firstDoneMs + restMs;
-      for (let position = ringFrom[head]!; position < to; position++) {
-        const name = request[position]!;
-        doneMs[left] = firstDoneMs;
-        doneRequest[left++] = name;
-        if (withRestMs > deadlineMs[name]!) misses++;
-      }
-      head = (head + 1) & mask;
-      size--;
-      firstDoneMs = size > 0 ? ringDoneMs[head]! : Number.POSITIVE_INFINITY;
+    if (idleMs > nowMs) nowMs = idleMs;
+    const to = ringTo[head]!;
+    const withRestMs = idleMs + restMs;
+    for (let position = ringFrom[head]!; position < to; position++) {
+      const name = request[position]!;
+      doneMs[left] = idleMs;
+      doneRequest[left++] = name;
+      if (withRestMs > deadlineMs[name]!) misses++;
     }
-    if (next === count || misses > missLimit) break;
-    const limit = next + maxBatch < count ? next + maxBatch : count;
+    if (misses > missLimit) return misses;
     const from = next++;
-    nextMs = next < count ? readyMs[next]! + hopMs : Number.POSITIVE_INFINITY;
-    while (next < limit && nextMs <= nowMs) {
-      next++;
-      nextMs = next < count ? readyMs[next]! + hopMs : Number.POSITIVE_INFINITY;
-    }
+    const limit = from + maxBatch < count ? from + maxBatch : count;
+    while (next < limit && readyMs[next]! + hopMs <= nowMs) next++;
     const batch = next - from;
     const batchDoneMs = nowMs + batchMs[batch - 1]!;
-    let slot = (head + size) & mask;
-    // Few batches overtake another.
-    for (let behind = size; behind > 0; behind--) {
+    head = (head + 1) & mask;
+    let slot = tail;
+    tail = (tail + 1) & mask;
+    while (slot !== head) {
       const before = (slot - 1) & mask;
-      if (ringDoneMs[before]! <= batchDoneMs) break;
-      ringDoneMs[slot] = ringDoneMs[before]!;
+      const beforeMs = ringDoneMs[before]!;
+      if (beforeMs <= batchDoneMs) break;
+      ringDoneMs[slot] = beforeMs;
       ringFrom[slot] = ringFrom[before]!;
       ringTo[slot] = ringTo[before]!;
       slot = before;
@@ -96,12 +96,21 @@ export function serveBatches(
     ringDoneMs[slot] = batchDoneMs;
     ringFrom[slot] = from;
     ringTo[slot] = next;
-    if (batchDoneMs < firstDoneMs) firstDoneMs = batchDoneMs;
-    size++;
-    if (size > most) most = size;
+    if (ringDoneMs[head]! > nowMs) allAtWork = 1;
     if (batch > largest) largest = batch;
   }
+  for (let place = 0; place < replicas; place++) {
+    const slot = (head + place) & mask;
+    const lastMs = ringDoneMs[slot]!;
+    const to = ringTo[slot]!;
+    for (let position = ringFrom[slot]!; position < to; position++) {
+      const name = request[position]!;
+      doneMs[left] = lastMs;
+      doneRequest[left++] = name;
+      if (lastMs + restMs > deadlineMs[name]!) misses++;
+    }
+  }
   used[0] = largest;
-  used[1] = most;
+  used[1] = allAtWork;
   return misses;
 }

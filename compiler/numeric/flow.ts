@@ -17,7 +17,7 @@ export function marked(mark: Uint8Array, count: number): Uint32Array {
   return numbers.subarray(0, found);
 }
 
-/** Keeps the queries whose request is marked. @param mark by request. @returns how many. */
+/** Keeps the queries whose request is marked. @param mark by request, 0 or 1. @param keptMs with room for one more than are kept. @returns how many. */
 export function keepMarked(
   count: number,
   atMs: Float64Array,
@@ -27,11 +27,12 @@ export function keepMarked(
   keptRequest: Uint32Array,
 ): number {
   let kept = 0;
+  // Chance decides, so a branch here would be guessed wrong every other time.
   for (let position = 0; position < count; position++) {
     const name = request[position]!;
-    if (mark[name] === 0) continue;
     keptMs[kept] = atMs[position]!;
-    keptRequest[kept++] = name;
+    keptRequest[kept] = name;
+    kept += mark[name]!;
   }
   return kept;
 }

@@ -11,7 +11,7 @@ export interface Settled {
  * Merges sorted sequences by time, then by their order; a request is put out when the last one that it waits for has come.
  *
  * @param waitsFor by request: bit i is set where it waits for sequence i. @param pending by request, how many; counted down to 0.
- * @param out its arrays are filled, room for every request that waits for anything.
+ * @param out its arrays are filled, room for one more than the requests that wait for anything.
  */
 export function mergeSettled(
   sequences: readonly Settled[],
@@ -26,21 +26,32 @@ export function mergeSettled(
   for (;;) {
     let first = 0;
     let firstMs = nextMs[0]!;
+    let secondMs = Number.POSITIVE_INFINITY;
     for (let sequence = 1; sequence < nextMs.length; sequence++) {
-      if (nextMs[sequence]! < firstMs) {
+      const ms = nextMs[sequence]!;
+      if (ms < firstMs) {
+        secondMs = firstMs;
         first = sequence;
-        firstMs = nextMs[sequence]!;
-      }
+        firstMs = ms;
+      } else if (ms < secondMs) secondMs = ms;
     }
     if (firstMs === Number.POSITIVE_INFINITY) return ready;
     const { count, atMs: times, request: names } = sequences[first]!;
-    const name = names[heads[first]!]!;
-    const head = ++heads[first]!;
-    nextMs[first] = head < count ? times[head]! : Number.POSITIVE_INFINITY;
-    if (((waitsFor[name]! >>> first) & 1) === 0) continue;
-    if (--pending[name]! > 0) continue;
-    atMs[ready] = firstMs;
-    request[ready++] = name;
+    let head = heads[first]!;
+    // What of the sequence is before all others; of equal times only the first sequence's come at once.
+    do {
+      const name = names[head]!;
+      const isAwaited = (waitsFor[name]! >>> first) & 1;
+      const left = pending[name]! - isAwaited;
+      pending[name] = left;
+      atMs[ready] = firstMs;
+      request[ready] = name;
+      ready += left === 0 ? isAwaited : 0;
+      head++;
+      firstMs = head < count ? times[head]! : Number.POSITIVE_INFINITY;
+    } while (firstMs < secondMs);
+    heads[first] = head;
+    nextMs[first] = firstMs;
   }
 }
 

@@ -30,7 +30,7 @@ export class FeedForward {
   /** Requests that may miss the SLO. */
   readonly allowedMisses: number;
   readonly visits: VisitPlan;
-  /** Largest batch and most replicas at work in the stage that was set last. */
+  /** Of the stage that was served last: its largest batch, and whether all replicas were at work at some time. */
   readonly used = new Uint32Array(2);
   readonly #problem: ProvisioningProblem;
   readonly arrivalMs: Float64Array;
@@ -194,8 +194,9 @@ export class FeedForward {
   }
 }
 
+/** With room for one more than there are, for loops that write before they know. */
 function flow(count: number): Flow {
-  return { count, atMs: new Float64Array(count), request: new Uint32Array(count) };
+  return { count, atMs: new Float64Array(count + 1), request: new Uint32Array(count + 1) };
 }
 
 /** By stage the least time from its end to that of the request, on the fastest hardware and without waiting. */

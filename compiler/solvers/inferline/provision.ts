@@ -9,6 +9,7 @@ import { lowerBoundsOf } from "./lower-bounds.ts";
 import { type Configuration, costOf, excessOf, type ProvisioningProblem } from "./problem.ts";
 import { scaleFactorsOf } from "./scale-factors.ts";
 import type { SearchSpace } from "./search-space.ts";
+import { settleBatches } from "./settle-batches.ts";
 
 export interface ProvisionOptions {
   /** What plans are held to, at most the SLO. */
@@ -54,33 +55,18 @@ export function provision(
     bounds.cost.reduce((sum, cost) => sum + cost, 0),
     known?.lowerBound ?? 0,
   );
-  if (refine === "none") {
-    return {
-      configuration: greedy,
-      greedyCost,
-      lowerBound: least,
-      evaluations: evaluator.evaluations,
-    };
-  }
-  const incumbent = cheaperOf(problem, greedy, known?.configuration ?? null);
-  const refined = branchAndBound(
-    space,
-    { configuration: incumbent, lowerBound: least },
-    queryLimit,
-  );
-  const isProven =
-    refined.configuration === null || refined.lowerBound >= costOf(problem, refined.configuration);
-  // A search that was cut short may leave something that a single action makes cheaper.
-  const configuration =
-    refined.configuration === null || isProven
-      ? refined.configuration
-      : minimizeCost(space, refined.configuration);
-  return {
-    configuration,
-    greedyCost,
-    lowerBound: Math.max(least, refined.lowerBound),
-    evaluations: evaluator.evaluations,
+  const found = (configuration: Configuration | null, lowerBound: number): Provisioned => {
+    return { configuration, greedyCost, lowerBound, evaluations: evaluator.evaluations };
   };
+  if (refine === "none") return found(greedy, least);
+  const incumbent = cheaperOf(problem, greedy, known?.configuration ?? null);
+  const start = { configuration: incumbent, lowerBound: least };
+  const { configuration, lowerBound } = branchAndBound(space, start, queryLimit);
+  if (configuration === null) return found(null, Math.max(least, lowerBound));
+  const isProven = lowerBound >= costOf(problem, configuration);
+  // A search that was cut short may leave something that a single action makes cheaper.
+  const cheapest = isProven ? configuration : minimizeCost(space, configuration);
+  return found(settleBatches(space, cheapest), Math.max(least, lowerBound));
 }
 
 function cheaperOf(

@@ -40,7 +40,7 @@ describe("a central queue whose replicas take batches", () => {
   it("gives the first idle replica as much as it takes, and the next the rest", () => {
     const { doneMs, used } = serve({ readyMs: [0, 0, 0], replicas: 2, batchMs: [10, 12] });
     expect(doneMs).toEqual([10, 12, 12]);
-    expect(used).toEqual([2, 2]);
+    expect(used).toEqual([2, 1]);
   });
 
   it("puts out what is done first, first, though it started later", () => {
@@ -122,7 +122,7 @@ describe("the merge of what a join waits for", () => {
   });
 
   it("puts out each request with the last that it waits for, in the order of time and then of the sequences", () => {
-    const out = { atMs: new Float64Array(4), request: new Uint32Array(4) };
+    const out = { atMs: new Float64Array(5), request: new Uint32Array(5) };
     const ready = mergeSettled(
       [
         settled([
@@ -142,7 +142,7 @@ describe("the merge of what a join waits for", () => {
       out,
     );
     expect(ready).toBe(4);
-    expect([...out.request]).toEqual([1, 3, 0, 2]);
-    expect([...out.atMs]).toEqual([5, 5, 5, 7]);
+    expect([...out.request.subarray(0, ready)]).toEqual([1, 3, 0, 2]);
+    expect([...out.atMs.subarray(0, ready)]).toEqual([5, 5, 5, 7]);
   });
 });

@@ -2,7 +2,7 @@
 import type { FeedForward } from "../feed-forward.ts";
 import { aloneMs, type Configuration, costOf, type StageConfiguration } from "../problem.ts";
 import type { SearchSpace } from "../search-space.ts";
-import { Lanes } from "./lanes.ts";
+import { type ChoiceUse, Lanes } from "./lanes.ts";
 
 export interface Refined {
   /** The best that is known: what the search was given, or better. */
@@ -100,9 +100,9 @@ class Search {
   }
 
   /** @returns what of the choice was put to use, in any trace; null if too many requests are sure to be late. */
-  #serve(stage: number, choice: StageConfiguration): { batch: number; replicas: number } | null {
+  #serve(stage: number, choice: StageConfiguration): ChoiceUse | null {
     let batch = 0;
-    let replicas = 0;
+    let allAtWork = false;
     const { evaluator } = this.#space;
     for (const trace of this.#traces) {
       const queries = trace.visits.stages[stage]?.count ?? 0;
@@ -110,8 +110,8 @@ class Search {
       this.#queries += queries;
       if (trace.serve(stage, choice) > trace.allowedMisses) return null;
       batch = Math.max(batch, trace.used[0] ?? 0);
-      replicas = Math.max(replicas, trace.used[1] ?? 0);
+      allAtWork ||= trace.used[1] === 1;
     }
-    return { batch, replicas };
+    return { batch, allAtWork };
   }
 }

@@ -7,6 +7,14 @@ export interface Choice extends StageConfiguration {
   readonly lane: number;
 }
 
+/** What of a choice was put to use. */
+export interface ChoiceUse {
+  /** The largest. */
+  readonly batch: number;
+  /** All replicas, at some time. */
+  readonly allAtWork: boolean;
+}
+
 interface Lane {
   readonly hardware: number;
   readonly batch: number;
@@ -55,19 +63,16 @@ export class Lanes {
   }
 
   /** Goes on after a choice; what does exactly the same at no less is left out. @param used null if it was not served to the end. */
-  advance(
-    choice: Choice,
-    used: { readonly batch: number; readonly replicas: number } | null,
-  ): void {
+  advance(choice: Choice, used: ChoiceUse | null): void {
     const { hardware, batch, replicas, lane } = choice;
     this.#setReplicas(lane, replicas + 1);
     if (used === null) return;
-    if (used.replicas < replicas) this.close(choice);
+    if (!used.allAtWork) this.close(choice);
     if (used.batch >= batch) return;
     for (const other of this.#lanes) {
       const isSame = other.hardware === hardware && other.batch > batch;
       if (isSame && other.replicas === replicas) other.replicas++;
-      if (isSame && used.replicas < replicas) other.replicas = Number.POSITIVE_INFINITY;
+      if (isSame && !used.allAtWork) other.replicas = Number.POSITIVE_INFINITY;
     }
   }
 
