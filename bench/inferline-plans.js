@@ -24,7 +24,7 @@ const { values } = parseArgs({
 const BATCHES = [1, 2, 4, 8, 16, 32];
 const SAMPLE_MS = 120_000;
 const HELD_OUT = 200;
-const QUERY_LIMIT = 20_000 * 20_000;
+const QUERY_LIMIT = 5000 * 100_000;
 const LOADS_QPS = [50, 100, 150, 200, 300];
 
 /** A stage of a pipeline: slow and barely batching on a core, faster on a card, faster still on a new one. */
@@ -109,7 +109,7 @@ for (
     plans.auto = timed(() =>
       planWithLeastMargin(problem, samples, calibration, {
         refine: "exact",
-        queryLimit: QUERY_LIMIT / 4,
+        queryLimit: QUERY_LIMIT,
       }),
     );
   }
