@@ -51,7 +51,7 @@ export const PIPELINES = {
         branch: "exclusive",
         to: [
           { task: "lstm", share },
-          { task: "nmt", share: 1 - share },
+          { task: "nmt", share: Number((1 - share).toFixed(6)) },
         ],
       },
       { name: "nmt", model: "tf-nmt", to: [{ task: "lstm" }] },
