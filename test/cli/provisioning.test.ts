@@ -53,7 +53,7 @@ function spec(): Spec & Record<string, unknown> {
       { name: "name", ...variant("name", ["cpu", "gpu"]), to: [{ task: "say" }] },
       { name: "say", ...variant("read", ["cpu"]) },
     ],
-    policy: { method: "inferline", sampleDuration: "30 s" },
+    policy: { method: "inferline", sampleDuration: "15 s" },
   };
 }
 
@@ -181,7 +181,7 @@ describe("provisioning on the command line", () => {
   test("plans for what the pools can carry where a load is too much for them", () => {
     const run = compile("beyond", (one) => {
       one.workload.loads = [40, 4000];
-      one.policy["sampleDuration"] = "5 s";
+      one.policy["sampleDuration"] = "3 s";
     });
     const [low, high] = JSON.parse(run.stdout).levels as PlannedLevel[];
     expect(low?.feasible).toBe(true);
