@@ -4,9 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, expect, test } from "vitest";
 import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
-import type { AssignedProcessExecutor } from "../../../../runtime/exec/assigned-pool.ts";
-import { servedModels } from "../../../../runtime/served-models.ts";
-import { type RunningServer, startPipelineServer } from "../../../../runtime/server/serve.ts";
+import { type RealServer, realServer } from "./real-server.ts";
 import {
   expectedOutputs,
   FACTORS,
@@ -17,45 +15,16 @@ import {
   writeModels,
 } from "./served-pipeline.ts";
 
-type PoolModule = typeof import("../../../../runtime/exec/assigned-pool.ts");
-// Workers are processes, which run compiled files only.
-const { startAssignedExecutor }: PoolModule = await import(
-  new URL("../../../../dist/runtime/exec/assigned-pool.js", import.meta.url).href
-);
-
 const folder = mkdtempSync(join(tmpdir(), "stratagem-pipeline-"));
 writeModels(folder);
 afterAll(() => rmSync(folder, { recursive: true }));
 
-let open: RunningServer | undefined;
-afterEach(() => open?.close());
+let open: RealServer | undefined;
+afterEach(() => open?.server.close());
 
-/** A server whose first plan is ready; its clock is real by default, so deadlines are far away. */
-async function serving(bundle: LokiBundle, nowMs = () => performance.now()) {
-  const models = await servedModels(bundle, folder);
-  const workerCount = bundle.cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
-  let executor: AssignedProcessExecutor | undefined;
-  const server = await startPipelineServer({
-    bundle,
-    bundleSha256: "ab".repeat(32),
-    axisNames: models.map(({ axisNames }) => axisNames),
-    host: "127.0.0.1",
-    port: 0,
-    nowMs,
-    version: "0.0.0",
-    executorFactory: async (handlers) => {
-      const options = { variants: models, workerCount, threadsPerWorker: 1 };
-      executor = await startAssignedExecutor(
-        { ...options, device: "cpu", deviceIds: [] },
-        handlers,
-      );
-      return executor;
-    },
-  });
-  open = server;
-  await server.started;
-  if (executor === undefined) throw new Error("the server made no executor");
-  return { url: server.url, server, executor };
+async function serving(bundle: LokiBundle, nowMs?: () => number): Promise<RealServer> {
+  open = await realServer(bundle, folder, nowMs);
+  return open;
 }
 
 interface Answer {
