@@ -2,8 +2,8 @@
 import { bench, describe } from "vitest";
 import { drawRequests } from "../compiler/simulate/stages/drawn-requests.ts";
 import { simulateStages } from "../compiler/simulate/stages/simulate-stages.ts";
-import { FeedForward } from "../compiler/solvers/inferline/feed-forward.ts";
 import { provision } from "../compiler/solvers/inferline/provision.ts";
+import { FeedForward } from "../compiler/solvers/stages/feed-forward.ts";
 import type { InferlineBundle } from "../runtime/bundle/schema.ts";
 import { stageGraphOf } from "../runtime/core/stages/stage-graph.ts";
 import { type StageSketch, stageBundle } from "../test/support/stage-bundle.ts";

@@ -97,6 +97,8 @@ function byLoad(a: SolvedLevel, b: SolvedLevel): number {
 function accuracyStep({ level: a }: SolvedLevel, { level: b }: SolvedLevel): number {
   const [planA, planB] = [accuratePlan(a), accuratePlan(b)];
   if (planA !== null && planB !== null) return Math.abs(planA.accuracy - planB.accuracy);
+  if (!("expected" in a && "expected" in b)) return 0;
+  if (!("expected" in a && "expected" in b)) return 0;
   if (!("accuracyPerQuery" in a.expected && "accuracyPerQuery" in b.expected)) return 0;
   const perQuery = Math.abs(a.expected.accuracyPerQuery - b.expected.accuracyPerQuery);
   if (a.expected.violationRate === 1 || b.expected.violationRate === 1) return perQuery;

@@ -23,6 +23,7 @@ import { SOLVER_NAMES, type SolverName } from "./solver-names.ts";
 type Watch = Pick<LevelPoolOptions, "signal" | "onProgress">;
 type ProfileFlags = Pick<ProfileCommand, "out" | "repeat" | "threads" | "device" | "seed"> & {
   readonly batches: string;
+  readonly cores?: string;
   readonly task?: string;
   readonly hardware?: string;
   readonly dryRun?: true;
@@ -109,7 +110,7 @@ program
   )
   .option(
     "--baseline <name>",
-    "instead of the policy: fixed:VARIANT, greedy, jellyfish or model-switching; of a pipeline: inferline or proteus; of provisioned stages: cg-mean, cg-peak, cg-mean-autoscale or cg-peak-autoscale",
+    "instead of the policy: fixed:VARIANT, greedy, jellyfish or model-switching; of a pipeline: inferline or proteus; of provisioned stages: cg-mean, cg-peak, cg-mean-autoscale or cg-peak-autoscale; of scaled stages: fa2, sponge or themis",
   )
   .addOption(
     new Option(
@@ -155,6 +156,12 @@ program
   .option("--repeat <n>", "measurements of each batch size", wholeNumber, 30)
   .option("--threads <n>", "threads of the worker", wholeNumber, 1)
   .addOption(
+    new Option(
+      "--cores <counts>",
+      "numbers of cores to measure every batch on, such as 1,2,4; other methods than themis count with the first",
+    ).conflicts("threads"),
+  )
+  .addOption(
     new Option("--device <name>", "what runs the models")
       .choices(["cpu", "cuda", "webgpu"])
       .default("cpu"),
@@ -165,12 +172,16 @@ program
   .option("--force", "write the profile however noisy the machine was")
   .option("--json", "one JSON document on stdout")
   .action(async (app: string, flags: ProfileFlags) => {
-    const { parseBatches, profileCommand } = await import("./commands/profile.ts");
+    const { parseBatches, parseCores, profileCommand } = await import("./commands/profile.ts");
     const { describeMachine } = await import("./profile/machine.ts");
     const { readModelFile } = await import("../runtime/exec/model-file.ts");
-    const { startExecutor } = await import("../runtime/exec/worker-pool.ts");
-    const { task = null, hardware = null, dryRun = false, force = false, batches, ...rest } = flags;
-    const command = { app, ...rest, task, hardware, dryRun, force, batches: parseBatches(batches) };
+    const { startAssignedExecutor: startExecutor } = await import(
+      "../runtime/exec/assigned-pool.ts"
+    );
+    const { task = null, hardware = null, dryRun = false, force = false, ...rest } = flags;
+    const batches = parseBatches(flags.batches);
+    const cores = flags.cores === undefined ? null : parseCores(flags.cores);
+    const command = { app, ...rest, task, hardware, dryRun, force, batches, cores };
     const surroundings = { machine: describeMachine(), readModel: readModelFile, startExecutor };
     const run = (watch: Watch) => profileCommand(command, { nowMs, ...watch, ...surroundings });
     print(await watched("measuring", run));

@@ -1,11 +1,11 @@
 /** Application and profiles in, policy bundle out: the pipeline from top to bottom. */
-import type { Bundle, Level } from "../runtime/bundle/schema.ts";
+import type { Bundle, Level, ThemisLevel } from "../runtime/bundle/schema.ts";
 import { type Placement, placeLevels, type SolvedLevel } from "./adaptive-levels.ts";
 import { feedMistakes } from "./model-feeds.ts";
 import { siblingMistakes } from "./model-siblings.ts";
 import { type SettleLevel, settleLevels } from "./settled-levels.ts";
 import { methodOrMistake, SOLVERS } from "./solvers/registry.ts";
-import type { BundleFrame, ModelFiles } from "./solvers/solver.ts";
+import type { BundleFrame, ModelFiles, ThemisFrame } from "./solvers/solver.ts";
 import type { LoadedApplication } from "./spec/load-application.ts";
 
 /** Solves the levels of one frame. */
@@ -23,6 +23,11 @@ export interface CompileOptions {
   readonly compiler: string;
   readonly models: ModelFiles;
   readonly openLevelSolver: (frame: BundleFrame) => LevelSolver;
+  /** Solves loads one after the other where they are so quick that nothing else pays. */
+  readonly solveInTurn: <L extends Level>(
+    loadsQps: readonly number[],
+    solve: (loadQps: number) => L,
+  ) => Promise<readonly { readonly level: L; readonly ms: number }[]>;
 }
 
 export interface Compiled {
@@ -46,6 +51,10 @@ export async function compile(
   refuse(feedMistakes(application, options.models));
   const { loads } = application;
   const frame: BundleFrame = solver.frame(application, options.models);
+  if (frame.method === "themis") {
+    if (loads.kind !== "list") throw new TypeError("themis refuses levels placed by accuracy");
+    return compileScaling(frame, loads.qps, { compiler: options.compiler, inputs }, options);
+  }
   const placed = await withSolver(options.openLevelSolver(frame), async (levels) => {
     const found =
       loads.kind === "adaptive"
@@ -60,8 +69,22 @@ export async function compile(
   return { bundle, solveMs: placed.levels.map(({ ms }) => ms), placement: placed.placement };
 }
 
+/** Plans, and the ways from one to another. */
+async function compileScaling(
+  frame: ThemisFrame,
+  loadsQps: readonly number[],
+  provenance: Bundle["provenance"],
+  { solveInTurn }: CompileOptions,
+): Promise<Compiled> {
+  const scaler = SOLVERS.themis.open(frame);
+  const solved = await solveInTurn(loadsQps, (loadQps): ThemisLevel => scaler.scaleLevel(loadQps));
+  const levels = solved.map(({ level }) => level);
+  const bundle = { ...frame, transitions: scaler.transitions(levels), levels, provenance };
+  return { bundle, solveMs: solved.map(({ ms }) => ms), placement: null };
+}
+
 function bundleOf(
-  frame: BundleFrame,
+  frame: Exclude<BundleFrame, ThemisFrame>,
   levels: readonly Level[],
   provenance: Bundle["provenance"],
 ): Bundle {

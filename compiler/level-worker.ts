@@ -4,6 +4,7 @@ import {
   type Level,
   type LokiLevel,
   type RamsisLevel,
+  type ThemisLevel,
   violationCeiling,
 } from "../runtime/bundle/schema.ts";
 import { predictLevel, simulatedExpectation } from "./predicted-level.ts";
@@ -74,6 +75,7 @@ async function answer(frame: BundleFrame, request: LevelRequest): Promise<LevelR
 function promisedBy(frame: BundleFrame, level: Level): object {
   if (frame.method === "loki") return simulatedExpectation(frame, level as LokiLevel);
   if (frame.method === "inferline") return promisedByStages(frame, level as InferlineLevel);
+  if (frame.method === "themis") return SOLVERS.themis.expectedOf(frame, level as ThemisLevel);
   return SOLVERS.ramsis.expectedOf(frame, level as RamsisLevel);
 }
 
@@ -94,6 +96,7 @@ async function solved(
   if (request.kind === "settle") return settled(frame, request.level, request.neighbour);
   if (frame.method === "ramsis") return SOLVERS.ramsis.solveLevel(frame, request.loadQps);
   if (frame.method === "inferline") return provisionedLevel(frame, request.loadQps);
+  if (frame.method === "themis") return SOLVERS.themis.open(frame).scaleLevel(request.loadQps);
   return plannedLevel(frame, request.loadQps);
 }
 

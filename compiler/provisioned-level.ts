@@ -4,7 +4,8 @@ import type {
   InferlineLevel,
   ProvisioningExpected,
 } from "../runtime/bundle/schema.ts";
-import { type StageArrivals, simulateStages } from "./simulate/stages/simulate-stages.ts";
+import { simulateStages } from "./simulate/stages/simulate-stages.ts";
+import type { StageArrivals } from "./simulate/stages/stage-arrivals.ts";
 import { hasTraces, SampleTraces } from "./solvers/inferline/sample-traces.ts";
 import { SOLVERS } from "./solvers/registry.ts";
 import type { InferlineFrame } from "./solvers/solver.ts";

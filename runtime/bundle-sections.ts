@@ -7,6 +7,7 @@ import type {
   RamsisBundle,
   ServiceTimes,
   Table,
+  ThemisBundle,
 } from "./bundle/schema.ts";
 
 export interface Section {
@@ -22,7 +23,18 @@ export interface Section {
 /** In the order of the bundle. */
 export function sectionsOf(bundle: Bundle): Section[] {
   if (bundle.method === "ramsis") return tableSections(bundle);
+  if (bundle.method === "themis") return scaleSections(bundle);
   return bundle.method === "loki" ? pipelineSections(bundle) : stageSections(bundle);
+}
+
+function scaleSections({ tasks, transitions }: ThemisBundle): Section[] {
+  const latencies = tasks.flatMap(({ variants }, index) =>
+    variants.flatMap(({ latency }, variant) => {
+      const path = `tasks[${index}].variants[${variant}].latency`;
+      return [sectionOf(`${path}.ms`, latency.ms), sectionOf(`${path}.points`, latency.points)];
+    }),
+  );
+  return [...latencies, sectionOf("transitions", transitions)];
 }
 
 function pipelineSections({ tasks, leaves, levels }: LokiBundle): Section[] {

@@ -74,7 +74,12 @@ export function addServe(program: Command, version: string, generateLevel?: Gene
         .default("cpu"),
     )
     .option("--device-ids <ids>", "accelerators to spread workers over, such as 0,1", deviceIds)
-    .option("--threads <n>", "threads of a worker", wholeNumber, 1)
+    .option(
+      "--threads <n>",
+      "threads of a worker, unless the bundle says its cores",
+      wholeNumber,
+      1,
+    )
     .option("--standby <n>", "warm workers in reserve", count, 1)
     .option("--json", "one JSON document on stdout, once it serves")
     .action(async ({ models, deviceIds: ids, ...flags }: ServeFlags) => {

@@ -6,9 +6,13 @@ import type {
   LokiBundle,
   RamsisBundle,
   RamsisLevel,
+  ScalePlan,
+  ThemisBundle,
 } from "./bundle/schema.ts";
+import { burstsFrom } from "./burst-view.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "./core/policy-table.ts";
 import { planView } from "./plan-view.ts";
+import { scaleReportView } from "./scale-plan-view.ts";
 import { stagePlanView } from "./stage-plan-view.ts";
 
 const MAX_EXAMPLES = 3;
@@ -53,9 +57,9 @@ export interface BundleDiff {
 
 /** Levels are matched by their load. */
 export function diffBundles(before: Bundle, after: Bundle): BundleDiff {
-  const { levels: levelsBefore, ...frameBefore } = before;
-  const { levels: levelsAfter, ...frameAfter } = after;
-  const fields = diffFields(frameBefore, frameAfter);
+  const { levels: levelsBefore } = before;
+  const { levels: levelsAfter } = after;
+  const fields = diffFields(frameOf(before), frameOf(after));
   const diffAt = levelDiffer(before, after);
   const loads = [...new Set([...levelsBefore, ...levelsAfter].map(({ loadQps }) => loadQps))];
   const levels = loads
@@ -74,6 +78,13 @@ export function diffBundles(before: Bundle, after: Bundle): BundleDiff {
   return { same: fields.length === 0 && levels.length === 0, fields, levels };
 }
 
+/** What is not told level by level. */
+function frameOf({ levels: _, ...frame }: Bundle): object {
+  if (frame.method !== "themis") return frame;
+  const { transitions: _rows, ...rest } = frame;
+  return rest;
+}
+
 type DiffLevel = (loadQps: number, index: Pair<number>) => LevelDiff | null;
 
 /** Levels of different methods have nothing to compare but that they are others. */
@@ -89,6 +100,12 @@ function levelDiffer(before: Bundle, after: Bundle): DiffLevel {
   if (before.method === "inferline" && after.method === "inferline") {
     return (loadQps, index) =>
       diffPlans(loadQps, stageLevel(before, index.before), stageLevel(after, index.after));
+  }
+  if (before.method === "themis" && after.method === "themis") {
+    return (loadQps, index) => {
+      const was = scaleLevel(before, index.before, after);
+      return diffPlans(loadQps, was, scaleLevel(after, index.after, before));
+    };
   }
   return (loadQps) => levelDiff(loadQps, "changed", []);
 }
@@ -132,6 +149,33 @@ function stageLevel(bundle: InferlineBundle, index: number): object | undefined 
   return {
     ...level,
     plan: { costPerHour, stages: stages.map(({ task, ...rest }) => ({ name: task, ...rest })) },
+  };
+}
+
+/** A level whose stages have the names of their tasks, and its transitions to the loads that the other bundle has too. */
+function scaleLevel(bundle: ThemisBundle, index: number, other: ThemisBundle): object | undefined {
+  const level = bundle.levels[index];
+  if (level === undefined) return undefined;
+  const bursts = burstsFrom(bundle, index).filter(({ loadQps }) =>
+    other.levels.some((one) => one.loadQps === loadQps),
+  );
+  const named = (plan: ScalePlan | null) =>
+    plan && {
+      ...plan,
+      stages: plan.stages.map((stage, task) => ({ name: bundle.tasks[task]?.name, ...stage })),
+    };
+  return {
+    ...level,
+    horizontal: named(level.horizontal),
+    vertical: named(level.vertical),
+    joint: named(level.joint),
+    steady: named(level.steady),
+    solve: scaleReportView(bundle, level.solve),
+    bursts: bursts.map(({ loadQps, stages, cores }) => ({
+      name: `${loadQps} qps`,
+      cores,
+      stages: stages.map(({ task, ...stage }) => ({ name: task, ...stage })),
+    })),
   };
 }
 

@@ -9,12 +9,15 @@ import {
   type StageTask,
   type StageVariant,
   type Table,
+  type ThemisBundle,
 } from "./bundle/schema.ts";
 import { sectionsOf } from "./bundle-sections.ts";
 import { levelForLoad } from "./core/level-choice.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "./core/policy-table.ts";
 import { RuntimeError } from "./errors.ts";
+import { fitError, fittedPoints } from "./latency-fit-view.ts";
 import { planView } from "./plan-view.ts";
+import { scalePlansView, scaleReportView } from "./scale-plan-view.ts";
 import { stagePlanView, trafficView } from "./stage-plan-view.ts";
 
 export type BundleInspection = ReturnType<typeof inspectBundle>;
@@ -40,6 +43,7 @@ export function inspectBundle(bundle: Bundle, file: { byteCount: number; sha256:
 
 function taskReports(bundle: Bundle) {
   if (bundle.method === "ramsis") return bundle.tasks.map(taskReport);
+  if (bundle.method === "themis") return bundle.tasks.map(scaledReport);
   const tasks: readonly (PipelineTask | StageTask)[] = bundle.tasks;
   return tasks.map(({ variants, ...task }) => ({ ...task, variants: measuredReports(variants) }));
 }
@@ -51,6 +55,21 @@ function taskReport({ name, variants, serviceTimes }: RamsisBundle["tasks"][numb
       ...variant,
       batch1Ms: serviceMsOf(serviceTimes.decisionMs, index, 1),
     })),
+  };
+}
+
+/** Latencies by cores less one and batch less one, and how far the fit is from what was measured. */
+function scaledReport({ variants, ...task }: ThemisBundle["tasks"][number]) {
+  return {
+    ...task,
+    variants: variants.map(({ latency, ...variant }) => {
+      const [maxCores = 0, maxBatch = 0] = latency.ms.shape;
+      const points = fittedPoints(latency);
+      const msByCores = Array.from({ length: maxCores }, (_, core) =>
+        Array.from(latency.ms.data.subarray(core * maxBatch, (core + 1) * maxBatch)),
+      );
+      return { ...variant, fit: latency.fit, fitError: fitError(points), points, msByCores };
+    }),
   };
 }
 
@@ -87,6 +106,14 @@ export function levelReports(bundle: Bundle, solveMs: readonly number[] = []) {
       const { method, status, provenGap: gap, evaluations } = level.solve;
       const solve = { ms: solveMs[index] ?? null, method, status, gap, evaluations };
       return { loadQps, feasible, capacityQps, plan, sample, expected, solve };
+    });
+  }
+  if (bundle.method === "themis") {
+    return bundle.levels.map((level, index) => {
+      const { loadQps, feasible, capacityQps, steady } = level;
+      const plan = scalePlansView(bundle, level);
+      const solve = { ms: solveMs[index] ?? null, ...scaleReportView(bundle, level.solve) };
+      return { loadQps, feasible, capacityQps, plan, expected: steady.expected, solve };
     });
   }
   return bundle.levels.map((level, index) => {

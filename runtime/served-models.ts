@@ -8,6 +8,7 @@ import type {
   LokiBundle,
   ModelFile,
   RamsisBundle,
+  ThemisBundle,
   Variant,
 } from "./bundle/schema.ts";
 import { RuntimeError } from "./errors.ts";
@@ -26,13 +27,19 @@ export interface ServedModel extends VariantModel {
  */
 export async function servedModels(bundle: Bundle, folder: string): Promise<ServedModel[]> {
   const warmBatches = batchesByVariant(bundle);
+  const warmCores = bundle.method === "themis" ? coresByTask(bundle) : [];
   // Outputs of a task in a pipeline may be what comes out of a row, which the server counts.
   const outputsAreRows = bundle.method === "ramsis";
   return Promise.all(
     variantsOf(bundle).map(async (variant, index) => {
       const { path, model, axisNames } = await checkedModel(variant, folder);
       const { inputs, outputs } = model;
-      const warm = { warmBatches: warmBatches[index] ?? [], outputsAreRows };
+      const cores = warmCores[index];
+      const warm = {
+        warmBatches: warmBatches[index] ?? [],
+        ...(cores === undefined ? {} : { warmCores: cores }),
+        outputsAreRows,
+      };
       return { name: variant.name, path, inputs, outputs, ...warm, axisNames };
     }),
   );
@@ -51,6 +58,7 @@ function variantsOf(bundle: Bundle): ModelVariant[] {
 /** Batch sizes that some level asks of each variant of all tasks, ascending. */
 export function batchesByVariant(bundle: Bundle): number[][] {
   if (bundle.method === "ramsis") return tableBatches(bundle);
+  if (bundle.method === "themis") return scaleBatches(bundle);
   return bundle.method === "loki" ? planBatches(bundle) : stageBatches(bundle);
 }
 
@@ -90,6 +98,32 @@ function stageBatches({ tasks, levels }: InferlineBundle): number[][] {
     }
   }
   return ascending(batches.flat());
+}
+
+/** The largest batch of each stage in plans that are followed and in bursts, and a single query. */
+function scaleBatches({ tasks, levels, transitions }: ThemisBundle): number[][] {
+  const batches = tasks.map(() => new Set([1]));
+  for (const { steady } of levels) {
+    for (const [task, { batch }] of steady.stages.entries()) batches[task]?.add(batch);
+  }
+  const cells = transitions.data;
+  for (let at = 0; at < cells.length; at += 3) {
+    batches[(at / 3) % tasks.length]?.add(cells[at] ?? 1);
+  }
+  return ascending(batches);
+}
+
+/** Core counts that instances of each task have in plans that are followed and in bursts; of new ones as well. */
+function coresByTask({ tasks, levels, transitions, policy }: ThemisBundle): number[][] {
+  const cores = tasks.map(() => new Set(policy.extraCores === "one" ? [1] : []));
+  for (const { steady } of levels) {
+    for (const [task, stage] of steady.stages.entries()) cores[task]?.add(stage.cores);
+  }
+  const cells = transitions.data;
+  for (let at = 0; at < cells.length; at += 3) {
+    cores[(at / 3) % tasks.length]?.add(cells[at + 1] ?? 1);
+  }
+  return ascending(cores);
 }
 
 function ascending(batches: readonly ReadonlySet<number>[]): number[][] {

@@ -150,7 +150,10 @@ function singlePathMs(
 
 /** Time of the longest way through the pipeline, hops included, if nothing waits. @param latencyMs by task. */
 export function longestPathMs(
-  { tasks, cluster }: Pick<InferlineBundle, "tasks" | "cluster">,
+  {
+    tasks,
+    cluster,
+  }: Pick<InferlineBundle, "cluster"> & { readonly tasks: readonly Pick<StageTask, "edges">[] },
   latencyMs: readonly number[],
 ): number {
   const endMs: number[] = [];

@@ -42,7 +42,8 @@ class HeldExecutor implements Executor {
     return new Promise((resolve, reject) => {
       const bytes = Buffer.concat([...(inputs[0] ?? [])]);
       this.running.set(worker, {
-        finish: () => resolve({ outputs: [{ shape: [rows, 1], bytes }], wallMs: 1, cpuMs: 1 }),
+        finish: () =>
+          resolve({ outputs: [{ shape: [rows, 1], bytes }], wallMs: 1, cpuMs: 1, cores: 1 }),
         lose: () => reject(new WorkerLostError(worker, "killed")),
       });
     });

@@ -10,6 +10,7 @@ import {
   type ModelFile,
   type RamsisBundle,
   type RamsisLevel,
+  type ThemisBundle,
   violationCeiling,
 } from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
@@ -19,7 +20,7 @@ import { RuntimeError } from "../../runtime/errors.ts";
 import { levelReports } from "../../runtime/inspect.ts";
 import type { Placement } from "../adaptive-levels.ts";
 import { writeAtomically } from "../atomic-write.ts";
-import { type Compiled, compile, type LevelSolver } from "../compile.ts";
+import { type Compiled, type CompileOptions, compile, type LevelSolver } from "../compile.ts";
 import { type LevelPoolOptions, LevelWorkers } from "../level-pool.ts";
 import { withObservedFanouts } from "../observed-fanouts.ts";
 import type { SolverName } from "../solver-names.ts";
@@ -52,6 +53,7 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
     compiler: command.compiler,
     models,
     openLevelSolver: inThreads(command.pool),
+    solveInTurn: inTurn(command),
   });
   const bytes = encodeBundle(compiled.bundle);
   if (command.check) return compareWith(command.out, bytes);
@@ -73,6 +75,12 @@ function withSolver(loaded: LoadedApplication, solver: SolverName | null): Loade
     throw new RuntimeError(
       "RUNTIME_USAGE",
       `--solver: method inferline has one solver, got ${solver}; leave the option out, policy.refine says how far it goes`,
+    );
+  }
+  if (policy.method === "themis") {
+    throw new RuntimeError(
+      "RUNTIME_USAGE",
+      `--solver: policy.solver says how method themis solves, exact or paper, got ${solver}; leave the option out`,
     );
   }
   const allowed = policy.method === "loki" ? "auto, glpk or highs" : "value-iteration";
@@ -99,6 +107,21 @@ function inThreads(pool: LevelPoolOptions): (frame: BundleFrame) => LevelSolver 
       },
       close: () => threads.close(),
     };
+  };
+}
+
+/** Lets signals and progress through between two levels. */
+function inTurn({ pool, nowMs }: CompileCommand): CompileOptions["solveInTurn"] {
+  return async (loadsQps, solve) => {
+    const solved = [];
+    for (const loadQps of loadsQps) {
+      await new Promise((resolve) => setImmediate(resolve));
+      pool.signal.throwIfAborted();
+      const startMs = nowMs();
+      solved.push({ level: solve(loadQps), ms: nowMs() - startMs });
+      pool.onProgress(solved.length, loadsQps.length);
+    }
+    return solved;
   };
 }
 
@@ -184,6 +207,7 @@ function warnings(bundle: Bundle): string[] {
   const ceiling = violationCeiling(bundle.slo);
   if (bundle.method === "ramsis") return tableWarnings(bundle);
   if (bundle.method === "inferline") return provisioningWarnings(bundle);
+  if (bundle.method === "themis") return scalingWarnings(bundle);
   return bundle.levels.flatMap(({ loadQps, feasible, capacityQps, expected }) => {
     if (!feasible) {
       return `level ${loadQps} qps is not feasible: above the capacity of ${Math.floor(capacityQps)} qps, whose plan it has; the excess is shed`;
@@ -209,6 +233,20 @@ function provisioningWarnings({ levels, slo, policy }: InferlineBundle): string[
     }
     if (expected.violationRate <= ceiling) return [];
     return `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the SLO when it is simulated, allowed ${percent(ceiling)}`;
+  });
+}
+
+function scalingWarnings({ levels, slo, policy }: ThemisBundle): string[] {
+  const ceiling = violationCeiling(slo);
+  const advice =
+    policy.queueing === "paper" ? "; policy.queueing: stochastic counts with them" : "";
+  return levels.flatMap(({ loadQps, feasible, capacityQps, steady }) => {
+    if (!feasible) {
+      return `level ${loadQps} qps is not feasible: the pool has a plan up to about ${Number(capacityQps.toPrecision(3))} qps, and it has that one`;
+    }
+    const { violationRate } = steady.expected;
+    if (violationRate <= ceiling) return [];
+    return `level ${loadQps} qps: ${percent(violationRate)} of random requests miss the SLO, allowed ${percent(ceiling)}${advice}`;
   });
 }
 

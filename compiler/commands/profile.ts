@@ -3,7 +3,6 @@ import { rm } from "node:fs/promises";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { alignColumns } from "../../runtime/commands/text.ts";
 import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
-import type { Executor, ExecutorHandlers, ExecutorOptions } from "../../runtime/exec/executor.ts";
 import { writeAtomically } from "../atomic-write.ts";
 import {
   describeMeasurement,
@@ -18,6 +17,7 @@ import {
   type ProfilePlan,
   planProfile,
 } from "../profile/profile-plan.ts";
+import { startWorker, type WorkerSources } from "../profile/profiled-worker.ts";
 import { InputError } from "../spec/input-error.ts";
 
 export interface ProfileCommand extends ProfileOptions {
@@ -29,12 +29,8 @@ export interface ProfileCommand extends ProfileOptions {
 
 export interface ProfileSurroundings
   extends PlanSources,
-    Pick<MeasureOptions, "nowMs" | "onProgress" | "signal"> {
-  readonly startExecutor: (
-    options: ExecutorOptions,
-    handlers: ExecutorHandlers,
-  ) => Executor | Promise<Executor>;
-}
+    WorkerSources,
+    Pick<MeasureOptions, "nowMs" | "onProgress"> {}
 
 /** Finished rounds are saved no more often than this; what came after the last save is lost to an interruption. */
 const SAVE_INTERVAL_MS = 2000;
@@ -71,7 +67,7 @@ async function measure(
 ): Promise<readonly Cell[]> {
   const { nowMs, signal, onProgress } = surroundings;
   signal.throwIfAborted();
-  const executor = await startWorker(plan, surroundings);
+  const worker = await startWorker(plan, surroundings);
   let savedMs = nowMs();
   const onRound = async (cells: readonly Cell[]): Promise<void> => {
     if (nowMs() - savedMs < SAVE_INTERVAL_MS) return;
@@ -79,55 +75,10 @@ async function measure(
     savedMs = nowMs();
   };
   try {
-    return await measureCells(plan, { executor, earlier, onRound, onProgress, signal, nowMs });
+    return await measureCells(plan, { worker, earlier, onRound, onProgress, signal, nowMs });
   } finally {
-    await executor.close();
+    await worker.close();
   }
-}
-
-/** An executor whose one worker is ready. */
-async function startWorker(
-  plan: ProfilePlan,
-  { startExecutor, signal }: ProfileSurroundings,
-): Promise<Executor> {
-  let onReady = (): void => {};
-  let onLost = (_worker: number, _reason: string): void => {};
-  const ready = new Promise<void>((resolve, reject) => {
-    onReady = resolve;
-    onLost = (_worker, reason) => reject(noWorker(plan, reason));
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
-  // A worker lost after the start is told by the run that it had.
-  ready.catch(() => {});
-  const started = (async () => startExecutor(executorOptions(plan), { onReady, onLost }))();
-  const executor = await started.catch((error: unknown) => {
-    throw noWorker(plan, error instanceof Error ? error.message : String(error));
-  });
-  try {
-    await ready;
-    return executor;
-  } catch (error) {
-    await executor.close();
-    throw error;
-  }
-}
-
-function executorOptions({ variants, threads, device }: ProfilePlan): ExecutorOptions {
-  return {
-    variants: variants.map(({ name, path, outputsAreRows, model: { inputs, outputs } }) => {
-      return { name, path, inputs, outputs, outputsAreRows, warmBatches: [] };
-    }),
-    workerCount: 1,
-    standbyCount: 0,
-    threadsPerWorker: threads,
-    device,
-    deviceIds: [],
-  };
-}
-
-function noWorker({ device }: ProfilePlan, reason: string): InputError {
-  const message = `device ${device}: expected a worker that starts, got: ${reason}`;
-  return new InputError("INPUT_INVALID_VALUE", message);
 }
 
 /** Keeps what was measured, so that --force can still take it. */
@@ -154,8 +105,18 @@ export function parseBatches(text: string): number[] {
   throw new RuntimeError("RUNTIME_USAGE", `expected --batches such as 1,2,4,8, got "${text}"`);
 }
 
+/** Numbers of cores as `--cores` has them, in their order. @throws RuntimeError */
+export function parseCores(text: string): number[] {
+  const cores = text
+    .split(",")
+    .map((count) => (/^\s*[1-9]\d{0,3}\s*$/.test(count) ? Number(count) : 0));
+  const expected = `expected --cores such as 1,2,4, each at least 1 and named once, got "${text}"`;
+  if (!cores.includes(0) && new Set(cores).size === cores.length) return cores;
+  throw new RuntimeError("RUNTIME_USAGE", expected);
+}
+
 function describePlan(plan: ProfilePlan, out: string): CommandResult {
-  const { variants, batches, repeat, threads, device, hardware, machine } = plan;
+  const { variants, batches, repeat, cores, isByCores, device, hardware, machine } = plan;
   const runs = runCountOf(plan);
   const rows = variants.map(({ name, path, accuracy }) => [
     name,
@@ -165,8 +126,8 @@ function describePlan(plan: ProfilePlan, out: string): CommandResult {
   return {
     exitCode: EXIT_CODES.ok,
     text: [
-      `would measure ${variants.length} variants at batches ${batches.join(", ")}, ${repeat} times each: ${runs} runs with the warm-up`,
-      `hardware ${hardware}, device ${device}, threads ${threads}; would write ${out}`,
+      `would measure ${variants.length} variants at batches ${batches.join(", ")}${isByCores ? ` on ${cores.join(", ")} cores` : ""}, ${repeat} times each: ${runs} runs with the warm-up`,
+      `hardware ${hardware}, device ${device}${isByCores ? "" : `, threads ${cores[0]}`}; would write ${out}`,
       "",
       alignColumns([["variant", "accuracy", "model"], ...rows]),
     ].join("\n"),
@@ -174,7 +135,8 @@ function describePlan(plan: ProfilePlan, out: string): CommandResult {
       profile: out,
       hardware,
       device,
-      threads,
+      threads: cores[0],
+      cores,
       batches,
       repeat,
       runs,
@@ -192,21 +154,23 @@ function report(
   paths: { readonly profile: string; readonly measurement: string },
 ): CommandResult {
   const { noise, cells } = measurement;
-  const rows = cells.map(({ variant, batch, wallMs, cpuMs }) => [
+  const rows = cells.map(({ variant, batch, cores, wallMs, cpuMs }) => [
     variant,
+    ...(plan.isByCores ? [String(cores)] : []),
     String(batch),
     ...[wallMs.p50, wallMs.p95, wallMs.p99, cpuMs.p50, wallMs.p50 / batch].map(ms),
   ]);
-  const heading = ["variant", "batch", "p50 ms", "p95 ms", "p99 ms", "CPU p50 ms", "p50 ms/query"];
+  const figures = ["p50 ms", "p95 ms", "p99 ms", "CPU p50 ms", "p50 ms/query"];
+  const heading = ["variant", ...(plan.isByCores ? ["cores"] : []), "batch", ...figures];
   const waiting =
     noise.waitingShare === null
       ? ""
-      : `; ${Math.round(100 * noise.waitingShare)}% of the time in the worker went to waiting for a processor`;
+      : `; ${Math.round(100 * noise.waitingShare)}% of the time in the worker ${plan.isByCores ? "on 1 core " : ""}went to waiting for a processor`;
   const unknown = plan.variants.filter(({ accuracy }) => accuracy === null);
   return {
     exitCode: EXIT_CODES.ok,
     text: [
-      `${paths.profile}: ${plan.variants.length} variants at ${plan.batches.length} batch sizes, ${plan.repeat} runs each`,
+      `${paths.profile}: ${plan.variants.length} variants at ${plan.batches.length} batch sizes${plan.isByCores ? ` on ${plan.cores.join(", ")} cores` : ""}, ${plan.repeat} runs each`,
       `noise ${noise.figure.toFixed(2)} (mean p95 ÷ p50, limit ${noise.limit})${waiting}`,
       ...(unknown.length === 0
         ? []

@@ -7,6 +7,7 @@ import type {
   LokiBundle,
   RamsisBundle,
   RamsisLevel,
+  ThemisBundle,
 } from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { levelForLoad } from "../../runtime/core/level-choice.ts";
@@ -22,6 +23,7 @@ import {
 } from "../report/frontier.ts";
 import { renderPipelineReport } from "../report/pipeline/pipeline-report.ts";
 import { renderReport } from "../report/report.ts";
+import { renderScaleReport } from "../report/scales/scale-report.ts";
 import { planSimulations, runSimulations, type SimulatedRun } from "../report/simulated-levels.ts";
 import { readSimulation } from "../report/simulation-file.ts";
 import { renderStageReport } from "../report/stages/stage-report.ts";
@@ -52,18 +54,21 @@ interface BundleFile {
 
 async function reportPlans(
   command: ReportCommand,
-  bundle: LokiBundle | InferlineBundle,
+  bundle: LokiBundle | InferlineBundle | ThemisBundle,
   file: BundleFile,
 ): Promise<CommandResult> {
   refuseTableOptions(command);
-  const text =
-    bundle.method === "loki"
-      ? renderPipelineReport({ bundle, file })
-      : renderStageReport({ bundle, file });
-  const page = Buffer.from(text);
+  const page = Buffer.from(planPage(bundle, file));
   command.watch.signal.throwIfAborted();
   await writeAtomically(command.out, page);
   return result(command.out, page, bundle, { sha256: file.sha256 });
+}
+
+function planPage(bundle: LokiBundle | InferlineBundle | ThemisBundle, file: BundleFile): string {
+  if (bundle.method === "loki") return renderPipelineReport({ bundle, file });
+  return bundle.method === "themis"
+    ? renderScaleReport({ bundle, file })
+    : renderStageReport({ bundle, file });
 }
 
 /** Leaving the frontier out is granted: there is none. @throws RuntimeError for an option that asks for what plans do not have. */

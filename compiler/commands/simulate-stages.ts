@@ -6,11 +6,11 @@ import { levelForLoad } from "../../runtime/core/level-choice.ts";
 import { EXIT_CODES } from "../../runtime/errors.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import {
-  initialQpsOf,
   type StageSimulationOptions,
   type StageSimulationResult,
   simulateStages,
 } from "../simulate/stages/simulate-stages.ts";
+import { initialQpsOf } from "../simulate/stages/stage-arrivals.ts";
 import type { SimulateWatch } from "./simulate-pipeline.ts";
 import { stageBaseline } from "./stage-baselines.ts";
 

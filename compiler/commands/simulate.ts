@@ -14,11 +14,13 @@ import {
   parseDurationMs,
   parseSeed,
 } from "./load-arguments.ts";
+import { SCALE_BASELINES, type ScaleBaselineName } from "./scale-baselines.ts";
 import {
   PIPELINE_BASELINES,
   type SimulateWatch,
   simulatePipelineCommand,
 } from "./simulate-pipeline.ts";
+import { simulateScalesCommand } from "./simulate-scales.ts";
 import { simulateStagesCommand } from "./simulate-stages.ts";
 import { STAGE_BASELINES, type StageBaselineName } from "./stage-baselines.ts";
 
@@ -56,6 +58,9 @@ export async function simulateCommand(
   if (bundle.method === "inferline") {
     return simulateStagesCommand(bundle, steady, baseline, watch);
   }
+  if (bundle.method === "themis") {
+    return simulateScalesCommand(bundle, steady, baseline, watch);
+  }
   const simulation = { ...steady, baseline: singleBaseline(baseline) };
   const { nowMs } = watch;
   const startMs = nowMs();
@@ -76,7 +81,7 @@ export async function simulateCommand(
 }
 
 type SingleBaseline = NonNullable<SimulationOptions["baseline"]>;
-type NamedBaseline = SingleBaseline | PipelineBaseline | StageBaselineName;
+type NamedBaseline = SingleBaseline | PipelineBaseline | StageBaselineName | ScaleBaselineName;
 
 function parseBaseline(text: string | undefined): NamedBaseline | null {
   if (text === undefined) return null;
@@ -84,28 +89,32 @@ function parseBaseline(text: string | undefined): NamedBaseline | null {
   if (kind === "fixed" && variant && rest.length === 0) return { kind, variant };
   const named = NAMED_BASELINES.find((name) => name === text);
   if (named !== undefined) return { kind: named };
-  const other = [...PIPELINE_BASELINES, ...STAGE_BASELINES].find((name) => name === text);
+  const others = [...PIPELINE_BASELINES, ...STAGE_BASELINES, ...SCALE_BASELINES];
+  const other = others.find((name) => name === text);
   if (other !== undefined) return other;
   const allowed = ["fixed:VARIANT", ...NAMED_BASELINES].join(", ");
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `expected --baseline one of ${allowed}, for a pipeline one of ${PIPELINE_BASELINES.join(", ")}, or for provisioned stages one of ${STAGE_BASELINES.join(", ")}; got "${text}"`,
+    `expected --baseline one of ${allowed}, for a pipeline one of ${PIPELINE_BASELINES.join(", ")}, for provisioned stages one of ${STAGE_BASELINES.join(", ")}, or for scaled stages one of ${SCALE_BASELINES.join(", ")}; got "${text}"`,
   );
 }
 
-/** @throws RuntimeError for a baseline of provisioned stages. */
+/** @throws RuntimeError for a baseline of provisioned or scaled stages. */
 function pipelineBaseline(
   baseline: NamedBaseline | null,
-): Exclude<NamedBaseline, StageBaselineName> | null {
+): Exclude<NamedBaseline, StageBaselineName | ScaleBaselineName> | null {
   if (!isOfStages(baseline)) return baseline;
+  const method = SCALE_BASELINES.some((name) => name === baseline) ? "themis" : "inferline";
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `--baseline ${baseline} is for a bundle of method inferline, and this one is of method loki; expected one of ${PIPELINE_BASELINES.join(", ")}`,
+    `--baseline ${baseline} is for a bundle of method ${method}, and this one is of method loki; expected one of ${PIPELINE_BASELINES.join(", ")}`,
   );
 }
 
-function isOfStages(baseline: NamedBaseline | null): baseline is StageBaselineName {
-  return STAGE_BASELINES.some((name) => name === baseline);
+function isOfStages(
+  baseline: NamedBaseline | null,
+): baseline is StageBaselineName | ScaleBaselineName {
+  return [...STAGE_BASELINES, ...SCALE_BASELINES].some((name) => name === baseline);
 }
 
 /** @throws RuntimeError for a baseline of a pipeline. */

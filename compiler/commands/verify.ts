@@ -54,18 +54,30 @@ async function recompute(bundle: Bundle, pool: LevelPoolOptions): Promise<LevelC
 /** What a bundle tells of the frame it was compiled from. */
 function frameOf(bundle: Bundle): BundleFrame {
   const { levels: _levels, provenance: _provenance, ...frame } = bundle;
-  return frame.method === "inferline" ? { ...frame, recorded: null } : frame;
+  if (frame.method !== "themis") {
+    return frame.method === "inferline" ? { ...frame, recorded: null } : frame;
+  }
+  const { transitions: _transitions, ...shared } = frame;
+  return shared;
 }
 
 function check(level: Level | undefined, recomputed: object): LevelCheck {
   if (level === undefined) throw new RangeError("one reply per level");
-  const { loadQps, expected } = level;
-  const stated = "sample" in level ? { sample: level.sample, expected } : expected;
+  const { loadQps } = level;
+  const stated = statedBy(level);
   const found = numbersOf(recomputed);
   const ok = numbersOf(stated).every(
     (value, index) => Math.abs(value - (found[index] ?? Number.NaN)) <= TOLERANCE,
   );
   return { loadQps, stated, recomputed, ok };
+}
+
+/** What a level promises. */
+function statedBy(level: Level): object {
+  if ("sample" in level) return { sample: level.sample, expected: level.expected };
+  if ("expected" in level) return level.expected;
+  const { horizontal, vertical, joint, steady } = level;
+  return { horizontal, vertical, joint, steady };
 }
 
 /** In the order of their names, at whatever depth. */

@@ -17,6 +17,7 @@ export interface Measurement {
   readonly format: "latency-measurement/1";
   readonly machine: Machine;
   readonly device: string;
+  /** That a batch had; where it was measured on several numbers of cores, the first of them. */
   readonly threads: number;
   readonly seed: number;
   readonly repeat: number;
@@ -31,8 +32,8 @@ export interface Noise {
   readonly figure: number;
   readonly limit: number;
   /**
-   * Part of the wall time inside the worker that no processor worked for it, over all cells: what neighbours took. Only where a run uses one
-   * thread of a processor, null elsewhere. It shows a steady neighbour, which the figure does not.
+   * Part of the wall time inside the worker that no processor worked for it, over all cells of one core: what neighbours took. Null where there
+   * are none, or batches run on an accelerator. It shows a steady neighbour, which the figure does not.
    */
   readonly waitingShare: number | null;
 }
@@ -40,6 +41,7 @@ export interface Noise {
 export interface CellMeasurement {
   readonly variant: string;
   readonly batch: number;
+  readonly cores: number;
   readonly samples: number;
   /** (p95 + 0.5 ms) ÷ (p50 + 0.5 ms) of the wall time. */
   readonly noise: number;
@@ -55,38 +57,53 @@ export const NOISE_LIMIT = 1.5;
 
 /** @param cells of the plan, at least one run each. */
 export function latencyProfile(plan: ProfilePlan, cells: readonly Cell[]): ProfileSpec {
-  const { task, hardware, machine, threads, repeat, device } = plan;
-  const source = `stratagem profile: wall time around a worker, ${repeat} runs each after ${WARM_UP_RUNS} to warm up, ${threads} ${threads === 1 ? "thread" : "threads"}, device ${device}, ${machine.processor}, ${machine.cores} cores, Node ${machine.nodeVersion}, onnxruntime ${machine.onnxruntimeVersion}`;
+  const { task, hardware, machine, cores, isByCores, repeat, device } = plan;
+  const source = `stratagem profile: wall time around a worker, ${repeat} runs each after ${WARM_UP_RUNS} to warm up, ${threadsText(plan)}, device ${device}, ${machine.processor}, ${machine.cores} cores, Node ${machine.nodeVersion}, onnxruntime ${machine.onnxruntimeVersion}`;
   return {
     format: "latency-profile/1",
     ...(task === null ? {} : { task }),
     hardware,
     source,
     variants: Object.fromEntries(
-      plan.variants.map(({ name, accuracy }) => [
-        name,
-        { ...(accuracy === null ? {} : { accuracy }), latencyMs: rowsOf(name, cells) },
-      ]),
+      plan.variants.map(({ name, accuracy }) => {
+        const own = cells.filter(({ variant }) => variant === name);
+        const byCores = cores.map((count) => [count, rowsOf(own, count)] as const);
+        return [
+          name,
+          {
+            ...(accuracy === null ? {} : { accuracy }),
+            latencyMs: rowsOf(own, cores[0]),
+            ...(isByCores ? { byCores: Object.fromEntries(byCores) } : {}),
+          },
+        ];
+      }),
     ),
   };
 }
 
-function rowsOf(variant: string, cells: readonly Cell[]) {
+function threadsText({ cores, isByCores }: ProfilePlan): string {
+  if (isByCores) return `on ${cores.join(", ")} cores, latencyMs on ${cores[0]}`;
+  return cores[0] === 1 ? "1 thread" : `${cores[0]} threads`;
+}
+
+/** @param cells of one variant. */
+function rowsOf(cells: readonly Cell[], cores: number) {
   return Object.fromEntries(
     cells
-      .filter((cell) => cell.variant === variant)
+      .filter((cell) => cell.cores === cores)
       .map(({ batch, wallMs }) => [batch, { ...quantilesOf(wallMs), samples: wallMs.length }]),
   );
 }
 
 /** @param cells of the plan, at least one run each. */
 export function describeMeasurement(plan: ProfilePlan, cells: readonly Cell[]): Measurement {
-  const { machine, device, threads, seed, repeat } = plan;
+  const { machine, device, cores, seed, repeat } = plan;
   const measured = cells.map((cell): CellMeasurement => {
     const wallMs = quantilesOf(cell.wallMs);
     return {
       variant: cell.variant,
       batch: cell.batch,
+      cores: cell.cores,
       samples: cell.wallMs.length,
       noise: (wallMs.p95 + JITTER_MS) / (wallMs.p50 + JITTER_MS),
       wallMs,
@@ -98,7 +115,7 @@ export function describeMeasurement(plan: ProfilePlan, cells: readonly Cell[]): 
     format: "latency-measurement/1",
     machine,
     device,
-    threads,
+    threads: cores[0],
     seed,
     repeat,
     warmUpRuns: WARM_UP_RUNS,
@@ -108,13 +125,15 @@ export function describeMeasurement(plan: ProfilePlan, cells: readonly Cell[]): 
     noise: {
       figure: measured.reduce((sum, { noise }) => sum + noise, 0) / measured.length,
       limit: NOISE_LIMIT,
-      waitingShare: device === "cpu" && threads === 1 ? waitingShareOf(measured) : null,
+      waitingShare: device === "cpu" ? waitingShareOf(measured) : null,
     },
     cells: measured,
   };
 }
 
-function waitingShareOf(cells: readonly CellMeasurement[]): number {
+function waitingShareOf(measured: readonly CellMeasurement[]): number | null {
+  const cells = measured.filter(({ cores }) => cores === 1);
+  if (cells.length === 0) return null;
   const workerMs = cells.reduce((sum, cell) => sum + cell.workerMs.mean, 0);
   const cpuMs = cells.reduce((sum, cell) => sum + cell.cpuMs.mean, 0);
   return workerMs === 0 ? 0 : Math.max(0, 1 - cpuMs / workerMs);

@@ -1,14 +1,17 @@
-/** Runs every variant at every batch size and notes how long it took. */
-import { type Executor, InferenceError, WorkerLostError } from "../../runtime/exec/executor.ts";
+/** Runs every variant at every batch size on every number of cores and notes how long it took. */
+import { assert } from "../../runtime/core/assert.ts";
+import { InferenceError, WorkerLostError } from "../../runtime/exec/executor.ts";
 import { InputError } from "../spec/input-error.ts";
 import { randomInputs } from "./batch-inputs.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
+import type { ProfiledWorker } from "./profiled-worker.ts";
 
-/** One variant at one batch size. */
+/** One variant at one batch size on one number of cores. */
 export interface Cell {
   readonly variant: string;
   readonly batch: number;
-  /** Of every run in its order, as the caller of the executor saw it: what serving pays, the way to the worker and back included. */
+  readonly cores: number;
+  /** Of every run in its order, as the caller of the worker saw it: what serving pays, the way to the worker and back included. */
   readonly wallMs: readonly number[];
   /** Of the same runs, inside the worker alone. */
   readonly workerMs: readonly number[];
@@ -17,8 +20,8 @@ export interface Cell {
 }
 
 export interface MeasureOptions {
-  /** With at least one worker that is ready; the variants are those of the plan in its order. */
-  readonly executor: Pick<Executor, "run">;
+  /** It has the first number of cores of the plan. */
+  readonly worker: Pick<ProfiledWorker, "run" | "resize">;
   /** Cells of an earlier run to go on from, all with the same number of runs; null to begin. */
   readonly earlier: readonly Cell[] | null;
   /** Called after each round, when all cells have the same number of runs. */
@@ -33,28 +36,36 @@ export interface MeasureOptions {
 export const WARM_UP_RUNS = 2;
 
 /** Runs that a plan takes, the warm-up included. */
-export function runCountOf({ variants, batches, repeat }: ProfilePlan): number {
-  return variants.length * batches.length * (WARM_UP_RUNS + repeat);
+export function runCountOf(plan: ProfilePlan): number {
+  return cellCountOf(plan) * (WARM_UP_RUNS + plan.repeat);
+}
+
+export function cellCountOf({ cores, variants, batches }: ProfilePlan): number {
+  return cores.length * variants.length * batches.length;
 }
 
 /**
- * Measures round by round, each round one run of every cell, so that what drifts drifts for all alike. @returns the cells with
+ * Measures round by round, each round one run of every cell, so that what drifts drifts for all alike. The worker changes its cores between runs, once for each number of them in a round. @returns the cells with
  * `plan.repeat` runs each. @throws InputError when a model refuses a batch or takes the worker with it; the signal's reason.
  */
 export async function measureCells(
   plan: ProfilePlan,
-  { executor, earlier, onRound, onProgress, signal, nowMs }: MeasureOptions,
+  { worker, earlier, onRound, onProgress, signal, nowMs }: MeasureOptions,
 ): Promise<readonly Cell[]> {
   const cells = cellsOf(plan, earlier);
   const roundsBefore = cells[0]?.wallMs.length ?? 0;
   // Without the runs of before, so that the time left can be told from the time these take.
   const total = runCountOf(plan) - roundsBefore * cells.length;
   let done = 0;
+  let [coresNow] = plan.cores;
   const runAll = async (isKept: boolean): Promise<void> => {
     for (const cell of cells) {
       signal.throwIfAborted();
+      if (cell.cores !== coresNow) await worker.resize(cell.cores);
+      coresNow = cell.cores;
       const startMs = nowMs();
-      const { wallMs, cpuMs } = await runCell(executor, cell);
+      const { wallMs, cpuMs, cores } = await runCell(worker, cell);
+      assert(cores === cell.cores, "a batch runs on the cores it is measured for");
       if (isKept) {
         cell.wallMs.push(nowMs() - startMs);
         cell.workerMs.push(wallMs);
@@ -80,26 +91,34 @@ interface OpenCell extends Cell {
 }
 
 function cellsOf(plan: ProfilePlan, earlier: readonly Cell[] | null): OpenCell[] {
-  return plan.variants.flatMap(({ name, model }, variantIndex) =>
-    plan.batches.map((batch): OpenCell => {
-      const known = earlier?.find((cell) => cell.variant === name && cell.batch === batch);
-      return {
-        variant: name,
-        batch,
-        variantIndex,
-        inputs: randomInputs(model, batch, plan.seed).map((bytes) => [bytes]),
-        wallMs: [...(known?.wallMs ?? [])],
-        workerMs: [...(known?.workerMs ?? [])],
-        cpuMs: [...(known?.cpuMs ?? [])],
-      };
-    }),
+  const inputsOf = plan.variants.map(({ model }) =>
+    plan.batches.map((batch) => randomInputs(model, batch, plan.seed).map((bytes) => [bytes])),
+  );
+  return plan.cores.flatMap((cores) =>
+    plan.variants.flatMap(({ name: variant }, variantIndex) =>
+      plan.batches.map((batch, batchIndex): OpenCell => {
+        const known = earlier?.find(
+          (cell) => cell.variant === variant && cell.batch === batch && cell.cores === cores,
+        );
+        return {
+          variant,
+          batch,
+          cores,
+          variantIndex,
+          inputs: inputsOf[variantIndex]?.[batchIndex] ?? [],
+          wallMs: [...(known?.wallMs ?? [])],
+          workerMs: [...(known?.workerMs ?? [])],
+          cpuMs: [...(known?.cpuMs ?? [])],
+        };
+      }),
+    ),
   );
 }
 
-async function runCell(executor: Pick<Executor, "run">, cell: OpenCell) {
+async function runCell(worker: Pick<ProfiledWorker, "run">, cell: OpenCell) {
   const { variant, variantIndex, batch, inputs } = cell;
   try {
-    return await executor.run(0, { variant: variantIndex, rows: batch, inputs });
+    return await worker.run({ variant: variantIndex, rows: batch, inputs });
   } catch (error) {
     if (!(error instanceof InferenceError || error instanceof WorkerLostError)) throw error;
     const message = `${variant} at batch ${batch}: expected a model that runs, got ${error.message}`;

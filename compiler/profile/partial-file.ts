@@ -2,10 +2,10 @@
 import { readFile } from "node:fs/promises";
 import * as z from "zod";
 import { writeAtomically } from "../atomic-write.ts";
-import type { Cell } from "./measure.ts";
+import { type Cell, cellCountOf } from "./measure.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
 
-const FORMAT = "latency-profile-partial/1";
+const FORMAT = "latency-profile-partial/2";
 
 const runs = z.array(z.number().nonnegative());
 const schema = z.object({
@@ -15,6 +15,7 @@ const schema = z.object({
     z.object({
       variant: z.string(),
       batch: z.number(),
+      cores: z.number(),
       wallMs: runs,
       workerMs: runs,
       cpuMs: runs,
@@ -32,8 +33,8 @@ export async function writePartial(
   { sha256 }: ProfilePlan,
   cells: readonly Cell[],
 ): Promise<void> {
-  const kept = cells.map(({ variant, batch, wallMs, workerMs, cpuMs }) => {
-    return { variant, batch, wallMs, workerMs, cpuMs };
+  const kept = cells.map(({ variant, batch, cores, wallMs, workerMs, cpuMs }) => {
+    return { variant, batch, cores, wallMs, workerMs, cpuMs };
   });
   const content = { format: FORMAT, planSha256: sha256, cells: kept };
   await writeAtomically(partialPath(out), Buffer.from(JSON.stringify(content)));
@@ -54,7 +55,7 @@ export async function readPartial(out: string, plan: ProfilePlan): Promise<Cell[
     cpuMs.length,
   ]);
   const isWhole =
-    cells.length === plan.variants.length * plan.batches.length &&
+    cells.length === cellCountOf(plan) &&
     counts.every((count) => count === counts[0] && count <= plan.repeat);
   return isWhole ? cells : null;
 }

@@ -5,6 +5,7 @@ import type { ModelFile } from "../../runtime/bundle/schema.ts";
 import type { Device } from "../../runtime/exec/executor.ts";
 import { type ApplicationSpec, applicationSchema } from "../spec/application-schema.ts";
 import { type KeyPath, readDocument, type SourceDocument } from "../spec/document.ts";
+import { InputError } from "../spec/input-error.ts";
 import { conflict, fail, invalid, missing, show } from "../spec/mistakes.ts";
 import { suggestion } from "../spec/nearest.ts";
 import { readProfile } from "../spec/profile.ts";
@@ -27,7 +28,10 @@ export interface ProfileOptions {
   readonly batches: readonly number[];
   /** Measured runs of every variant and batch. */
   readonly repeat: number;
+  /** Cores of every batch, unless `cores` says more. */
   readonly threads: number;
+  /** Numbers of cores to measure every batch on, each once; the first is the one that methods which never scale count with. Null for `threads` alone. */
+  readonly cores: readonly number[] | null;
   readonly device: ProfiledDevice;
   /** Name of the hardware in the profile; null to name it after the processor. */
   readonly hardware: string | null;
@@ -43,7 +47,10 @@ export interface ProfilePlan {
   readonly variants: readonly PlannedVariant[];
   readonly batches: readonly number[];
   readonly repeat: number;
-  readonly threads: number;
+  /** Numbers of cores that every batch is measured on; rows that do not say their cores are of the first. */
+  readonly cores: readonly [number, ...number[]];
+  /** Whether the profile has rows for each number of cores. */
+  readonly isByCores: boolean;
   readonly device: ProfiledDevice;
   readonly seed: number;
   readonly machine: Machine;
@@ -73,7 +80,8 @@ export async function planProfile(
   options: ProfileOptions,
   { readModel, machine }: PlanSources,
 ): Promise<ProfilePlan> {
-  const { batches, repeat, threads, device, seed } = options;
+  const { batches, repeat, device, seed } = options;
+  const cores = coresOf(options, machine);
   const document = readDocument(options.app);
   const spec = parseStructure(document, applicationSchema);
   const named = namedVariants(spec, document, options);
@@ -98,12 +106,34 @@ export async function planProfile(
     variants,
     batches,
     repeat,
-    threads,
+    cores,
+    isByCores: options.cores !== null,
     device,
     seed,
     machine,
   };
   return { ...plan, sha256: digestOf(plan) };
+}
+
+/** @throws InputError for cores that a batch here would not have. */
+function coresOf(
+  { cores, threads, device }: ProfileOptions,
+  machine: Machine,
+): readonly [number, ...number[]] {
+  const [first = threads, ...others] = cores ?? [];
+  if (cores === null) return [first];
+  const given = `--cores ${cores.join(",")}`;
+  if (device !== "cpu") {
+    const message = `${given}: expected --device cpu beside it, got ${device}, whose batches do not run on cores`;
+    throw new InputError("INPUT_CONFLICT", message);
+  }
+  const most = Math.max(...cores);
+  if (most > machine.cores) {
+    const on = machine.cores === 1 ? "the 1 core" : `the ${machine.cores} cores`;
+    const message = `${given}: expected at most ${on} of this machine, got ${most}: more threads than cores take turns, and would say nothing of a machine that has them. Measure there, or leave them out: instances then have at most as many cores as were measured`;
+    throw new InputError("INPUT_CONFLICT", message);
+  }
+  return [first, ...others];
 }
 
 interface NamedVariant {
@@ -215,7 +245,7 @@ function checkRows(
 
 function digestOf(plan: Omit<ProfilePlan, "sha256">): string {
   const variants = plan.variants.map(({ name, model }) => [name, model.sha256]);
-  const { batches, repeat, threads, device, seed, machine } = plan;
-  const parts = [variants, batches, repeat, threads, device, seed, machine];
+  const { batches, repeat, cores, isByCores, device, seed, machine } = plan;
+  const parts = [variants, batches, repeat, cores, isByCores, device, seed, machine];
   return digest(Buffer.from(JSON.stringify(parts)));
 }

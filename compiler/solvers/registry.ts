@@ -5,18 +5,20 @@ import type { Mistake } from "../spec/mistakes.ts";
 import { inferline } from "./inferline/inferline.ts";
 import { loki } from "./loki/loki.ts";
 import { ramsis } from "./ramsis/ramsis.ts";
-import type { PlanSolver, ProvisioningSolver, TableSolver } from "./solver.ts";
+import type { PlanSolver, ProvisioningSolver, ScalingSolver, TableSolver } from "./solver.ts";
+import { themis } from "./themis/themis.ts";
 
 export const SOLVERS: {
   readonly ramsis: TableSolver;
   readonly loki: PlanSolver;
   readonly inferline: ProvisioningSolver;
-} = { ramsis, loki, inferline };
+  readonly themis: ScalingSolver;
+} = { ramsis, loki, inferline, themis };
 
 /** The method of an application, or that this version cannot compile it. */
 export function methodOrMistake({ policy }: Application): Bundle["method"] | Mistake {
   const { method } = policy;
-  if (method === "ramsis" || method === "loki" || method === "inferline") return method;
+  if (method !== "accordion") return method;
   return {
     code: "INPUT_UNSUPPORTED",
     path: ["policy", "method"],

@@ -10,6 +10,8 @@ import type {
   PipelinePlan,
   RamsisBundle,
   RamsisLevel,
+  ThemisBundle,
+  ThemisLevel,
 } from "../../runtime/bundle/schema.ts";
 import type { Application } from "../spec/application.ts";
 import type { Mistake } from "../spec/mistakes.ts";
@@ -22,7 +24,9 @@ export type RamsisFrame = FrameOf<RamsisBundle>;
 export type LokiFrame = FrameOf<LokiBundle>;
 /** With the trace that samples are parts of, where arrivals are recorded and the application is at hand. */
 export type InferlineFrame = FrameOf<InferlineBundle> & { readonly recorded: Trace | null };
-export type BundleFrame = RamsisFrame | LokiFrame | InferlineFrame;
+/** Without the transitions, which are between levels. */
+export type ThemisFrame = Omit<FrameOf<ThemisBundle>, "transitions">;
+export type BundleFrame = RamsisFrame | LokiFrame | InferlineFrame | ThemisFrame;
 
 /** Model files as the compiler read them, by the path the application gives. */
 export type ModelFiles = ReadonlyMap<
@@ -31,11 +35,11 @@ export type ModelFiles = ReadonlyMap<
 >;
 
 /** One system: how an application becomes a decision problem, and a load level a policy. Solvers do no I/O and read no clock but for a time limit. */
-export interface Solver<B extends Bundle> {
+export interface Solver<B extends Bundle, F = FrameOf<B>> {
   /** What the application asks for that the method cannot do. */
   mistakes(application: Application): Iterable<Mistake>;
   /** @param application one without mistakes. */
-  frame(application: Application, models: ModelFiles): FrameOf<B>;
+  frame(application: Application, models: ModelFiles): F;
 }
 
 /** A solver of decision tables, which promise what can be recomputed from them alone. */
@@ -88,4 +92,19 @@ export interface ProvisioningSolver extends Solver<InferlineBundle> {
     frame: InferlineFrame,
     level: InferlineLevel,
   ): Pick<ProvisionedLevel, "sample" | "heldOut"> | null;
+}
+
+/** A solver of plans and of the ways from one to another, so quick that all levels are one piece of work. */
+export interface ScalingSolver extends Solver<ThemisBundle, ThemisFrame> {
+  /** Plans for loads, one after the other as they are asked for. The same frame gives the same levels, bit for bit, in any order. */
+  open(frame: ThemisFrame): {
+    scaleLevel(loadQps: number): ThemisLevel;
+    /** How the plans of levels become one another; their order is that of the bundle. */
+    transitions(levels: readonly ThemisLevel[]): ThemisBundle["transitions"];
+  };
+  /** Recomputes what a level's plans promise, from the bundle alone. */
+  expectedOf(
+    frame: ThemisFrame,
+    level: ThemisLevel,
+  ): Pick<ThemisLevel, "horizontal" | "vertical" | "joint" | "steady">;
 }

@@ -199,7 +199,18 @@ export interface ThemisPolicy {
   readonly maxBatch: number;
   readonly maxCores: number;
   readonly queueing: "stochastic" | "paper";
+  /** Of stochastic waiting times, in [0, 1). */
+  readonly quantile: number | "auto";
   readonly solver: "exact" | "paper";
+  readonly scaling: "joint" | "themis" | "horizontal" | "vertical";
+  readonly predictor: "last-max" | "ewma" | "holt" | "poisson-peak" | "lstm";
+  readonly tickMs: number;
+  readonly stableTicks: number;
+  readonly resizeMs: number;
+  readonly coldStartMs: number;
+  readonly extraCores: "same" | "one";
+  /** In times the SLO, above 0; null for never. */
+  readonly dropAfterSlos: number | null;
 }
 
 export interface AccordionPolicy {

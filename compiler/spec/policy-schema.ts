@@ -9,6 +9,7 @@ import {
   flag,
   mapping,
   name,
+  positiveNumber,
   positiveRatio,
   properFraction,
   ratio,
@@ -135,12 +136,45 @@ const inferline = mapping({
 
 const themis = mapping({
   method: z.literal("themis"),
-  maxBatch: count(1024).default(16),
+  maxBatch: count(1024).default(16).describe("Largest batch"),
   maxCores: count(1024).default(16).describe("Most cores of one instance"),
   queueing: choice("stochastic", "paper")
     .default("stochastic")
     .describe("Model of the queueing time"),
-  solver: choice("exact", "paper").default("exact"),
+  quantile: z
+    .union([z.literal("auto"), properFraction()], {
+      error: () => `"auto", or a fraction from 0 to below 1 such as 0.95 or 95%`,
+    })
+    .default("auto")
+    .describe(
+      "Quantile of stochastic waiting times that plans count with; auto: as low as makes a simulation keep the SLO",
+    ),
+  solver: choice("exact", "paper")
+    .default("exact")
+    .describe("Exact search, or the dynamic programmes of the paper"),
+  scaling: choice("joint", "themis", "horizontal", "vertical")
+    .default("joint")
+    .describe("Which plans are followed, and how one becomes another"),
+  predictor: choice("last-max", "ewma", "holt", "poisson-peak", "lstm")
+    .default("poisson-peak")
+    .describe("What foretells the highest rate of the next 10 s"),
+  tick: duration().prefault("100 ms").describe("Time between two looks at the traffic"),
+  stableTicks: count(100_000)
+    .default(50)
+    .describe("Looks in a row that have to agree before instances follow the load"),
+  resize: delay()
+    .prefault("100 ms")
+    .describe("Time until an instance has other cores, in simulations"),
+  coldStart: delay().prefault("5 s").describe("Time until a new instance is up, in simulations"),
+  extraCores: choice("same", "one")
+    .default("same")
+    .describe("Cores of instances that are added where the present ones are not enough"),
+  dropAfter: z
+    .union([z.literal("never"), positiveNumber()], {
+      error: () => `"never", or a number above 0 of times the SLO`,
+    })
+    .default(1)
+    .describe("Age at which a query is given up when its turn comes, in times the SLO"),
 });
 
 const accordion = mapping({

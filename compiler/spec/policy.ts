@@ -1,4 +1,10 @@
-import type { InferlinePolicy, LokiPolicy, PathAccuracy, Policy } from "./application.ts";
+import type {
+  InferlinePolicy,
+  LokiPolicy,
+  PathAccuracy,
+  Policy,
+  ThemisPolicy,
+} from "./application.ts";
 import type { ApplicationSpec, TaskSpec } from "./application-schema.ts";
 import { compileExpression } from "./expression.ts";
 import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
@@ -7,6 +13,7 @@ import { leafTasks, variantPaths } from "./pipeline.ts";
 
 type LokiSpec = Extract<ApplicationSpec["policy"], { method: "loki" }>;
 type InferlineSpec = Extract<ApplicationSpec["policy"], { method: "inferline" }>;
+type ThemisSpec = Extract<ApplicationSpec["policy"], { method: "themis" }>;
 
 /** Most paths of a pipeline that an accuracy table may have to cover. */
 const MAX_TABLE_PATHS = 100_000;
@@ -94,7 +101,19 @@ function* tableMistakes(
 export function resolvePolicy(spec: ApplicationSpec): Policy {
   const { policy } = spec;
   if (policy.method === "loki") return resolveLoki(policy, spec.tasks);
+  if (policy.method === "themis") return resolveThemis(policy);
   return policy.method === "inferline" ? resolveInferline(policy) : policy;
+}
+
+function resolveThemis(policy: ThemisSpec): ThemisPolicy {
+  const { tick, resize, coldStart, dropAfter, ...rest } = policy;
+  return {
+    ...rest,
+    tickMs: tick,
+    resizeMs: resize,
+    coldStartMs: coldStart,
+    dropAfterSlos: dropAfter === "never" ? null : dropAfter,
+  };
 }
 
 function resolveInferline(policy: InferlineSpec): InferlinePolicy {

@@ -145,7 +145,7 @@ function quantilesOf(value: unknown, path: string): ServiceTimeQuantiles {
 }
 
 /** Service times: every cell above 0, at most MAX_MS. */
-function timesOf(value: unknown, path: string): Table {
+export function timesOf(value: unknown, path: string): Table {
   const table = tableOf(value, path, "float64", 2);
   const bad = table.data.findIndex((ms: number) => !(ms > 0 && ms <= MAX_MS));
   if (bad >= 0) positive(table.data[bad], `${path}.data[${bad}]`, MAX_MS);
@@ -183,6 +183,11 @@ export function milliseconds(value: unknown, path: string): number {
 
 export function ratio(value: unknown, path: string): number {
   return numberIn(value, path, 0, 1);
+}
+
+/** 0 is one, 1 is not. */
+export function properRatio(value: unknown, path: string): number {
+  return value === 0 ? ratio(value, path) : numberBetween(value, path, 0, 1);
 }
 
 export function percentile(value: unknown, path: string): number {

@@ -132,12 +132,20 @@ export function integerIn(value: unknown, path: string, min: number, max: number
 /**
  * A dense table of one type and rank. In memory its data is a typed array, which is kept; as decoded it is bytes, which are copied once into
  * a fresh, aligned typed array.
+ *
+ * @param minRows 0 where the first axis may be empty.
  */
-export function tableOf(value: unknown, path: string, dtype: Table["dtype"], rank: number): Table {
+export function tableOf(
+  value: unknown,
+  path: string,
+  dtype: Table["dtype"],
+  rank: number,
+  minRows: 0 | 1 = 1,
+): Table {
   const fields = objectOf(value, path, ["data", "dtype", "shape"]);
   oneOf(fields.dtype, `${path}.dtype`, [dtype]);
   const shape = arrayOf(fields.shape, `${path}.shape`, [rank, rank], (dimension, at) =>
-    integerIn(dimension, at, 1, 2 ** 31),
+    integerIn(dimension, at, at === `${path}.shape[0]` ? minRows : 1, 2 ** 31),
   );
   const count = shape.reduce((product, dimension) => product * dimension, 1);
   const at = `${path}.data`;

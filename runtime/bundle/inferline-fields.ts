@@ -10,6 +10,7 @@ import {
   MAX_VARIANTS,
   milliseconds,
   modelFileOf,
+  properRatio,
   provenanceOf,
   ratio,
   sloOf,
@@ -20,7 +21,6 @@ import {
   boolean,
   integerIn,
   nullOr,
-  numberBetween,
   numberIn,
   objectOf,
   oneOf,
@@ -28,16 +28,14 @@ import {
   tableOf,
   text,
 } from "./fields.ts";
-import { feedOf, indexOf, MAX_TASKS, poolProfileOf } from "./pipeline-fields.ts";
+import { branchOf, edgeOf, indexOf, MAX_TASKS, poolProfileOf } from "./pipeline-fields.ts";
 import type {
-  Branch,
   InferlineBundle,
   InferlineLevel,
   InferlineOptions,
   ProvisioningExpected,
   ProvisioningPlan,
   ProvisioningReport,
-  StageEdge,
   StagePlan,
   StageTask,
   StageVariant,
@@ -86,19 +84,6 @@ function taskOf(value: unknown, path: string): StageTask {
     edges: arrayOf(fields.edges, `${path}.edges`, [1, MAX_TASKS], edgeOf),
     branch: branchOf(fields.branch, `${path}.branch`),
     variants: arrayOf(fields.variants, `${path}.variants`, [1, MAX_VARIANTS], variantOf),
-  });
-}
-
-function branchOf(value: unknown, path: string): Branch {
-  return oneOf(value, path, ["independent", "exclusive"]);
-}
-
-function edgeOf(value: unknown, path: string): StageEdge {
-  const fields = objectOf(value, path, ["feed", "parent", "share"]);
-  return Object.freeze({
-    parent: nullOr(fields.parent, `${path}.parent`, indexOf),
-    share: ratio(fields.share, `${path}.share`),
-    feed: nullOr(fields.feed, `${path}.feed`, feedOf),
   });
 }
 
@@ -284,9 +269,4 @@ function reportOf(value: unknown, path: string): ProvisioningReport {
 
 function cost(value: unknown, path: string): number {
   return numberIn(value, path, 0, MAX_COST);
-}
-
-/** 0 is one, 1 is not. */
-function properRatio(value: unknown, path: string): number {
-  return value === 0 ? ratio(value, path) : numberBetween(value, path, 0, 1);
 }

@@ -7,22 +7,19 @@ import {
   type Pool,
   type ProvisioningPlan,
   priceMicros,
-  type StageEdge,
   type StagePlan,
   type StageTask,
   type StageVariant,
   type TrafficEnvelope,
   violationCeiling,
 } from "./schema.ts";
+import { checkBranches, checkClose, checkEdges, TOLERANCE } from "./stage-semantics.ts";
 import { checkAscending, checkModel, checkShape, checkUnique, refuse } from "./table-semantics.ts";
 
-const MAX_EDGES = 256;
 /** The tuner counts requests in every window: so many reach from a microsecond to a minute. */
 const MAX_WINDOWS = 64;
 /** The last window, ms. Source: InferLine §5. */
 const LONGEST_WINDOW_MS = 60_000;
-/** Rounding of sums of shares and of quotients. */
-const TOLERANCE = 1e-9;
 
 /** @throws BundleError BUNDLE_SEMANTICS at the first contradiction. */
 export function checkInferlineSemantics(bundle: InferlineBundle): void {
@@ -43,24 +40,6 @@ function checkPools(pools: readonly Pool[]): void {
   for (const [index, { pricePerHour }] of pools.entries()) {
     if (pricePerHour !== null && pricePerHour > 0) continue;
     refuse(`cluster.pools[${index}].pricePerHour`, pricePerHour ?? "null", "a price above 0");
-  }
-}
-
-/** From the requests or earlier tasks, each once. */
-function checkEdges(edges: readonly StageEdge[], task: number, path: string): void {
-  let previous = -2;
-  for (const [index, { parent, feed }] of edges.entries()) {
-    const at = `${path}[${index}]`;
-    // The requests come before every task.
-    const source = parent ?? -1;
-    if (source >= task) refuse(`${at}.parent`, source, "the index of an earlier task");
-    if (source <= previous) {
-      refuse(`${at}.parent`, parent ?? "null", "a later task than that of the edge before");
-    }
-    if (parent === null && feed !== null) {
-      refuse(`${at}.feed`, "a feed", "null, since no task is before it");
-    }
-    previous = source;
   }
 }
 
@@ -85,24 +64,6 @@ function checkVariants(variants: readonly StageVariant[], poolCount: number, pat
     }
   }
   if (variantByPool.size === 0) refuse(`${path}.variants`, "no profile", "a profile for some pool");
-}
-
-/** Where at most one edge is taken, their shares are those of a whole. */
-function checkBranches({ tasks, entryBranch }: InferlineBundle): void {
-  const edgeCount = tasks.reduce((count, { edges }) => count + edges.length, 0);
-  if (edgeCount > MAX_EDGES) refuse("tasks", `${edgeCount} edges`, `at most ${MAX_EDGES}`);
-  if (entryBranch === "exclusive") checkShares(tasks, null, "entryBranch");
-  for (const [index, { branch }] of tasks.entries()) {
-    if (branch === "exclusive") checkShares(tasks, index, `tasks[${index}].branch`);
-  }
-}
-
-function checkShares(tasks: readonly StageTask[], source: number | null, path: string): void {
-  const share = tasks
-    .flatMap(({ edges }) => edges.filter(({ parent }) => parent === source))
-    .reduce((sum, edge) => sum + edge.share, 0);
-  if (share <= 1 + TOLERANCE) return;
-  refuse(path, `"exclusive"`, `"independent", since the shares of its edges sum to ${share}`);
 }
 
 function checkLevel(level: InferlineLevel, bundle: InferlineBundle, path: string): void {
@@ -170,12 +131,6 @@ function checkStage(
   );
   const ratio = (meanQps * scaleFactor) / (replicas * throughputQps);
   checkClose(stage.provisioningRatio, ratio, `${path}.provisioningRatio`, "as the sample says");
-}
-
-function checkClose(found: number, expected: number, path: string, why: string): void {
-  const isClose = Math.abs(found - expected) <= TOLERANCE * expected;
-  // An infinite one would be close to everything.
-  if (!isClose || !Number.isFinite(expected)) refuse(path, found, `${expected}, ${why}`);
 }
 
 function checkReplicas(plan: ProvisioningPlan, pools: readonly Pool[], path: string): void {

@@ -1,7 +1,7 @@
 /** Parts that the bundles of pipelines have, whatever the method: structure checked field by field. Source: docs/bundle-format.md. */
-import { profileOf, serviceTimesOf } from "./common-fields.ts";
-import { arrayOf, integerIn, nullOr, objectOf, tableOf, text } from "./fields.ts";
-import type { Feed, PoolProfile } from "./schema.ts";
+import { profileOf, ratio, serviceTimesOf } from "./common-fields.ts";
+import { arrayOf, integerIn, nullOr, objectOf, oneOf, tableOf, text } from "./fields.ts";
+import type { Branch, Feed, PoolProfile, StageEdge } from "./schema.ts";
 
 export const MAX_TASKS = 64;
 /** Also the largest index of anything. */
@@ -19,6 +19,19 @@ export function feedOf(value: unknown, path: string): Feed {
       });
     }),
     count: nullOr(fields.count, `${path}.count`, text),
+  });
+}
+
+export function branchOf(value: unknown, path: string): Branch {
+  return oneOf(value, path, ["independent", "exclusive"]);
+}
+
+export function edgeOf(value: unknown, path: string): StageEdge {
+  const fields = objectOf(value, path, ["feed", "parent", "share"]);
+  return Object.freeze({
+    parent: nullOr(fields.parent, `${path}.parent`, indexOf),
+    share: ratio(fields.share, `${path}.share`),
+    feed: nullOr(fields.feed, `${path}.feed`, feedOf),
   });
 }
 

@@ -6,6 +6,7 @@ import {
   type Level,
   type ModelFile,
   NO_ACTION,
+  type RamsisLevel,
   type ServiceTimes,
   type Table,
 } from "./schema.ts";
@@ -100,7 +101,7 @@ export function batchByActionOf(actions: Table): Uint16Array {
   );
 }
 
-export function checkFeasible(level: Level, ceiling: number, path: string): void {
+export function checkFeasible(level: RamsisLevel, ceiling: number, path: string): void {
   if (!level.feasible) return;
   const { loadQps, capacityQps, expected } = level;
   if (loadQps > capacityQps || expected.violationRate > ceiling) {
@@ -154,7 +155,7 @@ export function refuse(path: string, found: number | string, allowed: string): n
   );
 }
 
-function checkNonDecreasing({ data }: Table, maxBatch: number, path: string): void {
+export function checkNonDecreasing({ data }: Table, maxBatch: number, path: string): void {
   let previousMs = 0;
   data.forEach((ms, cell) => {
     if (cell % maxBatch > 0 && ms < previousMs) {

@@ -7,6 +7,8 @@ import { checkLokiSemantics } from "./loki-semantics.ts";
 import { ramsisBundleOf } from "./ramsis-fields.ts";
 import { checkRamsisSemantics } from "./ramsis-semantics.ts";
 import type { Bundle } from "./schema.ts";
+import { themisBundleOf } from "./themis-fields.ts";
+import { checkThemisSemantics } from "./themis-semantics.ts";
 
 /**
  * Checks a value and everything in it, and returns it frozen (typed arrays apart, which cannot be). What it returns cannot make the runtime throw
@@ -27,7 +29,12 @@ export function validateBundle(value: unknown): Bundle {
     checkInferlineSemantics(bundle);
     return bundle;
   }
-  if (method !== undefined) oneOf(method, "method", ["ramsis", "loki", "inferline"]);
+  if (method === "themis") {
+    const bundle = themisBundleOf(value);
+    checkThemisSemantics(bundle);
+    return bundle;
+  }
+  if (method !== undefined) oneOf(method, "method", ["ramsis", "loki", "inferline", "themis"]);
   const bundle = ramsisBundleOf(value);
   checkRamsisSemantics(bundle);
   return bundle;

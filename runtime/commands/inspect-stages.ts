@@ -71,7 +71,15 @@ function stageSummary(
 }
 
 /** What leads to a stage, and in which shares. */
-function stageTitle({ tasks, entryBranch }: InferlineBundle, { name, edges }: StageTask): string {
+export function stageTitle(
+  {
+    tasks,
+    entryBranch,
+  }: Pick<InferlineBundle, "entryBranch"> & {
+    readonly tasks: readonly Pick<StageTask, "name" | "branch">[];
+  },
+  { name, edges }: Pick<StageTask, "name" | "edges">,
+): string {
   const sources = edges.map(({ parent, share }) => {
     const source = parent === null ? "requests" : (tasks[parent]?.name ?? "");
     const branch = parent === null ? entryBranch : tasks[parent]?.branch;

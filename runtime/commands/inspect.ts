@@ -22,6 +22,7 @@ import { loadBundle } from "../load-bundle.ts";
 import { planView } from "../plan-view.ts";
 import type { CommandResult } from "./command-result.ts";
 import { pipelineSummary, planTable, planText } from "./inspect-plan.ts";
+import { inspectScales, scaleTable } from "./inspect-scales.ts";
 import { inspectStages, provisioningTable } from "./inspect-stages.ts";
 import { alignColumns, percent, short } from "./text.ts";
 
@@ -68,10 +69,10 @@ export async function inspectCommand(
   const { bundle } = file;
   const inspection = inspectBundle(bundle, file);
   const exitCode = EXIT_CODES.ok;
-  if (bundle.method === "loki") return inspectPipeline(bundle, inspection, loadQps, query !== null);
-  if (bundle.method === "inferline") {
-    return inspectStages(bundle, inspection, loadQps, query !== null);
-  }
+  const asksState = query !== null;
+  if (bundle.method === "loki") return inspectPipeline(bundle, inspection, loadQps, asksState);
+  if (bundle.method === "inferline") return inspectStages(bundle, inspection, loadQps, asksState);
+  if (bundle.method === "themis") return inspectScales(bundle, inspection, loadQps, asksState);
   if (query !== null) {
     const state = inspectState(bundle, { ...query, loadQps });
     const found = await actionValuesOf?.(bundle, state.level.index, query.queued, query.slackMs);
@@ -145,6 +146,7 @@ function summaryText(bundle: RamsisBundle, inspection: BundleInspection): string
 export function levelTable(bundle: Bundle): string {
   if (bundle.method === "loki") return planTable(bundle.levels);
   if (bundle.method === "inferline") return provisioningTable(bundle);
+  if (bundle.method === "themis") return scaleTable(bundle);
   const { levels } = bundle;
   return alignColumns([
     [

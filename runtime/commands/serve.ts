@@ -1,6 +1,7 @@
 /** `serve --policy BUNDLE`: answers inference requests until it is told to stop. */
 import { dirname } from "node:path";
-import type { Bundle, InferlineBundle } from "../bundle/schema.ts";
+import type { Bundle, InferlineBundle, ThemisBundle } from "../bundle/schema.ts";
+import { scaleShapeOf } from "../core/scaling/scale-shape.ts";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import { type AssignedProcessExecutor, startAssignedExecutor } from "../exec/assigned-pool.ts";
 import type {
@@ -15,6 +16,7 @@ import {
   type SettledDevice,
   startExecutor,
 } from "../exec/worker-pool.ts";
+import { openForecastModel } from "../forecast-model.ts";
 import { loadBundle } from "../load-bundle.ts";
 import { servedModels } from "../served-models.ts";
 import type { GenerateLevel } from "../server/level-generation.ts";
@@ -61,6 +63,8 @@ export async function serveCommand(
   const { bundle, sha256 } = await loadBundle(options.policy);
   const models = await servedModels(bundle, options.models ?? dirname(options.policy));
   const workerCount = workerCountOf(bundle);
+  const isForetold = bundle.method === "themis" && bundle.policy.predictor === "lstm";
+  const forecaster = isForetold ? await openForecastModel() : undefined;
   const common = {
     bundleSha256: sha256,
     ...parseAddress(options.http),
@@ -84,6 +88,7 @@ export async function serveCommand(
         bundle,
         axisNames: models.map(({ axisNames }) => axisNames),
         executorFactory: (handlers) => workers.startAssigned(handlers),
+        forecaster,
       }));
   surroundings.onReload(() => void reload(server, options.policy, onNotice));
   await Promise.race([server.started, aborted(signal)]);
@@ -91,6 +96,7 @@ export async function serveCommand(
   await aborted(signal);
   onNotice("stopping: answering what was accepted");
   await server.close();
+  await forecaster?.close();
 }
 
 /** Reads the bundle's file again and follows it if it is good and for this server; otherwise says why not. Never rejects. */
@@ -176,38 +182,53 @@ function readyResult(
   const workers = workerCountOf(bundle);
   const text = `serving ${policy} at ${url}: ${workers} workers on ${device}`;
   const json = { url, policy, workers, device };
-  if (bundle.method !== "inferline") return { exitCode: EXIT_CODES.ok, text, json };
-  const stages = firstStages(bundle);
+  if (bundle.method !== "inferline" && bundle.method !== "themis") {
+    return { exitCode: EXIT_CODES.ok, text, json };
+  }
+  const { stages, texts } =
+    bundle.method === "inferline" ? firstReplicas(bundle) : firstInstances(bundle);
   return {
     exitCode: EXIT_CODES.ok,
-    text: [text, ...stages.map(stageText)].join("\n"),
+    text: [text, ...texts].join("\n"),
     json: { ...json, stages },
   };
 }
 
-function workerCountOf({ cluster }: Bundle): number {
-  return cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
+/** Worker places: of a bundle that scales, as many as its plans and bursts have instances at a time. */
+function workerCountOf(bundle: Bundle): number {
+  if (bundle.method === "themis") return scaleShapeOf(bundle).workerCount;
+  return bundle.cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
 }
 
-interface StageView {
-  readonly task: string;
-  readonly hardware: string;
-  readonly batch: number;
-  readonly replicas: number;
+/** The stages that a server begins with: those of the highest level. */
+interface FirstStages {
+  readonly stages: readonly object[];
+  readonly texts: readonly string[];
 }
 
-/** The plan that a server begins with: that of the highest level. */
-function firstStages({ tasks, cluster, levels }: InferlineBundle): StageView[] {
-  const stages = levels.at(-1)?.plan.stages ?? [];
-  return stages.map(({ pool, batch, replicas }, task) => {
+function firstReplicas({ tasks, cluster, levels }: InferlineBundle): FirstStages {
+  const stages = (levels.at(-1)?.plan.stages ?? []).map(({ pool, batch, replicas }, index) => {
     const { name = "", hardware = null } = cluster.pools[pool] ?? {};
-    return { task: tasks[task]?.name ?? "", hardware: hardware ?? name, batch, replicas };
+    const task = tasks[index]?.name ?? "";
+    return { task, hardware: hardware ?? name, batch, replicas };
   });
+  const texts = stages.map(({ task, hardware, batch, replicas }) => {
+    const times = replicas === 1 ? "1 replica" : `${replicas} replicas`;
+    return `  ${task}: ${times} planned for ${hardware}, batches up to ${batch}`;
+  });
+  return { stages, texts };
 }
 
-function stageText({ task, hardware, batch, replicas }: StageView): string {
-  const times = replicas === 1 ? "1 replica" : `${replicas} replicas`;
-  return `  ${task}: ${times} planned for ${hardware}, batches up to ${batch}`;
+function firstInstances({ tasks, levels }: ThemisBundle): FirstStages {
+  const stages = (levels.at(-1)?.steady.stages ?? []).map((stage, index) => {
+    return { task: tasks[index]?.name ?? "", ...stage };
+  });
+  const texts = stages.map(({ task, batch, cores, instances }) => {
+    const times = instances === 1 ? "1 instance" : `${instances} instances`;
+    const size = cores === 1 ? "1 core" : `${cores} cores`;
+    return `  ${task}: ${times} of ${size}, batches up to ${batch}`;
+  });
+  return { stages, texts };
 }
 
 /** @throws RuntimeError if it is not HOST:PORT. */

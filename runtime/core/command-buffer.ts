@@ -1,10 +1,11 @@
 import { assert } from "./assert.ts";
 
-/** Command kinds: run a batch on a worker; give a query up; of a pipeline: load a model on a worker; switch a worker off. */
+/** Command kinds: run a batch on a worker; give a query up; of a pipeline: load a model on a worker; switch a worker off; give a worker other cores. */
 export const START_BATCH = 0;
 export const DROP = 1;
 export const ASSIGN = 2;
 export const RELEASE = 3;
+export const RESIZE = 4;
 
 /** Why a query is dropped: its queue is full; no worker is up; no variant can serve it in time any more. */
 export const DROP_QUEUE_FULL = 0;
@@ -24,6 +25,7 @@ export class CommandBuffer {
   readonly #variant: Uint32Array;
   readonly #level: Uint32Array;
   readonly #reason: Uint8Array;
+  readonly #cores: Uint16Array;
   readonly #queryStart: Uint32Array;
   readonly #queryCount: Uint32Array;
   readonly #query: Uint32Array;
@@ -35,6 +37,7 @@ export class CommandBuffer {
     this.#variant = new Uint32Array(commandCapacity);
     this.#level = new Uint32Array(commandCapacity);
     this.#reason = new Uint8Array(commandCapacity);
+    this.#cores = new Uint16Array(commandCapacity);
     this.#queryStart = new Uint32Array(commandCapacity);
     this.#queryCount = new Uint32Array(commandCapacity);
     this.#query = new Uint32Array(queryCapacity);
@@ -62,9 +65,15 @@ export class CommandBuffer {
     this.appendQuery(query);
   }
 
-  /** @param variant index among the variants of all tasks, in the order of the tasks. */
-  assign(worker: number, variant: number): void {
-    this.#variant[this.#open(ASSIGN, worker)] = variant;
+  /** @param variant index among the variants of all tasks, in the order of the tasks. @param cores 0 where workers have as many as they have. */
+  assign(worker: number, variant: number, cores = 0): void {
+    const command = this.#open(ASSIGN, worker);
+    this.#variant[command] = variant;
+    this.#cores[command] = cores;
+  }
+
+  resize(worker: number, cores: number): void {
+    this.#cores[this.#open(RESIZE, worker)] = cores;
   }
 
   release(worker: number): void {
@@ -94,6 +103,11 @@ export class CommandBuffer {
   /** Of a start-batch command: index of the load level whose table decided. */
   level(command: number): number {
     return this.#level[command]!;
+  }
+
+  /** Of an assign or resize command. */
+  cores(command: number): number {
+    return this.#cores[command]!;
   }
 
   /** Of a drop: one of the reasons above. */

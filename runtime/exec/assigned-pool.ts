@@ -6,11 +6,13 @@ import {
   type Batch,
   type BatchResult,
   type ExecutorOptions,
-  WorkerLostError,
+  warmCoresOf,
 } from "./executor.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 import { messageOf, Retries } from "./retries.ts";
+import { isCoreCount } from "./scaler.ts";
 import { WORKER_LIMITS, type WorkerLimits } from "./worker-limits.ts";
+import { WorkerPlace } from "./worker-place.ts";
 import {
   AUTO_DEVICES,
   type ProcessExecutor,
@@ -41,6 +43,10 @@ export async function startAssignedExecutor(
   limits: Partial<WorkerLimits> = {},
 ): Promise<AssignedProcessExecutor> {
   assert(options.workerCount > 0, "an executor has at least one worker");
+  for (const variant of options.variants) {
+    const isEach = warmCoresOf(variant, options.threadsPerWorker).every(isCoreCount);
+    assert(isEach, "a worker keeps warm for whole numbers of cores, at least one");
+  }
   const allLimits = { ...WORKER_LIMITS, ...limits };
   const { device } = options;
   const refused: RefusedDevice[] = [];
@@ -62,7 +68,9 @@ function setupOf(
   place: number,
 ): WorkerSetup {
   const deviceId = deviceIds[place % deviceIds.length] ?? null;
-  return { variants, threads, device, deviceId, trying: false, keptModels: KEPT_MODELS };
+  // A session for each core count is a copy of the weights, and elsewhere than on processors threads hardly matter.
+  const held = device === "cpu" ? variants : variants.map((one) => ({ ...one, warmCores: [] }));
+  return { variants: held, threads, device, deviceId, trying: false, keptModels: KEPT_MODELS };
 }
 
 /** Loads every variant once. @throws Error if one cannot be. */
@@ -71,7 +79,8 @@ function tryModels(
   device: SettledDevice,
   limits: WorkerLimits,
 ): Promise<void> {
-  const variants = options.variants.map((variant) => ({ ...variant, warmBatches: [] }));
+  const untried = { warmBatches: [], warmCores: [] };
+  const variants = options.variants.map((variant) => ({ ...variant, ...untried }));
   const setup = { ...setupOf(options, device, 0), variants, trying: device !== "cpu" };
   return new Promise((resolve, reject) => {
     new WorkerProcess({ ...setup, keptModels: null }, limits, {
@@ -85,26 +94,14 @@ function tryModels(
   });
 }
 
-interface Place {
-  /** Null while nothing is assigned, and after the process was lost. */
-  process: WorkerProcess | null;
-  isProcessReady: boolean;
-  /** Variants that it is to hold; null while nothing is assigned. */
-  assigned: readonly number[] | null;
-  isRunning: boolean;
-  /** Processes in a row that ended without being healthy. */
-  failures: number;
-}
-
 class AssignedPool implements AssignedProcessExecutor {
   readonly device: SettledDevice;
   readonly refusedDevices: readonly RefusedDevice[];
   readonly #options: AssignedExecutorOptions;
   readonly #handlers: AssignedProcessHandlers;
-  readonly #limits: WorkerLimits;
-  readonly #places: readonly Place[];
-  /** Every process that has not ended. */
-  readonly #alive = new Set<WorkerProcess>();
+  readonly #places: readonly WorkerPlace[];
+  /** By place the processes in a row that ended without being healthy. */
+  readonly #failures: number[];
   /** One for each place that is to be ready again later. */
   readonly #retries: Retries;
   #closing: Promise<void> | null = null;
@@ -118,61 +115,45 @@ class AssignedPool implements AssignedProcessExecutor {
   ) {
     this.#options = options;
     this.#handlers = handlers;
-    this.#limits = limits;
     this.#retries = new Retries(limits, handlers.onStartFailed);
     this.device = device;
     this.refusedDevices = refusedDevices;
-    this.#places = Array.from({ length: options.workerCount }, () => ({
-      process: null,
-      isProcessReady: false,
-      assigned: null,
-      isRunning: false,
-      failures: 0,
-    }));
+    this.#failures = new Array<number>(options.workerCount).fill(0);
+    this.#places = this.#failures.map((_, place) => {
+      return new WorkerPlace(place, setupOf(options, device, place), limits, {
+        onModelReady: (loads) => handlers.onModelReady(place, loads),
+        onResized: (cores) => handlers.onResized?.(place, cores),
+        onLost: (reason, isHealthy) => this.#onLost(place, reason, isHealthy),
+      });
+    });
   }
 
   /** Begins to call the handlers: deferred, so that the caller holds the executor by then. */
   open(): this {
     setImmediate(() => {
-      for (const place of this.#places.keys()) {
-        if (this.#closing === null) this.#handlers.onReady(place);
-      }
+      for (const place of this.#places.keys()) this.#announce(place);
     });
     return this;
   }
 
-  assign(index: number, variants: readonly number[]): void {
-    if (this.#closing !== null) return;
-    const place = this.#placeOf(index);
-    place.assigned = variants;
-    if (place.process === null) this.#spawn(index, place);
-    else if (place.isProcessReady) this.#load(index, place, place.process, variants);
+  assign(place: number, variants: readonly number[], cores?: number): void {
+    this.#placeAt(place).assign(variants, cores ?? this.#options.threadsPerWorker);
   }
 
-  release(index: number): void {
-    const place = this.#placeOf(index);
-    place.assigned = null;
-    if (!place.isRunning) this.#empty(place);
+  resize(place: number, cores: number): void {
+    this.#placeAt(place).resize(cores);
   }
 
-  async run(index: number, batch: Batch): Promise<BatchResult> {
-    const place = this.#placeOf(index);
-    const { process } = place;
-    if (process === null || !place.isProcessReady) {
-      throw new WorkerLostError(index, "its replacement is not ready");
-    }
-    place.isRunning = true;
-    try {
-      return await process.run(index, batch);
-    } finally {
-      place.isRunning = false;
-      // It was released while the batch ran.
-      if (place.process === process && place.assigned === null) this.#empty(place);
-    }
+  release(place: number): void {
+    this.#placeAt(place).release();
+  }
+
+  run(place: number, batch: Batch): Promise<BatchResult> {
+    return this.#placeAt(place).run(batch);
   }
 
   pids() {
-    return { places: this.#places.map(({ process }) => process?.pid), standbys: [] };
+    return { places: this.#places.map(({ pid }) => pid), standbys: [] };
   }
 
   close(): Promise<void> {
@@ -182,70 +163,27 @@ class AssignedPool implements AssignedProcessExecutor {
 
   async #endAll(): Promise<void> {
     this.#retries.cancel();
-    await Promise.all(Array.from(this.#alive, (worker) => worker.end("the executor was closed")));
+    await Promise.all(this.#places.map((place) => place.close("the executor was closed")));
   }
 
-  #placeOf(index: number): Place {
+  #placeAt(index: number): WorkerPlace {
     const place = this.#places[index];
     assert(place !== undefined, "a worker place exists");
     return place;
   }
 
-  #spawn(index: number, place: Place): void {
-    const setup = setupOf(this.#options, this.device, index);
-    const worker = new WorkerProcess(setup, this.#limits, {
-      onReady: () => {
-        if (place.process !== worker || place.assigned === null) return;
-        place.isProcessReady = true;
-        this.#load(index, place, worker, place.assigned);
-      },
-      onEnd: (ended, reason) => {
-        this.#alive.delete(ended);
-        if (place.process === ended) this.#onLost(index, place, ended, reason);
-      },
-    });
-    this.#alive.add(worker);
-    place.process = worker;
-    place.isProcessReady = false;
-  }
-
-  #load(index: number, place: Place, worker: WorkerProcess, variants: readonly number[]): void {
-    worker.assign(variants).then(
-      (loads) => {
-        const isWanted = place.process === worker && place.assigned === variants;
-        if (isWanted && this.#closing === null) this.#handlers.onModelReady(index, loads);
-      },
-      // The end of its process says the rest.
-      () => {},
-    );
-  }
-
-  #empty(place: Place): void {
-    const { process } = place;
-    place.process = null;
-    place.isProcessReady = false;
-    process?.end("the plan needs it no more").catch(() => {});
-  }
-
-  #onLost(index: number, place: Place, worker: WorkerProcess, reason: string): void {
-    if (this.#closing !== null) return;
-    place.process = null;
-    place.isProcessReady = false;
-    place.assigned = null;
-    const isHealthy = worker.stage === "healthy";
-    place.failures = isHealthy ? 0 : place.failures + 1;
-    this.#handlers.onLost(index, reason);
-    if (isHealthy) this.#announce(index);
-    else this.#announceLater(index, place.failures, reason);
-  }
-
-  #announce(index: number): void {
+  #onLost(place: number, reason: string, isHealthy: boolean): void {
+    const failures = isHealthy ? 0 : (this.#failures[place] ?? 0) + 1;
+    this.#failures[place] = failures;
+    this.#handlers.onLost(place, reason);
+    if (isHealthy) this.#announce(place);
     // Who was told of the loss may have closed the executor.
-    if (this.#closing === null) this.#handlers.onReady(index);
+    else if (this.#closing === null) {
+      this.#retries.later(failures, reason, () => this.#announce(place));
+    }
   }
 
-  #announceLater(index: number, failures: number, reason: string): void {
-    if (this.#closing !== null) return;
-    this.#retries.later(failures, reason, () => this.#announce(index));
+  #announce(place: number): void {
+    if (this.#closing === null) this.#handlers.onReady(place);
   }
 }

@@ -1,4 +1,5 @@
 import type { TensorInfo } from "../bundle/schema.ts";
+import type { Scaler, ScalerHandlers } from "./scaler.ts";
 
 /** A model that workers load: one variant of the task. */
 export interface VariantModel {
@@ -9,8 +10,15 @@ export interface VariantModel {
   readonly outputs: readonly TensorInfo[];
   /** Batch sizes to run before the worker counts as ready. */
   readonly warmBatches: readonly number[];
+  /** Core counts that a worker can change between at once: it holds a warm session for each. That of `threadsPerWorker` alone if left out. */
+  readonly warmCores?: readonly number[];
   /** False where outputs may have another number of rows than the batch, as those of a task of a pipeline; true if left out. */
   readonly outputsAreRows?: boolean;
+}
+
+/** Core counts for which a worker that holds the variant has a warm session. */
+export function warmCoresOf(variant: VariantModel, threadsPerWorker: number): readonly number[] {
+  return variant.warmCores ?? [threadsPerWorker];
 }
 
 export type Device = "cpu" | "cuda" | "webgpu" | "auto";
@@ -42,6 +50,8 @@ export interface BatchResult {
   readonly wallMs: number;
   /** Processor time of the worker during the run, all threads. */
   readonly cpuMs: number;
+  /** Cores it could use: the threads of its session. */
+  readonly cores: number;
 }
 
 export interface ExecutorHandlers {
@@ -64,18 +74,10 @@ export interface Executor {
   close(): Promise<void>;
 }
 
-/** An executor whose workers start without a model and are told which to hold. A worker place is ready once a process could be started for it. */
-export interface AssignedExecutor extends Executor {
-  /** Loads and warms variants on a worker, `onModelReady` tells when it holds them; batches of others are refused from then on. */
-  assign(worker: number, variants: readonly number[]): void;
-  /** Ends the process of a worker, after its batch; it counts as ready, and the next assignment starts another. */
-  release(worker: number): void;
-}
+/** An executor whose workers start without a model and are told which to hold, on how many cores. A worker place is ready once a process could be started for it. */
+export interface AssignedExecutor extends Executor, Scaler {}
 
-export interface AssignedExecutorHandlers extends ExecutorHandlers {
-  /** A worker holds the variants that it was assigned last. @param loads how many of them it had to load. */
-  readonly onModelReady: (worker: number, loads: number) => void;
-}
+export interface AssignedExecutorHandlers extends ExecutorHandlers, ScalerHandlers {}
 
 export class WorkerLostError extends Error {
   constructor(worker: number, reason: string) {

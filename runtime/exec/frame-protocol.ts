@@ -2,8 +2,8 @@
  * The frames between the server and a worker: header, then payload. Both ends run on one machine, so numbers are in its byte order.
  *
  *     header   u32 kind, u32 payload bytes
- *     run      u32 variant, u32 rows, u32 tensor count, u32 bytes of each tensor; the tensors
- *     result   f64 wall ms, f64 cpu ms, u32 tensor count, for each u32 bytes, u32 rank, u32 dimensions; the tensors
+ *     run      u32 variant, u32 rows, u32 cores, u32 tensor count, u32 bytes of each tensor; the tensors
+ *     result   f64 wall ms, f64 cpu ms, u32 cores, u32 tensor count, for each u32 bytes, u32 rank, u32 dimensions; the tensors
  *     others   UTF-8 text, JSON for `load` and `assign`
  *
  * Every tensor starts at a multiple of 8 from the start of the payload, so that a receiver can use it in place.
@@ -41,6 +41,8 @@ export interface Frame {
 export interface ReceivedBatch {
   readonly variant: number;
   readonly rows: number;
+  /** To run on. */
+  readonly cores: number;
   readonly inputs: readonly Uint8Array<ArrayBuffer>[];
 }
 
@@ -77,11 +79,12 @@ export function decodeText(payload: Uint8Array): string {
 }
 
 /** The chunks of a run frame, those of the requests uncopied. @throws RangeError if the batch does not fit a frame. */
-export function runFrame(batch: Batch): Uint8Array[] {
-  const counts = new Uint32Array(paddedLength(12 + 4 * batch.inputs.length) / 4);
+export function runFrame(batch: Batch, cores: number): Uint8Array[] {
+  const counts = new Uint32Array(paddedLength(16 + 4 * batch.inputs.length) / 4);
   counts[0] = batch.variant;
   counts[1] = batch.rows;
-  counts[2] = batch.inputs.length;
+  counts[2] = cores;
+  counts[3] = batch.inputs.length;
   const payload: Uint8Array[] = [new Uint8Array(counts.buffer)];
   for (const [index, parts] of batch.inputs.entries()) {
     let bytes = 0;
@@ -89,7 +92,7 @@ export function runFrame(batch: Batch): Uint8Array[] {
       bytes += part.length;
       payload.push(part);
     }
-    counts[3 + index] = bytes;
+    counts[4 + index] = bytes;
     pushPadding(payload, bytes);
   }
   return frame(FRAME_KINDS.run, payload);
@@ -98,21 +101,22 @@ export function runFrame(batch: Batch): Uint8Array[] {
 /** The batch in the payload of a run frame, its tensors views into that payload. */
 export function decodeRun(payload: Uint8Array<ArrayBuffer>): ReceivedBatch {
   const words = wordsOf(payload, 0);
-  const [variant, rows, inputCount] = [wordAt(words, 0), wordAt(words, 1), wordAt(words, 2)];
+  const [variant, rows, cores] = [wordAt(words, 0), wordAt(words, 1), wordAt(words, 2)];
+  const inputCount = wordAt(words, 3);
   const inputs: Uint8Array<ArrayBuffer>[] = [];
-  let offset = paddedLength(12 + 4 * inputCount);
+  let offset = paddedLength(16 + 4 * inputCount);
   for (let index = 0; index < inputCount; index++) {
-    const bytes = wordAt(words, 3 + index);
+    const bytes = wordAt(words, 4 + index);
     inputs.push(payload.subarray(offset, offset + bytes));
     offset += paddedLength(bytes);
   }
   assert(offset === payload.length, "a run frame ends with its last tensor");
-  return { variant, rows, inputs };
+  return { variant, rows, cores, inputs };
 }
 
 /** The chunks of a result frame. @throws RangeError if the outputs do not fit a frame. */
 export function resultFrame(result: BatchResult): Uint8Array[] {
-  const words: number[] = [result.outputs.length];
+  const words: number[] = [result.cores, result.outputs.length];
   const tensors: Uint8Array[] = [];
   for (const { shape, bytes } of result.outputs) {
     words.push(bytes.length, shape.length, ...shape);
@@ -130,8 +134,8 @@ export function decodeResult(payload: Uint8Array<ArrayBuffer>): BatchResult {
   const [wallMs = NaN, cpuMs = NaN] = new Float64Array(payload.buffer, payload.byteOffset, 2);
   const words = wordsOf(payload, 16);
   const described: { bytes: number; shape: number[] }[] = [];
-  let position = 1;
-  for (let left = wordAt(words, 0); left > 0; left--) {
+  let position = 2;
+  for (let left = wordAt(words, 1); left > 0; left--) {
     const shapeAt = position + 2;
     position = shapeAt + wordAt(words, position + 1);
     const shape = Array.from(words.subarray(shapeAt, position));
@@ -144,7 +148,7 @@ export function decodeResult(payload: Uint8Array<ArrayBuffer>): BatchResult {
     return { shape, bytes: tensor };
   });
   assert(offset === payload.length, "a result frame ends with its last tensor");
-  return { outputs, wallMs, cpuMs };
+  return { outputs, wallMs, cpuMs, cores: wordAt(words, 0) };
 }
 
 function paddedLength(bytes: number): number {

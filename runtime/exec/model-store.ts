@@ -1,50 +1,76 @@
-/** The models that a worker holds: those it was told to and, for a quick way back, some that it held before. */
+/**
+ * The models that a worker holds: those it was told to and, for a quick way back, some that it held before. Of each it has a session for every core
+ * count that is wanted, because a session cannot change its threads. Sessions share nothing: each has its own copy of the weights.
+ */
 import { assert } from "../core/assert.ts";
+import { warmCoresOf } from "./executor.ts";
 import { OnnxModel, type WorkerSetup } from "./onnx-session.ts";
+
+/** What a worker is told to hold; sent as JSON. */
+export interface Holding {
+  readonly variants: readonly number[];
+  /** Core counts beside those that each variant keeps warm. */
+  readonly cores: readonly number[];
+}
+
+/** By core count. */
+type Sessions = Map<number, OnnxModel>;
 
 export class ModelStore {
   readonly #setup: WorkerSetup;
   /** Least recently held first. */
-  readonly #modelByVariant = new Map<number, OnnxModel>();
+  readonly #sessionsByVariant = new Map<number, Sessions>();
 
   constructor(setup: WorkerSetup) {
     this.#setup = setup;
   }
 
   /**
-   * Loads and warms the variants that are not loaded, then releases those beyond the limit.
-   * @returns how many were loaded. @throws Error naming the variant that failed.
+   * Loads and warms what is missing of the variants, then releases what is beyond the limit.
+   * @returns how many variants were not held at all. @throws Error naming the variant that failed.
    */
-  async hold(variants: readonly number[]): Promise<number> {
+  async hold({ variants, cores }: Holding): Promise<number> {
     let loads = 0;
     for (const variant of variants) {
-      const known = this.#modelByVariant.get(variant);
+      const known = this.#sessionsByVariant.get(variant);
       if (known === undefined) loads++;
-      const model = known ?? (await this.#load(variant));
-      this.#modelByVariant.delete(variant);
-      this.#modelByVariant.set(variant, model);
+      const sessions: Sessions = known ?? new Map();
+      await this.#fit(variant, sessions, cores);
+      this.#sessionsByVariant.delete(variant);
+      this.#sessionsByVariant.set(variant, sessions);
     }
     await this.#releaseBeyond(Math.max(this.#setup.keptModels ?? 0, variants.length));
     return loads;
   }
 
-  model(variant: number): OnnxModel {
-    const model = this.#modelByVariant.get(variant);
-    assert(model !== undefined, "a batch names a loaded variant");
+  model(variant: number, cores: number): OnnxModel {
+    const model = this.#sessionsByVariant.get(variant)?.get(cores);
+    assert(model !== undefined, "a batch names a loaded variant, and cores it was loaded for");
     return model;
   }
 
-  #load(variant: number): Promise<OnnxModel> {
+  /** Sessions for the warm core counts of the variant and for `cores`, and for no others. */
+  async #fit(variant: number, sessions: Sessions, cores: readonly number[]): Promise<void> {
     const info = this.#setup.variants[variant];
     assert(info !== undefined, "a worker is told to hold variants that there are");
-    return OnnxModel.load(info, this.#setup);
+    const wanted = new Set([...warmCoresOf(info, this.#setup.threads), ...cores]);
+    for (const [count, model] of sessions) {
+      if (wanted.has(count)) continue;
+      sessions.delete(count);
+      await model.release();
+    }
+    for (const count of wanted) {
+      if (!sessions.has(count)) {
+        sessions.set(count, await OnnxModel.load(info, count, this.#setup));
+      }
+    }
   }
 
   async #releaseBeyond(limit: number): Promise<void> {
-    for (const [variant, model] of this.#modelByVariant) {
-      if (this.#modelByVariant.size <= limit) return;
-      this.#modelByVariant.delete(variant);
-      await model.release();
+    for (const [variant, sessions] of this.#sessionsByVariant) {
+      if (this.#sessionsByVariant.size <= limit) return;
+      this.#sessionsByVariant.delete(variant);
+      for (const model of sessions.values()) await model.release();
     }
   }
 }

@@ -8,6 +8,7 @@ import { tensorData } from "./tensor-data.ts";
 /** What the server tells a worker to become; sent as JSON. */
 export interface WorkerSetup {
   readonly variants: readonly VariantModel[];
+  /** Cores of a batch, as long as nobody scales. */
   readonly threads: number;
   readonly device: Exclude<Device, "auto">;
   /** Which accelerator; null for the default one. */
@@ -23,20 +24,25 @@ const WARM_RUNS = 2;
 
 export class OnnxModel {
   readonly #variant: VariantModel;
+  readonly #cores: number;
   readonly #session: InferenceSession;
 
-  private constructor(variant: VariantModel, session: InferenceSession) {
+  private constructor(variant: VariantModel, cores: number, session: InferenceSession) {
     this.#variant = variant;
+    this.#cores = cores;
     this.#session = session;
   }
 
-  /** Loads a variant and warms it up. @throws Error naming variant and device if the device is absent or the model not what was promised. */
-  static async load(variant: VariantModel, setup: WorkerSetup): Promise<OnnxModel> {
+  /**
+   * Loads a variant with as many threads as cores, which a session keeps for its life, and warms it up.
+   * @throws Error naming variant and device if the device is absent or the model not what was promised.
+   */
+  static async load(variant: VariantModel, cores: number, setup: WorkerSetup): Promise<OnnxModel> {
     try {
-      const session = await Sessions.create(variant.path, sessionOptions(setup));
+      const session = await Sessions.create(variant.path, sessionOptions(cores, setup));
       checkTensors("input", variant.inputs, session.inputMetadata);
       checkTensors("output", variant.outputs, session.outputMetadata);
-      const model = new OnnxModel(variant, session);
+      const model = new OnnxModel(variant, cores, session);
       for (const rows of variant.warmBatches) {
         for (let run = 0; run < WARM_RUNS; run++) await model.run(rows, model.#zeros(rows));
       }
@@ -59,7 +65,8 @@ export class OnnxModel {
       const outputs = this.#session.outputNames.map((name) =>
         outputOf(name, fetched[name], expectedRows),
       );
-      return { outputs, wallMs, cpuMs: (cpu.user + cpu.system) / 1000 };
+      const cpuMs = (cpu.user + cpu.system) / 1000;
+      return { outputs, wallMs, cpuMs, cores: this.#cores };
     } catch (error) {
       throw new Error(oneLine(error));
     }
@@ -93,15 +100,17 @@ export class OnnxModel {
   }
 }
 
-function sessionOptions(setup: WorkerSetup): InferenceSession.SessionOptions {
-  const { device, deviceId, threads } = setup;
+function sessionOptions(
+  cores: number,
+  { device, deviceId }: WorkerSetup,
+): InferenceSession.SessionOptions {
   if (device === "webgpu" && deviceId !== null) {
     throw new Error("accelerators cannot be chosen by number; leave the device ids empty");
   }
   const provider = device === "cuda" && deviceId !== null ? { name: device, deviceId } : device;
   return {
     executionProviders: [provider],
-    intraOpNumThreads: threads,
+    intraOpNumThreads: cores,
     interOpNumThreads: 1,
     // Threads that spin while they wait take the core from other workers: 1.8 times slower on a shared one.
     extra: { session: { intra_op: { allow_spinning: "0" } } },

@@ -13,6 +13,7 @@ import {
   textFrame,
 } from "./frame-protocol.ts";
 import { FrameReader } from "./frame-reader.ts";
+import type { Holding } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 
@@ -96,8 +97,13 @@ export class WorkerProcess {
     return this.#hasAnswered || ageMs >= this.#limits.healthyAfterMs ? "healthy" : "ready";
   }
 
-  /** Runs a batch on behalf of a worker place; the worker must not be running another. */
-  async run(place: number, batch: Batch): Promise<BatchResult> {
+  /** Whether it may still answer, as far as is known. */
+  get isOpen(): boolean {
+    return this.#channel !== null && !this.#hasEnded && this.#reason === null;
+  }
+
+  /** Runs a batch on behalf of a worker place; the worker must not be running another. @param cores for which it holds sessions. */
+  async run(place: number, batch: Batch, cores = this.setup.threads): Promise<BatchResult> {
     const isIdle = this.#readyMs !== null && this.#running === null;
     assert(isIdle, "a batch goes to a worker that is idle");
     const channel = this.#channel;
@@ -106,7 +112,7 @@ export class WorkerProcess {
     }
     const variant = this.setup.variants[batch.variant]?.name;
     assert(variant !== undefined, "a batch names a variant that was loaded");
-    const chunks = frameOf(variant, batch);
+    const chunks = frameOf(variant, batch, cores);
     return new Promise((resolve, reject) => {
       this.#running = { place, variant, resolve, reject };
       // The timer that was set when the worker got ready starts anew: 64 ns, half of what another one takes.
@@ -116,10 +122,10 @@ export class WorkerProcess {
   }
 
   /**
-   * Has the worker hold these variants, after the batch that it may be running.
-   * @returns how many it had to load. @throws Error if it ended instead.
+   * Has the worker hold these variants, with sessions for their warm core counts and for those said, after the batch that it may be running.
+   * @returns how many variants it had to load. @throws Error if it ended instead.
    */
-  assign(variants: readonly number[]): Promise<number> {
+  assign(holding: Holding): Promise<number> {
     assert(this.#readyMs !== null, "a worker is assigned models once it is ready");
     const channel = this.#channel;
     if (channel === null || this.#hasEnded || this.#reason !== null) {
@@ -128,7 +134,7 @@ export class WorkerProcess {
     return new Promise((resolve, reject) => {
       this.#assignments.push({ resolve, reject });
       this.#wait(this.#limits.startTimeoutMs, () => this.#onAssignTimeout());
-      write(channel, textFrame(FRAME_KINDS.assign, JSON.stringify(variants)));
+      write(channel, textFrame(FRAME_KINDS.assign, JSON.stringify(holding)));
     });
   }
 
@@ -258,9 +264,9 @@ export class WorkerProcess {
 }
 
 /** @throws InferenceError if the batch is larger than a frame. */
-function frameOf(variant: string, batch: Batch): Uint8Array[] {
+function frameOf(variant: string, batch: Batch, cores: number): Uint8Array[] {
   try {
-    return runFrame(batch);
+    return runFrame(batch, cores);
   } catch (error) {
     if (error instanceof RangeError) throw new InferenceError(variant, error.message);
     throw error;

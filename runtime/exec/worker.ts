@@ -11,7 +11,7 @@ import {
   resultFrame,
   textFrame,
 } from "./frame-protocol.ts";
-import { ModelStore } from "./model-store.ts";
+import { type Holding, ModelStore } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 
 /** The socket the server left open for us, after the three standard ones. */
@@ -31,7 +31,9 @@ async function serve(channel: BlockingChannel): Promise<number> {
   if (setup.trying) env.logLevel = "fatal";
   const models = new ModelStore(setup);
   try {
-    if (setup.keptModels === null) await models.hold([...setup.variants.keys()]);
+    if (setup.keptModels === null) {
+      await models.hold({ variants: [...setup.variants.keys()], cores: [setup.threads] });
+    }
   } catch (error) {
     channel.write(textFrame(FRAME_KINDS.failed, messageOf(error)));
     return 1;
@@ -50,9 +52,9 @@ function answer(models: ModelStore, { kind, payload }: Frame): Promise<Uint8Arra
   return run(models, decodeRun(payload));
 }
 
-async function hold(models: ModelStore, variants: readonly number[]): Promise<Uint8Array[]> {
+async function hold(models: ModelStore, holding: Holding): Promise<Uint8Array[]> {
   try {
-    return textFrame(FRAME_KINDS.assigned, String(await models.hold(variants)));
+    return textFrame(FRAME_KINDS.assigned, String(await models.hold(holding)));
   } catch (error) {
     return textFrame(FRAME_KINDS.failed, messageOf(error));
   }
@@ -60,10 +62,10 @@ async function hold(models: ModelStore, variants: readonly number[]): Promise<Ui
 
 async function run(
   models: ModelStore,
-  { variant, rows, inputs }: ReceivedBatch,
+  { variant, rows, cores, inputs }: ReceivedBatch,
 ): Promise<Uint8Array[]> {
   try {
-    return resultFrame(await models.model(variant).run(rows, inputs));
+    return resultFrame(await models.model(variant, cores).run(rows, inputs));
   } catch (error) {
     return textFrame(FRAME_KINDS.refused, messageOf(error));
   }

@@ -5,12 +5,14 @@ import type {
   Executor,
   ExecutorHandlers,
 } from "../exec/executor.ts";
+import type { OnnxForecaster } from "../exec/onnx-forecaster.ts";
 import { type HttpContext, isReady } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { GenerateLevel } from "./level-generation.ts";
 import { type ConnectionLimits, closeServer, listen, serverOf, urlOf } from "./listening.ts";
+import type { PipelineBundle } from "./pipeline/linked-tasks.ts";
 import type { AxisNames } from "./pipeline/output-groups.ts";
-import { type PipelineBundle, PipelineEndpoint } from "./pipeline/pipeline-endpoint.ts";
+import { PipelineEndpoint } from "./pipeline/pipeline-endpoint.ts";
 import type { PipelineRecorder } from "./pipeline/pipeline-recording.ts";
 import { RamsisEndpoint } from "./ramsis-endpoint.ts";
 import type { Recorder } from "./recording.ts";
@@ -76,6 +78,8 @@ export interface PipelineServerOptions extends CommonServerOptions {
     handlers: AssignedExecutorHandlers,
   ) => AssignedExecutor | Promise<AssignedExecutor>;
   readonly recorder?: PipelineRecorder;
+  /** Makes the forecasts of a bundle that has a model make them; the caller closes it, after the server. */
+  readonly forecaster?: Pick<OnnxForecaster, "forecast"> | undefined;
 }
 
 export interface RunningServer {

@@ -6,7 +6,7 @@ import {
   placeLevels,
   type SolvedLevel,
 } from "../../compiler/adaptive-levels.ts";
-import type { Expected } from "../../runtime/bundle/schema.ts";
+import type { RamsisLevel } from "../../runtime/bundle/schema.ts";
 import { tinyBundle } from "../support/tiny-bundle.ts";
 
 interface Promised {
@@ -51,8 +51,8 @@ function loadsOf({ levels }: PlacedLevels): number[] {
 
 function stepsOf({ levels }: PlacedLevels, key: "accuracyPerQuery" | "accuracyPerSatisfied") {
   return levels.slice(1).map(({ level }, index) => {
-    const before = levels[index]?.level.expected as Expected;
-    return Math.abs((level.expected as Expected)[key] - before[key]);
+    const before = levels[index]?.level as RamsisLevel;
+    return Math.abs((level as RamsisLevel).expected[key] - before.expected[key]);
   });
 }
 

@@ -8,6 +8,8 @@ import { batchesByVariant, servedModels } from "../../runtime/served-models.ts";
 import { identityModel } from "../support/onnx-model.js";
 import { tinyBundle } from "../support/tiny-bundle.ts";
 import { servedPipeline, writeModels } from "./server/pipeline/served-pipeline.ts";
+import { servedScales } from "./server/scaling/served-scales.ts";
+import { servedStages, writeModels as writeStageModels } from "./server/stages/served-stages.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-served-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -63,4 +65,16 @@ test("a pipeline's plans say which batches are warmed, and its models how their 
   ]);
   expect(models.map(({ outputsAreRows }) => outputsAreRows)).toEqual([false, false, false, false]);
   expect(models[0]?.axisNames).toMatchObject({ x: "rows", crops: "total", crop_count: "rows" });
+});
+
+test("the plans and bursts of a bundle that scales say which cores and batches are warmed", async () => {
+  writeStageModels(folder);
+  const models = await servedModels(servedScales(), folder);
+  expect(models.map(({ name, warmBatches, warmCores }) => [name, warmBatches, warmCores])).toEqual([
+    ["gate/gate", [1, 4], [1]],
+    ["slow/slow", [1, 2], [1, 2]],
+    ["last/last", [1, 4], [1]],
+  ]);
+  const [stage] = await servedModels(servedStages(), folder);
+  expect(stage).not.toHaveProperty("warmCores");
 });

@@ -3,7 +3,10 @@ import { createHash } from "node:crypto";
 import { Packr, Unpackr } from "msgpackr";
 import type { BundleErrorCode } from "../../runtime/bundle/bundle-error.ts";
 import { encodeBundle } from "../../runtime/bundle/codec.ts";
+import type { Bundle } from "../../runtime/bundle/schema.ts";
+import { changedAt } from "./refused-bundle.ts";
 import { sampleBundle } from "./sample-bundle.ts";
+import { scaleBundle } from "./scale-bundle.ts";
 
 /** Bytes before the payload. Source: docs/bundle-format.md. */
 export const HEADER_BYTES = 55;
@@ -45,11 +48,18 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, field]) => [key, sorted(field)]));
 }
 
-/** Every file of test/fixtures/bundles, with the code it is refused with, or null. */
-export function fixtures(): ReadonlyMap<
-  string,
-  { bytes: Uint8Array; code: BundleErrorCode | null }
-> {
+interface Fixture {
+  readonly bytes: Uint8Array;
+  /** What it says, or the code it is refused with. */
+  readonly expected: Bundle | BundleErrorCode;
+}
+
+/** Every file of test/fixtures/bundles. */
+export function fixtures(): ReadonlyMap<string, Fixture> {
+  return new Map([...tableFixtures(), ...scaleFixtures()]);
+}
+
+function tableFixtures(): [string, Fixture][] {
   const valid = encodeBundle(sampleBundle());
   const payload = valid.subarray(HEADER_BYTES);
   const damaged = valid.slice();
@@ -57,15 +67,38 @@ export function fixtures(): ReadonlyMap<
   const unknownKey = { ...plainPayload(valid), colour: "red" };
   const beyond = sampleBundle();
   beyond.levels[1]?.actionByState.data.set([10], 17);
-  return new Map([
-    ["v1.msgpack", { bytes: valid, code: null }],
-    ["bad-magic.msgpack", { bytes: payload, code: "BUNDLE_MAGIC" }],
-    ["bad-version.msgpack", { bytes: fileOf(payload, 2), code: "BUNDLE_VERSION" }],
-    ["bad-length.msgpack", { bytes: valid.subarray(0, -100), code: "BUNDLE_LENGTH" }],
-    ["bad-checksum.msgpack", { bytes: damaged, code: "BUNDLE_CHECKSUM" }],
-    ["bad-schema.msgpack", { bytes: fileOfValue(unknownKey), code: "BUNDLE_SCHEMA" }],
-    ["bad-semantics.msgpack", { bytes: fileOfValue(withBytes(beyond)), code: "BUNDLE_SEMANTICS" }],
-  ]);
+  return [
+    ["v1.msgpack", { bytes: valid, expected: sampleBundle() }],
+    ["bad-magic.msgpack", { bytes: payload, expected: "BUNDLE_MAGIC" }],
+    ["bad-version.msgpack", { bytes: fileOf(payload, 2), expected: "BUNDLE_VERSION" }],
+    ["bad-length.msgpack", { bytes: valid.subarray(0, -100), expected: "BUNDLE_LENGTH" }],
+    ["bad-checksum.msgpack", { bytes: damaged, expected: "BUNDLE_CHECKSUM" }],
+    ["bad-schema.msgpack", { bytes: fileOfValue(unknownKey), expected: "BUNDLE_SCHEMA" }],
+    [
+      "bad-semantics.msgpack",
+      { bytes: fileOfValue(withBytes(beyond)), expected: "BUNDLE_SEMANTICS" },
+    ],
+  ];
+}
+
+/** One of each kind of contradiction: a plan too slow for its load, a plan larger than its pool, a transition out of range, latencies that fall. */
+function scaleFixtures(): [string, Fixture][] {
+  const bundle = scaleBundle();
+  const changed = (path: string, value: unknown, expected: BundleErrorCode): Fixture => {
+    return { bytes: fileOfValue(withBytes(changedAt(bundle, path, value))), expected };
+  };
+  const semantics = "BUNDLE_SEMANTICS";
+  return [
+    ["themis-v1.msgpack", { bytes: encodeBundle(bundle), expected: bundle }],
+    ["themis-bad-schema.msgpack", changed("policy.scaling", "diagonal", "BUNDLE_SCHEMA")],
+    ["themis-bad-plan.msgpack", changed("levels[2].joint.stages[0].batch", 1, semantics)],
+    ["themis-bad-pool.msgpack", changed("cluster.pools[0].workers", 1, semantics)],
+    ["themis-bad-transition.msgpack", changed("transitions.data[7]", 5, semantics)],
+    [
+      "themis-bad-latency.msgpack",
+      changed("tasks[0].variants[0].latency.ms.data[9]", 1, semantics),
+    ],
+  ];
 }
 
 /** A value in memory as the payload holds it. */

@@ -1,16 +1,18 @@
 import type { RequestTrace } from "../../compiler/simulate/stages/visits.ts";
-import { FeedForward } from "../../compiler/solvers/inferline/feed-forward.ts";
 import {
-  aloneMs,
-  type Configuration,
   costOf,
   excessOf,
   hardwareOf,
   type ProvisioningProblem,
-  type StageConfiguration,
   throughputQps,
 } from "../../compiler/solvers/inferline/problem.ts";
 import { scaleFactorsOf } from "../../compiler/solvers/inferline/scale-factors.ts";
+import { FeedForward } from "../../compiler/solvers/stages/feed-forward.ts";
+import {
+  aloneMs,
+  type Configuration,
+  type StageConfiguration,
+} from "../../compiler/solvers/stages/served-stages.ts";
 import { meetsSlo } from "./provisioning-brute-force.ts";
 
 interface Candidate {

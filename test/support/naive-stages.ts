@@ -12,25 +12,53 @@ interface Happening {
 
 type Fate = "open" | "no" | "yes";
 
-/**
- * Latency of every request under a level's plan, as obviously as it can be said: a list of what is to happen, sorted anew every time, and for every request the
- * rules of visiting and skipping asked again from the start. Slow.
- */
+export interface NaivePipeline {
+  /** Parents before their children; null for the requests. */
+  readonly tasks: readonly { readonly edges: readonly { readonly parent: number | null }[] }[];
+  /** Largest batch, how many of them are served at a time, and what one of n takes at n − 1. */
+  readonly stages: readonly {
+    readonly batch: number;
+    readonly servers: number;
+    readonly latencyMs: ArrayLike<number>;
+  }[];
+  readonly hopMs: number;
+  /** A query is given up, with its request, if this much time has passed since the request came, or more, when its turn comes. */
+  readonly giveUpAtMs?: number;
+}
+
+/** Of every request under a level's plan. */
 export function naiveLatencies(
   { tasks, levels, cluster }: InferlineBundle,
   level: number,
+  trace: RequestTrace,
+): number[] {
+  const stages = (levels[level]?.plan.stages ?? []).map(
+    ({ batch, replicas, variant, pool }, task) => ({
+      batch,
+      servers: replicas,
+      latencyMs: tasks[task]?.variants[variant]?.profiles[pool]?.serviceTimes.decisionMs.data ?? [],
+    }),
+  );
+  return naiveTimes({ tasks, stages, hopMs: cluster.communicationLatencyMs }, trace);
+}
+
+/**
+ * Latency of every request, NaN if it is given up, as obviously as it can be said: a list of what is to happen, sorted anew every time, and for every request
+ * the rules of visiting and skipping asked again from the start. Slow.
+ */
+export function naiveTimes(
+  { tasks, stages, hopMs, giveUpAtMs = Number.POSITIVE_INFINITY }: NaivePipeline,
   { arrivalMs, takenByEdge }: RequestTrace,
 ): number[] {
-  const hopMs = cluster.communicationLatencyMs;
-  const stages = levels[level]?.plan.stages ?? [];
   const edges = tasks.flatMap((task, child) => task.edges.map(({ parent }) => ({ parent, child })));
   const requests = Array.from(arrivalMs, () => ({
     sent: new Set<number>(),
     served: new Set<number>(),
     doneMs: Number.NaN,
+    isLost: false,
   }));
   const queues: number[][] = tasks.map(() => []);
-  const idle = stages.map(({ replicas }) => replicas);
+  const idle = stages.map(({ servers }) => servers);
   let sequence = 0;
   let happenings: Happening[] = Array.from(arrivalMs, (timeMs, request) => ({
     timeMs,
@@ -79,21 +107,36 @@ export function naiveLatencies(
       (a, b) => a.kind - b.kind || (a.kind === 2 ? a.task - b.task : 0) || a.sequence - b.sequence,
     );
     for (const { kind, task, requests: who } of due) {
-      if (kind === 1) queues[task]?.push(...who);
+      const kept = who.filter((request) => !requests[request]?.isLost);
+      if (kind === 1) queues[task]?.push(...kept);
       if (kind === 2) idle[task] = (idle[task] ?? 0) + 1;
-      for (const request of who) {
+      for (const request of kept) {
         if (kind === 2) requests[request]?.served.add(task);
         if (kind !== 1) sendOn(request, nowMs);
       }
     }
-    for (const [task, { batch, pool, variant }] of stages.entries()) {
+    const lost: number[] = [];
+    for (const [task, { batch, latencyMs }] of stages.entries()) {
       const queue = queues[task] ?? [];
       while ((idle[task] ?? 0) > 0 && queue.length > 0) {
-        const who = queue.splice(0, batch);
-        const times = tasks[task]?.variants[variant]?.profiles[pool]?.serviceTimes.decisionMs.data;
-        const timeMs = nowMs + (times?.[who.length - 1] ?? Number.NaN);
+        const who: number[] = [];
+        while (who.length < batch && queue.length > 0) {
+          const request = queue.shift() ?? -1;
+          const isTooOld = nowMs >= (arrivalMs[request] ?? Number.NaN) + giveUpAtMs;
+          (isTooOld ? lost : who).push(request);
+        }
+        if (who.length === 0) break;
+        const timeMs = nowMs + (latencyMs[who.length - 1] ?? Number.NaN);
         happenings.push({ timeMs, kind: 2, task, sequence: sequence++, requests: who });
         idle[task] = (idle[task] ?? 0) - 1;
+      }
+    }
+    // The batches of this moment have been chosen.
+    for (const request of lost) {
+      const state = requests[request];
+      if (state !== undefined) state.isLost = true;
+      for (const [task, queue] of queues.entries()) {
+        queues[task] = queue.filter((other) => other !== request);
       }
     }
   }

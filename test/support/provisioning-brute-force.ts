@@ -1,12 +1,14 @@
 import type { RequestTrace } from "../../compiler/simulate/stages/visits.ts";
-import { FeedForward } from "../../compiler/solvers/inferline/feed-forward.ts";
 import {
-  type Configuration,
   costOf,
   excessOf,
   type ProvisioningProblem,
-  type StageConfiguration,
 } from "../../compiler/solvers/inferline/problem.ts";
+import { FeedForward } from "../../compiler/solvers/stages/feed-forward.ts";
+import type {
+  Configuration,
+  StageConfiguration,
+} from "../../compiler/solvers/stages/served-stages.ts";
 
 /** Whether no more requests than may be are late, by an estimator that has seen nothing before. */
 export function meetsSlo(

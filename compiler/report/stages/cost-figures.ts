@@ -1,6 +1,6 @@
 /** What load does to cost, to replicas and to latency. */
 import * as Plot from "@observablehq/plot";
-import type { InferlineBundle, InferlineLevel } from "../../../runtime/bundle/schema.ts";
+import type { InferlineBundle, InferlineLevel, Level } from "../../../runtime/bundle/schema.ts";
 import { drawFigure } from "../figure.ts";
 import type { Point } from "../load-marks.ts";
 import type { Markup } from "../markup.ts";
@@ -165,13 +165,15 @@ export function drawLatency(bundle: InferlineBundle): Markup {
   });
 }
 
-function within(points: readonly Point[], top: number): Point[] {
+export function within(points: readonly Point[], top: number): Point[] {
   return points.map((point) => (point.value <= top ? point : { ...point, value: Number.NaN }));
 }
 
 /** The loads that the pools have no plan for. */
 export function beyondMarks(
-  bundle: InferlineBundle,
+  bundle: {
+    readonly levels: readonly Pick<Level, "loadQps" | "feasible" | "capacityQps">[];
+  },
   frameAnchor: "top" | "bottom",
 ): Plot.Markish[] {
   const { levels } = bundle;

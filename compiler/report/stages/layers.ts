@@ -35,7 +35,7 @@ interface Item {
   readonly before: readonly Item[];
 }
 
-export function layersOf(tasks: readonly StageTask[]): Layers {
+export function layersOf(tasks: readonly Pick<StageTask, "edges">[]): Layers {
   const rowByTask = new Map<number, number>([[SOURCE, 0]]);
   const rows: Item[][] = [[{ task: SOURCE, before: [] }]];
   const itemByTask = new Map<number, Item>([

@@ -1,9 +1,14 @@
 /** The stages as a picture: which follows which, and what share of the queries goes along each edge. */
-import type { InferlineBundle } from "../../../runtime/bundle/schema.ts";
+import type { InferlineBundle, StageTask } from "../../../runtime/bundle/schema.ts";
 import { FIGURE_WIDTH, roundTo } from "../figure.ts";
 import { escapeText, Markup } from "../markup.ts";
 import { listText, ratioText } from "../number-text.ts";
 import { layersOf, type Place, type Route, SOURCE } from "./layers.ts";
+
+/** A pipeline of stages, whatever runs them. */
+interface StagePipeline extends Pick<InferlineBundle, "entryBranch"> {
+  readonly tasks: readonly Pick<StageTask, "name" | "edges" | "branch">[];
+}
 
 const BOX_WIDTH = 116;
 const BOX_HEIGHT = 38;
@@ -14,7 +19,7 @@ const ARROW = 5;
 const MAX_LETTERS = 15;
 
 /** A figure that is as wide as it has to be, and scrolls where the page is narrower. */
-export function drawStageGraph(bundle: InferlineBundle, caption: string): Markup {
+export function drawStageGraph(bundle: StagePipeline, caption: string): Markup {
   const { tasks } = bundle;
   const layers = layersOf(tasks);
   const width = Math.max(FIGURE_WIDTH, layers.mostPlaces * PLACE_WIDTH);
@@ -33,7 +38,7 @@ export function drawStageGraph(bundle: InferlineBundle, caption: string): Markup
 type PointOf = (place: Place) => { readonly x: number; readonly y: number };
 
 /** A curve from box to box, its share where it ends. */
-function routeMarkup(bundle: InferlineBundle, route: Route, point: PointOf): string {
+function routeMarkup(bundle: StagePipeline, route: Route, point: PointOf): string {
   const points = route.places.map(point);
   const last = points.length - 1;
   let path = "";
@@ -63,7 +68,7 @@ function curve(coordinates: readonly number[]): string {
 }
 
 function boxMarkup(
-  { tasks }: InferlineBundle,
+  { tasks }: StagePipeline,
   task: number,
   { x, y }: { readonly x: number; readonly y: number },
 ): string {
@@ -77,11 +82,11 @@ function boxMarkup(
   return `<g><title>${escapeText(name)}</title><rect x="${roundTo(x - BOX_WIDTH / 2, 1)}" y="${roundTo(y, 1)}" width="${BOX_WIDTH}" height="${BOX_HEIGHT}" rx="${radius}" fill="var(--panel)" stroke="var(--line)" stroke-width="1.5"/>${text(shown, isJoin ? 17 : 24, isSource ? "" : ` font-weight="600"`)}${isJoin ? text("join", 31, ` font-size="10" fill-opacity=".75"`) : ""}</g>`;
 }
 
-function branchOf({ tasks, entryBranch }: InferlineBundle, source: number) {
+function branchOf({ tasks, entryBranch }: StagePipeline, source: number) {
   return source === SOURCE ? entryBranch : tasks[source]?.branch;
 }
 
-function descriptionOf({ tasks }: InferlineBundle): string {
+function descriptionOf({ tasks }: StagePipeline): string {
   return tasks
     .map(({ name, edges }) => {
       const sources = edges.map(

@@ -1,9 +1,5 @@
 import { type InferlineBundle, MICROS, priceMicros } from "../../../runtime/bundle/schema.ts";
-
-export interface MeanAndMax {
-  readonly mean: number;
-  readonly max: number;
-}
+import { type MeanAndMax, TimeWeighted } from "./time-weighted.ts";
 
 export interface ReplicaSummary {
   /** Replicas that run or come up, over the duration. */
@@ -20,14 +16,14 @@ export class ReplicaCosts {
   down = 0;
   readonly #durationMs: number;
   readonly #microsByPool: Float64Array;
-  readonly #all = new Level();
-  readonly #cost = new Level();
-  readonly #byTask: readonly Level[];
+  readonly #all = new TimeWeighted();
+  readonly #cost = new TimeWeighted();
+  readonly #byTask: readonly TimeWeighted[];
 
   constructor({ tasks, cluster }: InferlineBundle, durationMs: number) {
     this.#durationMs = durationMs;
     this.#microsByPool = Float64Array.from(cluster.pools, priceMicros);
-    this.#byTask = tasks.map(() => new Level());
+    this.#byTask = tasks.map(() => new TimeWeighted());
   }
 
   get servers(): number {
@@ -65,31 +61,5 @@ export class ReplicaCosts {
 
   ofTask(task: number): MeanAndMax {
     return this.#byTask[task]?.over(this.#durationMs) ?? { mean: Number.NaN, max: Number.NaN };
-  }
-}
-
-/** A value that stays until it changes, from time 0. What it is for no time is no maximum. */
-class Level {
-  value = 0;
-  #max = 0;
-  #sum = 0;
-  #sinceMs = 0;
-
-  add(change: number, nowMs: number): void {
-    this.#pass(nowMs);
-    this.value += change;
-  }
-
-  over(durationMs: number): MeanAndMax {
-    if (this.#sinceMs === 0) return { mean: this.value, max: this.value };
-    this.#pass(durationMs);
-    return { mean: this.#sum / durationMs, max: this.#max };
-  }
-
-  #pass(nowMs: number): void {
-    if (nowMs <= this.#sinceMs) return;
-    this.#sum += this.value * (nowMs - this.#sinceMs);
-    this.#sinceMs = nowMs;
-    if (this.value > this.#max) this.#max = this.value;
   }
 }

@@ -6,34 +6,23 @@ import {
   RELEASE,
   START_BATCH,
 } from "../../../runtime/core/command-buffer.ts";
-import { NO_PARENT } from "../../../runtime/core/pipeline/pipeline-dispatcher.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
 import {
   type InferlineDispatcher,
   inferlineDispatcherOf,
 } from "../../../runtime/core/stages/inferline-dispatcher.ts";
 import type { ReplicaTuner } from "../../../runtime/core/stages/replica-tuner.ts";
-import { REQUESTS } from "../../../runtime/core/stages/stage-graph.ts";
 import {
   busyNames,
   type StageShape,
   stageShapeOf,
 } from "../../../runtime/core/stages/stage-shape.ts";
-import { VisitProgress } from "../../../runtime/core/stages/visit-progress.ts";
-import { type ArrivalProcess, initialQps } from "../arrivals.ts";
 import { EventQueue } from "../event-queue.ts";
-import { DeliveryRing } from "../pipeline/delivery-ring.ts";
 import { pipelineServiceTimes } from "../pipeline/pipeline-service-times.ts";
 import type { ServiceTimeMode, ServiceTimeModel } from "../service-times.ts";
-import { drawRequests } from "./drawn-requests.ts";
-import { RequestSlots } from "./request-slots.ts";
+import { RequestFlow, slotCountFor } from "./request-flow.ts";
+import { initialQpsOf, requestsOf, type StageArrivals } from "./stage-arrivals.ts";
 import { type StageOutcome, StageTally } from "./stage-tally.ts";
-import type { RequestTrace } from "./visits.ts";
-
-/** A process whose requests are drawn, or requests as they are. */
-export type StageArrivals =
-  | ArrivalProcess
-  | { readonly kind: "requests"; readonly trace: RequestTrace };
 
 export interface StageSimulationOptions {
   readonly arrivals: StageArrivals;
@@ -60,9 +49,6 @@ export interface StageSimulationResult extends StageOutcome {
 
 const SERVICE_STREAM = 2;
 
-/** Requests under way at most; one that finds no room is dropped. */
-const REQUEST_CAPACITY = 2 ** 20;
-
 /**
  * Serves simulated requests with the plans of a bundle, on a virtual clock, with the dispatcher that serves real ones: the Estimator in its plain form.
  *
@@ -79,26 +65,20 @@ export function simulateStages(
   assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
   const simulation = new StageSimulation(bundle, options);
   simulation.run();
-  const { latencyMsByRequest } = simulation;
+  const { latencyMsByRequest } = simulation.flow;
   return { seed, durationMs, ...simulation.outcome(), latencyMsByRequest };
 }
 
-/** The virtual cluster. A query is named by the slot of its request and its task, since a request visits a task once at most. */
+/** The virtual cluster. */
 class StageSimulation {
-  readonly latencyMsByRequest: Float64Array | null;
+  readonly flow: RequestFlow;
   readonly #shape: StageShape;
   readonly #dispatcher: InferlineDispatcher;
   readonly #commands: CommandBuffer;
-  readonly #trace: RequestTrace;
-  readonly #progress: VisitProgress;
-  readonly #slots: RequestSlots;
-  readonly #deliveries = new DeliveryRing();
   readonly #workerEvents: EventQueue;
   readonly #serviceTimes: readonly (ServiceTimeModel | null)[];
   readonly #tally: StageTally;
   readonly #accuracyByVariant: Float64Array;
-  readonly #sloMs: number;
-  readonly #hopMs: number;
   readonly #activationMs: number;
   readonly #durationMs: number;
   readonly #maxBatch: number;
@@ -108,7 +88,6 @@ class StageSimulation {
   readonly #batchByWorker: Uint32Array;
   /** [workerCount, maxBatch] */
   readonly #batchQueries: Uint32Array;
-  #nextRequest = 0;
   #level: number;
   #isWarm = false;
 
@@ -117,16 +96,9 @@ class StageSimulation {
     const shape = stageShapeOf(bundle);
     const { taskCount, workerCount } = shape;
     this.#shape = shape;
-    this.#trace =
-      arrivals.kind === "requests"
-        ? arrivals.trace
-        : drawRequests(shape.graph, arrivals, durationMs, seed);
-    const requestCount = this.#trace.arrivalMs.length;
-    const slotCount = Math.max(1, Math.min(requestCount, REQUEST_CAPACITY));
-    this.#slots = new RequestSlots(slotCount);
-    this.#progress = new VisitProgress(shape.graph, slotCount);
+    const trace = requestsOf(shape.graph, arrivals, durationMs, seed);
     this.#maxBatch = Math.max(...shape.maxBatchByTaskPool);
-    const queryCapacity = slotCount * taskCount + busyNames(shape);
+    const queryCapacity = slotCountFor(trace) * taskCount + busyNames(shape);
     const { level, tuner } = options;
     this.#dispatcher = inferlineDispatcherOf(bundle, {
       queryCapacity,
@@ -139,19 +111,23 @@ class StageSimulation {
     const rng = new Rng(seed, SERVICE_STREAM);
     this.#serviceTimes = pipelineServiceTimes(bundle, options.serviceTimes, rng);
     this.#tally = new StageTally(bundle, durationMs, options.timeline === true);
+    const frame = {
+      graph: shape.graph,
+      trace,
+      sloMs: bundle.slo.latencyMs,
+      hopMs: bundle.cluster.communicationLatencyMs,
+      hasLatencies: options.withLatencies === true,
+    };
+    this.flow = new RequestFlow(frame, this.#dispatcher, this.#commands, this.#tally.requests);
     this.#accuracyByVariant = Float64Array.from(
       bundle.tasks.flatMap(({ variants }) => variants.map(({ accuracy }) => accuracy)),
     );
-    this.#sloMs = bundle.slo.latencyMs;
-    this.#hopMs = bundle.cluster.communicationLatencyMs;
     this.#activationMs = bundle.policy.activationMs;
     this.#durationMs = durationMs;
     this.#variantByWorker = new Int32Array(workerCount).fill(-1);
     this.#isLoading = new Uint8Array(workerCount);
     this.#batchByWorker = new Uint32Array(workerCount);
     this.#batchQueries = new Uint32Array(workerCount * this.#maxBatch);
-    this.latencyMsByRequest =
-      options.withLatencies === true ? new Float64Array(requestCount).fill(Number.NaN) : null;
     this.#level = this.#dispatcher.level;
   }
 
@@ -165,7 +141,7 @@ class StageSimulation {
     this.#tally.replicas.startCounting();
     this.#observe(0);
     this.#step();
-    assert(this.#slots.openCount === 0, "every request was served");
+    assert(this.flow.isOver && this.flow.lostCount === 0, "every request was served");
   }
 
   outcome(): StageOutcome {
@@ -173,13 +149,11 @@ class StageSimulation {
   }
 
   #step(): void {
-    const { arrivalMs } = this.#trace;
-    const deliveries = this.#deliveries;
+    const { flow } = this;
     const workerEvents = this.#workerEvents;
     const dispatcher = this.#dispatcher;
     for (;;) {
-      const requestMs = arrivalMs[this.#nextRequest] ?? Number.POSITIVE_INFINITY;
-      const nowMs = Math.min(requestMs, deliveries.nextMs, workerEvents.nextMs);
+      const nowMs = Math.min(flow.nextMs, workerEvents.nextMs);
       const { wakeMs } = dispatcher;
       if (wakeMs < nowMs) {
         // With nothing under way the tuner is alone, and matters until the end of the duration.
@@ -188,8 +162,7 @@ class StageSimulation {
         continue;
       }
       if (nowMs === Number.POSITIVE_INFINITY) return;
-      while (arrivalMs[this.#nextRequest] === nowMs) this.#arrive(this.#nextRequest++, nowMs);
-      while (deliveries.nextMs === nowMs) this.#handIn(deliveries.pop(), nowMs);
+      flow.step(nowMs);
       while (workerEvents.nextMs === nowMs) this.#workerEvent(nowMs);
       if (dispatcher.wakeMs <= nowMs) this.#wake(nowMs);
     }
@@ -198,51 +171,6 @@ class StageSimulation {
   #wake(nowMs: number): void {
     this.#dispatcher.onWake(nowMs, this.#commands);
     this.#carryOut(nowMs);
-  }
-
-  #arrive(request: number, nowMs: number): void {
-    const { graph } = this.#shape;
-    this.#tally.countRequest(nowMs);
-    this.#dispatcher.onRequest(nowMs);
-    if (this.#slots.isFull) {
-      this.#tally.countDropped(nowMs);
-      return;
-    }
-    const slot = this.#slots.open(request);
-    this.#progress.open(slot);
-    const first = graph.outStart[REQUESTS + 1] ?? 0;
-    const end = graph.outStart[REQUESTS + 2] ?? 0;
-    for (let out = first; out < end; out++) {
-      const edge = graph.outEdge[out] ?? 0;
-      this.#progress.settle(slot, edge, this.#takes(edge, request));
-    }
-    this.#sendReady(slot, nowMs);
-    if (this.#progress.isDone(slot)) this.#close(slot, nowMs);
-  }
-
-  #takes(edge: number, request: number): boolean {
-    const taken = this.#trace.takenByEdge[edge];
-    return taken == null || taken[request] === 1;
-  }
-
-  /** Sends queries to the tasks that a request has come to; with no way to go they are there at once. */
-  #sendReady(slot: number, nowMs: number): void {
-    const progress = this.#progress;
-    for (let index = 0; index < progress.readyCount; index++) {
-      const query = slot * this.#shape.taskCount + (progress.readyTask[index] ?? 0);
-      if (this.#hopMs > 0) this.#deliveries.push(nowMs + this.#hopMs, query);
-      else this.#handIn(query, nowMs);
-    }
-    progress.clearReady();
-  }
-
-  #handIn(query: number, nowMs: number): void {
-    const { taskCount } = this.#shape;
-    const request = this.#slots.request[Math.floor(query / taskCount)] ?? 0;
-    const deadlineMs = (this.#trace.arrivalMs[request] ?? Number.NaN) + this.#sloMs;
-    const task = query % taskCount;
-    this.#dispatcher.onQuery(query, task, NO_PARENT, deadlineMs, nowMs, this.#commands);
-    assert(this.#commands.count === 0, "a cluster that is up with names for all drops nothing");
   }
 
   #workerEvent(nowMs: number): void {
@@ -262,41 +190,8 @@ class StageSimulation {
     this.#dispatcher.onBatchDone(worker, nowMs, this.#commands);
     this.#carryOut(nowMs);
     for (let at = first; at < end; at++) {
-      this.#serve(this.#batchQueries[at] ?? 0, accuracy, nowMs);
+      this.flow.serve(this.#batchQueries[at] ?? 0, accuracy, nowMs);
     }
-  }
-
-  /** A query is served: settles where its request goes from there. */
-  #serve(query: number, accuracy: number, nowMs: number): void {
-    const { graph, taskCount } = this.#shape;
-    const progress = this.#progress;
-    const slot = Math.floor(query / taskCount);
-    const task = query % taskCount;
-    const request = this.#slots.request[slot] ?? 0;
-    progress.serve(slot, task);
-    let isEnd = true;
-    const end = graph.outStart[task + 2] ?? 0;
-    for (let out = graph.outStart[task + 1] ?? 0; out < end; out++) {
-      const edge = graph.outEdge[out] ?? 0;
-      const isTaken = this.#takes(edge, request);
-      if (isTaken) isEnd = false;
-      this.#dispatcher.onFanout(query, graph.childByEdge[edge] ?? 0, isTaken ? 1 : 0);
-      progress.settle(slot, edge, isTaken);
-    }
-    if (isEnd) this.#slots.endAt(slot, accuracy);
-    this.#sendReady(slot, nowMs);
-    if (progress.isDone(slot)) this.#close(slot, nowMs);
-  }
-
-  #close(slot: number, nowMs: number): void {
-    const request = this.#slots.request[slot] ?? 0;
-    const arrivalMs = this.#trace.arrivalMs[request] ?? Number.NaN;
-    const latencyMs = nowMs - arrivalMs;
-    // Done − arrival > SLO would round differently.
-    const isLate = nowMs > arrivalMs + this.#sloMs;
-    this.#tally.countServed(arrivalMs, latencyMs, isLate, this.#slots.accuracy(slot));
-    if (this.latencyMsByRequest !== null) this.latencyMsByRequest[request] = latencyMs;
-    this.#slots.close(slot);
   }
 
   #carryOut(nowMs: number): void {
@@ -330,7 +225,7 @@ class StageSimulation {
       this.#batchQueries[first + position] = commands.query(command, position);
     }
     this.#batchByWorker[worker] = batch;
-    this.#tally.countBatch(variant, batch);
+    this.#tally.batches.countBatch(variant, batch);
     const task = this.#shape.taskByVariant[variant] ?? 0;
     this.#workerEvents.push(nowMs + serviceMs, worker, task);
   }
@@ -362,12 +257,6 @@ class StageSimulation {
     const { level } = this.#dispatcher;
     if (level !== this.#level) this.#tally.planSwitches++;
     this.#level = level;
-    const { servers, costPerHour } = this.#tally.replicas;
-    this.#tally.timeline?.observe(nowMs, servers, costPerHour, level);
+    this.#tally.observe(nowMs, level);
   }
-}
-
-/** NaN for requests as they are. */
-export function initialQpsOf(arrivals: StageArrivals): number {
-  return arrivals.kind === "requests" ? Number.NaN : initialQps(arrivals);
 }

@@ -1,6 +1,7 @@
 /** Whether configurations meet the SLO on every sample trace; stages that a configuration shares with the one before are not served again. */
-import type { FeedForward } from "./feed-forward.ts";
-import type { Configuration, ProvisioningProblem, StageConfiguration } from "./problem.ts";
+import type { FeedForward } from "../stages/feed-forward.ts";
+import type { Configuration, StageConfiguration } from "../stages/served-stages.ts";
+import type { ProvisioningProblem } from "./problem.ts";
 
 export class Evaluator {
   readonly traces: readonly FeedForward[];

@@ -1,16 +1,12 @@
 /** From an application to the frame of an InferLine bundle: everything its levels share. */
-import type {
-  Feed,
-  InferlineOptions,
-  ModelFile,
-  StageTask,
-} from "../../../runtime/bundle/schema.ts";
+import type { InferlineOptions, StageTask } from "../../../runtime/bundle/schema.ts";
 import { serviceTimesByBatch } from "../../model/service-time.ts";
 import { nextMeasuredTimes } from "../../model/stage-times.ts";
-import type { Application, Edge, InferlinePolicy, Task } from "../../spec/application.ts";
+import type { Application, InferlinePolicy } from "../../spec/application.ts";
 import { poolProfileOf, profileFor } from "../pool-profile.ts";
 import type { InferlineFrame, ModelFiles } from "../solver.ts";
-import { type OrderedTask, orderedTasks } from "./stage-order.ts";
+import { stageEdgesOf } from "../stages/stage-edges.ts";
+import { type OrderedTask, orderedTasks } from "../stages/stage-order.ts";
 
 /** @param application one without mistakes, whose method is inferline. */
 export function inferlineFrame(application: Application, models: ModelFiles): InferlineFrame {
@@ -57,18 +53,15 @@ interface Context {
 }
 
 function taskOf(
-  { task, edges }: OrderedTask,
+  ordered: OrderedTask,
   tasks: readonly OrderedTask[],
   { application, policy, models }: Context,
 ): StageTask {
+  const { task } = ordered;
   const timesByBatch = policy.betweenBatches === "next" ? nextMeasuredTimes : serviceTimesByBatch;
   return {
     name: task.name,
-    edges: edges.map(({ parent, edge }) => ({
-      parent,
-      share: edge.share,
-      feed: parent === null ? null : feedOf(edge, tasks[parent]?.task, task, models),
-    })),
+    edges: stageEdgesOf(ordered, tasks, models),
     branch: task.branch,
     variants: task.variants.map((variant) => ({
       name: variant.name,
@@ -80,24 +73,4 @@ function taskOf(
       }),
     })),
   };
-}
-
-/** The inputs that an edge brings: those that it names, and those that an output of the task before is called like. */
-function feedOf(
-  { inputs, count }: Edge,
-  parent: Task | undefined,
-  child: Task,
-  models: ModelFiles,
-): Feed | null {
-  const [before, after] = [modelOf(parent, models), modelOf(child, models)];
-  if (before === null || after === null) return null;
-  const outputs = new Set(before.outputs.map(({ name }) => name));
-  const fed = after.inputs.map(({ name }) => ({ input: name, output: inputs?.[name] ?? name }));
-  return { inputs: fed.filter(({ output }) => outputs.has(output)), count };
-}
-
-/** Variants of a task are alike, so the first speaks for it. */
-function modelOf(task: Task | undefined, models: ModelFiles): ModelFile | null {
-  const file = task?.variants[0]?.model ?? null;
-  return file === null ? null : (models.get(file) ?? null);
 }

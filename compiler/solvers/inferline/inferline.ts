@@ -10,18 +10,13 @@ import {
 import { envelopeOf, peakRate, windowLengths } from "../../numeric/traffic-envelope.ts";
 import type { RequestTrace } from "../../simulate/stages/visits.ts";
 import type { InferlineFrame, ProvisionedLevel, ProvisioningSolver } from "../solver.ts";
+import type { Configuration } from "../stages/served-stages.ts";
 import { inferlineFrame } from "./frame.ts";
 import { judge } from "./judge.ts";
 import { type MarginPlan, planWithLeastMargin, planWithMargin } from "./margin.ts";
 import { inferlineMistakes } from "./mistakes.ts";
 import { oneEach } from "./one-each.ts";
-import {
-  type Configuration,
-  costOf,
-  hardwareOf,
-  type ProvisioningProblem,
-  throughputQps,
-} from "./problem.ts";
+import { costOf, hardwareOf, type ProvisioningProblem, throughputQps } from "./problem.ts";
 import { provisioningProblem } from "./provisioning-problem.ts";
 import { hasTraces, SampleTraces } from "./sample-traces.ts";
 import { scaleFactorsOf } from "./scale-factors.ts";

@@ -1,7 +1,8 @@
 /** What the estimator says of one configuration on traces, one after the other. */
 import type { RequestTrace } from "../../simulate/stages/visits.ts";
-import { FeedForward } from "./feed-forward.ts";
-import type { Configuration, ProvisioningProblem } from "./problem.ts";
+import { FeedForward } from "../stages/feed-forward.ts";
+import type { Configuration } from "../stages/served-stages.ts";
+import type { ProvisioningProblem } from "./problem.ts";
 
 export interface Verdict {
   readonly traces: number;

@@ -1,7 +1,8 @@
 /** Replicas below which no configuration of the other stages can meet the SLO on a trace: proven, unlike any simulation with fewer. */
 import { fluidMisses } from "../../numeric/fluid-misses.ts";
-import { type FeedForward, fastestMs, restOf } from "./feed-forward.ts";
-import { aloneMs, type ProvisioningProblem, type StageHardware } from "./problem.ts";
+import { type FeedForward, fastestMs, restOf } from "../stages/feed-forward.ts";
+import { aloneMs } from "../stages/served-stages.ts";
+import type { ProvisioningProblem, StageHardware } from "./problem.ts";
 
 /** What rounding may add to a sum of times, relative. */
 const SLACK = 1e-9;

@@ -1,7 +1,8 @@
 /** How much of the SLO a plan keeps free, so that it holds on traces that it was not made with. */
 import type { RequestTrace } from "../../simulate/stages/visits.ts";
+import type { Configuration } from "../stages/served-stages.ts";
 import { judge } from "./judge.ts";
-import type { Configuration, ProvisioningProblem } from "./problem.ts";
+import type { ProvisioningProblem } from "./problem.ts";
 import { type Provisioned, type ProvisionOptions, provision } from "./provision.ts";
 
 /** Of the limit of a search that each margin may use: there are several. */

@@ -5,18 +5,18 @@ import { stageGraphOf } from "../../../runtime/core/stages/stage-graph.ts";
 import type { Application, Pool, Task } from "../../spec/application.ts";
 import { conflict, invalid, type Mistake, missing, show } from "../../spec/mistakes.ts";
 import { profileFor } from "../pool-profile.ts";
+import { fanoutMistakes, shapeMistakes } from "../stages/stage-mistakes.ts";
+import { orderedTasks } from "../stages/stage-order.ts";
 import { placedOnce } from "./one-each.ts";
 import { serviceTimeMs } from "./service-time.ts";
-import { fanoutTo, orderedTasks, rootOf } from "./stage-order.ts";
-import { MAX_TASKS } from "./visit-plan.ts";
 
 export function* inferlineMistakes(application: Application): Generator<Mistake> {
   const found = [
     ...loadMistakes(application),
     ...priceMistakes(application),
-    ...shapeMistakes(application),
+    ...shapeMistakes(application.tasks, "inferline"),
     ...application.tasks.flatMap((task, index) => [
-      ...fanoutMistakes(task, index),
+      ...fanoutMistakes(task, index, "inferline"),
       ...hardwareMistakes(task, index, application.cluster.pools),
     ]),
   ];
@@ -70,38 +70,6 @@ function* priceMistakes({ cluster }: Application): Generator<Mistake> {
       const allowed =
         "a price above 0, at least a millionth, since inferline looks for the cheapest plan";
       yield invalid(path, allowed, String(pricePerHour));
-    }
-  }
-}
-
-function* shapeMistakes({ tasks }: Application): Generator<Mistake> {
-  if (tasks.length > MAX_TASKS) {
-    yield invalid(["tasks"], `at most ${MAX_TASKS} tasks`, String(tasks.length));
-  }
-  const root = rootOf(tasks);
-  for (const [index, task] of tasks.entries()) {
-    if (!task.passThrough || task === root) continue;
-    yield {
-      code: "INPUT_UNSUPPORTED",
-      path: ["tasks", index, "passThrough"],
-      message: `inferline lets only the root, ${show(root.name)}, pass requests on; leave ${show(task.name)} out, and lead edges to what follows it`,
-    };
-  }
-}
-
-function* fanoutMistakes({ name, variants, to }: Task, index: number): Generator<Mistake> {
-  for (const [position, variant] of variants.entries()) {
-    for (const { task } of to) {
-      const fanout = fanoutTo(variant, task);
-      const path = ["tasks", index, "variants", position, "fanout"];
-      if (fanout > 1) {
-        const message = `inferline sends a query to ${show(task)} at most once for each of ${show(name)}, got a fan-out of ${fanout}; allowed: up to 1`;
-        yield { code: "INPUT_UNSUPPORTED", path, message };
-      }
-      const first = variants[0] === undefined ? fanout : fanoutTo(variants[0], task);
-      if (fanout === first) continue;
-      const message = `inferline runs one model for a task, whatever the hardware, so fan-outs are the same, got ${fanout} and ${first}`;
-      yield conflict(path, message);
     }
   }
 }

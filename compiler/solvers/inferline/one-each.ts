@@ -1,4 +1,5 @@
-import type { Configuration, ProvisioningProblem, StageConfiguration } from "./problem.ts";
+import type { Configuration, StageConfiguration } from "../stages/served-stages.ts";
+import type { ProvisioningProblem } from "./problem.ts";
 
 /**
  * One replica for every stage, each on hardware that has one left; by augmenting paths, since a stage may have to make room for another.

@@ -1,17 +1,17 @@
 /** Provisioning of a pipeline as data: what each stage may run on, and what a plan is measured by. */
-import type { StageGraph } from "../../../runtime/core/stages/stage-graph.ts";
+import type {
+  BatchTimes,
+  Configuration,
+  ServedStages,
+  StageConfiguration,
+} from "../stages/served-stages.ts";
 
-export interface ProvisioningProblem {
-  readonly graph: StageGraph;
+export interface ProvisioningProblem extends ServedStages {
   /** In the order of the tasks. */
   readonly stages: readonly Stage[];
   /** Most replicas of all stages together, by pool. */
   readonly workersByPool: readonly number[];
   readonly sloMs: number;
-  /** Communication latency on the way to every stage. */
-  readonly hopMs: number;
-  /** Ratio of requests that may miss the SLO. */
-  readonly violationCeiling: number;
 }
 
 export interface Stage {
@@ -21,28 +21,14 @@ export interface Stage {
 }
 
 /** What a stage can run on: a variant of its task in a pool. */
-export interface StageHardware {
+export interface StageHardware extends BatchTimes {
   readonly variant: number;
   readonly pool: number;
   /** Of one replica per hour, millionths of the unit of prices: money is whole numbers. */
   readonly price: number;
   /** Largest batches to choose from, ascending: profiled sizes whose throughput exceeds that of all smaller ones. */
   readonly batches: readonly number[];
-  /** Of a batch of any size up to the largest, at its size less one; non-decreasing. */
-  readonly batchMs: Float64Array;
 }
-
-/** How one stage is provisioned. */
-export interface StageConfiguration {
-  /** Index into `Stage.hardware`. */
-  readonly hardware: number;
-  /** Largest batch. */
-  readonly batch: number;
-  readonly replicas: number;
-}
-
-/** One for each stage. */
-export type Configuration = readonly StageConfiguration[];
 
 export function hardwareOf(
   { stages }: ProvisioningProblem,
@@ -72,17 +58,6 @@ export function excessOf(problem: ProvisioningProblem, configuration: Configurat
   return used.reduce((sum, count, pool) => {
     return sum + Math.max(0, count - (problem.workersByPool[pool] ?? 0));
   }, 0);
-}
-
-/** Requests of a trace that may miss the SLO: what is left beside the nearest rank of the percentile. */
-export function allowedMisses(requestCount: number, violationCeiling: number): number {
-  // A product such as 0.99 · 100 may come out a little above the whole number.
-  return requestCount - Math.ceil((1 - violationCeiling) * requestCount - 1e-9);
-}
-
-/** Service time of a batch of one, ms. */
-export function aloneMs({ batchMs }: StageHardware): number {
-  return batchMs[0] ?? Number.POSITIVE_INFINITY;
 }
 
 /** Of one replica with whole batches, per second. */

@@ -1,12 +1,13 @@
 /** The planner: greedy as the paper has it, then refined until nothing cheaper is left to try. */
 import type { RequestTrace } from "../../simulate/stages/visits.ts";
+import { FeedForward } from "../stages/feed-forward.ts";
+import type { Configuration } from "../stages/served-stages.ts";
 import { Evaluator } from "./evaluator.ts";
 import { branchAndBound } from "./exact/branch-and-bound.ts";
-import { FeedForward } from "./feed-forward.ts";
 import { initialize } from "./greedy/initialize.ts";
 import { minimizeCost } from "./greedy/minimize-cost.ts";
 import { lowerBoundsOf } from "./lower-bounds.ts";
-import { type Configuration, costOf, excessOf, type ProvisioningProblem } from "./problem.ts";
+import { costOf, excessOf, type ProvisioningProblem } from "./problem.ts";
 import { scaleFactorsOf } from "./scale-factors.ts";
 import type { SearchSpace } from "./search-space.ts";
 import { settleBatches } from "./settle-batches.ts";

@@ -1,7 +1,8 @@
 import { priceMicros, violationCeiling } from "../../../runtime/bundle/schema.ts";
 import { stageGraphOf } from "../../../runtime/core/stages/stage-graph.ts";
 import type { InferlineFrame } from "../solver.ts";
-import { aloneMs, type ProvisioningProblem, type StageHardware } from "./problem.ts";
+import { aloneMs } from "../stages/served-stages.ts";
+import type { ProvisioningProblem, StageHardware } from "./problem.ts";
 
 /** The decision problem of a frame. */
 export function provisioningProblem(frame: InferlineFrame): ProvisioningProblem {

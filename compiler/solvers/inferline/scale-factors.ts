@@ -1,6 +1,6 @@
 import type { RequestTrace } from "../../simulate/stages/visits.ts";
+import { visitPlanOf } from "../stages/visit-plan.ts";
 import type { ProvisioningProblem } from "./problem.ts";
-import { visitPlanOf } from "./visit-plan.ts";
 
 /** Mean queries that reach each stage per request, over all traces. Source: InferLine §4.1, the frequency of queries that visit each model. */
 export function scaleFactorsOf(

@@ -1,12 +1,9 @@
 /** What a search works with: the problem, the estimator, and what is proven about it beforehand. */
+
+import type { Configuration, StageConfiguration } from "../stages/served-stages.ts";
 import type { Evaluator } from "./evaluator.ts";
 import type { LowerBounds } from "./lower-bounds.ts";
-import {
-  type Configuration,
-  hardwareOf,
-  type ProvisioningProblem,
-  type StageConfiguration,
-} from "./problem.ts";
+import { hardwareOf, type ProvisioningProblem } from "./problem.ts";
 
 export interface SearchSpace {
   readonly problem: ProvisioningProblem;

@@ -1,5 +1,7 @@
 /** Of plans that cost the same, one with less latency: batches are free. */
-import { type Configuration, hardwareOf } from "./problem.ts";
+
+import type { Configuration } from "../stages/served-stages.ts";
+import { hardwareOf } from "./problem.ts";
 import { isFeasible, replaced, type SearchSpace } from "./search-space.ts";
 
 /**

@@ -35,13 +35,18 @@ export class ReplicaKeeper {
     return true;
   }
 
-  /** @param targets replicas that each task is to have if there are workers. */
-  settle(level: number, targets: Uint32Array, out: CommandBuffer): void {
+  /** @param targets replicas that each task is to have if there are workers. @param cores of new ones, by task; null where workers do not differ in them. */
+  settle(
+    level: number,
+    targets: Uint32Array,
+    out: CommandBuffer,
+    cores: Uint32Array | null = null,
+  ): void {
     const { taskCount, poolCount } = this.#shape;
     this.allotment.update(level, targets, this.#fleet);
     for (let task = 0; task < taskCount; task++) this.#trim(task);
-    for (let pool = 0; pool < poolCount; pool++) this.#startMissing(pool, out);
-    for (let pool = 0; pool < poolCount; pool++) this.#makeRoom(pool, out);
+    for (let pool = 0; pool < poolCount; pool++) this.#startMissing(pool, out, cores);
+    for (let pool = 0; pool < poolCount; pool++) this.#makeRoom(pool, out, cores);
     for (let worker = 0; this.#freedCount > 0; worker++) {
       if (this.#isFreed[worker] === 1) out.release(worker);
       this.#setFreed(worker, 0);
@@ -109,7 +114,7 @@ export class ReplicaKeeper {
   }
 
   /** Starts replicas on workers that are off; the task with the smallest part of what it wants comes first. */
-  #startMissing(pool: number, out: CommandBuffer): void {
+  #startMissing(pool: number, out: CommandBuffer, cores: Uint32Array | null): void {
     const { workerStart } = this.#shape;
     const fleet = this.#fleet;
     for (let worker = workerStart[pool]!; fleet.offByPool[pool]! > 0; worker++) {
@@ -118,7 +123,8 @@ export class ReplicaKeeper {
       if (task === NONE) return;
       fleet.load(worker, task);
       this.#setFreed(worker, 0);
-      out.assign(worker, this.#shape.variantByTaskPool[task * this.#shape.poolCount + pool]!);
+      const variant = this.#shape.variantByTaskPool[task * this.#shape.poolCount + pool]!;
+      out.assign(worker, variant, cores === null ? 0 : cores[task]!);
     }
   }
 
@@ -140,7 +146,7 @@ export class ReplicaKeeper {
   }
 
   /** Replicas of other plans give way to those that are missing in a pool. */
-  #makeRoom(pool: number, out: CommandBuffer): void {
+  #makeRoom(pool: number, out: CommandBuffer, cores: Uint32Array | null): void {
     const fleet = this.#fleet;
     let missing = this.#missing(pool) - fleet.leavingByPool[pool]!;
     for (; missing > 0; missing--) {
@@ -150,7 +156,7 @@ export class ReplicaKeeper {
       if (fleet.state[worker] === BUSY) fleet.setLeaving(worker, true);
       else {
         this.#free(worker);
-        this.#startMissing(pool, out);
+        this.#startMissing(pool, out, cores);
       }
     }
   }

@@ -1,4 +1,4 @@
-import type { Branch, InferlineBundle } from "../../bundle/schema.ts";
+import type { Branch, StageTask } from "../../bundle/schema.ts";
 import { assert } from "../assert.ts";
 
 /** In place of a task: the requests, which entries come from. */
@@ -28,7 +28,10 @@ export interface StageGraph {
 export function stageGraphOf({
   tasks,
   entryBranch,
-}: Pick<InferlineBundle, "tasks" | "entryBranch">): StageGraph {
+}: {
+  readonly tasks: readonly Pick<StageTask, "edges" | "branch">[];
+  readonly entryBranch: Branch;
+}): StageGraph {
   const edges = tasks.flatMap((task, child) =>
     task.edges.map(({ parent, share }) => ({ parent: parent ?? REQUESTS, child, share })),
   );

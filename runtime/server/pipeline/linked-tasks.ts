@@ -1,7 +1,10 @@
 /** What a bundle says of its tasks that matters to their tensors, whatever the method. */
-import type { Feed, InferlineBundle, LokiBundle } from "../../bundle/schema.ts";
+import type { Feed, InferlineBundle, LokiBundle, ThemisBundle } from "../../bundle/schema.ts";
 import type { ModelVariant } from "../signature.ts";
 import { visitsOf } from "../stages/sure-visits.ts";
+
+/** Bundles of pipelines, all of whose tasks one server runs. */
+export type PipelineBundle = LokiBundle | InferlineBundle | ThemisBundle;
 
 export interface LinkedTask {
   readonly name: string;
@@ -21,7 +24,7 @@ export interface LinkedEdge {
   readonly feed: Feed | null;
 }
 
-export function linkedTasks(bundle: LokiBundle | InferlineBundle): LinkedTask[] {
+export function linkedTasks(bundle: PipelineBundle): LinkedTask[] {
   if (bundle.method === "loki") {
     return bundle.tasks.map(({ name, variants, parent, entryShare, feed }) => {
       const edges = [{ parent, share: entryShare, feed }];

@@ -1,9 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Bundle, InferlineBundle, LokiBundle } from "../../bundle/schema.ts";
+import type { Bundle } from "../../bundle/schema.ts";
 import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
+import type { OnnxForecaster } from "../../exec/onnx-forecaster.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { RequestRows, Submission } from "../request.ts";
+import { themisPipeline } from "../scaling/themis-pipeline.ts";
 import { inferlinePipeline } from "../stages/inferline-pipeline.ts";
+import type { PipelineBundle } from "./linked-tasks.ts";
 import { lokiPipeline } from "./loki-pipeline.ts";
 import type { AxisNames } from "./output-groups.ts";
 import { PipelineMetrics } from "./pipeline-metrics.ts";
@@ -11,9 +14,6 @@ import type { PipelineRecorder } from "./pipeline-recording.ts";
 import { PipelineScheduler } from "./pipeline-scheduler.ts";
 import type { PipelineSignature } from "./pipeline-signature.ts";
 import type { ServedPipeline } from "./served-pipeline.ts";
-
-/** Bundles of pipelines, all of whose tasks one server runs. */
-export type PipelineBundle = LokiBundle | InferlineBundle;
 
 export interface PipelineEndpointOptions {
   readonly bundle: PipelineBundle;
@@ -25,6 +25,9 @@ export interface PipelineEndpointOptions {
   readonly maxPending: number;
   readonly recorder?: PipelineRecorder | undefined;
   readonly onWorkerLost: (worker: number, reason: string) => void;
+  /** Of a bundle whose forecasts a model makes. */
+  readonly forecaster?: Pick<OnnxForecaster, "forecast"> | undefined;
+  readonly onNotice?: ((message: string) => void) | undefined;
 }
 
 /** A pipeline as one model: rows for its entry tasks in, the outputs of all tasks out. */
@@ -41,11 +44,8 @@ export class PipelineEndpoint implements Endpoint {
 
   /** @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
   constructor(options: PipelineEndpointOptions) {
-    const { bundle, bundleSha256, axisNames, nowMs, maxPending, recorder, onWorkerLost } = options;
-    const pipeline =
-      bundle.method === "loki"
-        ? lokiPipeline(bundle, axisNames, maxPending)
-        : inferlinePipeline(bundle, maxPending);
+    const { bundle, bundleSha256, nowMs, maxPending, onWorkerLost } = options;
+    const pipeline = pipelineOf(options);
     this.signature = pipeline.signature;
     this.metrics = new PipelineMetrics(this.signature);
     this.fastestMs = pipeline.fastestMs;
@@ -53,6 +53,7 @@ export class PipelineEndpoint implements Endpoint {
     this.#bundleSha256 = bundleSha256;
     this.#pipeline = pipeline;
     const observer = this.metrics;
+    const recorder = bothOf(pipeline.watch, options.recorder);
     const scheduler = new PipelineScheduler({ ...pipeline, maxPending, nowMs, recorder, observer });
     this.#scheduler = scheduler;
     const onLost = (worker: number, reason: string) => {
@@ -69,6 +70,7 @@ export class PipelineEndpoint implements Endpoint {
         scheduler.onModelReady(worker, loads);
         if (this.isReady) settleStarted();
       },
+      onResized: (worker) => scheduler.onResized(worker),
       onLost,
       onReplaced: (worker, reason) => {
         onLost(worker, reason);
@@ -121,13 +123,34 @@ export class PipelineEndpoint implements Endpoint {
   }
 }
 
+function pipelineOf(options: PipelineEndpointOptions): ServedPipeline {
+  const { bundle, axisNames, maxPending } = options;
+  if (bundle.method === "loki") return lokiPipeline(bundle, axisNames, maxPending);
+  if (bundle.method === "inferline") return inferlinePipeline(bundle, maxPending);
+  return themisPipeline(bundle, options);
+}
+
+function bothOf(
+  one: PipelineRecorder | undefined,
+  other: PipelineRecorder | undefined,
+): PipelineRecorder | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return (entry) => {
+    one(entry);
+    other(entry);
+  };
+}
+
 function differenceOf(before: PipelineBundle, after: Bundle): string | null {
   if (before.method === "loki") {
     const keys = ["application", "slo", "cluster", "tasks", "leaves", "policy"] as const;
     return after.method === "loki" ? firstDifference(before, after, keys) : "method";
   }
   const keys = ["application", "slo", "cluster", "tasks", "entryBranch", "policy"] as const;
-  return after.method === "inferline" ? firstDifference(before, after, keys) : "method";
+  if (before.method === "inferline") {
+    return after.method === "inferline" ? firstDifference(before, after, keys) : "method";
+  }
+  return after.method === "themis" ? firstDifference(before, after, keys) : "method";
 }
 
 function firstDifference<B>(before: B, after: B, keys: readonly (keyof B & string)[]) {

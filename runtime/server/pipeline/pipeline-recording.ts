@@ -14,7 +14,7 @@ export type PipelineEvent =
       readonly deadlineMs: number;
     })
   | (Timed & {
-      readonly kind: "done" | "ready" | "model-ready" | "lost";
+      readonly kind: "done" | "ready" | "model-ready" | "resized" | "lost";
       readonly worker: number;
     })
   | {
@@ -24,6 +24,8 @@ export type PipelineEvent =
       readonly count: number;
     }
   | (Timed & { readonly kind: "wake" })
+  /** Highest rate of a second to come, requests per second; NaN takes the one before back. */
+  | { readonly kind: "forecast"; readonly qps: number }
   | { readonly kind: "cancel"; readonly query: number };
 
 export type PipelineCommand =
@@ -35,7 +37,14 @@ export type PipelineCommand =
       readonly queries: readonly number[];
     }
   | { readonly kind: "drop"; readonly query: number; readonly reason: number }
-  | { readonly kind: "assign"; readonly worker: number; readonly variant: number }
+  | {
+      readonly kind: "assign";
+      readonly worker: number;
+      readonly variant: number;
+      /** Left out where workers have as many as they have. */
+      readonly cores?: number;
+    }
+  | { readonly kind: "resize"; readonly worker: number; readonly cores: number }
   | { readonly kind: "release"; readonly worker: number };
 
 /** Receives every event just before the dispatcher does, then the commands that answer it, in order. It must not throw. */

@@ -1,8 +1,9 @@
 import { assert } from "../../core/assert.ts";
 import { DROP_LATE, DROP_NO_WORKER } from "../../core/command-buffer.ts";
-import { NO_PARENT, type PipelineDispatcher } from "../../core/pipeline/pipeline-dispatcher.ts";
+import { NO_PARENT } from "../../core/pipeline/pipeline-dispatcher.ts";
 import { type AssignedExecutor, type BatchResult, WorkerLostError } from "../../exec/executor.ts";
 import type { FailureReason, Outcome, RequestRows, Submission } from "../request.ts";
+import type { LookForecasts } from "../scaling/look-forecasts.ts";
 import { batchInputs, type CutOutput, cutOutputs, misfit } from "./batch-tensors.ts";
 import type { Course, Courses } from "./course.ts";
 import type { PipelineObserver, StartedBatch } from "./pipeline-observer.ts";
@@ -10,14 +11,14 @@ import type { PipelineCommand, PipelineRecorder } from "./pipeline-recording.ts"
 import { type AnswererOf, type PipelineQuery, PipelineRequest } from "./pipeline-request.ts";
 import { at, type PipelineSignature } from "./pipeline-signature.ts";
 import { QuerySlots } from "./query-slots.ts";
-import { RecordedDispatcher } from "./recorded-dispatcher.ts";
+import { RecordedDispatcher, type ServedDispatcher } from "./recorded-dispatcher.ts";
 import { TreeCourses } from "./tree-courses.ts";
 import { WorkerModels } from "./worker-models.ts";
 
 export interface PipelineSchedulerOptions {
   readonly signature: PipelineSignature;
   /** Of the bundle, with room for `queryCapacity` queries; nothing has been told to it. */
-  readonly dispatcher: PipelineDispatcher;
+  readonly dispatcher: ServedDispatcher;
   /** Queries of all tasks that wait or run at most. */
   readonly queryCapacity: number;
   /** Rows of requests that have no answer yet, at most. */
@@ -27,6 +28,8 @@ export interface PipelineSchedulerOptions {
   readonly courses?: Courses | undefined;
   /** Whether a worker of a task holds all its variants, for batches that choose among them. */
   readonly holdsAllVariants: (task: number) => boolean;
+  /** Left out where the dispatcher takes no forecasts, or makes its own. */
+  readonly forecasts?: LookForecasts | undefined;
   readonly nowMs: () => number;
   readonly recorder?: PipelineRecorder | undefined;
   readonly observer: PipelineObserver;
@@ -143,6 +146,13 @@ export class PipelineScheduler {
     this.#carryOut(this.#dispatcher.onModelReady(worker, nowMs), nowMs);
   }
 
+  /** The next batch of the worker runs on the cores that were asked for last. */
+  onResized(worker: number): void {
+    if (!this.#models.isUp(worker) || !this.#models.isAssigned(worker)) return;
+    const nowMs = this.#now();
+    this.#carryOut(this.#dispatcher.onResized(worker, nowMs), nowMs);
+  }
+
   onWorkerLost(worker: number, reason: string): void {
     if (!this.#models.isUp(worker)) return;
     const nowMs = this.#now();
@@ -216,8 +226,10 @@ export class PipelineScheduler {
     const { worker } = command;
     if (command.kind === "assign") {
       this.#models.assign(worker, command.variant);
-      return () => this.#executor?.assign(worker, this.#variantsFor(command.variant));
+      const variants = this.#variantsFor(command.variant);
+      return () => this.#executor?.assign(worker, variants, command.cores);
     }
+    if (command.kind === "resize") return () => this.#executor?.resize(worker, command.cores);
     if (command.kind === "release") {
       this.#models.release(worker);
       return () => this.#executor?.release(worker);
@@ -241,14 +253,14 @@ export class PipelineScheduler {
     return [...variants.keys()].filter((other) => at(variants, other).task === task);
   }
 
-  #wake(): void {
-    const nowMs = this.#now();
+  #wake(nowMs = this.#now()): void {
     this.#carryOut(this.#dispatcher.onTimer(nowMs), nowMs);
+    this.#options.forecasts?.follow((qps) => this.#dispatcher.onForecast(qps));
   }
 
   /** Once all queries of an event are handed in. */
   #startBatches(nowMs: number): void {
-    if (nowMs >= this.#dispatcher.wakeMs) this.#carryOut(this.#dispatcher.onTimer(nowMs), nowMs);
+    if (nowMs >= this.#dispatcher.wakeMs) this.#wake(nowMs);
   }
 
   #startedBatch({ worker, variant, level, queries: slots }: StartBatch, nowMs: number) {

@@ -1,5 +1,4 @@
 /** A pipeline as one model: the client sees the inputs of the entry tasks and the outputs of all tasks. */
-import type { InferlineBundle, LokiBundle } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
 import {
   type ClientOutput,
@@ -13,7 +12,7 @@ import {
   unfit,
 } from "../signature.ts";
 import { checkFedInputs, checkFedOutputs, type ServedFeed, servedFeed } from "./feeds.ts";
-import { type LinkedTask, linkedTasks } from "./linked-tasks.ts";
+import { type LinkedTask, linkedTasks, type PipelineBundle } from "./linked-tasks.ts";
 import { type AxisNames, gatedGroupsOf, groupsOf } from "./output-groups.ts";
 
 export interface PipelineSignature extends ClientSignature {
@@ -67,7 +66,7 @@ const ROWS_OUTPUT = "request_row";
  * @throws RuntimeError RUNTIME_MODEL if a variant has no model, models of a task cannot stand in for one another, or do not fit those before.
  */
 export function pipelineSignatureOf(
-  bundle: LokiBundle | InferlineBundle,
+  bundle: PipelineBundle,
   axisNames: readonly AxisNames[] = [],
 ): PipelineSignature {
   const linked = linkedTasks(bundle);

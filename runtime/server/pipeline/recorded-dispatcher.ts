@@ -1,11 +1,23 @@
-import { ASSIGN, CommandBuffer, DROP, RELEASE, START_BATCH } from "../../core/command-buffer.ts";
+import {
+  ASSIGN,
+  CommandBuffer,
+  DROP,
+  RELEASE,
+  RESIZE,
+  START_BATCH,
+} from "../../core/command-buffer.ts";
 import type { PipelineDispatcher } from "../../core/pipeline/pipeline-dispatcher.ts";
+import type { ScalingDispatcher } from "../../core/scaling/scaling-dispatcher.ts";
 import { WakeTimer } from "../wake-timer.ts";
 import type { PipelineCommand, PipelineRecorder } from "./pipeline-recording.ts";
 
+/** A dispatcher of a pipeline; where its plans resize workers it is told of that, and of forecasts. */
+export type ServedDispatcher = PipelineDispatcher &
+  Partial<Pick<ScalingDispatcher, "onResized" | "onForecast">>;
+
 export interface RecordedDispatcherOptions {
   /** Nothing has been told to it. */
-  readonly dispatcher: PipelineDispatcher;
+  readonly dispatcher: ServedDispatcher;
   /** Queries of the commands of one event at most. */
   readonly queryCapacity: number;
   readonly recorder: PipelineRecorder | undefined;
@@ -15,7 +27,7 @@ export interface RecordedDispatcherOptions {
 
 /** A pipeline's dispatcher whose events and commands are recorded. Commands are copied out: what is done about one may bring the next event. */
 export class RecordedDispatcher {
-  readonly #dispatcher: PipelineDispatcher;
+  readonly #dispatcher: ServedDispatcher;
   readonly #recorder: PipelineRecorder | undefined;
   readonly #buffer: CommandBuffer;
   readonly #wakeTimer: WakeTimer;
@@ -92,6 +104,18 @@ export class RecordedDispatcher {
     return this.#commands(nowMs);
   }
 
+  onResized(worker: number, nowMs: number) {
+    this.#recorder?.({ kind: "resized", worker, nowMs });
+    this.#dispatcher.onResized?.(worker, nowMs, this.#buffer);
+    return this.#commands(nowMs);
+  }
+
+  /** It counts from the next look at the traffic on. */
+  onForecast(qps: number): void {
+    this.#recorder?.({ kind: "forecast", qps });
+    this.#dispatcher.onForecast?.(qps);
+  }
+
   onWorkerLost(worker: number, nowMs: number) {
     this.#recorder?.({ kind: "lost", worker, nowMs });
     this.#dispatcher.onWorkerLost(worker, nowMs, this.#buffer);
@@ -132,8 +156,12 @@ function commandOf(buffer: CommandBuffer, command: number): PipelineCommand {
     return { kind: "drop", query: buffer.query(command, 0), reason: buffer.reason(command) };
   }
   if (kind === RELEASE) return { kind: "release", worker };
+  if (kind === RESIZE) return { kind: "resize", worker, cores: buffer.cores(command) };
   const variant = buffer.variant(command);
-  if (kind === ASSIGN) return { kind: "assign", worker, variant };
+  if (kind === ASSIGN) {
+    const cores = buffer.cores(command);
+    return { kind: "assign", worker, variant, ...(cores === 0 ? {} : { cores }) };
+  }
   if (kind !== START_BATCH) throw new RangeError(`no command is of kind ${kind}`);
   const queries = Array.from({ length: buffer.queryCount(command) }, (_, position) =>
     buffer.query(command, position),

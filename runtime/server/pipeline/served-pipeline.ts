@@ -1,15 +1,17 @@
 import type { PoolProfile } from "../../bundle/schema.ts";
-import type { PipelineDispatcher } from "../../core/pipeline/pipeline-dispatcher.ts";
+import type { LookForecasts } from "../scaling/look-forecasts.ts";
 import type { Courses } from "./course.ts";
+import type { PipelineRecorder } from "./pipeline-recording.ts";
 import type { AnswererOf } from "./pipeline-request.ts";
 import type { PipelineSignature } from "./pipeline-signature.ts";
+import type { ServedDispatcher } from "./recorded-dispatcher.ts";
 import type { WorkerModels } from "./worker-models.ts";
 
 /** What serving a pipeline needs of its bundle: where the methods differ. */
 export interface ServedPipeline {
   readonly signature: PipelineSignature;
   /** With room for `queryCapacity` queries; nothing has been told to it. */
-  readonly dispatcher: PipelineDispatcher;
+  readonly dispatcher: ServedDispatcher;
   readonly queryCapacity: number;
   readonly courses: Courses;
   readonly answererOf: AnswererOf;
@@ -17,6 +19,10 @@ export interface ServedPipeline {
   readonly holdsAllVariants: (task: number) => boolean;
   /** Least time in which a request can be answered. */
   readonly fastestMs: number;
+  /** Where the driver makes forecasts for the dispatcher. */
+  readonly forecasts?: LookForecasts | undefined;
+  /** Sees all that is recorded, for metrics of this method's own. */
+  readonly watch?: PipelineRecorder | undefined;
   /** Lines of the metrics that only this method has. */
   readonly metricLines: (workers: Pick<WorkerModels, "isAssigned">) => string[];
 }

@@ -10,7 +10,7 @@ import { pipelineSignatureOf } from "../pipeline/pipeline-signature.ts";
 import { fastestQueryMs, type ServedPipeline } from "../pipeline/served-pipeline.ts";
 import { stageAnswererOf } from "./stage-answerer.ts";
 import { StageMetrics } from "./stage-metrics.ts";
-import { visitsOf } from "./sure-visits.ts";
+import { surelyMs } from "./sure-visits.ts";
 import { VisitCourses } from "./visit-courses.ts";
 import { WatchedTuner } from "./watched-tuner.ts";
 
@@ -34,19 +34,8 @@ export function inferlinePipeline(
     courses: new VisitCourses(signature, shape.graph, maxPending),
     answererOf: stageAnswererOf(signature),
     holdsAllVariants: () => false,
-    fastestMs: fastestMs(bundle),
+    // Each on the fastest hardware for one query.
+    fastestMs: surelyMs(bundle, (task) => fastestQueryMs(bundle.tasks[task]?.variants ?? [])),
     metricLines: (workers) => metrics.lines(workers),
   };
-}
-
-/** Of the tasks that every row visits, each on the fastest hardware for one query. */
-function fastestMs(bundle: InferlineBundle): number {
-  const visits = visitsOf(bundle);
-  const doneMs: number[] = [];
-  for (const [task, { edges, variants }] of bundle.tasks.entries()) {
-    // What may be skipped takes no time for sure.
-    const readyMs = Math.max(0, ...edges.map(({ parent }) => doneMs[parent ?? -1] ?? 0));
-    doneMs.push(visits[task]?.isSure === true ? readyMs + fastestQueryMs(variants) : 0);
-  }
-  return Math.max(...doneMs);
 }

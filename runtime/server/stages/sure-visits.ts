@@ -1,5 +1,5 @@
 /** What is known of the way of a row before anything has run. */
-import type { Branch, InferlineBundle, StageEdge } from "../../bundle/schema.ts";
+import type { Branch, StageEdge, StageTask } from "../../bundle/schema.ts";
 
 export interface TaskVisits {
   /** Whether every row comes here. */
@@ -8,8 +8,14 @@ export interface TaskVisits {
   readonly isTold: boolean;
 }
 
+/** Tasks as rows come to them. */
+export interface VisitedTasks {
+  readonly tasks: readonly Pick<StageTask, "edges" | "branch">[];
+  readonly entryBranch: Branch;
+}
+
 /** Of each task, in their order. */
-export function visitsOf(bundle: Pick<InferlineBundle, "tasks" | "entryBranch">): TaskVisits[] {
+export function visitsOf(bundle: VisitedTasks): TaskVisits[] {
   const { tasks, entryBranch } = bundle;
   const visits: TaskVisits[] = [];
   for (const { edges } of tasks) {
@@ -28,12 +34,20 @@ export function visitsOf(bundle: Pick<InferlineBundle, "tasks" | "entryBranch">)
   return visits;
 }
 
+/** Least time on the way of a row, through the tasks that every row visits. @param taskMs of a task alone. */
+export function surelyMs(bundle: VisitedTasks, taskMs: (task: number) => number): number {
+  const visits = visitsOf(bundle);
+  const doneMs: number[] = [];
+  for (const [task, { edges }] of bundle.tasks.entries()) {
+    // What may be skipped takes no time for sure.
+    const readyMs = Math.max(0, ...edges.map(({ parent }) => doneMs[parent ?? -1] ?? 0));
+    doneMs.push(visits[task]?.isSure === true ? readyMs + taskMs(task) : 0);
+  }
+  return Math.max(...doneMs);
+}
+
 /** Of exclusive edges one that is counted may come before one that is not, whatever its share. */
-function isAlwaysTaken(
-  edge: StageEdge,
-  branch: Branch,
-  tasks: Pick<InferlineBundle, "tasks">["tasks"],
-): boolean {
+function isAlwaysTaken(edge: StageEdge, branch: Branch, tasks: VisitedTasks["tasks"]): boolean {
   if (isCounted(edge) || edge.share < 1) return false;
   const siblings = tasks.flatMap(({ edges }) => edges.filter((e) => e.parent === edge.parent));
   return branch === "independent" || !siblings.some(isCounted);

@@ -1,20 +1,26 @@
 import type { ProfileCommand, ProfileSurroundings } from "../../../compiler/commands/profile.ts";
-import type { Batch, Executor } from "../../../runtime/exec/executor.ts";
+import type { AssignedExecutor, Batch } from "../../../runtime/exec/executor.ts";
 
-/** Wall and processor time of the run of a number, counted from 0. */
+/** Wall and processor time of the run of a number, counted from 0, on some cores. */
 export type Timing = (
   batch: Batch,
   run: number,
+  cores: number,
 ) => { readonly wallMs: number; readonly cpuMs: number };
 
 export interface FakeMachine extends ProfileSurroundings {
-  /** Every batch in its order, as `variant@rows`. */
+  /** Every batch in its order, as `variant@rows`, with `×cores` where they are several. */
   readonly runs: string[];
+  /** Cores that were asked for, after those at the start. */
+  readonly resizes: number[];
   closedCount: number;
 }
 
 /** Time that the way to the worker and back takes on the fake clock. */
 export const TRANSPORT_MS = 0.125;
+
+/** Time that a change of cores takes, which is no part of any batch. */
+const RESIZE_MS = 50;
 
 /** A machine on which only runs take time, and exactly as long as they are told to. */
 export function fakeMachine(
@@ -24,6 +30,7 @@ export function fakeMachine(
   let nowMs = 0;
   const machine: FakeMachine = {
     runs: [],
+    resizes: [],
     closedCount: 0,
     nowMs: () => nowMs,
     onProgress: () => {},
@@ -42,14 +49,29 @@ export function fakeMachine(
       inputs: [{ name: "x", dtype: "float32", shape: [-1, 2] }],
       outputs: [{ name: "y", dtype: "float32", shape: [-1, 2] }],
     }),
-    startExecutor: (_options, handlers): Executor => {
-      handlers.onReady(0);
+    startExecutor: (options, handlers): AssignedExecutor => {
+      let cores = options.threadsPerWorker;
+      // As the real one: once the caller holds the executor.
+      setImmediate(() => handlers.onReady(0));
       return {
+        assign: (worker, variants, assignedCores) => {
+          cores = assignedCores ?? cores;
+          queueMicrotask(() => handlers.onModelReady(worker, variants.length));
+        },
+        resize: (worker, resizedCores) => {
+          machine.resizes.push(resizedCores);
+          nowMs += RESIZE_MS;
+          queueMicrotask(() => {
+            cores = resizedCores;
+            handlers.onResized?.(worker, resizedCores);
+          });
+        },
+        release: () => {},
         run: async (_worker, batch) => {
-          const { wallMs, cpuMs } = timing(batch, machine.runs.length);
-          machine.runs.push(`${batch.variant}@${batch.rows}`);
+          const { wallMs, cpuMs } = timing(batch, machine.runs.length, cores);
+          machine.runs.push(`${batch.variant}@${batch.rows}${cores === 1 ? "" : `×${cores}`}`);
           nowMs += wallMs + TRANSPORT_MS;
-          return { outputs: [], wallMs, cpuMs };
+          return { outputs: [], wallMs, cpuMs, cores };
         },
         close: async () => {
           machine.closedCount++;
@@ -69,6 +91,7 @@ export function commandFor(folder: string, changes: Partial<ProfileCommand> = {}
     batches: [1, 2],
     repeat: 20,
     threads: 1,
+    cores: null,
     device: "cpu",
     hardware: null,
     seed: 1,

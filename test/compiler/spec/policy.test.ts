@@ -56,7 +56,16 @@ test("fills in every default of every method", () => {
     maxBatch: 16,
     maxCores: 16,
     queueing: "stochastic",
+    quantile: "auto",
     solver: "exact",
+    scaling: "joint",
+    predictor: "poisson-peak",
+    tickMs: 100,
+    stableTicks: 50,
+    resizeMs: 100,
+    coldStartMs: 5000,
+    extraCores: "same",
+    dropAfterSlos: 1,
   });
   expect(defaults("accordion")).toEqual({
     method: "accordion",

@@ -15,6 +15,8 @@ import { inspectBundle } from "../../../runtime/inspect.ts";
 import { stageLimits } from "../../../runtime/stage-limits.ts";
 import { fileOf, fileOfValue, HEADER_BYTES, plainPayload } from "../../support/bundle-fixtures.ts";
 import { sampleBundle } from "../../support/sample-bundle.ts";
+import { scaleSample } from "../../support/scale-samples.ts";
+import { checkScalesInRange, readScales } from "../../support/sound-scales.ts";
 import { stageSample } from "../../support/stage-samples.ts";
 
 const SEED = 20_241_121;
@@ -279,6 +281,10 @@ function tallyOutcome(bytes: Uint8Array, tally: Tally): void {
       checkPlansInRange(bundle);
       drivePlans(bundle);
     }
+    if (bundle.method === "themis") {
+      checkScalesInRange(bundle);
+      if (!allFinite(readScales(bundle))) throw new Error("a number that is none");
+    }
     const again = encodeBundle(bundle);
     if (Buffer.compare(encodeBundle(decodeBundle(again)), again) !== 0) {
       throw new Error("encoding what was decoded gives other bytes");
@@ -328,16 +334,22 @@ test("changed values are refused with a documented code, or are a sound bundle",
   expect(Object.keys(tally).sort()).toEqual(["BUNDLE_SCHEMA", "BUNDLE_SEMANTICS", "accepted"]);
 });
 
-test("changed values of provisioning plans are refused likewise, or are a sound bundle", {
-  timeout: TIMEOUT_MS,
-}, async ({ annotate }) => {
-  const dice = new Dice(3);
-  const tally: Tally = {};
-  const plans = encodeBundle(stageSample());
-  for (let mutation = 0; mutation < PLAN_MUTATIONS; mutation++) {
-    tallyOutcome(fileOfValue(mutateValue(plans, dice)), tally);
-  }
-  await annotate(JSON.stringify(tally), "fuzz");
-  expect(total(tally)).toBe(PLAN_MUTATIONS);
-  expect(Object.keys(tally).sort()).toEqual(["BUNDLE_SCHEMA", "BUNDLE_SEMANTICS", "accepted"]);
-});
+test.each([
+  ["provisioning plans", 3, stageSample()],
+  ["plans of cores and instances", 4, scaleSample()],
+])(
+  "changed values of %s are refused likewise, or are a sound bundle",
+  {
+    timeout: TIMEOUT_MS,
+  },
+  (_, stream, sample) => {
+    const dice = new Dice(stream);
+    const tally: Tally = {};
+    const plans = encodeBundle(sample);
+    for (let mutation = 0; mutation < PLAN_MUTATIONS; mutation++) {
+      tallyOutcome(fileOfValue(mutateValue(plans, dice)), tally);
+    }
+    expect(total(tally)).toBe(PLAN_MUTATIONS);
+    expect(Object.keys(tally).sort()).toEqual(["BUNDLE_SCHEMA", "BUNDLE_SEMANTICS", "accepted"]);
+  },
+);

@@ -35,7 +35,7 @@ test("accepts stages with branches and a join, and gives back what was encoded, 
 
 test("an unknown method is refused with the names of those there are", () => {
   expect(refusal(sampleWith("method", "accordion"))).toContain(
-    'method: expected "ramsis" or "loki" or "inferline", got "accordion"',
+    'method: expected "ramsis" or "loki" or "inferline" or "themis", got "accordion"',
   );
 });
 

@@ -1,53 +1,25 @@
 import { copyFileSync, writeFileSync } from "node:fs";
-import { afterEach, describe, expect, test } from "vitest";
-import type {
-  AssignedProcessExecutor,
-  AssignedProcessHandlers,
-} from "../../../runtime/exec/assigned-pool.ts";
+import { describe, expect, test } from "vitest";
+import type { AssignedProcessExecutor } from "../../../runtime/exec/assigned-pool.ts";
 import type { VariantModel } from "../../../runtime/exec/executor.ts";
 import type { WorkerLimits } from "../../../runtime/exec/worker-limits.ts";
-import { countingRows, identityVariant, isAlive, WorkerLostError } from "./built-executor.ts";
-
-type PoolModule = typeof import("../../../runtime/exec/assigned-pool.ts");
-const { startAssignedExecutor }: PoolModule = await import(
-  new URL("../../../dist/runtime/exec/assigned-pool.js", import.meta.url).href
-);
+import { gone, startedAssigned } from "./built-assigned.ts";
+import { countingRows, identityVariant, WorkerLostError } from "./built-executor.ts";
 
 let executor: AssignedProcessExecutor;
-afterEach(() => executor?.close());
 
-/** An executor, and what it tells, as soon as it does: `ready 0`, `model 0: 2 loads`, `lost 0: why`, `failed: why`. */
 async function started(
   variants: readonly VariantModel[],
   workerCount = 1,
   limits: Partial<WorkerLimits> = {},
 ) {
-  const told: string[] = [];
-  const waiting: ((event: string) => void)[] = [];
-  const tell = (event: string) => {
-    const receiver = waiting.shift();
-    if (receiver === undefined) told.push(event);
-    else receiver(event);
-  };
-  const handlers: AssignedProcessHandlers = {
-    onReady: (worker) => tell(`ready ${worker}`),
-    onModelReady: (worker, loads) => tell(`model ${worker}: ${loads} loads`),
-    onLost: (worker, reason) => tell(`lost ${worker}: ${reason}`),
-    onStartFailed: (reason) => tell(`failed: ${reason}`),
-  };
-  const options = { variants, workerCount, threadsPerWorker: 1, deviceIds: [] };
-  executor = await startAssignedExecutor({ ...options, device: "cpu" }, handlers, limits);
-  const next = async (): Promise<string> =>
-    told.shift() ?? new Promise((resolve) => waiting.push(resolve));
-  return { next };
+  const all = await startedAssigned({ variants, workerCount }, limits);
+  executor = all.executor;
+  return all;
 }
 
 const batchOf = (variant: number) => ({ variant, rows: 1, inputs: [[countingRows(7, 1)]] });
 const pidOf = (worker: number) => executor.pids().places[worker] ?? Number.NaN;
-
-async function gone(pid: number): Promise<void> {
-  while (isAlive(pid)) await new Promise(setImmediate);
-}
 
 describe("assignments", () => {
   test("a place has no process until it is assigned a model, and none after its release", async () => {

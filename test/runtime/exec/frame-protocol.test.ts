@@ -24,6 +24,7 @@ const batch = fc.record({
 const result = fc.record({
   wallMs: fc.double({ noNaN: true }),
   cpuMs: fc.double({ noNaN: true }),
+  cores: fc.nat(),
   outputs: fc.array(fc.record({ shape: fc.array(fc.nat(), { maxLength: 4 }), bytes }), {
     maxLength: 3,
   }),
@@ -47,11 +48,12 @@ function only(frames: readonly Frame[], kind: number): Uint8Array<ArrayBuffer> {
 
 test("a batch arrives as it was sent, however the stream cuts it, each input in one aligned piece", () => {
   fc.assert(
-    fc.property(batch, fc.integer({ min: 1, max: 64 }), (sent, pieceBytes) => {
-      const payload = only(received(runFrame(sent), pieceBytes), FRAME_KINDS.run);
+    fc.property(batch, fc.nat(), fc.integer({ min: 1, max: 64 }), (sent, cores, pieceBytes) => {
+      const payload = only(received(runFrame(sent, cores), pieceBytes), FRAME_KINDS.run);
       const got = decodeRun(payload);
       expect(got.variant).toBe(sent.variant);
       expect(got.rows).toBe(sent.rows);
+      expect(got.cores).toBe(cores);
       expect(got.inputs.map((input) => [...input])).toEqual(
         sent.inputs.map((parts) => [...Buffer.concat(parts)]),
       );
@@ -80,7 +82,7 @@ test("frames one after the other stay apart, empty ones too", () => {
 
 test("the bytes of a request are not copied into the frame", () => {
   const part = Uint8Array.of(1, 2, 3, 4);
-  expect(runFrame({ variant: 0, rows: 1, inputs: [[part]] })).toContain(part);
+  expect(runFrame({ variant: 0, rows: 1, inputs: [[part]] }, 1)).toContain(part);
 });
 
 test("what is no header is refused", () => {
@@ -93,5 +95,5 @@ test("what is no header is refused", () => {
 test("a batch larger than a frame is refused before it is sent", () => {
   const part = new Uint8Array(MAX_PAYLOAD_BYTES / 4);
   const inputs = [[part, part, part, part, Uint8Array.of(0)]];
-  expect(() => runFrame({ variant: 0, rows: 1, inputs })).toThrow(RangeError);
+  expect(() => runFrame({ variant: 0, rows: 1, inputs }, 1)).toThrow(RangeError);
 });

@@ -88,6 +88,7 @@ export class FakeExecutor implements Executor {
       })),
       wallMs: 1,
       cpuMs: 1,
+      cores: 1,
     });
   }
 

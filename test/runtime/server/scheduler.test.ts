@@ -129,7 +129,7 @@ test("an output that is not one of the batch's rows fails the batch, not the ser
   scheduler.onWorkerReady(0);
   const { outcome } = scheduler.submit(rowsOf(0, 1), 100);
   const bytes = new Uint8Array(16);
-  executor.take().resolve({ outputs: [{ shape: [2, 2], bytes }], wallMs: 1, cpuMs: 1 });
+  executor.take().resolve({ outputs: [{ shape: [2, 2], bytes }], wallMs: 1, cpuMs: 1, cores: 1 });
   expect(await outcome).toMatchObject({ kind: "failed", reason: "inference" });
   const next = scheduler.submit(rowsOf(1, 1), 100);
   executor.finish();

@@ -1,6 +1,11 @@
 /** The cheapest configuration, proven: every cheaper one is tried, or follows a beginning that has too many misses already. */
-import type { FeedForward } from "../feed-forward.ts";
-import { aloneMs, type Configuration, costOf, type StageConfiguration } from "../problem.ts";
+import type { FeedForward } from "../../stages/feed-forward.ts";
+import {
+  aloneMs,
+  type Configuration,
+  type StageConfiguration,
+} from "../../stages/served-stages.ts";
+import { costOf } from "../problem.ts";
 import type { SearchSpace } from "../search-space.ts";
 import { type ChoiceUse, Lanes } from "./lanes.ts";
 

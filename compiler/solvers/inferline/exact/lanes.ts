@@ -1,4 +1,5 @@
-import type { StageConfiguration, StageHardware } from "../problem.ts";
+import type { StageConfiguration } from "../../stages/served-stages.ts";
+import type { StageHardware } from "../problem.ts";
 
 export interface Choice extends StageConfiguration {
   /** Millionths per hour. */

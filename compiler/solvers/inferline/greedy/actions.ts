@@ -1,10 +1,7 @@
 /** What the planner may change about one stage. Source: InferLine §4.3. */
-import {
-  type Configuration,
-  hardwareOf,
-  type StageConfiguration,
-  throughputQps,
-} from "../problem.ts";
+
+import type { Configuration, StageConfiguration } from "../../stages/served-stages.ts";
+import { hardwareOf, throughputQps } from "../problem.ts";
 import { isFeasible, replaced, type SearchSpace, unlimited } from "../search-space.ts";
 
 /** @returns null at one replica. */

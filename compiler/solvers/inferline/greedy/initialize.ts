@@ -1,11 +1,11 @@
 /** Algorithm 1: a configuration that meets the SLO, whatever it costs. */
+
 import {
   aloneMs,
   type Configuration,
-  hardwareOf,
   type StageConfiguration,
-  throughputQps,
-} from "../problem.ts";
+} from "../../stages/served-stages.ts";
+import { hardwareOf, throughputQps } from "../problem.ts";
 import { isBelowBounds, type SearchSpace, unlimited } from "../search-space.ts";
 import { serviceTimeMs } from "../service-time.ts";
 

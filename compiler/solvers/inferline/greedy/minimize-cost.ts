@@ -1,5 +1,7 @@
 /** Algorithm 2: from a feasible configuration down, one action at a time, the one that cuts the cost most. */
-import { type Configuration, costOf, excessOf, hardwareOf } from "../problem.ts";
+
+import type { Configuration } from "../../stages/served-stages.ts";
+import { costOf, excessOf, hardwareOf } from "../problem.ts";
 import { isFeasible, replaced, type SearchSpace } from "../search-space.ts";
 import { increaseBatch, moveTo, removeReplica, savingOf } from "./actions.ts";
 

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { RequestTrace } from "../../../../compiler/simulate/stages/visits.ts";
 import { Evaluator } from "../../../../compiler/solvers/inferline/evaluator.ts";
-import { FeedForward } from "../../../../compiler/solvers/inferline/feed-forward.ts";
 import { lowerBoundsOf } from "../../../../compiler/solvers/inferline/lower-bounds.ts";
 import {
-  type Configuration,
   costOf,
   excessOf,
   type ProvisioningProblem,
 } from "../../../../compiler/solvers/inferline/problem.ts";
 import { provision } from "../../../../compiler/solvers/inferline/provision.ts";
+import { FeedForward } from "../../../../compiler/solvers/stages/feed-forward.ts";
+import type { Configuration } from "../../../../compiler/solvers/stages/served-stages.ts";
 import { Rng } from "../../../../runtime/core/rng.ts";
 import { naiveGreedy } from "../../../support/naive-greedy.ts";
 import { bruteForce, meetsSlo } from "../../../support/provisioning-brute-force.ts";

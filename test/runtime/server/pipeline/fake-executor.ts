@@ -22,7 +22,7 @@ export class FakeAssignedExecutor implements AssignedExecutor {
   readonly batches: (Batch & { readonly worker: number })[] = [];
   /** Workers whose models are being loaded, in order. */
   readonly loading: number[] = [];
-  /** Every assignment, as `worker: variants`, and every release, as `worker: off`. */
+  /** Every assignment, as `worker: variants`, with `on n` after it where cores are said, every resize, as `worker: on n`, every release, as `worker: off`. */
   readonly told: string[] = [];
   readonly #variants = new Map<number, readonly number[]>();
   readonly #answer: (batch: Batch) => BatchResult["outputs"];
@@ -32,11 +32,18 @@ export class FakeAssignedExecutor implements AssignedExecutor {
     this.#answer = answer;
   }
 
-  assign(worker: number, variants: readonly number[]): void {
-    this.told.push(`${worker}: ${variants.join(" ")}`);
+  assign(worker: number, variants: readonly number[], cores?: number): void {
+    const on = cores === undefined ? "" : ` on ${cores}`;
+    this.told.push(`${worker}: ${variants.join(" ")}${on}`);
     this.#stopLoading(worker);
     this.#variants.set(worker, variants);
     this.loading.push(worker);
+  }
+
+  /** In force at once. */
+  resize(worker: number, cores: number): void {
+    this.told.push(`${worker}: on ${cores}`);
+    queueMicrotask(() => this.handlers.onResized?.(worker, cores));
   }
 
   release(worker: number): void {
@@ -64,7 +71,7 @@ export class FakeAssignedExecutor implements AssignedExecutor {
 
   finish(index = 0): void {
     const { batch, resolve } = this.take(index);
-    resolve({ outputs: this.#answer(batch), wallMs: 1, cpuMs: 1 });
+    resolve({ outputs: this.#answer(batch), wallMs: 1, cpuMs: 1, cores: 1 });
   }
 
   refuse(index = 0): void {

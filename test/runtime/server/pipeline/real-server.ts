@@ -1,7 +1,8 @@
 /** A pipeline served the whole way: HTTP, the decision core, worker processes and models. */
-import type { InferlineBundle, LokiBundle } from "../../../../runtime/bundle/schema.ts";
+import { scaleShapeOf } from "../../../../runtime/core/scaling/scale-shape.ts";
 import type { AssignedProcessExecutor } from "../../../../runtime/exec/assigned-pool.ts";
 import { servedModels } from "../../../../runtime/served-models.ts";
+import type { PipelineBundle } from "../../../../runtime/server/pipeline/linked-tasks.ts";
 import { type RunningServer, startPipelineServer } from "../../../../runtime/server/serve.ts";
 
 type PoolModule = typeof import("../../../../runtime/exec/assigned-pool.ts");
@@ -18,12 +19,15 @@ export interface RealServer {
 
 /** A server whose first plan is ready, to be closed. @param folder of its models. @param nowMs real by default, so deadlines are far away. */
 export async function realServer(
-  bundle: LokiBundle | InferlineBundle,
+  bundle: PipelineBundle,
   folder: string,
   nowMs = () => performance.now(),
 ): Promise<RealServer> {
   const models = await servedModels(bundle, folder);
-  const workerCount = bundle.cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
+  const workerCount =
+    bundle.method === "themis"
+      ? scaleShapeOf(bundle).workerCount
+      : bundle.cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
   let executor: AssignedProcessExecutor | undefined;
   const server = await startPipelineServer({
     bundle,

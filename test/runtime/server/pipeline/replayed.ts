@@ -1,23 +1,27 @@
 import { CommandBuffer } from "../../../../runtime/core/command-buffer.ts";
-import type { PipelineDispatcher } from "../../../../runtime/core/pipeline/pipeline-dispatcher.ts";
 import type {
   PipelineCommand,
   PipelineEvent,
 } from "../../../../runtime/server/pipeline/pipeline-recording.ts";
-import { commandsOf } from "../../../../runtime/server/pipeline/recorded-dispatcher.ts";
+import {
+  commandsOf,
+  type ServedDispatcher,
+} from "../../../../runtime/server/pipeline/recorded-dispatcher.ts";
 
 export type Entry = PipelineEvent | PipelineCommand;
 
+const COMMANDS: readonly Entry["kind"][] = ["start-batch", "drop", "assign", "resize", "release"];
+
 /** The commands that a fresh dispatcher gives for the events of a log, in place. */
 export function replayed(
-  dispatcher: PipelineDispatcher,
+  dispatcher: ServedDispatcher,
   queryCapacity: number,
   log: readonly Entry[],
 ): Entry[] {
   const commands = new CommandBuffer(dispatcher.commandCapacity, queryCapacity);
   const entries: Entry[] = [];
   for (const entry of log) {
-    if (["start-batch", "drop", "assign", "release"].includes(entry.kind)) continue;
+    if (COMMANDS.includes(entry.kind)) continue;
     entries.push(entry);
     if (entry.kind === "request") dispatcher.onRequest(entry.nowMs);
     else if (entry.kind === "query") {
@@ -27,6 +31,8 @@ export function replayed(
     else if (entry.kind === "ready") dispatcher.onWorkerReady(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "model-ready")
       dispatcher.onModelReady(entry.worker, entry.nowMs, commands);
+    else if (entry.kind === "resized") dispatcher.onResized?.(entry.worker, entry.nowMs, commands);
+    else if (entry.kind === "forecast") dispatcher.onForecast?.(entry.qps);
     else if (entry.kind === "lost") dispatcher.onWorkerLost(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "fanout")
       dispatcher.onFanout(entry.query, entry.childTask, entry.count);

@@ -328,6 +328,7 @@ describe("requests", () => {
       ],
       wallMs: 1,
       cpuMs: 1,
+      cores: 1,
     });
     expect(await submission.outcome).toMatchObject({ kind: "failed", reason: "inference" });
     expect(await submission.outcome).toMatchObject({ message: expect.stringMatching(message) });

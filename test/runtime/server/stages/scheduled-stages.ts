@@ -50,7 +50,8 @@ export function scheduledStages(bundle: InferlineBundle = servedStages(), maxPen
   return { pipeline, scheduler, executor, clock, log, metrics, submit, start, valuesOf };
 }
 
-export type Setup = ReturnType<typeof scheduledStages>;
+/** A scheduler and the executor whose batches and loads wait for the test. */
+export type Setup = Pick<ReturnType<typeof scheduledStages>, "scheduler" | "executor">;
 
 /** Lets promises come to their callbacks, and the scheduler to a batch that it puts off until the events of the time are in. */
 export async function settled({ scheduler, executor }: Setup): Promise<void> {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Submission } from "../../../../runtime/server/request.ts";
 import { inferlinePipeline } from "../../../../runtime/server/stages/inferline-pipeline.ts";
 import { replayed } from "../pipeline/replayed.ts";
+import { played, STEP } from "./played-steps.ts";
 import {
   answerOf,
   finishAll,
@@ -120,6 +120,7 @@ describe("a row", () => {
       ],
       wallMs: 1,
       cpuMs: 1,
+      cores: 1,
     });
     await finishAll(setup);
     const values = setup.valuesOf(await answerOf(submission));
@@ -229,7 +230,7 @@ describe("a request fails, alone, and says why", () => {
     const outputs = one.fault === "of no rows" ? [none, none, none, none] : [];
     if (one.fault === "refused") executor.refuse(place());
     else if (one.fault === "lost") executor.lose(executor.held[place()]?.worker ?? -1);
-    else executor.take(place()).resolve({ outputs, wallMs: 1, cpuMs: 1 });
+    else executor.take(place()).resolve({ outputs, wallMs: 1, cpuMs: 1, cores: 1 });
     expect(await submission.outcome).toMatchObject({
       kind: "failed",
       reason: one.fault === "lost" ? "worker-lost" : "inference",
@@ -285,26 +286,6 @@ const GAUGES = {
   bundleSha256: "",
 };
 
-const STEP = fc.oneof(
-  {
-    weight: 5,
-    arbitrary: fc.record({ kind: fc.constant("submit"), n: fc.integer({ min: 1, max: 15 }) }),
-  },
-  { weight: 6, arbitrary: fc.record({ kind: fc.constant("finish"), n: fc.nat({ max: 5 }) }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      kind: fc.constantFrom("load", "ready"),
-      n: fc.nat({ max: WORKERS - 1 }),
-    }),
-  },
-  fc.record({
-    kind: fc.constantFrom("refuse", "lose", "cancel", "second", "minute"),
-    n: fc.nat({ max: 9 }),
-  }),
-);
-type Step = typeof STEP extends fc.Arbitrary<infer Each> ? Each : never;
-
 /** A tuner that a few requests make add replicas, and few requests remove them again. */
 function restless() {
   return servedStages({
@@ -324,45 +305,6 @@ function restless() {
       },
     ],
   });
-}
-
-/** Runs the steps, then brings everything to its end: lost workers come back, or more of them go for good. */
-async function played(
-  setup: ReturnType<typeof scheduledStages>,
-  steps: readonly Step[],
-  gone: readonly number[] = [],
-) {
-  const { scheduler, executor, clock, submit, start } = setup;
-  const submissions: { submission: Submission; rows: CascadeRow[] }[] = [];
-  const lost = new Set<number>();
-  start();
-  for (const { kind, n } of steps) {
-    clock.nowMs += 7;
-    if (kind === "submit") {
-      const rows = Array.from({ length: 1 + (n % 3) }, (_, row) => ({
-        escalate: (n + row) & 1,
-        keep: ((n + row) >> 1) & 1,
-        value: 10 * submissions.length + row,
-      }));
-      submissions.push({ submission: submit(rows, 300), rows });
-    } else if (kind === "cancel") submissions[n]?.submission.cancel();
-    else if (kind === "load") executor.load();
-    else if (kind === "second") clock.nowMs += 1000;
-    else if (kind === "minute") clock.nowMs += 60_000;
-    else if (kind === "lose" && n < WORKERS && !lost.has(n)) {
-      lost.add(n);
-      executor.lose(n);
-    } else if (kind === "ready" && lost.delete(n)) scheduler.onWorkerReady(n);
-    else if (kind === "finish" && executor.held.length > 0)
-      executor.finish(n % executor.held.length);
-    else if (kind === "refuse" && executor.held.length > 0)
-      executor.refuse(n % executor.held.length);
-    for (let turn = 0; turn < 6; turn++) await Promise.resolve();
-  }
-  for (const worker of lost) if (!gone.includes(worker)) scheduler.onWorkerReady(worker);
-  for (const worker of gone) if (!lost.has(worker)) executor.lose(worker);
-  await finishAll(setup);
-  return submissions;
 }
 
 test("whatever happens, every request is settled once, with its own rows, and no slot is lost", async () => {

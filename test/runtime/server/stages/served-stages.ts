@@ -9,6 +9,7 @@ import type {
   Feed,
   InferlineBundle,
   ModelFile,
+  ScaledTask,
   StageTask,
   TensorInfo,
 } from "../../../../runtime/bundle/schema.ts";
@@ -79,25 +80,30 @@ export function servedStages(
   feeds: Readonly<Record<string, Feed | null>> = {},
 ): InferlineBundle {
   const bundle = stageBundle({ ...SKETCH, ...sketch });
+  return { ...bundle, tasks: withModels(bundle.tasks, feeds) };
+}
+
+/** The tasks of a cascade, gate, slow and last, with their models and what they send to each other. */
+export function withModels<T extends StageTask | ScaledTask>(
+  tasks: readonly T[],
+  feeds: Readonly<Record<string, Feed | null>> = {},
+): T[] {
   const models = modelBytes();
-  return {
-    ...bundle,
-    tasks: bundle.tasks.map((task, index): StageTask => {
-      const bytes = models[index] ?? new Uint8Array();
-      const sha256 = createHash("sha256").update(bytes).digest("hex");
-      const tensors = TENSORS[index] ?? { inputs: [], outputs: [] };
-      const model: ModelFile = { file: `${task.name}.onnx`, sha256, ...tensors };
-      return {
-        ...task,
-        variants: task.variants.map((variant) => ({ ...variant, model })),
-        edges: task.edges.map((edge) => {
-          const key = `${edge.parent} ${index}`;
-          const feed = feeds[key] === undefined ? (FEEDS[key] ?? null) : feeds[key];
-          return { ...edge, feed };
-        }),
-      };
-    }),
-  };
+  return tasks.map((task, index) => {
+    const bytes = models[index] ?? new Uint8Array();
+    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    const tensors = TENSORS[index] ?? { inputs: [], outputs: [] };
+    const model: ModelFile = { file: `${task.name}.onnx`, sha256, ...tensors };
+    return {
+      ...task,
+      variants: task.variants.map((variant) => ({ ...variant, model })),
+      edges: task.edges.map((edge) => {
+        const key = `${edge.parent} ${index}`;
+        const feed = feeds[key] === undefined ? (FEEDS[key] ?? null) : feeds[key];
+        return { ...edge, feed };
+      }),
+    };
+  });
 }
 
 /** Writes the models of `servedStages` into a folder. */

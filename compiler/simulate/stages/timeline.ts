@@ -1,33 +1,25 @@
-/** What happened in one second. */
-export interface StageTimelineSecond {
-  /** Requests that came. */
+export interface TimelineRow {
+  /** Requests that came in the second, and those of them that were late or dropped. */
   readonly requests: number;
-  /** Those of them that were late or dropped. */
   readonly violations: number;
-  /** Replicas that run or come up, at the end of the second. */
-  readonly servers: number;
-  /** What these cost. */
-  readonly costPerHour: number;
-  /** Index of the level at the end of the second. */
-  readonly level: number;
+  /** Of the cluster at the end of the second, in the order in which they are observed. */
+  readonly held: readonly number[];
 }
 
 /** Outcomes by the second in which requests came, and the cluster at the end of each. */
-export class StageTimeline {
+export class Timeline {
   readonly #requests: Float64Array;
   readonly #violations: Float64Array;
-  readonly #servers: Float64Array;
-  readonly #costPerHour: Float64Array;
-  readonly #level: Float64Array;
+  /** By value, by second. */
+  readonly #held: readonly Float64Array[];
   /** Second of the last change, whose values hold until the next. */
   #second = 0;
 
-  constructor(seconds: number) {
+  /** @param heldCount values of the cluster. */
+  constructor(seconds: number, heldCount: number) {
     this.#requests = new Float64Array(seconds);
     this.#violations = new Float64Array(seconds);
-    this.#servers = new Float64Array(seconds);
-    this.#costPerHour = new Float64Array(seconds);
-    this.#level = new Float64Array(seconds);
+    this.#held = Array.from({ length: heldCount }, () => new Float64Array(seconds));
   }
 
   countRequest(arrivalMs: number): void {
@@ -39,29 +31,25 @@ export class StageTimeline {
   }
 
   /** The cluster from now on. Times do not go back. */
-  observe(nowMs: number, servers: number, costPerHour: number, level: number): void {
+  observe(nowMs: number, held: readonly number[]): void {
     const second = Math.floor(nowMs / 1000);
     if (second >= this.#requests.length) return;
     this.#stayUntil(second);
-    this.#servers[second] = servers;
-    this.#costPerHour[second] = costPerHour;
-    this.#level[second] = level;
+    for (const [index, values] of this.#held.entries()) values[second] = held[index] ?? Number.NaN;
     this.#second = second;
   }
 
-  seconds(): StageTimelineSecond[] {
+  rows(): TimelineRow[] {
     this.#stayUntil(this.#requests.length);
     return Array.from(this.#requests, (requests, second) => ({
       requests,
       violations: this.#violations[second] ?? 0,
-      servers: this.#servers[second] ?? 0,
-      costPerHour: this.#costPerHour[second] ?? 0,
-      level: this.#level[second] ?? 0,
+      held: this.#held.map((values) => values[second] ?? 0),
     }));
   }
 
   #stayUntil(second: number): void {
-    for (const values of [this.#servers, this.#costPerHour, this.#level]) {
+    for (const values of this.#held) {
       values.fill(values[this.#second] ?? 0, this.#second + 1, second);
     }
   }

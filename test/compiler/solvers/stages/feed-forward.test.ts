@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { simulateStages } from "../../../../compiler/simulate/stages/simulate-stages.ts";
 import { type RequestTrace, tossVisits } from "../../../../compiler/simulate/stages/visits.ts";
-import { FeedForward } from "../../../../compiler/solvers/inferline/feed-forward.ts";
+import { FeedForward } from "../../../../compiler/solvers/stages/feed-forward.ts";
 import type { InferlineBundle } from "../../../../runtime/bundle/schema.ts";
 import { Rng } from "../../../../runtime/core/rng.ts";
 import { stageGraphOf } from "../../../../runtime/core/stages/stage-graph.ts";

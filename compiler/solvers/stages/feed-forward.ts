@@ -7,10 +7,9 @@ import type { RequestTrace } from "../../simulate/stages/visits.ts";
 import {
   allowedMisses,
   aloneMs,
-  hardwareOf,
-  type ProvisioningProblem,
+  type ServedStages,
   type StageConfiguration,
-} from "./problem.ts";
+} from "./served-stages.ts";
 import { type StageVisits, type VisitPlan, visitPlanOf } from "./visit-plan.ts";
 
 /** Queries of one stage in the order in which something happens to them. */
@@ -32,7 +31,7 @@ export class FeedForward {
   readonly visits: VisitPlan;
   /** Of the stage that was served last: its largest batch, and whether all replicas were at work at some time. */
   readonly used = new Uint32Array(2);
-  readonly #problem: ProvisioningProblem;
+  readonly #problem: ServedStages;
   readonly arrivalMs: Float64Array;
   readonly #deadlineMs: Float64Array;
   /** By stage, the least time that what follows it takes. */
@@ -45,7 +44,7 @@ export class FeedForward {
   readonly #pending: Uint8Array;
 
   /** @param sloMs that configurations are held to: that of the problem, or less. */
-  constructor(problem: ProvisioningProblem, trace: RequestTrace, sloMs: number) {
+  constructor(problem: ServedStages, trace: RequestTrace, sloMs: number) {
     const { arrivalMs } = trace;
     const visits = visitPlanOf(problem.graph, trace);
     this.#problem = problem;
@@ -85,7 +84,7 @@ export class FeedForward {
 
   /** Serves a stage that is prepared. @returns requests that are sure to miss the SLO; beyond the limit, the stage is left in parts. */
   serve(stage: number, configuration: StageConfiguration, missLimit = this.allowedMisses): number {
-    const { batchMs } = hardwareOf(this.#problem, stage, configuration);
+    const { batchMs } = at(at(this.#problem.stages, stage).hardware, configuration.hardware);
     const { replicas, batch } = configuration;
     const input = this.#inputOf(stage);
     const output = this.#outputOf(stage);
@@ -200,7 +199,7 @@ function flow(count: number): Flow {
 }
 
 /** By stage the least time from its end to that of the request, on the fastest hardware and without waiting. */
-export function restOf(problem: ProvisioningProblem, { stages }: VisitPlan): Float64Array {
+export function restOf(problem: ServedStages, { stages }: VisitPlan): Float64Array {
   const restMs = new Float64Array(stages.length);
   for (let stage = stages.length - 1; stage >= 0; stage--) {
     const { tasks, takesAll } = at(stages, stage).next;
@@ -215,7 +214,7 @@ export function restOf(problem: ProvisioningProblem, { stages }: VisitPlan): Flo
 }
 
 /** A batch of one on the fastest hardware. */
-export function fastestMs({ stages }: ProvisioningProblem, stage: number): number {
+export function fastestMs({ stages }: ServedStages, stage: number): number {
   return Math.min(...at(stages, stage).hardware.map(aloneMs));
 }
 

@@ -1,0 +1,63 @@
+export interface StageVariantOutcome {
+  /** Queries of the task that it served. */
+  readonly queries: number;
+  readonly batches: number;
+  readonly meanBatch: number | null;
+  readonly accuracy: number;
+}
+
+/** What a task served. */
+export type TaskBatches = Pick<StageVariantOutcome, "queries" | "batches" | "meanBatch">;
+
+interface CountedTask {
+  readonly name: string;
+  readonly variants: readonly { readonly name: string; readonly accuracy: number }[];
+}
+
+/** Counts the batches of each variant. A variant is named by its index among those of all tasks, in the order of the tasks. */
+export class BatchTally {
+  readonly #tasks: readonly CountedTask[];
+  readonly #queriesByVariant: Float64Array;
+  readonly #batchesByVariant: Float64Array;
+
+  constructor(tasks: readonly CountedTask[]) {
+    const variantCount = tasks.reduce((total, { variants }) => total + variants.length, 0);
+    this.#tasks = tasks;
+    this.#queriesByVariant = new Float64Array(variantCount);
+    this.#batchesByVariant = new Float64Array(variantCount);
+  }
+
+  countBatch(variant: number, batch: number): void {
+    this.#batchesByVariant[variant] = (this.#batchesByVariant[variant] ?? 0) + 1;
+    this.#queriesByVariant[variant] = (this.#queriesByVariant[variant] ?? 0) + batch;
+  }
+
+  /** Keyed by `task/variant`; and of the tasks, in their order. */
+  outcome(): {
+    readonly byVariant: Record<string, StageVariantOutcome>;
+    readonly tasks: readonly TaskBatches[];
+  } {
+    const byVariant: Record<string, StageVariantOutcome> = {};
+    let next = 0;
+    const tasks = this.#tasks.map(({ name, variants }) => {
+      let served = 0;
+      let started = 0;
+      for (const { name: variant, accuracy } of variants) {
+        const queries = this.#queriesByVariant[next] ?? 0;
+        const batches = this.#batchesByVariant[next] ?? 0;
+        const meanBatch = ratio(queries, batches);
+        byVariant[`${name}/${variant}`] = { queries, batches, meanBatch, accuracy };
+        served += queries;
+        started += batches;
+        next++;
+      }
+      return { queries: served, batches: started, meanBatch: ratio(served, started) };
+    });
+    return { byVariant, tasks };
+  }
+}
+
+/** Null for a ratio of nothing. */
+export function ratio(numerator: number, denominator: number): number | null {
+  return denominator === 0 ? null : numerator / denominator;
+}

@@ -1,0 +1,77 @@
+import { LatencySample, type LatencySummary } from "../latency-sample.ts";
+import { ratio } from "./batch-tally.ts";
+import type { Timeline } from "./timeline.ts";
+
+/** What became of the requests of one simulation. Ratios of nothing are null, except the violation rate, which is then 0. */
+export interface RequestOutcome {
+  /** Requests. */
+  readonly queries: number;
+  /** Served by the deadline; a request that visits no task is. */
+  readonly satisfied: number;
+  /** Served after it. */
+  readonly late: number;
+  /** Given up: a query of theirs was dropped, or more requests were under way than the simulation keeps. */
+  readonly dropped: number;
+  /** (late + dropped) / queries */
+  readonly violationRate: number;
+  /** Mean over satisfied requests that visited a task of their accuracy: the mean over the variants of the tasks where they ended. */
+  readonly accuracyPerSatisfied: number | null;
+  /** The same sum over all requests but those that were satisfied without a task: a violation counts as accuracy 0. */
+  readonly accuracyPerQuery: number | null;
+  /** Arrival to the last completion, over the requests served. */
+  readonly latencyMs: LatencySummary | null;
+}
+
+/** Counts what becomes of requests as it happens. */
+export class RequestTally {
+  readonly #timeline: Timeline | null;
+  readonly #latency = new LatencySample();
+  #requests = 0;
+  #satisfied = 0;
+  #late = 0;
+  #dropped = 0;
+  #accuracySum = 0;
+  /** Satisfied requests that visited no task. */
+  #unserved = 0;
+
+  constructor(timeline: Timeline | null) {
+    this.#timeline = timeline;
+  }
+
+  countRequest(arrivalMs: number): void {
+    this.#requests++;
+    this.#timeline?.countRequest(arrivalMs);
+  }
+
+  countDropped(arrivalMs: number): void {
+    this.#dropped++;
+    this.#timeline?.countViolation(arrivalMs);
+  }
+
+  /** @param accuracy NaN for a request that visited no task. */
+  countServed(arrivalMs: number, latencyMs: number, isLate: boolean, accuracy: number): void {
+    this.#latency.record(latencyMs);
+    if (isLate) {
+      this.#late++;
+      this.#timeline?.countViolation(arrivalMs);
+      return;
+    }
+    this.#satisfied++;
+    if (Number.isNaN(accuracy)) this.#unserved++;
+    else this.#accuracySum += accuracy;
+  }
+
+  outcome(): RequestOutcome {
+    const queries = this.#requests;
+    return {
+      queries,
+      satisfied: this.#satisfied,
+      late: this.#late,
+      dropped: this.#dropped,
+      violationRate: queries === 0 ? 0 : (queries - this.#satisfied) / queries,
+      accuracyPerSatisfied: ratio(this.#accuracySum, this.#satisfied - this.#unserved),
+      accuracyPerQuery: ratio(this.#accuracySum, queries - this.#unserved),
+      latencyMs: this.#latency.summary(),
+    };
+  }
+}

@@ -1,0 +1,54 @@
+/** What the edges of a pipeline of stages must say about each other, and numbers that only rounding may tell apart. */
+import type { InferlineBundle, StageEdge, StageTask } from "./schema.ts";
+import { refuse } from "./table-semantics.ts";
+
+interface Edges extends Pick<InferlineBundle, "entryBranch"> {
+  readonly tasks: readonly Pick<StageTask, "edges" | "branch">[];
+}
+
+const MAX_EDGES = 256;
+/** Rounding of sums of shares and of quotients. */
+export const TOLERANCE = 1e-9;
+
+/** From the requests or earlier tasks, each once. */
+export function checkEdges(edges: readonly StageEdge[], task: number, path: string): void {
+  let previous = -2;
+  for (const [index, { parent, feed }] of edges.entries()) {
+    const at = `${path}[${index}]`;
+    // The requests come before every task.
+    const source = parent ?? -1;
+    if (source >= task) refuse(`${at}.parent`, source, "the index of an earlier task");
+    if (source <= previous) {
+      refuse(`${at}.parent`, parent ?? "null", "a later task than that of the edge before");
+    }
+    if (parent === null && feed !== null) {
+      refuse(`${at}.feed`, "a feed", "null, since no task is before it");
+    }
+    previous = source;
+  }
+}
+
+/** Where at most one edge is taken, their shares are those of a whole. */
+export function checkBranches({ tasks, entryBranch }: Edges): void {
+  const edgeCount = tasks.reduce((count, { edges }) => count + edges.length, 0);
+  if (edgeCount > MAX_EDGES) refuse("tasks", `${edgeCount} edges`, `at most ${MAX_EDGES}`);
+  if (entryBranch === "exclusive") checkShares(tasks, null, "entryBranch");
+  for (const [index, { branch }] of tasks.entries()) {
+    if (branch === "exclusive") checkShares(tasks, index, `tasks[${index}].branch`);
+  }
+}
+
+function checkShares(tasks: Edges["tasks"], source: number | null, path: string): void {
+  const share = tasks
+    .flatMap(({ edges }) => edges.filter(({ parent }) => parent === source))
+    .reduce((sum, edge) => sum + edge.share, 0);
+  if (share <= 1 + TOLERANCE) return;
+  refuse(path, `"exclusive"`, `"independent", since the shares of its edges sum to ${share}`);
+}
+
+/** But for rounding, relative to what is expected. */
+export function checkClose(found: number, expected: number, path: string, why: string): void {
+  const isClose = Math.abs(found - expected) <= TOLERANCE * expected;
+  // An infinite one would be close to everything.
+  if (!isClose || !Number.isFinite(expected)) refuse(path, found, `${expected}, ${why}`);
+}

@@ -1,0 +1,60 @@
+/** The executor of assigned workers as it ships, and what it tells. */
+import { afterEach } from "vitest";
+import type {
+  AssignedExecutorOptions,
+  AssignedProcessExecutor,
+  AssignedProcessHandlers,
+} from "../../../runtime/exec/assigned-pool.ts";
+import type { WorkerLimits } from "../../../runtime/exec/worker-limits.ts";
+import { isAlive } from "./built-executor.ts";
+
+type PoolModule = typeof import("../../../runtime/exec/assigned-pool.ts");
+const { startAssignedExecutor }: PoolModule = await import(
+  new URL("../../../dist/runtime/exec/assigned-pool.js", import.meta.url).href
+);
+
+let last: AssignedProcessExecutor | undefined;
+afterEach(() => last?.close());
+
+export interface StartedAssigned {
+  readonly executor: AssignedProcessExecutor;
+  /** The next thing that was told, as soon as it is: `ready 0`, `model 0: 2 loads`, `resized 0: 2`, `lost 0: why`, `failed: why`. */
+  next(): Promise<string>;
+  pidOf(worker: number): number;
+}
+
+/** Closed after the test. */
+export async function startedAssigned(
+  options: Pick<AssignedExecutorOptions, "variants"> & Partial<AssignedExecutorOptions>,
+  limits: Partial<WorkerLimits> = {},
+): Promise<StartedAssigned> {
+  const told: string[] = [];
+  const waiting: ((event: string) => void)[] = [];
+  const tell = (event: string) => {
+    const receiver = waiting.shift();
+    if (receiver === undefined) told.push(event);
+    else receiver(event);
+  };
+  const handlers: AssignedProcessHandlers = {
+    onReady: (worker) => tell(`ready ${worker}`),
+    onModelReady: (worker, loads) => tell(`model ${worker}: ${loads} loads`),
+    onResized: (worker, cores) => tell(`resized ${worker}: ${cores}`),
+    onLost: (worker, reason) => tell(`lost ${worker}: ${reason}`),
+    onStartFailed: (reason) => tell(`failed: ${reason}`),
+  };
+  const executor = await startAssignedExecutor(
+    { workerCount: 1, threadsPerWorker: 1, device: "cpu", deviceIds: [], ...options },
+    handlers,
+    limits,
+  );
+  last = executor;
+  return {
+    executor,
+    next: async () => told.shift() ?? new Promise((resolve) => waiting.push(resolve)),
+    pidOf: (worker) => executor.pids().places[worker] ?? Number.NaN,
+  };
+}
+
+export async function gone(pid: number): Promise<void> {
+  while (isAlive(pid)) await new Promise(setImmediate);
+}
