@@ -179,7 +179,9 @@ class SureDemand implements ScaleDemand {
     // To be served within another SLO, besides what comes.
     const drainQps = Math.max(0, waiting) / this.#sloSeconds;
     const carriedQps = drainQps > 0 ? rateQps : risenQps;
-    this.needed = lowestFor(loadQpsByLevel, Math.max(carriedQps, lastingQps) + drainQps);
+    const needed = lowestFor(loadQpsByLevel, Math.max(carriedQps, lastingQps) + drainQps);
+    // What was met stays met until it is calm: that a level carries the traffic is no sign that a lower one does.
+    this.needed = Math.max(level, needed);
     const foretoldQps = rateOfPeak(this.#traffic.forecastQps);
     const calm = lowestFor(loadQpsByLevel, Math.max(rateQps, foretoldQps));
     if (lastingQps > 0) {
@@ -188,7 +190,9 @@ class SureDemand implements ScaleDemand {
       return;
     }
     this.#calm = calm < base || base < level ? this.#calm + 1 : 0;
-    if (this.#calm >= this.#stableTicks) this.wanted = Math.min(base, calm);
+    if (this.#calm < this.#stableTicks) return;
+    this.needed = needed;
+    this.wanted = Math.min(base, calm);
   }
 
   /** Highest mean rate of the windows that are too high for a load, of those that are at least so long; 0 if none is. */
