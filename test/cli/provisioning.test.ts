@@ -165,7 +165,7 @@ describe("provisioning on the command line", () => {
       "--baseline proteus is not for a bundle of method inferline; expected one of cg-mean, cg-peak",
     );
     const none = stratagem("simulate", bundle, "--poisson", "40", "--baseline", "cg-median");
-    expect(none.stderr).toContain("or for provisioned stages one of cg-mean, cg-peak");
+    expect(none.stderr).toContain("for provisioned stages one of cg-mean, cg-peak");
   });
 
   test("keeps as much of the SLO free as makes other traces meet it, if it may choose", () => {
