@@ -35,9 +35,9 @@ const EVERY_SECONDS = 2 * 3600;
 const DROPPING_SECONDS = 100;
 /** By pipeline: loads of the levels, and the time a new instance takes to come up. */
 const SETUPS = {
-  video: { title: "video monitoring, 780 ms", loads: range(1, 100, 1), coldStart: "5 s" },
-  sentiment: { title: "audio sentiment, 1350 ms", loads: range(0.5, 50, 0.5), coldStart: "5 s" },
-  nlp: { title: "language processing, 2550 ms", loads: range(0.25, 25, 0.25), coldStart: "10 s" },
+  video: { title: "video monitoring, 780 ms", loads: range(1, 150, 1), coldStart: "5 s" },
+  sentiment: { title: "audio sentiment, 1350 ms", loads: range(0.5, 75, 0.5), coldStart: "5 s" },
+  nlp: { title: "language processing, 2550 ms", loads: range(0.25, 37.5, 0.25), coldStart: "10 s" },
 };
 
 const experiments = { poisson, "end-to-end": endToEnd, dropping, ablation, days };
