@@ -145,6 +145,9 @@ class SureDemand implements ScaleDemand {
   readonly #stableTicks: number;
   readonly #sloSeconds: number;
   #calm = 0;
+  /** Level that was called for since it was calm, and looks in a row that would do with a lower one. */
+  #called = NO_WISH;
+  #lowerLooks = 0;
 
   constructor(shape: ScaleShape, { stableTicks, forecaster, sloMs }: DemandOptions) {
     this.#shape = shape;
@@ -186,13 +189,24 @@ class SureDemand implements ScaleDemand {
     const calm = lowestFor(loadQpsByLevel, Math.max(rateQps, foretoldQps));
     if (lastingQps > 0) {
       this.#calm = 0;
-      this.wanted = Math.max(base, lowestFor(loadQpsByLevel, lastingQps));
+      this.wanted = this.#callFor(Math.max(base, lowestFor(loadQpsByLevel, lastingQps)));
       return;
     }
     this.#calm = calm < base || base < level ? this.#calm + 1 : 0;
     if (this.#calm < this.#stableTicks) return;
     this.needed = needed;
     this.wanted = Math.min(base, calm);
+    this.#called = NO_WISH;
+  }
+
+  /** What was called for is not called off at once while it comes up: a rate that goes on rising goes up and down on the way. */
+  #callFor(level: number): number {
+    this.#lowerLooks = level < this.#called ? this.#lowerLooks + 1 : 0;
+    if (this.#lowerLooks === 0 || this.#lowerLooks >= this.#stableTicks) {
+      this.#called = level;
+      this.#lowerLooks = 0;
+    }
+    return this.#called;
   }
 
   /** Highest mean rate of the windows that are too high for a load, of those that are at least so long; 0 if none is. */

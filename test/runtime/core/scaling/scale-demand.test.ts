@@ -305,6 +305,18 @@ describe("what is sure", () => {
     expect(looker.demand.wanted).toBe(NO_WISH);
   });
 
+  test("what was called for is called off only once so many looks in a row would do with less", () => {
+    const looker = new Looker(
+      demandOf({ scaling: "joint", loadsQps: [10, 40, 160], stableTicks: 3 }),
+    );
+    looker.send(10, 10, 10, 10, 10);
+    const [[, high] = [0, 0]] = looker.send(120);
+    expect(high).toBe(2);
+    // The longest window has the burst for four more seconds; then three looks in a row speak for less, but for more than is settled on.
+    const wishes = looker.send(30, 30, 30, 30, 30, 30, 30).map(([, wanted]) => wanted);
+    expect(wishes).toEqual([2, 2, 2, 2, 2, 2, 1]);
+  });
+
   test("goes down when neither the recent rate nor the forecast needs more, so many times in a row", () => {
     const looker = new Looker(demandOf({ scaling: "joint" }));
     looker.level = 3;
