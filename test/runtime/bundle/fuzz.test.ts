@@ -20,8 +20,8 @@ import { checkScalesInRange, readScales } from "../../support/sound-scales.ts";
 import { stageSample } from "../../support/stage-samples.ts";
 
 const SEED = 20_241_121;
-const BYTE_MUTATIONS = 80_000;
-const VALUE_MUTATIONS = 20_000;
+const BYTE_MUTATIONS = 40_000;
+const VALUE_MUTATIONS = 10_000;
 const PLAN_MUTATIONS = 5000;
 const TIMEOUT_MS = 60_000;
 

@@ -39,7 +39,7 @@ function watchAll(
       readonly dispatcher: ScalingDispatcher;
     },
   ) => void,
-  numRuns = 120,
+  numRuns = 60,
 ): void {
   fc.assert(
     fc.property(bundles, jumpingRates, fc.nat(1000), (bundle, arrivals, seed) => {
@@ -72,7 +72,7 @@ describe("requests", () => {
         expect(total("requests")).toBe(queries);
         expect(total("violations")).toBe(late + dropped);
       }),
-      { numRuns: 150 },
+      { numRuns: 75 },
     );
   });
 
