@@ -8,7 +8,7 @@ import {
 import { drawFigure } from "../figure.ts";
 import type { Point } from "../load-marks.ts";
 import type { Markup } from "../markup.ts";
-import { decimalText, msText, ratioText } from "../number-text.ts";
+import { decimalText, ratioText } from "../number-text.ts";
 import {
   levelBand,
   levelLine,
@@ -19,7 +19,7 @@ import {
 } from "../pipeline/load-axis.ts";
 import { MAX_LETTERED, wholeAxis } from "../pipeline/server-figures.ts";
 import type { PipelineVariantKey } from "../pipeline/variant-keys.ts";
-import { beyondMarks, within } from "../stages/cost-figures.ts";
+import { beyondMarks, drawLatencies, mostMs } from "../stages/cost-figures.ts";
 import { floorOf } from "../stages/miss-figure.ts";
 
 /** How the kinds of plan are drawn, here and in the key. */
@@ -28,8 +28,6 @@ export const KIND_STROKES = {
   vertical: { strokeWidth: 1.4, strokeDasharray: "2 3" },
   joint: { strokeWidth: 2.4, strokeDasharray: "none" },
 } as const;
-/** Latencies further above the SLO than that are drawn at the edge of the frame. */
-const TOP_OF_SLO = 1.5;
 
 const coresOf = (plan: ScalePlan | null): number => plan?.cores ?? Number.NaN;
 
@@ -141,40 +139,14 @@ function coreRange({ levels }: ThemisBundle, task: number): string {
 
 /** The longest path by the model, and the 99th percentile of the simulation. */
 export function drawScaleLatency(bundle: ThemisBundle): Markup {
-  const { latencyMs: sloMs } = bundle.slo;
-  const modelled = pointsOf(bundle.levels, ({ steady }) => steady.latencyMs);
+  const stated = pointsOf(bundle.levels, ({ steady }) => steady.latencyMs);
   const simulated = pointsOf(bundle.levels, ({ steady }) => steady.expected.latencyMsP99);
-  const values = [...modelled, ...simulated].map(({ value }) => value);
-  const top = Math.min(Math.max(sloMs, ...values), TOP_OF_SLO * sloMs);
-  const beyond = [...modelled, ...simulated].filter(({ value }) => value > top);
-  const text = {
-    id: "latency",
+  return drawLatencies(bundle, {
+    stated,
+    simulated,
+    label: "latency, ms",
     title: "Latency against load",
-    description: `The longest path takes at most ${msText(Math.max(...modelled.map(({ value }) => value)))} by the model; the 99th percentile is at most ${msText(Math.max(...simulated.map(({ value }) => value)))} in the simulation; the SLO is ${msText(sloMs)}.`,
-  };
-  return drawFigure(text, {
-    x: loadAxis(bundle),
-    y: { domain: [0, top * 1.08], label: "latency, ms", ticks: 6, grid: true },
-    marks: [
-      ...beyondMarks(bundle, "bottom"),
-      ...limitMarks("SLO", sloMs),
-      ...levelLine(within(modelled, top), 2.2),
-      Plot.dot(thinned(within(simulated, top)), {
-        x: "loadQps",
-        y: "value",
-        r: 5,
-        stroke: "currentColor",
-        strokeWidth: 1.1,
-      }),
-      Plot.dot(thinned(beyond), {
-        x: "loadQps",
-        y: () => top,
-        symbol: "triangle",
-        r: 4.5,
-        fill: "var(--limit)",
-        title: ({ value }: Point) => msText(value),
-      }),
-    ],
+    description: `The longest path takes at most ${mostMs(stated)} by the model; the 99th percentile is at most ${mostMs(simulated)} in the simulation`,
   });
 }
 

@@ -128,24 +128,48 @@ function replicaRange({ levels }: InferlineBundle, task: number): string {
 
 /** 99th percentiles: by the estimator on the sample, and in a simulation with the tuner. */
 export function drawLatency(bundle: InferlineBundle): Markup {
-  const { latencyMs: sloMs } = bundle.slo;
-  const estimated = pointsOf(bundle.levels, ({ sample }) => sample.estimate.p99Ms);
+  const stated = pointsOf(bundle.levels, ({ sample }) => sample.estimate.p99Ms);
   const simulated = pointsOf(bundle.levels, ({ expected }) => expected.latencyMsP99);
-  const values = [...estimated, ...simulated].map(({ value }) => value);
-  const top = Math.min(Math.max(sloMs, ...values), TOP_OF_SLO * sloMs);
-  const beyond = [...estimated, ...simulated].filter(({ value }) => value > top);
+  return drawLatencies(bundle, {
+    stated,
+    simulated,
+    label: "99th percentile, ms",
+    title: "99th percentile of the latency against load",
+    description: `It is at most ${mostMs(stated)} by the estimator and ${mostMs(simulated)} in the simulation`,
+  });
+}
+
+export interface Latencies {
+  readonly stated: readonly Point[];
+  readonly simulated: readonly Point[];
+  /** Of the axis. */
+  readonly label: string;
+  readonly title: string;
+  /** Without the SLO, which ends it. */
+  readonly description: string;
+}
+
+/** What is stated as a line, what a simulation gives as rings, and at the edge what is far above the SLO. */
+export function drawLatencies(
+  bundle: Pick<InferlineBundle, "slo"> & Parameters<typeof beyondMarks>[0],
+  { stated, simulated, label, title, description }: Latencies,
+): Markup {
+  const { latencyMs: sloMs } = bundle.slo;
+  const all = [...stated, ...simulated];
+  const top = Math.min(Math.max(sloMs, ...all.map(({ value }) => value)), TOP_OF_SLO * sloMs);
+  const beyond = all.filter(({ value }) => value > top);
   const text = {
     id: "latency",
-    title: "99th percentile of the latency against load",
-    description: `It is at most ${msText(Math.max(...estimated.map(({ value }) => value)))} by the estimator and ${msText(Math.max(...simulated.map(({ value }) => value)))} in the simulation; the SLO is ${msText(sloMs)}.`,
+    title,
+    description: `${description}; the SLO is ${msText(sloMs)}.`,
   };
   return drawFigure(text, {
     x: loadAxis(bundle),
-    y: { domain: [0, top * 1.08], label: "99th percentile, ms", ticks: 6, grid: true },
+    y: { domain: [0, top * 1.08], label, ticks: 6, grid: true },
     marks: [
       ...beyondMarks(bundle, "bottom"),
       ...limitMarks("SLO", sloMs),
-      ...levelLine(within(estimated, top), 2.2),
+      ...levelLine(within(stated, top), 2.2),
       Plot.dot(thinned(within(simulated, top)), {
         x: "loadQps",
         y: "value",
@@ -165,7 +189,11 @@ export function drawLatency(bundle: InferlineBundle): Markup {
   });
 }
 
-export function within(points: readonly Point[], top: number): Point[] {
+export function mostMs(points: readonly Point[]): string {
+  return msText(Math.max(...points.map(({ value }) => value)));
+}
+
+function within(points: readonly Point[], top: number): Point[] {
   return points.map((point) => (point.value <= top ? point : { ...point, value: Number.NaN }));
 }
 
