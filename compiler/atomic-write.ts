@@ -3,37 +3,67 @@ import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { UnwritableError } from "./errors.ts";
 
+export interface WrittenFile {
+  readonly path: string;
+  /** A function where not all are to be in memory at once. */
+  readonly bytes: Uint8Array | (() => Uint8Array);
+}
+
 /** Writes a file, making its last folder if need be, so that a reader sees the old bytes or the new ones and never a part: temporary file, fsync, rename. @throws UnwritableError */
 export async function writeAtomically(path: string, bytes: Uint8Array): Promise<void> {
+  await writeAllAtomically([{ path, bytes }]);
+}
+
+/**
+ * The same for several files. All are on the disk before the first is put in its place, so what cannot be written, or is aborted before that, changes none; the last is put there
+ * last. @throws UnwritableError, and the signal's reason.
+ */
+export async function writeAllAtomically(
+  files: readonly WrittenFile[],
+  signal?: AbortSignal,
+): Promise<void> {
+  const temporaries: string[] = [];
   try {
-    await replaceFile(path, bytes);
+    for (const { path, bytes } of files) {
+      const temporary = join(dirname(path), `.stratagem.tmp-${randomUUID()}`);
+      temporaries.push(temporary);
+      const content = typeof bytes === "function" ? bytes() : bytes;
+      await naming(path, () => writeDurably(temporary, content));
+    }
+    signal?.throwIfAborted();
+    for (const [index, { path }] of files.entries()) {
+      await naming(path, () => rename(temporaries[index] ?? "", path));
+    }
+  } catch (error) {
+    // What stands in the way of writing may stand in the way of this, and was told.
+    for (const temporary of temporaries) await rm(temporary, { force: true }).catch(() => {});
+    throw error;
+  }
+  const folders = new Map(files.map(({ path }) => [dirname(path), path]));
+  for (const [folder, path] of folders) await naming(path, () => syncDirectory(folder));
+}
+
+async function naming(path: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new UnwritableError(path, code ?? String(error));
   }
 }
 
-async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
-  const directory = dirname(path);
+async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
   // One level only: recursive creation never returns where a folder can neither exist nor be made, as under /proc.
-  await mkdir(directory).catch((error: NodeJS.ErrnoException) => {
+  await mkdir(dirname(path)).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
   });
-  const temporary = join(directory, `.stratagem.tmp-${randomUUID()}`);
+  const file = await open(path, "wx");
   try {
-    const file = await open(temporary, "wx");
-    try {
-      await file.writeFile(bytes);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(temporary, path);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
+    await file.writeFile(bytes);
+    await file.sync();
+  } finally {
+    await file.close();
   }
-  await syncDirectory(directory);
 }
 
 /** Makes the rename itself durable. */

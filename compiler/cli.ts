@@ -22,8 +22,9 @@ import { SOLVER_NAMES, type SolverName } from "./solver-names.ts";
 
 type Watch = Pick<LevelPoolOptions, "signal" | "onProgress">;
 type ProfileFlags = Pick<ProfileCommand, "out" | "repeat" | "threads" | "device" | "seed"> & {
-  readonly batches: string;
+  readonly batches?: string;
   readonly cores?: string;
+  readonly layers?: true;
   readonly task?: string;
   readonly hardware?: string;
   readonly dryRun?: true;
@@ -35,6 +36,8 @@ interface ReportFlags {
   readonly frontier?: number | boolean;
 }
 
+/** Unless `--batches` says otherwise. */
+const PROFILED_BATCHES = "1,2,4,8";
 const nowMs = (): number => performance.now();
 const version = packageVersion();
 
@@ -152,7 +155,10 @@ program
   .argument("<app>", "application spec, YAML or JSON")
   .requiredOption("-o, --out <file>", "where to write the profile")
   .option("--task <name>", "which task, if there are several")
-  .option("--batches <sizes>", "batch sizes to measure", "1,2,4,8")
+  .option(
+    "--batches <sizes>",
+    `batch sizes to measure (default: "${PROFILED_BATCHES}"; with --layers 1)`,
+  )
   .option("--repeat <n>", "measurements of each batch size", wholeNumber, 30)
   .option("--threads <n>", "threads of the worker", wholeNumber, 1)
   .addOption(
@@ -160,6 +166,12 @@ program
       "--cores <counts>",
       "numbers of cores to measure every batch on, such as 1,2,4; other methods than themis count with the first",
     ).conflicts("threads"),
+  )
+  .addOption(
+    new Option(
+      "--layers",
+      "measure the layers of the models and the stages they are best cut into, for accordion",
+    ).conflicts("cores"),
   )
   .addOption(
     new Option("--device <name>", "what runs the models")
@@ -178,12 +190,29 @@ program
     const { startAssignedExecutor: startExecutor } = await import(
       "../runtime/exec/assigned-pool.ts"
     );
-    const { task = null, hardware = null, dryRun = false, force = false, ...rest } = flags;
-    const batches = parseBatches(flags.batches);
+    const { out, repeat, threads, device, seed, layers = false } = flags;
+    const { task = null, hardware = null, dryRun = false, force = false } = flags;
+    const batches = parseBatches(flags.batches ?? (layers ? "1" : PROFILED_BATCHES));
     const cores = flags.cores === undefined ? null : parseCores(flags.cores);
-    const command = { app, ...rest, task, hardware, dryRun, force, batches, cores };
+    const options = { app, out, repeat, threads, device, seed, task, hardware, dryRun, force };
     const surroundings = { machine: describeMachine(), readModel: readModelFile, startExecutor };
-    const run = (watch: Watch) => profileCommand(command, { nowMs, ...watch, ...surroundings });
+    if (!layers) {
+      const command = { ...options, batches, cores };
+      const run = (watch: Watch) => profileCommand(command, { nowMs, ...watch, ...surroundings });
+      print(await watched("measuring", run));
+      return;
+    }
+    const commands = await import("./commands/profile-layers.ts");
+    commands.requireSingleInstances(batches);
+    const { openLayeredModel } = await import("./onnx/layered-model.ts");
+    const { probeTensors } = await import("../runtime/exec/probe-tensors.ts");
+    const run = (watch: Watch) =>
+      commands.profileLayersCommand(options, {
+        nowMs,
+        ...watch,
+        ...surroundings,
+        openLayers: (path) => openLayeredModel(path, probeTensors),
+      });
     print(await watched("measuring", run));
   });
 

@@ -1,12 +1,15 @@
 /** Application and profiles in, policy bundle out: the pipeline from top to bottom. */
-import type { Bundle, Level, ThemisLevel } from "../runtime/bundle/schema.ts";
+import type { AccordionLevel, Bundle, Level, ThemisLevel } from "../runtime/bundle/schema.ts";
 import { type Placement, placeLevels, type SolvedLevel } from "./adaptive-levels.ts";
 import { feedMistakes } from "./model-feeds.ts";
 import { siblingMistakes } from "./model-siblings.ts";
+import { placedLevel } from "./placed-level.ts";
 import { type SettleLevel, settleLevels } from "./settled-levels.ts";
-import { methodOrMistake, SOLVERS } from "./solvers/registry.ts";
-import type { BundleFrame, ModelFiles, ThemisFrame } from "./solvers/solver.ts";
+import { SOLVERS } from "./solvers/registry.ts";
+import type { AccordionFrame, BundleFrame, ModelFiles, ThemisFrame } from "./solvers/solver.ts";
+import type { Application } from "./spec/application.ts";
 import type { LoadedApplication } from "./spec/load-application.ts";
+import type { Mistake } from "./spec/mistakes.ts";
 
 /** Solves the levels of one frame. */
 export interface LevelSolver {
@@ -22,6 +25,8 @@ export interface CompileOptions {
   /** Name and version, for the provenance. */
   readonly compiler: string;
   readonly models: ModelFiles;
+  /** Layers that models can be cut into, by the path the application gives; of models that are to be cut. */
+  readonly layerCounts: ReadonlyMap<string, number>;
   readonly openLevelSolver: (frame: BundleFrame) => LevelSolver;
   /** Solves loads one after the other where they are so quick that nothing else pays. */
   readonly solveInTurn: <L extends Level>(
@@ -43,17 +48,17 @@ export async function compile(
   { application, inputs, fail, refuse }: LoadedApplication,
   options: CompileOptions,
 ): Promise<Compiled> {
-  const method = methodOrMistake(application);
-  if (typeof method !== "string") return fail(method);
-  const solver = SOLVERS[method];
+  const solver = SOLVERS[application.policy.method];
   refuse(solver.mistakes(application));
-  refuse(siblingMistakes(application, options.models));
-  refuse(feedMistakes(application, options.models));
+  refuse(modelMistakes(application, options));
   const { loads } = application;
   const frame: BundleFrame = solver.frame(application, options.models);
-  if (frame.method === "themis") {
-    if (loads.kind !== "list") throw new TypeError("themis refuses levels placed by accuracy");
-    return compileScaling(frame, loads.qps, { compiler: options.compiler, inputs }, options);
+  const provenance = { compiler: options.compiler, inputs };
+  if (frame.method === "themis" || frame.method === "accordion") {
+    if (loads.kind !== "list") throw new TypeError("the method refuses levels placed by accuracy");
+    return frame.method === "themis"
+      ? compileScaling(frame, loads.qps, provenance, options)
+      : compilePlaces(frame, loads.qps, provenance, options);
   }
   const placed = await withSolver(options.openLevelSolver(frame), async (levels) => {
     const found =
@@ -65,8 +70,35 @@ export async function compile(
   });
   if ("code" in placed) return fail(placed);
   const levels = placed.levels.map(({ level }) => level);
-  const bundle = bundleOf(frame, levels, { compiler: options.compiler, inputs });
+  const bundle = bundleOf(frame, levels, provenance);
   return { bundle, solveMs: placed.levels.map(({ ms }) => ms), placement: placed.placement };
+}
+
+/** What of the model files does not fit each other, or their profiles. */
+function* modelMistakes(
+  application: Application,
+  { models, layerCounts }: CompileOptions,
+): Generator<Mistake> {
+  if (application.policy.method === "accordion") {
+    // Clients name the model, so models need not be alike.
+    yield* SOLVERS.accordion.layerCountMistakes(application, layerCounts);
+    return;
+  }
+  yield* siblingMistakes(application, models);
+  yield* feedMistakes(application, models);
+}
+
+/** Pipelines that hold for all loads, and what comes of them at each. */
+async function compilePlaces(
+  frame: AccordionFrame,
+  loadsQps: readonly number[],
+  provenance: Bundle["provenance"],
+  { solveInTurn }: CompileOptions,
+): Promise<Compiled> {
+  const solved = await solveInTurn(loadsQps, (qps): AccordionLevel => placedLevel(frame, qps));
+  const levels = solved.map(({ level }) => level);
+  const bundle = { ...frame, levels, provenance };
+  return { bundle, solveMs: solved.map(({ ms }) => ms), placement: null };
 }
 
 /** Plans, and the ways from one to another. */
@@ -84,7 +116,7 @@ async function compileScaling(
 }
 
 function bundleOf(
-  frame: Exclude<BundleFrame, ThemisFrame>,
+  frame: Exclude<BundleFrame, ThemisFrame | AccordionFrame>,
   levels: readonly Level[],
   provenance: Bundle["provenance"],
 ): Bundle {

@@ -7,11 +7,12 @@ import {
   type ThemisLevel,
   violationCeiling,
 } from "../runtime/bundle/schema.ts";
+import { placedLevel } from "./placed-level.ts";
 import { predictLevel, simulatedExpectation } from "./predicted-level.ts";
 import { promisedByStages, provisionedLevel } from "./provisioned-level.ts";
 import { baselinePlan, type PipelineBaseline } from "./solvers/loki/baseline-plan.ts";
 import { SOLVERS } from "./solvers/registry.ts";
-import type { BundleFrame, LokiFrame } from "./solvers/solver.ts";
+import type { AccordionFrame, BundleFrame, LokiFrame } from "./solvers/solver.ts";
 
 export type LevelRequest =
   | { readonly kind: "solve"; readonly loadQps: number }
@@ -76,7 +77,13 @@ function promisedBy(frame: BundleFrame, level: Level): object {
   if (frame.method === "loki") return simulatedExpectation(frame, level as LokiLevel);
   if (frame.method === "inferline") return promisedByStages(frame, level as InferlineLevel);
   if (frame.method === "themis") return SOLVERS.themis.expectedOf(frame, level as ThemisLevel);
+  if (frame.method === "accordion") return promisedByPlaces(frame, level.loadQps);
   return SOLVERS.ramsis.expectedOf(frame, level as RamsisLevel);
+}
+
+function promisedByPlaces(frame: AccordionFrame, loadQps: number): object {
+  const { capacityQps, expected } = placedLevel(frame, loadQps);
+  return { capacityQps, expected };
 }
 
 function baselineLevel(
@@ -97,6 +104,7 @@ async function solved(
   if (frame.method === "ramsis") return SOLVERS.ramsis.solveLevel(frame, request.loadQps);
   if (frame.method === "inferline") return provisionedLevel(frame, request.loadQps);
   if (frame.method === "themis") return SOLVERS.themis.open(frame).scaleLevel(request.loadQps);
+  if (frame.method === "accordion") return placedLevel(frame, request.loadQps);
   return plannedLevel(frame, request.loadQps);
 }
 

@@ -163,6 +163,8 @@ function stageVariant(
     })),
     fit: null,
     byCores: null,
+    layers: null,
+    speedups: null,
   };
   return { name, accuracy, profile, profiles: [profile], model: null, fanout: null };
 }

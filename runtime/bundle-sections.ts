@@ -1,6 +1,7 @@
 /** The tables of a bundle, by name: what `inspect` lists instead of their cells. */
 import { createHash } from "node:crypto";
 import type {
+  AccordionBundle,
   Bundle,
   InferlineBundle,
   LokiBundle,
@@ -24,6 +25,7 @@ export interface Section {
 export function sectionsOf(bundle: Bundle): Section[] {
   if (bundle.method === "ramsis") return tableSections(bundle);
   if (bundle.method === "themis") return scaleSections(bundle);
+  if (bundle.method === "accordion") return placeSections(bundle);
   return bundle.method === "loki" ? pipelineSections(bundle) : stageSections(bundle);
 }
 
@@ -35,6 +37,15 @@ function scaleSections({ tasks, transitions }: ThemisBundle): Section[] {
     }),
   );
   return [...latencies, sectionOf("transitions", transitions)];
+}
+
+function placeSections({ tasks, shapes }: AccordionBundle): Section[] {
+  const latencies = tasks.flatMap(({ variants }, index) =>
+    variants.map(({ latencyMs }, variant) =>
+      sectionOf(`tasks[${index}].variants[${variant}].latencyMs`, latencyMs),
+    ),
+  );
+  return [...latencies, sectionOf("shapes", shapes)];
 }
 
 function pipelineSections({ tasks, leaves, levels }: LokiBundle): Section[] {

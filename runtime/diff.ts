@@ -1,6 +1,7 @@
 /** What differs between two bundles, in the words of their application: variants and batches, not action indices. */
 import { createHash } from "node:crypto";
 import type {
+  AccordionBundle,
   Bundle,
   InferlineBundle,
   LokiBundle,
@@ -11,6 +12,7 @@ import type {
 } from "./bundle/schema.ts";
 import { burstsFrom } from "./burst-view.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "./core/policy-table.ts";
+import { depthViews } from "./layer-plan-view.ts";
 import { planView } from "./plan-view.ts";
 import { scaleReportView } from "./scale-plan-view.ts";
 import { stagePlanView } from "./stage-plan-view.ts";
@@ -80,6 +82,7 @@ export function diffBundles(before: Bundle, after: Bundle): BundleDiff {
 
 /** What is not told level by level. */
 function frameOf({ levels: _, ...frame }: Bundle): object {
+  if (frame.method === "accordion") return placesByName(frame);
   if (frame.method !== "themis") return frame;
   const { transitions: _rows, ...rest } = frame;
   return rest;
@@ -106,6 +109,10 @@ function levelDiffer(before: Bundle, after: Bundle): DiffLevel {
       const was = scaleLevel(before, index.before, after);
       return diffPlans(loadQps, was, scaleLevel(after, index.after, before));
     };
+  }
+  if (before.method === "accordion" && after.method === "accordion") {
+    return (loadQps, index) =>
+      diffPlans(loadQps, before.levels[index.before], after.levels[index.after]);
   }
   return (loadQps) => levelDiff(loadQps, "changed", []);
 }
@@ -177,6 +184,35 @@ function scaleLevel(bundle: ThemisBundle, index: number, other: ThemisBundle): o
       stages: stages.map(({ task, ...stage }) => ({ name: task, ...stage })),
     })),
   };
+}
+
+/** Pipelines by the places they have, such as `pipelines[2 default].cut: 3 + 3 → 4 + 2`, and with the latencies that the table has of them. */
+function placesByName(frame: Omit<AccordionBundle, "levels">): object {
+  const { tasks, shapes: _shapes, ...rest } = frame;
+  return {
+    ...rest,
+    tasks: tasks.map(({ variants, ...task }) => ({
+      ...task,
+      variants: variants.map(({ latencyMs, pipelines, stages, ...variant }) => ({
+        ...variant,
+        stages: stages.map(({ from, to, model }) => ({ name: `${from}-${to}`, model })),
+        pipelines: depthViews(frame, { latencyMs, pipelines }).map(
+          ({ executionPlaces: _places, cut, stageMs, pools, ...figures }) => ({
+            name: countedNames(pools),
+            cut: cut.join(" + "),
+            stageMs: stageMs.join(" + "),
+            pools: pools.join(" + "),
+            ...figures,
+          }),
+        ),
+      })),
+    })),
+  };
+}
+
+function countedNames(names: readonly string[]): string {
+  const own = [...new Set(names)].sort();
+  return own.map((name) => `${names.filter((one) => one === name).length} ${name}`).join(", ");
 }
 
 function levelDiff(

@@ -1,11 +1,13 @@
 /** What a bundle says, as data: the whole of it, one level's policy as a map, or one state's decision. */
 import {
+  type AccordionBundle,
   type Bundle,
   FORMAT_VERSION,
-  type Level,
+  type LokiLevel,
   type PipelineTask,
   type PipelineVariant,
   type RamsisBundle,
+  type RamsisLevel,
   type StageTask,
   type StageVariant,
   type Table,
@@ -16,6 +18,7 @@ import { levelForLoad } from "./core/level-choice.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "./core/policy-table.ts";
 import { RuntimeError } from "./errors.ts";
 import { fitError, fittedPoints } from "./latency-fit-view.ts";
+import { layerPlanView } from "./layer-plan-view.ts";
 import { planView } from "./plan-view.ts";
 import { scalePlansView, scaleReportView } from "./scale-plan-view.ts";
 import { stagePlanView, trafficView } from "./stage-plan-view.ts";
@@ -44,6 +47,7 @@ export function inspectBundle(bundle: Bundle, file: { byteCount: number; sha256:
 function taskReports(bundle: Bundle) {
   if (bundle.method === "ramsis") return bundle.tasks.map(taskReport);
   if (bundle.method === "themis") return bundle.tasks.map(scaledReport);
+  if (bundle.method === "accordion") return bundle.tasks.map(malleableReport);
   const tasks: readonly (PipelineTask | StageTask)[] = bundle.tasks;
   return tasks.map(({ variants, ...task }) => ({ ...task, variants: measuredReports(variants) }));
 }
@@ -73,6 +77,22 @@ function scaledReport({ variants, ...task }: ThemisBundle["tasks"][number]) {
   };
 }
 
+/** Pipelines are told with the levels; latencies by shape and batch less one, null where there is no pipeline. */
+function malleableReport({ variants, ...task }: AccordionBundle["tasks"][number]) {
+  return {
+    ...task,
+    variants: variants.map(({ latencyMs, pipelines, ...variant }) => {
+      const [, maxBatch = 0] = latencyMs.shape;
+      const msByShape = pipelines.map((pipeline, shape) =>
+        pipeline === null
+          ? null
+          : Array.from(latencyMs.data.subarray(shape * maxBatch, (shape + 1) * maxBatch)),
+      );
+      return { ...variant, msByShape };
+    }),
+  };
+}
+
 /** Tables as the sections they are, apart from what was measured. */
 function measuredReports(variants: readonly (PipelineVariant | StageVariant)[]) {
   return variants.map(({ profiles, ...variant }) => ({
@@ -91,7 +111,10 @@ function measuredReports(variants: readonly (PipelineVariant | StageVariant)[]) 
 
 /** As `compile` reports levels, except for the wall time, which bundles do not carry. */
 export function levelReports(bundle: Bundle, solveMs: readonly number[] = []) {
-  const solveOf = ({ solve }: Level, index: number) => ({ ms: solveMs[index] ?? null, ...solve });
+  const solveOf = ({ solve }: RamsisLevel | LokiLevel, index: number) => ({
+    ms: solveMs[index] ?? null,
+    ...solve,
+  });
   if (bundle.method === "ramsis") {
     return bundle.levels.map((level, index) => {
       const { loadQps, feasible, capacityQps, expected } = level;
@@ -114,6 +137,14 @@ export function levelReports(bundle: Bundle, solveMs: readonly number[] = []) {
       const plan = scalePlansView(bundle, level);
       const solve = { ms: solveMs[index] ?? null, ...scaleReportView(bundle, level.solve) };
       return { loadQps, feasible, capacityQps, plan, expected: steady.expected, solve };
+    });
+  }
+  if (bundle.method === "accordion") {
+    // The same at every load, which says only what comes of it.
+    const plan = layerPlanView(bundle);
+    return bundle.levels.map(({ loadQps, feasible, capacityQps, expected }, index) => {
+      const solve = { ms: solveMs[index] ?? null, method: "partition" };
+      return { loadQps, feasible, capacityQps, plan, expected, solve };
     });
   }
   return bundle.levels.map((level, index) => {

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type {
+  AccordionBundle,
   Bundle,
   InferlineBundle,
   LokiBundle,
@@ -22,7 +23,7 @@ export interface ServedModel extends VariantModel {
 }
 
 /**
- * One model per variant of all tasks, in the bundle's order.
+ * One model per variant of all tasks, in the bundle's order; of variants that run as pipelines of layers, one per stage.
  * @param folder where the files are. @throws RuntimeError if a variant has no model, or its file is missing or is not the one that was compiled.
  */
 export async function servedModels(bundle: Bundle, folder: string): Promise<ServedModel[]> {
@@ -30,6 +31,7 @@ export async function servedModels(bundle: Bundle, folder: string): Promise<Serv
   const warmCores = bundle.method === "themis" ? coresByTask(bundle) : [];
   // Outputs of a task in a pipeline may be what comes out of a row, which the server counts.
   const outputsAreRows = bundle.method === "ramsis";
+  if (bundle.method === "accordion") checkStages(bundle);
   return Promise.all(
     variantsOf(bundle).map(async (variant, index) => {
       const { path, model, axisNames } = await checkedModel(variant, folder);
@@ -47,18 +49,40 @@ export async function servedModels(bundle: Bundle, folder: string): Promise<Serv
 
 type ModelVariant = Pick<Variant, "name" | "model">;
 
-/** Those of a pipeline with the names of their tasks. */
+/** Those of a pipeline with the names of their tasks, stages with their layers. */
 function variantsOf(bundle: Bundle): ModelVariant[] {
   if (bundle.method === "ramsis") return bundle.tasks.flatMap(({ variants }) => variants);
+  if (bundle.method === "accordion") return stagesOf(bundle);
   return bundle.tasks.flatMap((task) =>
     task.variants.map(({ name, model }) => ({ name: `${task.name}/${name}`, model })),
   );
 }
 
-/** Batch sizes that some level asks of each variant of all tasks, ascending. */
+function stagesOf({ tasks }: AccordionBundle): ModelVariant[] {
+  return tasks.flatMap(({ variants }) =>
+    variants.flatMap(({ name, stages }) =>
+      stages.map(({ from, to, model }) => ({ name: `${name} stage ${from}-${to}`, model })),
+    ),
+  );
+}
+
+/** @throws RuntimeError if a variant has nothing to run. */
+function checkStages({ tasks }: AccordionBundle): void {
+  for (const { name, layerCount, stages } of tasks.flatMap(({ variants }) => variants)) {
+    if (stages.length > 0) continue;
+    const cause = layerCount === 0 ? "from speed-ups" : "without models";
+    throw new RuntimeError(
+      "RUNTIME_MODEL",
+      `variant "${name}": expected stage models, but the bundle was compiled ${cause}; name a model in the application spec, profile its layers and compile again`,
+    );
+  }
+}
+
+/** Batch sizes that some level asks of each variant of all tasks, or of each of their stages, ascending. */
 export function batchesByVariant(bundle: Bundle): number[][] {
   if (bundle.method === "ramsis") return tableBatches(bundle);
   if (bundle.method === "themis") return scaleBatches(bundle);
+  if (bundle.method === "accordion") return instanceBatches(bundle);
   return bundle.method === "loki" ? planBatches(bundle) : stageBatches(bundle);
 }
 
@@ -124,6 +148,19 @@ function coresByTask({ tasks, levels, transitions, policy }: ThemisBundle): numb
     cores[(at / 3) % tasks.length]?.add(cells[at + 1] ?? 1);
   }
   return ascending(cores);
+}
+
+/** One instance. A stage that takes indices or sizes from a stage before is not warmed: zeros may be none. */
+function instanceBatches({ tasks }: AccordionBundle): number[][] {
+  return tasks.flatMap(({ variants }) =>
+    variants.flatMap(({ model, stages }) => {
+      const given = new Set(model?.inputs.map(({ name }) => name));
+      return stages.map((stage) => {
+        const made = stage.model.inputs.filter(({ name }) => !given.has(name));
+        return made.every(({ dtype }) => dtype.startsWith("float")) ? [1] : [];
+      });
+    }),
+  );
 }
 
 function ascending(batches: readonly ReadonlySet<number>[]): number[][] {

@@ -5,13 +5,8 @@ import { encodeBundle } from "../../runtime/bundle/codec.ts";
 import {
   type Bundle,
   FORMAT_VERSION,
-  type InferlineBundle,
   type LokiLevel,
   type ModelFile,
-  type RamsisBundle,
-  type RamsisLevel,
-  type ThemisBundle,
-  violationCeiling,
 } from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { levelTable } from "../../runtime/commands/inspect.ts";
@@ -19,7 +14,7 @@ import { percent } from "../../runtime/commands/text.ts";
 import { RuntimeError } from "../../runtime/errors.ts";
 import { levelReports } from "../../runtime/inspect.ts";
 import type { Placement } from "../adaptive-levels.ts";
-import { writeAtomically } from "../atomic-write.ts";
+import { writeAllAtomically } from "../atomic-write.ts";
 import { type Compiled, type CompileOptions, compile, type LevelSolver } from "../compile.ts";
 import { type LevelPoolOptions, LevelWorkers } from "../level-pool.ts";
 import { withObservedFanouts } from "../observed-fanouts.ts";
@@ -27,6 +22,10 @@ import type { SolverName } from "../solver-names.ts";
 import type { BundleFrame } from "../solvers/solver.ts";
 import { InputError } from "../spec/input-error.ts";
 import { type LoadedApplication, loadApplication } from "../spec/load-application.ts";
+import { isCut, type StageFile } from "../stage-models.ts";
+import { cutStages, openLayers, stagePaths, stagesThatDiffer } from "./compile-stages.ts";
+import { warnings } from "./compile-warnings.ts";
+import { pipelineTable } from "./place-report.ts";
 
 export interface CompileCommand {
   readonly app: string;
@@ -49,17 +48,32 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
   const specified = withSolver(loadApplication(app), command.solver);
   const loaded = fanouts === null ? specified : withObservedFanouts(specified, fanouts, app);
   const models = await readModels(loaded);
+  const layered = await openLayers(loaded);
   const compiled = await compile(loaded, {
     compiler: command.compiler,
     models,
+    layerCounts: new Map([...layered].map(([path, { layerCount }]) => [path, layerCount])),
     openLevelSolver: inThreads(command.pool),
     solveInTurn: inTurn(command),
   });
-  const bytes = encodeBundle(compiled.bundle);
-  if (command.check) return compareWith(command.out, bytes);
+  const { bundle, files } = cutStages(loaded, compiled.bundle, layered);
+  const bytes = encodeBundle(bundle);
+  const { out } = command;
+  const stages = stagePaths(out, files, models.keys());
+  if (command.check) return compareWith(out, bytes, files);
   command.pool.signal.throwIfAborted();
-  await writeAtomically(command.out, bytes);
-  return report(command.out, bytes, compiled, command.nowMs() - startMs);
+  await writeAllAtomically([...stages, { path: out, bytes }], command.pool.signal);
+  const told = { ...compiled, bundle, uncut: uncutModels(loaded), files };
+  return report(out, bytes, told, command.nowMs() - startMs);
+}
+
+/** Names of models that have a file and no layers. */
+function uncutModels({ application }: LoadedApplication): string[] {
+  if (application.policy.method !== "accordion") return [];
+  const variants = application.tasks.flatMap((task) => task.variants);
+  return variants
+    .filter((variant) => variant.model !== null && !isCut(variant, application))
+    .map(({ name }) => name);
 }
 
 /** @throws RuntimeError if the method of the application has no such solver. */
@@ -81,6 +95,12 @@ function withSolver(loaded: LoadedApplication, solver: SolverName | null): Loade
     throw new RuntimeError(
       "RUNTIME_USAGE",
       `--solver: policy.solver says how method themis solves, exact or paper, got ${solver}; leave the option out`,
+    );
+  }
+  if (policy.method === "accordion") {
+    throw new RuntimeError(
+      "RUNTIME_USAGE",
+      `--solver: method accordion has one solver, whose partitions are exact, got ${solver}; leave the option out`,
     );
   }
   const allowed = policy.method === "loki" ? "auto, glpk or highs" : "value-iteration";
@@ -146,39 +166,59 @@ async function readModels({ application }: LoadedApplication): Promise<Map<strin
   return models;
 }
 
-async function compareWith(path: string, bytes: Uint8Array): Promise<CommandResult> {
+async function compareWith(
+  path: string,
+  bytes: Uint8Array,
+  files: readonly StageFile[],
+): Promise<CommandResult> {
   const existing = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return null;
     throw new InputError("INPUT_UNREADABLE", `${path}: cannot be read (${error.code})`);
   });
-  const same = existing !== null && Buffer.compare(existing, bytes) === 0;
-  const state = existing === null ? "does not exist" : same ? "is up to date" : "differs";
+  const isSame = existing !== null && Buffer.compare(existing, bytes) === 0;
+  const differing = await stagesThatDiffer(path, files);
+  const same = isSame && differing.length === 0;
+  const state = existing === null ? "does not exist" : isSame ? "is up to date" : "differs";
+  const stages =
+    differing.length === 0
+      ? ""
+      : `; of its stages are not there or differ: ${differing.join(", ")}`;
   return {
     exitCode: same ? 0 : 2,
-    text: `${path} ${state}${same ? "" : "; compile it again to update it"}`,
-    json: { path, same, exists: existing !== null, sha256: sha256(bytes) },
+    text: `${path} ${state}${stages}${same ? "" : "; compile it again to update it"}`,
+    json: {
+      path,
+      same,
+      exists: existing !== null,
+      sha256: sha256(bytes),
+      ...(files.length === 0 ? {} : { differingStages: differing }),
+    },
   };
 }
 
-function report(
-  path: string,
-  bytes: Uint8Array,
-  { bundle, solveMs, placement }: Compiled,
-  compileMs: number,
-): CommandResult {
+interface Told extends Compiled {
+  readonly uncut: readonly string[];
+  readonly files: readonly StageFile[];
+}
+
+function report(path: string, bytes: Uint8Array, told: Told, compileMs: number): CommandResult {
+  const { bundle, solveMs, placement, files } = told;
   const digest = sha256(bytes);
   const { application, method } = bundle;
   return {
     exitCode: 0,
     text: [
       `${path}: ${bytes.length} bytes, sha256 ${digest.slice(0, 12)}…, compiled in ${Math.round(compileMs)} ms`,
+      ...(files.length === 0 ? [] : [`${files.length} stages of models beside it`]),
       "",
+      ...(bundle.method === "accordion" ? [pipelineTable(bundle), ""] : []),
       levelTable(bundle),
       ...(placement === null ? [] : placementText(placement, bundle)),
-      ...warnings(bundle),
+      ...warnings(bundle, told.uncut),
     ].join("\n"),
     json: {
       bundle: { path, bytes: bytes.length, sha256: digest, formatVersion: FORMAT_VERSION },
+      ...(files.length === 0 ? {} : { stages: files.map(stageReport) }),
       application,
       method,
       compileMs,
@@ -186,6 +226,10 @@ function report(
       levels: levelReports(bundle, solveMs),
     },
   };
+}
+
+function stageReport({ file, sha256: digest }: StageFile): object {
+  return { file, sha256: digest };
 }
 
 function placementText(
@@ -200,91 +244,6 @@ function placementText(
         `except that between ${fromQps} and ${toQps} qps it jumps by ${percent(accuracyStep)}; levels are not placed closer`,
     ),
   ];
-}
-
-/** Levels that the cluster cannot carry, or not in time. */
-function warnings(bundle: Bundle): string[] {
-  const ceiling = violationCeiling(bundle.slo);
-  if (bundle.method === "ramsis") return tableWarnings(bundle);
-  if (bundle.method === "inferline") return provisioningWarnings(bundle);
-  if (bundle.method === "themis") return scalingWarnings(bundle);
-  return bundle.levels.flatMap(({ loadQps, feasible, capacityQps, expected }) => {
-    if (!feasible) {
-      return `level ${loadQps} qps is not feasible: above the capacity of ${Math.floor(capacityQps)} qps, whose plan it has; the excess is shed`;
-    }
-    if (expected.violationRate <= ceiling) return [];
-    return `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the SLO when it is simulated, allowed ${percent(ceiling)}; the plan has no room for queues`;
-  });
-}
-
-/** Of held-out traces, for which a margin is worth a thought. */
-const FEW_MET = 0.95;
-
-function provisioningWarnings({ levels, slo, policy }: InferlineBundle): string[] {
-  const ceiling = violationCeiling(slo);
-  const advice = policy.margin === "auto" ? "" : "; policy.margin: auto leaves room for them";
-  return levels.flatMap(({ loadQps, feasible, capacityQps, expected }) => {
-    if (!feasible) {
-      return `level ${loadQps} qps is not feasible: the pools have a plan up to about ${Math.floor(capacityQps)} qps, and it has that one`;
-    }
-    const { traces, met } = expected.heldOut;
-    if (met < FEW_MET * traces) {
-      return `level ${loadQps} qps: ${met} of ${traces} traces that were not planned with meet the SLO${advice}`;
-    }
-    if (expected.violationRate <= ceiling) return [];
-    return `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the SLO when it is simulated, allowed ${percent(ceiling)}`;
-  });
-}
-
-function scalingWarnings({ levels, slo, policy }: ThemisBundle): string[] {
-  const ceiling = violationCeiling(slo);
-  const advice =
-    policy.queueing === "paper" ? "; policy.queueing: stochastic counts with them" : "";
-  return levels.flatMap(({ loadQps, feasible, capacityQps, steady }) => {
-    if (!feasible) {
-      return `level ${loadQps} qps is not feasible: the pool has a plan up to about ${Number(capacityQps.toPrecision(3))} qps, and it has that one`;
-    }
-    const { violationRate } = steady.expected;
-    if (violationRate <= ceiling) return [];
-    return `level ${loadQps} qps: ${percent(violationRate)} of random requests miss the SLO, allowed ${percent(ceiling)}${advice}`;
-  });
-}
-
-/** One line for each run of neighbours that are not feasible. */
-function tableWarnings({ levels, slo }: RamsisBundle): string[] {
-  const allowed = `allowed ${percent(violationCeiling(slo))}`;
-  return infeasibleRuns(levels).map((run) => {
-    const [{ loadQps: first }, last] = [run[0], run[run.length - 1] ?? run[0]];
-    const { loadQps, capacityQps } = last;
-    const which =
-      run.length === 1
-        ? `level ${first} qps is`
-        : `${run.length} levels, ${first} to ${loadQps} qps, are`;
-    const highest = Math.max(...run.map(({ expected }) => expected.violationRate));
-    const violations = `expected violations ${run.length === 1 ? "" : "up to "}${percent(highest)}`;
-    return loadQps > capacityQps
-      ? `${which} not feasible: above the capacity of ${Math.floor(capacityQps)} qps, ${violations}`
-      : `${which} not feasible: ${violations}, ${allowed}`;
-  });
-}
-
-type Run = [RamsisLevel, ...RamsisLevel[]];
-
-/** Levels that are not feasible and follow each other; those above the capacity are a run of their own. */
-function infeasibleRuns(levels: readonly RamsisLevel[]): Run[] {
-  const runs: Run[] = [];
-  for (const [index, level] of levels.entries()) {
-    const previous = levels[index - 1];
-    const run = runs[runs.length - 1];
-    if (level.feasible) continue;
-    const isSameKind =
-      previous !== undefined &&
-      !previous.feasible &&
-      previous.loadQps > previous.capacityQps === level.loadQps > level.capacityQps;
-    if (isSameKind && run !== undefined) run.push(level);
-    else runs.push([level]);
-  }
-  return runs;
 }
 
 function sha256(bytes: Uint8Array): string {

@@ -9,7 +9,13 @@ import {
   latencyProfile,
   type Measurement,
 } from "../profile/latency-profile.ts";
-import { type Cell, type MeasureOptions, measureCells, runCountOf } from "../profile/measure.ts";
+import { runCountOf } from "../profile/measure.ts";
+import {
+  isNoisy,
+  measureRounds,
+  type RoundSources,
+  refuseNoise,
+} from "../profile/measured-rounds.ts";
 import { partialPath, readPartial, writePartial } from "../profile/partial-file.ts";
 import {
   type PlanSources,
@@ -17,8 +23,6 @@ import {
   type ProfilePlan,
   planProfile,
 } from "../profile/profile-plan.ts";
-import { startWorker, type WorkerSources } from "../profile/profiled-worker.ts";
-import { InputError } from "../spec/input-error.ts";
 
 export interface ProfileCommand extends ProfileOptions {
   /** Says what would be measured and measures nothing. */
@@ -27,13 +31,7 @@ export interface ProfileCommand extends ProfileOptions {
   readonly force: boolean;
 }
 
-export interface ProfileSurroundings
-  extends PlanSources,
-    WorkerSources,
-    Pick<MeasureOptions, "nowMs" | "onProgress"> {}
-
-/** Finished rounds are saved no more often than this; what came after the last save is lost to an interruption. */
-const SAVE_INTERVAL_MS = 2000;
+export interface ProfileSurroundings extends PlanSources, RoundSources {}
 
 /** @throws InputError for a spec or model that is no good and for a machine that is too noisy; the reason of an aborted signal. */
 export async function profileCommand(
@@ -49,51 +47,18 @@ export async function profileCommand(
   const cells =
     isFinished && force
       ? earlier
-      : await measure(plan, out, isFinished ? null : earlier, surroundings);
+      : await measureRounds(plan, out, isFinished ? null : earlier, surroundings);
   const measurement = describeMeasurement(plan, cells);
-  if (!force) await refuseNoise(plan, out, cells, measurement);
+  if (!force && isNoisy(measurement)) {
+    // Kept, so that --force can still take it.
+    await writePartial(out, plan, cells);
+    refuseNoise(out, measurement);
+  }
   const paths = { profile: out, measurement: `${out}.measurement.json` };
   await writeAtomically(paths.measurement, jsonBytes(measurement));
   await writeAtomically(paths.profile, jsonBytes(latencyProfile(plan, cells)));
   await rm(partialPath(out), { force: true });
   return report(plan, measurement, paths);
-}
-
-async function measure(
-  plan: ProfilePlan,
-  out: string,
-  earlier: readonly Cell[] | null,
-  surroundings: ProfileSurroundings,
-): Promise<readonly Cell[]> {
-  const { nowMs, signal, onProgress } = surroundings;
-  signal.throwIfAborted();
-  const worker = await startWorker(plan, surroundings);
-  let savedMs = nowMs();
-  const onRound = async (cells: readonly Cell[]): Promise<void> => {
-    if (nowMs() - savedMs < SAVE_INTERVAL_MS) return;
-    await writePartial(out, plan, cells);
-    savedMs = nowMs();
-  };
-  try {
-    return await measureCells(plan, { worker, earlier, onRound, onProgress, signal, nowMs });
-  } finally {
-    await worker.close();
-  }
-}
-
-/** Keeps what was measured, so that --force can still take it. */
-async function refuseNoise(
-  plan: ProfilePlan,
-  out: string,
-  cells: readonly Cell[],
-  { noise: { figure, limit } }: Measurement,
-): Promise<void> {
-  if (figure <= limit) return;
-  await writePartial(out, plan, cells);
-  throw new InputError(
-    "INPUT_CONFLICT",
-    `${out}: expected noise (mean p95 ÷ p50 of the runs) of at most ${limit}, got ${figure.toFixed(2)}: this machine is too busy to profile. Free it and measure again, or write these measurements with --force`,
-  );
 }
 
 /** Batch sizes as `--batches` has them. @returns ascending, each once. @throws RuntimeError */
@@ -186,6 +151,6 @@ function ms(value: number): string {
   return value.toFixed(3);
 }
 
-function jsonBytes(value: object): Uint8Array {
+export function jsonBytes(value: object): Uint8Array {
   return Buffer.from(`${JSON.stringify(value, null, 2)}\n`);
 }

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import type {
+  AccordionBundle,
   Bundle,
   InferlineBundle,
   LokiBundle,
@@ -22,6 +23,12 @@ import {
   traceFrontier,
 } from "../report/frontier.ts";
 import { renderPipelineReport } from "../report/pipeline/pipeline-report.ts";
+import { renderPlaceReport } from "../report/places/place-report.ts";
+import {
+  planSchedules,
+  runSchedules,
+  type ScheduledRun,
+} from "../report/places/simulated-schedulers.ts";
 import { renderReport } from "../report/report.ts";
 import { renderScaleReport } from "../report/scales/scale-report.ts";
 import { planSimulations, runSimulations, type SimulatedRun } from "../report/simulated-levels.ts";
@@ -42,8 +49,9 @@ export interface ReportCommand {
 /** @throws BundleError or RuntimeError for the bundle, InputError for a simulation, UnwritableError for the output. */
 export async function reportCommand(command: ReportCommand): Promise<CommandResult> {
   const { bundle, ...file } = await loadBundle(command.bundle);
-  return bundle.method === "ramsis"
-    ? reportTables(command, bundle, file)
+  if (bundle.method === "ramsis") return reportTables(command, bundle, file);
+  return bundle.method === "accordion"
+    ? reportPlaces(command, bundle, file)
     : reportPlans(command, bundle, file);
 }
 
@@ -57,7 +65,7 @@ async function reportPlans(
   bundle: LokiBundle | InferlineBundle | ThemisBundle,
   file: BundleFile,
 ): Promise<CommandResult> {
-  refuseTableOptions(command);
+  refuseTableOptions(command, "plans");
   const page = Buffer.from(planPage(bundle, file));
   command.watch.signal.throwIfAborted();
   await writeAtomically(command.out, page);
@@ -71,14 +79,53 @@ function planPage(bundle: LokiBundle | InferlineBundle | ThemisBundle, file: Bun
     : renderStageReport({ bundle, file });
 }
 
-/** Leaving the frontier out is granted: there is none. @throws RuntimeError for an option that asks for what plans do not have. */
-function refuseTableOptions({ bundle, simulations, frontierQps }: ReportCommand): void {
+async function reportPlaces(
+  command: ReportCommand,
+  bundle: AccordionBundle,
+  file: BundleFile,
+): Promise<CommandResult> {
+  refuseTableOptions(command, "malleable pipelines");
+  const plan = planSchedules(bundle);
+  const advance = progressOf(command, plan.length);
+  const runs = await runSchedules(bundle, plan, advance);
+  const page = Buffer.from(renderPlaceReport({ bundle, file, runs }));
+  command.watch.signal.throwIfAborted();
+  await writeAtomically(command.out, page);
+  return result(command.out, page, bundle, {
+    sha256: file.sha256,
+    runs: runs.map(scheduledOutcome),
+  });
+}
+
+function scheduledOutcome({ loadQps, scheduler, result: one }: ScheduledRun): object {
+  const { timeline: _, latencyMsByQuery: __, ...outcome } = one;
+  return { loadQps, scheduler, ...outcome };
+}
+
+/** Counts what is done, and lets a signal be delivered, which synchronous work would hold back. */
+function progressOf(
+  { watch: { signal, onProgress } }: ReportCommand,
+  total: number,
+): () => Promise<void> {
+  let done = 0;
+  return async () => {
+    onProgress(++done, total);
+    await setImmediate();
+    signal.throwIfAborted();
+  };
+}
+
+/** Leaving the frontier out is granted: there is none. @throws RuntimeError for an option that asks for what there is of tables alone. */
+function refuseTableOptions(
+  { bundle, simulations, frontierQps }: ReportCommand,
+  kind: string,
+): void {
   const option =
     simulations.length > 0 ? "--simulation" : typeof frontierQps === "number" ? "--frontier" : null;
   if (option === null) return;
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `${option}: expected a bundle of decision tables, got ${bundle}, one of plans, whose page shows what its levels hold and nothing beside; leave the option out`,
+    `${option}: expected a bundle of decision tables, got ${bundle}, one of ${kind}, whose page shows what its levels hold and nothing beside; leave the option out`,
   );
 }
 
@@ -88,17 +135,11 @@ async function reportTables(
   file: BundleFile,
 ): Promise<CommandResult> {
   const simulations = command.simulations.map(readSimulation);
-  const { signal, onProgress } = command.watch;
+  const { signal } = command.watch;
   const plan = planSimulations(bundle);
   const loadQps = frontierLoad(bundle, command.frontierQps);
   const total = plan.runs.length + (loadQps === null ? 0 : frontierCeilings(bundle).length);
-  let done = 0;
-  const advance = async (): Promise<void> => {
-    onProgress(++done, total);
-    // Lets a signal be delivered, which synchronous work would hold back.
-    await setImmediate();
-    signal.throwIfAborted();
-  };
+  const advance = progressOf(command, total);
   const runs = await runSimulations(bundle, plan, advance);
   const solve = async (frame: RamsisFrame, qps: number): Promise<RamsisLevel> => {
     const level = await solveInThread(frame, qps, signal);
@@ -109,7 +150,16 @@ async function reportTables(
   const page = Buffer.from(renderReport({ bundle, file, plan, runs, frontier, simulations }));
   signal.throwIfAborted();
   await writeAtomically(command.out, page);
-  return result(command.out, page, bundle, { sha256: file.sha256, runs, frontier });
+  return result(command.out, page, bundle, {
+    sha256: file.sha256,
+    runs: runs.map(simulatedOutcome),
+    frontier,
+  });
+}
+
+function simulatedOutcome({ loadQps, variant, result: one }: SimulatedRun): object {
+  const { byLevel: _, ...outcome } = one;
+  return { loadQps, variant, ...outcome };
 }
 
 function frontierLoad(bundle: RamsisBundle, asked: ReportCommand["frontierQps"]): number | null {
@@ -140,7 +190,7 @@ function result(
     sha256,
     runs = [],
     frontier = null,
-  }: { sha256: string; runs?: SimulatedRun[]; frontier?: Frontier | null },
+  }: { sha256: string; runs?: readonly object[]; frontier?: Frontier | null },
 ): CommandResult {
   return {
     exitCode: EXIT_CODES.ok,
@@ -153,11 +203,7 @@ function result(
       },
       application: bundle.application,
       bundle: { sha256 },
-      runs: runs.map(({ loadQps, variant, result: { byLevel: _, ...outcome } }) => ({
-        loadQps,
-        variant,
-        ...outcome,
-      })),
+      runs,
       frontier,
     },
   };

@@ -14,12 +14,14 @@ import {
   parseDurationMs,
   parseSeed,
 } from "./load-arguments.ts";
+import { PLACE_BASELINES, type PlaceBaselineName } from "./place-baselines.ts";
 import { SCALE_BASELINES, type ScaleBaselineName } from "./scale-baselines.ts";
 import {
   PIPELINE_BASELINES,
   type SimulateWatch,
   simulatePipelineCommand,
 } from "./simulate-pipeline.ts";
+import { simulatePlacesCommand } from "./simulate-places.ts";
 import { simulateScalesCommand } from "./simulate-scales.ts";
 import { simulateStagesCommand } from "./simulate-stages.ts";
 import { STAGE_BASELINES, type StageBaselineName } from "./stage-baselines.ts";
@@ -61,6 +63,9 @@ export async function simulateCommand(
   if (bundle.method === "themis") {
     return simulateScalesCommand(bundle, steady, baseline, watch);
   }
+  if (bundle.method === "accordion") {
+    return simulatePlacesCommand(bundle, steady, baseline, watch);
+  }
   const simulation = { ...steady, baseline: singleBaseline(baseline) };
   const { nowMs } = watch;
   const startMs = nowMs();
@@ -81,7 +86,9 @@ export async function simulateCommand(
 }
 
 type SingleBaseline = NonNullable<SimulationOptions["baseline"]>;
-type NamedBaseline = SingleBaseline | PipelineBaseline | StageBaselineName | ScaleBaselineName;
+/** Of stages that are provisioned or scaled, and of malleable pipelines. */
+type OtherBaseline = StageBaselineName | ScaleBaselineName | PlaceBaselineName;
+type NamedBaseline = SingleBaseline | PipelineBaseline | OtherBaseline;
 
 function parseBaseline(text: string | undefined): NamedBaseline | null {
   if (text === undefined) return null;
@@ -89,40 +96,52 @@ function parseBaseline(text: string | undefined): NamedBaseline | null {
   if (kind === "fixed" && variant && rest.length === 0) return { kind, variant };
   const named = NAMED_BASELINES.find((name) => name === text);
   if (named !== undefined) return { kind: named };
-  const others = [...PIPELINE_BASELINES, ...STAGE_BASELINES, ...SCALE_BASELINES];
+  const others = [
+    ...PIPELINE_BASELINES,
+    ...STAGE_BASELINES,
+    ...SCALE_BASELINES,
+    ...PLACE_BASELINES,
+  ];
   const other = others.find((name) => name === text);
   if (other !== undefined) return other;
   const allowed = ["fixed:VARIANT", ...NAMED_BASELINES].join(", ");
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `expected --baseline one of ${allowed}, for a pipeline one of ${PIPELINE_BASELINES.join(", ")}, for provisioned stages one of ${STAGE_BASELINES.join(", ")}, or for scaled stages one of ${SCALE_BASELINES.join(", ")}; got "${text}"`,
+    `expected --baseline one of ${allowed}, for a pipeline one of ${PIPELINE_BASELINES.join(", ")}, for provisioned stages one of ${STAGE_BASELINES.join(", ")}, for scaled stages one of ${SCALE_BASELINES.join(", ")}, or for malleable pipelines one of ${PLACE_BASELINES.join(", ")}; got "${text}"`,
   );
 }
 
-/** @throws RuntimeError for a baseline of provisioned or scaled stages. */
+/** @throws RuntimeError for a baseline of provisioned or scaled stages, or of malleable pipelines. */
 function pipelineBaseline(
   baseline: NamedBaseline | null,
-): Exclude<NamedBaseline, StageBaselineName | ScaleBaselineName> | null {
-  if (!isOfStages(baseline)) return baseline;
-  const method = SCALE_BASELINES.some((name) => name === baseline) ? "themis" : "inferline";
+): Exclude<NamedBaseline, OtherBaseline> | null {
+  if (!isOfOtherMethod(baseline)) return baseline;
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `--baseline ${baseline} is for a bundle of method ${method}, and this one is of method loki; expected one of ${PIPELINE_BASELINES.join(", ")}`,
+    `--baseline ${baseline} is for a bundle of method ${methodOf(baseline)}, and this one is of method loki; expected one of ${PIPELINE_BASELINES.join(", ")}`,
   );
 }
 
-function isOfStages(
-  baseline: NamedBaseline | null,
-): baseline is StageBaselineName | ScaleBaselineName {
-  return [...STAGE_BASELINES, ...SCALE_BASELINES].some((name) => name === baseline);
+function isOfOtherMethod(baseline: NamedBaseline | null): baseline is OtherBaseline {
+  const others = [...STAGE_BASELINES, ...SCALE_BASELINES, ...PLACE_BASELINES];
+  return others.some((name) => name === baseline);
 }
 
-/** @throws RuntimeError for a baseline of a pipeline. */
+function methodOf(baseline: OtherBaseline): string {
+  if (SCALE_BASELINES.some((name) => name === baseline)) return "themis";
+  return PLACE_BASELINES.some((name) => name === baseline) ? "accordion" : "inferline";
+}
+
+/** @throws RuntimeError for a baseline of a pipeline, of stages or of malleable pipelines. */
 function singleBaseline(baseline: NamedBaseline | null): SimulationOptions["baseline"] {
   if (typeof baseline !== "string") return baseline;
+  const isOfPlaces = PLACE_BASELINES.some((name) => name === baseline);
+  const why = isOfPlaces
+    ? "is for a bundle of method accordion, and this one is of method ramsis"
+    : "is for pipelines, and this bundle has one task";
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `--baseline ${baseline} is for pipelines, and this bundle has one task; expected one of ${["fixed:VARIANT", ...NAMED_BASELINES].join(", ")}`,
+    `--baseline ${baseline} ${why}; expected one of ${["fixed:VARIANT", ...NAMED_BASELINES].join(", ")}`,
   );
 }
 

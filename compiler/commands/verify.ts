@@ -74,6 +74,9 @@ function check(level: Level | undefined, recomputed: object): LevelCheck {
 
 /** What a level promises. */
 function statedBy(level: Level): object {
+  if ("expected" in level && "occupancy" in level.expected) {
+    return { capacityQps: level.capacityQps, expected: level.expected };
+  }
   if ("sample" in level) return { sample: level.sample, expected: level.expected };
   if ("expected" in level) return level.expected;
   const { horizontal, vertical, joint, steady } = level;

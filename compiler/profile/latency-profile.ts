@@ -1,6 +1,6 @@
 /** Measured runs → a latency profile, and what is to be known about the measurement. */
 import { LatencySample } from "../simulate/latency-sample.ts";
-import type { ProfileSpec } from "../spec/profile-schema.ts";
+import type { LayersSpec, ProfileSpec } from "../spec/profile-schema.ts";
 import type { Machine } from "./machine.ts";
 import { type Cell, WARM_UP_RUNS } from "./measure.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
@@ -55,10 +55,15 @@ const JITTER_MS = 0.5;
 /** Above this the quantiles are those of the neighbours. A pinned, quiet core has p99 ÷ p50 of about 1.2, one with a noisy neighbour 2 to 3. */
 export const NOISE_LIMIT = 1.5;
 
-/** @param cells of the plan, at least one run each. */
-export function latencyProfile(plan: ProfilePlan, cells: readonly Cell[]): ProfileSpec {
+/** @param cells of the plan, at least one run each. @param layersOf what was measured of the layers of a variant, by its name. */
+export function latencyProfile(
+  plan: ProfilePlan,
+  cells: readonly Cell[],
+  layersOf: ReadonlyMap<string, LayersSpec> = new Map(),
+): ProfileSpec {
   const { task, hardware, machine, cores, isByCores, repeat, device } = plan;
-  const source = `stratagem profile: wall time around a worker, ${repeat} runs each after ${WARM_UP_RUNS} to warm up, ${threadsText(plan)}, device ${device}, ${machine.processor}, ${machine.cores} cores, Node ${machine.nodeVersion}, onnxruntime ${machine.onnxruntimeVersion}`;
+  const scaled = layersOf.size === 0 ? "" : " (layers: inside it, scaled to the whole)";
+  const source = `stratagem profile: wall time around a worker${scaled}, ${repeat} runs each after ${WARM_UP_RUNS} to warm up, ${threadsText(plan)}, device ${device}, ${machine.processor}, ${machine.cores} cores, Node ${machine.nodeVersion}, onnxruntime ${machine.onnxruntimeVersion}`;
   return {
     format: "latency-profile/1",
     ...(task === null ? {} : { task }),
@@ -67,6 +72,7 @@ export function latencyProfile(plan: ProfilePlan, cells: readonly Cell[]): Profi
     variants: Object.fromEntries(
       plan.variants.map(({ name, accuracy }) => {
         const own = cells.filter(({ variant }) => variant === name);
+        const layers = layersOf.get(name);
         const byCores = cores.map((count) => [count, rowsOf(own, count)] as const);
         return [
           name,
@@ -74,6 +80,7 @@ export function latencyProfile(plan: ProfilePlan, cells: readonly Cell[]): Profi
             ...(accuracy === null ? {} : { accuracy }),
             latencyMs: rowsOf(own, cores[0]),
             ...(isByCores ? { byCores: Object.fromEntries(byCores) } : {}),
+            ...(layers === undefined ? {} : { layers }),
           },
         ];
       }),
@@ -140,13 +147,14 @@ function waitingShareOf(measured: readonly CellMeasurement[]): number | null {
 }
 
 /** Nearest ranks, so with fewer than 100 runs p99 is the longest of them. Rounded to a nanosecond. */
-function quantilesOf(times: readonly number[]): Quantiles {
+export function quantilesOf(times: readonly number[]): Quantiles {
   const sample = new LatencySample();
   for (const time of times) sample.record(time);
   const { p50, p95, p99, mean } = sample.summary() ?? { p50: 0, p95: 0, p99: 0, mean: 0 };
   return { p50: rounded(p50), p95: rounded(p95), p99: rounded(p99), mean: rounded(mean) };
 }
 
-function rounded(ms: number): number {
+/** To a nanosecond. */
+export function rounded(ms: number): number {
   return Math.round(ms * 1e6) / 1e6;
 }

@@ -3,6 +3,8 @@ import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { ModelFile } from "../../runtime/bundle/schema.ts";
 import type { Device } from "../../runtime/exec/executor.ts";
+import type { LayeredModel } from "../onnx/layered-model.ts";
+import { OnnxModelError } from "../onnx/onnx-model-error.ts";
 import { type ApplicationSpec, applicationSchema } from "../spec/application-schema.ts";
 import { type KeyPath, readDocument, type SourceDocument } from "../spec/document.ts";
 import { InputError } from "../spec/input-error.ts";
@@ -51,6 +53,8 @@ export interface ProfilePlan {
   readonly cores: readonly [number, ...number[]];
   /** Whether the profile has rows for each number of cores. */
   readonly isByCores: boolean;
+  /** Most stages that a model is to be cut into. */
+  readonly maxDepth: number;
   readonly device: ProfiledDevice;
   readonly seed: number;
   readonly machine: Machine;
@@ -67,18 +71,22 @@ export interface PlannedVariant {
   /** Path that opens the model as it is. */
   readonly path: string;
   readonly model: ModelFile;
+  /** Null where layers are not measured. */
+  readonly layers: LayeredModel | null;
 }
 
 export interface PlanSources {
   /** Reads what a model takes. @throws Error if it is no model. */
   readonly readModel: (path: string) => Promise<ModelFile>;
+  /** Finds the layers of a model; left out where they are not to be measured. @throws OnnxModelError if it cannot be cut. */
+  readonly openLayers?: (path: string) => Promise<LayeredModel>;
   readonly machine: Machine;
 }
 
 /** @throws InputError for the first mistake that stands in the way of measuring. */
 export async function planProfile(
   options: ProfileOptions,
-  { readModel, machine }: PlanSources,
+  { readModel, openLayers, machine }: PlanSources,
 ): Promise<ProfilePlan> {
   const { batches, repeat, device, seed } = options;
   const cores = coresOf(options, machine);
@@ -90,13 +98,17 @@ export async function planProfile(
     named,
     options.out,
   )) {
+    const layers = await openLayers?.(path).catch((error: unknown) => {
+      if (!(error instanceof OnnxModelError)) throw error;
+      return fail(document, conflict(at, error.message));
+    });
     const model = await readModel(path).catch((error: unknown) => {
       const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
       const found = `${show(path)}, of which onnxruntime says: ${reason}`;
       return fail(document, invalid(at, "an ONNX model", found));
     });
     checkRows(model, batches, (message) => fail(document, conflict(at, message)));
-    variants.push({ name, accuracy, path, model, outputsAreRows });
+    variants.push({ name, accuracy, path, model, outputsAreRows, layers: layers ?? null });
   }
   const tasks = new Set(named.map((variant) => variant.task));
   const plan = {
@@ -108,12 +120,16 @@ export async function planProfile(
     repeat,
     cores,
     isByCores: options.cores !== null,
+    maxDepth: spec.policy.method === "accordion" ? spec.policy.maxDepth : DEFAULT_DEPTH,
     device,
     seed,
     machine,
   };
-  return { ...plan, sha256: digestOf(plan) };
+  return withDigest(plan);
 }
+
+/** As that of Accordion's policy. */
+const DEFAULT_DEPTH = 8;
 
 /** @throws InputError for cores that a batch here would not have. */
 function coresOf(
@@ -243,9 +259,10 @@ function checkRows(
   }
 }
 
-function digestOf(plan: Omit<ProfilePlan, "sha256">): string {
+/** The plan with the digest of all that its measurements depend on. */
+export function withDigest(plan: Omit<ProfilePlan, "sha256">): ProfilePlan {
   const variants = plan.variants.map(({ name, model }) => [name, model.sha256]);
   const { batches, repeat, cores, isByCores, device, seed, machine } = plan;
   const parts = [variants, batches, repeat, cores, isByCores, device, seed, machine];
-  return digest(Buffer.from(JSON.stringify(parts)));
+  return { ...plan, sha256: digest(Buffer.from(JSON.stringify(parts))) };
 }

@@ -1,4 +1,4 @@
-/** The one worker that `profile` measures: it holds every variant, with a warm session for each number of cores. */
+/** The workers that `profile` measures: each holds the variants that are measured on it, with a warm session for each number of cores. */
 import type {
   AssignedExecutor,
   AssignedExecutorHandlers,
@@ -14,6 +14,10 @@ export interface ProfiledWorker {
   run(batch: Batch): Promise<BatchResult>;
   /** Kept once the next batch runs on so many cores. @throws InputError if the worker is lost meanwhile; the signal's reason. */
   resize(cores: number): Promise<void>;
+}
+
+export interface ProfiledWorkers {
+  readonly workers: readonly ProfiledWorker[];
   close(): Promise<void>;
 }
 
@@ -25,42 +29,52 @@ export interface WorkerSources {
   readonly signal: AbortSignal;
 }
 
-/** A worker with the first number of cores of the plan. @throws InputError if none starts; the signal's reason. */
-export async function startWorker(
+/**
+ * Workers with the first number of cores of the plan. @param held indices of the variants that each holds: as many workers as there are lists.
+ * @throws InputError if one does not start; the signal's reason.
+ */
+export async function startWorkers(
   plan: ProfilePlan,
+  held: readonly (readonly number[])[],
   { startExecutor, signal }: WorkerSources,
-): Promise<ProfiledWorker> {
-  const change = new Change(signal);
-  const isReady = change.begin((reason) => noWorker(plan, reason));
+): Promise<ProfiledWorkers> {
+  const changes = held.map(() => new Change(signal));
+  const areReady = Promise.all(
+    changes.map((change) => change.begin((reason) => noWorker(plan, reason))),
+  );
+  // It is awaited only once there is an executor.
+  areReady.catch(() => {});
   let executor: AssignedExecutor;
   try {
-    executor = await startExecutor(executorOptions(plan), {
-      onReady: (worker) => executor.assign(worker, [...plan.variants.keys()], plan.cores[0]),
-      onModelReady: () => change.end(),
-      onResized: () => change.end(),
-      onLost: (_worker, reason) => change.fail(reason),
+    executor = await startExecutor(executorOptions(plan, held.length), {
+      onReady: (worker) => executor.assign(worker, held[worker] ?? [], plan.cores[0]),
+      onModelReady: (worker) => changes[worker]?.end(),
+      onResized: (worker) => changes[worker]?.end(),
+      onLost: (worker, reason) => changes[worker]?.fail(reason),
     });
   } catch (error) {
     throw noWorker(plan, error instanceof Error ? error.message : String(error));
   }
   try {
-    await isReady;
+    await areReady;
   } catch (error) {
     await executor.close();
     throw error;
   }
-  return {
-    run: (batch) => executor.run(0, batch),
-    resize: (cores) => {
-      const isResized = change.begin((reason) => notResized(cores, reason));
-      executor.resize(0, cores);
-      return isResized;
-    },
-    close: () => executor.close(),
-  };
+  const workers = changes.map((change, worker): ProfiledWorker => {
+    return {
+      run: (batch) => executor.run(worker, batch),
+      resize: (cores) => {
+        const isResized = change.begin((reason) => notResized(cores, reason));
+        executor.resize(worker, cores);
+        return isResized;
+      },
+    };
+  });
+  return { workers, close: () => executor.close() };
 }
 
-/** What is awaited of the worker: one thing at a time. */
+/** What is awaited of a worker: one thing at a time. */
 class Change {
   readonly #signal: AbortSignal;
   #resolve = (): void => {};
@@ -95,16 +109,15 @@ class Change {
   }
 }
 
-function executorOptions({
-  variants,
-  cores,
-  device,
-}: ProfilePlan): Omit<ExecutorOptions, "standbyCount"> {
+function executorOptions(
+  { variants, cores, device }: ProfilePlan,
+  workerCount: number,
+): Omit<ExecutorOptions, "standbyCount"> {
   return {
     variants: variants.map(({ name, path, outputsAreRows, model: { inputs, outputs } }) => {
       return { name, path, inputs, outputs, outputsAreRows, warmBatches: [], warmCores: cores };
     }),
-    workerCount: 1,
+    workerCount,
     threadsPerWorker: cores[0],
     device,
     deviceIds: [],

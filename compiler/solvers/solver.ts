@@ -1,4 +1,5 @@
 import type {
+  AccordionBundle,
   ActionValues,
   Bundle,
   Expected,
@@ -26,7 +27,8 @@ export type LokiFrame = FrameOf<LokiBundle>;
 export type InferlineFrame = FrameOf<InferlineBundle> & { readonly recorded: Trace | null };
 /** Without the transitions, which are between levels. */
 export type ThemisFrame = Omit<FrameOf<ThemisBundle>, "transitions">;
-export type BundleFrame = RamsisFrame | LokiFrame | InferlineFrame | ThemisFrame;
+export type AccordionFrame = FrameOf<AccordionBundle>;
+export type BundleFrame = RamsisFrame | LokiFrame | InferlineFrame | ThemisFrame | AccordionFrame;
 
 /** Model files as the compiler read them, by the path the application gives. */
 export type ModelFiles = ReadonlyMap<
@@ -107,4 +109,15 @@ export interface ScalingSolver extends Solver<ThemisBundle, ThemisFrame> {
     frame: ThemisFrame,
     level: ThemisLevel,
   ): Pick<ThemisLevel, "horizontal" | "vertical" | "joint" | "steady">;
+}
+
+/** A solver of pipelines that hold for all loads: a level only says what comes of them at its load. */
+export interface PlaceSolver extends Solver<AccordionBundle> {
+  /** What of the model files does not fit their profiles. @param layerCounts layers that a model can be cut into, by the path the application gives. */
+  layerCountMistakes(
+    application: Application,
+    layerCounts: ReadonlyMap<string, number>,
+  ): Iterable<Mistake>;
+  /** Load that no schedule carries more of. */
+  capacityQps(frame: AccordionFrame): number;
 }

@@ -103,6 +103,23 @@ export interface VariantProfile {
   readonly fit: LatencyFit | null;
   /** Ascending in cores. */
   readonly byCores: readonly CoreProfile[] | null;
+  readonly layers: LayerProfile | null;
+  /** By number of execution places, ascending from 2: how many times as fast a pipeline of so many is, above 0; null where not given. */
+  readonly speedups: readonly { readonly places: number; readonly speedup: number }[] | null;
+}
+
+/** Times of one instance, layer by layer. */
+export interface LayerProfile {
+  /** Of each layer, each above 0; together they take as long as the whole. */
+  readonly layerMs: readonly number[];
+  /** What a stage takes beyond its layers: the way to the place and back, at least 0. */
+  readonly overheadMs: number;
+  /** Runs of layers `from` to `to` − 1 that were measured as one stage, as who asks for them sees it. */
+  readonly stages: readonly {
+    readonly from: number;
+    readonly to: number;
+    readonly quantiles: LatencyQuantiles;
+  }[];
 }
 
 export interface ProfileRow {
@@ -218,4 +235,15 @@ export interface AccordionPolicy {
   readonly executionPlaces: number;
   readonly maxDepth: number;
   readonly timing: "pipelined" | "paper";
+  readonly maxBatch: number;
+  readonly scheduler: "accordion" | "slo-conforming" | "fastest" | "bbs" | "one-stage";
+  readonly regrow: boolean;
+  readonly backfill: boolean;
+  readonly reconfigurationMs: number;
+  /** In times the SLO, above 0; null for never. */
+  readonly dropAfterSlos: number | null;
+  readonly dropout: "turn" | "arrival";
+  readonly meanBatch: number;
+  readonly batchSigma: number;
+  readonly lowShare: number;
 }

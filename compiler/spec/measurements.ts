@@ -1,12 +1,18 @@
-import type { Application, Task } from "./application.ts";
+import type { Application, Task, Variant, VariantProfile } from "./application.ts";
+import type { KeyPath } from "./document.ts";
 import { conflict, type Mistake, show } from "./mistakes.ts";
 
 /** What the measurements lack for the method, or say against the SLO. */
 export function* measurementMistakes({ tasks, policy, slo }: Application): Generator<Mistake> {
   const { method } = policy;
   for (const [taskIndex, task] of tasks.entries()) {
-    for (const [index, { profile }] of task.variants.entries()) {
+    for (const [index, variant] of task.variants.entries()) {
+      const { profile } = variant;
       const path = ["tasks", taskIndex, "variants", index, "profile"];
+      if (method === "accordion") {
+        yield* pipelineTimeMistakes(variant, path);
+        continue;
+      }
       const name = show(profile.variant);
       if (method === "themis" && profile.fit === null && profile.byCores === null) {
         yield conflict(
@@ -23,6 +29,24 @@ export function* measurementMistakes({ tasks, policy, slo }: Application): Gener
     }
     if (method === "ramsis") yield* sloMistakes(task, slo.latencyMs);
   }
+}
+
+/** @param path of what names the profiles: one of them, or a list. */
+function* pipelineTimeMistakes({ profiles }: Variant, path: KeyPath): Generator<Mistake> {
+  for (const [index, profile] of profiles.entries()) {
+    const lack = pipelineLack(profile);
+    if (lack === null) continue;
+    const needed = "method accordion needs layers, or speedups with latencyMs of batch 1";
+    const message = `${needed}, and ${profile.file} has ${lack} for ${show(profile.variant)}`;
+    yield conflict(profiles.length === 1 ? path : [...path, index], message);
+  }
+}
+
+/** What is there instead of the times of a pipeline; null where they are there. */
+function pipelineLack({ layers, speedups, rows }: VariantProfile): string | null {
+  if (layers !== null) return null;
+  if (speedups === null) return "neither";
+  return rows.some(({ batch }) => batch === 1) ? null : "speedups alone";
 }
 
 function* sloMistakes(task: Task, sloMs: number): Generator<Mistake> {

@@ -179,9 +179,42 @@ const themis = mapping({
 
 const accordion = mapping({
   method: z.literal("accordion"),
-  executionPlaces: count(4096).default(64),
-  maxDepth: count(1024).default(8).describe("Most stages one model is cut into"),
+  executionPlaces: count(4096)
+    .default(64)
+    .describe("Most workers that are used, each an execution place for one stage"),
+  maxDepth: count(64).default(8).describe("Most stages one model is cut into"),
   timing: choice("pipelined", "paper").default("pipelined").describe("Latency model of a cut"),
+  maxBatch: count(4096).default(64).describe("Most instances of one query"),
+  scheduler: choice("accordion", "slo-conforming", "fastest", "bbs", "one-stage")
+    .default("accordion")
+    .describe("Malleable pipelines, or a baseline whose queries keep the places they start with"),
+  regrow: flag()
+    .default(true)
+    .describe(
+      "Whether running queries get more places too, and those of high priority start on fewer than they need",
+    ),
+  backfill: flag()
+    .default(true)
+    .describe("Whether queries may start before one of their priority that has to wait"),
+  reconfiguration: delay().prefault("5 ms").describe("Cost of giving a running query other places"),
+  dropAfter: z
+    .union([z.literal("never"), positiveNumber()], {
+      error: () => `"never", or a number above 0 of times the SLO`,
+    })
+    .default(1)
+    .describe("Latency, in times the SLO, above which a query of low priority is given up"),
+  dropout: choice("turn", "arrival")
+    .default("turn")
+    .describe("Whether that is decided once it is certain, or by a forecast when the query comes"),
+  meanBatch: positiveNumber()
+    .default(8)
+    .describe("Mean instances of a query, in simulations, at least 1"),
+  batchSigma: z
+    .number({ error: () => "a number of at least 0" })
+    .min(0, { error: () => "a number of at least 0" })
+    .default(0.5)
+    .describe("Standard deviation of the logarithm of a query's instances, in simulations"),
+  lowShare: ratio().default(0.5).describe("Share of queries of low priority, in simulations"),
 });
 
 /** `policy` of an application spec, as users write it; parsing fills in every default. */

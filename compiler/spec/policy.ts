@@ -1,4 +1,5 @@
 import type {
+  AccordionPolicy,
   InferlinePolicy,
   LokiPolicy,
   PathAccuracy,
@@ -14,6 +15,7 @@ import { leafTasks, variantPaths } from "./pipeline.ts";
 type LokiSpec = Extract<ApplicationSpec["policy"], { method: "loki" }>;
 type InferlineSpec = Extract<ApplicationSpec["policy"], { method: "inferline" }>;
 type ThemisSpec = Extract<ApplicationSpec["policy"], { method: "themis" }>;
+type AccordionSpec = Extract<ApplicationSpec["policy"], { method: "accordion" }>;
 
 /** Most paths of a pipeline that an accuracy table may have to cover. */
 const MAX_TABLE_PATHS = 100_000;
@@ -102,6 +104,7 @@ export function resolvePolicy(spec: ApplicationSpec): Policy {
   const { policy } = spec;
   if (policy.method === "loki") return resolveLoki(policy, spec.tasks);
   if (policy.method === "themis") return resolveThemis(policy);
+  if (policy.method === "accordion") return resolveAccordion(policy);
   return policy.method === "inferline" ? resolveInferline(policy) : policy;
 }
 
@@ -112,6 +115,15 @@ function resolveThemis(policy: ThemisSpec): ThemisPolicy {
     tickMs: tick,
     resizeMs: resize,
     coldStartMs: coldStart,
+    dropAfterSlos: dropAfter === "never" ? null : dropAfter,
+  };
+}
+
+function resolveAccordion(policy: AccordionSpec): AccordionPolicy {
+  const { reconfiguration, dropAfter, ...rest } = policy;
+  return {
+    ...rest,
+    reconfigurationMs: reconfiguration,
     dropAfterSlos: dropAfter === "never" ? null : dropAfter,
   };
 }

@@ -1,35 +1,56 @@
 import * as z from "zod";
 import {
+  amount,
+  list,
   mapping,
   milliseconds,
   name,
   percentile,
+  positiveNumber,
   ratio,
   realNumber,
   record,
   text,
 } from "./fields.ts";
 
-const size = (what: string) => {
-  const error = () => `${what} (a whole number above 0)`;
-  return z.string({ error }).regex(/^[1-9]\d{0,5}$/, { error });
+/** A key of a mapping. */
+const key = (form: RegExp, expected: string) => {
+  const error = () => expected;
+  return z.string({ error }).regex(form, { error });
 };
 
-const row = z.union(
-  [
-    milliseconds(),
-    mapping({
-      p50: milliseconds(),
-      p95: milliseconds(),
-      p99: milliseconds(),
-      mean: milliseconds(),
-      samples: z.unknown().optional().describe("How many were measured, or the measurements"),
-    }),
-  ],
-  { error: () => "a time above 0 in milliseconds, or a mapping with p50, p95, p99 and mean" },
-);
+const size = (what: string) => key(/^[1-9]\d{0,5}$/, `${what} (a whole number above 0)`);
+
+const quantiles = mapping({
+  p50: milliseconds(),
+  p95: milliseconds(),
+  p99: milliseconds(),
+  mean: milliseconds(),
+  samples: z.unknown().optional().describe("How many were measured, or the measurements"),
+});
+
+const row = z.union([milliseconds(), quantiles], {
+  error: () => "a time above 0 in milliseconds, or a mapping with p50, p95, p99 and mean",
+});
 
 const rows = record(size("a batch size"), row, "a mapping from batch sizes to latencies");
+
+const layers = mapping({
+  ms: list(milliseconds(), "a list of times").describe("Of one instance, layer by layer"),
+  overheadMs: amount()
+    .prefault(0)
+    .describe("What a stage takes beyond its layers: the way to its place and back"),
+  stages: record(
+    key(
+      /^(0|[1-9]\d{0,4})-[1-9]\d{0,4}$/,
+      "layers such as 0-5, counted from 0 and without the last",
+    ),
+    quantiles,
+    "a mapping from layers such as 0-5 to latencies",
+  )
+    .default({})
+    .describe("Measured latency of one instance, by the layers of the stage"),
+});
 
 const variant = mapping({
   accuracy: ratio().optional().describe("Measured accuracy"),
@@ -49,6 +70,14 @@ const variant = mapping({
   )
     .optional()
     .describe("Measured latency of a batch, by cores and batch size"),
+  layers: layers.optional().describe("Times of the layers that a pipeline is cut of"),
+  speedups: record(
+    key(/^([2-9]|[1-9]\d{1,3})$/, "a number of execution places (a whole number from 2 on)"),
+    positiveNumber(),
+    "a mapping from numbers of execution places to speed-ups",
+  )
+    .optional()
+    .describe("How many times as fast a pipeline is, by its execution places, instead of layers"),
 });
 
 /** A latency profile as the profiler and users write it. */
@@ -64,6 +93,7 @@ export const profileSchema = mapping({
 export type ProfileSpec = z.output<typeof profileSchema>;
 export type VariantMeasurements = ProfileSpec["variants"][string];
 export type RowsSpec = NonNullable<VariantMeasurements["latencyMs"]>;
+export type LayersSpec = NonNullable<VariantMeasurements["layers"]>;
 
 /** JSON Schema (draft 2020-12) of latency profiles, for editors. */
 export function profileJsonSchema(): object {

@@ -1,8 +1,9 @@
 import { basename } from "node:path";
-import type { ProfileRow, VariantProfile } from "./application.ts";
+import type { LayerProfile, ProfileRow, VariantProfile } from "./application.ts";
 import { type KeyPath, readDocument } from "./document.ts";
 import { conflict, invalid, type Mistake, refuse } from "./mistakes.ts";
 import {
+  type LayersSpec,
   type ProfileSpec,
   profileSchema,
   type RowsSpec,
@@ -56,8 +57,34 @@ function profiledVariant(
       rows: sortedRows(measured.latencyMs ?? {}),
       fit: measured.fit ?? null,
       byCores: byCores ?? null,
+      layers: measured.layers === undefined ? null : layerProfile(measured.layers),
+      speedups: measured.speedups === undefined ? null : sortedSpeedups(measured.speedups),
     },
   };
+}
+
+function layerProfile({ ms, overheadMs, stages }: LayersSpec): LayerProfile {
+  return {
+    layerMs: ms,
+    overheadMs,
+    stages: Object.entries(stages)
+      .map(([range, { p50, p95, p99, mean }]) => {
+        return { ...layerRange(range), quantiles: { p50, p95, p99, mean } };
+      })
+      .sort((a, b) => a.from - b.from || a.to - b.to),
+  };
+}
+
+/** @param text such as `0-5`. */
+function layerRange(text: string): { readonly from: number; readonly to: number } {
+  const dash = text.indexOf("-");
+  return { from: Number(text.slice(0, dash)), to: Number(text.slice(dash + 1)) };
+}
+
+function sortedSpeedups(speedups: Readonly<Record<string, number>>): VariantProfile["speedups"] {
+  return Object.entries(speedups)
+    .map(([places, speedup]) => ({ places: Number(places), speedup }))
+    .sort((a, b) => a.places - b.places);
 }
 
 function sortedRows(rows: RowsSpec): ProfileRow[] {
@@ -74,12 +101,18 @@ function* profileMistakes(spec: ProfileSpec): Generator<Mistake> {
   if (Object.keys(spec.variants).length === 0) {
     yield invalid(["variants"], "at least one variant", "an empty mapping");
   }
-  for (const [name, { latencyMs, fit, byCores }] of Object.entries(spec.variants)) {
+  for (const [name, measured] of Object.entries(spec.variants)) {
+    const { latencyMs, fit, byCores, layers, speedups } = measured;
     const path = ["variants", name];
-    if (latencyMs === undefined && fit === undefined && byCores === undefined) {
-      yield conflict(path, "expected latencyMs, fit or byCores, got none of them");
+    if ([latencyMs, fit, byCores, layers].every((one) => one === undefined)) {
+      yield conflict(path, "expected latencyMs, fit, byCores or layers, got none of them");
     }
     if (latencyMs !== undefined) yield* rowMistakes(latencyMs, [...path, "latencyMs"]);
+    if (layers !== undefined) yield* layerMistakes(layers, [...path, "layers"]);
+    if (speedups !== undefined && Object.keys(speedups).length === 0) {
+      const expected = "at least one number of execution places";
+      yield invalid([...path, "speedups"], expected, "an empty mapping");
+    }
     if (byCores === undefined) continue;
     if (Object.keys(byCores).length === 0) {
       yield invalid([...path, "byCores"], "at least one number of cores", "an empty mapping");
@@ -90,13 +123,28 @@ function* profileMistakes(spec: ProfileSpec): Generator<Mistake> {
   }
 }
 
+function* layerMistakes({ ms, stages }: LayersSpec, path: KeyPath): Generator<Mistake> {
+  if (ms.length === 0) yield invalid([...path, "ms"], "at least one layer", "an empty list");
+  for (const range of Object.keys(stages)) {
+    const { from, to } = layerRange(range);
+    if (from < to && to <= ms.length) continue;
+    const expected = `expected a first layer below the last, and no more than the ${ms.length} of ms`;
+    yield conflict([...path, "stages", range], `${expected}, got ${range}`);
+  }
+  yield* quantileMistakes(stages, [...path, "stages"]);
+}
+
 function* rowMistakes(rows: RowsSpec, path: KeyPath): Generator<Mistake> {
   if (Object.keys(rows).length === 0) {
     yield invalid(path, "at least one batch size", "an empty mapping");
   }
-  for (const [batch, row] of Object.entries(rows)) {
+  yield* quantileMistakes(rows, path);
+}
+
+function* quantileMistakes(rows: RowsSpec, path: KeyPath): Generator<Mistake> {
+  for (const [key, row] of Object.entries(rows)) {
     if (typeof row === "number" || (row.p50 <= row.p95 && row.p95 <= row.p99)) continue;
     const found = `p50 = ${row.p50}, p95 = ${row.p95}, p99 = ${row.p99}`;
-    yield conflict([...path, batch], `expected p50 ≤ p95 ≤ p99, got ${found}`);
+    yield conflict([...path, key], `expected p50 ≤ p95 ≤ p99, got ${found}`);
   }
 }

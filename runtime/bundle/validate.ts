@@ -1,4 +1,6 @@
 /** From an unknown value to a Bundle: structure field by field, then agreement between fields. Source: docs/bundle-format.md. */
+import { accordionBundleOf } from "./accordion-fields.ts";
+import { checkAccordionSemantics } from "./accordion-semantics.ts";
 import { oneOf } from "./fields.ts";
 import { inferlineBundleOf } from "./inferline-fields.ts";
 import { checkInferlineSemantics } from "./inferline-semantics.ts";
@@ -34,7 +36,14 @@ export function validateBundle(value: unknown): Bundle {
     checkThemisSemantics(bundle);
     return bundle;
   }
-  if (method !== undefined) oneOf(method, "method", ["ramsis", "loki", "inferline", "themis"]);
+  if (method === "accordion") {
+    const bundle = accordionBundleOf(value);
+    checkAccordionSemantics(bundle);
+    return bundle;
+  }
+  if (method !== undefined) {
+    oneOf(method, "method", ["ramsis", "loki", "inferline", "themis", "accordion"]);
+  }
   const bundle = ramsisBundleOf(value);
   checkRamsisSemantics(bundle);
   return bundle;

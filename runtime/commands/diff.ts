@@ -6,6 +6,8 @@ import type { CommandResult } from "./command-result.ts";
 import { short } from "./text.ts";
 
 const MAX_VALUE_LENGTH = 60;
+/** What is foretold of a level, not what is done. */
+const FIGURES = /^(expected\.|feasible$|capacityQps$)/;
 
 /** @throws BundleError or RuntimeError if one of the files is no good. */
 export async function diffCommand(before: string, after: string): Promise<CommandResult> {
@@ -31,8 +33,11 @@ function fieldText({ path, before, after }: FieldDiff): string {
 function levelText(level: LevelDiff): string[] {
   const { loadQps, change, fields, changedStates, states, examples } = level;
   if (change !== "changed") return [`level ${loadQps} qps: ${change}`];
-  const what =
-    states === 0 ? "another plan" : `${changedStates} of ${states} states decided otherwise`;
+  const plan =
+    fields.length > 0 && fields.every(({ path }) => FIGURES.test(path))
+      ? "other figures"
+      : "another plan";
+  const what = states === 0 ? plan : `${changedStates} of ${states} states decided otherwise`;
   return [
     `level ${loadQps} qps: ${what}`,
     ...fields.map((field) => `  ${fieldText(field)}`),

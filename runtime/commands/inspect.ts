@@ -21,6 +21,7 @@ import {
 import { loadBundle } from "../load-bundle.ts";
 import { planView } from "../plan-view.ts";
 import type { CommandResult } from "./command-result.ts";
+import { inspectPlaces, placeTable } from "./inspect-places.ts";
 import { pipelineSummary, planTable, planText } from "./inspect-plan.ts";
 import { inspectScales, scaleTable } from "./inspect-scales.ts";
 import { inspectStages, provisioningTable } from "./inspect-stages.ts";
@@ -64,10 +65,13 @@ export async function inspectCommand(
   actionValuesOf?: ActionValuesOf,
 ): Promise<CommandResult> {
   const { path, loadQps } = options;
-  const query = options.state === null ? null : parseState(options.state);
   const file = await loadBundle(path);
   const { bundle } = file;
   const inspection = inspectBundle(bundle, file);
+  if (bundle.method === "accordion") {
+    return inspectPlaces(bundle, inspection, loadQps, options.state);
+  }
+  const query = options.state === null ? null : parseState(options.state);
   const exitCode = EXIT_CODES.ok;
   const asksState = query !== null;
   if (bundle.method === "loki") return inspectPipeline(bundle, inspection, loadQps, asksState);
@@ -147,6 +151,7 @@ export function levelTable(bundle: Bundle): string {
   if (bundle.method === "loki") return planTable(bundle.levels);
   if (bundle.method === "inferline") return provisioningTable(bundle);
   if (bundle.method === "themis") return scaleTable(bundle);
+  if (bundle.method === "accordion") return placeTable(bundle.levels);
   const { levels } = bundle;
   return alignColumns([
     [

@@ -1,6 +1,7 @@
 /** `serve --policy BUNDLE`: answers inference requests until it is told to stop. */
 import { dirname } from "node:path";
-import type { Bundle, InferlineBundle, ThemisBundle } from "../bundle/schema.ts";
+import type { AccordionBundle, Bundle, InferlineBundle, ThemisBundle } from "../bundle/schema.ts";
+import { classOfPlaces } from "../core/places/pipeline-table.ts";
 import { scaleShapeOf } from "../core/scaling/scale-shape.ts";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import { type AssignedProcessExecutor, startAssignedExecutor } from "../exec/assigned-pool.ts";
@@ -18,9 +19,16 @@ import {
 } from "../exec/worker-pool.ts";
 import { openForecastModel } from "../forecast-model.ts";
 import { loadBundle } from "../load-bundle.ts";
-import { servedModels } from "../served-models.ts";
+import { type ServedModel, servedModels } from "../served-models.ts";
 import type { GenerateLevel } from "../server/level-generation.ts";
-import { type RunningServer, startPipelineServer, startServer } from "../server/serve.ts";
+import {
+  type CommonServerOptions,
+  type PipelineServerOptions,
+  type RunningServer,
+  startPipelineServer,
+  startPlaceServer,
+  startServer,
+} from "../server/serve.ts";
 import type { CommandResult } from "./command-result.ts";
 
 export interface ServeOptions {
@@ -76,20 +84,7 @@ export async function serveCommand(
     onNotice,
   };
   const workers = new Workers({ options, models, workerCount, onNotice });
-  const server = await (bundle.method === "ramsis"
-    ? startServer({
-        ...common,
-        bundle,
-        executorFactory: (handlers) => workers.start(handlers),
-        generateLevel,
-      })
-    : startPipelineServer({
-        ...common,
-        bundle,
-        axisNames: models.map(({ axisNames }) => axisNames),
-        executorFactory: (handlers) => workers.startAssigned(handlers),
-        forecaster,
-      }));
+  const server = await started({ common, bundle, models, workers, generateLevel, forecaster });
   surroundings.onReload(() => void reload(server, options.policy, onNotice));
   await Promise.race([server.started, aborted(signal)]);
   onReady(readyResult(server, options, bundle, workers.device));
@@ -97,6 +92,33 @@ export async function serveCommand(
   onNotice("stopping: answering what was accepted");
   await server.close();
   await forecaster?.close();
+}
+
+interface StartOptions {
+  readonly common: CommonServerOptions;
+  readonly bundle: Bundle;
+  readonly models: readonly ServedModel[];
+  readonly workers: Workers;
+  readonly generateLevel: GenerateLevel | undefined;
+  readonly forecaster: PipelineServerOptions["forecaster"];
+}
+
+function started(options: StartOptions): Promise<RunningServer> {
+  const { common, bundle, models, workers, generateLevel, forecaster } = options;
+  const executorFactory = (handlers: ExecutorHandlers) => workers.start(handlers);
+  if (bundle.method === "ramsis") {
+    return startServer({ ...common, bundle, executorFactory, generateLevel });
+  }
+  if (bundle.method === "accordion") {
+    return startPlaceServer({ ...common, bundle, executorFactory });
+  }
+  return startPipelineServer({
+    ...common,
+    bundle,
+    axisNames: models.map(({ axisNames }) => axisNames),
+    executorFactory: (handlers) => workers.startAssigned(handlers),
+    forecaster,
+  });
 }
 
 /** Reads the bundle's file again and follows it if it is good and for this server; otherwise says why not. Never rejects. */
@@ -135,7 +157,7 @@ class Workers {
     this.#options = options;
   }
 
-  /** All variants on every worker. @throws RuntimeError RUNTIME_DEVICE */
+  /** All models on every worker. @throws RuntimeError RUNTIME_DEVICE */
   async start(handlers: ExecutorHandlers): Promise<ProcessExecutor> {
     const standbyCount = this.#options.options.standby;
     const start = startExecutor({ ...this.#executorOptions(), standbyCount }, this.#told(handlers));
@@ -179,6 +201,7 @@ function readyResult(
   bundle: Bundle,
   device: SettledDevice,
 ): CommandResult {
+  if (bundle.method === "accordion") return placesResult(url, policy, bundle, device);
   const workers = workerCountOf(bundle);
   const text = `serving ${policy} at ${url}: ${workers} workers on ${device}`;
   const json = { url, policy, workers, device };
@@ -194,10 +217,28 @@ function readyResult(
   };
 }
 
-/** Worker places: of a bundle that scales, as many as its plans and bursts have instances at a time. */
+function placesResult(
+  url: string,
+  policy: string,
+  bundle: AccordionBundle,
+  device: SettledDevice,
+): CommandResult {
+  const places = workerCountOf(bundle);
+  const models = bundle.tasks.flatMap(({ variants }) => variants.map(({ name }) => name));
+  const count = places === 1 ? "1 execution place" : `${places} execution places`;
+  const of = `${models.length === 1 ? "model" : "models"} ${models.join(", ")}`;
+  return {
+    exitCode: EXIT_CODES.ok,
+    text: `serving ${policy} at ${url}: ${count} on ${device}; ${of}`,
+    json: { url, policy, workers: places, device, models },
+  };
+}
+
+/** Worker places: of a bundle that scales, as many as its plans and bursts have instances at a time; of malleable pipelines, the execution places. */
 function workerCountOf(bundle: Bundle): number {
   if (bundle.method === "themis") return scaleShapeOf(bundle).workerCount;
-  return bundle.cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
+  const workers = bundle.cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
+  return bundle.method === "accordion" ? classOfPlaces(bundle).length : workers;
 }
 
 /** The stages that a server begins with: those of the highest level. */

@@ -55,6 +55,7 @@ function accepted({ path, byteCount, sha256, bundle }: LoadedBundle): CommandRes
 
 function decisionsText({ method }: Bundle, stateCount: number | null): string {
   if (stateCount !== null) return `${stateCount} states, each with a decision in range`;
+  if (method === "accordion") return "each pipeline with the times that its stages give";
   return method === "loki"
     ? "each with a plan whose flows add up"
     : "each with a plan whose stages are as profiled and whose costs add up";

@@ -91,11 +91,12 @@ export class OnnxModel {
     return feeds;
   }
 
-  /** Inputs of zeros; an open dimension is 1. */
+  /** Inputs of zeros; an open dimension besides the first is 1. */
   #zeros(rows: number): Uint8Array<ArrayBuffer>[] {
     return this.#variant.inputs.map(({ dtype, shape }) => {
-      const row = shape.slice(1).reduce((size, dimension) => size * Math.max(1, dimension), 1);
-      return new Uint8Array(rows * row * tensorData(dtype).elementBytes);
+      const row = shape.slice(1).map((size) => (size < 0 ? 1 : size));
+      const sizes = isFixed(shape) ? shape : [rows, ...row];
+      return new Uint8Array(byteCount(dtype, sizes));
     });
   }
 }
@@ -137,7 +138,19 @@ function checkTensors(
   }
 }
 
+/** A tensor of `rows` rows, or of exactly its shape where nothing in that is open, as between the stages of a model. */
 function inputTensor(info: TensorInfo, rows: number, bytes: Uint8Array<ArrayBuffer>): Tensor {
+  const { name, dtype, shape } = info;
+  if (!isFixed(shape)) return rowsTensor(info, rows, bytes);
+  const expected = byteCount(dtype, shape);
+  if (bytes.length !== expected) {
+    const found = `${dtype} [${shape.join(", ")}] takes ${expected} bytes`;
+    throw new RangeError(`input "${name}": ${found}, got ${bytes.length}`);
+  }
+  return tensorData(dtype).tensor(bytes, shape);
+}
+
+function rowsTensor(info: TensorInfo, rows: number, bytes: Uint8Array<ArrayBuffer>): Tensor {
   const { name, dtype, shape } = info;
   const data = tensorData(dtype);
   const fixed = shape.slice(1).filter((size) => size >= 0);
@@ -152,6 +165,14 @@ function inputTensor(info: TensorInfo, rows: number, bytes: Uint8Array<ArrayBuff
   }
   const dimensions = shape.slice(1).map((size) => (size >= 0 ? size : open));
   return data.tensor(bytes, [rows, ...dimensions]);
+}
+
+function isFixed(shape: readonly number[]): boolean {
+  return shape.every((size) => size >= 0);
+}
+
+function byteCount(dtype: string, shape: readonly number[]): number {
+  return shape.reduce((product, size) => product * size, tensorData(dtype).elementBytes);
 }
 
 /** @param rows null where the output may have any number of them. */

@@ -1,24 +1,43 @@
 /** What the routes of the server share. */
 import type { BodyLimits } from "./body.ts";
-import type { Endpoint } from "./endpoint.ts";
-import type { RequestReader } from "./request-reader.ts";
+import type { Endpoint, EndpointModel } from "./endpoint.ts";
+import { RequestReader } from "./request-reader.ts";
 
 export interface HttpContext extends BodyLimits {
   readonly endpoint: Endpoint;
-  readonly requests: RequestReader;
+  /** In the order of the endpoint. */
+  readonly models: readonly HostedModel[];
   readonly version: string;
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
-  /** Rows of one request at most. */
-  readonly maxRows: number;
   readonly sloMs: number;
   readonly isDraining: () => boolean;
   /** Tells that an inference request is in the house, and that it has left. */
   readonly onInfer: (change: 1 | -1) => void;
 }
 
+/** A model of the endpoint, and how its requests are read. */
+export interface HostedModel {
+  readonly model: EndpointModel;
+  readonly requests: RequestReader;
+  /** Rows of one request at most. */
+  readonly maxRows: number;
+}
+
 export const RETRY_LATER = { "retry-after": "1" };
 
 export function isReady({ isDraining, endpoint }: HttpContext): boolean {
   return !isDraining() && endpoint.isReady;
+}
+
+/** @param maxRows of one request, where the model has no limit of its own. */
+export function hostedModels({ models }: Endpoint, maxRows: number): HostedModel[] {
+  return models.map((model) => {
+    const ownMaxRows = model.maxRows ?? maxRows;
+    return {
+      model,
+      requests: new RequestReader(model.signature, ownMaxRows),
+      maxRows: ownMaxRows,
+    };
+  });
 }

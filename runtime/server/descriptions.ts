@@ -44,43 +44,44 @@ export function modelConfig(name: string, signature: ClientSignature, maxRows: n
   };
 }
 
+export interface NamedMetrics {
+  readonly name: string;
+  readonly metrics: RequestMetrics;
+}
+
 /** @param epochOffsetMs what to add to the server's clock to have milliseconds since 1970. */
-export function modelStatistics(
-  name: string,
-  metrics: RequestMetrics,
-  epochOffsetMs: number,
-): object {
+export function modelStatistics(models: readonly NamedMetrics[], epochOffsetMs: number): object {
+  return { model_stats: models.map((model) => statisticsOf(model, epochOffsetMs)) };
+}
+
+function statisticsOf({ name, metrics }: NamedMetrics, epochOffsetMs: number): object {
   const duration = (count: number, ms: number) => ({ count, ns: Math.round(ms * 1e6) });
   const none = duration(0, 0);
   const { successCount, lastRequestMs } = metrics;
   return {
-    model_stats: [
-      {
-        name,
-        version: "1",
-        last_inference: lastRequestMs === 0 ? 0 : Math.round(epochOffsetMs + lastRequestMs),
-        inference_count: metrics.inferenceCount,
-        execution_count: metrics.executionCount,
-        inference_stats: {
-          success: duration(successCount, metrics.requestMs),
-          fail: duration(metrics.failureCount, metrics.failedMs),
-          queue: duration(successCount, metrics.queueMs),
-          compute_input: none,
-          compute_infer: duration(successCount, metrics.inferMs),
-          compute_output: none,
-          cache_hit: none,
-          cache_miss: none,
-        },
-        batch_stats: [...metrics.countByBatchSize]
-          .sort(([a], [b]) => a - b)
-          .map(([rows, { count, inferMs }]) => ({
-            batch_size: rows,
-            compute_input: none,
-            compute_infer: duration(count, inferMs),
-            compute_output: none,
-          })),
-        memory_usage: [],
-      },
-    ],
+    name,
+    version: "1",
+    last_inference: lastRequestMs === 0 ? 0 : Math.round(epochOffsetMs + lastRequestMs),
+    inference_count: metrics.inferenceCount,
+    execution_count: metrics.executionCount,
+    inference_stats: {
+      success: duration(successCount, metrics.requestMs),
+      fail: duration(metrics.failureCount, metrics.failedMs),
+      queue: duration(successCount, metrics.queueMs),
+      compute_input: none,
+      compute_infer: duration(successCount, metrics.inferMs),
+      compute_output: none,
+      cache_hit: none,
+      cache_miss: none,
+    },
+    batch_stats: [...metrics.countByBatchSize]
+      .sort(([a], [b]) => a - b)
+      .map(([rows, { count, inferMs }]) => ({
+        batch_size: rows,
+        compute_input: none,
+        compute_infer: duration(count, inferMs),
+        compute_output: none,
+      })),
+    memory_usage: [],
   };
 }

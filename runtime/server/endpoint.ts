@@ -4,18 +4,28 @@ import type { RequestRows, Submission } from "./request.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 import type { ClientSignature } from "./signature.ts";
 
-/** What answers inference requests: rows in, tensors out, by the bundle that decides. */
-export interface Endpoint {
+/** A model as clients see it: rows in, tensors out. */
+export interface EndpointModel {
+  /** Its names are no other model's of the endpoint. */
   readonly signature: ClientSignature;
   readonly metrics: RequestMetrics;
-  /** What the executor tells. */
-  readonly handlers: Required<ExecutorHandlers>;
   /** Least time in which a request can be answered. */
   readonly fastestMs: number;
+  /** Rows of one request at most; left out where only the server has a limit. */
+  readonly maxRows?: number;
+  /** @param isHigh whether the request goes before those that are not; for models that tell them apart. */
+  submit(rows: RequestRows, deadlineMs: number, isHigh: boolean): Submission;
+}
+
+/** What answers inference requests, by the bundle that decides. */
+export interface Endpoint {
+  /** At least one. */
+  readonly models: readonly EndpointModel[];
+  /** What the executor tells. */
+  readonly handlers: Required<ExecutorHandlers>;
   readonly isReady: boolean;
   /** Kept once it is ready for the first time. */
   readonly started: Promise<void>;
-  submit(rows: RequestRows, deadlineMs: number): Submission;
   metricsText(): string;
   /** Lets another bundle decide from now on. @param bundle a validated one. @returns why it cannot, or null; nothing has changed if it cannot. */
   replaceBundle(bundle: Bundle, bundleSha256: string): string | null;

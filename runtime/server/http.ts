@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { BadRequest } from "./bad-request.ts";
 import { readBody } from "./body.ts";
-import { type HttpContext, isReady, RETRY_LATER } from "./context.ts";
+import { type HostedModel, type HttpContext, isReady, RETRY_LATER } from "./context.ts";
 import { modelConfig, modelMetadata, modelStatistics, SERVER_METADATA } from "./descriptions.ts";
 import { HttpError } from "./http-error.ts";
 import { answerInfer } from "./infer.ts";
@@ -44,9 +44,10 @@ function route(
     return sendIndex(context, request, response);
   } else if (second === "models" && third === "stats" && path.length === 3) {
     get();
-    const { signature, metrics } = context.endpoint;
-    const [name = ""] = signature.names;
-    sendJson(response, 200, modelStatistics(name, metrics, context.epochOffsetMs));
+    const all = context.models.map(({ model: { signature, metrics } }) => {
+      return { name: signature.names[0] ?? "", metrics };
+    });
+    sendJson(response, 200, modelStatistics(all, context.epochOffsetMs));
   } else if (second === "models" && path.length >= 3) {
     return routeModel(context, third ?? "", path.slice(3), request, response);
   } else throw new HttpError(404, `no such path: ${request.url}`);
@@ -59,12 +60,9 @@ function routeModel(
   request: IncomingMessage,
   response: ServerResponse,
 ): void | Promise<void> {
-  const { endpoint, epochOffsetMs, maxRows } = context;
-  const { signature, metrics } = endpoint;
+  const hosted = hostedModel(context, name);
+  const { signature, metrics } = hosted.model;
   const hasVersion = rest[0] === "versions" && rest.length >= 2;
-  if (!signature.names.includes(name)) {
-    throw new HttpError(404, `Request for unknown model: '${name}' is not found`);
-  }
   if (hasVersion && rest[1] !== "1") {
     const message = `Request for unknown model: '${name}' version ${rest[1]} is not found`;
     throw new HttpError(404, message);
@@ -73,18 +71,24 @@ function routeModel(
   if (beyond.length > 0) throw new HttpError(404, `no such path: ${request.url}`);
   if (action === "infer") {
     expectMethod(request, "POST");
-    return answerInfer(context, name, request, response);
+    return answerInfer(context, hosted, name, request, response);
   }
   const pages: Readonly<Record<string, () => [number, object]>> = {
     "": () => [200, modelMetadata(name, signature)],
     ready: () => [isReady(context) ? 200 : 503, { name, ready: isReady(context) }],
-    config: () => [200, modelConfig(name, signature, maxRows)],
-    stats: () => [200, modelStatistics(name, metrics, epochOffsetMs)],
+    config: () => [200, modelConfig(name, signature, hosted.maxRows)],
+    stats: () => [200, modelStatistics([{ name, metrics }], context.epochOffsetMs)],
   };
   const page = Object.hasOwn(pages, action ?? "") ? pages[action ?? ""] : undefined;
   if (page === undefined) throw new HttpError(404, `no such path: ${request.url}`);
   expectMethod(request, "GET");
   sendJson(response, ...page());
+}
+
+function hostedModel({ models }: HttpContext, name: string): HostedModel {
+  const hosted = models.find(({ model }) => model.signature.names.includes(name));
+  if (hosted !== undefined) return hosted;
+  throw new HttpError(404, `Request for unknown model: '${name}' is not found`);
 }
 
 function sendHealth(context: HttpContext, kind: string, response: ServerResponse): void {
@@ -104,7 +108,8 @@ async function sendIndex(
   const asked = body.length === 0 ? {} : jsonObjectOf(body);
   const ready = isReady(context);
   const isListed = ready || asked["ready"] !== true;
-  const entries = context.endpoint.signature.names.map((name) => ({
+  const names = context.models.flatMap(({ model }) => model.signature.names);
+  const entries = names.map((name) => ({
     name,
     version: "1",
     state: ready ? "READY" : "UNAVAILABLE",

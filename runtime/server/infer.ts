@@ -1,7 +1,7 @@
 /** The inference route: body in, rows through the scheduler, tensors out. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { readBody } from "./body.ts";
-import { type HttpContext, RETRY_LATER } from "./context.ts";
+import { type HostedModel, type HttpContext, RETRY_LATER } from "./context.ts";
 import { HttpError } from "./http-error.ts";
 import type { InferRequest } from "./protocol.ts";
 import type { Failure, FailureReason, Outcome } from "./request.ts";
@@ -25,12 +25,13 @@ const MAX_JOINED_BYTES = 1 << 16;
 /** @throws HttpError, BadRequest */
 export async function answerInfer(
   context: HttpContext,
+  hosted: HostedModel,
   modelName: string,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { endpoint, nowMs } = context;
-  const { metrics, signature } = endpoint;
+  const { nowMs } = context;
+  const { metrics, signature } = hosted.model;
   const arrivalMs = nowMs();
   let reason: FailureReason | undefined;
   context.onInfer(1);
@@ -39,8 +40,8 @@ export async function answerInfer(
       reason = "closed";
       throw new HttpError(503, "the server is shutting down", RETRY_LATER);
     }
-    const parsed = await parsedRequest(context, request);
-    const outcome = await scheduled(context, parsed, arrivalMs, response);
+    const parsed = await parsedRequest(context, hosted, request);
+    const outcome = await scheduled(context, hosted, parsed, arrivalMs, response);
     if (outcome.kind === "failed") {
       reason = outcome.reason;
       throw errorOf(outcome);
@@ -73,29 +74,31 @@ function send(response: ServerResponse, parts: readonly Uint8Array[]): void {
 
 async function parsedRequest(
   context: HttpContext,
+  { requests }: HostedModel,
   request: IncomingMessage,
 ): Promise<InferRequest> {
   const header = request.headers["inference-header-content-length"];
   const body = await readBody(request, context);
   const headerLength = typeof header === "string" ? header : undefined;
-  return context.requests.read(body, headerLength);
+  return requests.read(body, headerLength);
 }
 
 /** The deadline counts from the arrival of the request, before its body was read. */
 async function scheduled(
-  { endpoint, sloMs }: HttpContext,
-  { rows, inputs, timeoutMs }: InferRequest,
+  { sloMs }: HttpContext,
+  { model }: HostedModel,
+  { rows, inputs, timeoutMs, isHigh }: InferRequest,
   arrivalMs: number,
   response: ServerResponse,
 ): Promise<Outcome> {
-  const { fastestMs } = endpoint;
+  const { fastestMs } = model;
   if (timeoutMs !== undefined && timeoutMs < fastestMs) {
     const [fastestUs, timeoutUs] = [Math.ceil(fastestMs * 1000), Math.round(timeoutMs * 1000)];
     const message = `parameters.timeout: expected at least ${fastestUs} µs, the time of the fastest variant, got ${timeoutUs}`;
     throw new HttpError(503, message, RETRY_LATER);
   }
   const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs);
-  const { outcome, cancel } = endpoint.submit({ rows, inputs }, deadlineMs);
+  const { outcome, cancel } = model.submit({ rows, inputs }, deadlineMs, isHigh);
   const onClose = () => cancel();
   response.on("close", onClose);
   // It may have closed while the body was decompressed.

@@ -13,6 +13,8 @@ export interface InferRequest {
   readonly outputs: readonly RequestedOutput[];
   /** From `parameters.timeout`; undefined without one. */
   readonly timeoutMs: number | undefined;
+  /** From `parameters.priority`: whether it is the highest, or the default. */
+  readonly isHigh: boolean;
 }
 
 export interface RequestedOutput {
@@ -42,16 +44,13 @@ export function parseInferRequest(
   if (id !== undefined && typeof id !== "string") {
     throw new BadRequest("id", "expected a string", id);
   }
-  if (parameters["priority"] !== undefined)
-    integerOf(parameters["priority"], "parameters.priority");
-  const timeoutUs =
-    parameters["timeout"] === undefined
-      ? 0
-      : integerOf(parameters["timeout"], "parameters.timeout");
+  const priority = integerOr0(parameters, "priority");
+  const timeoutUs = integerOr0(parameters, "timeout");
   const { rows, inputs } = inputsOf(request, body.subarray(jsonLength), signature, maxRows);
   const outputs = outputsOf(request, parameters, signature);
-  // As Triton has it, 0 is the default: no tighter deadline than the SLO.
-  return { id, rows, inputs, outputs, timeoutMs: timeoutUs === 0 ? undefined : timeoutUs / 1000 };
+  // As Triton has it, 0 is the default: no tighter deadline than the SLO, and a priority that here is the highest, which is 1.
+  const timeoutMs = timeoutUs === 0 ? undefined : timeoutUs / 1000;
+  return { id, rows, inputs, outputs, timeoutMs, isHigh: priority <= 1 };
 }
 
 function jsonLengthOf(body: Uint8Array, headerLength: string | undefined): number {
@@ -236,6 +235,12 @@ function fieldsOf(value: unknown, path: string): Fields {
 function integerOf(value: unknown, path: string): number {
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
   throw new BadRequest(path, "expected an integer of 0 or more", value);
+}
+
+/** A parameter of the request; 0 without one. */
+function integerOr0(parameters: Fields, name: string): number {
+  const value = parameters[name];
+  return value === undefined ? 0 : integerOf(value, `parameters.${name}`);
 }
 
 function booleanOf(value: unknown, path: string): boolean | undefined {

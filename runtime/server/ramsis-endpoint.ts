@@ -1,6 +1,6 @@
 import type { Bundle, RamsisBundle } from "../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../exec/executor.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint, EndpointModel } from "./endpoint.ts";
 import { type GenerateLevel, LevelGeneration } from "./level-generation.ts";
 import { type GenerationOutcome, Metrics } from "./metrics.ts";
 import type { RecordedCommand, RecordedEvent, Recorder } from "./recording.ts";
@@ -21,7 +21,8 @@ export interface RamsisEndpointOptions {
 }
 
 /** One model, whose variant is chosen batch by batch. */
-export class RamsisEndpoint implements Endpoint {
+export class RamsisEndpoint implements Endpoint, EndpointModel {
+  readonly models: readonly EndpointModel[] = [this];
   readonly signature: ModelSignature;
   readonly metrics: Metrics;
   readonly handlers: Required<ExecutorHandlers>;

@@ -22,7 +22,7 @@ export interface BatchSizeCount {
 }
 
 export class RequestMetrics {
-  protected readonly model: string;
+  readonly model: string;
   readonly #failures: Record<FailureLabel, number> = {
     REJECTED: 0,
     CANCELED: 0,
@@ -80,23 +80,32 @@ export class RequestMetrics {
   }
 
   protected tritonLines(): string[] {
-    const labels = { model: this.model, version: "1" };
-    const counter = (name: string, help: string, value: number) => [
+    return RequestMetrics.tritonLines([this]);
+  }
+
+  /** Of several models of one server. */
+  static tritonLines(models: readonly RequestMetrics[]): string[] {
+    const labels = ({ model }: RequestMetrics) => ({ model, version: "1" });
+    const counter = (name: string, help: string, countOf: (one: RequestMetrics) => number) => [
       ...head(`nv_inference_${name}`, "counter", help),
-      line(`nv_inference_${name}`, labels, value),
+      ...models.map((one) => line(`nv_inference_${name}`, labels(one), countOf(one))),
     ];
     const us = (ms: number) => Math.round(ms * 1000);
     return [
-      ...counter("request_success", "Requests answered", this.successCount),
+      ...counter("request_success", "Requests answered", (one) => one.successCount),
       ...head("nv_inference_request_failure", "counter", "Requests not answered, by reason"),
-      ...Object.entries(this.#failures).map(([reason, count]) =>
-        line("nv_inference_request_failure", { ...labels, reason }, count),
+      ...models.flatMap((one) =>
+        Object.entries(one.#failures).map(([reason, count]) =>
+          line("nv_inference_request_failure", { ...labels(one), reason }, count),
+        ),
       ),
-      ...counter("count", "Rows run", this.inferenceCount),
-      ...counter("exec_count", "Batches run", this.executionCount),
-      ...counter("request_duration_us", "Time of answered requests", us(this.requestMs)),
-      ...counter("queue_duration_us", "Time answered requests waited", us(this.queueMs)),
-      ...counter("compute_infer_duration_us", "Time answered requests ran", us(this.inferMs)),
+      ...counter("count", "Rows run", (one) => one.inferenceCount),
+      ...counter("exec_count", "Batches run", (one) => one.executionCount),
+      ...counter("request_duration_us", "Time of answered requests", (one) => us(one.requestMs)),
+      ...counter("queue_duration_us", "Time answered requests waited", (one) => us(one.queueMs)),
+      ...counter("compute_infer_duration_us", "Time answered requests ran", (one) =>
+        us(one.inferMs),
+      ),
     ];
   }
 }

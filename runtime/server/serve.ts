@@ -1,4 +1,4 @@
-import type { Bundle, RamsisBundle } from "../bundle/schema.ts";
+import type { AccordionBundle, Bundle, RamsisBundle } from "../bundle/schema.ts";
 import type {
   AssignedExecutor,
   AssignedExecutorHandlers,
@@ -6,7 +6,7 @@ import type {
   ExecutorHandlers,
 } from "../exec/executor.ts";
 import type { OnnxForecaster } from "../exec/onnx-forecaster.ts";
-import { type HttpContext, isReady } from "./context.ts";
+import { type HttpContext, hostedModels, isReady } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { GenerateLevel } from "./level-generation.ts";
 import { type ConnectionLimits, closeServer, listen, serverOf, urlOf } from "./listening.ts";
@@ -14,14 +14,15 @@ import type { PipelineBundle } from "./pipeline/linked-tasks.ts";
 import type { AxisNames } from "./pipeline/output-groups.ts";
 import { PipelineEndpoint } from "./pipeline/pipeline-endpoint.ts";
 import type { PipelineRecorder } from "./pipeline/pipeline-recording.ts";
+import { PlaceEndpoint } from "./places/place-endpoint.ts";
+import type { PlaceRecorder } from "./places/place-recording.ts";
 import { RamsisEndpoint } from "./ramsis-endpoint.ts";
 import type { Recorder } from "./recording.ts";
-import { RequestReader } from "./request-reader.ts";
 
 export interface ServerLimits extends ConnectionLimits {
   /** Of a request's body, compressed and not. */
   readonly maxBodyBytes: number;
-  /** Rows of one request. */
+  /** Rows of one request, where its model has no limit of its own. */
   readonly maxRows: number;
   /** Rows of requests that wait or run. */
   readonly maxPending: number;
@@ -82,6 +83,13 @@ export interface PipelineServerOptions extends CommonServerOptions {
   readonly forecaster?: Pick<OnnxForecaster, "forecast"> | undefined;
 }
 
+export interface PlaceServerOptions extends CommonServerOptions {
+  readonly bundle: AccordionBundle;
+  /** As in `ServerOptions`; all workers hold all stage models. */
+  readonly executorFactory: (handlers: ExecutorHandlers) => Executor | Promise<Executor>;
+  readonly recorder?: PlaceRecorder;
+}
+
 export interface RunningServer {
   /** Such as `http://127.0.0.1:8000`. */
   readonly url: string;
@@ -116,6 +124,15 @@ export function startPipelineServer(options: PipelineServerOptions): Promise<Run
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const house = new House(options, limits, (onWorkerLost) => {
     return new PipelineEndpoint({ ...options, maxPending: limits.maxPending, onWorkerLost });
+  });
+  return open(options, limits, house, options.executorFactory);
+}
+
+/** As `startServer`, for models that run as malleable pipelines, each under its own name. */
+export function startPlaceServer(options: PlaceServerOptions): Promise<RunningServer> {
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const house = new House(options, limits, (onWorkerLost) => {
+    return new PlaceEndpoint({ ...options, maxPending: limits.maxPending, onWorkerLost });
   });
   return open(options, limits, house, options.executorFactory);
 }
@@ -183,7 +200,7 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
     this.context = {
       ...limits,
       endpoint: this.endpoint,
-      requests: new RequestReader(this.endpoint.signature, limits.maxRows),
+      models: hostedModels(this.endpoint, limits.maxRows),
       version,
       nowMs,
       epochOffsetMs,

@@ -265,11 +265,11 @@ describe("compile refuses", () => {
       /INPUT_UNKNOWN_KEY .*app\.json:\d+ cluster\.worker: .*did you mean "workers"/,
     ],
     [
-      "a method that is not built yet",
+      "a method that the profile is not for",
       (spec) => {
         spec.policy = { method: "accordion" };
       },
-      /INPUT_UNSUPPORTED .*app\.json:\d+ policy\.method: this version cannot compile "accordion" yet; allowed: ramsis, loki, inferline/,
+      /INPUT_CONFLICT .*app\.json:\d+ tasks\[0\]\.variants\[0\]\.profile: method accordion needs layers, or speedups/,
     ],
     [
       "a step that takes too many levels",

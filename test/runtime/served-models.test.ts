@@ -6,8 +6,10 @@ import type { ModelFile, RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { readModelFile } from "../../runtime/exec/model-file.ts";
 import { batchesByVariant, servedModels } from "../../runtime/served-models.ts";
 import { identityModel } from "../support/onnx-model.js";
+import { table1Bundle } from "../support/place-bundle.ts";
 import { tinyBundle } from "../support/tiny-bundle.ts";
 import { servedPipeline, writeModels } from "./server/pipeline/served-pipeline.ts";
+import { DEEP, SMALL, servedPlaces } from "./server/places/fake-places.ts";
 import { servedScales } from "./server/scaling/served-scales.ts";
 import { servedStages, writeModels as writeStageModels } from "./server/stages/served-stages.ts";
 
@@ -77,4 +79,57 @@ test("the plans and bursts of a bundle that scales say which cores and batches a
   ]);
   const [stage] = await servedModels(servedStages(), folder);
   expect(stage).not.toHaveProperty("warmCores");
+});
+
+test("of models that are cut the stages are found, each for one instance at a time", async () => {
+  const model = await readModelFile(join(folder, "identity.onnx"));
+  const bundle = servedPlaces({ models: [SMALL] });
+  const tasks = bundle.tasks.map((task) => ({
+    ...task,
+    variants: task.variants.map((variant) => ({
+      ...variant,
+      stages: variant.stages.map((stage) => ({ ...stage, model })),
+    })),
+  }));
+  const stages = await servedModels({ ...bundle, tasks }, folder);
+  expect(stages.map(({ name }) => name)).toEqual([
+    "small stage 0-1",
+    "small stage 0-2",
+    "small stage 1-2",
+  ]);
+  for (const { warmBatches, outputsAreRows, path } of stages) {
+    expect([warmBatches, outputsAreRows]).toEqual([[1], false]);
+    expect(path).toBe(join(folder, "identity.onnx"));
+  }
+  const missing = servedModels(bundle, folder);
+  await expect(missing).rejects.toThrow(
+    /small\.0-\d\.onnx: expected the model of variant "small st/,
+  );
+});
+
+test("a stage that takes indices from a stage before is not tried with zeros", async () => {
+  const bundle = servedPlaces({ models: [SMALL] });
+  const tasks = bundle.tasks.map((task) => ({
+    ...task,
+    variants: task.variants.map((variant) => ({
+      ...variant,
+      stages: variant.stages.map((stage) => {
+        const inputs = stage.model.inputs.map((input) => ({ ...input, dtype: "int64" }));
+        return { ...stage, model: { ...stage.model, inputs } };
+      }),
+    })),
+  }));
+  // Of layers 0-1 and 0-2 the input is the model's own.
+  expect(batchesByVariant({ ...bundle, tasks })).toEqual([[1], [1], []]);
+});
+
+test("refuses pipelines that have no stages to run", async () => {
+  const bare = servedModels(servedPlaces({ models: [{ ...DEEP, hasModel: false }] }), folder);
+  await expect(bare).rejects.toThrow(
+    'variant "deep": expected stage models, but the bundle was compiled without models',
+  );
+  await expect(bare).rejects.toMatchObject({ code: "RUNTIME_MODEL" });
+  await expect(servedModels(table1Bundle(), folder)).rejects.toThrow(
+    'variant "ResNet50": expected stage models, but the bundle was compiled from speed-ups',
+  );
 });

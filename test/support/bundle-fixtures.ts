@@ -4,6 +4,7 @@ import { Packr, Unpackr } from "msgpackr";
 import type { BundleErrorCode } from "../../runtime/bundle/bundle-error.ts";
 import { encodeBundle } from "../../runtime/bundle/codec.ts";
 import type { Bundle } from "../../runtime/bundle/schema.ts";
+import { placeBundle } from "./place-bundle.ts";
 import { changedAt } from "./refused-bundle.ts";
 import { sampleBundle } from "./sample-bundle.ts";
 import { scaleBundle } from "./scale-bundle.ts";
@@ -56,7 +57,7 @@ interface Fixture {
 
 /** Every file of test/fixtures/bundles. */
 export function fixtures(): ReadonlyMap<string, Fixture> {
-  return new Map([...tableFixtures(), ...scaleFixtures()]);
+  return new Map([...tableFixtures(), ...scaleFixtures(), ...placeFixtures()]);
 }
 
 function tableFixtures(): [string, Fixture][] {
@@ -97,6 +98,34 @@ function scaleFixtures(): [string, Fixture][] {
     [
       "themis-bad-latency.msgpack",
       changed("tasks[0].variants[0].latency.ms.data[9]", 1, semantics),
+    ],
+  ];
+}
+
+/** Readable: a model that is served, on places of two pools. Refused: a field, a cut, a time, a shape and a stage that are not what they should be. */
+function placeFixtures(): [string, Fixture][] {
+  const bundle = placeBundle({
+    pools: [{ workers: 3 }, { workers: 2, speed: 0.5 }],
+    maxDepth: 3,
+    models: [
+      { name: "deep", accuracy: 0.9, layerMs: [4, 6, 3, 7, 5, 5], hasModel: true },
+      { name: "small", accuracy: 0.8, layerMs: [3, 2] },
+    ],
+  });
+  const changed = (path: string, value: unknown, expected: BundleErrorCode): Fixture => {
+    return { bytes: fileOfValue(withBytes(changedAt(bundle, path, value))), expected };
+  };
+  const semantics = "BUNDLE_SEMANTICS";
+  const variant = "tasks[0].variants[0]";
+  return [
+    ["accordion-v1.msgpack", { bytes: encodeBundle(bundle), expected: bundle }],
+    ["accordion-bad-schema.msgpack", changed("policy.scheduler", "fifo", "BUNDLE_SCHEMA")],
+    ["accordion-bad-cut.msgpack", changed(`${variant}.pipelines[2].cut`, [3, 4], semantics)],
+    ["accordion-bad-latency.msgpack", changed(`${variant}.latencyMs.data[9]`, 1, semantics)],
+    ["accordion-bad-shapes.msgpack", changed("shapes.data[0]", 2, semantics)],
+    [
+      "accordion-bad-stage.msgpack",
+      changed(`${variant}.stages[0].model.inputs[0].name`, "z", semantics),
     ],
   ];
 }

@@ -46,6 +46,11 @@ export class LinkedQueues {
     return this.#previous[query]! - 1;
   }
 
+  /** Query after one that waits, NONE after the last. */
+  next(query: number): number {
+    return this.#next[query]! - 1;
+  }
+
   append(queue: number, query: number): void {
     this.insertAfter(this.last(queue), queue, query);
   }

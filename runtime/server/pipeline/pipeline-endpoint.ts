@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Bundle } from "../../bundle/schema.ts";
 import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
 import type { OnnxForecaster } from "../../exec/onnx-forecaster.ts";
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint, EndpointModel } from "../endpoint.ts";
 import type { RequestRows, Submission } from "../request.ts";
 import { themisPipeline } from "../scaling/themis-pipeline.ts";
 import { inferlinePipeline } from "../stages/inferline-pipeline.ts";
@@ -31,7 +31,8 @@ export interface PipelineEndpointOptions {
 }
 
 /** A pipeline as one model: rows for its entry tasks in, the outputs of all tasks out. */
-export class PipelineEndpoint implements Endpoint {
+export class PipelineEndpoint implements Endpoint, EndpointModel {
+  readonly models: readonly EndpointModel[] = [this];
   readonly signature: PipelineSignature;
   readonly metrics: PipelineMetrics;
   readonly handlers: Required<AssignedExecutorHandlers>;

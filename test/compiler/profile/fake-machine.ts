@@ -1,5 +1,6 @@
 import type { ProfileCommand, ProfileSurroundings } from "../../../compiler/commands/profile.ts";
-import type { AssignedExecutor, Batch } from "../../../runtime/exec/executor.ts";
+import type { TensorInfo } from "../../../runtime/bundle/schema.ts";
+import type { AssignedExecutor, Batch, BatchResult } from "../../../runtime/exec/executor.ts";
 
 /** Wall and processor time of the run of a number, counted from 0, on some cores. */
 export type Timing = (
@@ -11,6 +12,10 @@ export type Timing = (
 export interface FakeMachine extends ProfileSurroundings {
   /** Every batch in its order, as `variant@rows`, with `×cores` where they are several. */
   readonly runs: string[];
+  /** The worker and the beginning and end of each of them on the clock. */
+  readonly spans: { readonly worker: number; readonly fromMs: number; readonly toMs: number }[];
+  /** Indices of the variants that each worker was assigned last. */
+  readonly assigned: (readonly number[])[];
   /** Cores that were asked for, after those at the start. */
   readonly resizes: number[];
   closedCount: number;
@@ -22,17 +27,19 @@ export const TRANSPORT_MS = 0.125;
 /** Time that a change of cores takes, which is no part of any batch. */
 const RESIZE_MS = 50;
 
-/** A machine on which only runs take time, and exactly as long as they are told to. */
+/** A machine on which only runs take time, and exactly as long as they are told to; those of several workers at the same time. */
 export function fakeMachine(
   timing: Timing,
   changes: Partial<ProfileSurroundings> = {},
 ): FakeMachine {
-  let nowMs = 0;
+  const clock = new FakeClock();
   const machine: FakeMachine = {
     runs: [],
+    spans: [],
+    assigned: [],
     resizes: [],
     closedCount: 0,
-    nowMs: () => nowMs,
+    nowMs: () => clock.nowMs,
     onProgress: () => {},
     signal: new AbortController().signal,
     machine: {
@@ -52,26 +59,33 @@ export function fakeMachine(
     startExecutor: (options, handlers): AssignedExecutor => {
       let cores = options.threadsPerWorker;
       // As the real one: once the caller holds the executor.
-      setImmediate(() => handlers.onReady(0));
+      setImmediate(() => {
+        for (let worker = 0; worker < options.workerCount; worker++) handlers.onReady(worker);
+      });
       return {
         assign: (worker, variants, assignedCores) => {
           cores = assignedCores ?? cores;
+          machine.assigned[worker] = variants;
           queueMicrotask(() => handlers.onModelReady(worker, variants.length));
         },
         resize: (worker, resizedCores) => {
           machine.resizes.push(resizedCores);
-          nowMs += RESIZE_MS;
+          clock.nowMs += RESIZE_MS;
           queueMicrotask(() => {
             cores = resizedCores;
             handlers.onResized?.(worker, resizedCores);
           });
         },
         release: () => {},
-        run: async (_worker, batch) => {
+        run: async (worker, batch) => {
+          const fromMs = clock.nowMs;
           const { wallMs, cpuMs } = timing(batch, machine.runs.length, cores);
           machine.runs.push(`${batch.variant}@${batch.rows}${cores === 1 ? "" : `×${cores}`}`);
-          nowMs += wallMs + TRANSPORT_MS;
-          return { outputs: [], wallMs, cpuMs, cores };
+          const toMs = fromMs + wallMs + TRANSPORT_MS;
+          machine.spans.push({ worker, fromMs, toMs });
+          await clock.at(toMs);
+          const { outputs } = options.variants[batch.variant] ?? { outputs: [] };
+          return { outputs: outputs.map(zeros), wallMs, cpuMs, cores };
         },
         close: async () => {
           machine.closedCount++;
@@ -81,6 +95,35 @@ export function fakeMachine(
     ...changes,
   };
   return machine;
+}
+
+/** Goes on to what is awaited next once nothing else is left to do. */
+class FakeClock {
+  nowMs = 0;
+  readonly #awaited: { readonly atMs: number; readonly resolve: () => void }[] = [];
+
+  at(atMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#awaited.push({ atMs, resolve });
+      if (this.#awaited.length === 1) setImmediate(() => this.#proceed());
+    });
+  }
+
+  #proceed(): void {
+    this.#awaited.sort((a, b) => a.atMs - b.atMs);
+    const next = this.#awaited.shift();
+    if (next === undefined) return;
+    this.nowMs = Math.max(this.nowMs, next.atMs);
+    next.resolve();
+    if (this.#awaited.length > 0) setImmediate(() => this.#proceed());
+  }
+}
+
+/** An output of 4-byte elements; where axis 0 is open, of one row. */
+function zeros({ shape }: TensorInfo): BatchResult["outputs"][number] {
+  const fixed = shape.map((size) => Math.max(1, size));
+  const bytes = new Uint8Array(fixed.reduce((product, size) => product * size, 4));
+  return { shape: fixed, bytes };
 }
 
 export function commandFor(folder: string, changes: Partial<ProfileCommand> = {}): ProfileCommand {

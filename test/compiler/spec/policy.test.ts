@@ -3,10 +3,12 @@ import { expect, test } from "vitest";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
 import { edited, folderOf, mistakeOfSpec, PIPELINE, PROFILE, SPEC } from "./spec-folder.ts";
 
-const FIT = '"small": { "fit": { "gamma": 1, "epsilon": 2, "delta": 3, "eta": 4 },';
+const FIT =
+  '"small": { "fit": { "gamma": 1, "epsilon": 2, "delta": 3, "eta": 4 }, "layers": { "ms": [20] },';
+const LARGE = '"large": { "layers": { "ms": [20, 30] },';
 
 function policyOf(spec: string) {
-  const profile = edited(PROFILE, '"small": {', FIT);
+  const profile = edited(edited(PROFILE, '"small": {', FIT), '"large": {', LARGE);
   const folder = folderOf({ "app.yaml": spec, "profile.json": profile });
   return loadApplication(join(folder, "app.yaml")).application.policy;
 }
@@ -72,12 +74,38 @@ test("fills in every default of every method", () => {
     executionPlaces: 64,
     maxDepth: 8,
     timing: "pipelined",
+    maxBatch: 64,
+    scheduler: "accordion",
+    regrow: true,
+    backfill: true,
+    reconfigurationMs: 5,
+    dropAfterSlos: 1,
+    dropout: "turn",
+    meanBatch: 8,
+    batchSigma: 0.5,
+    lowShare: 0.5,
   });
 });
 
 test("fills in the steps of a fixed discretization", () => {
   const spec = edited(SPEC, "ramsis", "ramsis\n  discretization: { kind: fixed }");
   expect(policyOf(spec)).toMatchObject({ discretization: { kind: "fixed", steps: 100 } });
+});
+
+test("reads Accordion's times and shares in the units of the compiler", () => {
+  const policy = `accordion
+  reconfiguration: 0.02 s
+  dropAfter: never
+  meanBatch: 20
+  batchSigma: 0
+  lowShare: 25%`;
+  expect(policyOf(edited(PIPELINE, "loki", policy))).toMatchObject({
+    reconfigurationMs: 20,
+    dropAfterSlos: null,
+    meanBatch: 20,
+    batchSigma: 0,
+    lowShare: 0.25,
+  });
 });
 
 test("reads Loki's expression, table and weights", () => {
@@ -163,6 +191,16 @@ test.each([
     "method: ramsis",
     "method: accordion\n  executionPlaces: many",
     'INPUT_INVALID_VALUE app.yaml:16 policy.executionPlaces: expected a whole number from 1 to 4096, got "many"',
+  ],
+  [
+    "method: ramsis",
+    "method: accordion\n  dropAfter: 0",
+    'INPUT_INVALID_VALUE app.yaml:16 policy.dropAfter: expected "never", or a number above 0 of times the SLO, got 0',
+  ],
+  [
+    "method: ramsis",
+    "method: accordion\n  batchSigma: -1",
+    "INPUT_INVALID_VALUE app.yaml:16 policy.batchSigma: expected a number of at least 0, got -1",
   ],
 ])("refuses %j made %j", (from, to, message) => {
   expect(mistakeOfSpec(edited(SPEC, from, to), PROFILE)).toBe(message);

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { loadApplication } from "../../../compiler/spec/load-application.ts";
 import { readProfile } from "../../../compiler/spec/profile.ts";
-import { edited, folderOf, mistakeOfSpec, PROFILE, SPEC } from "./spec-folder.ts";
+import { edited, folderOf, mistakeOf, mistakeOfSpec, PROFILE, SPEC } from "./spec-folder.ts";
 
 function read(text: string) {
   return readProfile(join(folderOf({ "profile.json": text }), "profile.json"));
@@ -17,6 +18,8 @@ test("sorts rows by batch size as numbers", () => {
     percentile: 95,
     fit: null,
     byCores: null,
+    layers: null,
+    speedups: null,
     rows: [
       { batch: 1, latencyMs: 20, quantiles: null },
       { batch: 2, latencyMs: 30, quantiles: null },
@@ -50,6 +53,145 @@ test("reads rows by cores, ascending", () => {
     },
     { cores: 16, rows: [{ batch: 1, latencyMs: 5, quantiles: null }] },
   ]);
+});
+
+/** Where the first variant of the profile is given something else. */
+const SMALL = '"latencyMs": { "1": 20, "2": 30, "10": 90 }';
+const STAGE = '{ "p50": 1, "p95": 2, "p99": 3, "mean": 1.5, "samples": 30 }';
+
+test("reads layers, and their stages from the first to the last", () => {
+  const layers = `"layers": { "ms": [1, "2 ms", 0.5], "overheadMs": 0.25, "stages": { "1-3": ${STAGE}, "0-3": ${STAGE}, "0-1": ${STAGE} } }`;
+  const quantiles = { p50: 1, p95: 2, p99: 3, mean: 1.5 };
+  expect(read(edited(PROFILE, SMALL, layers)).variants.get("small")?.profile).toMatchObject({
+    rows: [],
+    speedups: null,
+    layers: {
+      layerMs: [1, 2, 0.5],
+      overheadMs: 0.25,
+      stages: [
+        { from: 0, to: 1, quantiles },
+        { from: 0, to: 3, quantiles },
+        { from: 1, to: 3, quantiles },
+      ],
+    },
+  });
+});
+
+test("takes layers without an overhead and without measured stages", () => {
+  const text = edited(PROFILE, SMALL, '"layers": { "ms": [1] }');
+  expect(read(text).variants.get("small")?.profile.layers).toEqual({
+    layerMs: [1],
+    overheadMs: 0,
+    stages: [],
+  });
+});
+
+test("reads speed-ups in the order of the places", () => {
+  const text = edited(PROFILE, SMALL, `${SMALL}, "speedups": { "16": 3.29, "2": 1.33, "4": 0.5 }`);
+  expect(read(text).variants.get("small")?.profile.speedups).toEqual([
+    { places: 2, speedup: 1.33 },
+    { places: 4, speedup: 0.5 },
+    { places: 16, speedup: 3.29 },
+  ]);
+});
+
+test.each([
+  [
+    '"layers": { "ms": [] }',
+    "INPUT_INVALID_VALUE profile.json:6 variants.small.layers.ms: expected at least one layer, got an empty list",
+  ],
+  [
+    '"layers": { "ms": [1, 0] }',
+    "INPUT_INVALID_VALUE profile.json:6 variants.small.layers.ms[1]: expected a time above 0 in milliseconds such as 21.9, got 0",
+  ],
+  [
+    '"layers": { "overheadMs": 1 }',
+    "INPUT_MISSING_KEY profile.json:6 variants.small.layers.ms: missing; expected a list of times",
+  ],
+  [
+    '"layers": { "ms": [1], "overheadMs": -1 }',
+    "INPUT_INVALID_VALUE profile.json:6 variants.small.layers.overheadMs: expected a number of at least 0, got -1",
+  ],
+  [
+    `"layers": { "ms": [1, 2], "stages": { "0-3": ${STAGE} } }`,
+    'INPUT_CONFLICT profile.json:6 variants.small.layers.stages["0-3"]: expected a first layer below the last, and no more than the 2 of ms, got 0-3',
+  ],
+  [
+    `"layers": { "ms": [1, 2], "stages": { "1-1": ${STAGE} } }`,
+    'INPUT_CONFLICT profile.json:6 variants.small.layers.stages["1-1"]: expected a first layer below the last, and no more than the 2 of ms, got 1-1',
+  ],
+  [
+    `"layers": { "ms": [1, 2], "stages": { "0:2": ${STAGE} } }`,
+    'INPUT_INVALID_VALUE profile.json:6 variants.small.layers.stages["0:2"]: expected layers such as 0-5, counted from 0 and without the last as key, got "0:2"',
+  ],
+  [
+    `"layers": { "ms": [1, 2], "stages": { "0-2": ${STAGE}, "0-2": ${STAGE} } }`,
+    "INPUT_SYNTAX profile.json:6:123: expected different keys in one mapping, got this one twice",
+  ],
+  [
+    '"layers": { "ms": [1, 2], "stages": { "0-2": 3 } }',
+    'INPUT_INVALID_VALUE profile.json:6 variants.small.layers.stages["0-2"]: expected a mapping with the keys p50, p95, p99, mean, samples, got 3',
+  ],
+  [
+    `"layers": { "ms": [1, 2], "stages": { "0-2": ${STAGE.replace("1,", "4,")} } }`,
+    'INPUT_CONFLICT profile.json:6 variants.small.layers.stages["0-2"]: expected p50 ≤ p95 ≤ p99, got p50 = 4, p95 = 2, p99 = 3',
+  ],
+  [
+    `${SMALL}, "speedups": [1.33]`,
+    "INPUT_INVALID_VALUE profile.json:6 variants.small.speedups: expected a mapping from numbers of execution places to speed-ups, got a list",
+  ],
+  [
+    `${SMALL}, "speedups": {}`,
+    "INPUT_INVALID_VALUE profile.json:6 variants.small.speedups: expected at least one number of execution places, got an empty mapping",
+  ],
+  [
+    `${SMALL}, "speedups": { "1": 1 }`,
+    'INPUT_INVALID_VALUE profile.json:6 variants.small.speedups["1"]: expected a number of execution places (a whole number from 2 on) as key, got "1"',
+  ],
+  [
+    `${SMALL}, "speedups": { "2": 0 }`,
+    'INPUT_INVALID_VALUE profile.json:6 variants.small.speedups["2"]: expected a number above 0, got 0',
+  ],
+])("refuses %s", (measured, message) => {
+  expect(mistakeOfSpec(SPEC, edited(PROFILE, SMALL, measured))).toBe(message);
+});
+
+test.each([
+  [SMALL, "neither"],
+  [
+    `"fit": { "gamma": 1, "epsilon": 2, "delta": 3, "eta": 4 }, "speedups": { "2": 1.5 }`,
+    "speedups alone",
+  ],
+  [`"latencyMs": { "2": 30 }, "speedups": { "2": 1.5 }`, "speedups alone"],
+])("method accordion refuses %s", (measured, found) => {
+  const spec = edited(SPEC, "method: ramsis", "method: accordion");
+  const profile = edited(
+    PROFILE,
+    '"accuracy": 0.72,',
+    '"accuracy": 0.72, "layers": { "ms": [1] },',
+  );
+  expect(mistakeOfSpec(spec, edited(profile, SMALL, measured))).toBe(
+    `INPUT_CONFLICT app.yaml:12 tasks[0].variants[0].profile: method accordion needs layers, or speedups with latencyMs of batch 1, and profile.json has ${found} for "small"`,
+  );
+});
+
+test("method accordion takes layers alone, speed-ups with batch 1, and checks every hardware", () => {
+  const spec = edited(SPEC, "method: ramsis", "method: accordion");
+  const layered = edited(
+    PROFILE,
+    '"accuracy": 0.72,',
+    '"accuracy": 0.72, "layers": { "ms": [1] },',
+  );
+  const whole = edited(layered, SMALL, `${SMALL}, "speedups": { "2": 1.5 }`);
+  expect(mistakeOfSpec(spec, whole)).toBe("no mistake");
+  const folder = folderOf({
+    "app.yaml": edited(spec, "profile.json#small", "[profile.json#small, other.json#small]"),
+    "profile.json": whole,
+    "other.json": edited(PROFILE, '"cpu"', '"other"'),
+  });
+  expect(mistakeOf(folder, () => loadApplication(`${folder}/app.yaml`))).toMatch(
+    /^INPUT_CONFLICT app.yaml:12 tasks\[0\].variants\[0\].profile\[1\]: .* other.json has neither/,
+  );
 });
 
 test("allows latencies that fall with the batch size", () => {
@@ -135,7 +277,7 @@ test.each([
   [
     '"latencyMs": { "1": 20, "2": 30, "10": 90 }',
     "",
-    "INPUT_CONFLICT profile.json:6 variants.small: expected latencyMs, fit or byCores, got none of them",
+    "INPUT_CONFLICT profile.json:6 variants.small: expected latencyMs, fit, byCores or layers, got none of them",
   ],
   [
     '"latencyMs": { "1": 20, "2": 30, "10": 90 }',

@@ -54,6 +54,10 @@ test("the JSON Schema of profiles accepts a minimal profile and refuses an unkno
   const schema = editorSchema(profileJsonSchema());
   expect(schema.safeParse(PROFILE).success).toBe(true);
   expect(schema.safeParse({ ...PROFILE, hardwear: "cpu" }).success).toBe(false);
+  const layered = { layers: { ms: [1, "2 ms"] }, speedups: { "2": 1.5 } };
+  expect(schema.safeParse({ ...PROFILE, variants: { small: layered } }).success).toBe(true);
+  const lacking = { layers: { overheadMs: 1 } };
+  expect(schema.safeParse({ ...PROFILE, variants: { small: lacking } }).success).toBe(false);
   expect(
     schema.safeParse({ ...PROFILE, variants: { small: { latencyMs: { "0": 1 } } } }).success,
   ).toBe(false);

@@ -14,8 +14,10 @@ import { stageShapeOf } from "../../../runtime/core/stages/stage-shape.ts";
 import { inspectBundle } from "../../../runtime/inspect.ts";
 import { stageLimits } from "../../../runtime/stage-limits.ts";
 import { fileOf, fileOfValue, HEADER_BYTES, plainPayload } from "../../support/bundle-fixtures.ts";
+import { placeBundle } from "../../support/place-bundle.ts";
 import { sampleBundle } from "../../support/sample-bundle.ts";
 import { scaleSample } from "../../support/scale-samples.ts";
+import { checkPlacesInRange, drivePlaces } from "../../support/sound-places.ts";
 import { checkScalesInRange, readScales } from "../../support/sound-scales.ts";
 import { stageSample } from "../../support/stage-samples.ts";
 
@@ -23,9 +25,21 @@ const SEED = 20_241_121;
 const BYTE_MUTATIONS = 40_000;
 const VALUE_MUTATIONS = 10_000;
 const PLAN_MUTATIONS = 5000;
+const PLACE_MUTATIONS = 1500;
 const TIMEOUT_MS = 60_000;
 
 const valid = encodeBundle(sampleBundle());
+/** Two pools, of which one is used in part; one model is served. */
+const placeSample = placeBundle({
+  pools: [{ workers: 3 }, { workers: 2, speed: 0.5 }],
+  maxDepth: 2,
+  maxBatch: 3,
+  policy: { executionPlaces: 4 },
+  models: [
+    { name: "deep", layerMs: [4, 6, 3, 7], hasModel: true },
+    { name: "single", layerMs: [3] },
+  ],
+});
 const validPayload = valid.subarray(HEADER_BYTES);
 
 class Dice {
@@ -285,6 +299,10 @@ function tallyOutcome(bytes: Uint8Array, tally: Tally): void {
       checkScalesInRange(bundle);
       if (!allFinite(readScales(bundle))) throw new Error("a number that is none");
     }
+    if (bundle.method === "accordion") {
+      checkPlacesInRange(bundle);
+      if (!allFinite(drivePlaces(bundle))) throw new Error("a number that is none");
+    }
     const again = encodeBundle(bundle);
     if (Buffer.compare(encodeBundle(decodeBundle(again)), again) !== 0) {
       throw new Error("encoding what was decoded gives other bytes");
@@ -335,21 +353,22 @@ test("changed values are refused with a documented code, or are a sound bundle",
 });
 
 test.each([
-  ["provisioning plans", 3, stageSample()],
-  ["plans of cores and instances", 4, scaleSample()],
+  ["provisioning plans", 3, PLAN_MUTATIONS, stageSample()],
+  ["plans of cores and instances", 4, PLAN_MUTATIONS, scaleSample()],
+  ["pipelines over places", 5, PLACE_MUTATIONS, placeSample],
 ])(
   "changed values of %s are refused likewise, or are a sound bundle",
   {
     timeout: TIMEOUT_MS,
   },
-  (_, stream, sample) => {
+  (_, stream, mutations, sample) => {
     const dice = new Dice(stream);
     const tally: Tally = {};
     const plans = encodeBundle(sample);
-    for (let mutation = 0; mutation < PLAN_MUTATIONS; mutation++) {
+    for (let mutation = 0; mutation < mutations; mutation++) {
       tallyOutcome(fileOfValue(mutateValue(plans, dice)), tally);
     }
-    expect(total(tally)).toBe(PLAN_MUTATIONS);
+    expect(total(tally)).toBe(mutations);
     expect(Object.keys(tally).sort()).toEqual(["BUNDLE_SCHEMA", "BUNDLE_SEMANTICS", "accepted"]);
   },
 );

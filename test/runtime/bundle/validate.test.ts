@@ -29,7 +29,11 @@ test.each<[string, unknown, string]>([
   ["application", "a\nb", 'without control characters, got "a�b"'],
   ["application", "\ud800", "without control characters"],
   ["application", 7n, "got 7"],
-  ["method", "accordion", 'method: expected "ramsis" or "loki" or "inferline"'],
+  [
+    "method",
+    "clipper",
+    'method: expected "ramsis" or "loki" or "inferline" or "themis" or "accordion", got "clipper"',
+  ],
   ["slo", null, "slo: expected a map, got null"],
   ["slo", new Date(0), 'slo: expected the key "latencyMs"'],
   ["slo.latencyMs", 0, "a number above 0"],

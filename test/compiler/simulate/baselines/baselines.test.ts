@@ -187,7 +187,7 @@ describe("--baseline", () => {
       const { signal } = new AbortController();
       const watch = { jobs: 1, onProgress() {}, signal, nowMs: () => 0 };
       await expect(simulateCommand(options, watch)).rejects.toThrow(
-        /fixed:VARIANT, greedy, jellyfish, model-switching, for a pipeline one of inferline, proteus, for provisioned stages one of cg-mean, cg-peak, .*, or for scaled stages one of fa2, sponge, themis; got/,
+        /fixed:VARIANT, greedy, jellyfish, model-switching, for a pipeline one of inferline, proteus, for provisioned stages one of cg-mean, cg-peak, .*, for scaled stages one of fa2, sponge, themis, or for malleable pipelines one of slo-conforming, fastest, bbs, one-stage; got/,
       );
     },
   );

@@ -1,0 +1,35 @@
+// Serves an Accordion bundle as `stratagem serve` does, and tells besides, as JSON lines, where it listens and everything its scheduler was told and
+// answered. `node bench/recorded-places.js BUNDLE MODEL_FOLDER` after a build, until SIGTERM.
+import { startExecutor } from "../dist/runtime/exec/worker-pool.js";
+import { loadBundle } from "../dist/runtime/load-bundle.js";
+import { servedModels } from "../dist/runtime/served-models.js";
+import { startPlaceServer } from "../dist/runtime/server/serve.js";
+
+const [policy, folder] = process.argv.slice(2);
+const { bundle, sha256 } = await loadBundle(policy);
+const variants = await servedModels(bundle, folder);
+const workerCount = bundle.policy.executionPlaces;
+
+const server = await startPlaceServer({
+  bundle,
+  bundleSha256: sha256,
+  host: "127.0.0.1",
+  port: 0,
+  nowMs: () => performance.now(),
+  version: "bench",
+  executorFactory: (handlers) =>
+    startExecutor(
+      { variants, workerCount, standbyCount: 0, threadsPerWorker: 1, device: "cpu", deviceIds: [] },
+      { ...handlers, onStartFailed: (reason) => console.error(reason) },
+    ),
+  onWorkerLost: (worker, reason) => console.error(`worker ${worker} was lost: ${reason}`),
+  onNotice: (message) => console.error(message),
+  recorder: tell,
+});
+process.once("SIGTERM", () => void server.close());
+await server.started;
+tell({ url: server.url, originMs: performance.timeOrigin });
+
+function tell(what) {
+  console.log(JSON.stringify(what));
+}

@@ -1,0 +1,170 @@
+/** What depends on what in a graph: the nodes that have to run for an instance, in an order in which they can, and the constants beside them. */
+import type { FunctionsByKey } from "./node-values.ts";
+import {
+  bodiesOf,
+  checkNesting,
+  functionKey,
+  initializerNames,
+  readsOf,
+  writesOf,
+} from "./node-values.ts";
+import { OnnxModelError } from "./onnx-model-error.ts";
+import type { GraphProto, NodeProto } from "./onnx-pb.ts";
+
+export interface FlowNode {
+  readonly node: NodeProto;
+  /** Values of the graph, including those that only its bodies read. */
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+}
+
+export interface GraphFlow {
+  /** Inputs for which the graph holds no value. */
+  readonly inputNames: readonly string[];
+  readonly outputNames: readonly string[];
+  /** Nodes that depend on the inputs and lead to an output, in topological order: that of the file, if it is one. */
+  readonly steps: readonly FlowNode[];
+  /** The node, depending on no input, that gives a value. */
+  readonly constantNodes: ReadonlyMap<string, FlowNode>;
+  /** Values that depend on the inputs, and the inputs. */
+  readonly varying: ReadonlySet<string>;
+  /** Values whose shape may follow from the data, even where some runs give the same. */
+  readonly dataShaped: ReadonlySet<string>;
+}
+
+/** Their outputs have as many elements as the data says. */
+const DATA_SHAPED_OPS: ReadonlySet<string> = new Set([
+  "NonZero",
+  "NonMaxSuppression",
+  "Compress",
+  "Unique",
+]);
+
+/** Two runs give different values, although nothing goes in. */
+const DRAWING_OPS: ReadonlySet<string> = new Set([
+  "RandomNormal",
+  "RandomUniform",
+  "RandomNormalLike",
+  "RandomUniformLike",
+  "Bernoulli",
+  "Multinomial",
+]);
+
+/** @throws OnnxModelError if a value is read that nothing gives, is given twice, or depends on itself; without the file's name. */
+export function flowOf(graph: GraphProto, functions: FunctionsByKey): GraphFlow {
+  const held = new Set(initializerNames(graph));
+  const inputNames = graph.input.map(({ name }) => name).filter((name) => !held.has(name));
+  const outputNames = graph.output.map(({ name }) => name);
+  const producers = producersOf(graph, new Set([...held, ...inputNames]));
+  const order = neededInOrder(outputNames, producers, new Set([...held, ...inputNames]));
+  const varying = new Set(inputNames);
+  const dataShaped = new Set<string>();
+  const steps: FlowNode[] = [];
+  const constantNodes = new Map<string, FlowNode>();
+  for (const step of order) {
+    const isConstant = !step.reads.some((name) => varying.has(name));
+    if (isConstant && !isAmong(DRAWING_OPS, step.node, functions)) {
+      for (const name of step.writes) constantNodes.set(name, step);
+      continue;
+    }
+    steps.push(step);
+    for (const name of step.writes) varying.add(name);
+    const hasDataShape = isAmong(DATA_SHAPED_OPS, step.node, functions);
+    if (!hasDataShape && !step.reads.some((name) => dataShaped.has(name))) continue;
+    for (const name of step.writes) dataShaped.add(name);
+  }
+  return { inputNames, outputNames, steps, constantNodes, varying, dataShaped };
+}
+
+/** How messages call a node. */
+export function nodeLabel({ name, opType, output }: NodeProto): string {
+  return name === ""
+    ? `the ${opType} that gives "${output[0] ?? ""}"`
+    : `node "${name}" (${opType})`;
+}
+
+function producersOf(graph: GraphProto, given: ReadonlySet<string>): Map<string, FlowNode> {
+  const producers = new Map<string, FlowNode>();
+  for (const node of graph.node) {
+    const step = { node, reads: readsOf(node), writes: writesOf(node) };
+    for (const name of step.writes) {
+      if (given.has(name) || producers.has(name)) {
+        const found = `${nodeLabel(node)} gives "${name}", which there is already`;
+        throw new OnnxModelError(`${found}; allowed: every value is given once`);
+      }
+      producers.set(name, step);
+    }
+  }
+  return producers;
+}
+
+/** Nodes on whose values the outputs depend. A file's own order is kept where each node comes after those it reads from. */
+function neededInOrder(
+  outputNames: readonly string[],
+  producers: ReadonlyMap<string, FlowNode>,
+  given: ReadonlySet<string>,
+): FlowNode[] {
+  const needed = new Set<FlowNode>();
+  const open = [...outputNames];
+  for (let name = open.pop(); name !== undefined; name = open.pop()) {
+    const producer = producers.get(name);
+    if (producer === undefined && !given.has(name)) {
+      throw new OnnxModelError(`expected a node that gives the output "${name}", found none`);
+    }
+    if (producer === undefined || needed.has(producer)) continue;
+    needed.add(producer);
+    for (const read of producer.reads) {
+      if (!given.has(read) && !producers.has(read)) {
+        const found = `${nodeLabel(producer.node)} reads "${read}", which nothing gives`;
+        throw new OnnxModelError(`${found}; allowed: inputs, initializers and values of nodes`);
+      }
+      open.push(read);
+    }
+  }
+  return topological(new Set(producers.values()), needed, producers);
+}
+
+/** Depth first in the file's order: a node that comes too early pulls those it waits for before it. */
+function topological(
+  inFileOrder: ReadonlySet<FlowNode>,
+  needed: ReadonlySet<FlowNode>,
+  producers: ReadonlyMap<string, FlowNode>,
+): FlowNode[] {
+  const ordered = new Set<FlowNode>();
+  for (const first of inFileOrder) {
+    if (!needed.has(first) || ordered.has(first)) continue;
+    const waiting = new Set([first]);
+    const stack = [first];
+    for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
+      const missing = top.reads
+        .map((name) => producers.get(name))
+        .find((producer) => producer !== undefined && !ordered.has(producer));
+      if (missing === undefined) {
+        ordered.add(top);
+        stack.pop();
+      } else if (waiting.has(missing)) {
+        const found = `${nodeLabel(missing.node)} depends on its own values`;
+        throw new OnnxModelError(`${found}; allowed: a graph without cycles`);
+      } else {
+        waiting.add(missing);
+        stack.push(missing);
+      }
+    }
+  }
+  return [...ordered];
+}
+
+/** Whether a node, a body of it or a function that it calls is or has one of these ops. */
+function isAmong(
+  ops: ReadonlySet<string>,
+  node: NodeProto,
+  functions: FunctionsByKey,
+  nesting = 0,
+): boolean {
+  if (ops.has(node.opType)) return true;
+  const called = functions.get(functionKey(node, node.opType));
+  const inner = [...bodiesOf(node).flatMap((body) => body.node), ...(called?.node ?? [])];
+  if (inner.length === 0) return false;
+  checkNesting(nesting + 1);
+  return inner.some((one) => isAmong(ops, one, functions, nesting + 1));
+}

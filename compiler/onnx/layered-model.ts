@@ -1,0 +1,219 @@
+/** A model as a chain of layers, any run of which can be a model of its own. Source: Accordion §3. */
+import { readFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { fromBinary } from "@bufbuild/protobuf";
+import type { TensorInfo } from "../../runtime/bundle/schema.ts";
+import { assert } from "../../runtime/core/assert.ts";
+import { refuseDynamicControlFlow } from "./control-flow.ts";
+import { embedExternalData } from "./external-data.ts";
+import { type FlowNode, flowOf, type GraphFlow } from "./graph-flow.ts";
+import { layerStarts, type ValueUse, valueUses } from "./layer-cuts.ts";
+import { functionsByKey } from "./node-values.ts";
+import { OnnxModelError } from "./onnx-model-error.ts";
+import {
+  type GraphProto,
+  type ModelProto,
+  ModelProtoSchema,
+  type ValueInfoProto,
+} from "./onnx-pb.ts";
+import { axisNames, probeValues, type TensorProbe, type ValueTensor } from "./probe-values.ts";
+import { encodeStage } from "./stage-model.ts";
+import { ELEMENT_TYPES, instanceInput, valueInfo } from "./tensor-infos.ts";
+
+/** Ops in the name of a layer. */
+const NAMED_OPS = 3;
+
+/** Layers are the parts between neighbouring places where the graph can be cut. */
+export interface LayeredModel {
+  readonly layerCount: number;
+  /** For people: the ops of each layer. */
+  readonly layerNames: readonly string[];
+  /** Layers `from` to `to` − 1 for one instance. The same arguments give the same bytes. @throws OnnxModelError if they are more than a file can hold. */
+  stage(from: number, to: number): StageBytes;
+}
+
+export interface StageBytes {
+  readonly bytes: Uint8Array;
+  /** Only what its nodes read: inputs of the model, or values of earlier layers. */
+  readonly inputs: readonly TensorInfo[];
+  /** What later layers read, and outputs of the model. Only in the latter −1, where a dimension changes with what goes in. */
+  readonly outputs: readonly TensorInfo[];
+}
+
+/**
+ * Reads a model and runs it on random inputs, to see which values can be sent from one stage to the next.
+ * @throws OnnxModelError if it is no ONNX model, or one that cannot be cut; with the file's name.
+ */
+export async function openLayeredModel(
+  path: string,
+  probe: TensorProbe,
+  { seed = 0 }: { readonly seed?: number } = {},
+): Promise<LayeredModel> {
+  try {
+    return await layered(await readModel(path), probe, seed);
+  } catch (error) {
+    if (!(error instanceof OnnxModelError)) throw error;
+    throw new OnnxModelError(`${path}: ${error.message}`);
+  }
+}
+
+interface Uncut {
+  readonly model: ModelProto;
+  readonly graph: GraphProto;
+  readonly flow: GraphFlow;
+  /** By name. */
+  readonly inputs: ReadonlyMap<string, TensorInfo>;
+  readonly uses: ReadonlyMap<string, ValueUse>;
+}
+
+interface Cuttable extends Uncut {
+  /** Values that are tensors, by name. */
+  readonly tensors: ReadonlyMap<string, ValueTensor>;
+}
+
+async function readModel(path: string): Promise<ModelProto> {
+  const model = decoded(await bytesOf(path));
+  await embedExternalData(model, dirname(path));
+  return model;
+}
+
+async function bytesOf(path: string): Promise<Uint8Array> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new OnnxModelError(`expected a file that can be read, got: ${reason}`);
+  }
+}
+
+function decoded(bytes: Uint8Array): ModelProto {
+  let model: ModelProto | null = null;
+  let reason = "it has no graph";
+  try {
+    model = fromBinary(ModelProtoSchema, bytes);
+  } catch (error) {
+    reason = error instanceof Error ? error.message : String(error);
+  }
+  if (model?.graph !== undefined) return model;
+  throw new OnnxModelError(`expected an ONNX model, found none: ${reason}`);
+}
+
+async function layered(model: ModelProto, probe: TensorProbe, seed: number): Promise<LayeredModel> {
+  const { graph } = model;
+  assert(graph !== undefined, "a model that was read has a graph");
+  if (graph.node.length === 0) throw new OnnxModelError("expected at least one node, found none");
+  const functions = functionsByKey(model.functions);
+  const flow = flowOf(graph, functions);
+  if (flow.steps.length === 0) {
+    throw new OnnxModelError("expected outputs that depend on the inputs, found none");
+  }
+  const nodes = flow.steps.map(({ node }) => node);
+  refuseDynamicControlFlow(nodes, flow.varying, functions);
+  const inputs = instanceInputs(graph, flow);
+  const uses = valueUses(flow);
+  const uncut = { model, graph, flow, inputs, uses };
+  const tensors = await probed(uncut, probe, seed);
+  const starts = layerStarts(flow.steps.length, uses, (name) => hasFixedShape(tensors.get(name)));
+  const whole = { ...uncut, tensors };
+  return {
+    layerCount: starts.length - 1,
+    layerNames: starts
+      .slice(1)
+      .map((end, layer) => layerName(flow.steps.slice(starts[layer], end))),
+    stage: (from, to) => {
+      const first = starts[from];
+      const end = starts[to];
+      if (first === undefined || end === undefined || from >= to) {
+        throw new RangeError(`expected layers of 0 to ${starts.length - 1}, got ${from} to ${to}`);
+      }
+      return stageOf(whole, first, end);
+    },
+  };
+}
+
+/** Those that a node or an output needs. */
+function instanceInputs(graph: GraphProto, flow: GraphFlow): ReadonlyMap<string, TensorInfo> {
+  const read = new Set(flow.steps.flatMap(({ reads }) => reads));
+  const needed = flow.inputNames.filter(
+    (name) => read.has(name) || flow.outputNames.includes(name),
+  );
+  const found = graph.input.filter(({ name }) => needed.includes(name));
+  return new Map(found.map((input) => [input.name, instanceInput(input)]));
+}
+
+/** @throws OnnxModelError if onnxruntime refuses the model, or an output of it cannot be sent. */
+async function probed(
+  { model, graph, flow, inputs, uses }: Uncut,
+  probe: TensorProbe,
+  seed: number,
+): Promise<ReadonlyMap<string, ValueTensor>> {
+  const { steps, outputNames, dataShaped } = flow;
+  const names = [...new Set([...uses.keys(), ...outputNames])];
+  const infos = [...inputs.values()];
+  const encode = (outputs: readonly ValueInfoProto[]) =>
+    encodeStage(model, graph, flow, { steps, inputs: infos, outputs });
+  const declared = new Map(graph.output.map((output) => [output.name, output]));
+  const rowNames = new Set(
+    graph.input
+      .filter(({ name }) => inputs.has(name))
+      .flatMap((input) => axisNames(input)[0] ?? []),
+  );
+  const graphToProbe = { inputs: infos, names, declared, rowNames, dataShaped, encode };
+  const tensors = await probeValues(graphToProbe, probe, seed).catch((error: unknown) => {
+    if (error instanceof OnnxModelError) throw error;
+    const words = error instanceof Error ? error.message : String(error);
+    throw new OnnxModelError(`onnxruntime refuses it (${opsetsOf(model)}): ${words}`);
+  });
+  const lost = outputNames.find((name) => !tensors.has(name));
+  if (lost === undefined) return tensors;
+  const allowed = `allowed: dense tensors of ${[...ELEMENT_TYPES.keys()].join(", ")}`;
+  throw new OnnxModelError(`output "${lost}" is nothing that a worker sends; ${allowed}`);
+}
+
+function opsetsOf({ opsetImport, irVersion }: ModelProto): string {
+  const opsets = opsetImport.map(({ domain, version }) => `${domain || "ai.onnx"} ${version}`);
+  return `it imports ${opsets.join(", ") || "no operators"}; IR version ${irVersion}`;
+}
+
+/** Steps `first` to `end` − 1. */
+function stageOf(whole: Cuttable, first: number, end: number): StageBytes {
+  const { model, graph, flow, uses } = whole;
+  const steps = flow.steps.slice(first, end);
+  const read = new Set(steps.flatMap(({ reads }) => reads));
+  const isLast = end === flow.steps.length;
+  const outputNames = [...flow.outputNames].filter((name) => {
+    const use = uses.get(name);
+    // What no step gives is an input or a constant, and comes with the last stage.
+    return use === undefined ? isLast : use.from >= first && use.from < end;
+  });
+  const inputNames = [...whole.inputs.keys()].filter(
+    (name) => read.has(name) || outputNames.includes(name),
+  );
+  for (const [name, { from, lastRead }] of uses) {
+    if (from < first && read.has(name)) inputNames.push(name);
+    const isInside = from >= first && from < end;
+    if (isInside && lastRead >= end && !outputNames.includes(name)) outputNames.push(name);
+  }
+  const inputs = inputNames.map((name) => tensorInfo(whole, name));
+  const outputs = outputNames.map((name) => tensorInfo(whole, name));
+  const stage = { steps, inputs, outputs: outputs.map(valueInfo) };
+  return { bytes: encodeStage(model, graph, flow, stage), inputs, outputs };
+}
+
+function tensorInfo({ inputs, tensors }: Cuttable, name: string): TensorInfo {
+  const input = inputs.get(name);
+  if (input !== undefined) return input;
+  const tensor = tensors.get(name);
+  assert(tensor !== undefined, `"${name}" is sent only where it can be`);
+  return { name, dtype: tensor.dtype, shape: tensor.shape };
+}
+
+function hasFixedShape(tensor: ValueTensor | undefined): boolean {
+  return tensor?.shape.every((size) => size >= 0) ?? false;
+}
+
+function layerName(steps: readonly FlowNode[]): string {
+  const ops = steps.map(({ node }) => node.opType);
+  const more = ops.length - NAMED_OPS;
+  return ops.slice(0, NAMED_OPS).join("+") + (more > 0 ? `+${more} more` : "");
+}

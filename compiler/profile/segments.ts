@@ -1,0 +1,93 @@
+/** Runs of layers as models of their own: the files that a worker opens, and what they are run on. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { assert } from "../../runtime/core/assert.ts";
+import type { StageBytes } from "../onnx/layered-model.ts";
+import { digest } from "../spec/source.ts";
+import { randomInputs } from "./batch-inputs.ts";
+import { type InputsOf, runBatch } from "./measure.ts";
+import { type PlannedVariant, type ProfilePlan, withDigest } from "./profile-plan.ts";
+import type { ProfiledWorker } from "./profiled-worker.ts";
+
+/** Layers `from` to `to` − 1 of a variant. */
+export interface Segment {
+  /** Among those that are measured beside it. */
+  readonly name: string;
+  readonly variant: PlannedVariant;
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface SegmentPlan {
+  /** Some variants, and after them the segments in their order. */
+  readonly plan: ProfilePlan;
+  readonly segments: readonly Segment[];
+}
+
+/** Cuts the segments out and writes them to a folder. @param plan whose variants they are measured beside. */
+export async function planSegments(
+  plan: ProfilePlan,
+  segments: readonly Segment[],
+  folder: string,
+): Promise<SegmentPlan> {
+  const cut: PlannedVariant[] = [];
+  for (const { name, variant, from, to } of segments) {
+    assert(variant.layers !== null, "a variant that is cut has its layers");
+    cut.push(await writtenModel(name, folder, variant.layers.stage(from, to)));
+  }
+  return { plan: withDigest({ ...plan, variants: [...plan.variants, ...cut] }), segments };
+}
+
+/** Writes a model that is measured beside those of the spec, to a file that is named after what is in it: no other can take its place. */
+export async function writtenModel(
+  name: string,
+  folder: string,
+  { bytes, inputs, outputs }: StageBytes,
+): Promise<PlannedVariant> {
+  const sha256 = digest(Buffer.from(bytes));
+  const path = join(folder, `${sha256}.onnx`);
+  await writeFile(path, bytes);
+  const model = { file: name, sha256, inputs, outputs };
+  return { name, accuracy: null, path, model, outputsAreRows: false, layers: null };
+}
+
+/**
+ * What to run a plan with segments on: random numbers where a model begins, and what the layers before give everywhere else, since a layer may take
+ * indices or shapes that are not just any numbers. Segments of a variant begin at its first layer, or where others of them end.
+ */
+export async function segmentInputs(
+  worker: Pick<ProfiledWorker, "run">,
+  { plan, segments }: SegmentPlan,
+): Promise<InputsOf> {
+  const firstIndex = plan.variants.length - segments.length;
+  const inputs: (readonly Uint8Array[])[] = plan.variants
+    .slice(0, firstIndex)
+    .map(({ model }) => randomInputs(model, 1, plan.seed));
+  const valuesOf = new Map<PlannedVariant, Map<string, Uint8Array>>();
+  const inOrder = [...segments.entries()].sort(([, a], [, b]) => a.from - b.from);
+  for (const [index, { variant }] of inOrder) {
+    const planned = plan.variants[firstIndex + index];
+    assert(planned !== undefined, "a plan has a variant for each segment");
+    const values = valuesOf.get(variant) ?? graphInputs(variant, plan.seed);
+    valuesOf.set(variant, values);
+    const own = planned.model.inputs.map(({ name }) => {
+      const bytes = values.get(name);
+      assert(bytes !== undefined, "layers take what layers before them give");
+      return bytes;
+    });
+    inputs[firstIndex + index] = own;
+    const batch = { variant: firstIndex + index, rows: 1, inputs: own.map((bytes) => [bytes]) };
+    const { outputs } = await runBatch(worker, planned.name, batch);
+    for (const [position, { name }] of planned.model.outputs.entries()) {
+      const bytes = outputs[position]?.bytes;
+      assert(bytes !== undefined, "a model gives every output that it has");
+      values.set(name, bytes);
+    }
+  }
+  return (variant) => inputs[variant] ?? [];
+}
+
+function graphInputs({ model }: PlannedVariant, seed: number): Map<string, Uint8Array> {
+  const random = randomInputs(model, 1, seed);
+  return new Map(model.inputs.map(({ name }, index) => [name, random[index] ?? new Uint8Array()]));
+}

@@ -1,0 +1,85 @@
+import type { PipelineTable } from "./pipeline-table.ts";
+import type { PlaceLedger } from "./place-ledger.ts";
+import type { QueryRuns } from "./query-runs.ts";
+
+/**
+ * Foretells when a query that comes would be done: by when enough places have finished what is before it, and its own time. Those of low priority that
+ * would be too late are given up. Source: Accordion §3.2, Algorithm 1.
+ */
+export class DropoutPredictor {
+  readonly #table: PipelineTable;
+  readonly #ledger: PlaceLedger;
+  readonly #runs: QueryRuns;
+  readonly #windowMs: number;
+  /** When each place has done what runs and waits; of places that are down it means nothing. */
+  readonly #finishMs: Float64Array;
+  /** The earliest places of the class at hand. */
+  readonly #earliest: Int32Array;
+  /** Those of all classes, for the query at hand. */
+  readonly #chosen: Int32Array;
+
+  /** @param windowMs longest latency of a query of low priority. */
+  constructor(table: PipelineTable, ledger: PlaceLedger, runs: QueryRuns, windowMs: number) {
+    this.#table = table;
+    this.#ledger = ledger;
+    this.#runs = runs;
+    this.#windowMs = windowMs;
+    this.#finishMs = new Float64Array(ledger.placeCount);
+    this.#earliest = new Int32Array(table.maxDepth);
+    this.#chosen = new Int32Array(table.maxDepth);
+  }
+
+  /** Begins again with what runs: nothing waits. */
+  resume(nowMs: number): void {
+    this.#finishMs.fill(nowMs);
+    for (let index = 0; index < this.#runs.activeCount; index++) {
+      const query = this.#runs.active(index);
+      const finishMs = this.#runs.finishMs(query, nowMs);
+      const size = this.#table.sizeOf(this.#runs.shape(query));
+      for (let stage = 0; stage < size; stage++) {
+        this.#finishMs[this.#runs.place(query, stage)] = finishMs;
+      }
+    }
+  }
+
+  /** Counts with a query that has come. @param shape that it is foretold to have. @returns whether it is taken. */
+  admits(query: number, shape: number, nowMs: number): boolean {
+    let waitMs = 0;
+    let chosen = 0;
+    for (let placeClass = 0; placeClass < this.#table.classCount; placeClass++) {
+      const count = this.#table.countOf(shape, placeClass);
+      if (count === 0) continue;
+      this.#findEarliest(placeClass, count);
+      for (let index = 0; index < count; index++) {
+        const place = this.#earliest[index]!;
+        this.#chosen[chosen++] = place;
+        waitMs = Math.max(waitMs, this.#finishMs[place]! - nowMs);
+      }
+    }
+    const latencyMs = waitMs + this.#runs.timeLeftMs(query, shape);
+    if (latencyMs > this.#windowMs && !this.#runs.isHigh(query)) return false;
+    for (let index = 0; index < chosen; index++) {
+      this.#finishMs[this.#chosen[index]!] = nowMs + latencyMs;
+    }
+    return true;
+  }
+
+  /** The places of a class that are up and done first, as many as `count`. */
+  #findEarliest(placeClass: number, count: number): void {
+    const { classOfPlace, placeCount } = this.#ledger;
+    let found = 0;
+    for (let place = 0; place < placeCount; place++) {
+      if (classOfPlace[place] !== placeClass || !this.#ledger.isUp(place)) continue;
+      const finishMs = this.#finishMs[place]!;
+      let at = found;
+      if (found === count) {
+        at--;
+        if (finishMs >= this.#finishMs[this.#earliest[at]!]!) continue;
+      } else found++;
+      for (; at > 0 && this.#finishMs[this.#earliest[at - 1]!]! > finishMs; at--) {
+        this.#earliest[at] = this.#earliest[at - 1]!;
+      }
+      this.#earliest[at] = place;
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import { NONE } from "./pipeline-table.ts";
+import { type PlaceRule, Shrinks } from "./place-rule.ts";
+import type { ShapeChoice } from "./shape-choice.ts";
+
+/** A depth that depends on the query alone: the fewest places that meet the SLO, the fastest, or one. */
+export type FixedDepth = "slo-conforming" | "fastest" | "one-stage";
+
+/** Baselines: a query waits until the places it is due are free, and keeps them. Source: Accordion §4.2. */
+export class FixedRule implements PlaceRule {
+  readonly shrinks = new Shrinks();
+  readonly #depth: FixedDepth;
+  readonly #sloMs: number;
+  readonly #choice: ShapeChoice;
+
+  constructor(depth: FixedDepth, sloMs: number, choice: ShapeChoice) {
+    this.#depth = depth;
+    this.#sloMs = sloMs;
+    this.#choice = choice;
+  }
+
+  shapeFor(query: number): number {
+    const shape = this.foretoldShape(query);
+    return shape !== NONE && this.#choice.isFree(shape) ? shape : NONE;
+  }
+
+  /** Counts with the SLO as a whole, not with what waiting has left of it. */
+  foretoldShape(query: number): number {
+    if (this.#depth === "one-stage") return this.#choice.single(query);
+    if (this.#depth === "fastest") return this.#choice.fastest(query);
+    const least = this.#choice.least(query, this.#sloMs);
+    return least === NONE ? this.#choice.fastest(query) : least;
+  }
+
+  passingShape(): number {
+    return NONE;
+  }
+
+  quickestShape(query: number): number {
+    return this.foretoldShape(query);
+  }
+
+  startsAtMs(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+}

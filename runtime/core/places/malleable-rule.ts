@@ -1,0 +1,143 @@
+import { NONE, type PipelineTable } from "./pipeline-table.ts";
+import type { PlaceLedger } from "./place-ledger.ts";
+import { type PlaceRule, Shrinks } from "./place-rule.ts";
+import type { QueryRuns } from "./query-runs.ts";
+import type { ShapeChoice } from "./shape-choice.ts";
+
+/** Of a deadline that is met to the instant, ms: times are sums of what was measured. */
+const TOLERANCE_MS = 1e-6;
+
+export interface MalleableOptions {
+  readonly reconfigurationMs: number;
+  /** Whether a query of high priority starts on fewer places than it needs, to get more later. */
+  readonly isEager: boolean;
+}
+
+/**
+ * Accordion: a query starts on as many free places as help it, if those are enough for its deadline. If not, running queries that meet theirs with fewer
+ * places give up what is missing, those with the most slack first; unless all together have enough, nobody is touched. Source: Accordion §3.3,
+ * Algorithm 2, as docs/decisions/0010-malleable-pipelines.md settles it.
+ */
+export class MalleableRule implements PlaceRule {
+  readonly shrinks = new Shrinks();
+  readonly #table: PipelineTable;
+  readonly #ledger: PlaceLedger;
+  readonly #runs: QueryRuns;
+  readonly #choice: ShapeChoice;
+  readonly #options: MalleableOptions;
+  /** By index among the active queries, what they give up so far taken away. */
+  readonly #shape: Int32Array;
+  /** Of active queries with one place of the class at hand less; −1 where they cannot give it. */
+  readonly #slackMs: Float64Array;
+
+  constructor(
+    table: PipelineTable,
+    ledger: PlaceLedger,
+    runs: QueryRuns,
+    choice: ShapeChoice,
+    options: MalleableOptions,
+  ) {
+    this.#table = table;
+    this.#ledger = ledger;
+    this.#runs = runs;
+    this.#choice = choice;
+    this.#options = options;
+    this.#shape = new Int32Array(ledger.placeCount);
+    this.#slackMs = new Float64Array(ledger.placeCount);
+  }
+
+  shapeFor(query: number, nowMs: number): number {
+    this.shrinks.clear();
+    const budgetMs = this.#runs.deadlineMs(query) - nowMs + TOLERANCE_MS;
+    const free = this.#choice.fastestFree(query);
+    if (free !== NONE && this.#runs.timeLeftMs(query, free) <= budgetMs) return free;
+    const gathered = this.#gather(query, budgetMs, nowMs);
+    if (gathered !== NONE) return gathered;
+    if (this.#options.isEager && this.#runs.isHigh(query)) return free;
+    return nowMs >= this.startsAtMs(query) - TOLERANCE_MS ? free : NONE;
+  }
+
+  passingShape(query: number, nowMs: number): number {
+    const least = this.#choice.least(query, this.#runs.deadlineMs(query) - nowMs);
+    return least !== NONE && this.#choice.isFree(least) ? least : NONE;
+  }
+
+  foretoldShape(query: number, nowMs: number): number {
+    const least = this.#choice.least(query, this.#runs.deadlineMs(query) - nowMs);
+    return least === NONE ? this.#choice.fastest(query) : least;
+  }
+
+  quickestShape(query: number): number {
+    return this.#choice.fastest(query);
+  }
+
+  /** When no places could make it meet its deadline any more: then it takes those that are free. */
+  startsAtMs(query: number): number {
+    const fastest = this.#choice.fastest(query);
+    if (fastest === NONE) return Number.POSITIVE_INFINITY;
+    return this.#runs.deadlineMs(query) - this.#runs.timeLeftMs(query, fastest);
+  }
+
+  /** The smallest shape that meets the deadline and for which others can give up what is missing, which `shrinks` then says; else NONE. */
+  #gather(query: number, budgetMs: number, nowMs: number): number {
+    const table = this.#table;
+    for (let shape = 0; shape < table.shapeCount; shape++) {
+      if (this.#runs.timeLeftMs(query, shape) > budgetMs || !this.#choice.isUp(shape)) continue;
+      if (this.#findShrinks(shape, nowMs)) return shape;
+      // With one class, more places are harder to come by.
+      if (table.classCount === 1) return NONE;
+    }
+    return NONE;
+  }
+
+  #findShrinks(wanted: number, nowMs: number): boolean {
+    const { activeCount } = this.#runs;
+    for (let index = 0; index < activeCount; index++) {
+      this.#shape[index] = this.#runs.shape(this.#runs.active(index));
+    }
+    for (let placeClass = 0; placeClass < this.#table.classCount; placeClass++) {
+      const missing = this.#table.countOf(wanted, placeClass) - this.#ledger.freeOf(placeClass);
+      if (missing > 0 && !this.#findGivers(placeClass, missing, nowMs)) return false;
+    }
+    for (let index = 0; index < activeCount; index++) {
+      const query = this.#runs.active(index);
+      const shape = this.#shape[index]!;
+      if (shape !== this.#runs.shape(query)) this.shrinks.add(query, shape);
+    }
+    return true;
+  }
+
+  /** Takes places of a class one by one from whoever then has the most slack. @returns whether there were enough. */
+  #findGivers(placeClass: number, missing: number, nowMs: number): boolean {
+    const { activeCount } = this.#runs;
+    for (let index = 0; index < activeCount; index++) {
+      this.#slackMs[index] = this.#slackWithout(index, placeClass, nowMs);
+    }
+    for (let taken = 0; taken < missing; taken++) {
+      let giver = NONE;
+      let mostMs = -1;
+      for (let index = 0; index < activeCount; index++) {
+        if (this.#slackMs[index]! <= mostMs) continue;
+        mostMs = this.#slackMs[index]!;
+        giver = index;
+      }
+      if (giver === NONE) return false;
+      this.#shape[giver] = this.#table.less(this.#shape[giver]!, placeClass);
+      this.#slackMs[giver] = this.#slackWithout(giver, placeClass, nowMs);
+    }
+    return true;
+  }
+
+  /** Slack of an active query with one place of a class less than it is left with so far, ms; −1 if it has none to give, or would be late. */
+  #slackWithout(index: number, placeClass: number, nowMs: number): number {
+    const runs = this.#runs;
+    const shape = this.#table.less(this.#shape[index]!, placeClass);
+    if (shape === NONE) return -1;
+    const query = runs.active(index);
+    const deadlineMs = runs.deadlineMs(query);
+    const slackMs =
+      deadlineMs - nowMs - this.#options.reconfigurationMs - runs.timeLeftMs(query, shape);
+    if (!(slackMs >= 0) || runs.finishMs(query, nowMs) > deadlineMs) return -1;
+    return slackMs;
+  }
+}

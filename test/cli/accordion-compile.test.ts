@@ -1,0 +1,60 @@
+/** `compile` of malleable pipelines, models cut or not, as its users run it. */
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { placeApplication } from "../support/place-application.ts";
+import { stratagem } from "../support/run-cli.ts";
+
+describe("malleable pipelines on the command line", () => {
+  const app = placeApplication();
+  const home = join(app, "out");
+  const out = join(home, "places.msgpack");
+
+  test("are compiled: how models are cut, and what to expect of each load; and stages are written beside the bundle", () => {
+    const { status, stdout, stderr } = stratagem("compile", join(app, "app.yaml"), "-o", out);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout).toMatch(/\n7 stages of models beside it\n/);
+    expect(stdout).toMatch(/\nmodel +places +layers +stage ms +ms of 1 instance +speed-up\n/);
+    expect(stdout).toMatch(/\nsmall +1 +10 +0\.5 +0\.5 +1\.00\n/);
+    expect(stdout).toMatch(/\ndeep +2 +3 \| 3 +14 \| 18 +32 +1\.72\n/);
+    expect(stdout).toMatch(/\nsped +4 +- +- +20 +2\.00\n/);
+    expect(stdout).toMatch(/\n +10 .* yes\n +40 .* yes\n?$/);
+    const stages = readdirSync(home).filter((name) => /^small\.\d+-\d+\.onnx$/.test(name));
+    expect(stages).toHaveLength(7);
+    expect(readdirSync(home)).toHaveLength(8);
+  });
+
+  test("promise what is recomputed", () => {
+    const { status, stdout } = stratagem("verify", out);
+    expect(stdout).toMatch(/guarantees ok: 2 levels recomputed/);
+    expect(status).toBe(0);
+  });
+
+  test("are compiled to the same bytes again, and stages that differ or are gone are named", () => {
+    const before = readFileSync(out);
+    appendFileSync(join(home, "small.0-10.onnx"), "x");
+    rmSync(join(home, "small.0-6.onnx"));
+    const args = ["compile", join(app, "app.yaml"), "-o", out, "--check", "--json"];
+    const { status, stdout } = stratagem(...args);
+    expect(status).toBe(2);
+    expect(JSON.parse(stdout)).toMatchObject({
+      same: false,
+      exists: true,
+      differingStages: ["small.0-6.onnx", "small.0-10.onnx"],
+    });
+    expect(Buffer.compare(readFileSync(out), before)).toBe(0);
+  });
+
+  test.each([
+    [65, [], /^INPUT_CONFLICT .*: the model has 10 layers, and profile\.json#deep has times of 6/],
+    [64, ["--solver", "glpk"], /^RUNTIME_USAGE --solver: method accordion has one solver/],
+  ])("are refused with one line and exit code %d", (code, options, message) => {
+    const wrong = placeApplication(["profile.json#mlp", "profile.json#deep"]);
+    const spec = join(wrong, "app.yaml");
+    const { status, stderr } = stratagem("compile", spec, "-o", join(wrong, "o/b"), ...options);
+    expect(stderr).toMatch(message);
+    expect(status).toBe(code);
+    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+    expect(existsSync(join(wrong, "o"))).toBe(false);
+  });
+});

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import type { TensorInfo } from "../../../runtime/bundle/schema.ts";
+import { OnnxModel } from "../../../runtime/exec/onnx-session.ts";
+import { GraphBuilder, modelOf, tensorOf } from "../../support/onnx-graphs.ts";
+import { modelFile } from "../../support/onnx-stages.ts";
+
+/** y = x + bias with these shapes. */
+function load(shapes: { x: number[]; bias: number[]; y: number[] }): Promise<OnnxModel> {
+  const g = new GraphBuilder();
+  g.node("Add", ["x", "bias"], {}, { output: ["y"] });
+  const tensor = (name: "x" | "bias" | "y") =>
+    tensorOf(
+      name,
+      shapes[name].map((size) => (size < 0 ? "batch" : size)),
+    );
+  const info = (name: "x" | "bias" | "y"): TensorInfo => ({
+    name,
+    dtype: "float32",
+    shape: shapes[name],
+  });
+  const variant = {
+    name: "sum",
+    path: modelFile(modelOf(g.graph([tensor("x"), tensor("bias")], [tensor("y")]))),
+    inputs: [info("x"), info("bias")],
+    outputs: [info("y")],
+    outputsAreRows: false,
+    warmBatches: [1, 2],
+  };
+  const setup = { device: "cpu", deviceId: null, threads: 1, trying: false } as const;
+  return OnnxModel.load(variant, 1, { ...setup, variants: [variant], keptModels: null });
+}
+
+const bytesOf = (...values: number[]) => new Uint8Array(Float32Array.from(values).buffer);
+const floatsOf = (bytes: Uint8Array) => [...new Float32Array(bytes.slice().buffer)];
+
+test("a tensor of a fixed shape has that shape, whether or not rows lead it", async () => {
+  const model = await load({ x: [2, 1, 2], bias: [], y: [2, 1, 2] });
+  const { outputs } = await model.run(1, [bytesOf(1, 2, 3, 4), bytesOf(10)]);
+  expect(outputs[0]?.shape).toEqual([2, 1, 2]);
+  expect(floatsOf(outputs[0]?.bytes ?? new Uint8Array())).toEqual([11, 12, 13, 14]);
+  const short = model.run(1, [bytesOf(1, 2, 3, 4), new Uint8Array(8)]);
+  await expect(short).rejects.toThrow('input "bias": float32 [] takes 4 bytes, got 8');
+  await model.release();
+});
+
+test("an open first dimension is the number of rows, beside a tensor of a fixed shape", async () => {
+  const model = await load({ x: [-1, 2], bias: [2], y: [-1, 2] });
+  const { outputs } = await model.run(2, [bytesOf(1, 2, 3, 4), bytesOf(10, 20)]);
+  expect(outputs[0]?.shape).toEqual([2, 2]);
+  expect(floatsOf(outputs[0]?.bytes ?? new Uint8Array())).toEqual([11, 22, 13, 24]);
+  const short = model.run(2, [bytesOf(1, 2), bytesOf(10, 20)]);
+  await expect(short).rejects.toThrow("2 rows of float32 [-1, 2] take 16 bytes, got 8");
+  await model.release();
+});
