@@ -92,6 +92,8 @@ export class MalleableRule implements PlaceRule {
 
   #findShrinks(wanted: number, nowMs: number): boolean {
     const { activeCount } = this.#runs;
+    // Whoever runs keeps one place at least.
+    if (this.#table.sizeOf(wanted) > this.#ledger.readyCount - activeCount) return false;
     for (let index = 0; index < activeCount; index++) {
       this.#shape[index] = this.#runs.shape(this.#runs.active(index));
     }

@@ -23,8 +23,8 @@ export class QueryRuns {
   /** Instances that are done, and those that were when the present run began. */
   readonly #done: Uint16Array;
   readonly #from: Uint16Array;
-  /** When the last instance of the run was done or, before that, when it began. */
-  readonly #lastMs: Float64Array;
+  /** When it will be done, as told by the last instance of the run that was or, before that, by when it began. */
+  readonly #finishMs: Float64Array;
   /** NONE while it waits. */
   readonly #shape: Int32Array;
   readonly #losses: Uint8Array;
@@ -45,7 +45,7 @@ export class QueryRuns {
     this.#deadlineMs = new Float64Array(queryCapacity);
     this.#done = new Uint16Array(queryCapacity);
     this.#from = new Uint16Array(queryCapacity);
-    this.#lastMs = new Float64Array(queryCapacity);
+    this.#finishMs = new Float64Array(queryCapacity);
     this.#shape = new Int32Array(queryCapacity).fill(NONE);
     this.#losses = new Uint8Array(queryCapacity);
     this.#places = new Uint16Array(queryCapacity * table.maxDepth);
@@ -130,15 +130,19 @@ export class QueryRuns {
     }
     this.#shape[query] = shape;
     this.#from[query] = this.#done[query]!;
-    this.#lastMs[query] = startMs;
+    this.#finishMs[query] = startMs + this.timeLeftMs(query, shape);
   }
 
   /** @returns whether it was the last one. */
   finishInstance(query: number, nowMs: number): boolean {
     assert(this.isActive(query), "instances of a query that runs are done");
-    this.#done[query]!++;
-    this.#lastMs[query] = nowMs;
-    return this.#done[query] === this.#batch[query];
+    const done = ++this.#done[query]!;
+    const batch = this.#batch[query]!;
+    const from = this.#from[query]!;
+    const [model, shape] = [this.#model[query]!, this.#shape[query]!];
+    const wholeMs = this.#table.latencyMs(model, shape, batch - from);
+    this.#finishMs[query] = nowMs + wholeMs - this.#table.latencyMs(model, shape, done - from);
+    return done === batch;
   }
 
   /** The query runs no more; it may wait again. */
@@ -166,12 +170,6 @@ export class QueryRuns {
 
   /** When a query that runs will be done as it is. */
   finishMs(query: number, nowMs: number): number {
-    const model = this.#model[query]!;
-    const shape = this.#shape[query]!;
-    const from = this.#from[query]!;
-    const passed = this.#done[query]! - from;
-    const wholeMs = this.#table.latencyMs(model, shape, this.#batch[query]! - from);
-    const passedMs = passed === 0 ? 0 : this.#table.latencyMs(model, shape, passed);
-    return Math.max(nowMs, this.#lastMs[query]! + wholeMs - passedMs);
+    return Math.max(nowMs, this.#finishMs[query]!);
   }
 }
