@@ -124,7 +124,7 @@ async function headline() {
   }
 }
 
-/** Fig. 5, 6 and 8: stream by stream. */
+/** Fig. 5, 6 and 8, and what Figs. 7 and 9 say in a number: stream by stream. */
 async function streams() {
   for (const timing of values.timing) {
     const bundle = await compiled(timing);
@@ -133,7 +133,9 @@ async function streams() {
         console.log(
           `\nOffered load ${load.toFixed(1)}, ${sloText(slo)}, ${timing} timing, ${seeds.length} seeds`,
         );
-        const cells = STREAMS.map((_, stream) => cellsOf(bundle, { stream, slo, load }));
+        const cells = STREAMS.map((_, stream) =>
+          cellsOf(bundle, { stream, slo, load }, { timelineStepMs: STEP_MS }),
+        );
         perStream("queries", cells, ({ queries }) => queries, fixed0);
         perStream("SLO, s", cells, ({ sloMs }) => sloMs / 1000, fixed1);
         perMethod("violations (Fig. 6)", cells, ({ violationRate }) => violationRate, percent);
@@ -142,6 +144,8 @@ async function streams() {
         perMethod("queries served/s over 1-Stage (Fig. 8)", cells, normalQps, fixed2);
         perMethod("active queries", cells, ({ active }) => active, fixed1);
         perMethod("places busy", cells, ({ occupancy }) => occupancy, percent);
+        perMethod("all places busy, of the time (Fig. 9)", cells, ({ full }) => full, percent);
+        perMethod("all served after, s", cells, ({ makespanMs }) => makespanMs / 1000, fixed0);
       }
     }
   }
@@ -328,11 +332,11 @@ function changedShare(runs, others, sign) {
 }
 
 /** Means over the seeds of what becomes of a stream, by method. */
-function cellsOf(bundle, { stream, slo, load }) {
+function cellsOf(bundle, { stream, slo, load }, options = {}) {
   const drawn = seeds.map((seed) => streamOf(bundle, { stream, slo, load, seed }));
   return Object.fromEntries(
     Object.entries(METHODS).map(([method, policy]) => {
-      const runs = drawn.map((one) => figuresOf(one, simulated(one, policy)));
+      const runs = drawn.map((one) => figuresOf(one, simulated(one, policy, options)));
       const keys = Object.keys(runs[0]);
       return [
         method,
@@ -356,6 +360,8 @@ function figuresOf({ bundle }, result) {
     throughputQps: result.throughputQps,
     active: result.activeQueries.mean,
     occupancy: result.occupancy,
+    full: meanOf([...(result.timeline?.busyPlaces ?? [])], (busy) => (busy > PLACES - 0.5 ? 1 : 0)),
+    makespanMs: result.makespanMs,
   };
 }
 
