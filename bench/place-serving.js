@@ -5,13 +5,13 @@
 import { spawn } from "node:child_process";
 import { cpus, loadavg } from "node:os";
 import { dirname } from "node:path";
-import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import { drawPlaceQueries } from "../dist/compiler/simulate/places/place-queries.js";
 import { simulatePlaces } from "../dist/compiler/simulate/places/simulate-places.js";
 import { Rng } from "../dist/runtime/core/rng.js";
 import { loadBundle } from "../dist/runtime/load-bundle.js";
 import { datatypeOf } from "../dist/runtime/server/datatypes.js";
+import { listening } from "./listening.js";
 
 const [path, folder, qpsText = "", secondsText = ""] = process.argv.slice(2);
 const { bundle } = await loadBundle(path);
@@ -34,7 +34,7 @@ const server = spawn(
   { stdio: ["ignore", "pipe", "inherit"] },
 );
 try {
-  const { url, originMs } = await listening();
+  const { url, originMs } = await listening(server, (told) => log.push(told));
   console.log(`${cpus().length} cores, ${cpus()[0]?.model}, Node ${process.version}`);
   console.log(`load average before: ${loadavg()[0].toFixed(2)}`);
   for (const line of statedLines()) console.log(line);
@@ -53,18 +53,6 @@ try {
   await reportTotals(url, answers, simulated);
 } finally {
   server.kill("SIGTERM");
-}
-
-async function listening() {
-  const lines = createInterface({ input: server.stdout });
-  return new Promise((resolve, reject) => {
-    lines.on("line", (line) => {
-      const told = JSON.parse(line);
-      if (told.url === undefined) log.push(told);
-      else resolve(told);
-    });
-    server.once("exit", () => reject(new Error("the server ended before it listened")));
-  });
 }
 
 /** What the bundle promises of its models, and of the level nearest to the load. */

@@ -4,7 +4,6 @@
 // of what its highest level is for, and 2.25 times less. Ends with 1 if a request was lost.
 import { spawn } from "node:child_process";
 import { cpus, loadavg } from "node:os";
-import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import { runLoad } from "../dist/compiler/load/run-load.js";
 import { simulateScales } from "../dist/compiler/simulate/scaling/simulate-scales.js";
@@ -14,6 +13,7 @@ import { stageGraphOf } from "../dist/runtime/core/stages/stage-graph.js";
 import { loadBundle } from "../dist/runtime/load-bundle.js";
 import { drawImages, IMAGE_BYTES } from "../tools/image-classification/dataset.js";
 import { drawScenes, SCENE_BYTES } from "../tools/scenes/dataset.js";
+import { listening } from "./listening.js";
 
 const [
   path = "policies/scaling/bundle.msgpack",
@@ -44,7 +44,7 @@ const server = spawn(process.execPath, ["bench/recorded-scales.js", path, models
 });
 const changes = [];
 try {
-  const { url, originMs } = await listening();
+  const { url, originMs } = await listening(server, (told) => changes.push(told));
   console.log(`${cpus().length} cores, ${cpus()[0]?.model}, Node ${process.version}`);
   console.log(`load average before: ${loadavg()[0].toFixed(2)}`);
   for (const line of statedLines()) console.log(line);
@@ -61,18 +61,6 @@ try {
   await reportTotals(url, measured);
 } finally {
   server.kill("SIGTERM");
-}
-
-async function listening() {
-  const lines = createInterface({ input: server.stdout });
-  return new Promise((resolve, reject) => {
-    lines.on("line", (line) => {
-      const told = JSON.parse(line);
-      if (told.url === undefined) changes.push(told);
-      else resolve(told);
-    });
-    server.once("exit", () => reject(new Error("the server ended before it listened")));
-  });
 }
 
 /** What the bundle promises at each of its levels. */

@@ -5,7 +5,6 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { drawRequests } from "../dist/compiler/simulate/stages/drawn-requests.js";
 import { simulateStages } from "../dist/compiler/simulate/stages/simulate-stages.js";
 import { stageGraphOf } from "../dist/runtime/core/stages/stage-graph.js";
@@ -17,6 +16,7 @@ import {
   HELD_OUT_SEED,
   IMAGE_BYTES,
 } from "../tools/image-classification/dataset.js";
+import { listening } from "./listening.js";
 
 const CLI = "dist/compiler/cli.js";
 const BUNDLE = "policies/cascade/bundle.msgpack";
@@ -48,7 +48,7 @@ const server = spawn(process.execPath, ["bench/recorded-stages.js", BUNDLE, MODE
 });
 const activations = [];
 try {
-  const url = await listening();
+  const { url } = await listening(server, (told) => activations.push(told));
   console.log(`${cpus().length} cores, ${cpus()[0]?.model}, Node ${process.version}`);
   console.log(`load average before: ${loadavg()[0].toFixed(2)}`);
   for (const line of statedLines()) console.log(line);
@@ -64,18 +64,6 @@ try {
 } finally {
   server.kill("SIGTERM");
   rmSync(folder, { recursive: true });
-}
-
-async function listening() {
-  const lines = createInterface({ input: server.stdout });
-  return new Promise((resolve, reject) => {
-    lines.on("line", (line) => {
-      const told = JSON.parse(line);
-      if (told.url === undefined) activations.push(told);
-      else resolve(told.url);
-    });
-    server.once("exit", () => reject(new Error("the server ended before it listened")));
-  });
 }
 
 /** What the bundle promises at each of its levels. */
