@@ -1,4 +1,4 @@
-import { NONE, type PipelineTable } from "./pipeline-table.ts";
+import { NONE } from "./pipeline-table.ts";
 import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
 
@@ -13,18 +13,11 @@ export interface Larger {
 
 /** Which running queries gain from free places, the cost of changing included. Beyond the paper. */
 export class Growth {
-  readonly #table: PipelineTable;
   readonly #runs: QueryRuns;
   readonly #choice: ShapeChoice;
   readonly #reconfigurationMs: number;
 
-  constructor(
-    table: PipelineTable,
-    runs: QueryRuns,
-    choice: ShapeChoice,
-    reconfigurationMs: number,
-  ) {
-    this.#table = table;
+  constructor(runs: QueryRuns, choice: ShapeChoice, reconfigurationMs: number) {
     this.#runs = runs;
     this.#choice = choice;
     this.#reconfigurationMs = reconfigurationMs;
@@ -50,7 +43,8 @@ export class Growth {
 
   #leastLarger(query: number, budgetMs: number): number {
     const shape = this.#runs.shape(query);
-    for (let larger = shape + 1; larger < this.#table.shapeCount; larger++) {
+    const end = this.#choice.endOfLarger(shape);
+    for (let larger = shape + 1; larger < end; larger++) {
       if (this.#runs.timeLeftMs(query, larger) > budgetMs) continue;
       if (this.#choice.isFreeBeyond(larger, shape)) return larger;
     }
@@ -66,7 +60,8 @@ export class Growth {
     for (let index = 0; index < runs.activeCount; index++) {
       const one = runs.active(index);
       const leftMs = runs.finishMs(one, nowMs) - nowMs - this.#reconfigurationMs;
-      for (let larger = runs.shape(one) + 1; larger < this.#table.shapeCount; larger++) {
+      const end = this.#choice.endOfLarger(runs.shape(one));
+      for (let larger = runs.shape(one) + 1; larger < end; larger++) {
         const gainMs = leftMs - runs.timeLeftMs(one, larger);
         if (gainMs <= mostMs || !this.#choice.isFreeBeyond(larger, runs.shape(one))) continue;
         [query, shape, mostMs] = [one, larger, gainMs];

@@ -58,7 +58,8 @@ export class MalleableRule implements PlaceRule {
   }
 
   passingShape(query: number, nowMs: number): number {
-    const least = this.#choice.least(query, this.#runs.deadlineMs(query) - nowMs);
+    const budgetMs = this.#runs.deadlineMs(query) - nowMs;
+    const least = this.#choice.least(query, budgetMs, this.#ledger.freeCount);
     return least !== NONE && this.#choice.isFree(least) ? least : NONE;
   }
 

@@ -15,6 +15,8 @@ export class PipelineTable {
   /** [shapeCount, classCount] */
   readonly #counts: Uint16Array;
   readonly #sizes: Uint16Array;
+  /** [maxDepth + 1]: shapes of so many places at most. */
+  readonly #shapesUpTo: Uint16Array;
   /** [shapeCount, classCount]: the shape with one place of the class less, NONE where there is none. */
   readonly #less: Int32Array;
   /** [modelCount, shapeCount, maxBatch] */
@@ -35,6 +37,10 @@ export class PipelineTable {
     for (let at = 0; at < this.#counts.length; at++) {
       this.#sizes[Math.floor(at / classCount)]! += this.#counts[at]!;
     }
+    this.#shapesUpTo = new Uint16Array(this.maxDepth + 1);
+    for (const size of this.#sizes) {
+      for (let most = size; most <= this.maxDepth; most++) this.#shapesUpTo[most]!++;
+    }
     this.#less = lessOf(this.#counts, shapeCount, classCount);
     this.#latencyMs = new Float64Array(models.length * shapeCount * this.maxBatch);
     this.#classOfStage = new Uint8Array(models.length * shapeCount * this.maxDepth);
@@ -49,6 +55,11 @@ export class PipelineTable {
   /** Places of a shape. */
   sizeOf(shape: number): number {
     return this.#sizes[shape]!;
+  }
+
+  /** How many shapes have so many places at most: they are the first ones. */
+  shapesUpTo(places: number): number {
+    return this.#shapesUpTo[Math.min(places, this.maxDepth)]!;
   }
 
   /** Places of one class of a shape. */

@@ -90,7 +90,7 @@ export class PlaceScheduler {
     this.#mayPass = policy.backfill;
     this.#buffers =
       scheduler === "bbs" ? new QueryBuffers(runs, queryCapacity, ledger.placeCount) : null;
-    this.#growth = isGrowing ? new Growth(table, runs, choice, reconfigurationMs) : null;
+    this.#growth = isGrowing ? new Growth(runs, choice, reconfigurationMs) : null;
     this.#reconfigurationMs = reconfigurationMs;
   }
 

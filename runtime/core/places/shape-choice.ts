@@ -14,12 +14,13 @@ export class ShapeChoice {
     this.#runs = runs;
   }
 
-  /** The fewest places with which the query takes no longer than the budget, NONE if none do; of shapes with as many the fastest. */
-  least(query: number, budgetMs: number): number {
+  /** The fewest places with which the query takes no longer than the budget, NONE if none do; of shapes with as many the fastest. @param mostPlaces to look at. */
+  least(query: number, budgetMs: number, mostPlaces = this.#table.maxDepth): number {
     const table = this.#table;
+    const shapeCount = table.shapesUpTo(mostPlaces);
     let least = NONE;
     let leastMs = Number.POSITIVE_INFINITY;
-    for (let shape = 0; shape < table.shapeCount; shape++) {
+    for (let shape = 0; shape < shapeCount; shape++) {
       if (least !== NONE && table.sizeOf(shape) > table.sizeOf(least)) break;
       const ms = this.#runs.timeLeftMs(query, shape);
       if (ms > budgetMs || ms >= leastMs || !this.isUp(shape)) continue;
@@ -45,10 +46,10 @@ export class ShapeChoice {
 
   /** As `fastest`, among places that are free. */
   fastestFree(query: number): number {
-    const table = this.#table;
+    const shapeCount = this.#table.shapesUpTo(this.#ledger.freeCount);
     let fastest = NONE;
     let fastestMs = Number.POSITIVE_INFINITY;
-    for (let shape = 0; shape < table.shapeCount; shape++) {
+    for (let shape = 0; shape < shapeCount; shape++) {
       const ms = this.#runs.timeLeftMs(query, shape);
       if (ms >= fastestMs || !this.isFree(shape)) continue;
       fastest = shape;
@@ -84,6 +85,11 @@ export class ShapeChoice {
       if (this.#table.countOf(shape, placeClass) > this.#ledger.freeOf(placeClass)) return false;
     }
     return true;
+  }
+
+  /** The first shape that has too many places for who has those of another and could have all that are free. */
+  endOfLarger(shape: number): number {
+    return this.#table.shapesUpTo(this.#table.sizeOf(shape) + this.#ledger.freeCount);
   }
 
   /** Whether who has the places of a shape could have those of a larger one too. */
