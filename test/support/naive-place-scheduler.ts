@@ -224,7 +224,12 @@ export class NaivePlaceScheduler implements DrivenScheduler {
     }
     const due = scheduler === "accordion" ? null : this.#due(query, nowMs);
     const leastMs = due === null ? this.#fastestMs(query) : this.#timeLeftMs(query, due);
-    return query.bornMs + dropAfterSlos * this.#bundle.slo.latencyMs - leastMs;
+    return query.bornMs + dropAfterSlos * this.#sloOf(query) - leastMs;
+  }
+
+  /** Its own, where that is tighter. */
+  #sloOf({ deadlineMs, bornMs }: NaiveQuery): number {
+    return Math.min(this.#bundle.slo.latencyMs, deadlineMs - bornMs);
   }
 
   #wakeAt(atMs: number, nowMs: number): void {
@@ -255,7 +260,7 @@ export class NaivePlaceScheduler implements DrivenScheduler {
       return null;
     const { dropout, dropAfterSlos } = this.#bundle.policy;
     const isDropped = !query.isHigh && dropout === "turn" && dropAfterSlos !== null;
-    const untilMs = query.bornMs + (dropAfterSlos ?? 0) * this.#bundle.slo.latencyMs;
+    const untilMs = query.bornMs + (dropAfterSlos ?? 0) * this.#sloOf(query);
     const endMs = nowMs + this.#timeLeftMs(query, free);
     // Nobody waits for it any more by then.
     return isDropped && endMs > Math.max(untilMs, query.deadlineMs) + TOLERANCE_MS ? null : free;
@@ -333,7 +338,7 @@ export class NaivePlaceScheduler implements DrivenScheduler {
 
   /** Algorithm 1. */
   #isTaken(query: NaiveQuery, shape: Shape, nowMs: number): boolean {
-    const { policy, slo } = this.#bundle;
+    const { policy } = this.#bundle;
     if (policy.dropAfterSlos === null || policy.dropout === "turn") return true;
     if (this.waitingCount === 0) {
       for (const place of this.#places) {
@@ -348,7 +353,7 @@ export class NaivePlaceScheduler implements DrivenScheduler {
     );
     const waitMs = Math.max(0, ...candidates.map(({ endMs }) => endMs - nowMs));
     const latencyMs = waitMs + this.#timeLeftMs(query, shape);
-    if (latencyMs > policy.dropAfterSlos * slo.latencyMs && !query.isHigh) return false;
+    if (latencyMs > policy.dropAfterSlos * this.#sloOf(query) && !query.isHigh) return false;
     for (const place of candidates) place.endMs = nowMs + latencyMs;
     return true;
   }

@@ -446,13 +446,13 @@ export class PlaceDriver {
 
   /** When a query of low priority that waits will be too late whatever happens, as its method counts. */
   #givenUpAtMs(query: number): number {
-    const { bornMs, isHigh } = this.#query(query);
+    const { bornMs, deadlineMs, isHigh } = this.#query(query);
     const { dropout, dropAfterSlos, scheduler } = this.bundle.policy;
     if (isHigh || dropout === "arrival" || dropAfterSlos === null) return Number.POSITIVE_INFINITY;
     // Baselines keep to their depth.
     if (scheduler !== "accordion") return bornMs;
     const leastMs = this.#fastestMs(query, this.#countsOf(this.upPlaces));
-    return bornMs + dropAfterSlos * this.bundle.slo.latencyMs - leastMs;
+    return bornMs + dropAfterSlos * this.#sloMs(bornMs, deadlineMs) - leastMs;
   }
 
   /** Infinity where a query is never given up in its turn. */
@@ -460,7 +460,12 @@ export class PlaceDriver {
     const { bornMs, deadlineMs } = this.#query(query);
     const { dropAfterSlos } = this.bundle.policy;
     if (this.#givenUpAtMs(query) === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY;
-    return Math.max(deadlineMs, bornMs + (dropAfterSlos ?? 0) * this.bundle.slo.latencyMs);
+    return Math.max(deadlineMs, bornMs + (dropAfterSlos ?? 0) * this.#sloMs(bornMs, deadlineMs));
+  }
+
+  /** A query's own, where that is tighter. */
+  #sloMs(bornMs: number, deadlineMs: number): number {
+    return Math.min(this.bundle.slo.latencyMs, deadlineMs - bornMs);
   }
 
   /** The least time of what is left of a query on so many places of each pool. */

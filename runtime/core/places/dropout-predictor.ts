@@ -1,6 +1,7 @@
 import type { PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 import type { QueryRuns } from "./query-runs.ts";
+import { type DropWindow, windowMs } from "./turn-dropout.ts";
 
 /**
  * Foretells when a query that comes would be done: by when enough places have finished what is before it, and its own time. Those of low priority that
@@ -10,7 +11,7 @@ export class DropoutPredictor {
   readonly #table: PipelineTable;
   readonly #ledger: PlaceLedger;
   readonly #runs: QueryRuns;
-  readonly #windowMs: number;
+  readonly #window: DropWindow;
   /** When each place has done what runs and waits; of places that are down it means nothing. */
   readonly #finishMs: Float64Array;
   /** The earliest places of the class at hand. */
@@ -18,12 +19,11 @@ export class DropoutPredictor {
   /** Those of all classes, for the query at hand. */
   readonly #chosen: Int32Array;
 
-  /** @param windowMs longest latency of a query of low priority. */
-  constructor(table: PipelineTable, ledger: PlaceLedger, runs: QueryRuns, windowMs: number) {
+  constructor(table: PipelineTable, ledger: PlaceLedger, runs: QueryRuns, window: DropWindow) {
     this.#table = table;
     this.#ledger = ledger;
     this.#runs = runs;
-    this.#windowMs = windowMs;
+    this.#window = window;
     this.#finishMs = new Float64Array(ledger.placeCount);
     this.#earliest = new Int32Array(table.maxDepth);
     this.#chosen = new Int32Array(table.maxDepth);
@@ -57,7 +57,8 @@ export class DropoutPredictor {
       }
     }
     const latencyMs = waitMs + this.#runs.timeLeftMs(query, shape);
-    if (latencyMs > this.#windowMs && !this.#runs.isHigh(query)) return false;
+    const longestMs = windowMs(this.#window, this.#runs.deadlineMs(query) - nowMs);
+    if (latencyMs > longestMs && !this.#runs.isHigh(query)) return false;
     for (let index = 0; index < chosen; index++) {
       this.#finishMs[this.#chosen[index]!] = nowMs + latencyMs;
     }

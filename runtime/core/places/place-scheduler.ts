@@ -80,13 +80,13 @@ export class PlaceScheduler {
     this.#rule = isMalleable
       ? new MalleableRule(table, ledger, runs, choice, malleable)
       : new FixedRule(scheduler === "bbs" ? "slo-conforming" : scheduler, slo.latencyMs, choice);
-    const windowMs = dropAfterSlos === null ? null : dropAfterSlos * slo.latencyMs;
+    const window = dropAfterSlos === null ? null : { sloMs: slo.latencyMs, slos: dropAfterSlos };
     this.#predictor =
-      windowMs !== null && dropout === "arrival"
-        ? new DropoutPredictor(table, ledger, runs, windowMs)
+      window !== null && dropout === "arrival"
+        ? new DropoutPredictor(table, ledger, runs, window)
         : null;
     this.#dropout =
-      windowMs !== null && dropout === "turn" ? new TurnDropout(runs, this.#rule, windowMs) : null;
+      window !== null && dropout === "turn" ? new TurnDropout(runs, this.#rule, window) : null;
     this.#mayPass = policy.backfill;
     this.#buffers =
       scheduler === "bbs" ? new QueryBuffers(runs, queryCapacity, ledger.placeCount) : null;
@@ -140,6 +140,14 @@ export class PlaceScheduler {
     const query = this.#ledger.goDown(place);
     if (query !== NONE) this.#lose(query, place, nowMs, out);
     if (this.#ledger.readyCount === 0) this.#dropAll(out);
+    this.#dispatch(nowMs, out);
+  }
+
+  /** A place has gone down and another has taken its place at once: what ran there is run again, and nobody is given up for want of places. */
+  onPlaceReplaced(place: number, nowMs: number, out: PlaceCommands): void {
+    const query = this.#ledger.goDown(place);
+    this.#ledger.comeUp(place);
+    if (query !== NONE) this.#lose(query, place, nowMs, out);
     this.#dispatch(nowMs, out);
   }
 

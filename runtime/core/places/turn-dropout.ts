@@ -5,17 +5,28 @@ import type { QueryRuns } from "./query-runs.ts";
 /** Of moments that are computed, ms. */
 const TOLERANCE_MS = 1e-6;
 
+/** How long queries of low priority may take. */
+export interface DropWindow {
+  readonly sloMs: number;
+  /** In times the SLO, or what a query has until a deadline of its own that is tighter. */
+  readonly slos: number;
+}
+
+/** @param budgetMs what a query has until its deadline when it comes. */
+export function windowMs({ sloMs, slos }: DropWindow, budgetMs: number): number {
+  return slos * Math.min(sloMs, budgetMs);
+}
+
 /** Gives queries of low priority up when their turn comes and they would be too late: what waiting cost is known by then, not foretold. Beyond the paper. */
 export class TurnDropout {
   readonly #runs: QueryRuns;
   readonly #rule: PlaceRule;
-  readonly #windowMs: number;
+  readonly #window: DropWindow;
 
-  /** @param windowMs longest latency of a query of low priority. */
-  constructor(runs: QueryRuns, rule: PlaceRule, windowMs: number) {
+  constructor(runs: QueryRuns, rule: PlaceRule, window: DropWindow) {
     this.#runs = runs;
     this.#rule = rule;
-    this.#windowMs = windowMs;
+    this.#window = window;
   }
 
   /** The last moment at which a query that waits can start and not be too late; Infinity for those of high priority. */
@@ -34,6 +45,7 @@ export class TurnDropout {
   }
 
   #untilMs(query: number): number {
-    return this.#runs.openedMs(query) + this.#windowMs;
+    const openedMs = this.#runs.openedMs(query);
+    return openedMs + windowMs(this.#window, this.#runs.deadlineMs(query) - openedMs);
   }
 }

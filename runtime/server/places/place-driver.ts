@@ -109,13 +109,26 @@ export class PlaceDriver {
 
   /** The query that had the place goes on as the scheduler tells; told nothing, it waits again. */
   onWorkerLost(worker: number): void {
+    this.#lose(worker, (nowMs) => this.#recorded.onPlaceLost(worker, nowMs));
+  }
+
+  /** As `onWorkerLost`, but another worker has taken the place. */
+  onWorkerReplaced(worker: number): void {
+    if (!at(this.#places, worker).isUp) return this.onWorkerReady(worker);
+    this.#lose(worker, (nowMs) => {
+      at(this.#places, worker).up();
+      return this.#recorded.onPlaceReplaced(worker, nowMs);
+    });
+  }
+
+  #lose(worker: number, tell: (nowMs: number) => readonly PlaceCommand[]): void {
     const place = at(this.#places, worker);
     if (!place.isUp || this.#isClosed) return;
     const nowMs = this.#now();
     place.down();
     this.#observer.onWorkerLost();
     const run = this.#runByQuery.find((one) => one?.has(place));
-    const commands = this.#recorded.onPlaceLost(worker, nowMs);
+    const commands = tell(nowMs);
     const isToldOf = commands.some(({ query }) => query === run?.query);
     if (run !== undefined && !isToldOf) {
       this.#observer.onInstancesForgotten(run.request.model, run.halt());

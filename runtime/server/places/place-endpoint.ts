@@ -65,8 +65,8 @@ export class PlaceEndpoint implements Endpoint {
       onReady,
       onLost,
       onReplaced: (worker, reason) => {
-        onLost(worker, reason);
-        onReady(worker);
+        driver.onWorkerReplaced(worker);
+        onWorkerLost(worker, reason);
       },
     };
   }

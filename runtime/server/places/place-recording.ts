@@ -14,7 +14,7 @@ export type PlaceEvent =
       readonly deadlineMs: number;
     })
   | (Timed & { readonly kind: "instance-done" | "cancel"; readonly query: number })
-  | (Timed & { readonly kind: "ready" | "lost"; readonly place: number })
+  | (Timed & { readonly kind: "ready" | "lost" | "replaced"; readonly place: number })
   | (Timed & { readonly kind: "wake" });
 
 export type PlaceCommand =

@@ -55,6 +55,12 @@ export class RecordedPlaces {
     return this.#taken(nowMs);
   }
 
+  onPlaceReplaced(place: number, nowMs: number): readonly PlaceCommand[] {
+    this.#recorder?.({ kind: "replaced", place, nowMs });
+    this.#scheduler.onPlaceReplaced(place, nowMs, this.#commands);
+    return this.#taken(nowMs);
+  }
+
   /** The timer has called; timers and clocks do not agree to the microsecond. */
   onTimer(nowMs: number): readonly PlaceCommand[] {
     if (nowMs >= this.#scheduler.wakeMs) {

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { PlaceCommands, RESHAPE, START } from "../../../../runtime/core/places/place-commands.ts";
+import { PlaceScheduler } from "../../../../runtime/core/places/place-scheduler.ts";
 import { CHAIN, chainPlaces } from "../../../support/chain-places.ts";
 import { PlaceDriver } from "../../../support/place-driver.ts";
 
@@ -127,5 +129,38 @@ describe("places", () => {
     expect(driver.scheduler.wakeMs).toBe(5);
     driver.lose(3);
     expect(driver.news()).toEqual(["0 start 0 [0,1]", "0 start 1 [2]"]);
+  });
+});
+
+describe("a place that is replaced at once", () => {
+  const ASKED = { model: 0, batch: 2, isHigh: true, deadlineMs: 1e6 };
+
+  /** Places that are up, and queries that were asked for. */
+  function asked(places: number, queries: number) {
+    const commands = new PlaceCommands();
+    const bundle = chainPlaces(places, { maxDepth: places });
+    const scheduler = new PlaceScheduler(bundle, { queryCapacity: 8 });
+    for (let place = 0; place < places; place++) scheduler.onPlaceReady(place, 0, commands);
+    for (let query = 0; query < queries; query++) scheduler.onQuery(query, ASKED, 0, commands);
+    commands.clear();
+    return { scheduler, commands };
+  }
+
+  test("is the only one: who ran begins again on it, and nobody is given up", () => {
+    const { scheduler, commands } = asked(1, 3);
+    scheduler.onInstanceDone(0, 100, commands);
+    scheduler.onPlaceReplaced(0, 110, commands);
+    expect(commands.count).toBe(1);
+    expect([commands.kind(0), commands.query(0), commands.resumeAt(0)]).toEqual([START, 0, 1]);
+    expect([scheduler.activeCount, scheduler.waitingCount]).toEqual([1, 2]);
+  });
+
+  test("is one of several: who ran goes on with the others, and the next one has it", () => {
+    const { scheduler, commands } = asked(2, 1);
+    scheduler.onPlaceReplaced(1, 10, commands);
+    expect([commands.count, commands.kind(0), commands.query(0)]).toEqual([1, RESHAPE, 0]);
+    expect(commands.placeCount(0)).toBe(1);
+    scheduler.onQuery(1, ASKED, 20, commands);
+    expect([commands.kind(1), commands.place(1, 0)]).toEqual([START, 1]);
   });
 });

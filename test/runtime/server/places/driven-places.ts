@@ -53,10 +53,7 @@ export function drivenPlaces(bundle: AccordionBundle, maxPending = 64, isUp = tr
     {
       onReady: (worker) => driver.onWorkerReady(worker),
       onLost: (worker) => driver.onWorkerLost(worker),
-      onReplaced: (worker) => {
-        driver.onWorkerLost(worker);
-        driver.onWorkerReady(worker);
-      },
+      onReplaced: (worker) => driver.onWorkerReplaced(worker),
     },
     bundle,
   );
@@ -132,7 +129,9 @@ export function replayedPlaces(
     } else if (entry.kind === "cancel") scheduler.onCancel(entry.query, entry.nowMs, commands);
     else if (entry.kind === "ready") scheduler.onPlaceReady(entry.place, entry.nowMs, commands);
     else if (entry.kind === "lost") scheduler.onPlaceLost(entry.place, entry.nowMs, commands);
-    else if (entry.kind === "wake") scheduler.onWake(entry.nowMs, commands);
+    else if (entry.kind === "replaced") {
+      scheduler.onPlaceReplaced(entry.place, entry.nowMs, commands);
+    } else if (entry.kind === "wake") scheduler.onWake(entry.nowMs, commands);
     entries.push(...placeCommandsOf(commands));
     commands.clear();
   }
