@@ -113,7 +113,7 @@ program
   )
   .option(
     "--baseline <name>",
-    "instead of the policy: fixed:VARIANT, greedy, jellyfish or model-switching; of a pipeline: inferline or proteus; of provisioned stages: cg-mean, cg-peak, cg-mean-autoscale or cg-peak-autoscale; of scaled stages: fa2, sponge or themis",
+    "instead of the policy: fixed:VARIANT, greedy, jellyfish or model-switching; of a pipeline: inferline or proteus; of provisioned stages: cg-mean, cg-peak, cg-mean-autoscale or cg-peak-autoscale; of scaled stages: fa2, sponge or themis; of malleable pipelines: slo-conforming, fastest, bbs or one-stage",
   )
   .addOption(
     new Option(

@@ -15,6 +15,9 @@ const QUERIES = 20_000;
 /** What the start, when all places are free, is little against. */
 const MIN_SLOS = 100;
 
+/** Times as many queries as are enough, at most. */
+const MOST = 5;
+
 /** The same frame and load give the same level, bit for bit. */
 export function placedLevel(frame: AccordionFrame, loadQps: number): AccordionLevel {
   const capacityQps = SOLVERS.accordion.capacityQps(frame);
@@ -26,8 +29,9 @@ export function placedLevel(frame: AccordionFrame, loadQps: number): AccordionLe
 /** The same frame and load give the same numbers, bit for bit. */
 export function placeExpectation(frame: AccordionFrame, loadQps: number): PlaceExpected {
   const { arrivals, slo } = frame;
-  const wantedMs = Math.max((1000 * QUERIES) / loadQps, MIN_SLOS * slo.latencyMs);
-  const durationMs = 1000 * Math.ceil(wantedMs / 1000);
+  const enoughMs = (1000 * QUERIES) / loadQps;
+  const wantedMs = Math.min(Math.max(enoughMs, MIN_SLOS * slo.latencyMs), MOST * enoughMs);
+  const durationMs = wantedMs < 1000 ? wantedMs : 1000 * Math.ceil(wantedMs / 1000);
   const outcome = simulatePlaces(bundleAt(frame, loadQps), {
     arrivals:
       arrivals.process === "gamma"

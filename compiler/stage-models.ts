@@ -38,6 +38,9 @@ export interface CutBundle {
   readonly files: readonly StageFile[];
 }
 
+/** Of the SHA-256 of a stage, in the name of its file. */
+const NAMED_DIGITS = 12;
+
 /** Whether a model is to be cut: there is one, and its layers were measured on every pool. */
 export function isCut(variant: Variant, { cluster }: Pick<Application, "cluster">): boolean {
   const profiles = cluster.pools.map((pool) => profileFor(variant, pool));
@@ -67,8 +70,9 @@ export function withStages(
         const message = `the size of output "${open.name}", [${open.shape}], changes with the data; expected a model of which the sizes for one instance are known`;
         return conflict(["tasks", 0, "variants", index, "model"], message);
       }
-      const file = `${variant.name}.${from}-${to}.onnx`;
       const sha256 = createHash("sha256").update(bytes).digest("hex");
+      // Named after what is in it, so that no other bundle's stages, or those of a running server, are written over.
+      const file = `${variant.name}.${from}-${to}.${sha256.slice(0, NAMED_DIGITS)}.onnx`;
       files.push({ file, sha256, bytes: () => model.stage(from, to).bytes });
       stages.push({ from, to, model: { file, sha256, inputs, outputs } });
     }

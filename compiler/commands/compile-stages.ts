@@ -1,9 +1,8 @@
 /** What `compile` does for bundles whose models are cut: it opens the models, cuts the stages, and writes them beside the bundle or compares them. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import type { Bundle } from "../../runtime/bundle/schema.ts";
-import { RuntimeError } from "../../runtime/errors.ts";
 import type { WrittenFile } from "../atomic-write.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
 import { invalid } from "../spec/mistakes.ts";
@@ -46,21 +45,9 @@ export function cutStages(
   return "code" in cut ? fail(cut) : cut;
 }
 
-/** Where stages are written: beside the bundle. @throws RuntimeError if that is where the bundle or a model is. */
-export function stagePaths(
-  out: string,
-  files: readonly StageFile[],
-  models: Iterable<string>,
-): WrittenFile[] {
-  const taken = new Set([out, ...models].map((path) => resolve(path)));
-  return files.map(({ file, bytes }) => {
-    const path = join(dirname(out), file);
-    if (!taken.has(resolve(path))) return { path, bytes };
-    throw new RuntimeError(
-      "RUNTIME_USAGE",
-      `--out: expected a folder without ${file}, where a stage is to be written; choose another folder`,
-    );
-  });
+/** Where stages are written: beside the bundle. */
+export function stagePaths(out: string, files: readonly StageFile[]): WrittenFile[] {
+  return files.map(({ file, bytes }) => ({ path: join(dirname(out), file), bytes }));
 }
 
 /** Names of the stages that are not there, or not as they would be written. */

@@ -59,7 +59,7 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
   const { bundle, files } = cutStages(loaded, compiled.bundle, layered);
   const bytes = encodeBundle(bundle);
   const { out } = command;
-  const stages = stagePaths(out, files, models.keys());
+  const stages = stagePaths(out, files);
   if (command.check) return compareWith(out, bytes, files);
   command.pool.signal.throwIfAborted();
   await writeAllAtomically([...stages, { path: out, bytes }], command.pool.signal);
@@ -182,7 +182,7 @@ async function compareWith(
   const stages =
     differing.length === 0
       ? ""
-      : `; of its stages are not there or differ: ${differing.join(", ")}`;
+      : `, but these of its stages are missing or differ: ${differing.join(", ")}`;
   return {
     exitCode: same ? 0 : 2,
     text: `${path} ${state}${stages}${same ? "" : "; compile it again to update it"}`,

@@ -1,8 +1,10 @@
 /** `stratagem profile --layers APP -o FILE`: measures the layers of the models, and the stages of the pipelines that they are best cut into. */
+import { existsSync, statSync } from "node:fs";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { alignColumns } from "../../runtime/commands/text.ts";
 import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
 import { writeAtomically } from "../atomic-write.ts";
+import { UnwritableError } from "../errors.ts";
 import {
   describeMeasurement,
   latencyProfile,
@@ -43,6 +45,7 @@ export async function profileLayersCommand(
   const { out, force, dryRun } = command;
   const plan = await planProfile({ ...command, batches: [1], cores: null }, surroundings);
   if (dryRun) return describePlan(plan, out);
+  if (existsSync(out) && statSync(out).isDirectory()) throw new UnwritableError(out, "EISDIR");
   const measured = await measureLayers(plan, out, force, surroundings);
   const measurement = {
     ...describeMeasurement(measured.plan, measured.cells),

@@ -209,9 +209,7 @@ const accordion = mapping({
   meanBatch: positiveNumber()
     .default(8)
     .describe("Mean instances of a query, in simulations, at least 1"),
-  batchSigma: z
-    .number({ error: () => "a number of at least 0" })
-    .min(0, { error: () => "a number of at least 0" })
+  batchSigma: amountUpTo(10)
     .default(0.5)
     .describe("Standard deviation of the logarithm of a query's instances, in simulations"),
   lowShare: ratio().default(0.5).describe("Share of queries of low priority, in simulations"),

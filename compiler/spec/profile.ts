@@ -123,8 +123,16 @@ function* profileMistakes(spec: ProfileSpec): Generator<Mistake> {
   }
 }
 
+/** Of a model, as of everything in a bundle. */
+const MOST_MS = 1e9;
+
 function* layerMistakes({ ms, stages }: LayersSpec, path: KeyPath): Generator<Mistake> {
   if (ms.length === 0) yield invalid([...path, "ms"], "at least one layer", "an empty list");
+  const wholeMs = ms.reduce((sum, one) => sum + one, 0);
+  if (wholeMs > MOST_MS) {
+    const found = `times that add up to ${wholeMs.toExponential(2)}`;
+    yield invalid([...path, "ms"], `times that add up to ${MOST_MS} ms at most`, found);
+  }
   for (const range of Object.keys(stages)) {
     const { from, to } = layerRange(range);
     if (from < to && to <= ms.length) continue;

@@ -132,7 +132,7 @@ function checkPools({ pools }: LayerPipeline, shape: readonly number[], path: st
 
 /** Layers and times of each stage, or of none where speed-ups are given. */
 function checkStages(
-  { cut, stageMs, stepMs, isMeasured }: LayerPipeline,
+  { cut, stageMs }: LayerPipeline,
   layerCount: number,
   places: number,
   path: string,
@@ -147,9 +147,6 @@ function checkStages(
   if (stageCount === 0) return;
   const layers = cut.reduce((sum, count) => sum + count, 0);
   if (layers !== layerCount) refuse(`${path}.cut`, `[${cut}]`, `${layerCount} layers in all`);
-  // Of measured stages the step is a mean and the times are high quantiles.
-  if (isMeasured) return;
-  checkClose(stepMs, Math.max(...stageMs), `${path}.stepMs`, "the heaviest stage");
 }
 
 /** What the pipelines give, Infinity where there is none. */

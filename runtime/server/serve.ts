@@ -42,6 +42,9 @@ export const DEFAULT_LIMITS: ServerLimits = {
   drainTimeoutMs: 30_000,
 };
 
+/** Largest requests that may wait or run on execution places, at least. */
+const PENDING = 64;
+
 /** What servers of all kinds of bundles have in common. */
 export interface CommonServerOptions {
   readonly bundleSha256: string;
@@ -130,7 +133,9 @@ export function startPipelineServer(options: PipelineServerOptions): Promise<Run
 
 /** As `startServer`, for models that run as malleable pipelines, each under its own name. */
 export function startPlaceServer(options: PlaceServerOptions): Promise<RunningServer> {
-  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  // A request of many rows is one query.
+  const maxPending = Math.max(DEFAULT_LIMITS.maxPending, PENDING * options.bundle.policy.maxBatch);
+  const limits = { ...DEFAULT_LIMITS, maxPending, ...options.limits };
   const house = new House(options, limits, (onWorkerLost) => {
     return new PlaceEndpoint({ ...options, maxPending: limits.maxPending, onWorkerLost });
   });

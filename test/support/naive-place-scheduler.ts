@@ -241,7 +241,15 @@ export class NaivePlaceScheduler implements DrivenScheduler {
     const free = this.#fastest(query, this.#within(this.#countsOf(isFree)));
     if (this.#bundle.policy.scheduler !== "accordion") {
       const due = this.#due(query, nowMs);
-      return due !== null && this.#within(this.#countsOf(isFree)).includes(due) ? due : null;
+      const free = this.#within(this.#countsOf(isFree));
+      if (due === null || free.includes(due)) return due;
+      const { scheduler } = this.#bundle.policy;
+      const longestMs = scheduler === "one-stage" ? Infinity : this.#bundle.slo.latencyMs;
+      const alike = free.filter((shape) => {
+        return shape.size === due.size && this.#timeLeftMs(query, shape) <= longestMs;
+      });
+      const other = scheduler === "fastest" ? null : this.#fastest(query, alike);
+      return other === null || this.#isFutile(query, other, nowMs) ? null : other;
     }
     const isOnTime = (shape: Shape) =>
       nowMs + this.#timeLeftMs(query, shape) <= query.deadlineMs + TOLERANCE_MS;
@@ -258,12 +266,16 @@ export class NaivePlaceScheduler implements DrivenScheduler {
     if (this.#bundle.policy.regrow && query.isHigh) return free;
     if (free === null || nowMs + this.#fastestMs(query) < query.deadlineMs - TOLERANCE_MS)
       return null;
+    return this.#isFutile(query, free, nowMs) ? null : free;
+  }
+
+  /** Nobody waits any more for a query that is given up in its turn when it ends. */
+  #isFutile(query: NaiveQuery, shape: Shape, nowMs: number): boolean {
     const { dropout, dropAfterSlos } = this.#bundle.policy;
-    const isDropped = !query.isHigh && dropout === "turn" && dropAfterSlos !== null;
-    const untilMs = query.bornMs + (dropAfterSlos ?? 0) * this.#sloOf(query);
-    const endMs = nowMs + this.#timeLeftMs(query, free);
-    // Nobody waits for it any more by then.
-    return isDropped && endMs > Math.max(untilMs, query.deadlineMs) + TOLERANCE_MS ? null : free;
+    if (query.isHigh || dropout === "arrival" || dropAfterSlos === null) return false;
+    const untilMs = query.bornMs + dropAfterSlos * this.#sloOf(query);
+    const endMs = nowMs + this.#timeLeftMs(query, shape);
+    return endMs > Math.max(untilMs, query.deadlineMs) + TOLERANCE_MS;
   }
 
   /** What running queries are left with when the places of a shape are free: one by one, from who has the most slack with one fewer; null if they cannot. */

@@ -101,20 +101,57 @@ function wholeModel(profile: VariantProfile | undefined): LatencyQuantiles | nul
   return quantiles ?? { p50: ms, p95: ms, p99: ms, mean: ms };
 }
 
+/** Stages that were not measured: their layers added up, and stretched by what measured stages of their pools take beyond that. */
 function addedStages(
   profiles: readonly VariantProfile[],
   cut: readonly number[],
   pools: readonly number[],
 ): Stages {
+  const stretches = new Map(
+    pools.map((pool) => [pool, stretchOf(profiles[pool], cut.length)] as const),
+  );
+  const stages = addedMs(profiles, cut, pools).map((ms, stage) => {
+    const { p95, mean } = stretches.get(pools[stage] ?? 0) ?? UNSTRETCHED;
+    return { p95: ms * p95, mean: ms * mean };
+  });
+  return {
+    stageMs: stages.map(({ p95 }) => p95),
+    stepMs: Math.max(...stages.map(({ mean }) => mean)),
+    isMeasured: false,
+  };
+}
+
+function addedMs(
+  profiles: readonly (VariantProfile | undefined)[],
+  cut: readonly number[],
+  pools: readonly number[],
+): number[] {
   let from = 0;
-  const stageMs = cut.map((count, stage) => {
+  return cut.map((count, stage) => {
     const layers = profiles[pools[stage] ?? 0]?.layers;
     if (!layers) throw new TypeError("a pool has times of layers");
     const own = layers.layerMs.slice(from, from + count);
     from += count;
     return own.reduce((sum, ms) => sum + ms, layers.overheadMs);
   });
-  return { stageMs, stepMs: Math.max(...stageMs), isMeasured: false };
+}
+
+const UNSTRETCHED = { p95: 1, mean: 1 };
+
+/** How many times as long as its layers add up to a pool's best pipeline of a depth takes, or the whole model if that was not measured: stages alone, and the step. */
+function stretchOf(profile: VariantProfile | undefined, depth: number): typeof UNSTRETCHED {
+  const layerMs = profile?.layers?.layerMs ?? [];
+  const best = layerPartitions(layerMs, depth)[depth - 1] ?? [layerMs.length];
+  for (const cut of [best, [layerMs.length]]) {
+    if (profile === undefined) break;
+    const alone = cut.map(() => 0);
+    const measured = measuredStages([profile], cut, alone);
+    if (measured === null) continue;
+    const added = addedMs([profile], cut, alone);
+    const sum = (times: readonly number[]) => times.reduce((total, ms) => total + ms, 0);
+    return { p95: sum(measured.stageMs) / sum(added), mean: measured.stepMs / Math.max(...added) };
+  }
+  return UNSTRETCHED;
 }
 
 /** A pipeline whose stages nobody knows, only how fast it is. The places are of one pool. */

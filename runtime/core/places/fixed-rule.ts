@@ -5,7 +5,7 @@ import type { ShapeChoice } from "./shape-choice.ts";
 /** A depth that depends on the query alone: the fewest places that meet the SLO, the fastest, or one. */
 export type FixedDepth = "slo-conforming" | "fastest" | "one-stage";
 
-/** Baselines: a query waits until the places it is due are free, and keeps them. Source: Accordion §4.2. */
+/** Baselines: a query waits until the places it is due are free, or as many of other pools that do, and keeps them. Source: Accordion §4.2. */
 export class FixedRule implements PlaceRule {
   readonly shrinks = new Shrinks();
   readonly #depth: FixedDepth;
@@ -20,7 +20,10 @@ export class FixedRule implements PlaceRule {
 
   shapeFor(query: number): number {
     const shape = this.foretoldShape(query);
-    return shape !== NONE && this.#choice.isFree(shape) ? shape : NONE;
+    if (shape === NONE || this.#choice.isFree(shape)) return shape;
+    if (this.#depth === "fastest") return NONE;
+    const longestMs = this.#depth === "one-stage" ? Number.POSITIVE_INFINITY : this.#sloMs;
+    return this.#choice.freeAs(query, shape, longestMs);
   }
 
   /** Counts with the SLO as a whole, not with what waiting has left of it. */

@@ -58,6 +58,21 @@ export class ShapeChoice {
     return fastest;
   }
 
+  /** The fastest of the shapes that have as many places as another, are free and take no longer than the budget; NONE if there are none. */
+  freeAs(query: number, shape: number, budgetMs: number): number {
+    const table = this.#table;
+    const size = table.sizeOf(shape);
+    let fastest = NONE;
+    let fastestMs = Number.POSITIVE_INFINITY;
+    for (let one = table.shapesUpTo(size - 1); one < table.shapesUpTo(size); one++) {
+      const ms = this.#runs.timeLeftMs(query, one);
+      if (ms > budgetMs || ms >= fastestMs || !this.isFree(one)) continue;
+      fastest = one;
+      fastestMs = ms;
+    }
+    return fastest;
+  }
+
   /** The one place that runs the query in the least time, free or not. */
   single(query: number): number {
     const table = this.#table;

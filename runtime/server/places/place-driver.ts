@@ -114,11 +114,14 @@ export class PlaceDriver {
 
   /** As `onWorkerLost`, but another worker has taken the place. */
   onWorkerReplaced(worker: number): void {
-    if (!at(this.#places, worker).isUp) return this.onWorkerReady(worker);
-    this.#lose(worker, (nowMs) => {
-      at(this.#places, worker).up();
-      return this.#recorded.onPlaceReplaced(worker, nowMs);
-    });
+    const place = at(this.#places, worker);
+    if (!place.isUp) this.onWorkerReady(worker);
+    else {
+      this.#lose(worker, (nowMs) => {
+        place.up();
+        return this.#recorded.onPlaceReplaced(worker, nowMs);
+      });
+    }
   }
 
   #lose(worker: number, tell: (nowMs: number) => readonly PlaceCommand[]): void {
@@ -156,7 +159,10 @@ export class PlaceDriver {
     }
     const query = this.#pendingRows + batch > this.#options.maxPending ? -1 : this.#free.pop();
     if (query === undefined || query < 0) {
-      request.fail("queue-full", `${this.#pendingRows} rows wait or run`);
+      request.fail(
+        "queue-full",
+        `${this.#pendingRows} rows wait or run, and at most ${this.#options.maxPending} may`,
+      );
       this.#observer.onRowsDone(model, "dropped", batch);
       return undefined;
     }

@@ -1,5 +1,5 @@
 /** What `compile` of malleable pipelines refuses and warns of, in this process. */
-import { copyFileSync, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type CompileCommand, compileCommand } from "../../../compiler/commands/compile.ts";
@@ -66,13 +66,4 @@ test.each<[string, readonly Change[], RegExp]>([
   const home = placeApplication(...changes);
   await expect(compileCommand(commandOf(home, "out/b.msgpack"))).rejects.toThrow(message);
   expect(existsSync(join(home, "out"))).toBe(false);
-});
-
-test("refuses a folder where a stage would be written over a model", async () => {
-  const home = placeApplication(["model: mlp-s.onnx", "model: small.0-10.onnx"]);
-  copyFileSync(join(home, "mlp-s.onnx"), join(home, "small.0-10.onnx"));
-  await expect(compileCommand(commandOf(home, "b.msgpack"))).rejects.toThrow(
-    /--out: expected a folder without small\.0-10\.onnx/,
-  );
-  expect(existsSync(join(home, "b.msgpack"))).toBe(false);
 });

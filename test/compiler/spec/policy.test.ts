@@ -200,7 +200,7 @@ test.each([
   [
     "method: ramsis",
     "method: accordion\n  batchSigma: -1",
-    "INPUT_INVALID_VALUE app.yaml:16 policy.batchSigma: expected a number of at least 0, got -1",
+    "INPUT_INVALID_VALUE app.yaml:16 policy.batchSigma: expected a number from 0 to 10, got -1",
   ],
 ])("refuses %j made %j", (from, to, message) => {
   expect(mistakeOfSpec(edited(SPEC, from, to), PROFILE)).toBe(message);

@@ -253,7 +253,7 @@ test("more rows than there is room for are refused, and room comes back", async 
   const fits = ask(driven, rows(2), { sloMs: 1000 });
   await finishAll(driven);
   expect(refused.outcomes).toEqual([
-    { kind: "failed", reason: "queue-full", message: "4 rows wait or run" },
+    { kind: "failed", reason: "queue-full", message: "4 rows wait or run, and at most 6 may" },
   ]);
   for (const one of [first, fits]) expectOwnRows(driven, one);
   const next = ask(driven, rows(6), { sloMs: 1000 });
