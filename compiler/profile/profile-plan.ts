@@ -100,7 +100,7 @@ export async function planProfile(
   )) {
     const layers = await openLayers?.(path).catch((error: unknown) => {
       if (!(error instanceof OnnxModelError)) throw error;
-      return fail(document, conflict(at, error.message));
+      return fail(document, invalid(at, "a model that can be cut into layers", error.message));
     });
     const model = await readModel(path).catch((error: unknown) => {
       const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);

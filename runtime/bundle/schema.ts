@@ -782,7 +782,7 @@ export interface AccordionOptions {
   readonly backfill: boolean;
   /** Cost of giving a running query other places. */
   readonly reconfigurationMs: number;
-  /** A query of low priority that takes longer than so many times the SLO is given up; null: never. */
+  /** A query of low priority that takes longer than so many times the SLO, or than so many times what a tighter deadline of its own leaves, is given up; null: never. */
   readonly dropAfterSlos: number | null;
   /** When that is decided. Turn: once it is certain and none of its priority waits before it. Arrival: by a forecast when it comes, the paper's Algorithm 1. */
   readonly dropout: "turn" | "arrival";

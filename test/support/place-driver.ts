@@ -8,6 +8,9 @@ import {
   START,
 } from "../../runtime/core/places/place-commands.ts";
 import { PlaceScheduler } from "../../runtime/core/places/place-scheduler.ts";
+import { checkFirstInLine, givenUpAtMs } from "./first-in-line.ts";
+import { hold } from "./hold.ts";
+import { PlaceTimes } from "./place-times.ts";
 
 /** What a driver needs of a scheduler: the real one, or a twin. */
 export type DrivenScheduler = Pick<
@@ -76,6 +79,7 @@ const REASONS = ["late", "no-place", "places-lost"];
 export class PlaceDriver {
   readonly scheduler: DrivenScheduler;
   readonly bundle: AccordionBundle;
+  readonly times: PlaceTimes;
   /** Lines of: time, what, query, places, instances that were done. */
   readonly log: string[] = [];
   /** All that came and are not over, in the order in which they came. */
@@ -93,28 +97,18 @@ export class PlaceDriver {
   readonly #holder: number[];
   readonly #queryOfName = new Map<number, number>();
   readonly #freeNames: number[];
-  readonly #classOfPlace: readonly number[];
-  /** [shapeCount][poolCount] */
-  readonly #shapes: readonly (readonly number[])[];
   #lostBy = NO_QUERY;
   /** Classes of the places that were given up since the last start. */
   #given: number[] = [];
 
   constructor(bundle: AccordionBundle, { queryCapacity = 64, scheduler }: PlaceDriverOptions = {}) {
     this.bundle = bundle;
+    this.times = new PlaceTimes(bundle);
     this.scheduler = scheduler ?? new PlaceScheduler(bundle, { queryCapacity });
     const placeCount = this.scheduler.placeCount;
     this.isUp = new Array<boolean>(placeCount).fill(false);
     this.#holder = new Array<number>(placeCount).fill(NO_QUERY);
     this.#freeNames = Array.from({ length: queryCapacity }, (_, name) => queryCapacity - 1 - name);
-    const { data, shape } = bundle.shapes;
-    const [, poolCount = 1] = shape;
-    this.#shapes = Array.from({ length: data.length / poolCount }, (_, row) => [
-      ...data.slice(row * poolCount, (row + 1) * poolCount),
-    ]);
-    this.#classOfPlace = bundle.cluster.pools
-      .flatMap(({ workers }, pool) => new Array<number>(workers).fill(pool))
-      .slice(0, placeCount);
   }
 
   /** Queries that run, in the order in which they came. */
@@ -175,7 +169,7 @@ export class PlaceDriver {
   }
 
   cancel(query: number): void {
-    const cancelled = this.#query(query);
+    const cancelled = this.query(query);
     this.log.push(`${this.nowMs} cancel ${query}`);
     this.#stop(query);
     this.scheduler.onCancel(cancelled.name, this.nowMs, this.commands);
@@ -185,11 +179,11 @@ export class PlaceDriver {
 
   /** One more instance of a query is done now. */
   finishInstance(query: number): void {
-    const { name, batch, run } = this.#query(query);
+    const { name, batch, run } = this.query(query);
     if (run === null || run.lastMs > this.nowMs) return;
     run.lastMs = this.nowMs;
     run.lateMs = 0;
-    const isLast = ++this.#query(query).done === batch;
+    const isLast = ++this.query(query).done === batch;
     if (isLast) {
       this.log.push(`${this.nowMs} done ${query}`);
       this.#stop(query);
@@ -201,7 +195,7 @@ export class PlaceDriver {
 
   /** The next instance of a query takes longer than it should. */
   stall(query: number, ms: number): void {
-    const { run } = this.#query(query);
+    const { run } = this.query(query);
     if (run !== null) run.lateMs += ms;
   }
 
@@ -232,10 +226,10 @@ export class PlaceDriver {
 
   /** When a query that runs is foretold to be done. */
   finishMs(query: number): number {
-    const { model, batch, done, run } = this.#query(query);
+    const { model, batch, done, run } = this.query(query);
     if (run === null) return Number.NaN;
-    const wholeMs = this.#latencyMs(model, run.shape, batch - run.from);
-    const passedMs = this.#latencyMs(model, run.shape, done - run.from);
+    const wholeMs = this.times.latencyMs(model, run.shape, batch - run.from);
+    const passedMs = this.times.latencyMs(model, run.shape, done - run.from);
     return Math.max(this.nowMs, run.lastMs + wholeMs - passedMs);
   }
 
@@ -245,8 +239,8 @@ export class PlaceDriver {
     for (const [query, { model, done, run }] of this.queries) {
       if (run === null) continue;
       const stepMs =
-        this.#latencyMs(model, run.shape, done - run.from + 1) -
-        this.#latencyMs(model, run.shape, done - run.from);
+        this.times.latencyMs(model, run.shape, done - run.from + 1) -
+        this.times.latencyMs(model, run.shape, done - run.from);
       const nextMs = run.lastMs + run.lateMs + stepMs;
       // Of what happens at one time, instances come before the wake.
       if (nextMs > timeMs || (nextMs === timeMs && first !== NO_QUERY)) continue;
@@ -273,12 +267,12 @@ export class PlaceDriver {
   }
 
   #begin(command: number, query: number): void {
-    const { model, deadlineMs, batch, done, isHigh, run } = this.#query(query);
+    const { model, deadlineMs, batch, done, isHigh, run } = this.query(query);
     const shape = this.commands.shape(command);
     hold(run === null, "who starts waited");
     hold(this.commands.resumeAt(command) === done, "a query starts where it was");
     const queue = isHigh ? this.high : this.low;
-    const endMs = this.nowMs + this.#latencyMs(model, shape, batch - done);
+    const endMs = this.nowMs + this.times.latencyMs(model, shape, batch - done);
     const isOnTime = endMs <= deadlineMs + EPSILON_MS;
     const { scheduler, backfill } = this.bundle.policy;
     if (scheduler !== "bbs") {
@@ -290,8 +284,8 @@ export class PlaceDriver {
     remove(queue, query);
     const places = this.#placesOf(command, model);
     for (const place of places) this.#give(place, query);
-    this.#query(query).run = { shape, places, from: done, lastMs: this.nowMs, lateMs: 0 };
-    const free = this.freePlaces.map((place) => this.#classOfPlace[place]);
+    this.query(query).run = { shape, places, from: done, lastMs: this.nowMs, lateMs: 0 };
+    const free = this.freePlaces.map((place) => this.times.poolOf(place));
     hold(!this.#given.some((given) => free.includes(given)), "no more is given up than is missing");
     hold(this.#given.length === 0 || isOnTime, "places are given up for who then is on time");
     this.#given = [];
@@ -299,13 +293,13 @@ export class PlaceDriver {
   }
 
   #reshape(command: number, query: number): void {
-    const asked = this.#query(query);
+    const asked = this.query(query);
     const { model, run, done, deadlineMs, batch } = asked;
     if (run === null) throw new Error("who is reshaped runs");
     const shape = this.commands.shape(command);
     const before = this.finishMs(query);
     const startMs = this.nowMs + this.bundle.policy.reconfigurationMs;
-    const after = startMs + this.#latencyMs(model, shape, batch - done);
+    const after = startMs + this.times.latencyMs(model, shape, batch - done);
     const places = this.#placesOf(command, model);
     hold(this.commands.resumeAt(command) === done, "a query goes on where it was");
     const [fewer, more] =
@@ -320,7 +314,7 @@ export class PlaceDriver {
       hold(before <= deadlineMs + EPSILON_MS, "who is late does not shrink");
       hold(after <= deadlineMs + EPSILON_MS, "nobody is late for another's sake");
       const given = run.places.filter((place) => !places.includes(place));
-      this.#given.push(...given.map((place) => this.#classOfPlace[place] ?? NO_QUERY));
+      this.#given.push(...given.map((place) => this.times.poolOf(place)));
     } else if (places.length > run.places.length) {
       this.growCount++;
       hold(this.bundle.policy.regrow, "a query grows if it may");
@@ -336,10 +330,11 @@ export class PlaceDriver {
   }
 
   #drop(query: number, reason: number): void {
-    const { isHigh, losses, run } = this.#query(query);
+    const dropped = this.query(query);
+    const { isHigh, losses, run } = dropped;
     if (reason === DROP_LATE) {
       hold(!isHigh && run === null, "only low priority is given up");
-      const isCertain = this.nowMs >= this.#givenUpAtMs(query) - EPSILON_MS;
+      const isCertain = this.nowMs >= givenUpAtMs(this, dropped) - EPSILON_MS;
       hold(this.bundle.policy.dropout === "arrival" || isCertain, "not before it is certain");
     }
     if (reason === DROP_NO_PLACE) hold(!this.isUp.includes(true), "no place is up");
@@ -358,7 +353,7 @@ export class PlaceDriver {
     const places = Array.from({ length: out.placeCount(command) }, (_, stage) =>
       out.place(command, stage),
     );
-    const pools = places.map((place) => this.#classOfPlace[place]);
+    const pools = places.map((place) => this.times.poolOf(place));
     hold(pipeline != null && pools.join() === pipeline.pools.join(), "each stage has its pool");
     hold(new Set(places).size === places.length, "each stage has a place of its own");
     return places;
@@ -371,7 +366,7 @@ export class PlaceDriver {
 
   /** A place is lost under a query; without any, it waits before all others. */
   #takePlace(query: number, place: number): void {
-    const asked = this.#query(query);
+    const asked = this.query(query);
     const { run } = asked;
     if (run === null) return;
     this.#lostBy = query;
@@ -383,7 +378,7 @@ export class PlaceDriver {
   }
 
   #stop(query: number): void {
-    const asked = this.#query(query);
+    const asked = this.query(query);
     for (const place of asked.run?.places ?? []) this.#holder[place] = NO_QUERY;
     asked.run = null;
     remove(this.high, query);
@@ -391,7 +386,7 @@ export class PlaceDriver {
   }
 
   #end(query: number, end: "done" | "cancel" | "drop"): void {
-    const { name } = this.#query(query);
+    const { name } = this.query(query);
     hold(!this.ends.has(query), "a query ends once");
     this.ends.set(query, end);
     this.queries.delete(query);
@@ -410,97 +405,22 @@ export class PlaceDriver {
     hold(busyPlaceCount === held, "places that are had are counted");
     hold(readyPlaceCount === this.isUp.filter(Boolean).length, "places that are up are counted");
     for (const query of this.active) {
-      const { run } = this.#query(query);
-      const size = this.#shapes[run?.shape ?? 0]?.reduce((sum, count) => sum + count, 0);
+      const { run } = this.query(query);
+      const size = this.times.sizeOf(run?.shape ?? 0);
       hold(run?.places.length === size, "a query has the places of its shape");
     }
-    if (this.bundle.policy.scheduler === "accordion") this.#checkFirst(isDecided);
+    if (this.bundle.policy.scheduler === "accordion") checkFirstInLine(this, isDecided);
     else if (this.bundle.policy.dropout === "arrival") {
       hold(wakeMs === Number.POSITIVE_INFINITY, "baselines wait for events only");
     }
-  }
-
-  /** Who is first waits for a reason: free places would not do, and others could yet. The scheduler wakes when that ends. */
-  #checkFirst(isDecided: boolean): void {
-    const first = this.high[0] ?? this.low[0];
-    const lowest = this.low[0];
-    let dueMs = lowest === undefined ? Number.POSITIVE_INFINITY : this.#givenUpAtMs(lowest);
-    if (first !== undefined && this.freePlaces.length > 0) {
-      const { isHigh, deadlineMs } = this.#query(first);
-      const { regrow } = this.bundle.policy;
-      const free = this.#countsOf(this.freePlaces);
-      const freeMs = deadlineMs - this.#fastestMs(first, free);
-      hold(freeMs < this.nowMs, "free places that do are taken");
-      hold(!(isHigh && regrow), "who may get more later takes what is free");
-      const hopelessMs = deadlineMs - this.#fastestMs(first, this.#countsOf(this.upPlaces));
-      const endMs = this.nowMs + this.#fastestMs(first, free);
-      // Once it is hopeless it takes what is free, unless nobody waits for it by its end.
-      const isFutile = hopelessMs <= this.nowMs && endMs > this.#wantedUntilMs(first);
-      if (!isFutile) dueMs = Math.min(dueMs, hopelessMs);
-    }
-    // An instance may be done when the scheduler is to be woken, before it is.
-    const isDue = dueMs <= this.nowMs;
-    hold(!isDue || (!isDecided && dueMs === this.nowMs), "what is due is done");
-    hold(this.scheduler.wakeMs <= dueMs, "the scheduler wakes when something is due");
-  }
-
-  /** When a query of low priority that waits will be too late whatever happens, as its method counts. */
-  #givenUpAtMs(query: number): number {
-    const { bornMs, deadlineMs, isHigh } = this.#query(query);
-    const { dropout, dropAfterSlos, scheduler } = this.bundle.policy;
-    if (isHigh || dropout === "arrival" || dropAfterSlos === null) return Number.POSITIVE_INFINITY;
-    // Baselines keep to their depth.
-    if (scheduler !== "accordion") return bornMs;
-    const leastMs = this.#fastestMs(query, this.#countsOf(this.upPlaces));
-    return bornMs + dropAfterSlos * this.#sloMs(bornMs, deadlineMs) - leastMs;
-  }
-
-  /** Infinity where a query is never given up in its turn. */
-  #wantedUntilMs(query: number): number {
-    const { bornMs, deadlineMs } = this.#query(query);
-    const { dropAfterSlos } = this.bundle.policy;
-    if (this.#givenUpAtMs(query) === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY;
-    return Math.max(deadlineMs, bornMs + (dropAfterSlos ?? 0) * this.#sloMs(bornMs, deadlineMs));
-  }
-
-  /** A query's own, where that is tighter. */
-  #sloMs(bornMs: number, deadlineMs: number): number {
-    return Math.min(this.bundle.slo.latencyMs, deadlineMs - bornMs);
-  }
-
-  /** The least time of what is left of a query on so many places of each pool. */
-  #fastestMs(query: number, places: readonly number[]): number {
-    const { model, batch, done } = this.#query(query);
-    const times = this.#shapes.map((counts, shape) =>
-      counts.every((count, pool) => count <= (places[pool] ?? 0))
-        ? this.#latencyMs(model, shape, batch - done)
-        : Number.POSITIVE_INFINITY,
-    );
-    return Math.min(...times);
   }
 
   get upPlaces(): number[] {
     return this.isUp.flatMap((isUp, place) => (isUp ? [place] : []));
   }
 
-  /** By pool. */
-  #countsOf(places: readonly number[]): number[] {
-    const counts = this.bundle.cluster.pools.map(() => 0);
-    for (const place of places) {
-      const pool = this.#classOfPlace[place] ?? 0;
-      counts[pool] = (counts[pool] ?? 0) + 1;
-    }
-    return counts;
-  }
-
-  #latencyMs(model: number, shape: number, batch: number): number {
-    if (batch === 0) return 0;
-    const { maxBatch } = this.bundle.policy;
-    const latencyMs = this.bundle.tasks[0]?.variants[model]?.latencyMs.data;
-    return latencyMs?.[shape * maxBatch + batch - 1] ?? Number.NaN;
-  }
-
-  #query(query: number): DrivenQuery {
+  /** One that is not over. */
+  query(query: number): DrivenQuery {
     const asked = this.queries.get(query);
     if (asked === undefined) throw new Error("a command is about a query that is not over");
     return asked;
@@ -510,9 +430,4 @@ export class PlaceDriver {
 function remove(queue: number[], query: number): void {
   const at = queue.indexOf(query);
   if (at >= 0) queue.splice(at, 1);
-}
-
-/** `expect` takes too long for so many events. */
-function hold(condition: boolean, message: string): void {
-  if (!condition) throw new Error(message);
 }

@@ -329,8 +329,8 @@ test("says where in the spec the model is that cannot be cut, in the words of wh
   await expect(
     profileLayersCommand(layersCommand(folder), layeredMachine(LAYERS, { openLayers })),
   ).rejects.toMatchObject({
-    code: "INPUT_CONFLICT",
-    message: `${folder}/app.yaml:13 tasks[0].variants[1].model: ${folder}/large.onnx: If: expected a condition that is known, found none`,
+    code: "INPUT_INVALID_VALUE",
+    message: `${folder}/app.yaml:13 tasks[0].variants[1].model: expected a model that can be cut into layers, got ${folder}/large.onnx: If: expected a condition that is known, found none`,
   });
 });
 
