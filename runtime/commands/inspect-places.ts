@@ -172,7 +172,7 @@ function stateText(
 ): string {
   const { scheduler } = bundle.policy;
   return [
-    `a query of ${batch} instances, ${short(slackMs)} ms before its deadline, first in line; ${free.join(" / ")} places free; the ${scheduler} scheduler, at every load`,
+    `a query of ${batch} instances, ${short(slackMs)} ms before its deadline, first in line; places free: ${free.join(" / ")}; the ${scheduler} scheduler, at every load`,
     ...models.flatMap((state) => ["", ...modelStateLines(bundle, state, slackMs)]),
   ].join("\n");
 }

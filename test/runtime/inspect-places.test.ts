@@ -195,7 +195,7 @@ test("a state is answered model by model, with every alternative", async () => {
   expect(exitCode).toBe(0);
   const lines = text.split("\n");
   expect(lines[0]).toBe(
-    "a query of 8 instances, 160 ms before its deadline, first in line; 1 places free; the accordion scheduler, at every load",
+    "a query of 8 instances, 160 ms before its deadline, first in line; places free: 1; the accordion scheduler, at every load",
   );
   expect(lines[2]).toBe(
     "model deep: 2 places would do; start at once if running queries can give 1 up and not be late, else wait; below 100 ms of slack, start on whatever is free",
@@ -215,7 +215,7 @@ test("a state is answered model by model, with every alternative", async () => {
 test("a state with places of several pools names them", async () => {
   const state = "model=deep, batch=8, free=1/0, slack=0.2s";
   const { text } = await inspectCommand({ path: paths.mixed, loadQps: null, state });
-  expect(text).toContain("; 1 / 0 places free; ");
+  expect(text).toContain("; places free: 1 / 0; ");
   // One of high priority gets more places later.
   expect(text).toContain("model deep: start on 1 place (1 / 0), 240 ms, misses the slack");
   expect(text.split("\n").map(cellsOf)).toContainEqual(["2", "1 / 1", "180", "20", "yes", "no"]);
