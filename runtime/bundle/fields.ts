@@ -8,22 +8,23 @@ const MAX_TEXT_LENGTH = 1024;
 const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]/u;
 const ANY_UNPRINTABLE = new RegExp(UNPRINTABLE, "gu");
 
-/** An object with exactly these keys. */
-export function objectOf<Key extends string>(
+/** An object with exactly these keys. @param added keys that older bundles do not have. */
+export function objectOf<Key extends string, Added extends string = never>(
   value: unknown,
   path: string,
   keys: readonly Key[],
-): Readonly<Record<Key, unknown>> {
+  added: readonly Added[] = [],
+): Readonly<Record<Key, unknown> & Partial<Record<Added, unknown>>> {
   if (!isRecord(value)) return refuse(path, value, "a map");
   for (const key of Object.keys(value)) {
-    if (!keys.some((known) => known === key)) {
-      refuseAs(path, `the key ${clip(key)}`, `only the keys ${keys.join(", ")}`);
+    if (![...keys, ...added].some((known) => known === key)) {
+      refuseAs(path, `the key ${clip(key)}`, `only the keys ${[...keys, ...added].join(", ")}`);
     }
   }
   for (const key of keys) {
     if (!Object.hasOwn(value, key)) refuseAs(path, "no such key", `the key "${key}"`);
   }
-  return value as Readonly<Record<Key, unknown>>;
+  return value as Readonly<Record<Key, unknown> & Partial<Record<Added, unknown>>>;
 }
 
 /** An array of `minCount` to `maxCount` items, each read by `item`. */

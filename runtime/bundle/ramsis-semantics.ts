@@ -6,6 +6,7 @@ import {
   checkAscending,
   checkFeasible,
   checkModel,
+  checkRows,
   checkServiceTimes,
   checkShape,
   checkSlacks,
@@ -30,7 +31,8 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
   if (policy.balancer !== "pooled" && policy.maxQueue !== decisionSpace.maxQueue) {
     refuse("decisionSpace.maxQueue", decisionSpace.maxQueue, `${policy.maxQueue}, policy.maxQueue`);
   }
-  const { slackMs } = decisionSpace;
+  const { slackMs, queued } = decisionSpace;
+  if (queued !== undefined) checkRows(queued, decisionSpace.maxQueue, "decisionSpace.queued");
   if (policy.discretization.kind === "fixed") {
     checkShape(slackMs, [policy.discretization.steps + 1], "decisionSpace.slackMs");
   }

@@ -221,10 +221,15 @@ export type Balancer = "round-robin" | "shortest-queue" | "pooled";
 /** Axes and actions shared by the tables of all levels. */
 export interface DecisionSpace {
   /**
-   * Row `queued − 1` of an action table answers for `queued` queries; the last row, `maxQueue`, for a full queue. The queue is a worker's, or with
-   * the pooled balancer the one of the cluster.
+   * Queries that wait in a queue that is not full. The queue is a worker's, or with the pooled balancer
+   * the one of the cluster.
    */
   readonly maxQueue: number;
+  /**
+   * float64 [rowCount]: the fewest queries that each row of an action table answers for, ascending
+   * from 1 to `maxQueue + 1`, a full queue. Absent where every number has a row, row `queued − 1`.
+   */
+  readonly queued?: Table;
   /** float64 [slackCount]: ascending from 0 to the SLO; a slack belongs to the last entry that is not above it. */
   readonly slackMs: Table;
   /** uint16 [actionCount, 2]: variant index, batch size. */
@@ -239,7 +244,7 @@ export interface RamsisLevel {
   readonly capacityQps: number;
   readonly expected: Expected;
   readonly solve: SolveReport;
-  /** uint16 [maxQueue + 1, slackCount]: index into `decisionSpace.actions`; with the pooled balancer also NO_ACTION and GIVE_UP. */
+  /** uint16 [rowCount, slackCount]: index into `decisionSpace.actions`; with the pooled balancer also NO_ACTION and GIVE_UP. */
   readonly actionByState: Table;
   /** A second table that answers a share of the decisions, chosen at random, so that a violation ceiling is met at the best accuracy; or null. */
   readonly mixture: Mixture | null;

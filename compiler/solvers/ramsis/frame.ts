@@ -15,6 +15,7 @@ import type { KeyPath } from "../../spec/document.ts";
 import { conflict, invalid, type Mistake } from "../../spec/mistakes.ts";
 import type { ModelFiles, RamsisFrame } from "../solver.ts";
 import { dispersionOf } from "./arrival-counts.ts";
+import { queueRows } from "./pooled/queue-rows.ts";
 
 type Task = Application["tasks"][number];
 type SpecVariant = Task["variants"][number];
@@ -204,8 +205,14 @@ function decisionSpaceOf(
     if (variant.dominated) return;
     for (let batch = 1; batch <= options.maxQueue + 1; batch++) actions.push(index, batch);
   });
+  const isPooled = options.balancer === "pooled";
+  const maxQueue = isPooled ? pooledQueue(loads, sloMs, options) : options.maxQueue;
+  const rows = queueRows(maxQueue + 1, options.maxQueue);
   return {
-    maxQueue: options.balancer === "pooled" ? pooledQueue(loads, sloMs, options) : options.maxQueue,
+    maxQueue,
+    ...(isPooled
+      ? { queued: { dtype: "float64", shape: [rows.length], data: Float64Array.from(rows) } }
+      : {}),
     slackMs: { dtype: "float64", shape: [slackMs.length], data: slackMs },
     actions: { dtype: "uint16", shape: [actions.length / 2, 2], data: Uint16Array.from(actions) },
   };
@@ -245,4 +252,4 @@ function pooledQueue(
   return Math.min(MAX_POOLED_QUEUE, Math.max(maxQueue, arrivals));
 }
 
-const MAX_POOLED_QUEUE = 4096;
+const MAX_POOLED_QUEUE = 2 ** 20 - 1;

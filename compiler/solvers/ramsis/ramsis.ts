@@ -16,6 +16,7 @@ import {
 import { KNOT_COUNT, quantileKnots } from "../../numeric/quantile-distribution.ts";
 import type { RamsisFrame, TableSolver } from "../solver.ts";
 import { actionValues } from "./action-values.ts";
+import { dispersionOfModel } from "./arrival-counts.ts";
 import { fluidBound } from "./fluid-bound.ts";
 import { ramsisFrame, ramsisMistakes } from "./frame.ts";
 import type { Guarantees } from "./guarantees.ts";
@@ -49,7 +50,7 @@ function isPooled({ policy }: RamsisFrame): boolean {
 function solvePooledLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const problem = workerProblem(frame, loadQps);
   const bound = fluidBound(problem);
-  const { expected, actionByState, tries } = solvePooled(frame, loadQps, bound);
+  const { expected, actionByState, mixture, method, tries } = solvePooled(frame, loadQps, bound);
   const capacityQps = fluidCapacityQps(problem, workerCountOf(frame));
   return {
     loadQps,
@@ -57,13 +58,13 @@ function solvePooledLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
     capacityQps,
     expected: { ...expected, upperBoundAccuracy: bound.accuracy },
     solve: {
-      method: "price-search",
+      method,
       iterations: tries,
       residual: 0,
       states: actionByState.data.length,
     },
     actionByState,
-    mixture: null,
+    mixture,
   };
 }
 
@@ -184,12 +185,6 @@ function workerProblem(frame: RamsisFrame, loadQps: number): WorkerProblem {
     serviceKnotsMs: policy.serviceTimes === "quantiles" ? knotsOf(serviceTimes) : null,
   };
   return policy.balancer === "shortest-queue" ? joinShortestQueue(problem) : problem;
-}
-
-/** Variance over mean of the counts; see `arrival-counts.ts` for what that leaves out. */
-function dispersionOfModel(arrivals: RamsisBundle["arrivals"]): number {
-  if (arrivals.process === "gamma") return arrivals.cv2;
-  return arrivals.process === "trace" ? arrivals.dispersion : 1;
 }
 
 function workerCountOf({ cluster }: RamsisFrame): number {

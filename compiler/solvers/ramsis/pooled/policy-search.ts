@@ -1,0 +1,320 @@
+/**
+ * The best table for one load, by simulation: the solutions of the fast server, fitted price rules and simple rules compete on the same arrivals,
+ * and the best of them on arrivals none was made with wins. So no level is worse than a rule that anybody would write.
+ *
+ * A policy is scored by its accuracy per query, less a penalty for each violation above the ceiling. Where two candidates lie on either side of
+ * the ceiling, mixtures of both are tried: a coin says at each decision which of them is asked.
+ */
+import { type Minimum, minimise } from "../../../numeric/nelder-mead.ts";
+import type { FluidBound } from "../fluid-bound.ts";
+import { type ActionWorth, FastServer } from "./fast-server.ts";
+import type { PooledProblem } from "./pooled-problem.ts";
+import {
+  BLOCKS,
+  type Decide,
+  type DecisionTable,
+  type PooledOutcome,
+  type Surroundings,
+  simulatePooled,
+  UNDECIDED,
+} from "./pooled-simulation.ts";
+import { decideByPrice, type PriceRule, priceWorths } from "./price-rule.ts";
+import { simpleRules } from "./simple-rules.ts";
+
+/** A way to decide, and the cells that it has decided so far. */
+export interface Candidate {
+  readonly name: string;
+  readonly table: DecisionTable;
+  /** What the batches that can be formed in a state are worth to it, best first; null for a rule that weighs nothing. */
+  readonly worths: ((queued: number, slackMs: number) => ActionWorth[]) | null;
+}
+
+export interface FoundPolicy {
+  readonly candidate: Candidate;
+  readonly mixture: { readonly candidate: Candidate; readonly share: number } | null;
+  /** Policies tried. */
+  readonly tries: number;
+}
+
+/** Arrivals of a random stream of its own; the same for the same stream and number. */
+export type Sample = (stream: number, queries: number) => Surroundings;
+
+/** Streams and sizes of samples, in queries: for a first look, for choosing, and for the last word. */
+const LOOK = { stream: 11, queries: 16_000 };
+const CHOICE = { stream: 12, queries: 25_000 };
+const FINAL = { stream: 13, queries: 60_000 };
+/** Accuracy that a violation too many per query costs a policy. */
+const VIOLATION_PENALTY = 20;
+/** Accuracy below the bound that is not worth another try, and below which no rule is fitted. */
+const BOUND_TOLERANCE = 1e-5;
+const CLOSE_TO_BOUND = 5e-4;
+/** Standard errors by which a sample has to keep the ceiling. */
+const SAFETY = 2;
+
+/** Prices of a violation that the fast server is solved for: first one, then more or less as the ceiling asks. */
+const FIRST_PRICE = 0.3;
+const PRICE_STEP = 2;
+const MOST_PRICES = 5;
+/** Of the value of the workers' time that is lost where one waits, what is given back. */
+const CREDIT = 0.8;
+/** At most this part of all that is earned. */
+const MOST_CREDIT = 0.4;
+/** Worth of waiting beyond what the process says, in accuracy. */
+const PATIENCES = [0.05, 0.2];
+
+/** Where fits of price rules begin: level, growth, pivot, wait margin (hundredths), reserve (of the SLO, in 150ths). */
+const STARTS: readonly (readonly number[])[] = [
+  [0, 0, 0, 0.1, 0],
+  [0, 1, 1, 0.1, 0],
+  [0, 3, 1, 0.1, 0],
+  [-0.2, 1.2, -1.2, 0.2, 3.5],
+];
+/** Near capacity a second round of starts has this least rate. */
+const GOOD_RATE = 0.98;
+const NEAR_CAPACITY = 0.8;
+const STEPS = [0.3, 1, 0.5, 0.2, 1];
+const FITS = [
+  { stream: 14, queries: 6_000, tries: 16, kept: 2, shrink: 1 },
+  { stream: 15, queries: 12_000, tries: 18, kept: 1, shrink: 0.6 },
+  { stream: 16, queries: 25_000, tries: 14, kept: 1, shrink: 0.25 },
+] as const;
+/** A price at which the whole SLO of a worker is worth so much accuracy: next to nothing. */
+const LEAST_PRICE_OF_SLO = 0.02;
+
+const FINALISTS = 5;
+const MIXTURE_TRIES = 4;
+
+interface Judged {
+  readonly candidate: Candidate;
+  readonly accuracy: number;
+  readonly violationRate: number;
+  /** Whether the ceiling is kept by as much as chance asks for. */
+  readonly isAllowed: boolean;
+  readonly score: number;
+}
+
+export function searchPolicy(problem: PooledProblem, bound: FluidBound, sample: Sample): FoundPolicy {
+  return new PolicySearch(problem, bound, sample).run();
+}
+
+class PolicySearch {
+  readonly #problem: PooledProblem;
+  readonly #bound: FluidBound;
+  readonly #sample: Sample;
+  readonly #arrivals = new Map<number, Surroundings>();
+  #tries = 0;
+
+  constructor(problem: PooledProblem, bound: FluidBound, sample: Sample) {
+    this.#problem = problem;
+    this.#bound = bound;
+    this.#sample = sample;
+  }
+
+  run(): FoundPolicy {
+    const solved = this.#solveFastServer();
+    const [first] = solved;
+    if (first !== undefined && this.#isAtBound(first)) {
+      const again = this.#judge(first.candidate, FINAL);
+      if (this.#isAtBound(again)) return this.#found(again.candidate);
+    }
+    const simple = simpleRules(this.#problem).map(({ name, decide }) =>
+      this.#judge(this.#candidate(name, decide, null), LOOK),
+    );
+    const pool = [...solved, ...simple].sort(byScore);
+    if ((pool[0]?.score ?? 0) < this.#bound.accuracy - CLOSE_TO_BOUND) {
+      const { arrivalsPerMs, workerCount, bestRatePerMs } = this.#problem;
+      const isNearCapacity = arrivalsPerMs >= NEAR_CAPACITY * workerCount * bestRatePerMs;
+      pool.push(this.#fitPriceRule(isNearCapacity ? GOOD_RATE : 0));
+    }
+    return this.#choose(pool);
+  }
+
+  #isAtBound(judged: Judged): boolean {
+    return judged.score >= this.#bound.accuracy - BOUND_TOLERANCE;
+  }
+
+  /** The best by fresh arrivals, or a mixture of two. */
+  #choose(pool: readonly Judged[]): FoundPolicy {
+    const chosen = [...pool]
+      .sort(byScore)
+      .slice(0, 2 * FINALISTS)
+      .map(({ candidate }) => this.#judge(candidate, CHOICE))
+      .sort(byScore);
+    const final = chosen
+      .slice(0, FINALISTS)
+      .map(({ candidate }) => this.#judge(candidate, FINAL))
+      .sort(byScore);
+    const [best] = final;
+    if (best === undefined) throw new RangeError("some policy is tried");
+    return this.#mixed(best, [...chosen, ...pool]) ?? this.#found(best.candidate);
+  }
+
+  #found(candidate: Candidate, mixture: FoundPolicy["mixture"] = null): FoundPolicy {
+    return { candidate, mixture, tries: this.#tries };
+  }
+
+  /** A mixture with a policy of more accuracy and too many violations, if that is better than the best alone. */
+  #mixed(best: Judged, pool: readonly Judged[]): FoundPolicy | null {
+    const { maxViolationRate } = this.#problem;
+    const bolder = pool
+      .filter(({ accuracy, violationRate }) => accuracy > best.accuracy && violationRate > maxViolationRate)
+      .sort((a, b) => steepness(best, b) - steepness(best, a))[0];
+    if (bolder === undefined || best.violationRate >= maxViolationRate) return null;
+    let found: FoundPolicy | null = null;
+    let score = best.score;
+    let [low, high] = [0, 1];
+    let share = (maxViolationRate - best.violationRate) / (bolder.violationRate - best.violationRate);
+    for (let tried = 0; tried < MIXTURE_TRIES; tried++) {
+      const mixture = { candidate: bolder.candidate, share };
+      const judged = this.#judge(best.candidate, FINAL, mixture);
+      if (judged.score > score) {
+        score = judged.score;
+        found = this.#found(best.candidate, mixture);
+      }
+      if (judged.isAllowed) low = share;
+      else high = share;
+      share = (low + high) / 2;
+    }
+    return found;
+  }
+
+  /** Solutions for several prices of a violation, the best first. */
+  #solveFastServer(): Judged[] {
+    const problem = this.#problem;
+    const server = new FastServer(problem);
+    const timeWorth = CREDIT * problem.workerCount * this.#bound.price;
+    const mostCredit = MOST_CREDIT * this.#bound.accuracy * problem.arrivalsPerMs;
+    const credits = [0, Math.min(timeWorth, mostCredit)];
+    const judged: Judged[] = [];
+    let best = this.#solved(server, FIRST_PRICE, credits[0] ?? 0);
+    judged.push(best);
+    if (this.#isAtBound(best)) return judged;
+    let credit = 0;
+    if (problem.workerCount > 1 && timeWorth > 0) {
+      const other = this.#solved(server, FIRST_PRICE, credits[1] ?? 0);
+      judged.push(other);
+      if (other.score > best.score) [best, credit] = [other, credits[1] ?? 0];
+    }
+    judged.push(...this.#patient(server));
+    let price = FIRST_PRICE;
+    for (let tried = 0; tried < MOST_PRICES; tried++) {
+      price = best.isAllowed ? price / PRICE_STEP : price * PRICE_STEP;
+      const next = this.#solved(server, price, credit);
+      judged.push(next, ...this.#patient(server));
+      if (next.isAllowed !== best.isAllowed || this.#isAtBound(next)) break;
+    }
+    return judged.sort(byScore);
+  }
+
+  #solved(server: FastServer, violationPrice: number, credit: number): Judged {
+    server.solve(violationPrice, credit);
+    return this.#judge(this.#served(server, 0), LOOK);
+  }
+
+  /** The last solution, but more willing to wait. */
+  #patient(server: FastServer): Judged[] {
+    return PATIENCES.map((patience) => this.#judge(this.#served(server, patience), LOOK));
+  }
+
+  #served(server: FastServer, patience: number): Candidate {
+    const solution = server.solution();
+    const restored = (): FastServer => {
+      server.restore(solution);
+      return server;
+    };
+    return this.#candidate(
+      "fast-server",
+      (queued, slackMs) => restored().decide(queued, slackMs, patience),
+      (queued, slackMs) => restored().worths(queued, slackMs),
+    );
+  }
+
+  /** Nelder and Mead's method from several starts, on more and more arrivals. */
+  #fitPriceRule(leastRate: number): Judged {
+    const problem = this.#problem;
+    // Where the bound has time to spare it has no price, but the queue may need one.
+    const price = this.#bound.price > 0 ? this.#bound.price : LEAST_PRICE_OF_SLO / problem.sloMs;
+    const candidateOf = (point: readonly number[]): Candidate => {
+      const rule = { ...ruleOf(point, price), leastRate };
+      return this.#candidate(
+        "price-rule",
+        (queued, slackMs) => decideByPrice(problem, rule, queued, slackMs),
+        (queued, slackMs) => priceWorths(problem, rule, queued, slackMs),
+      );
+    };
+    let points: (readonly number[])[] = [...STARTS];
+    for (const { stream, queries, tries, kept, shrink } of FITS) {
+      const costAt = (point: readonly number[]): number =>
+        -this.#judge(candidateOf(point), { stream, queries }).score;
+      const steps = STEPS.map((step) => step * shrink);
+      const minima: Minimum[] = points.map((point) => minimise(costAt, point, steps, tries));
+      minima.sort((left, right) => left.value - right.value);
+      points = minima.slice(0, kept).map(({ point }) => point);
+    }
+    return this.#judge(candidateOf(points[0] ?? []), LOOK);
+  }
+
+  #candidate(name: string, decideCell: Decide, worths: Candidate["worths"]): Candidate {
+    const { rows, slackMs } = this.#problem;
+    const cells = new Uint16Array(rows.length * slackMs.length).fill(UNDECIDED);
+    return { name, table: { cells, decideCell }, worths };
+  }
+
+  #judge(
+    candidate: Candidate,
+    { stream, queries }: { readonly stream: number; readonly queries: number },
+    mixture: FoundPolicy["mixture"] = null,
+  ): Judged {
+    this.#tries++;
+    const known = this.#arrivals.get(stream);
+    const surroundings = known ?? this.#sample(stream, queries);
+    if (known === undefined) this.#arrivals.set(stream, surroundings);
+    const outcome = simulatePooled(this.#problem, surroundings, {
+      table: candidate.table,
+      mixture: mixture && { table: mixture.candidate.table, share: mixture.share },
+    });
+    const accuracy = outcome.accuracySum / outcome.queries;
+    const violationRate = outcome.violations / outcome.queries;
+    const excess = Math.max(0, violationRate - this.#allowed(outcome));
+    const score = accuracy - VIOLATION_PENALTY * excess;
+    return { candidate, accuracy, violationRate, isAllowed: excess === 0, score };
+  }
+
+  /** What a sample may show, so that the true rate is hardly above the ceiling. */
+  #allowed(outcome: PooledOutcome): number {
+    const { maxViolationRate } = this.#problem;
+    const error = Math.sqrt((maxViolationRate * clustering(outcome)) / outcome.queries);
+    return Math.max(maxViolationRate / 2, maxViolationRate - SAFETY * error);
+  }
+}
+
+/** Variance over mean of the violations in blocks of queries, at least 1: late queries come in clusters. */
+export function clustering({ violations, violationsByBlock }: PooledOutcome): number {
+  if (violations === 0) return 1;
+  const mean = violations / BLOCKS;
+  const squares = violationsByBlock.reduce((sum, count) => sum + (count - mean) ** 2, 0);
+  return Math.max(1, squares / (BLOCKS - 1) / mean);
+}
+
+function byScore(a: Judged, b: Judged): number {
+  return b.score - a.score;
+}
+
+/** Accuracy gained per violation. */
+function steepness(safe: Judged, bold: Judged): number {
+  return (bold.accuracy - safe.accuracy) / (bold.violationRate - safe.violationRate);
+}
+
+function ruleOf(
+  [level = 0, growth = 0, pivot = 0, margin = 0, reserve = 0]: readonly number[],
+  price: number,
+): Omit<PriceRule, "leastRate"> {
+  return {
+    price,
+    level,
+    growth: Math.max(0, growth),
+    pivot,
+    waitMargin: Math.abs(margin) / 100,
+    reserve: reserve / 150,
+  };
+}
