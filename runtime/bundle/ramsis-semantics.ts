@@ -33,7 +33,7 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
   }
   const { slackMs, queued } = decisionSpace;
   if (queued !== undefined) checkRows(queued, decisionSpace.maxQueue, "decisionSpace.queued");
-  if (policy.discretization.kind === "fixed") {
+  if (policy.discretization.kind === "fixed" && policy.balancer !== "pooled") {
     checkShape(slackMs, [policy.discretization.steps + 1], "decisionSpace.slackMs");
   }
   checkSlacks(slackMs, slo.latencyMs, "decisionSpace.slackMs", "slo.latencyMs");

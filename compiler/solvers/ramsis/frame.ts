@@ -199,13 +199,14 @@ function decisionSpaceOf(
   serviceTimes: ServiceTimes,
 ): DecisionSpace {
   const sloMs = slo.latencyMs;
-  const slackMs = slackGrid(sloMs, options, variants, serviceTimes);
+  const isPooled = options.balancer === "pooled";
+  const steps = slackGrid(sloMs, options, variants, serviceTimes);
+  const slackMs = isPooled ? withServiceTimes(steps, sloMs, options, variants, serviceTimes) : steps;
   const actions: number[] = [];
   variants.forEach((variant, index) => {
     if (variant.dominated) return;
     for (let batch = 1; batch <= options.maxQueue + 1; batch++) actions.push(index, batch);
   });
-  const isPooled = options.balancer === "pooled";
   const maxQueue = isPooled ? pooledQueue(loads, sloMs, options) : options.maxQueue;
   const rows = queueRows(maxQueue + 1, options.maxQueue);
   return {
@@ -239,6 +240,38 @@ function slackGrid(
   );
   const within = times.filter((ms) => ms > 0 && ms < sloMs);
   return Float64Array.from(new Set([0, ...within, sloMs])).sort();
+}
+
+/** Service times that a grid has at most besides its steps. */
+const MOST_SERVICE_TIMES = 128;
+
+/**
+ * The steps, and the service times of the batches that are worth most: a table rounds slack down, so without them a batch that takes nearly
+ * the SLO could not be started for a query that has just come.
+ */
+function withServiceTimes(
+  steps: Float64Array,
+  sloMs: number,
+  { maxQueue }: RamsisOptions,
+  variants: RamsisBundle["tasks"][number]["variants"],
+  { decisionMs }: ServiceTimes,
+): Float64Array {
+  const batches = variants.flatMap(({ dominated, accuracy }, variant) =>
+    dominated
+      ? []
+      : Array.from(rowOf(decisionMs, variant).subarray(0, maxQueue), (ms, index) => {
+          return { ms, cost: ms / (index + 1), accuracy };
+        }),
+  );
+  const within = batches.filter(({ ms }) => ms > 0 && ms < sloMs);
+  // Of no worse accuracy and less time per query: the fewer there are, the more a batch is worth.
+  const rivals = within.map(
+    (one) =>
+      within.filter(({ cost, accuracy }) => cost < one.cost && accuracy >= one.accuracy).length,
+  );
+  const best = [...within.keys()].sort((a, b) => (rivals[a] ?? 0) - (rivals[b] ?? 0));
+  const times = best.slice(0, MOST_SERVICE_TIMES).map((index) => within[index]?.ms ?? sloMs);
+  return Float64Array.from(new Set([...steps, ...times])).sort();
 }
 
 /** What the highest load brings within the SLO and a fifth more: of a longer queue the last query is lost. */

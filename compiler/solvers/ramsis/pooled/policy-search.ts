@@ -1,11 +1,10 @@
 /**
- * The best table for one load, by simulation: the solutions of the fast server, fitted price rules and simple rules compete on the same arrivals,
+ * The best table for one load, by simulation: the solutions of the fast server and rules that are told in a sentence compete on the same arrivals,
  * and the best of them on arrivals none was made with wins. So no level is worse than a rule that anybody would write.
  *
  * A policy is scored by its accuracy per query, less a penalty for each violation above the ceiling. Where two candidates lie on either side of
  * the ceiling, mixtures of both are tried: a coin says at each decision which of them is asked.
  */
-import { type Minimum, minimise } from "../../../numeric/nelder-mead.ts";
 import type { FluidBound } from "../fluid-bound.ts";
 import { type ActionWorth, FastServer } from "./fast-server.ts";
 import type { PooledProblem } from "./pooled-problem.ts";
@@ -18,7 +17,6 @@ import {
   simulatePooled,
   UNDECIDED,
 } from "./pooled-simulation.ts";
-import { decideByPrice, type PriceRule, priceWorths } from "./price-rule.ts";
 import { simpleRules } from "./simple-rules.ts";
 
 /** A way to decide, and the cells that it has decided so far. */
@@ -36,18 +34,17 @@ export interface FoundPolicy {
   readonly tries: number;
 }
 
-/** Arrivals of a random stream of its own; the same for the same stream and number. */
-export type Sample = (stream: number, queries: number) => Surroundings;
+/** Arrivals of a random stream of its own, so many queries and so many SLOs at least; the same for the same arguments. */
+export type Sample = (stream: number, queries: number, slos: number) => Surroundings;
 
-/** Streams and sizes of samples, in queries: for a first look, for choosing, and for the last word. */
-const LOOK = { stream: 11, queries: 16_000 };
-const CHOICE = { stream: 12, queries: 25_000 };
-const FINAL = { stream: 13, queries: 60_000 };
+/** For a first look, for choosing, and for the last word: some policies take long to break down. */
+const LOOK = { stream: 11, queries: 12_000, slos: 6 };
+const CHOICE = { stream: 12, queries: 25_000, slos: 20 };
+const FINAL = { stream: 13, queries: 60_000, slos: 60 };
 /** Accuracy that a violation too many per query costs a policy. */
 const VIOLATION_PENALTY = 20;
-/** Accuracy below the bound that is not worth another try, and below which no rule is fitted. */
+/** Accuracy below the bound that is not worth another try. */
 const BOUND_TOLERANCE = 1e-5;
-const CLOSE_TO_BOUND = 5e-4;
 /** Standard errors by which a sample has to keep the ceiling. */
 const SAFETY = 2;
 
@@ -61,25 +58,6 @@ const CREDIT = 0.8;
 const MOST_CREDIT = 0.4;
 /** Worth of waiting beyond what the process says, in accuracy. */
 const PATIENCES = [0.05, 0.2];
-
-/** Where fits of price rules begin: level, growth, pivot, wait margin (hundredths), reserve (of the SLO, in 150ths). */
-const STARTS: readonly (readonly number[])[] = [
-  [0, 0, 0, 0.1, 0],
-  [0, 1, 1, 0.1, 0],
-  [0, 3, 1, 0.1, 0],
-  [-0.2, 1.2, -1.2, 0.2, 3.5],
-];
-/** Near capacity a second round of starts has this least rate. */
-const GOOD_RATE = 0.98;
-const NEAR_CAPACITY = 0.8;
-const STEPS = [0.3, 1, 0.5, 0.2, 1];
-const FITS = [
-  { stream: 14, queries: 6_000, tries: 16, kept: 2, shrink: 1 },
-  { stream: 15, queries: 12_000, tries: 18, kept: 1, shrink: 0.6 },
-  { stream: 16, queries: 25_000, tries: 14, kept: 1, shrink: 0.25 },
-] as const;
-/** A price at which the whole SLO of a worker is worth so much accuracy: next to nothing. */
-const LEAST_PRICE_OF_SLO = 0.02;
 
 const FINALISTS = 5;
 const MIXTURE_TRIES = 4;
@@ -120,13 +98,7 @@ class PolicySearch {
     const simple = simpleRules(this.#problem).map(({ name, decide }) =>
       this.#judge(this.#candidate(name, decide, null), LOOK),
     );
-    const pool = [...solved, ...simple].sort(byScore);
-    if ((pool[0]?.score ?? 0) < this.#bound.accuracy - CLOSE_TO_BOUND) {
-      const { arrivalsPerMs, workerCount, bestRatePerMs } = this.#problem;
-      const isNearCapacity = arrivalsPerMs >= NEAR_CAPACITY * workerCount * bestRatePerMs;
-      pool.push(this.#fitPriceRule(isNearCapacity ? GOOD_RATE : 0));
-    }
-    return this.#choose(pool);
+    return this.#choose([...solved, ...simple]);
   }
 
   #isAtBound(judged: Judged): boolean {
@@ -155,7 +127,9 @@ class PolicySearch {
 
   /** A mixture with a policy of more accuracy and too many violations, if that is better than the best alone. */
   #mixed(best: Judged, pool: readonly Judged[]): FoundPolicy | null {
-    const { maxViolationRate } = this.#problem;
+    const { maxViolationRate, violationPrice } = this.#problem;
+    // What is bought at a price of its own is bought as far as it pays.
+    if (violationPrice > 0) return null;
     const bolder = pool
       .filter(({ accuracy, violationRate }) => accuracy > best.accuracy && violationRate > maxViolationRate)
       .sort((a, b) => steepness(best, b) - steepness(best, a))[0];
@@ -229,31 +203,6 @@ class PolicySearch {
     );
   }
 
-  /** Nelder and Mead's method from several starts, on more and more arrivals. */
-  #fitPriceRule(leastRate: number): Judged {
-    const problem = this.#problem;
-    // Where the bound has time to spare it has no price, but the queue may need one.
-    const price = this.#bound.price > 0 ? this.#bound.price : LEAST_PRICE_OF_SLO / problem.sloMs;
-    const candidateOf = (point: readonly number[]): Candidate => {
-      const rule = { ...ruleOf(point, price), leastRate };
-      return this.#candidate(
-        "price-rule",
-        (queued, slackMs) => decideByPrice(problem, rule, queued, slackMs),
-        (queued, slackMs) => priceWorths(problem, rule, queued, slackMs),
-      );
-    };
-    let points: (readonly number[])[] = [...STARTS];
-    for (const { stream, queries, tries, kept, shrink } of FITS) {
-      const costAt = (point: readonly number[]): number =>
-        -this.#judge(candidateOf(point), { stream, queries }).score;
-      const steps = STEPS.map((step) => step * shrink);
-      const minima: Minimum[] = points.map((point) => minimise(costAt, point, steps, tries));
-      minima.sort((left, right) => left.value - right.value);
-      points = minima.slice(0, kept).map(({ point }) => point);
-    }
-    return this.#judge(candidateOf(points[0] ?? []), LOOK);
-  }
-
   #candidate(name: string, decideCell: Decide, worths: Candidate["worths"]): Candidate {
     const { rows, slackMs } = this.#problem;
     const cells = new Uint16Array(rows.length * slackMs.length).fill(UNDECIDED);
@@ -262,12 +211,12 @@ class PolicySearch {
 
   #judge(
     candidate: Candidate,
-    { stream, queries }: { readonly stream: number; readonly queries: number },
+    { stream, queries, slos }: typeof LOOK,
     mixture: FoundPolicy["mixture"] = null,
   ): Judged {
     this.#tries++;
     const known = this.#arrivals.get(stream);
-    const surroundings = known ?? this.#sample(stream, queries);
+    const surroundings = known ?? this.#sample(stream, queries, slos);
     if (known === undefined) this.#arrivals.set(stream, surroundings);
     const outcome = simulatePooled(this.#problem, surroundings, {
       table: candidate.table,
@@ -276,7 +225,8 @@ class PolicySearch {
     const accuracy = outcome.accuracySum / outcome.queries;
     const violationRate = outcome.violations / outcome.queries;
     const excess = Math.max(0, violationRate - this.#allowed(outcome));
-    const score = accuracy - VIOLATION_PENALTY * excess;
+    const cost = VIOLATION_PENALTY * excess + this.#problem.violationPrice * violationRate;
+    const score = accuracy - cost;
     return { candidate, accuracy, violationRate, isAllowed: excess === 0, score };
   }
 
@@ -303,18 +253,4 @@ function byScore(a: Judged, b: Judged): number {
 /** Accuracy gained per violation. */
 function steepness(safe: Judged, bold: Judged): number {
   return (bold.accuracy - safe.accuracy) / (bold.violationRate - safe.violationRate);
-}
-
-function ruleOf(
-  [level = 0, growth = 0, pivot = 0, margin = 0, reserve = 0]: readonly number[],
-  price: number,
-): Omit<PriceRule, "leastRate"> {
-  return {
-    price,
-    level,
-    growth: Math.max(0, growth),
-    pivot,
-    waitMargin: Math.abs(margin) / 100,
-    reserve: reserve / 150,
-  };
 }

@@ -52,10 +52,12 @@ export interface PooledProblem {
   readonly leastSlackMs: number;
   /** Most violations per query that the policy may have. */
   readonly maxViolationRate: number;
+  /** Accuracy that a violation costs beyond the query's own, below the ceiling. */
+  readonly violationPrice: number;
 }
 
-/** Where nobody asks for more, a pooled policy violates no more than this: it costs next to no accuracy. */
-const UNASKED_VIOLATION_RATE = 1e-3;
+/** Where no ceiling is stated, each violation has to buy as much accuracy as two right answers; up to a stated one they are free. */
+const UNASKED_PRICE = 1;
 
 export function pooledProblem(
   frame: Pick<RamsisBundle, "slo" | "cluster" | "tasks" | "decisionSpace" | "policy" | "arrivals">,
@@ -103,10 +105,8 @@ export function pooledProblem(
     rescues: rescuesOf(actions, sloMs, maxBatch),
     drops: policy.drop,
     leastSlackMs: policy.drop ? fastestMs : Number.NEGATIVE_INFINITY,
-    maxViolationRate: Math.min(
-      violationCeiling(slo),
-      slo.maxViolationRate ?? UNASKED_VIOLATION_RATE,
-    ),
+    maxViolationRate: violationCeiling(slo),
+    violationPrice: slo.maxViolationRate === null ? UNASKED_PRICE : 0,
   };
 }
 

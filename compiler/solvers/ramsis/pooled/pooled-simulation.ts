@@ -37,6 +37,8 @@ export type NextServiceMs = (variant: number, batch: number) => number;
 export interface Surroundings {
   /** Ascending. */
   readonly arrivalMs: Float64Array;
+  /** The queries that count, first and end: those before find an empty cluster, and those after leave it to the last ones. */
+  readonly counted: readonly [number, number];
   /** Index of each query's class, or null where there is only one. */
   readonly classByQuery: Uint8Array | null;
   /** The same draws for every policy, for none is to win by luck. */
@@ -71,6 +73,8 @@ export function simulatePooled(
 class PooledRun {
   readonly #problem: PooledProblem;
   readonly #arrivalMs: Float64Array;
+  readonly #from: number;
+  readonly #to: number;
   readonly #classByQuery: Uint8Array | null;
   readonly #nextServiceMs: NextServiceMs;
   readonly #policy: SimulatedPolicy;
@@ -93,11 +97,12 @@ class PooledRun {
 
   constructor(
     problem: PooledProblem,
-    { arrivalMs, classByQuery, openServiceTimes }: Surroundings,
+    { arrivalMs, counted, classByQuery, openServiceTimes }: Surroundings,
     policy: SimulatedPolicy,
   ) {
     this.#problem = problem;
     this.#arrivalMs = arrivalMs;
+    [this.#from, this.#to] = counted;
     this.#classByQuery = classByQuery;
     this.#nextServiceMs = openServiceTimes();
     this.#policy = policy;
@@ -132,7 +137,7 @@ class PooledRun {
 
   outcome(): PooledOutcome {
     return {
-      queries: this.#arrivalMs.length,
+      queries: this.#to - this.#from,
       violations: this.#violations,
       accuracySum: this.#accuracySum,
       violationsByBlock: this.#violationsByBlock,
@@ -148,9 +153,10 @@ class PooledRun {
   }
 
   #countViolation(query: number): void {
+    if (query < this.#from || query >= this.#to) return;
     this.#violations++;
-    const block = Math.floor((query * BLOCKS) / this.#arrivalMs.length);
-    this.#violationsByBlock[block]!++;
+    const block = ((query - this.#from) * BLOCKS) / (this.#to - this.#from);
+    this.#violationsByBlock[Math.floor(block)]!++;
   }
 
   #startBatches(nowMs: number): void {
@@ -225,9 +231,10 @@ class PooledRun {
     for (let taken = 0; taken < count; taken++) {
       const isTimely = doneMs <= queue.earliestDeadlineMs();
       const query = queue.take();
-      if (isTimely) this.#accuracySum += accuracy;
-      else this.#countViolation(query);
-      if (taken > 0) continue;
+      const isCounted = query >= this.#from && query < this.#to;
+      if (!isTimely) this.#countViolation(query);
+      else if (isCounted) this.#accuracySum += accuracy;
+      if (taken > 0 || !isCounted) continue;
       if (isTimely) this.#timelyBatches[variant]!++;
       else this.#lateBatches++;
     }

@@ -15,24 +15,26 @@ import { type ArrivalProcess, arrivalSource } from "../../../simulate/arrivals.t
 import { serviceTimeModel } from "../../../simulate/service-times.ts";
 import type { RamsisFrame } from "../../solver.ts";
 import type { FluidBound } from "../fluid-bound.ts";
-import { type Candidate, type FoundPolicy, searchPolicy } from "./policy-search.ts";
+import { type Candidate, type FoundPolicy, type Sample, searchPolicy } from "./policy-search.ts";
 import { type PooledProblem, pooledProblem } from "./pooled-problem.ts";
 import {
   batchDistribution,
   type DecisionTable,
   type NextServiceMs,
-  type Surroundings,
   simulatePooled,
   UNDECIDED,
 } from "./pooled-simulation.ts";
 
 /** Queries that a level's promise is measured on. */
 const PROMISE_QUERIES = 250_000;
+const PROMISE_SLOS = 60;
 /** Random streams: policies are searched, compared and judged on different arrivals. */
 const SEED = 1;
 const PROMISE_STREAM = 10;
 const SERVICE_STREAM = 9;
 const CLASS_STREAM = 8;
+/** Arrivals that a sample has for its length, at most. */
+const MOST_ARRIVALS = 5_000_000;
 
 type PromisedFigures = Omit<Expected, "upperBoundAccuracy" | "servedBoundAccuracy">;
 
@@ -102,7 +104,7 @@ function promiseOf(
   problem: PooledProblem,
   { actionByState, mixture }: Pick<RamsisLevel, "actionByState" | "mixture">,
 ): PromisedFigures {
-  const surroundings = sampler(frame, problem)(PROMISE_STREAM, PROMISE_QUERIES);
+  const surroundings = sampler(frame, problem)(PROMISE_STREAM, PROMISE_QUERIES, PROMISE_SLOS);
   const outcome = simulatePooled(problem, surroundings, {
     table: decided(actionByState),
     mixture: mixture && { table: decided(mixture.actionByState), share: mixture.share },
@@ -148,11 +150,17 @@ function bytesOf({ data }: RamsisLevel["actionByState"]): Buffer {
 function sampler(
   frame: RamsisFrame,
   problem: PooledProblem,
-): (stream: number, queries: number) => Surroundings {
-  return (stream, queries) => {
+): Sample {
+  return (stream, queries, slos) => {
+    // Until the cluster is as it is at most times.
+    const edge = Math.ceil(1.5 * problem.arrivalsPerMs * problem.sloMs) + problem.workerCount;
+    const long = Math.min(MOST_ARRIVALS, slos * problem.arrivalsPerMs * problem.sloMs);
+    const counted = [edge, edge + Math.ceil(Math.max(queries, long))] as const;
+    const count = counted[1] + edge;
     return {
-      arrivalMs: arrivals(frame, problem, stream, queries),
-      classByQuery: classes(problem, stream, queries),
+      arrivalMs: arrivals(frame, problem, stream, counted, count),
+      counted,
+      classByQuery: classes(problem, stream, count),
       openServiceTimes: () => serviceTimes(frame),
     };
   };
@@ -162,13 +170,15 @@ function arrivals(
   { arrivals: model }: RamsisFrame,
   { arrivalsPerMs }: PooledProblem,
   stream: number,
+  [from, to]: readonly [number, number],
   count: number,
 ): Float64Array {
   const process = arrivalProcess(model, 1000 * arrivalsPerMs);
   const timesMs = new Float64Array(count);
   arrivalSource(process, new Rng(SEED, stream)).fill(timesMs);
   // Stretched so that the load is the one meant: what a sample has more or less of it moves accuracy more than the policy does.
-  const scale = count / arrivalsPerMs / (timesMs[count - 1] ?? 1);
+  const sampledMs = (timesMs[to] ?? 1) - (timesMs[from] ?? 0);
+  const scale = (to - from) / arrivalsPerMs / sampledMs;
   return timesMs.map((ms) => ms * scale);
 }
 

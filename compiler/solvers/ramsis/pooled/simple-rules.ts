@@ -3,6 +3,7 @@
  * Sources: the page of peers in docs/sources.md.
  */
 import { GIVE_UP, NO_ACTION } from "../../../../runtime/bundle/schema.ts";
+import { climb, ladders } from "./ladder-rule.ts";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 import type { Decide } from "./pooled-simulation.ts";
 
@@ -23,6 +24,10 @@ export function simpleRules(problem: PooledProblem): SimpleRule[] {
     { name: "maxbatch", decide: largestBatchFirst(problem) },
     { name: "slackfit", decide: slackFit(problem, true) },
     { name: "slackfit-b", decide: slackFit(problem, false) },
+    ...ladders(problem).map((rungs) => ({
+      name: `ladder ${rungs.map(({ variant, batch }) => `${variant} x ${batch}`).join(", ")}`,
+      decide: climb(problem, rungs),
+    })),
     ...promisingVariants(problem).flatMap((own) => [...fixedVariantRules(problem, own)]),
   ];
 }
