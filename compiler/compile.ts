@@ -3,6 +3,7 @@ import type { AccordionLevel, Bundle, Level, ThemisLevel } from "../runtime/bund
 import { type Placement, placeLevels, type SolvedLevel } from "./adaptive-levels.ts";
 import { feedMistakes } from "./model-feeds.ts";
 import { siblingMistakes } from "./model-siblings.ts";
+import { inheritLevels } from "./inherited-levels.ts";
 import { placedLevel } from "./placed-level.ts";
 import { type SettleLevel, settleLevels } from "./settled-levels.ts";
 import { SOLVERS } from "./solvers/registry.ts";
@@ -65,7 +66,11 @@ export async function compile(
       loads.kind === "adaptive"
         ? await placeLevels(loads, (loadsQps, round) => levels.solve(loadsQps, round))
         : { levels: await levels.solve(loads.qps), placement: null };
-    if ("code" in found || frame.method !== "loki") return found;
+    if ("code" in found) return found;
+    if (frame.method === "ramsis" && frame.policy.balancer === "pooled") {
+      return { ...found, levels: inheritLevels(frame, found.levels, SOLVERS.ramsis) };
+    }
+    if (frame.method !== "loki") return found;
     return { ...found, levels: await settleLevels(frame, found.levels, levels.settle) };
   });
   if ("code" in placed) return fail(placed);

@@ -153,20 +153,38 @@ function mixtureOf(value: unknown, path: string): Mixture {
 }
 
 function expectedOf(value: unknown, path: string): Expected {
-  const fields = objectOf(value, path, [
-    "accuracyPerQuery",
-    "accuracyPerSatisfied",
-    "byBatch",
-    "upperBoundAccuracy",
-    "violationRate",
-  ]);
+  const fields = objectOf(
+    value,
+    path,
+    [
+      "accuracyPerQuery",
+      "accuracyPerSatisfied",
+      "byBatch",
+      "upperBoundAccuracy",
+      "violationRate",
+    ],
+    ["sample", "servedBoundAccuracy"],
+  );
   return Object.freeze({
     accuracyPerSatisfied: ratio(fields.accuracyPerSatisfied, `${path}.accuracyPerSatisfied`),
     accuracyPerQuery: ratio(fields.accuracyPerQuery, `${path}.accuracyPerQuery`),
     violationRate: ratio(fields.violationRate, `${path}.violationRate`),
     upperBoundAccuracy: ratio(fields.upperBoundAccuracy, `${path}.upperBoundAccuracy`),
+    ...(fields.servedBoundAccuracy === undefined
+      ? {}
+      : {
+          servedBoundAccuracy: ratio(fields.servedBoundAccuracy, `${path}.servedBoundAccuracy`),
+        }),
+    ...(fields.sample === undefined ? {} : { sample: sampleOf(fields.sample, `${path}.sample`) }),
     byBatch: batchDistributionOf(fields.byBatch, `${path}.byBatch`),
   });
+}
+
+function sampleOf(value: unknown, path: string): NonNullable<Expected["sample"]> {
+  const fields = objectOf(value, path, ["queries", "violations"]);
+  const queries = integerIn(fields.queries, `${path}.queries`, 1, 2 ** 32 - 1);
+  const violations = integerIn(fields.violations, `${path}.violations`, 0, queries);
+  return Object.freeze({ queries, violations });
 }
 
 function batchDistributionOf(value: unknown, path: string): BatchDistribution {

@@ -262,8 +262,15 @@ export interface Expected {
   readonly accuracyPerSatisfied: number;
   readonly accuracyPerQuery: number;
   readonly violationRate: number;
-  /** No policy of any kind has more accuracy per query at this load: the optimum of its fluid relaxation. */
+  /**
+   * No policy of any kind that violates no more than the ceiling, or than this one where it violates
+   * more, has more accuracy per query at this load: the optimum of its fluid relaxation.
+   */
   readonly upperBoundAccuracy: number;
+  /** The same of policies that serve every query in time; absent in bundles that know one bound. */
+  readonly servedBoundAccuracy?: number;
+  /** What was counted, where the figures are from a simulation; `violationRate` is what the true rate hardly exceeds. */
+  readonly sample?: { readonly queries: number; readonly violations: number };
   /** The same over batches instead of in the mean. */
   readonly byBatch: BatchDistribution;
 }

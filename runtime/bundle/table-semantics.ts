@@ -136,9 +136,10 @@ export function checkTable(
   const rowCount = queued?.data.length ?? maxQueue + 1;
   checkShape(table, [rowCount, slackCount], path);
   const cells = table.data;
+  const largest = batchByAction.reduce((most, batch) => Math.max(most, batch), 0);
   for (let row = 0; row < rowCount; row++) {
     const waiting = queued?.data[row] ?? row + 1;
-    const minBatch = isMaximal && row < maxQueue ? waiting : 1;
+    const minBatch = isMaximal && row < maxQueue ? Math.min(waiting, largest) : 1;
     const end = (row + 1) * slackCount;
     let previous = -1;
     for (let cell = row * slackCount; cell < end; cell++) {

@@ -21,8 +21,11 @@ type Task = Application["tasks"][number];
 type SpecVariant = Task["variants"][number];
 
 export function ramsisFrame(application: Application, models: ModelFiles): RamsisFrame {
-  const options = optionsOf(application);
   const task = onlyTask(application);
+  const largestByVariant = task.variants.map((variant) =>
+    largestBatch(application, variant, models),
+  );
+  const options = optionsOf(application, Math.max(...largestByVariant));
   const maxBatch = options.maxQueue + 1;
   const serviceTimes = serviceTimesOf(task.variants, maxBatch);
   const dominated = dominatedVariants(
@@ -51,7 +54,7 @@ export function ramsisFrame(application: Application, models: ModelFiles): Ramsi
     cluster: application.cluster,
     tasks: [{ name: task.name, variants, serviceTimes }],
     policy: options,
-    decisionSpace: decisionSpaceOf(application, options, variants, serviceTimes),
+    decisionSpace: decisionSpaceOf(application, options, variants, serviceTimes, largestByVariant),
   };
 }
 
@@ -132,10 +135,32 @@ function* pooledMistakes({ objective, discretization }: RamsisPolicy): Generator
   }
 }
 
-/** The options of an application without mistakes. */
-function optionsOf({ policy }: Application): RamsisOptions {
+/**
+ * The largest batch of a variant: what `maxQueue` allows, its profile covers (unless it may be extrapolated) and its model takes. The paper's
+ * own objective takes one query more, those of a full queue.
+ */
+function largestBatch(
+  { policy }: Application,
+  { profile, model }: SpecVariant,
+  models: ModelFiles,
+): number {
   if (policy.method !== "ramsis") throw new TypeError("the registry gives ramsis only its own");
-  const { objective, discretization, maxQueue, balancer, serviceTimes, drop } = policy;
+  const asked = policy.maxQueue + (isPapers(policy) ? 1 : 0);
+  const profiled = profile.rows.at(-1)?.batch ?? 1;
+  const inputs = (model === null ? null : models.get(model))?.inputs ?? [];
+  const taken = inputs.map(({ shape }) => (typeof shape[0] === "number" ? shape[0] : asked));
+  return Math.min(asked, policy.extrapolate ? asked : profiled, ...taken.filter((rows) => rows > 0));
+}
+
+function isPapers({ objective, balancer }: Pick<RamsisPolicy, "objective" | "balancer">): boolean {
+  return objective === "per-decision" && balancer !== "pooled";
+}
+
+/** The options of an application without mistakes. @param largest batch of any variant, which no queue needs to be longer than. */
+function optionsOf({ policy }: Application, largest: number): RamsisOptions {
+  if (policy.method !== "ramsis") throw new TypeError("the registry gives ramsis only its own");
+  const { objective, discretization, balancer, serviceTimes, drop } = policy;
+  const maxQueue = Math.min(policy.maxQueue, largest);
   // A pooled policy takes batches of any size, whatever is asked for.
   const batching = balancer === "pooled" ? "variable" : policy.batching;
   return { objective, discretization, batching, maxQueue, balancer, serviceTimes, drop };
@@ -197,6 +222,7 @@ function decisionSpaceOf(
   options: RamsisOptions,
   variants: RamsisBundle["tasks"][number]["variants"],
   serviceTimes: ServiceTimes,
+  largestByVariant: readonly number[],
 ): DecisionSpace {
   const sloMs = slo.latencyMs;
   const isPooled = options.balancer === "pooled";
@@ -205,7 +231,8 @@ function decisionSpaceOf(
   const actions: number[] = [];
   variants.forEach((variant, index) => {
     if (variant.dominated) return;
-    for (let batch = 1; batch <= options.maxQueue + 1; batch++) actions.push(index, batch);
+    const largest = largestByVariant[index] ?? 1;
+    for (let batch = 1; batch <= largest; batch++) actions.push(index, batch);
   });
   const maxQueue = isPooled ? pooledQueue(loads, sloMs, options) : options.maxQueue;
   const rows = queueRows(maxQueue + 1, options.maxQueue);

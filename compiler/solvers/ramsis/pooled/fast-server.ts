@@ -18,7 +18,7 @@
  * Sources: Howard, "Dynamic Programming and Markov Processes", 1960; Puterman, "Markov Decision Processes", 1994, §8.7 and §11.4. The process of
  * a single worker: RAMSIS §4.
  */
-import { GIVE_UP, NO_ACTION } from "../../../../runtime/bundle/schema.ts";
+import { GIVE_UP } from "../../../../runtime/bundle/schema.ts";
 import { rowByQueued } from "../../../../runtime/core/policy-table.ts";
 import { type GapOutcome, gapOutcomes } from "./gap-outcomes.ts";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
@@ -36,9 +36,13 @@ const BAND_ABOVE = 7;
 /** Decisions within an SLO, above which several batches are taken as one step. */
 const STEPS_PER_SLO = 96;
 const MAX_IMPROVEMENTS = 14;
-const MAX_CYCLES = 40;
+const MAX_CYCLES = 10;
 /** Of the accuracy per query, at which sweeps end. */
 const GAIN_TOLERANCE = 2e-6;
+/** Improvements of the first solution that look at all actions of a state, and the best of these that later ones look at. */
+const FULL_ROUNDS = 3;
+const SHORTLIST = 8;
+const NOBODY = -3;
 const WAITS = -1;
 const GIVES_UP = -2;
 /** Most successors that one action has. */
@@ -59,6 +63,12 @@ interface ServedAction {
 export interface ActionWorth {
   readonly action: PooledAction;
   readonly worth: number;
+}
+
+/** A state's choice without waiting, an action or GIVE_UP, and what waiting is worth beyond it. */
+export interface Look {
+  readonly chosen: number;
+  readonly waitAdvantage: number;
 }
 
 export interface Solution {
@@ -94,6 +104,9 @@ export class FastServer {
   readonly #stateRow: Int32Array;
   readonly #stateColumn: Int32Array;
   readonly #choice: Int32Array;
+  /** Shape (stateCount, SHORTLIST): actions by their worth when all were looked at last, NOBODY where there are fewer. */
+  readonly #shortlist: Int32Array;
+  readonly #shortWorth = new Float64Array(SHORTLIST);
   #violationPrice = 0;
   #credit = 0;
   // Successors of the action that was looked at last.
@@ -125,6 +138,7 @@ export class FastServer {
     this.#rowByQueued = rowByQueued(rows);
     this.#stride = rows.length + 1;
     this.#actions = choices
+      .filter((action) => isWorthALook(action, choices))
       .map((action) => ({
         action,
         batch: action.batch,
@@ -154,6 +168,7 @@ export class FastServer {
     this.#stateRow = Int32Array.from(states, ([row = 0]) => row);
     this.#stateColumn = Int32Array.from(states, ([, column = 0]) => column);
     this.#choice = new Int32Array(states.length).fill(Number.MIN_SAFE_INTEGER);
+    this.#shortlist = new Int32Array(states.length * SHORTLIST).fill(NOBODY);
     this.#start = new Int32Array(states.length + 1);
     this.#target = new Int32Array(states.length * 40);
     this.#weight = new Float64Array(states.length * 40);
@@ -194,7 +209,8 @@ export class FastServer {
     this.#value = this.#value.slice();
     const tolerance = GAIN_TOLERANCE * this.#ratePerMs;
     for (let round = 0; round < MAX_IMPROVEMENTS; round++) {
-      const changed = this.#improve();
+      const isFull = round === 0 || this.iterations < FULL_ROUNDS;
+      const changed = this.#improve(isFull);
       const before = this.gain;
       this.#evaluate(tolerance);
       this.iterations++;
@@ -203,8 +219,8 @@ export class FastServer {
     }
   }
 
-  /** @param patience worth of waiting beyond what the process says, in accuracy. @returns index of an action, NO_ACTION to wait, or GIVE_UP. */
-  decide(queued: number, slackMs: number, patience: number): number {
+  /** What to do in a state of any slack. */
+  look(queued: number, slackMs: number): Look {
     const ageMs = Math.max(0, this.#problem.sloMs - slackMs);
     let chosen = GIVE_UP;
     let best = this.#worthOfGivingUp(queued, ageMs);
@@ -217,7 +233,8 @@ export class FastServer {
       chosen = served.action.index;
     }
     const mayWait = slackMs > 0 && queued < this.#problem.capacity;
-    return mayWait && this.#worthOfWaiting(queued, ageMs) + patience > best ? NO_ACTION : chosen;
+    const advantage = mayWait ? this.#worthOfWaiting(queued, ageMs) - best : Number.NEGATIVE_INFINITY;
+    return { chosen, waitAdvantage: advantage };
   }
 
   /** Every batch that can be formed now and ends in time, best first. */
@@ -260,7 +277,7 @@ export class FastServer {
   }
 
   /** One greedy step in every state, and the transition rows of what was chosen. @returns states that changed their minds. */
-  #improve(): number {
+  #improve(isFull: boolean): number {
     const isFirst = this.iterations === 0;
     this.#extendBand(this.#value);
     let changed = 0;
@@ -268,7 +285,11 @@ export class FastServer {
     for (let state = 0; state < this.#stateRow.length; state++) {
       const queued = this.#rows[this.#stateRow[state]!]!;
       const ageMs = this.#ageMs[this.#stateColumn[state]!]!;
-      const choice = isFirst ? this.#fastest(queued, ageMs) : this.#greedy(queued, ageMs);
+      const choice = isFirst
+        ? this.#fastest(queued, ageMs)
+        : isFull
+          ? this.#greedy(state, queued, ageMs)
+          : this.#greedyOfFew(state, queued, ageMs);
       if (choice !== this.#choice[state]) changed++;
       this.#choice[state] = choice;
       if (choice === WAITS) this.#wait(queued, ageMs);
@@ -298,28 +319,58 @@ export class FastServer {
     return best;
   }
 
-  #greedy(queued: number, ageMs: number): number {
+  /** Of all actions; the best of them are listed. */
+  #greedy(state: number, queued: number, ageMs: number): number {
     const slackMs = this.#problem.sloMs - ageMs;
-    let best = GIVES_UP;
-    let bestWorth = this.#worthOfGivingUp(queued, ageMs);
-    if (slackMs > 0 && queued < this.#problem.capacity) {
-      const worth = this.#worthOfWaiting(queued, ageMs);
-      if (worth > bestWorth) {
-        best = WAITS;
-        bestWorth = worth;
-      }
-    }
+    const listed = state * SHORTLIST;
+    this.#shortlist.fill(NOBODY, listed, listed + SHORTLIST);
+    this.#shortWorth.fill(Number.NEGATIVE_INFINITY);
     for (let index = 0; index < this.#actions.length; index++) {
       const served = this.#actions[index]!;
       if (served.batch > queued) break;
       if (served.serviceMs > slackMs) continue;
-      const worth = this.#worthOf(served, queued, ageMs);
-      if (worth > bestWorth + 1e-12) {
-        best = index;
-        bestWorth = worth;
-      }
+      this.#list(listed, index, this.#worthOf(served, queued, ageMs));
     }
-    return best;
+    return this.#orNone(this.#shortlist[listed]!, this.#shortWorth[0]!, queued, ageMs);
+  }
+
+  /** Of the actions that were the best when all were looked at. */
+  #greedyOfFew(state: number, queued: number, ageMs: number): number {
+    let best = NOBODY;
+    let bestWorth = Number.NEGATIVE_INFINITY;
+    for (let place = 0; place < SHORTLIST; place++) {
+      const index = this.#shortlist[state * SHORTLIST + place]!;
+      if (index === NOBODY) break;
+      const worth = this.#worthOf(this.#actions[index]!, queued, ageMs);
+      if (worth <= bestWorth + 1e-12) continue;
+      best = index;
+      bestWorth = worth;
+    }
+    return this.#orNone(best, bestWorth, queued, ageMs);
+  }
+
+  /** The action, unless giving the first query up or waiting is worth more. */
+  #orNone(action: number, worth: number, queued: number, ageMs: number): number {
+    let best = action;
+    let bestWorth = worth;
+    const givenUp = this.#worthOfGivingUp(queued, ageMs);
+    if (givenUp >= bestWorth) [best, bestWorth] = [GIVES_UP, givenUp];
+    const mayWait = ageMs < this.#problem.sloMs && queued < this.#problem.capacity;
+    return mayWait && this.#worthOfWaiting(queued, ageMs) > bestWorth ? WAITS : best;
+  }
+
+  /** Keeps a list sorted, the best first. */
+  #list(listed: number, action: number, worth: number): void {
+    const worths = this.#shortWorth;
+    let place = SHORTLIST - 1;
+    if (worth <= worths[place]! + 1e-12) return;
+    while (place > 0 && worth > worths[place - 1]! + 1e-12) {
+      worths[place] = worths[place - 1]!;
+      this.#shortlist[listed + place] = this.#shortlist[listed + place - 1]!;
+      place--;
+    }
+    worths[place] = worth;
+    this.#shortlist[listed + place] = action;
   }
 
   #worthOf(served: ServedAction, queued: number, ageMs: number): number {
@@ -573,6 +624,30 @@ export class FastServer {
     const comesMs = 1 / this.#ratePerMs - (columnMs * nobody) / (1 - nobody);
     this.#next(queued + 1, ageMs + Math.max(0, comesMs), 1 - nobody);
   }
+}
+
+/** Accuracy by which an action may be below the line of two others that are possible whenever it is, and cost as much. */
+const WORTH_A_LOOK = 0.02;
+
+/** Whether some price of time makes an action nearly the best of those that need no more queries and no more slack. */
+function isWorthALook(action: PooledAction, choices: readonly PooledAction[]): boolean {
+  const costOf = ({ meanMs, batch }: PooledAction): number => meanMs / batch;
+  const cost = costOf(action);
+  const others = choices.filter(
+    ({ batch, serviceMs }) => batch <= action.batch && serviceMs <= action.serviceMs,
+  );
+  const above = others.filter((other) => other.accuracy > action.accuracy + WORTH_A_LOOK);
+  return others.every((cheaper) => {
+    const spare = cost - costOf(cheaper);
+    if (spare < 0) return true;
+    if (cheaper.accuracy > action.accuracy + WORTH_A_LOOK) return false;
+    return above.every((dearer) => {
+      const extra = costOf(dearer) - costOf(cheaper);
+      if (extra <= spare) return false;
+      const between = cheaper.accuracy + (spare / extra) * (dearer.accuracy - cheaper.accuracy);
+      return between <= action.accuracy + WORTH_A_LOOK;
+    });
+  });
 }
 
 /** From 0 to the SLO, in steps that grow from `narrowMs` on: how long the first has waited matters most where few have come. */

@@ -10,7 +10,7 @@ export interface GapOutcome {
 }
 
 /** A group of counts has at least this probability, none and one excepted: an empty queue is another state. */
-const LEAST_WEIGHT = 0.1;
+const LEAST_WEIGHT = 0.16;
 const NEGLIGIBLE = 1e-7;
 
 /** @param dispersion variance over mean, at least 1. @returns weights that sum to 1, and the mean of the count. */

@@ -5,8 +5,9 @@
  * A policy is scored by its accuracy per query, less a penalty for each violation above the ceiling. Where two candidates lie on either side of
  * the ceiling, mixtures of both are tried: a coin says at each decision which of them is asked.
  */
+import { NO_ACTION } from "../../../../runtime/bundle/schema.ts";
 import type { FluidBound } from "../fluid-bound.ts";
-import { type ActionWorth, FastServer } from "./fast-server.ts";
+import { type ActionWorth, FastServer, type Look } from "./fast-server.ts";
 import type { PooledProblem } from "./pooled-problem.ts";
 import {
   BLOCKS,
@@ -17,7 +18,7 @@ import {
   simulatePooled,
   UNDECIDED,
 } from "./pooled-simulation.ts";
-import { simpleRules } from "./simple-rules.ts";
+import type { SimpleRule } from "./simple-rules.ts";
 
 /** A way to decide, and the cells that it has decided so far. */
 export interface Candidate {
@@ -50,14 +51,14 @@ const SAFETY = 2;
 
 /** Prices of a violation that the fast server is solved for: first one, then more or less as the ceiling asks. */
 const FIRST_PRICE = 0.3;
-const PRICE_STEP = 2;
+const PRICE_STEP = 2.5;
 const MOST_PRICES = 5;
 /** Of the value of the workers' time that is lost where one waits, what is given back. */
 const CREDIT = 0.8;
 /** At most this part of all that is earned. */
 const MOST_CREDIT = 0.4;
-/** Worth of waiting beyond what the process says, in accuracy. */
-const PATIENCES = [0.05, 0.2];
+/** Worth of waiting beyond what the process says, in accuracy; first none. */
+const PATIENCES = [0, 0.05, 0.2];
 
 const FINALISTS = 5;
 const MIXTURE_TRIES = 4;
@@ -71,8 +72,14 @@ interface Judged {
   readonly score: number;
 }
 
-export function searchPolicy(problem: PooledProblem, bound: FluidBound, sample: Sample): FoundPolicy {
-  return new PolicySearch(problem, bound, sample).run();
+/** @param rules what else competes; asked for unless the first solution is as good as any policy can be. */
+export function searchPolicy(
+  problem: PooledProblem,
+  bound: FluidBound,
+  sample: Sample,
+  rules: () => readonly SimpleRule[],
+): FoundPolicy {
+  return new PolicySearch(problem, bound, sample).run(rules);
 }
 
 class PolicySearch {
@@ -88,14 +95,14 @@ class PolicySearch {
     this.#sample = sample;
   }
 
-  run(): FoundPolicy {
+  run(rules: () => readonly SimpleRule[]): FoundPolicy {
     const solved = this.#solveFastServer();
     const [first] = solved;
     if (first !== undefined && this.#isAtBound(first)) {
       const again = this.#judge(first.candidate, FINAL);
       if (this.#isAtBound(again)) return this.#found(again.candidate);
     }
-    const simple = simpleRules(this.#problem).map(({ name, decide }) =>
+    const simple = rules().map(({ name, decide }) =>
       this.#judge(this.#candidate(name, decide, null), LOOK),
     );
     return this.#choose([...solved, ...simple]);
@@ -160,47 +167,59 @@ class PolicySearch {
     const mostCredit = MOST_CREDIT * this.#bound.accuracy * problem.arrivalsPerMs;
     const credits = [0, Math.min(timeWorth, mostCredit)];
     const judged: Judged[] = [];
-    let best = this.#solved(server, FIRST_PRICE, credits[0] ?? 0);
-    judged.push(best);
+    const firstPrice = Math.max(FIRST_PRICE, problem.violationPrice);
+    const first = this.#solved(server, firstPrice, credits[0] ?? 0);
+    let [best] = first;
+    judged.push(...first);
     if (this.#isAtBound(best)) return judged;
     let credit = 0;
     if (problem.workerCount > 1 && timeWorth > 0) {
-      const other = this.#solved(server, FIRST_PRICE, credits[1] ?? 0);
-      judged.push(other);
-      if (other.score > best.score) [best, credit] = [other, credits[1] ?? 0];
+      const others = this.#solved(server, firstPrice, credits[1] ?? 0);
+      judged.push(...others);
+      if (others[0].score > best.score) [best, credit] = [others[0], credits[1] ?? 0];
     }
-    judged.push(...this.#patient(server));
-    let price = FIRST_PRICE;
-    for (let tried = 0; tried < MOST_PRICES; tried++) {
-      price = best.isAllowed ? price / PRICE_STEP : price * PRICE_STEP;
-      const next = this.#solved(server, price, credit);
-      judged.push(next, ...this.#patient(server));
-      if (next.isAllowed !== best.isAllowed || this.#isAtBound(next)) break;
+    // Downhill in steps, turning once where the first step was the wrong way.
+    let price = firstPrice;
+    let factor = best.isAllowed ? 1 / PRICE_STEP : PRICE_STEP;
+    for (let tried = 0; tried < MOST_PRICES && !this.#isAtBound(best); tried++) {
+      const solved = this.#solved(server, price * factor, credit);
+      const [next] = [...solved].sort(byScore);
+      judged.push(...solved);
+      if (next !== undefined && next.score > best.score) {
+        best = next;
+        price *= factor;
+      } else if (price === firstPrice && tried === 0) factor = 1 / factor;
+      else break;
     }
     return judged.sort(byScore);
   }
 
-  #solved(server: FastServer, violationPrice: number, credit: number): Judged {
+  /** A solution as it is, and more willing to wait. */
+  #solved(server: FastServer, violationPrice: number, credit: number): [Judged, ...Judged[]] {
     server.solve(violationPrice, credit);
-    return this.#judge(this.#served(server, 0), LOOK);
-  }
-
-  /** The last solution, but more willing to wait. */
-  #patient(server: FastServer): Judged[] {
-    return PATIENCES.map((patience) => this.#judge(this.#served(server, patience), LOOK));
-  }
-
-  #served(server: FastServer, patience: number): Candidate {
     const solution = server.solution();
     const restored = (): FastServer => {
       server.restore(solution);
       return server;
     };
-    return this.#candidate(
-      "fast-server",
-      (queued, slackMs) => restored().decide(queued, slackMs, patience),
-      (queued, slackMs) => restored().worths(queued, slackMs),
-    );
+    const looks = new Map<string, Look>();
+    const lookAt = (queued: number, slackMs: number): Look => {
+      const key = `${queued} ${slackMs}`;
+      const known = looks.get(key);
+      if (known !== undefined) return known;
+      const look = restored().look(queued, slackMs);
+      looks.set(key, look);
+      return look;
+    };
+    const judged = PATIENCES.map((patience) => {
+      const decide: Decide = (queued, slackMs) => {
+        const { chosen, waitAdvantage } = lookAt(queued, slackMs);
+        return waitAdvantage + patience > 0 ? NO_ACTION : chosen;
+      };
+      const worths: Candidate["worths"] = (queued, slackMs) => restored().worths(queued, slackMs);
+      return this.#judge(this.#candidate("fast-server", decide, worths), LOOK);
+    });
+    return judged as [Judged, ...Judged[]];
   }
 
   #candidate(name: string, decideCell: Decide, worths: Candidate["worths"]): Candidate {

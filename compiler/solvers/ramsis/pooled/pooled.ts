@@ -15,6 +15,8 @@ import { type ArrivalProcess, arrivalSource } from "../../../simulate/arrivals.t
 import { serviceTimeModel } from "../../../simulate/service-times.ts";
 import type { RamsisFrame } from "../../solver.ts";
 import type { FluidBound } from "../fluid-bound.ts";
+import type { WorkerProblem } from "../worker-problem.ts";
+import { oneWorkerRule } from "./one-worker-rule.ts";
 import { type Candidate, type FoundPolicy, type Sample, searchPolicy } from "./policy-search.ts";
 import { type PooledProblem, pooledProblem } from "./pooled-problem.ts";
 import {
@@ -24,6 +26,8 @@ import {
   simulatePooled,
   UNDECIDED,
 } from "./pooled-simulation.ts";
+
+import { type SimpleRule, simpleRules } from "./simple-rules.ts";
 
 /** Queries that a level's promise is measured on. */
 const PROMISE_QUERIES = 250_000;
@@ -46,14 +50,15 @@ export interface PooledSolution extends Pick<RamsisLevel, "actionByState" | "mix
   readonly tries: number;
 }
 
-/** @param bound of the same level. */
+/** @param worker the problem of a worker at the same load. @param bound of the same level. */
 export function solvePooled(
   frame: RamsisFrame,
+  worker: WorkerProblem,
   loadQps: number,
   bound: FluidBound,
 ): PooledSolution {
   const problem = pooledProblem(frame, loadQps);
-  const { candidate, mixture, tries } = searchPolicy(problem, bound, sampler(frame, problem));
+  const { candidate, mixture, tries } = search(frame, problem, worker, bound);
   const tables = {
     actionByState: tableOf(problem, candidate),
     mixture: mixture && {
@@ -65,9 +70,20 @@ export function solvePooled(
   return { expected, ...tables, method: candidate.name, tries };
 }
 
+function search(
+  frame: RamsisFrame,
+  problem: PooledProblem,
+  worker: WorkerProblem,
+  bound: FluidBound,
+): FoundPolicy {
+  const rules = (): SimpleRule[] => [...simpleRules(problem), oneWorkerRule(problem, worker)];
+  return searchPolicy(problem, bound, sampler(frame, problem), rules);
+}
+
 /** What the batches that can be formed in a state are worth to the level's policy, which is searched again for it. @param bound as `solvePooled`. */
 export function pooledValues(
   frame: RamsisFrame,
+  worker: WorkerProblem,
   { loadQps, actionByState, mixture }: RamsisLevel,
   bound: FluidBound,
   state: { readonly queued: number; readonly slackMs: number },
@@ -75,7 +91,7 @@ export function pooledValues(
   if (mixture !== null)
     return { reason: "two tables answer, so that a ceiling on violations holds" };
   const problem = pooledProblem(frame, loadQps);
-  const { candidate }: FoundPolicy = searchPolicy(problem, bound, sampler(frame, problem));
+  const { candidate } = search(frame, problem, worker, bound);
   if (Buffer.compare(bytesOf(tableOf(problem, candidate)), bytesOf(actionByState)) !== 0) {
     return { reason: "the table is not the one that this version of the solver would find" };
   }
@@ -115,6 +131,7 @@ function promiseOf(
     accuracyPerSatisfied: satisfied > 0 ? accuracySum / satisfied : 0,
     accuracyPerQuery: accuracySum / queries,
     violationRate: upperRate(violations, queries),
+    sample: { queries, violations },
     byBatch: batchDistribution(problem, outcome),
   };
 }
