@@ -1,9 +1,9 @@
 /** Application and profiles in, policy bundle out: the pipeline from top to bottom. */
 import type { AccordionLevel, Bundle, Level, ThemisLevel } from "../runtime/bundle/schema.ts";
 import { type Placement, placeLevels, type SolvedLevel } from "./adaptive-levels.ts";
+import { inheritLevels } from "./inherited-levels.ts";
 import { feedMistakes } from "./model-feeds.ts";
 import { siblingMistakes } from "./model-siblings.ts";
-import { inheritLevels } from "./inherited-levels.ts";
 import { placedLevel } from "./placed-level.ts";
 import { type SettleLevel, settleLevels } from "./settled-levels.ts";
 import { SOLVERS } from "./solvers/registry.ts";

@@ -13,7 +13,12 @@ export function inheritLevels(
   for (let index = levels.length - 2; index >= 0; index--) {
     const [own, above] = [levels[index], levels[index + 1]];
     if (own === undefined || above === undefined) continue;
-    const better = betterOf(frame, own.level as RamsisLevel, above.level as RamsisLevel, withTableOf);
+    const better = betterOf(
+      frame,
+      own.level as RamsisLevel,
+      above.level as RamsisLevel,
+      withTableOf,
+    );
     if (better !== null) levels[index] = { ...own, level: better };
   }
   return levels;

@@ -41,7 +41,9 @@ const ramsis = mapping({
     .describe("Whether a decision takes the whole queue or may take part of it"),
   maxQueue: count(4096)
     .default(32)
-    .describe("Largest batch; where each worker has a queue also the longest with a state of its own"),
+    .describe(
+      "Largest batch; where each worker has a queue also the longest with a state of its own",
+    ),
   extrapolate: flag()
     .default(false)
     .describe("Whether batches may be larger than the largest one profiled"),

@@ -156,13 +156,7 @@ function expectedOf(value: unknown, path: string): Expected {
   const fields = objectOf(
     value,
     path,
-    [
-      "accuracyPerQuery",
-      "accuracyPerSatisfied",
-      "byBatch",
-      "upperBoundAccuracy",
-      "violationRate",
-    ],
+    ["accuracyPerQuery", "accuracyPerSatisfied", "byBatch", "upperBoundAccuracy", "violationRate"],
     ["sample", "servedBoundAccuracy"],
   );
   return Object.freeze({

@@ -1,5 +1,6 @@
 import { GIVE_UP, NO_ACTION, type RamsisBundle } from "../bundle/schema.ts";
 import { assert } from "./assert.ts";
+import { rowByQueued } from "./table-lookup.ts";
 
 /** Instead of an action: wait, because a later decision will be better. Only for a queue that all workers share. */
 export const WAIT = NO_ACTION;
@@ -155,18 +156,6 @@ function assertComplete(bundle: RamsisBundle): void {
       assert(isOther || action < actionCount, "every state has a decision");
     }
   }
-}
-
-/** For each queue length up to the last row the index of the last row that is not above it. */
-export function rowByQueued(rows: ArrayLike<number>): Uint16Array {
-  const capacity = rows[rows.length - 1]!;
-  const index = new Uint16Array(capacity + 1);
-  let row = 0;
-  for (let queued = 1; queued <= capacity; queued++) {
-    if (row + 1 < rows.length && rows[row + 1]! <= queued) row++;
-    index[queued] = row;
-  }
-  return index;
 }
 
 function isEven(_: number, index: number): boolean {

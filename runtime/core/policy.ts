@@ -7,21 +7,7 @@ import {
 } from "./level-choice.ts";
 import { LoadMonitor } from "./load-monitor.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "./policy-table.ts";
-import { Rng } from "./rng.ts";
-
-/**
- * Deadline minus now is rounded, so a query that has just arrived may seem to have an ulp less than the whole SLO left and fall into the
- * column below. A nanosecond, far above such rounding and far below a service time, is added to every slack.
- */
-export const SLACK_ROUNDING_MS = 1e-6;
-
-/** The coin of mixtures: any fixed seed, so that the same events give the same decisions. */
-const COIN_SEED = 1;
-const COIN_STREAM = 0x636f696e;
-
-export function mixtureCoin(): Rng {
-  return new Rng(COIN_SEED, COIN_STREAM);
-}
+import { mixtureCoin, SLACK_ROUNDING_MS } from "./table-lookup.ts";
 
 /** What to run in a state, by the load that was measured: the tables of a bundle, the choice of a level, and the coin of mixtures. */
 export class Policy {

@@ -149,7 +149,11 @@ function largestBatch(
   const profiled = profile.rows.at(-1)?.batch ?? 1;
   const inputs = (model === null ? null : models.get(model))?.inputs ?? [];
   const taken = inputs.map(({ shape }) => (typeof shape[0] === "number" ? shape[0] : asked));
-  return Math.min(asked, policy.extrapolate ? asked : profiled, ...taken.filter((rows) => rows > 0));
+  return Math.min(
+    asked,
+    policy.extrapolate ? asked : profiled,
+    ...taken.filter((rows) => rows > 0),
+  );
 }
 
 function isPapers({ objective, balancer }: Pick<RamsisPolicy, "objective" | "balancer">): boolean {
@@ -227,7 +231,9 @@ function decisionSpaceOf(
   const sloMs = slo.latencyMs;
   const isPooled = options.balancer === "pooled";
   const steps = slackGrid(sloMs, options, variants, serviceTimes);
-  const slackMs = isPooled ? withServiceTimes(steps, sloMs, options, variants, serviceTimes) : steps;
+  const slackMs = isPooled
+    ? withServiceTimes(steps, sloMs, options, variants, serviceTimes)
+    : steps;
   const actions: number[] = [];
   variants.forEach((variant, index) => {
     if (variant.dominated) return;

@@ -51,7 +51,12 @@ function isPooled({ policy }: RamsisFrame): boolean {
 function solvePooledLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const problem = workerProblem(frame, loadQps);
   const bound = fluidBound(problem, violationCeiling(frame.slo));
-  const { expected, actionByState, mixture, method, tries } = solvePooled(frame, problem, loadQps, bound);
+  const { expected, actionByState, mixture, method, tries } = solvePooled(
+    frame,
+    problem,
+    loadQps,
+    bound,
+  );
   const capacityQps = fluidCapacityQps(problem, workerCountOf(frame));
   return {
     loadQps,

@@ -19,7 +19,7 @@
  * a single worker: RAMSIS §4.
  */
 import { GIVE_UP } from "../../../../runtime/bundle/schema.ts";
-import { rowByQueued } from "../../../../runtime/core/policy-table.ts";
+import { rowByQueued } from "../../../../runtime/core/table-lookup.ts";
 import { type GapOutcome, gapOutcomes } from "./gap-outcomes.ts";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 
@@ -233,7 +233,9 @@ export class FastServer {
       chosen = served.action.index;
     }
     const mayWait = slackMs > 0 && queued < this.#problem.capacity;
-    const advantage = mayWait ? this.#worthOfWaiting(queued, ageMs) - best : Number.NEGATIVE_INFINITY;
+    const advantage = mayWait
+      ? this.#worthOfWaiting(queued, ageMs) - best
+      : Number.NEGATIVE_INFINITY;
     return { chosen, waitAdvantage: advantage };
   }
 
@@ -564,8 +566,7 @@ export class FastServer {
       return;
     }
     const middleMs = (ageMs * left) / queued;
-    const deviationMs =
-      (ageMs * Math.sqrt((left * (queued - left)) / (queued + 1))) / queued;
+    const deviationMs = (ageMs * Math.sqrt((left * (queued - left)) / (queued + 1))) / queued;
     const youngMs = Math.max(0, middleMs - deviationMs);
     const oldMs = Math.min(ageMs, 2 * middleMs - youngMs);
     if (batches > 1) {

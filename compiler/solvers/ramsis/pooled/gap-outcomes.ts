@@ -14,7 +14,11 @@ const LEAST_WEIGHT = 0.16;
 const NEGLIGIBLE = 1e-7;
 
 /** @param dispersion variance over mean, at least 1. @returns weights that sum to 1, and the mean of the count. */
-export function gapOutcomes(gapMs: number, arrivalsPerMs: number, dispersion: number): GapOutcome[] {
+export function gapOutcomes(
+  gapMs: number,
+  arrivalsPerMs: number,
+  dispersion: number,
+): GapOutcome[] {
   const { first, pmf } = counts(arrivalsPerMs * gapMs, dispersion);
   const outcomes: GapOutcome[] = [];
   let [weight, sum] = [0, 0];

@@ -67,8 +67,12 @@ export function climb({ choices }: PooledProblem, rungs: readonly PooledAction[]
       return (largestOf(rung.variant, queued, slackMs) ?? rung).index;
     }
     if (last === undefined || queued >= last.batch) return GIVE_UP;
-    const inTime = choices.filter(({ batch, serviceMs }) => batch === queued && serviceMs <= slackMs);
-    return (inTime.at(-1) ?? choices.find(({ serviceMs }) => serviceMs <= slackMs))?.index ?? GIVE_UP;
+    const inTime = choices.filter(
+      ({ batch, serviceMs }) => batch === queued && serviceMs <= slackMs,
+    );
+    return (
+      (inTime.at(-1) ?? choices.find(({ serviceMs }) => serviceMs <= slackMs))?.index ?? GIVE_UP
+    );
   };
 }
 

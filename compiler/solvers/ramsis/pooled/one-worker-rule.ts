@@ -32,7 +32,10 @@ export function oneWorkerRule(pooled: PooledProblem, worker: WorkerProblem): Sim
     name: "value iteration of one worker",
     decide: (queued, slackMs) => {
       const share = Math.min(problem.maxQueue, Math.ceil(queued / workerCount));
-      const column = Math.max(0, grid.findLastIndex((ms) => ms <= slackMs));
+      const column = Math.max(
+        0,
+        grid.findLastIndex((ms) => ms <= slackMs),
+      );
       const chosen = choice[stateIndex(grid.length, share, column)] ?? 0;
       const variant = mdp.actionVariant[chosen] ?? 0;
       return indexOf.get(`${variant} ${mdp.actionBatch[chosen] ?? 0}`) ?? GIVE_UP;

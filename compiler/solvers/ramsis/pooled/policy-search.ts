@@ -138,13 +138,17 @@ class PolicySearch {
     // What is bought at a price of its own is bought as far as it pays.
     if (violationPrice > 0) return null;
     const bolder = pool
-      .filter(({ accuracy, violationRate }) => accuracy > best.accuracy && violationRate > maxViolationRate)
+      .filter(
+        ({ accuracy, violationRate }) =>
+          accuracy > best.accuracy && violationRate > maxViolationRate,
+      )
       .sort((a, b) => steepness(best, b) - steepness(best, a))[0];
     if (bolder === undefined || best.violationRate >= maxViolationRate) return null;
     let found: FoundPolicy | null = null;
     let score = best.score;
     let [low, high] = [0, 1];
-    let share = (maxViolationRate - best.violationRate) / (bolder.violationRate - best.violationRate);
+    let share =
+      (maxViolationRate - best.violationRate) / (bolder.violationRate - best.violationRate);
     for (let tried = 0; tried < MIXTURE_TRIES; tried++) {
       const mixture = { candidate: bolder.candidate, share };
       const judged = this.#judge(best.candidate, FINAL, mixture);

@@ -5,8 +5,11 @@
  * and with nothing to report but sums; that makes it some ten times as fast as driving the dispatcher.
  */
 import { type BatchDistribution, GIVE_UP, NO_ACTION } from "../../../../runtime/bundle/schema.ts";
-import { rowByQueued } from "../../../../runtime/core/policy-table.ts";
-import { mixtureCoin, SLACK_ROUNDING_MS } from "../../../../runtime/core/policy.ts";
+import {
+  mixtureCoin,
+  rowByQueued,
+  SLACK_ROUNDING_MS,
+} from "../../../../runtime/core/table-lookup.ts";
 import { EarliestFirst } from "./earliest-first.ts";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 

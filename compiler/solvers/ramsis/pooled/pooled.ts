@@ -164,10 +164,7 @@ function bytesOf({ data }: RamsisLevel["actionByState"]): Buffer {
 }
 
 /** Arrivals, classes and service times for a simulation. */
-function sampler(
-  frame: RamsisFrame,
-  problem: PooledProblem,
-): Sample {
+function sampler(frame: RamsisFrame, problem: PooledProblem): Sample {
   return (stream, queries, slos) => {
     // Until the cluster is as it is at most times.
     const edge = Math.ceil(1.5 * problem.arrivalsPerMs * problem.sloMs) + problem.workerCount;
@@ -199,7 +196,11 @@ function arrivals(
   return timesMs.map((ms) => ms * scale);
 }
 
-function classes({ classes: all }: PooledProblem, stream: number, count: number): Uint8Array | null {
+function classes(
+  { classes: all }: PooledProblem,
+  stream: number,
+  count: number,
+): Uint8Array | null {
   if (all.length === 1) return null;
   const rng = new Rng(SEED, CLASS_STREAM * 100 + stream);
   return Uint8Array.from({ length: count }, () => {

@@ -39,14 +39,18 @@ function greedy({ choices, actions }: PooledProblem): Decide {
     const largest = Math.min(queued, Math.max(1, ...actions.map(({ batch }) => batch)));
     const all = best(inTime, (action) => (action.batch === largest ? action.accuracy : -1));
     if (all !== null) return all.index;
-    return indexOf(best(inTime, ({ batch, serviceMs }) => fits(batch, queued, batch - serviceMs * TIE)));
+    return indexOf(
+      best(inTime, ({ batch, serviceMs }) => fits(batch, queued, batch - serviceMs * TIE)),
+    );
   };
 }
 
 /** The most accurate variant that serves one query in time, in its largest batch in time. */
 function mostAccurateFirst({ choices }: PooledProblem): Decide {
   return (queued, slackMs) => {
-    const inTime = choices.filter(({ batch, serviceMs }) => batch <= queued && serviceMs <= slackMs);
+    const inTime = choices.filter(
+      ({ batch, serviceMs }) => batch <= queued && serviceMs <= slackMs,
+    );
     return indexOf(best(inTime, ({ accuracy, batch }) => accuracy + batch * TIE));
   };
 }
@@ -54,7 +58,9 @@ function mostAccurateFirst({ choices }: PooledProblem): Decide {
 /** The largest batch that some variant serves in time, on the most accurate such variant. */
 function largestBatchFirst({ choices }: PooledProblem): Decide {
   return (queued, slackMs) => {
-    const inTime = choices.filter(({ batch, serviceMs }) => batch <= queued && serviceMs <= slackMs);
+    const inTime = choices.filter(
+      ({ batch, serviceMs }) => batch <= queued && serviceMs <= slackMs,
+    );
     return indexOf(best(inTime, ({ accuracy, batch }) => batch + accuracy / 2));
   };
 }
@@ -90,7 +96,10 @@ function slackFit({ choices, sloMs }: PooledProblem, fillsLess: boolean): Decide
 }
 
 /** One variant at once; and waiting for a batch that gives the most, as Symphony defers: what cannot be in it any more is given up. */
-function* fixedVariantRules(problem: PooledProblem, own: readonly PooledAction[]): Generator<SimpleRule> {
+function* fixedVariantRules(
+  problem: PooledProblem,
+  own: readonly PooledAction[],
+): Generator<SimpleRule> {
   const variant = own[0]?.variant ?? 0;
   const inTime = (queued: number, slackMs: number): PooledAction | null =>
     best(own, ({ batch, serviceMs }) => (serviceMs <= slackMs ? fits(batch, queued, batch) : -1));
@@ -115,15 +124,24 @@ function targets(problem: PooledProblem, own: readonly PooledAction[]): PooledAc
   const formed = own.filter(
     ({ batch, serviceMs }) => serviceMs + (batch - 1) / arrivalsPerMs <= sloMs,
   );
-  const carrying = formed.find(({ batch, meanMs }) => workerCount * batch >= arrivalsPerMs * meanMs);
+  const carrying = formed.find(
+    ({ batch, meanMs }) => workerCount * batch >= arrivalsPerMs * meanMs,
+  );
   const largest = best(formed, ({ batch }) => batch);
   const second = best(formed, ({ batch }) => (batch < (largest?.batch ?? 0) ? batch : -1));
-  const found = [carrying, largest, second].filter((action) => action !== undefined && action !== null);
+  const found = [carrying, largest, second].filter(
+    (action) => action !== undefined && action !== null,
+  );
   return [...new Set(found)].filter(({ batch }) => batch > 1);
 }
 
 /** The choices of each variant that gives much for the time there is, smallest batches first. */
-function promisingVariants({ actions, workerCount, arrivalsPerMs, sloMs }: PooledProblem): PooledAction[][] {
+function promisingVariants({
+  actions,
+  workerCount,
+  arrivalsPerMs,
+  sloMs,
+}: PooledProblem): PooledAction[][] {
   const byVariant = new Map<number, PooledAction[]>();
   for (const action of actions) {
     if (action.serviceMs > sloMs) continue;
