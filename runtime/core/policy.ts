@@ -78,8 +78,8 @@ export class Policy {
   /** @param queued at least one. @param slackMs until the earliest deadline. @returns index of an action, WAIT or GIVE_UP. */
   decide(queued: number, slackMs: number, nowMs: number): number {
     const monitor = this.#monitor;
-    const loadQps = monitor.loadQps(nowMs);
-    this.level = this.#levelChoice.update(loadQps, monitor.windowMs(nowMs), nowMs);
+    monitor.look(nowMs);
+    this.level = this.#levelChoice.update(monitor, nowMs);
     const share = this.#table.mixtureShare(this.level);
     // No coin is thrown where there is nothing to choose: it would only take time.
     this.#side = share > 0 && this.#coin.nextFloat() < share ? 1 : 0;
