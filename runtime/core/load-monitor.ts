@@ -63,8 +63,9 @@ const FALL_SIGMAS = 4;
  */
 export class LoadMonitor implements MeasuredLoad {
   isKnown = false;
-  readonly window = new Tally();
   readonly newest = new Tally();
+  readonly #wide = new Tally();
+  window: LoadWindow = this.newest;
   /** Of each bucket, and of all: queries, and the sum of the squares of what came together. */
   readonly #queriesByBucket = new Float64Array(BUCKET_COUNT);
   readonly #squaresByBucket = new Float64Array(BUCKET_COUNT);
@@ -122,24 +123,25 @@ export class LoadMonitor implements MeasuredLoad {
   look(nowMs: number): void {
     if (this.#newestArrival < 0) return;
     this.#advance(nowMs);
-    const { window, newest } = this;
     const bucketsBeginMs = (Math.floor(nowMs / BUCKET_MS) - BUCKET_COUNT + 1) * BUCKET_MS;
     const newestMs = nowMs - Math.max(bucketsBeginMs, this.#startMs);
-    newest.set(this.#bucketQueries, this.#bucketSquares, newestMs);
-    const last = this.#newestArrival & RING_MASK;
-    const queries = this.#queriesUntil[last]!;
-    const squares = this.#squaresUntil[last]!;
+    this.newest.set(this.#bucketQueries, this.#bucketSquares, newestMs);
     const begin = this.#windowBegin() & RING_MASK;
     const beginMs = this.#arrivalMs[begin]!;
     if (beginMs <= bucketsBeginMs) {
-      const beginQueries = this.#queriesUntil[begin]!;
-      window.set(queries - beginQueries, squares - this.#squaresUntil[begin]!, nowMs - beginMs);
+      this.#widen(this.#queriesUntil[begin]!, this.#squaresUntil[begin]!, nowMs - beginMs);
     } else if (this.#firstMs > bucketsBeginMs) {
-      const recordMs = nowMs - this.#firstMs;
-      window.set(queries - this.#firstQueries, squares - this.#firstSquares, recordMs);
-    } else window.set(this.#bucketQueries, this.#bucketSquares, newestMs);
+      this.#widen(this.#firstQueries, this.#firstSquares, nowMs - this.#firstMs);
+    } else this.window = this.newest;
     const isLong = nowMs - this.#startMs >= MIN_WINDOW_MS;
     if (isLong && this.#newestArrival >= MIN_ARRIVALS) this.isKnown = true;
+  }
+
+  /** The window is what came after so many queries. */
+  #widen(queries: number, squares: number, ms: number): void {
+    const last = this.#newestArrival & RING_MASK;
+    this.window = this.#wide;
+    this.#wide.set(this.#queriesUntil[last]! - queries, this.#squaresUntil[last]! - squares, ms);
   }
 
   /** The arrival after which the window begins where it is longer than the buckets. */
@@ -192,7 +194,7 @@ class Tally implements LoadWindow {
     this.queries = queries;
     // When within a bucket an arrival came is up to the event loop as much as to the client.
     this.ms = ms < BUCKET_MS ? BUCKET_MS : ms;
-    this.clump = queries > 0 ? squares / queries : 1;
+    this.clump = squares > queries ? squares / queries : 1;
   }
 }
 
