@@ -44,8 +44,7 @@ export class BoundDispatcher implements Dispatcher {
   }
 
   onArrival(query: number, deadlineMs: number, nowMs: number, out: CommandBuffer): void {
-    const worker = this.#place(query, deadlineMs, ANY_VARIANT, nowMs, out);
-    if (worker >= 0 && this.#stateByWorker[worker] === IDLE) this.#startBatch(worker, nowMs, out);
+    this.#place(query, deadlineMs, ANY_VARIANT, nowMs, out);
     // Counted last: an arrival that counted itself would see a load higher than the true one.
     this.#policy.recordArrival(nowMs);
   }
@@ -58,7 +57,9 @@ export class BoundDispatcher implements Dispatcher {
     out: CommandBuffer,
   ): void {
     this.#jointCount++;
-    this.#place(query, deadlineMs, wanted, nowMs, out);
+    const worker = this.#nextWorker(query, nowMs, out);
+    const queues = this.#queues;
+    if (worker >= 0) queues.insert(worker, query, deadlineMs, queues.arrivingWanted(wanted));
   }
 
   onJointEnd(nowMs: number, out: CommandBuffer): void {
@@ -67,6 +68,7 @@ export class BoundDispatcher implements Dispatcher {
     }
     if (this.#jointCount > 0) this.#policy.recordArrival(nowMs, this.#jointCount);
     this.#jointCount = 0;
+    this.#queues.endArrivals();
   }
 
   onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
@@ -89,8 +91,7 @@ export class BoundDispatcher implements Dispatcher {
     while (queues.length(worker) > 0) {
       const deadlineMs = queues.earliestDeadlineMs(worker);
       const wanted = queues.wanted(worker);
-      const to = this.#place(queues.take(worker), deadlineMs, wanted, nowMs, out);
-      if (to >= 0 && this.#stateByWorker[to] === IDLE) this.#startBatch(to, nowMs, out);
+      this.#place(queues.take(worker), deadlineMs, wanted, nowMs, out);
     }
   }
 
@@ -106,31 +107,34 @@ export class BoundDispatcher implements Dispatcher {
     return this.#policy.loadQps(nowMs);
   }
 
-  /** Puts a query into the queue of the balancer's worker, or gives it up. @returns the worker; −1 if given up. */
+  /** Gives a query to the balancer's worker, which starts if it is idle, or gives it up. */
   #place(
     query: number,
     deadlineMs: number,
     wanted: number,
     nowMs: number,
     out: CommandBuffer,
-  ): number {
+  ): void {
+    const worker = this.#nextWorker(query, nowMs, out);
+    if (worker < 0) return;
+    this.#queues.insert(worker, query, deadlineMs, wanted);
+    if (this.#stateByWorker[worker] === IDLE) this.#startBatch(worker, nowMs, out);
+  }
+
+  /** The worker that a query goes to, with room in its queue; −1 once the query is given up. */
+  #nextWorker(query: number, nowMs: number, out: CommandBuffer): number {
+    const queues = this.#queues;
     const worker = this.#balancer.next();
     if (worker < 0) {
       out.drop(0, query, DROP_NO_WORKER);
       return -1;
     }
-    const queues = this.#queues;
-    const most = this.queueCapacity;
-    // Only of what arrives at once so much can wait for an idle worker.
-    if (queues.length(worker) === most && this.#stateByWorker[worker] === IDLE) {
-      this.#startBatch(worker, nowMs, out);
-    }
-    if (queues.length(worker) === most) {
-      out.drop(worker, query, DROP_QUEUE_FULL);
-      return -1;
-    }
-    queues.insert(worker, query, deadlineMs, wanted);
-    return worker;
+    // Only queries that arrive at once can be so many for a worker that is idle.
+    const isFull = queues.length(worker) === this.queueCapacity;
+    if (isFull && this.#stateByWorker[worker] === IDLE) this.#startBatch(worker, nowMs, out);
+    if (queues.length(worker) < this.queueCapacity) return worker;
+    out.drop(worker, query, DROP_QUEUE_FULL);
+    return -1;
   }
 
   /** Decides for an idle worker, if queries wait for it. */

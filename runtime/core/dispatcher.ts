@@ -31,7 +31,7 @@ export interface Dispatcher {
    * unless a queue is full and only a decision makes room; `onJointEnd` follows the last one, with
    * the same time and whatever became of them. They count as one arrival.
    * @param wanted `ANY_VARIANT`, the index of the variant that has to answer it, or `sameVariant` of
-   * a group. A query of a group whose first batch has started names the variant of that.
+   * the one group of those that arrive at once.
    */
   onJointArrival(
     query: number,

@@ -87,13 +87,14 @@ export class PooledDispatcher implements Dispatcher {
       this.#startBatches(nowMs, out, most - 1);
     }
     if (queues.length(QUEUE) === most) out.drop(0, query, DROP_QUEUE_FULL);
-    else queues.insert(QUEUE, query, deadlineMs, wanted);
+    else queues.insert(QUEUE, query, deadlineMs, queues.arrivingWanted(wanted));
   }
 
   onJointEnd(nowMs: number, out: CommandBuffer): void {
     if (this.#idleCount > 0) this.#startBatches(nowMs, out);
     if (this.#jointCount > 0) this.#policy.recordArrival(nowMs, this.#jointCount);
     this.#jointCount = 0;
+    this.#queues.endArrivals();
   }
 
   onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {

@@ -19,6 +19,9 @@ export class DeadlineQueues {
   readonly #length: Uint32Array;
   /** Of each queue: queries that not every variant may answer. */
   readonly #choosyCount: Uint32Array;
+  /** The group of which queries arrive now, and what these ask for by now. */
+  #arrivingGroup = ANY_VARIANT;
+  #arrivingWanted = ANY_VARIANT;
 
   /** @param capacity queries one queue holds at most. */
   constructor(queueCount: number, capacity: number) {
@@ -73,6 +76,24 @@ export class DeadlineQueues {
     wants[slot] = wanted;
     this.#length[queue] = length + 1;
     if (wanted !== ANY_VARIANT) this.#choosyCount[queue]!++;
+  }
+
+  /**
+   * What one of several queries that arrive at once asks for now: a variant, if others of its group
+   * have made room for it and so decided.
+   */
+  arrivingWanted(wanted: number): number {
+    if (wanted !== this.#arrivingGroup) {
+      this.#arrivingGroup = wanted;
+      this.#arrivingWanted = wanted;
+    }
+    return this.#arrivingWanted;
+  }
+
+  /** All that arrive at once have arrived; the number of their group may be used again. */
+  endArrivals(): void {
+    this.#arrivingGroup = ANY_VARIANT;
+    this.#arrivingWanted = ANY_VARIANT;
   }
 
   /** Deadline of a query of a queue, by default of the first. */
@@ -175,6 +196,7 @@ export class DeadlineQueues {
 
   /** All queries of a group, in every queue, ask for a variant from now on. */
   #decide(group: number, variant: number): void {
+    if (group === this.#arrivingGroup) this.#arrivingWanted = variant;
     for (let queue = 0; queue < this.#length.length; queue++) {
       for (let position = 0; position < this.#length[queue]!; position++) {
         const slot = this.#slot(queue, position);
