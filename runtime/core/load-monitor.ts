@@ -20,7 +20,7 @@ export interface MeasuredLoad {
   readonly isKnown: boolean;
   /** What says how high the load is. */
   readonly window: LoadWindow;
-  /** The newest 500 ms, in which a burst shows first; the window itself where that is not longer. */
+  /** The newest 500 ms, where a burst shows first; the window itself where that is not longer. */
   readonly newest: LoadWindow;
 }
 
@@ -66,17 +66,19 @@ export class LoadMonitor implements MeasuredLoad {
   readonly newest = new Tally();
   readonly #wide = new Tally();
   window: LoadWindow = this.newest;
-  /** Of each bucket, and of all: queries, and the sum of the squares of what came together. */
+  /** Of each bucket and of all: queries, and the sum of n (n − 1) over the arrivals of n queries. */
   readonly #queriesByBucket = new Float64Array(BUCKET_COUNT);
-  readonly #squaresByBucket = new Float64Array(BUCKET_COUNT);
+  readonly #clumpsByBucket = new Float64Array(BUCKET_COUNT);
   #bucketQueries = 0;
-  #bucketSquares = 0;
+  #bucketClumps = 0;
   /** Number of the newest bucket since time 0, not wrapped. */
   #bucket = 0;
-  /** Of arrival i, at i modulo the size: its time, and the queries and squares up to and with it. */
+  /** Of arrival i, at i modulo the size: when it came, and the two sums up to and with it. */
   readonly #arrivalMs = new Float64Array(RING_SIZE);
   readonly #queriesUntil = new Float64Array(RING_SIZE);
-  readonly #squaresUntil = new Float64Array(RING_SIZE);
+  readonly #clumpsUntil = new Float64Array(RING_SIZE);
+  #queries = 0;
+  #clumps = 0;
   /** Number of the newest arrival, −1 before the first. */
   #newestArrival = -1;
   #startMs = Number.NaN;
@@ -84,13 +86,11 @@ export class LoadMonitor implements MeasuredLoad {
   #firstArrival = 0;
   #firstMs = Number.NaN;
   #firstQueries = 0;
-  #firstSquares = 0;
+  #firstClumps = 0;
 
   /** Counts an arrival. @param queries that it brings, at least one. */
   recordArrival(nowMs: number, queries = 1): void {
-    const last = this.#newestArrival & RING_MASK;
-    this.#newestArrival++;
-    const slot = this.#newestArrival & RING_MASK;
+    const slot = ++this.#newestArrival & RING_MASK;
     this.#arrivalMs[slot] = nowMs;
     if (this.#newestArrival === 0) {
       this.#startMs = nowMs;
@@ -100,13 +100,17 @@ export class LoadMonitor implements MeasuredLoad {
     }
     this.#advance(nowMs);
     const bucket = this.#bucket % BUCKET_COUNT;
-    const squares = queries * queries;
     this.#queriesByBucket[bucket]! += queries;
-    this.#squaresByBucket[bucket]! += squares;
     this.#bucketQueries += queries;
-    this.#bucketSquares += squares;
-    this.#queriesUntil[slot] = this.#queriesUntil[last]! + queries;
-    this.#squaresUntil[slot] = this.#squaresUntil[last]! + squares;
+    this.#queries += queries;
+    if (queries > 1) {
+      const clumps = queries * (queries - 1);
+      this.#clumpsByBucket[bucket]! += clumps;
+      this.#bucketClumps += clumps;
+      this.#clumps += clumps;
+    }
+    this.#queriesUntil[slot] = this.#queries;
+    this.#clumpsUntil[slot] = this.#clumps;
     const begin = this.#windowBegin();
     const beginMs = this.#arrivalMs[begin & RING_MASK]!;
     if (nowMs - beginMs >= BUCKET_COUNT * BUCKET_MS) this.#cutAtChange(begin);
@@ -125,23 +129,22 @@ export class LoadMonitor implements MeasuredLoad {
     this.#advance(nowMs);
     const bucketsBeginMs = (Math.floor(nowMs / BUCKET_MS) - BUCKET_COUNT + 1) * BUCKET_MS;
     const newestMs = nowMs - Math.max(bucketsBeginMs, this.#startMs);
-    this.newest.set(this.#bucketQueries, this.#bucketSquares, newestMs);
+    this.newest.set(this.#bucketQueries, this.#bucketClumps, newestMs);
     const begin = this.#windowBegin() & RING_MASK;
     const beginMs = this.#arrivalMs[begin]!;
     if (beginMs <= bucketsBeginMs) {
-      this.#widen(this.#queriesUntil[begin]!, this.#squaresUntil[begin]!, nowMs - beginMs);
+      this.#widen(this.#queriesUntil[begin]!, this.#clumpsUntil[begin]!, nowMs - beginMs);
     } else if (this.#firstMs > bucketsBeginMs) {
-      this.#widen(this.#firstQueries, this.#firstSquares, nowMs - this.#firstMs);
+      this.#widen(this.#firstQueries, this.#firstClumps, nowMs - this.#firstMs);
     } else this.window = this.newest;
-    const isLong = nowMs - this.#startMs >= MIN_WINDOW_MS;
-    if (isLong && this.#newestArrival >= MIN_ARRIVALS) this.isKnown = true;
+    if (this.isKnown || this.#newestArrival < MIN_ARRIVALS) return;
+    this.isKnown = nowMs - this.#startMs >= MIN_WINDOW_MS;
   }
 
-  /** The window is what came after so many queries. */
-  #widen(queries: number, squares: number, ms: number): void {
-    const last = this.#newestArrival & RING_MASK;
+  /** The window is what came after so many queries and clumps. */
+  #widen(queries: number, clumps: number, ms: number): void {
     this.window = this.#wide;
-    this.#wide.set(this.#queriesUntil[last]! - queries, this.#squaresUntil[last]! - squares, ms);
+    this.#wide.set(this.#queries - queries, this.#clumps - clumps, ms);
   }
 
   /** The arrival after which the window begins where it is longer than the buckets. */
@@ -164,7 +167,7 @@ export class LoadMonitor implements MeasuredLoad {
       this.#firstArrival = middle;
       this.#firstMs = middleMs;
       this.#firstQueries = this.#queriesUntil[middle & RING_MASK]!;
-      this.#firstSquares = this.#squaresUntil[middle & RING_MASK]!;
+      this.#firstClumps = this.#clumpsUntil[middle & RING_MASK]!;
       return;
     }
   }
@@ -177,9 +180,9 @@ export class LoadMonitor implements MeasuredLoad {
     for (let bucket = firstStale + 1; bucket <= newest; bucket++) {
       const slot = bucket % BUCKET_COUNT;
       this.#bucketQueries -= this.#queriesByBucket[slot]!;
-      this.#bucketSquares -= this.#squaresByBucket[slot]!;
+      this.#bucketClumps -= this.#clumpsByBucket[slot]!;
       this.#queriesByBucket[slot] = 0;
-      this.#squaresByBucket[slot] = 0;
+      this.#clumpsByBucket[slot] = 0;
     }
     this.#bucket = newest;
   }
@@ -190,11 +193,11 @@ class Tally implements LoadWindow {
   ms = 0;
   clump = 1;
 
-  set(queries: number, squares: number, ms: number): void {
+  set(queries: number, clumps: number, ms: number): void {
     this.queries = queries;
     // When within a bucket an arrival came is up to the event loop as much as to the client.
     this.ms = ms < BUCKET_MS ? BUCKET_MS : ms;
-    this.clump = squares > queries ? squares / queries : 1;
+    this.clump = clumps > 0 ? 1 + clumps / queries : 1;
   }
 }
 

@@ -22,8 +22,9 @@ const LATE = 1;
  * batch to start, or to wait for more of them; it is asked again with the next event, or when the slack has fallen so far that it acts. Under more
  * load than the workers can carry it gives up queries, so that the others are served in time and not all of them late.
  *
- * Queries that ask for one variant wait in the same queue. When such a query is the first, or while the policy waits with those before it, a batch
- * of that variant is started, of those only who ask for it, as large as is in time.
+ * Queries that ask for one variant wait in the same queue. When such a query is the first, or while
+ * the policy waits with those before it, a batch of that variant is started, of those only who ask
+ * for it, as large as is in time.
  */
 export class PooledDispatcher implements Dispatcher {
   readonly workerCount: number;
@@ -144,19 +145,23 @@ export class PooledDispatcher implements Dispatcher {
     return this.#policy.loadQps(nowMs);
   }
 
-  /** Decides as long as a worker is free, more than `left` queries wait and the policy does not say to wait with them. */
+  /**
+   * Decides as long as a worker is free, more than `left` queries wait and the policy does not say to
+   * wait with them.
+   */
   #startBatches(nowMs: number, out: CommandBuffer, left = 0): void {
     const policy = this.#policy;
     const queues = this.#queues;
+    const leastSlackMs = policy.leastSlackMs(ANY_VARIANT);
     this.wakeMs = Number.POSITIVE_INFINITY;
     while (this.#idleCount > 0 && queues.length(QUEUE) > left) {
       const deadlineMs = queues.earliestDeadlineMs(QUEUE);
-      const wanted = queues.isChoosy(QUEUE) ? queues.wanted(QUEUE) : ANY_VARIANT;
-      if (deadlineMs < nowMs + policy.leastSlackMs(wanted)) {
+      if (deadlineMs < nowMs + leastSlackMs) {
         out.drop(0, queues.take(QUEUE), DROP_LATE);
         continue;
       }
-      if (isNamed(wanted)) {
+      if (queues.isChoosy(QUEUE) && isNamed(queues.wanted(QUEUE))) {
+        // One that cannot be in time any more is given up: dropped, or served when all else is.
         if (!this.#startNamed(0, nowMs, out)) this.#giveUp(out);
         continue;
       }
@@ -211,7 +216,7 @@ export class PooledDispatcher implements Dispatcher {
     for (let taken = 0; taken < batch; taken++) out.appendQuery(queues.take(queue));
   }
 
-  /** Of queries of which not every variant may answer each. @param isOpen whether the policy chose the variant. */
+  /** Of a queue in which some are choosy. @param isOpen whether the policy chose the variant. */
   #startBatchFor(
     queue: number,
     variant: number,

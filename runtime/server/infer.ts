@@ -96,7 +96,8 @@ async function scheduled(
   if (timeoutMs !== undefined && timeoutMs < fastestMs) {
     const [fastestUs, timeoutUs] = [Math.ceil(fastestMs * 1000), Math.round(timeoutMs * 1000)];
     const whose = namedMs === undefined ? "the fastest variant" : "that variant";
-    const message = `parameters.timeout: expected at least ${fastestUs} µs, the time of ${whose}, got ${timeoutUs}`;
+    const expected = `expected at least ${fastestUs} µs, the time of ${whose}`;
+    const message = `parameters.timeout: ${expected}, got ${timeoutUs}`;
     throw new HttpError(503, message, RETRY_LATER);
   }
   const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs);

@@ -8,7 +8,7 @@ export type RecordedEvent =
       readonly deadlineMs: number;
       readonly nowMs: number;
     }
-  /** One of several queries that arrive at once, or one that asks for a variant; as `onJointArrival` has it. */
+  /** One of several queries that arrive at once, or one that names a variant. */
   | {
       readonly kind: "joint-arrival";
       readonly query: number;

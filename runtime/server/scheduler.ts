@@ -54,8 +54,8 @@ interface RunningBatch extends BatchStart {
 }
 
 /**
- * Requests become queries, one per row, which arrive together; batches that the dispatcher starts are run by the executor; their results go back,
- * row by row, to the requests they belong to.
+ * Requests become queries, one per row, which arrive together; batches that the dispatcher starts
+ * are run by the executor; their results go back, row by row, to the requests they belong to.
  *
  * A query is the index of a slot, and slots are limited, so a query has the memory of its request and nothing outlives it. The executor tells of
  * its workers through `onWorkerReady` and `onWorkerLost`.

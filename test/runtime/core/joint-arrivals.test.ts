@@ -164,7 +164,7 @@ describe("queries that ask for a variant", () => {
     ]);
   });
 
-  test("a batch of them is as large as is in time, else as large as makes none late by itself", () => {
+  test("a batch is as large as is in time, else as large as makes none late by itself", () => {
     for (const [slackMs, first] of [
       [100, 4],
       [65, 2],

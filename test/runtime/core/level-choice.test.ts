@@ -50,7 +50,7 @@ describe("LevelChoice", () => {
     expect(new LevelChoice(LOADS).update(counted(0, 10), 0)).toBe(0);
   });
 
-  it("stays there in a short record unless the count is more than the lowest level would bring", () => {
+  it("stays there in a short record unless the lowest level would not bring such a count", () => {
     const choice = new LevelChoice(LOADS);
     // Of 500 queries/s 5 come in 10 ms, and more than 14 of them once in four thousand times.
     expect(choice.update(counted(14, 10), 10)).toBe(0);
@@ -60,7 +60,7 @@ describe("LevelChoice", () => {
     expect(choice.update(counted(39, 40), 40)).toBe(1);
   });
 
-  it("takes queries that came together for less evidence than as many that came by themselves", () => {
+  it("takes queries that came together for less evidence than as many by themselves", () => {
     const choice = new LevelChoice(LOADS);
     expect(choice.update(counted(32, 10, 8), 10)).toBe(0);
     const settled = settledOnMiddle();
