@@ -5,6 +5,8 @@ import type { LoadWindow, MeasuredLoad } from "./load-monitor.ts";
 export interface LevelChoiceOptions {
   /** Excess over the level's load that is taken for a rise at once, in standard deviations. */
   readonly riseSigmas: number;
+  /** Excess of a count too short for a load that refutes the lowest level, likewise. */
+  readonly refuteSigmas: number;
   /** Excess that the first known load may have over the level chosen for it, likewise. */
   readonly startSigmas: number;
   /** Shortfall of the load below a lower level before that level takes over, likewise. */
@@ -17,6 +19,7 @@ export interface LevelChoiceOptions {
 
 export const DEFAULT_LEVEL_CHOICE: LevelChoiceOptions = {
   riseSigmas: 3.5,
+  refuteSigmas: 3,
   startSigmas: 1,
   fallSigmas: 1.5,
   allowanceSigmas: 0.35,
@@ -53,7 +56,7 @@ export const POOLED_LEVEL_CHOICE: LevelChoiceOptions = {
  * and nothing is changed for later.
  *
  * Of a record too short to be taken at its word only this is believed: that the lowest level is too
- * low. A count that this level would reach as rarely as it exceeds `riseSigmas` lets the level that
+ * low. A count that this level would reach as rarely as it exceeds `refuteSigmas` lets the level that
  * carries the count decide. When the load becomes known nothing speaks for any level any more, so
  * the first choice is the lowest level that is not `startSigmas` too low.
  */
@@ -86,11 +89,11 @@ export class LevelChoice {
   /** The lowest level, or if a record speaks against it, the lowest that carries the record. */
   #unlessRefuted(window: LoadWindow): number {
     const { queries, ms, clump } = window;
-    const { riseSigmas } = this.#options;
+    const { refuteSigmas } = this.#options;
     const mean = (this.#levelLoadQps[0]! * ms) / 1000;
     // The quantile of Cornish and Fisher: of so few queries the skewness is no small matter.
-    const skewness = (clump * (riseSigmas * riseSigmas - 1)) / 6;
-    const limit = mean + riseSigmas * Math.sqrt(mean * clump) + skewness;
+    const skewness = (clump * (refuteSigmas * refuteSigmas - 1)) / 6;
+    const limit = mean + refuteSigmas * Math.sqrt(mean * clump) + skewness;
     return queries > limit ? this.#lowestFor(loadQpsOf(window), 0) : 0;
   }
 

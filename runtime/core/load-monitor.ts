@@ -33,6 +33,8 @@ const ARRIVAL_COUNT = 64;
 /** Arrivals whose times are kept: a power of two above `ARRIVAL_COUNT`. */
 const RING_SIZE = 128;
 const RING_MASK = RING_SIZE - 1;
+/** A record is taken to be this long at least: several queries may come in one turn of a server. */
+const LEAST_WINDOW_MS = 1;
 /** A record that is shorter, or has fewer arrivals, is not taken at its word. */
 const MIN_WINDOW_MS = 50;
 const MIN_ARRIVALS = 8;
@@ -58,8 +60,8 @@ const FALL_SIGMAS = 4;
  * An arrival is one query, or several at one instant: a client's batch, which says no more about
  * the rate than a single query does. The record begins with the first arrival, which is therefore
  * not counted: over a Poisson process the estimate is unbiased from the start. While the record is
- * shorter than the window, its count is divided by its own length, a bucket at least. Times start
- * at 0 or later and must not go back.
+ * shorter than the window, its count is divided by its own length. Times start at 0 or later and
+ * must not go back.
  */
 export class LoadMonitor implements MeasuredLoad {
   isKnown = false;
@@ -195,9 +197,8 @@ class Tally implements LoadWindow {
 
   set(queries: number, clumps: number, ms: number): void {
     this.queries = queries;
-    // When within a bucket an arrival came is up to the event loop as much as to the client.
-    this.ms = ms < BUCKET_MS ? BUCKET_MS : ms;
-    this.clump = clumps > 0 ? 1 + clumps / queries : 1;
+    this.ms = ms < LEAST_WINDOW_MS ? LEAST_WINDOW_MS : ms;
+    this.clump = clumps > 0 ? (queries + clumps) / queries : 1;
   }
 }
 
@@ -207,6 +208,7 @@ class Tally implements LoadWindow {
  * with the skewness, without which eight arrivals in short succession would be no rare event.
  */
 function hasChanged(newer: number, newerMs: number, older: number, olderMs: number): boolean {
+  // When within a bucket an arrival came is up to the event loop as much as to the client.
   const ms = newerMs < BUCKET_MS ? BUCKET_MS : newerMs;
   const share = ms / (ms + olderMs);
   const mean = (newer + older) * share;

@@ -52,12 +52,14 @@ describe("LevelChoice", () => {
 
   it("stays there in a short record unless the lowest level would not bring such a count", () => {
     const choice = new LevelChoice(LOADS);
-    // Of 500 queries/s 5 come in 10 ms, and more than 14 of them once in four thousand times.
-    expect(choice.update(counted(14, 10), 10)).toBe(0);
-    expect(choice.update(counted(15, 10), 10)).toBe(2);
-    expect(choice.update(counted(999, 10), 10)).toBe(2);
-    expect(choice.update(counted(35, 40), 40)).toBe(0);
-    expect(choice.update(counted(39, 40), 40)).toBe(1);
+    // Of 500 queries/s 5 come in 10 ms, and more than 13 of them once in seven hundred times.
+    expect(choice.update(counted(13, 10), 10)).toBe(0);
+    expect(choice.update(counted(14, 10), 10)).toBe(2);
+    expect(choice.update(counted(2, 1), 1)).toBe(0);
+    expect(choice.update(counted(999, 5), 5)).toBe(2);
+    expect(choice.update(counted(34, 40), 40)).toBe(0);
+    expect(choice.update(counted(35, 40), 40)).toBe(1);
+    expect(choice.update(counted(30, 45), 45)).toBe(0);
   });
 
   it("takes queries that came together for less evidence than as many by themselves", () => {
@@ -206,7 +208,7 @@ describe("LevelChoice", () => {
     expect(needed).toBeLessThanOrEqual(arrivals);
   });
 
-  it("leaves the lowest level within 25 queries of a burst at the start", () => {
+  it("leaves the lowest level within ten queries of a burst at the start", () => {
     for (const options of [DEFAULT_LEVEL_CHOICE, POOLED_LEVEL_CHOICE]) {
       const { monitor, choice } = followed(LOADS, options);
       const levels = Array.from({ length: 1000 }, (_, query) => {
@@ -215,8 +217,8 @@ describe("LevelChoice", () => {
         return level;
       });
       expect(levels[0]).toBe(0);
-      expect(levels.slice(25)).not.toContain(0);
-      expect(levels.slice(50)).toEqual(Array(950).fill(2));
+      expect(levels.slice(10)).not.toContain(0);
+      expect(levels.slice(10)).toEqual(Array(990).fill(2));
     }
   });
 });

@@ -64,7 +64,7 @@ class NaiveMonitor {
 function tally(arrivals: readonly Arrival[], ms: number): LoadWindow {
   const queries = arrivals.reduce((sum, arrival) => sum + arrival.queries, 0);
   const squares = arrivals.reduce((sum, arrival) => sum + arrival.queries ** 2, 0);
-  return { queries, ms: Math.max(ms, 10), clump: queries > 0 ? squares / queries : 1 };
+  return { queries, ms: Math.max(ms, 1), clump: queries > 0 ? squares / queries : 1 };
 }
 
 function changes(newer: number, newerMs: number, older: number, olderMs: number): boolean {
