@@ -8,6 +8,8 @@ import { WorkerLostError } from "../runtime/exec/executor.ts";
 import type { RecordedCommand, RecordedEvent } from "../runtime/server/recording.ts";
 import { Scheduler } from "../runtime/server/scheduler.ts";
 import { signatureOf } from "../runtime/server/signature.ts";
+import type { VariantWish } from "../runtime/server/variant-wish.ts";
+import { waitingBundle } from "./support/pooled-bundle.ts";
 import { tinyBundle } from "./support/tiny-bundle.ts";
 
 type Entry = RecordedEvent | RecordedCommand;
@@ -20,8 +22,9 @@ const MODEL = {
   outputs: [{ name: "y", ...TENSOR }],
 };
 
-function servedBundle(workers: number): RamsisBundle {
-  const bundle = tinyBundle({ workers, maxQueue: 3, sloMs: 100, loadsQps: [20, 100, 1000] });
+function servedBundle(workers: number, isPooled: boolean): RamsisBundle {
+  const bound = tinyBundle({ workers, maxQueue: 3, sloMs: 100, loadsQps: [20, 100, 1000] });
+  const bundle = isPooled ? waitingBundle(bound) : bound;
   const tasks = bundle.tasks.map((task) => ({
     ...task,
     variants: task.variants.map((variant) => ({ ...variant, model: MODEL })),
@@ -65,7 +68,8 @@ const actions = fc.array(
       "policy",
     ),
     pick: fc.nat(),
-    rows: fc.integer({ min: 1, max: 3 }),
+    rows: fc.integer({ min: 1, max: 6 }),
+    variant: fc.constantFrom<VariantWish | undefined>(undefined, undefined, "same", 0, 1),
     gapMs: fc.integer({ min: 0, max: 40 }),
   }),
   { maxLength: 80 },
@@ -91,9 +95,9 @@ async function record(
   scheduler.attach(executor);
   const cancels: (() => void)[] = [];
   const perform: Record<string, (step: Action) => void> = {
-    submit: ({ rows }) => {
+    submit: ({ rows, variant }) => {
       const inputs = [new Uint8Array(4 * rows)];
-      cancels.push(scheduler.submit({ rows, inputs }, nowMs + 100).cancel);
+      cancels.push(scheduler.submit({ rows, inputs, variant }, nowMs + 100).cancel);
     },
     cancel: ({ pick }) => cancels[pick % Math.max(1, cancels.length)]?.(),
     ready: ({ pick }) => scheduler.onWorkerReady(pick % workers),
@@ -124,15 +128,19 @@ function settle(executor: HeldExecutor, pick: number, how: "finish" | "lose"): v
 /** The commands that a fresh dispatcher gives for the events of a log, in place. */
 function replay(bundle: RamsisBundle, log: readonly Entry[]): Entry[] {
   const dispatcher = dispatcherOf(bundle, { ready: false });
-  const { commandCapacity, queueCapacity } = dispatcher;
-  const commands = new CommandBuffer(commandCapacity, queueCapacity);
+  const { commandCapacity, waitingCapacity } = dispatcher;
+  const commands = new CommandBuffer(commandCapacity, waitingCapacity);
   const replayed: Entry[] = [];
   for (const entry of log) {
     if (entry.kind === "start-batch" || entry.kind === "drop") continue;
     replayed.push(entry);
     if (entry.kind === "arrival") {
       dispatcher.onArrival(entry.query, entry.deadlineMs, entry.nowMs, commands);
-    } else if (entry.kind === "done") dispatcher.onBatchDone(entry.worker, entry.nowMs, commands);
+    } else if (entry.kind === "joint-arrival") {
+      const { query, deadlineMs, wanted, nowMs } = entry;
+      dispatcher.onJointArrival(query, deadlineMs, wanted, nowMs, commands);
+    } else if (entry.kind === "joint-end") dispatcher.onJointEnd(entry.nowMs, commands);
+    else if (entry.kind === "done") dispatcher.onBatchDone(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "ready") dispatcher.onWorkerReady(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "lost") dispatcher.onWorkerLost(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "wake") dispatcher.onWake(entry.nowMs, commands);
@@ -165,17 +173,23 @@ function commandsOf(commands: CommandBuffer): RecordedCommand[] {
 
 test("a recorded server replays to identical commands", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.integer({ min: 1, max: 3 }), actions, async (workers, steps) => {
-      const bundle = servedBundle(workers);
-      const up: Action[] = Array.from({ length: workers }, (_, pick) => ({
-        kind: "ready",
-        pick,
-        rows: 1,
-        gapMs: 0,
-      }));
-      const log = await record(bundle, workers, [...up, ...steps]);
-      expect(replay(bundle, log)).toEqual(log);
-    }),
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 3 }),
+      fc.boolean(),
+      actions,
+      async (workers, isPooled, steps) => {
+        const bundle = servedBundle(workers, isPooled);
+        const up: Action[] = Array.from({ length: workers }, (_, pick) => ({
+          kind: "ready",
+          pick,
+          rows: 1,
+          variant: undefined,
+          gapMs: 0,
+        }));
+        const log = await record(bundle, workers, [...up, ...steps]);
+        expect(replay(bundle, log)).toEqual(log);
+      },
+    ),
     { numRuns: 100 },
   );
 });
