@@ -4,8 +4,8 @@
  * In the fluid limit of many workers queries come evenly, a batch of b takes (b − 1) / λ to form, and the best use of the workers is a mixture of at
  * most two batches that can be formed and end within the SLO: the optimum of the linear programme of `fluid-bound.ts` over these. The ladder takes the
  * upper rung while the first query has the slack for it, and the lower one when it has waited too long for that, which it has where the
- * workers are busy: so the mixture follows the load by itself. A query that is too late even for the lower rung is given up if others fill a batch, and
- * served with whoever is there if not.
+ * workers are busy: so the mixture follows the load by itself. A query that is too late even for the lower rung is served by what takes no more time
+ * per query than that, if there is such a batch, and given up if not; where few wait it is served with whoever is there.
  */
 import { GIVE_UP, NO_ACTION } from "../../../../runtime/bundle/schema.ts";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
@@ -60,19 +60,22 @@ export function climb({ choices }: PooledProblem, rungs: readonly PooledAction[]
         action.variant === variant && action.batch <= queued && action.serviceMs <= slackMs,
     );
   const last = rungs[rungs.length - 1];
+  const efficient = choices
+    .filter((action) => last !== undefined && costOf(action) <= costOf(last))
+    .sort((a, b) => b.accuracy - a.accuracy || costOf(a) - costOf(b));
   return (queued, slackMs) => {
     for (const rung of rungs) {
       if (rung.serviceMs > slackMs) continue;
       if (queued < rung.batch) return slackMs > 0 ? NO_ACTION : GIVE_UP;
       return (largestOf(rung.variant, queued, slackMs) ?? rung).index;
     }
-    if (last === undefined || queued >= last.batch) return GIVE_UP;
-    const inTime = choices.filter(
-      ({ batch, serviceMs }) => batch === queued && serviceMs <= slackMs,
-    );
-    return (
-      (inTime.at(-1) ?? choices.find(({ serviceMs }) => serviceMs <= slackMs))?.index ?? GIVE_UP
-    );
+    const isPossible = ({ batch, serviceMs }: PooledAction): boolean =>
+      batch <= queued && serviceMs <= slackMs;
+    if (last !== undefined && queued >= last.batch) {
+      return efficient.find(isPossible)?.index ?? GIVE_UP;
+    }
+    const all = choices.findLast((action) => action.batch === queued && isPossible(action));
+    return (all ?? choices.find(isPossible))?.index ?? GIVE_UP;
   };
 }
 
