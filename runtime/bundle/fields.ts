@@ -8,16 +8,18 @@ const MAX_TEXT_LENGTH = 1024;
 const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]/u;
 const ANY_UNPRINTABLE = new RegExp(UNPRINTABLE, "gu");
 
-/** An object with exactly these keys. */
+/** An object with exactly these keys. @param optional keys that it may have besides; what is left out is undefined. */
 export function objectOf<Key extends string>(
   value: unknown,
   path: string,
   keys: readonly Key[],
+  optional: readonly Key[] = [],
 ): Readonly<Record<Key, unknown>> {
   if (!isRecord(value)) return refuse(path, value, "a map");
+  const all = [...keys, ...optional];
   for (const key of Object.keys(value)) {
-    if (!keys.some((known) => known === key)) {
-      refuseAs(path, `the key ${clip(key)}`, `only the keys ${keys.join(", ")}`);
+    if (!all.some((known) => known === key)) {
+      refuseAs(path, `the key ${clip(key)}`, `only the keys ${all.join(", ")}`);
     }
   }
   for (const key of keys) {
@@ -49,7 +51,7 @@ function counts(min: number, max: number): string {
   return min === max ? `${min}` : `${min} to ${max}`;
 }
 
-/** Absent values are nil in the file, never missing keys. */
+/** Absent values are nil in the file, never missing keys; but for the optional keys of `objectOf`. */
 export function nullOr<Value>(
   value: unknown,
   path: string,
@@ -77,6 +79,12 @@ export function oneOf<Value extends string>(
 ): Value {
   const found = allowed.find((each) => each === value);
   return found ?? refuse(path, value, allowed.map((each) => `"${each}"`).join(" or "));
+}
+
+/** A text of a form. @param allowed the form, in words. */
+export function matching(value: unknown, path: string, form: RegExp, allowed: string): string {
+  const found = text(value, path);
+  return form.test(found) ? found : refuse(path, value, allowed);
 }
 
 /** A file name without directories. */

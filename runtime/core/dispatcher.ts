@@ -22,9 +22,15 @@ export interface Dispatcher {
   /**
    * A query has arrived.
    * @param query the driver's name for it: an unsigned 32-bit integer no other query in the cluster has.
-   * @param deadlineMs arrival time plus SLO, or earlier.
+   * @param deadlineMs arrival time plus SLO, or earlier. @param sloClass index in `slo.classes`, 0 where there are none.
    */
-  onArrival(query: number, deadlineMs: number, nowMs: number, out: CommandBuffer): void;
+  onArrival(
+    query: number,
+    deadlineMs: number,
+    nowMs: number,
+    out: CommandBuffer,
+    sloClass?: number,
+  ): void;
   /** The batch a worker ran is done. */
   onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void;
   /** The time has come that `wakeMs` named. */

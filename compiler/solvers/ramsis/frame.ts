@@ -1,6 +1,7 @@
 /** From an application to the frame of a RAMSIS bundle: everything its levels share, or why there is none. */
 import { basename } from "node:path";
 import {
+  type ClassSpace,
   type DecisionSpace,
   GIVE_UP,
   type RamsisBundle,
@@ -51,6 +52,7 @@ export function ramsisFrame(application: Application, models: ModelFiles): Ramsi
     tasks: [{ name: task.name, variants, serviceTimes }],
     policy: options,
     decisionSpace: decisionSpaceOf(application, options, variants, serviceTimes),
+    ...classSpacesOf(application, options, variants, serviceTimes),
   };
 }
 
@@ -79,6 +81,7 @@ export function* ramsisMistakes(application: Application): Generator<Mistake> {
     message: `this version cannot compile ${found} with ramsis yet; allowed: ${allowed}`,
   });
   if (policy.balancer === "pooled") yield* pooledMistakes(policy);
+  yield* classMistakes(application, policy);
   if (policy.serviceTimes === "quantiles" && !tasks.every(hasQuantiles)) yield NO_QUANTILES;
   if (tasks.length !== 1) yield unsupported(["tasks"], `${tasks.length} tasks`, "one task");
   if (cluster.pools.length !== 1) {
@@ -131,13 +134,26 @@ function* pooledMistakes({ objective, discretization }: RamsisPolicy): Generator
   }
 }
 
+/** Workers of their own for more classes than there are workers. */
+function* classMistakes(
+  { slo, cluster }: Application,
+  { classes }: RamsisPolicy,
+): Generator<Mistake> {
+  const count = slo.classes?.length ?? 0;
+  const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
+  if (classes !== "separate" || workers >= count) return;
+  const message = `"separate" takes a worker for each of the ${count} classes, got ${workers}; allowed: "auto" or "shared"`;
+  yield conflict(["policy", "classes"], message);
+}
+
 /** The options of an application without mistakes. */
-function optionsOf({ policy }: Application): RamsisOptions {
+function optionsOf({ policy, slo }: Application): RamsisOptions {
   if (policy.method !== "ramsis") throw new TypeError("the registry gives ramsis only its own");
   const { objective, discretization, maxQueue, balancer, serviceTimes, drop } = policy;
   // A pooled policy takes batches of any size, whatever is asked for.
   const batching = balancer === "pooled" ? "variable" : policy.batching;
-  return { objective, discretization, batching, maxQueue, balancer, serviceTimes, drop };
+  const options = { objective, discretization, batching, maxQueue, balancer, serviceTimes, drop };
+  return slo.classes === undefined ? options : { ...options, classes: policy.classes ?? "auto" };
 }
 
 function onlyTask({ tasks }: Application): Task {
@@ -197,18 +213,35 @@ function decisionSpaceOf(
   variants: RamsisBundle["tasks"][number]["variants"],
   serviceTimes: ServiceTimes,
 ): DecisionSpace {
-  const sloMs = slo.latencyMs;
-  const slackMs = slackGrid(sloMs, options, variants, serviceTimes);
+  const slackMs = slackGrid(slo.latencyMs, options, variants, serviceTimes);
   const actions: number[] = [];
   variants.forEach((variant, index) => {
     if (variant.dominated) return;
     for (let batch = 1; batch <= options.maxQueue + 1; batch++) actions.push(index, batch);
   });
   return {
-    maxQueue: options.balancer === "pooled" ? pooledQueue(loads, sloMs, options) : options.maxQueue,
+    maxQueue: options.balancer === "pooled" ? pooledQueue(loads, slo, options) : options.maxQueue,
     slackMs: { dtype: "float64", shape: [slackMs.length], data: slackMs },
     actions: { dtype: "uint16", shape: [actions.length / 2, 2], data: Uint16Array.from(actions) },
   };
+}
+
+/** The axes of tables of one class each, whose queue holds what its share of the load brings. */
+function classSpacesOf(
+  { slo: { classes, ...slo }, loads }: Application,
+  options: RamsisOptions,
+  variants: RamsisBundle["tasks"][number]["variants"],
+  serviceTimes: ServiceTimes,
+): Pick<RamsisFrame, "classSpaces"> {
+  if (classes === undefined) return {};
+  const classSpaces = classes.map(({ latencyMs, share }): ClassSpace => {
+    const slackMs = slackGrid(latencyMs, options, variants, serviceTimes);
+    return {
+      maxQueue: pooledQueue(loads, { ...slo, latencyMs }, options, share),
+      slackMs: { dtype: "float64", shape: [slackMs.length], data: slackMs },
+    };
+  });
+  return { classSpaces };
 }
 
 /**
@@ -237,11 +270,13 @@ function slackGrid(
 /** What the highest load brings within the SLO and a fifth more: of a longer queue the last query is lost. */
 function pooledQueue(
   loads: Application["loads"],
-  sloMs: number,
+  { latencyMs, classes }: Application["slo"],
   { maxQueue }: RamsisOptions,
+  share = 1,
 ): number {
-  const highestQps = loads.kind === "adaptive" ? loads.toQps : Math.max(...loads.qps);
-  const arrivals = Math.ceil((1.2 * highestQps * sloMs) / 1000);
+  const highestQps = share * (loads.kind === "adaptive" ? loads.toQps : Math.max(...loads.qps));
+  const meanMs = classes?.reduce((sum, one) => sum + one.share * one.latencyMs, 0) ?? latencyMs;
+  const arrivals = Math.ceil((1.2 * highestQps * meanMs) / 1000);
   return Math.min(MAX_POOLED_QUEUE, Math.max(maxQueue, arrivals));
 }
 
