@@ -11,7 +11,7 @@ export class QueryClasses {
   readonly #rng: Rng;
 
   /** @param rng drawn from only where there are classes. */
-  constructor({ slo }: RamsisBundle, rng: Rng) {
+  constructor({ slo }: Pick<RamsisBundle, "slo">, rng: Rng) {
     const classes = slo.classes ?? [{ name: "", latencyMs: slo.latencyMs, share: 1 }];
     this.names = classes.map(({ name }) => name);
     this.#latencyMs = Float64Array.from(classes, ({ latencyMs }) => latencyMs);

@@ -17,6 +17,8 @@ export type Decide = (queued: number, slackMs: number) => number;
 export interface Surroundings {
   /** Ascending. */
   readonly arrivalMs: Float64Array;
+  /** Of each arrival, where these are not all as far from it as the problem's SLO says. */
+  readonly deadlineMs?: Float64Array | undefined;
   /** What a batch takes, asked once for each in the order of their starts. */
   readonly nextServiceMs: (variant: number, batch: number) => number;
 }
@@ -50,13 +52,14 @@ export function simulatePooled(
 class PooledRun {
   readonly #problem: PooledProblem;
   readonly #arrivalMs: Float64Array;
+  readonly #deadlineMs: Float64Array;
   readonly #nextServiceMs: Surroundings["nextServiceMs"];
   readonly #cells: Uint16Array;
   readonly #decideCell: Decide;
   /** Completion times of the busy workers, a binary heap. */
   readonly #doneMs: Float64Array;
   #busy = 0;
-  /** Queries that wait, oldest first: indices of arrivals. */
+  /** Queries that wait, earliest deadline first: indices of arrivals. */
   readonly #queue: Ring;
   /** Queries that were given up, the longest waiting first. */
   readonly #late: Ring;
@@ -68,18 +71,19 @@ class PooledRun {
 
   constructor(
     problem: PooledProblem,
-    { arrivalMs, nextServiceMs }: Surroundings,
+    { arrivalMs, deadlineMs, nextServiceMs }: Surroundings,
     cells: Uint16Array,
     decideCell: Decide,
   ) {
     this.#problem = problem;
     this.#arrivalMs = arrivalMs;
+    this.#deadlineMs = deadlineMs ?? arrivalMs.map((ms) => ms + problem.sloMs);
     this.#nextServiceMs = nextServiceMs;
     this.#cells = cells;
     this.#decideCell = decideCell;
     this.#doneMs = new Float64Array(problem.workerCount);
-    this.#queue = new Ring(problem.capacity);
-    this.#late = new Ring(problem.capacity);
+    this.#queue = new Ring(problem.capacity, this.#deadlineMs);
+    this.#late = new Ring(problem.capacity, this.#deadlineMs);
     const variants = problem.actions.map(({ variant }) => variant);
     this.#timelyBatches = new Float64Array(1 + Math.max(...variants));
   }
@@ -125,7 +129,7 @@ class PooledRun {
     const queue = this.#queue;
     this.#wakeMs = Number.POSITIVE_INFINITY;
     while (this.#busy < workerCount && queue.length > 0) {
-      const deadlineMs = this.#deadlineMs(queue.first());
+      const deadlineMs = this.#deadlineOf(queue.first());
       if (deadlineMs < nowMs + leastSlackMs) {
         this.#giveUp();
         continue;
@@ -175,8 +179,8 @@ class PooledRun {
     }
   }
 
-  #deadlineMs(query: number): number {
-    return (this.#arrivalMs[query] ?? 0) + this.#problem.sloMs;
+  #deadlineOf(query: number): number {
+    return this.#deadlineMs[query] ?? 0;
   }
 
   #cell(row: number, column: number): number {
@@ -191,7 +195,7 @@ class PooledRun {
   #serve(queue: Ring, { variant, batch, accuracy }: PooledAction, nowMs: number): void {
     const doneMs = nowMs + this.#nextServiceMs(variant, batch);
     for (let taken = 0; taken < batch; taken++) {
-      const isTimely = doneMs <= this.#deadlineMs(queue.take());
+      const isTimely = doneMs <= this.#deadlineOf(queue.take());
       if (isTimely) this.#accuracySum += accuracy;
       else this.#violations++;
       if (taken > 0) continue;
@@ -232,14 +236,17 @@ class PooledRun {
   }
 }
 
-/** First in, first out, in a fixed memory. */
+/** Earliest deadline first, and of equal deadlines first in, first out, in a fixed memory. */
 class Ring {
   length = 0;
   readonly #items: Uint32Array;
+  readonly #deadlineMs: Float64Array;
   #head = 0;
 
-  constructor(capacity: number) {
+  /** @param deadlineMs by item. */
+  constructor(capacity: number, deadlineMs: Float64Array) {
     this.#items = new Uint32Array(capacity);
+    this.#deadlineMs = deadlineMs;
   }
 
   first(): number {
@@ -247,10 +254,22 @@ class Ring {
   }
 
   push(item: number): void {
-    const capacity = this.#items.length;
-    const tail = this.#head + this.length;
-    this.#items[tail < capacity ? tail : tail - capacity] = item;
-    this.length++;
+    const items = this.#items;
+    const deadlineMs = this.#deadlineMs[item] ?? 0;
+    let place = this.#placeOf(this.length++);
+    for (let position = this.length - 2; position >= 0; position--) {
+      const before = this.#placeOf(position);
+      const other = items[before] ?? 0;
+      if ((this.#deadlineMs[other] ?? 0) <= deadlineMs) break;
+      items[place] = other;
+      place = before;
+    }
+    items[place] = item;
+  }
+
+  #placeOf(position: number): number {
+    const place = this.#head + position;
+    return place < this.#items.length ? place : place - this.#items.length;
   }
 
   take(): number {

@@ -12,6 +12,7 @@ import {
 import { Rng } from "../../../../runtime/core/rng.ts";
 import { type Minimum, minimise } from "../../../numeric/nelder-mead.ts";
 import { type ArrivalProcess, arrivalSource } from "../../../simulate/arrivals.ts";
+import { QueryClasses } from "../../../simulate/query-classes.ts";
 import { serviceTimeModel } from "../../../simulate/service-times.ts";
 import type { RamsisFrame } from "../../solver.ts";
 import type { FluidBound } from "../fluid-bound.ts";
@@ -40,6 +41,7 @@ const SEED = 1;
 const ROUND_STREAM = 11;
 const PROMISE_STREAM = 10;
 const SERVICE_STREAM = 9;
+const CLASS_STREAM = 100;
 /** A price at which the whole SLO of a worker is worth so much accuracy: next to nothing. */
 const LEAST_PRICE_OF_SLO = 0.02;
 /** Accuracy below the bound that is not worth another try. */
@@ -118,10 +120,10 @@ function fitRule(frame: RamsisFrame, loadQps: number, bound: FluidBound): Fitted
   let tries = 0;
   let points: (readonly number[])[] = [...STARTS];
   for (const [round, { queries, tries: maxTries, kept, shrink }] of ROUNDS.entries()) {
-    const arrivalMs = arrivals(frame, loadQps, ROUND_STREAM + round, queries);
+    const drawn = drawnQueries(frame, loadQps, ROUND_STREAM + round, queries);
     const costAt = (point: readonly number[]): number => {
       tries++;
-      return costOf(frame, problem, arrivalMs, decider(problem, ruleOf(point), price));
+      return costOf(frame, problem, drawn, decider(problem, ruleOf(point), price));
     };
     const steps = STEPS.map((step) => step * shrink);
     const minima: Minimum[] = [];
@@ -155,7 +157,7 @@ function promiseOf(
   const outcome = simulatePooled(
     problem,
     {
-      arrivalMs: arrivals(frame, problem.loadQps, PROMISE_STREAM, PROMISE_QUERIES),
+      ...drawnQueries(frame, problem.loadQps, PROMISE_STREAM, PROMISE_QUERIES),
       nextServiceMs: serviceTimes(frame),
     },
     Uint16Array.from(data),
@@ -179,12 +181,12 @@ function upperRate(violations: number, queries: number): number {
 function costOf(
   frame: RamsisFrame,
   problem: PooledProblem,
-  arrivalMs: Float64Array,
+  drawn: DrawnQueries,
   decideCell: Decide,
 ): number {
   const cells = new Uint16Array(problem.capacity * problem.slackMs.length).fill(UNDECIDED);
   const nextServiceMs = serviceTimes(frame);
-  const outcome = simulatePooled(problem, { arrivalMs, nextServiceMs }, cells, decideCell);
+  const outcome = simulatePooled(problem, { ...drawn, nextServiceMs }, cells, decideCell);
   // Half of what is allowed, for the sample is small and the true rate may be above what it shows.
   const allowed = problem.maxViolationRate / 2;
   const excess = Math.max(0, outcome.violations / outcome.queries - allowed);
@@ -222,6 +224,20 @@ function tableOf(
     });
   }
   return { dtype: "uint16", shape: [capacity, slackMs.length], data };
+}
+
+type DrawnQueries = Pick<Surroundings, "arrivalMs" | "deadlineMs">;
+
+/** Arrivals, and where queries are of classes the deadline of each, its class drawn by the shares. */
+function drawnQueries(
+  frame: RamsisFrame,
+  qps: number,
+  stream: number,
+  count: number,
+): DrawnQueries {
+  const arrivalMs = arrivals(frame, qps, stream, count);
+  const classes = new QueryClasses(frame, new Rng(SEED, CLASS_STREAM + stream));
+  return { arrivalMs, deadlineMs: arrivalMs.map((ms) => ms + classes.sloMs(classes.next())) };
 }
 
 function arrivals(
