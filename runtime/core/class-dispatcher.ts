@@ -1,6 +1,7 @@
 import type { RamsisBundle } from "../bundle/schema.ts";
 import { assert } from "./assert.ts";
-import { type Line, type LinePlan, linePlans } from "./class-plans.ts";
+import { ClassLoads } from "./class-loads.ts";
+import { type ClassPlan, classPlans, type Line } from "./class-plans.ts";
 import {
   type CommandBuffer,
   DROP_LATE,
@@ -16,11 +17,11 @@ import { BUSY, DOWN, IDLE, workerStates } from "./worker-states.ts";
 
 /**
  * Late binding where queries are of several classes, each with an SLO of its own. As the level says that the measured load calls for, either all
- * classes wait in one line, the earliest deadline first, or each has a line, a table and a number of workers of its own. Every worker serves
- * every class, so a level that gives a class more workers takes hold as batches end; a batch counts for the class of its first query. Within a
- * line it decides as `PooledDispatcher` does.
+ * classes wait in one line, the earliest deadline first, or each has a line, a table and a number of workers of its own; but all wait in one line
+ * as long as a class brings more than its share, for which its workers are too few. Within a line it decides as `PooledDispatcher` does.
  *
- * A query is kept by its class whatever the level, so that levels of both kinds may follow one another.
+ * Every worker serves every class, so a level that gives a class more workers takes hold as batches end, and a worker that is idle can be lent; a
+ * batch counts for the class of its first query. A query is kept by its class, so that nothing is moved when lines become one or part.
  */
 export class ClassDispatcher implements Dispatcher {
   readonly workerCount: number;
@@ -28,11 +29,14 @@ export class ClassDispatcher implements Dispatcher {
   readonly waitingCapacity: number;
   readonly commandCapacity: number;
   wakeMs = Number.POSITIVE_INFINITY;
-  #plans: readonly LinePlan[];
+  #plans: readonly ClassPlan[];
   #levelChoice: LevelChoice;
   #level: number;
+  /** Of the plan of the level those that are followed. */
+  #lines: readonly Line[];
   #drops: boolean;
   readonly #monitor = new LoadMonitor();
+  readonly #classLoads: ClassLoads;
   readonly #classCount: number;
   /** Of class c: in queue c those that may be served in time, in queue c + #classCount those that were given up. */
   readonly #queues: DeadlineQueues;
@@ -44,15 +48,17 @@ export class ClassDispatcher implements Dispatcher {
   readonly #idle: Uint32Array;
   #idleCount = 0;
   #upCount = 0;
-  /** Of each line of the plan followed: 1 once nothing more starts from it now. */
+  /** Of each line that is followed: 1 once nothing more starts from it now. */
   readonly #closed: Uint8Array;
 
   /** @throws Error if the bundle contradicts itself. */
   constructor(bundle: RamsisBundle, ready: boolean) {
     this.#classCount = bundle.slo.classes?.length ?? 1;
-    this.#plans = linePlans(bundle);
+    this.#plans = classPlans(bundle);
     this.#levelChoice = levelChoiceOf(bundle);
+    this.#classLoads = new ClassLoads(bundle);
     this.#level = this.#plans.length - 1;
+    this.#lines = this.#plans[this.#level]!.together;
     this.#drops = bundle.policy.drop;
     this.#stateByWorker = workerStates(bundle, ready);
     this.workerCount = this.#stateByWorker.length;
@@ -85,6 +91,7 @@ export class ClassDispatcher implements Dispatcher {
     }
     // Counted last: an arrival that counted itself would see a load higher than the true one.
     this.#monitor.recordArrival(nowMs);
+    this.#classLoads.recordArrival(sloClass, nowMs);
   }
 
   onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
@@ -134,9 +141,11 @@ export class ClassDispatcher implements Dispatcher {
 
   replaceBundle(bundle: RamsisBundle): void {
     if (capacityOf(bundle) !== this.queueCapacity) throw new RangeError("queues keep their size");
-    this.#plans = linePlans(bundle);
+    this.#plans = classPlans(bundle);
     this.#levelChoice = levelChoiceOf(bundle);
+    this.#classLoads.replaceBundle(bundle);
     this.#level = this.#plans.length - 1;
+    this.#lines = this.#plans[this.#level]!.together;
     this.#drops = bundle.policy.drop;
   }
 
@@ -147,31 +156,39 @@ export class ClassDispatcher implements Dispatcher {
   /** Whether a line has as many queries of this class, or together, as it holds. */
   #isFull(sloClass: number): boolean {
     if (this.#queues.length(sloClass) === this.queueCapacity) return true;
-    const plan = this.#plans[this.#level]!;
-    const line = plan[plan.length === 1 ? 0 : sloClass]!;
+    const line = this.#lines[this.#lines.length === 1 ? 0 : sloClass]!;
     return this.#length(line, 0) >= line.capacity;
+  }
+
+  /** Chooses the level, and whether classes wait together. */
+  #follow(nowMs: number): readonly Line[] {
+    const monitor = this.#monitor;
+    const loadQps = monitor.loadQps(nowMs);
+    const level = this.#levelChoice.update(loadQps, monitor.windowMs(nowMs), nowMs);
+    const exceed = this.#classLoads.exceed(level, nowMs);
+    const { together, apart } = this.#plans[level]!;
+    this.#level = level;
+    this.#lines = apart === null || exceed ? together : apart;
+    return this.#lines;
   }
 
   /** Decides as long as a worker is free and a line has something to start. */
   #startBatches(nowMs: number, out: CommandBuffer): void {
     this.wakeMs = Number.POSITIVE_INFINITY;
     if (this.#idleCount === 0) return;
-    const monitor = this.#monitor;
-    const loadQps = monitor.loadQps(nowMs);
-    this.#level = this.#levelChoice.update(loadQps, monitor.windowMs(nowMs), nowMs);
-    const plan = this.#plans[this.#level]!;
+    const lines = this.#follow(nowMs);
     this.#closed.fill(0);
     while (this.#idleCount > 0) {
-      const index = this.#nextLine(plan);
+      const index = this.#nextLine(lines);
       if (index < 0) break;
-      if (!this.#mayStart(plan[index]!) || !this.#serve(plan[index]!, nowMs, out)) {
+      if (!this.#mayStart(lines, lines[index]!) || !this.#serve(lines[index]!, nowMs, out)) {
         this.#closed[index] = 1;
       }
     }
-    for (let index = 0; index < plan.length; index++) {
-      const line = plan[index]!;
+    for (let index = 0; index < lines.length; index++) {
+      const line = lines[index]!;
       if (this.#closed[index] === 1) continue;
-      while (this.#idleCount > 0 && this.#mayStart(line)) {
+      while (this.#idleCount > 0 && this.#hasClaim(line)) {
         const late = this.#length(line, this.#classCount);
         if (late === 0) break;
         this.#startBatch(line, this.#classCount, line.policy.rescue(late), out);
@@ -180,12 +197,12 @@ export class ClassDispatcher implements Dispatcher {
   }
 
   /** The line with the earliest deadline of those that are not closed; on ties the first. @returns its index, or -1. */
-  #nextLine(plan: LinePlan): number {
+  #nextLine(lines: readonly Line[]): number {
     let next = -1;
     let earliestMs = Number.POSITIVE_INFINITY;
-    for (let index = 0; index < plan.length; index++) {
+    for (let index = 0; index < lines.length; index++) {
       if (this.#closed[index] === 1) continue;
-      const queue = this.#firstQueue(plan[index]!, 0);
+      const queue = this.#firstQueue(lines[index]!, 0);
       if (queue < 0) continue;
       const deadlineMs = this.#queues.earliestDeadlineMs(queue);
       if (next >= 0 && deadlineMs >= earliestMs) continue;
@@ -195,8 +212,21 @@ export class ClassDispatcher implements Dispatcher {
     return next;
   }
 
-  /** Whether the line has fewer batches under way than its share of the workers that are up. */
-  #mayStart({ first, end, workers }: Line): boolean {
+  /**
+   * Whether a line may have one more batch under way: while it has fewer than workers, and then as long as every other line that has a claim to one
+   * more finds a worker idle. So what is idle is lent, and nobody waits for what was lent but for a second query that comes at once.
+   */
+  #mayStart(lines: readonly Line[], line: Line): boolean {
+    if (this.#hasClaim(line)) return true;
+    let claims = 0;
+    for (let index = 0; index < lines.length; index++) {
+      if (lines[index] !== line && this.#hasClaim(lines[index]!)) claims++;
+    }
+    return this.#idleCount > claims;
+  }
+
+  /** Whether a line has fewer batches under way than its share of the workers that are up. */
+  #hasClaim({ first, end, workers }: Line): boolean {
     let busy = 0;
     for (let sloClass = first; sloClass < end; sloClass++) busy += this.#busyByClass[sloClass]!;
     return busy < Math.ceil((workers * this.#upCount) / this.workerCount);

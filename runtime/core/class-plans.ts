@@ -1,5 +1,5 @@
 import { classBundle, withoutClasses } from "../bundle/class-views.ts";
-import type { RamsisBundle } from "../bundle/schema.ts";
+import type { RamsisBundle, RamsisLevel } from "../bundle/schema.ts";
 import { Policy } from "./policy.ts";
 
 /** Queries that wait together: those of all classes, or of one. */
@@ -14,25 +14,35 @@ export interface Line {
   readonly policy: Policy;
 }
 
-/** What a level says of who waits with whom: one line, or a line for each class. */
-export type LinePlan = readonly Line[];
+/** What a level says of who waits with whom. */
+export interface ClassPlan {
+  /** One line for all. */
+  readonly together: readonly Line[];
+  /** A line for each class; null where the level has none. */
+  readonly apart: readonly Line[] | null;
+}
 
 /** One plan for each level of a bundle with classes. @throws Error if the bundle contradicts itself. */
-export function linePlans(bundle: RamsisBundle): readonly LinePlan[] {
-  const classCount = bundle.slo.classes?.length ?? 1;
+export function classPlans(bundle: RamsisBundle): readonly ClassPlan[] {
   const shared = withoutClasses(bundle);
-  let workerCount = 0;
-  for (const { workers } of bundle.cluster.pools) workerCount += workers;
-  return bundle.levels.map((level, index) => {
-    const { classTables } = level;
-    if (classTables !== undefined) {
-      return classTables.map(({ workers }, first) =>
-        lineOf(classBundle(bundle, level, first), first, first + 1, workers),
-      );
-    }
-    const alone = { ...shared, levels: shared.levels.slice(index, index + 1) };
-    return [lineOf(alone, 0, classCount, workerCount)];
-  });
+  return bundle.levels.map((level, index) => ({
+    together: [togetherOf(bundle, { ...shared, levels: shared.levels.slice(index, index + 1) })],
+    apart: apartOf(bundle, level),
+  }));
+}
+
+/** @param alone the bundle with one level and without classes. */
+function togetherOf({ slo, cluster }: RamsisBundle, alone: RamsisBundle): Line {
+  let workers = 0;
+  for (const pool of cluster.pools) workers += pool.workers;
+  return lineOf(alone, 0, slo.classes?.length ?? 1, workers);
+}
+
+function apartOf(bundle: RamsisBundle, level: RamsisLevel): readonly Line[] | null {
+  if (level.classTables === undefined) return null;
+  return level.classTables.map(({ workers }, sloClass) =>
+    lineOf(classBundle(bundle, level, sloClass), sloClass, sloClass + 1, workers),
+  );
 }
 
 /** @param bundle of one level, which therefore decides whatever the load. */

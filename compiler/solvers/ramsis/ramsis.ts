@@ -165,7 +165,8 @@ function promiseOf({ meanBatch: _, ...guarantees }: Guarantees, problem: WorkerP
   return { ...guarantees, upperBoundAccuracy: fluidBound(problem).accuracy };
 }
 
-function workerProblem(frame: RamsisFrame, loadQps: number): WorkerProblem {
+/** One worker's problem of a frame of one SLO at a load. */
+export function workerProblem(frame: RamsisFrame, loadQps: number): WorkerProblem {
   const { variants, serviceTimes } = onlyTask(frame);
   const { arrivals, policy, decisionSpace } = frame;
   const arrivalRatePerMs = loadQps / 1000;
