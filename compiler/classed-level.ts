@@ -2,6 +2,7 @@
  * A level of a bundle with classes: a table for one queue of all classes, and where that is better a table and workers for each. What either
  * promises is what a simulation by the code that serves gives, class by class.
  */
+import { classFrame } from "../runtime/bundle/class-views.ts";
 import {
   type ClassExpected,
   type ClassTable,
@@ -11,8 +12,7 @@ import {
   violationCeiling,
 } from "../runtime/bundle/schema.ts";
 import { type SimulationResult, simulate } from "./simulate/simulate.ts";
-import { classBound, classCapacityQps, fluidSplit } from "./solvers/ramsis/classes/class-fluid.ts";
-import { classFrame } from "./solvers/ramsis/classes/class-frames.ts";
+import { classBound, classCapacityQps, fluidSplit } from "./solvers/ramsis/class-fluid.ts";
 import { SOLVERS } from "./solvers/registry.ts";
 import type { RamsisFrame } from "./solvers/solver.ts";
 

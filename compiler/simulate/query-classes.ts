@@ -1,7 +1,10 @@
-import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
+import type { Slo } from "../../runtime/bundle/schema.ts";
 import type { Rng } from "../../runtime/core/rng.ts";
 
-/** Which class each query is of, drawn by the shares of a bundle, and the time it has; one class where all queries have the same SLO. */
+/** Beside the streams of `simulate`, so that one seed gives a simulation and a load the same classes. */
+export const CLASS_STREAM = 3;
+
+/** Which class each query is of, drawn by their shares, and the time it has; one class where all queries have the same SLO. */
 export class QueryClasses {
   /** Of a bundle without classes, of one that has no name. */
   readonly names: readonly string[];
@@ -11,7 +14,7 @@ export class QueryClasses {
   readonly #rng: Rng;
 
   /** @param rng drawn from only where there are classes. */
-  constructor({ slo }: Pick<RamsisBundle, "slo">, rng: Rng) {
+  constructor(slo: Pick<Slo, "latencyMs" | "classes">, rng: Rng) {
     const classes = slo.classes ?? [{ name: "", latencyMs: slo.latencyMs, share: 1 }];
     this.names = classes.map(({ name }) => name);
     this.#latencyMs = Float64Array.from(classes, ({ latencyMs }) => latencyMs);

@@ -11,7 +11,7 @@ import { type Baseline, baselineBundle } from "./baselines/baseline.ts";
 import type { ResponseLatencyProfiler } from "./baselines/model-switching.ts";
 import { type ClassOutcome, ClassTally } from "./class-tally.ts";
 import { EventQueue } from "./event-queue.ts";
-import { QueryClasses } from "./query-classes.ts";
+import { CLASS_STREAM, QueryClasses } from "./query-classes.ts";
 import { type ServiceTimeMode, type ServiceTimeModel, serviceTimeModel } from "./service-times.ts";
 import { type Outcome, Tally } from "./tally.ts";
 
@@ -35,7 +35,6 @@ export interface SimulationResult extends Outcome {
 /** Random streams of one seed: a policy never changes which arrivals it is compared on. */
 const ARRIVAL_STREAM = 1;
 const SERVICE_STREAM = 2;
-const CLASS_STREAM = 3;
 
 /** Profiles that a baseline needs are measured over this time each, and with this seed, so that they do not depend on what is simulated. */
 const PROFILE_DURATION_MS = 60_000;
@@ -59,7 +58,7 @@ export function simulate(bundle: RamsisBundle, options: SimulationOptions): Simu
           baseline,
           responseLatencyProfiler(options.serviceTimes),
         );
-  const classes = new QueryClasses(bundle, new Rng(seed, CLASS_STREAM));
+  const classes = new QueryClasses(bundle.slo, new Rng(seed, CLASS_STREAM));
   const simulation = new Simulation(simulated, classes, options);
   simulation.run();
   return { seed, durationMs, ...simulation.outcome() };

@@ -15,6 +15,8 @@ export interface InferRequest {
   readonly timeoutMs: number | undefined;
   /** From `parameters.priority`: whether it is the highest, or the default. */
   readonly isHigh: boolean;
+  /** From `parameters.slo_class`; undefined without one. */
+  readonly sloClass: string | undefined;
 }
 
 export interface RequestedOutput {
@@ -40,17 +42,15 @@ export function parseInferRequest(
   const jsonLength = jsonLengthOf(body, headerLength);
   const request = fieldsOf(jsonOf(body.subarray(0, jsonLength)), "request");
   const parameters = parametersOf(request, "");
-  const { id } = request;
-  if (id !== undefined && typeof id !== "string") {
-    throw new BadRequest("id", "expected a string", id);
-  }
+  const id = textOf(request["id"], "id");
   const priority = integerOr0(parameters, "priority");
   const timeoutUs = integerOr0(parameters, "timeout");
   const { rows, inputs } = inputsOf(request, body.subarray(jsonLength), signature, maxRows);
   const outputs = outputsOf(request, parameters, signature);
   // As Triton has it, 0 is the default: no tighter deadline than the SLO, and a priority that here is the highest, which is 1.
   const timeoutMs = timeoutUs === 0 ? undefined : timeoutUs / 1000;
-  return { id, rows, inputs, outputs, timeoutMs, isHigh: priority <= 1 };
+  const sloClass = textOf(parameters["slo_class"], "parameters.slo_class");
+  return { id, rows, inputs, outputs, timeoutMs, isHigh: priority <= 1, sloClass };
 }
 
 function jsonLengthOf(body: Uint8Array, headerLength: string | undefined): number {
@@ -241,6 +241,11 @@ function integerOf(value: unknown, path: string): number {
 function integerOr0(parameters: Fields, name: string): number {
   const value = parameters[name];
   return value === undefined ? 0 : integerOf(value, `parameters.${name}`);
+}
+
+function textOf(value: unknown, path: string): string | undefined {
+  if (value === undefined || typeof value === "string") return value;
+  throw new BadRequest(path, "expected a string", value);
 }
 
 function booleanOf(value: unknown, path: string): boolean | undefined {

@@ -8,6 +8,8 @@ export type RecordedEvent =
       readonly query: number;
       readonly deadlineMs: number;
       readonly nowMs: number;
+      /** Index of its class; left out for the first, or where there are none. */
+      readonly sloClass?: number;
     }
   | { readonly kind: "done"; readonly worker: number; readonly nowMs: number }
   | { readonly kind: "ready"; readonly worker: number; readonly nowMs: number }

@@ -10,14 +10,16 @@ export interface InferResponse {
   readonly parts: readonly Uint8Array[];
 }
 
-/** @throws Error if an output that is asked for as JSON has an element that JSON cannot say. */
+/** @param sloClass of the request; null where all have the same SLO. @throws Error if an output that is asked for as JSON has an element that JSON cannot say. */
 export function writeInferResponse(
   modelName: string,
   request: InferRequest,
   answer: Answer,
   signature: ClientSignature,
+  sloClass: string | null = null,
 ): InferResponse {
   const { answerer } = answer;
+  const parameters = sloClass === null ? answerer : { ...answerer, slo_class: sloClass };
   const binary: Uint8Array[] = [];
   const outputs = request.outputs.map(({ index, isBinary }) => {
     const tensor = signature.outputs[index];
@@ -43,7 +45,7 @@ export function writeInferResponse(
   const { id } = request;
   const head = { model_name: modelName, model_version: "1", ...(id === undefined ? {} : { id }) };
   const json = Buffer.from(
-    `${JSON.stringify({ ...head, parameters: answerer }).slice(0, -1)},"outputs":[${outputs.join(",")}]}`,
+    `${JSON.stringify({ ...head, parameters }).slice(0, -1)},"outputs":[${outputs.join(",")}]}`,
   );
   const length = json.length + lengthOf(binary);
   const hasBinary = request.outputs.some(({ isBinary }) => isBinary);

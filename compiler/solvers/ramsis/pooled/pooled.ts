@@ -236,7 +236,7 @@ function drawnQueries(
   count: number,
 ): DrawnQueries {
   const arrivalMs = arrivals(frame, qps, stream, count);
-  const classes = new QueryClasses(frame, new Rng(SEED, CLASS_STREAM + stream));
+  const classes = new QueryClasses(frame.slo, new Rng(SEED, CLASS_STREAM + stream));
   return { arrivalMs, deadlineMs: arrivalMs.map((ms) => ms + classes.sloMs(classes.next())) };
 }
 

@@ -4,10 +4,10 @@
  * A batch that holds a query of a class takes at most the SLO of the class, whoever else is in it; so each class by itself has a concave curve of
  * accuracy over time per query, and time is worth most where the curves rise most. Source: the bound of `fluid-bound.ts`, class by class.
  */
-import type { RamsisFrame } from "../../solver.ts";
-import { workerProblem } from "../ramsis.ts";
-import { meanServiceMs, probabilityInTime, type WorkerProblem } from "../worker-problem.ts";
-import { classFrame } from "./class-frames.ts";
+import { classFrame } from "../../../runtime/bundle/class-views.ts";
+import type { RamsisFrame } from "../solver.ts";
+import { workerProblem } from "./ramsis.ts";
+import { meanServiceMs, probabilityInTime, type WorkerProblem } from "./worker-problem.ts";
 
 /** What a query of a class may cost, ms of a worker, and be worth. */
 interface Point {
