@@ -42,9 +42,11 @@ export function decidingTable(
   const names = (bundle.slo.classes ?? []).map((sloClass) => sloClass.name);
   const index = name === undefined ? 0 : names.indexOf(name);
   if (index < 0) {
-    const allowed =
-      names.length === 0 ? "none, since all queries have the same SLO" : names.join(", ");
-    throw new RuntimeError("RUNTIME_USAGE", `class: expected ${allowed}; got "${name}"`);
+    const expected =
+      names.length === 0
+        ? "expected no class, since all queries have the same SLO"
+        : `expected class to be ${names.join(" or ")}`;
+    throw new RuntimeError("RUNTIME_USAGE", `--state: ${expected}, got "${name}"`);
   }
   const decides = bundle.levels[level];
   if (decides?.classTables === undefined) return { bundle, level };
