@@ -67,9 +67,9 @@ function tableOfClass(value: unknown, path: string): ClassTable {
 export function classExpectationsOf(
   value: unknown,
   path: string,
-  classes: readonly SloClass[] = [],
+  classes: readonly SloClass[] | undefined,
 ): { byClass?: Readonly<Record<string, ClassExpected>> } {
-  if (value === undefined) return {};
+  if (value === undefined || classes === undefined) return {};
   const names = classes.map(({ name }) => name);
   const fields = objectOf(value, path, names);
   const byClass = names.map((name) => [name, classExpectedOf(fields[name], `${path}.${name}`)]);

@@ -179,7 +179,7 @@ function expectedOf(
     value,
     path,
     ["accuracyPerQuery", "accuracyPerSatisfied", "byBatch", "upperBoundAccuracy", "violationRate"],
-    ["byClass"],
+    classes === undefined ? [] : ["byClass"],
   );
   return Object.freeze({
     accuracyPerSatisfied: ratio(fields.accuracyPerSatisfied, `${path}.accuracyPerSatisfied`),

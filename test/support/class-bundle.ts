@@ -69,7 +69,7 @@ export function classBundle(options: ClassBundleOptions = {}): RamsisBundle {
       ...level,
       expected: {
         ...level.expected,
-        byClass: Object.fromEntries(classes.map(({ name }) => [name, rates])),
+        byClass: Object.fromEntries(classes.map(({ name }) => [name, { ...rates }])),
       },
       actionByState: tableOf(-1, longestMs),
       ...(split === null
