@@ -8,6 +8,7 @@ import { WorkerLostError } from "../runtime/exec/executor.ts";
 import type { RecordedCommand, RecordedEvent } from "../runtime/server/recording.ts";
 import { Scheduler } from "../runtime/server/scheduler.ts";
 import { signatureOf } from "../runtime/server/signature.ts";
+import { classBundle } from "./support/class-bundle.ts";
 import { tinyBundle } from "./support/tiny-bundle.ts";
 
 type Entry = RecordedEvent | RecordedCommand;
@@ -20,13 +21,28 @@ const MODEL = {
   outputs: [{ name: "y", ...TENSOR }],
 };
 
-function servedBundle(workers: number): RamsisBundle {
-  const bundle = tinyBundle({ workers, maxQueue: 3, sloMs: 100, loadsQps: [20, 100, 1000] });
+const LOADS_QPS = [20, 100, 1000];
+
+/** One queue for each worker, or classes that have workers of their own at the lower levels. */
+function servedBundle(workers: number, hasClasses: boolean): RamsisBundle {
+  const bundle = hasClasses
+    ? classesOf(workers)
+    : tinyBundle({ workers, maxQueue: 3, sloMs: 100, loadsQps: LOADS_QPS });
   const tasks = bundle.tasks.map((task) => ({
     ...task,
     variants: task.variants.map((variant) => ({ ...variant, model: MODEL })),
   }));
   return { ...bundle, tasks };
+}
+
+function classesOf(workers: number): RamsisBundle {
+  const split = workers === 1 ? null : [1, workers - 1];
+  const bundle = classBundle({ workers, split, loadsQps: LOADS_QPS });
+  const levels = bundle.levels.map((level) => {
+    const { classTables: _, ...together } = level;
+    return level.loadQps === 1000 ? together : level;
+  });
+  return { ...bundle, levels };
 }
 
 /** The lowest levels of a bundle; with fewer of them the same loads are decided by others. */
@@ -91,9 +107,12 @@ async function record(
   scheduler.attach(executor);
   const cancels: (() => void)[] = [];
   const perform: Record<string, (step: Action) => void> = {
-    submit: ({ rows }) => {
+    submit: ({ rows, pick }) => {
       const inputs = [new Uint8Array(4 * rows)];
-      cancels.push(scheduler.submit({ rows, inputs }, nowMs + 100).cancel);
+      const { classes = [{ latencyMs: 100 }] } = bundle.slo;
+      const sloClass = pick % classes.length;
+      const deadlineMs = nowMs + (classes[sloClass]?.latencyMs ?? 0);
+      cancels.push(scheduler.submit({ rows, inputs }, deadlineMs, sloClass).cancel);
     },
     cancel: ({ pick }) => cancels[pick % Math.max(1, cancels.length)]?.(),
     ready: ({ pick }) => scheduler.onWorkerReady(pick % workers),
@@ -124,14 +143,15 @@ function settle(executor: HeldExecutor, pick: number, how: "finish" | "lose"): v
 /** The commands that a fresh dispatcher gives for the events of a log, in place. */
 function replay(bundle: RamsisBundle, log: readonly Entry[]): Entry[] {
   const dispatcher = dispatcherOf(bundle, { ready: false });
-  const { commandCapacity, queueCapacity } = dispatcher;
-  const commands = new CommandBuffer(commandCapacity, queueCapacity);
+  const { commandCapacity, waitingCapacity } = dispatcher;
+  const commands = new CommandBuffer(commandCapacity, waitingCapacity);
   const replayed: Entry[] = [];
   for (const entry of log) {
     if (entry.kind === "start-batch" || entry.kind === "drop") continue;
     replayed.push(entry);
     if (entry.kind === "arrival") {
-      dispatcher.onArrival(entry.query, entry.deadlineMs, entry.nowMs, commands);
+      const { query, deadlineMs, nowMs, sloClass } = entry;
+      dispatcher.onArrival(query, deadlineMs, nowMs, commands, sloClass);
     } else if (entry.kind === "done") dispatcher.onBatchDone(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "ready") dispatcher.onWorkerReady(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "lost") dispatcher.onWorkerLost(entry.worker, entry.nowMs, commands);
@@ -163,10 +183,13 @@ function commandsOf(commands: CommandBuffer): RecordedCommand[] {
   });
 }
 
-test("a recorded server replays to identical commands", async () => {
+test.each([
+  ["with one SLO", false],
+  ["with classes", true],
+])("a recorded server %s replays to identical commands", async (_, hasClasses) => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 3 }), actions, async (workers, steps) => {
-      const bundle = servedBundle(workers);
+      const bundle = servedBundle(workers, hasClasses);
       const up: Action[] = Array.from({ length: workers }, (_, pick) => ({
         kind: "ready",
         pick,

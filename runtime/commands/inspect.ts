@@ -114,7 +114,7 @@ function inspectLevel(
     return { name, workers, map: mapPolicy(own.bundle, own.level, MAP_SIZE) };
   });
   const texts = classes.map(({ name, workers, map: own }) =>
-    mapText(bundle, { loadQps, map: own }, `, class ${name} on ${workers} workers`),
+    mapText(bundle, { loadQps, map: own }, `, class ${name} on ${workers} of the workers`),
   );
   const note = "while a class brings more than its share, one queue is followed:";
   return {

@@ -7,8 +7,9 @@ import {
   classCurves,
   fluidSplit,
 } from "../../../../compiler/solvers/ramsis/class-fluid.ts";
+import { ramsis } from "../../../../compiler/solvers/ramsis/ramsis.ts";
 import type { SloClass } from "../../../../runtime/bundle/schema.ts";
-import { classFrameOf } from "../../../support/class-frame.ts";
+import { classApplication, classFrameOf } from "../../../support/class-frame.ts";
 import { maximum, type Row } from "./linear-program.ts";
 
 const classesOf = (shares: readonly number[], latencies: readonly number[]): SloClass[] => {
@@ -118,4 +119,23 @@ test("near capacity workers follow the load", () => {
   const classes = classesOf([3, 1], [150, 150]);
   const frame = classFrameOf({ workers: 8, slo: { latencyMs: 150, classes } });
   expect(fluidSplit(frame, 0.9 * classCapacityQps(frame))).toEqual([6, 2]);
+});
+
+test("workers of their own need one for each class, and a frame has the axes of every class", () => {
+  const classes = classesOf([1, 1, 2], [100, 200, 400]);
+  const slo = { latencyMs: 400, classes };
+  const mistakes = (workers: number) =>
+    [...ramsis.mistakes(classApplication({ workers, slo, how: "separate" }))].map(
+      ({ path, message }) => `${path.join(".")}: ${message}`,
+    );
+  expect(mistakes(3)).toEqual([]);
+  expect(mistakes(2)).toEqual([
+    'policy.classes: "separate" takes a worker for each of the 3 classes, got 2; allowed: "auto" or "shared"',
+  ]);
+  const frame = classFrameOf({ workers: 3, slo, loadsQps: [1000] });
+  expect(frame.policy.classes).toBe("auto");
+  // 1.2 times what the load brings in the time that its queries have.
+  expect(frame.decisionSpace.maxQueue).toBe(330);
+  expect(frame.classSpaces?.map(({ maxQueue }) => maxQueue)).toEqual([30, 60, 240]);
+  expect(frame.classSpaces?.map(({ slackMs }) => slackMs.data.at(-1))).toEqual([100, 200, 400]);
 });
