@@ -21,6 +21,7 @@ const problem: WorkerProblem = {
   variantCount: variants.length,
   accuracy: Float64Array.from(variants, (variant) => variant.accuracy),
   candidates: [...variants.keys()],
+  largestBatch: new Uint32Array(variants.length).fill(33),
   serviceMs: Float64Array.from(
     variants.flatMap(({ profile }) => [
       ...serviceTimesByBatch(
@@ -68,7 +69,8 @@ function interpolated(at: WorkerProblem, variantCount: number): WorkerProblem {
     }
   }
   const candidates = [...accuracy.keys()];
-  return { ...at, variantCount, accuracy, candidates, serviceMs };
+  const largestBatch = new Uint32Array(variantCount).fill(width);
+  return { ...at, variantCount, accuracy, candidates, largestBatch, serviceMs };
 }
 
 describe("one level of 60 variants at K = 60, 2000 qps", () => {

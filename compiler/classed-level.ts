@@ -61,12 +61,28 @@ export function classedExpectation(frame: RamsisFrame, level: RamsisLevel): Expe
     baseline: null,
   });
   const byClass = Object.entries(result.byClass ?? {}).map(([name, one]) => [name, ratesOf(one)]);
+  const rates = ratesOf(result);
+  const allowed = Math.min(1, Math.max(violationCeiling(frame.slo), rates.violationRate));
+  const upperBoundAccuracy = classBound(frame, loadQps, allowed);
   return {
-    ...ratesOf(result),
-    upperBoundAccuracy: classBound(frame, loadQps, violationCeiling(frame.slo)),
+    ...rates,
+    // What a sample shows above it is chance.
+    accuracyPerQuery: Math.min(rates.accuracyPerQuery, upperBoundAccuracy),
+    upperBoundAccuracy,
+    servedBoundAccuracy: classBound(frame, loadQps, 0),
+    sample: { queries: result.queries, violations: result.queries - result.satisfied },
     byBatch: byBatchOf(result),
     byClass: Object.fromEntries(byClass),
   };
+}
+
+/** The level of a load with the tables of another level, and what they promise there. */
+export function classedTableAt(
+  frame: RamsisFrame,
+  loadQps: number,
+  level: RamsisLevel,
+): RamsisLevel {
+  return judged(frame, { ...level, loadQps }).level;
 }
 
 interface Judged {

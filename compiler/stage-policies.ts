@@ -119,7 +119,8 @@ function stageApplication(
   const largest = profiles.map((profile) => profile?.serviceTimes.decisionMs.shape[1] ?? 1);
   return {
     name,
-    slo: { ...slo, latencyMs: budgetMs },
+    // One table a stage: a ceiling of its own would need two.
+    slo: { ...slo, latencyMs: budgetMs, maxViolationRate: null },
     // Queries in bursts vary like gamma arrivals of as large a squared coefficient of variation.
     arrivals: burst > 1 ? { process: "gamma", cv2: burst } : { process: "poisson" },
     loads: { kind: "list", qps: [demandQps] },
@@ -138,7 +139,8 @@ function stageApplication(
       objective: "per-query",
       discretization: { kind: "fixed", steps: SLACK_STEPS },
       batching: "maximal",
-      maxQueue: Math.max(1, Math.min(MAX_QUEUE, ...largest.map((batch) => batch - 1))),
+      maxQueue: Math.min(MAX_QUEUE, ...largest),
+      extrapolate: false,
       balancer: "pooled",
       serviceTimes: "p95",
       drop: false,

@@ -112,9 +112,15 @@ function tableSections(bundle: RamsisBundle): Section[] {
     serviceTimeSections(`tasks[${index}].serviceTimes`, serviceTimes),
   );
   sections.push(
+    ...(decisionSpace.queued === undefined
+      ? []
+      : [sectionOf("decisionSpace.queued", decisionSpace.queued)]),
     sectionOf("decisionSpace.slackMs", decisionSpace.slackMs),
     sectionOf("decisionSpace.actions", decisionSpace.actions),
-    ...classSpaces.map(({ slackMs }, index) => sectionOf(`classSpaces[${index}].slackMs`, slackMs)),
+    ...classSpaces.flatMap(({ slackMs, queued }, index) => [
+      sectionOf(`classSpaces[${index}].slackMs`, slackMs),
+      ...(queued === undefined ? [] : [sectionOf(`classSpaces[${index}].queued`, queued)]),
+    ]),
   );
   for (const [index, { actionByState, classTables = [], mixture }] of levels.entries()) {
     sections.push(sectionOf(`levels[${index}].actionByState`, actionByState));

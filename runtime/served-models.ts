@@ -78,7 +78,10 @@ function checkStages({ tasks }: AccordionBundle): void {
   }
 }
 
-/** Batch sizes that some level asks of each variant of all tasks, or of each of their stages, ascending. */
+/**
+ * Batch sizes that some level asks of each variant of all tasks, or of each of their stages,
+ * ascending; a single row of those that only a client may ask for.
+ */
 export function batchesByVariant(bundle: Bundle): number[][] {
   if (bundle.method === "ramsis") return tableBatches(bundle);
   if (bundle.method === "themis") return scaleBatches(bundle);
@@ -90,8 +93,19 @@ function tableBatches({ tasks, levels, decisionSpace }: RamsisBundle): number[][
   const variantCount = tasks.reduce((count, task) => count + task.variants.length, 0);
   const batches = Array.from({ length: variantCount }, () => new Set<number>());
   const actions = decisionSpace.actions.data;
-  const used = new Set(levels.flatMap((level) => [...new Set(level.actionByState.data)]));
-  for (const action of used) batches[actions[2 * action] ?? 0]?.add(actions[2 * action + 1] ?? 1);
+  const tables = levels.flatMap(({ actionByState, classTables = [], mixture }) => [
+    actionByState,
+    ...classTables.map((table) => table.actionByState),
+    ...(mixture === null ? [] : [mixture.actionByState]),
+  ]);
+  const used = new Set(tables.flatMap(({ data }) => [...new Set(data)]));
+  for (const action of used) {
+    const [variant, batch] = [actions[2 * action], actions[2 * action + 1]];
+    // Waiting and giving up are no batches.
+    if (variant !== undefined && batch !== undefined) batches[variant]?.add(batch);
+  }
+  // A client may name a variant that no table runs.
+  for (const sizes of batches) if (sizes.size === 0) sizes.add(1);
   return ascending(batches);
 }
 

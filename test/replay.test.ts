@@ -8,7 +8,9 @@ import { WorkerLostError } from "../runtime/exec/executor.ts";
 import type { RecordedCommand, RecordedEvent } from "../runtime/server/recording.ts";
 import { Scheduler } from "../runtime/server/scheduler.ts";
 import { signatureOf } from "../runtime/server/signature.ts";
+import type { VariantWish } from "../runtime/server/variant-wish.ts";
 import { classBundle } from "./support/class-bundle.ts";
+import { waitingBundle } from "./support/pooled-bundle.ts";
 import { tinyBundle } from "./support/tiny-bundle.ts";
 
 type Entry = RecordedEvent | RecordedCommand;
@@ -22,12 +24,13 @@ const MODEL = {
 };
 
 const LOADS_QPS = [20, 100, 1000];
+type Kind = "bound" | "pooled" | "classes";
 
-/** One queue for each worker, or classes that have workers of their own at the lower levels. */
-function servedBundle(workers: number, hasClasses: boolean): RamsisBundle {
-  const bundle = hasClasses
-    ? classesOf(workers)
-    : tinyBundle({ workers, maxQueue: 3, sloMs: 100, loadsQps: LOADS_QPS });
+/** A queue for each worker, one for all, or classes that have workers of their own at the lower levels. */
+function servedBundle(workers: number, kind: Kind): RamsisBundle {
+  const bound = tinyBundle({ workers, maxQueue: 3, sloMs: 100, loadsQps: LOADS_QPS });
+  const bundle =
+    kind === "classes" ? classesOf(workers) : kind === "pooled" ? waitingBundle(bound) : bound;
   const tasks = bundle.tasks.map((task) => ({
     ...task,
     variants: task.variants.map((variant) => ({ ...variant, model: MODEL })),
@@ -81,7 +84,8 @@ const actions = fc.array(
       "policy",
     ),
     pick: fc.nat(),
-    rows: fc.integer({ min: 1, max: 3 }),
+    rows: fc.integer({ min: 1, max: 6 }),
+    variant: fc.constantFrom<VariantWish | undefined>(undefined, undefined, "same", 0, 1),
     gapMs: fc.integer({ min: 0, max: 40 }),
   }),
   { maxLength: 80 },
@@ -107,12 +111,12 @@ async function record(
   scheduler.attach(executor);
   const cancels: (() => void)[] = [];
   const perform: Record<string, (step: Action) => void> = {
-    submit: ({ rows, pick }) => {
+    submit: ({ rows, variant, pick }) => {
       const inputs = [new Uint8Array(4 * rows)];
       const { classes = [{ latencyMs: 100 }] } = bundle.slo;
       const sloClass = pick % classes.length;
       const deadlineMs = nowMs + (classes[sloClass]?.latencyMs ?? 0);
-      cancels.push(scheduler.submit({ rows, inputs }, deadlineMs, sloClass).cancel);
+      cancels.push(scheduler.submit({ rows, inputs, variant }, deadlineMs, sloClass).cancel);
     },
     cancel: ({ pick }) => cancels[pick % Math.max(1, cancels.length)]?.(),
     ready: ({ pick }) => scheduler.onWorkerReady(pick % workers),
@@ -152,7 +156,11 @@ function replay(bundle: RamsisBundle, log: readonly Entry[]): Entry[] {
     if (entry.kind === "arrival") {
       const { query, deadlineMs, nowMs, sloClass } = entry;
       dispatcher.onArrival(query, deadlineMs, nowMs, commands, sloClass);
-    } else if (entry.kind === "done") dispatcher.onBatchDone(entry.worker, entry.nowMs, commands);
+    } else if (entry.kind === "joint-arrival") {
+      const { query, deadlineMs, wanted, nowMs, sloClass } = entry;
+      dispatcher.onJointArrival(query, deadlineMs, wanted, nowMs, commands, sloClass);
+    } else if (entry.kind === "joint-end") dispatcher.onJointEnd(entry.nowMs, commands);
+    else if (entry.kind === "done") dispatcher.onBatchDone(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "ready") dispatcher.onWorkerReady(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "lost") dispatcher.onWorkerLost(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "wake") dispatcher.onWake(entry.nowMs, commands);
@@ -183,17 +191,19 @@ function commandsOf(commands: CommandBuffer): RecordedCommand[] {
   });
 }
 
-test.each([
-  ["with one SLO", false],
-  ["with classes", true],
-])("a recorded server %s replays to identical commands", async (_, hasClasses) => {
+test.each<[string, Kind]>([
+  ["with a queue for each worker", "bound"],
+  ["with one queue", "pooled"],
+  ["with classes", "classes"],
+])("a recorded server %s replays to identical commands", async (_, kind) => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 3 }), actions, async (workers, steps) => {
-      const bundle = servedBundle(workers, hasClasses);
+      const bundle = servedBundle(workers, kind);
       const up: Action[] = Array.from({ length: workers }, (_, pick) => ({
         kind: "ready",
         pick,
         rows: 1,
+        variant: undefined,
         gapMs: 0,
       }));
       const log = await record(bundle, workers, [...up, ...steps]);

@@ -62,7 +62,7 @@ function scalingWarnings({ levels, slo, policy }: ThemisBundle): string[] {
 /** One line for each run of neighbours that are not feasible. */
 function tableWarnings({ levels, slo }: RamsisBundle): string[] {
   const allowed = `allowed ${percent(violationCeiling(slo))}`;
-  return infeasibleRuns(levels).map((run) => {
+  const infeasible = infeasibleRuns(levels).map((run) => {
     const [{ loadQps: first }, last] = [run[0], run[run.length - 1] ?? run[0]];
     const { loadQps, capacityQps } = last;
     const which =
@@ -75,6 +75,22 @@ function tableWarnings({ levels, slo }: RamsisBundle): string[] {
       ? `${which} not feasible: above the capacity of ${Math.floor(capacityQps)} qps, ${violations}`
       : `${which} not feasible: ${violations}, ${allowed}`;
   });
+  return [...infeasible, ...levels.filter(isFarBelow).map(farBelow)];
+}
+
+/** Of the capacity: below it there is time to spare, and a policy that is far from its bound needs an explanation. */
+const LOW_UTILISATION = 0.5;
+const FAR_BELOW = 0.02;
+
+function isFarBelow({ loadQps, capacityQps, expected }: RamsisLevel): boolean {
+  const gap = (expected.servedBoundAccuracy ?? 0) - expected.accuracyPerQuery;
+  return loadQps <= LOW_UTILISATION * capacityQps && gap > FAR_BELOW;
+}
+
+function farBelow({ loadQps, capacityQps, expected }: RamsisLevel): string {
+  const used = percent(loadQps / capacityQps);
+  const [own, bound] = [expected.accuracyPerQuery, expected.servedBoundAccuracy ?? 0];
+  return `level ${loadQps} qps: an accuracy of ${percent(own)} is far below the bound of ${percent(bound)} at ${used} of the capacity; with few workers or a tight SLO queries that meet by chance may be why`;
 }
 
 type Run = [RamsisLevel, ...RamsisLevel[]];

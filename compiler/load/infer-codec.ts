@@ -1,4 +1,5 @@
 /** Requests and replies of the Open Inference Protocol v2 with its binary tensor extension: a JSON header, then raw little-endian bytes. */
+import { halfToNumber } from "../../runtime/core/half.ts";
 
 /** A tensor of the model under load. */
 export interface LoadTensor {
@@ -59,6 +60,10 @@ const DATATYPES: ReadonlyMap<string, Datatype> = new Map([
 
 function integer(bytes: number, read: (view: DataView, offset: number) => number): Datatype {
   return { bytes, isInteger: true, read };
+}
+
+function readHalf(view: DataView, offset: number): number {
+  return halfToNumber(view.getUint16(offset, true));
 }
 
 /** Bytes of one element, or null where it has no fixed size. */
@@ -168,15 +173,4 @@ function argmax(values: readonly number[]): number {
     if (value > (values[best] ?? Number.NaN)) best = index;
   }
   return best;
-}
-
-/** IEEE 754 binary16. */
-function readHalf(view: DataView, offset: number): number {
-  const bits = view.getUint16(offset, true);
-  const sign = bits >>> 15 === 0 ? 1 : -1;
-  const exponent = (bits >>> 10) & 0x1f;
-  const fraction = bits & 0x3ff;
-  if (exponent === 0x1f) return fraction === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN;
-  if (exponent === 0) return sign * fraction * 2 ** -24;
-  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }

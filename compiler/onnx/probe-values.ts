@@ -12,7 +12,7 @@ import { randomInputs } from "../profile/batch-inputs.ts";
 import { type ValueInfoProto, ValueInfoProtoSchema } from "./onnx-pb.ts";
 import { ELEMENT_TYPES } from "./tensor-infos.ts";
 
-/** What `randomInputs` fills with random numbers. */
+/** What goes in as random numbers alone; other types, float16 among them, go in as 1 besides. */
 const RANDOM_TYPES: ReadonlySet<string> = new Set(["uint8", "float32", "float64"]);
 
 /** Runs a model: `probeTensors` of runtime/exec, which is handed in so that nothing here loads onnxruntime. */
@@ -111,7 +111,10 @@ function valueTensor(
   return { dtype, shape };
 }
 
-/** Two with different random numbers; and because those leave some types at 0, one with these at 1, which may be no index of the model. */
+/**
+ * Two with different random numbers; and because those leave some types at 0 or below 1, one with
+ * these at 1, which may be no index of the model.
+ */
 function probeRuns(inputs: readonly TensorInfo[], seed: number): ProbeRun[] {
   const random = (from: number): ProbeInput[] => {
     const file = { file: "", sha256: "", inputs, outputs: [] };

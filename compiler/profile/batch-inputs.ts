@@ -1,5 +1,7 @@
+/** Inputs for models that are measured or looked into. */
 import type { ModelFile, TensorInfo } from "../../runtime/bundle/schema.ts";
 import { assert } from "../../runtime/core/assert.ts";
+import { numberToHalf } from "../../runtime/core/half.ts";
 import { Rng } from "../../runtime/core/rng.ts";
 
 /** Bytes of an element, by type as onnxruntime names it. */
@@ -48,6 +50,10 @@ function fill(bytes: Uint8Array, dtype: string, rng: Rng): void {
   const view = new DataView(bytes.buffer);
   if (dtype === "uint8") {
     for (let at = 0; at < bytes.length; at++) bytes[at] = Math.floor(256 * rng.nextFloat());
+  } else if (dtype === "float16") {
+    for (let at = 0; at < bytes.length; at += 2) {
+      view.setUint16(at, numberToHalf(rng.nextFloat()), true);
+    }
   } else if (dtype === "float32") {
     for (let at = 0; at < bytes.length; at += 4) view.setFloat32(at, rng.nextFloat(), true);
   } else if (dtype === "float64") {

@@ -150,12 +150,15 @@ function unitExponential(rng: Rng): number {
 /** Gamma of scale 1. Source: Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26(3), 2000. */
 function unitGamma(shape: number, rng: Rng): number {
   // Below shape 1 the rejection step does not hold; a gamma of shape + 1 is scaled down, section 6 of the source.
-  if (shape < 1) return unitGamma(shape + 1, rng) * (1 - rng.nextFloat()) ** (1 / shape);
+  if (shape < 1) {
+    return unitGamma(shape + 1, rng) * Math.exp(Math.log(1 - rng.nextFloat()) / shape);
+  }
   const d = shape - 1 / 3;
   const c = 1 / Math.sqrt(9 * d);
   for (;;) {
     const x = standardNormal(rng);
-    const v = (1 + c * x) ** 3;
+    const root = 1 + c * x;
+    const v = root * root * root;
     if (v <= 0) continue;
     const u = 1 - rng.nextFloat();
     if (Math.log(u) < 0.5 * x * x + d - d * v + d * Math.log(v)) return d * v;

@@ -48,6 +48,8 @@ export interface Solver<B extends Bundle, F = FrameOf<B>> {
 export interface TableSolver extends Solver<RamsisBundle> {
   /** Computes the policy for one load. The same frame and load give the same level, bit for bit. */
   solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel;
+  /** The level of a load with the tables of another level, and what they promise there. */
+  withTableOf(frame: RamsisFrame, loadQps: number, level: RamsisLevel): RamsisLevel;
   /** Recomputes what a level's policy promises, from its tables alone. */
   expectedOf(frame: RamsisFrame, level: RamsisLevel): Expected;
   /** Recomputes what the actions of one state are worth where a level's policy decides ever after, from its tables alone. */

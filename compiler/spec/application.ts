@@ -169,6 +169,7 @@ export interface RamsisPolicy {
     | { readonly kind: "model-based" };
   readonly batching: "maximal" | "variable";
   readonly maxQueue: number;
+  readonly extrapolate: boolean;
   readonly balancer: "round-robin" | "shortest-queue" | "pooled";
   readonly serviceTimes: "p95" | "quantiles";
   readonly drop: boolean;

@@ -1,6 +1,7 @@
 /** mathjs, cut down to the arithmetic of expressions and loaded only when a spec has one: it takes longer to load than most specs to compile. */
 import { createRequire } from "node:module";
 import type * as MathJs from "mathjs";
+import { power } from "./power.ts";
 
 let loaded: MathJs.MathJsInstance | null = null;
 
@@ -16,7 +17,7 @@ export function arithmetic(): MathJs.MathJsInstance {
 function load(): MathJs.MathJsInstance {
   // Parsing is synchronous throughout, so this cannot be a dynamic import.
   const math = createRequire(import.meta.url)("mathjs") as typeof MathJs;
-  return math.create({
+  const arithmetic = math.create({
     ...math.parseDependencies,
     ...math.UnitDependencies,
     ...math.addDependencies,
@@ -30,4 +31,20 @@ function load(): MathJs.MathJsInstance {
     ...math.sqrtDependencies,
     ...math.unitDependencies,
   });
+  withSamePowers(arithmetic);
+  return arithmetic;
+}
+
+type Power = MathJs.MathJsInstance["pow"] & {
+  /** By the types of the arguments. */
+  readonly signatures: Parameters<MathJs.MathJsInstance["typed"]>[1];
+};
+
+/** Powers of numbers that are real come from `power`, all others from mathjs. */
+function withSamePowers(math: MathJs.MathJsInstance): void {
+  const pow = math.pow as Power;
+  const own = (base: number, exponent: number) =>
+    base >= 0 || Number.isInteger(exponent) ? power(base, exponent) : pow(base, exponent);
+  const signatures = { ...pow.signatures, "number,number": own };
+  math.import({ pow: math.typed("pow", signatures) }, { override: true });
 }

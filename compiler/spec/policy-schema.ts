@@ -39,7 +39,14 @@ const ramsis = mapping({
   batching: choice("maximal", "variable")
     .default("maximal")
     .describe("Whether a decision takes the whole queue or may take part of it"),
-  maxQueue: count(4096).default(32).describe("Longest queue with a state of its own"),
+  maxQueue: count(4096)
+    .default(32)
+    .describe(
+      "Largest batch; where each worker has a queue also the longest with a state of its own",
+    ),
+  extrapolate: flag()
+    .default(false)
+    .describe("Whether batches may be larger than the largest one profiled"),
   balancer: choice("pooled", "round-robin", "shortest-queue")
     .default("pooled")
     .describe("How arrivals are spread over workers"),

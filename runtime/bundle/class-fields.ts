@@ -1,5 +1,5 @@
 /** What a RAMSIS bundle has where queries are of several classes: structure checked field by field. Source: docs/bundle-format.md. */
-import { MAX_QUEUE, milliseconds, ratio, sloOf, workerCount } from "./common-fields.ts";
+import { MAX_WAITING, milliseconds, ratio, sloOf, workerCount } from "./common-fields.ts";
 import { arrayOf, integerIn, matching, numberBetween, objectOf, tableOf } from "./fields.ts";
 import type {
   ClassExpected,
@@ -42,9 +42,12 @@ export function classSpacesOf(value: unknown): Pick<RamsisBundle, "classSpaces">
 }
 
 function spaceOf(value: unknown, path: string): ClassSpace {
-  const fields = objectOf(value, path, ["maxQueue", "slackMs"]);
+  const fields = objectOf(value, path, ["maxQueue", "slackMs"], ["queued"]);
   return Object.freeze({
-    maxQueue: integerIn(fields.maxQueue, `${path}.maxQueue`, 1, MAX_QUEUE),
+    ...(fields.queued === undefined
+      ? {}
+      : { queued: tableOf(fields.queued, `${path}.queued`, "float64", 1) }),
+    maxQueue: integerIn(fields.maxQueue, `${path}.maxQueue`, 1, MAX_WAITING),
     slackMs: tableOf(fields.slackMs, `${path}.slackMs`, "float64", 1),
   });
 }

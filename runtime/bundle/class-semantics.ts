@@ -1,7 +1,7 @@
 /** What the parts of a RAMSIS bundle that are about classes must say about each other and about the rest. */
 import { type RamsisBundle, type RamsisLevel, type SloClass, violationCeiling } from "./schema.ts";
 import {
-  checkShape,
+  checkRows,
   checkSlacks,
   checkTable,
   checkUnique,
@@ -38,15 +38,13 @@ export function checkClasses(bundle: RamsisBundle): void {
   checkSpaces(bundle, classes);
 }
 
-function checkSpaces({ policy, classSpaces = [] }: RamsisBundle, classes: readonly SloClass[]) {
+function checkSpaces({ classSpaces = [] }: RamsisBundle, classes: readonly SloClass[]): void {
   checkCount(classSpaces, classes, "classSpaces");
-  for (const [index, { slackMs }] of classSpaces.entries()) {
-    const path = `classSpaces[${index}].slackMs`;
-    if (policy.discretization.kind === "fixed") {
-      checkShape(slackMs, [policy.discretization.steps + 1], path);
-    }
+  for (const [index, { maxQueue, queued, slackMs }] of classSpaces.entries()) {
+    const path = `classSpaces[${index}]`;
+    if (queued !== undefined) checkRows(queued, maxQueue, `${path}.queued`);
     const sloMs = classes[index]?.latencyMs ?? Number.NaN;
-    checkSlacks(slackMs, sloMs, path, `slo.classes[${index}].latencyMs`);
+    checkSlacks(slackMs, sloMs, `${path}.slackMs`, `slo.classes[${index}].latencyMs`);
   }
 }
 
@@ -90,7 +88,8 @@ export function checkClassLevel(
     refuse(`${path}.classTables`, `${workers} workers`, `${workerCount}, those of the cluster`);
   }
   for (const [index, { actionByState }] of classTables.entries()) {
-    const space = { ...decisionSpace, ...classSpaces[index] };
+    const { queued: _, ...shared } = decisionSpace;
+    const space = { ...shared, ...classSpaces[index] };
     const at = `${path}.classTables[${index}].actionByState`;
     checkTable(actionByState, space, batchByAction, rule, at);
   }

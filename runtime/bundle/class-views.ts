@@ -41,6 +41,8 @@ export function classBundle(bundle: RamsisBundle, level: RamsisLevel, index: num
 export function classFrame(frame: Frame, index: number, workers: number): Frame {
   const { classSpaces, slo, policy, arrivals, cluster, decisionSpace, ...rest } = frame;
   const { latencyMs, share } = classAt(frame, index);
+  // Whether a queue length has a row is a matter of the class.
+  const { queued: _rows, ...space } = decisionSpace;
   const { classes: _classes, ...oneSlo } = slo;
   const { classes: _how, ...options } = policy;
   return {
@@ -50,7 +52,7 @@ export function classFrame(frame: Frame, index: number, workers: number): Frame 
     arrivals: thinned(arrivals, share),
     // Tables are for one pool.
     cluster: { ...cluster, pools: cluster.pools.map((pool) => ({ ...pool, workers })) },
-    decisionSpace: { ...decisionSpace, ...classSpaces?.[index] },
+    decisionSpace: { ...space, ...classSpaces?.[index] },
   };
 }
 

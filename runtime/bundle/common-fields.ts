@@ -41,6 +41,8 @@ const MAX_TENSORS = 256;
 const MAX_RANK = 16;
 /** Row indices of an action table fit a uint16, as batch sizes must. */
 export const MAX_QUEUE = 65_534;
+/** Queries that one queue of a whole cluster holds at most. */
+export const MAX_WAITING = 2 ** 20 - 1;
 export const MAX_VARIANTS = 1000;
 export const MAX_LEVELS = 10_000;
 
@@ -153,9 +155,12 @@ export function timesOf(value: unknown, path: string): Table {
 }
 
 export function decisionSpaceOf(value: unknown, path: string): DecisionSpace {
-  const fields = objectOf(value, path, ["actions", "maxQueue", "slackMs"]);
+  const fields = objectOf(value, path, ["actions", "maxQueue", "slackMs"], ["queued"]);
   return Object.freeze({
-    maxQueue: integerIn(fields.maxQueue, `${path}.maxQueue`, 1, MAX_QUEUE),
+    ...(fields.queued === undefined
+      ? {}
+      : { queued: tableOf(fields.queued, `${path}.queued`, "float64", 1) }),
+    maxQueue: integerIn(fields.maxQueue, `${path}.maxQueue`, 1, MAX_WAITING),
     slackMs: tableOf(fields.slackMs, `${path}.slackMs`, "float64", 1),
     actions: tableOf(fields.actions, `${path}.actions`, "uint16", 2),
   });

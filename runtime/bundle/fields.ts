@@ -8,15 +8,15 @@ const MAX_TEXT_LENGTH = 1024;
 const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]/u;
 const ANY_UNPRINTABLE = new RegExp(UNPRINTABLE, "gu");
 
-/** An object with exactly these keys. @param optional keys that it may have besides; what is left out is undefined. */
-export function objectOf<Key extends string>(
+/** An object with exactly these keys. @param added keys that it may have besides; what is left out is undefined. */
+export function objectOf<Key extends string, Added extends string = never>(
   value: unknown,
   path: string,
   keys: readonly Key[],
-  optional: readonly Key[] = [],
-): Readonly<Record<Key, unknown>> {
+  added: readonly Added[] = [],
+): Readonly<Record<Key, unknown> & Partial<Record<Added, unknown>>> {
   if (!isRecord(value)) return refuse(path, value, "a map");
-  const all = [...keys, ...optional];
+  const all: readonly string[] = [...keys, ...added];
   for (const key of Object.keys(value)) {
     if (!all.some((known) => known === key)) {
       refuseAs(path, `the key ${clip(key)}`, `only the keys ${all.join(", ")}`);
@@ -25,7 +25,7 @@ export function objectOf<Key extends string>(
   for (const key of keys) {
     if (!Object.hasOwn(value, key)) refuseAs(path, "no such key", `the key "${key}"`);
   }
-  return value as Readonly<Record<Key, unknown>>;
+  return value as Readonly<Record<Key, unknown> & Partial<Record<Added, unknown>>>;
 }
 
 /** An array of `minCount` to `maxCount` items, each read by `item`. */

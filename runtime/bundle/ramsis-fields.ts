@@ -179,16 +179,29 @@ function expectedOf(
     value,
     path,
     ["accuracyPerQuery", "accuracyPerSatisfied", "byBatch", "upperBoundAccuracy", "violationRate"],
-    classes === undefined ? [] : ["byClass"],
+    ["sample", "servedBoundAccuracy", ...(classes === undefined ? [] : (["byClass"] as const))],
   );
   return Object.freeze({
     accuracyPerSatisfied: ratio(fields.accuracyPerSatisfied, `${path}.accuracyPerSatisfied`),
     accuracyPerQuery: ratio(fields.accuracyPerQuery, `${path}.accuracyPerQuery`),
     violationRate: ratio(fields.violationRate, `${path}.violationRate`),
     upperBoundAccuracy: ratio(fields.upperBoundAccuracy, `${path}.upperBoundAccuracy`),
+    ...(fields.servedBoundAccuracy === undefined
+      ? {}
+      : {
+          servedBoundAccuracy: ratio(fields.servedBoundAccuracy, `${path}.servedBoundAccuracy`),
+        }),
+    ...(fields.sample === undefined ? {} : { sample: sampleOf(fields.sample, `${path}.sample`) }),
     byBatch: batchDistributionOf(fields.byBatch, `${path}.byBatch`),
     ...classExpectationsOf(fields.byClass, `${path}.byClass`, classes),
   });
+}
+
+function sampleOf(value: unknown, path: string): NonNullable<Expected["sample"]> {
+  const fields = objectOf(value, path, ["queries", "violations"]);
+  const queries = integerIn(fields.queries, `${path}.queries`, 1, 2 ** 32 - 1);
+  const violations = integerIn(fields.violations, `${path}.violations`, 0, queries);
+  return Object.freeze({ queries, violations });
 }
 
 function batchDistributionOf(value: unknown, path: string): BatchDistribution {

@@ -7,6 +7,7 @@ import {
   checkAscending,
   checkFeasible,
   checkModel,
+  checkRows,
   checkServiceTimes,
   checkShape,
   checkSlacks,
@@ -31,8 +32,9 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
   if (policy.balancer !== "pooled" && policy.maxQueue !== decisionSpace.maxQueue) {
     refuse("decisionSpace.maxQueue", decisionSpace.maxQueue, `${policy.maxQueue}, policy.maxQueue`);
   }
-  const { slackMs } = decisionSpace;
-  if (policy.discretization.kind === "fixed") {
+  const { slackMs, queued } = decisionSpace;
+  if (queued !== undefined) checkRows(queued, decisionSpace.maxQueue, "decisionSpace.queued");
+  if (policy.discretization.kind === "fixed" && policy.balancer !== "pooled") {
     checkShape(slackMs, [policy.discretization.steps + 1], "decisionSpace.slackMs");
   }
   checkSlacks(slackMs, slo.latencyMs, "decisionSpace.slackMs", "slo.latencyMs");

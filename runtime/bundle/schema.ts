@@ -237,10 +237,15 @@ export type Balancer = "round-robin" | "shortest-queue" | "pooled";
 /** Axes and actions shared by the tables of all levels. */
 export interface DecisionSpace {
   /**
-   * Row `queued − 1` of an action table answers for `queued` queries; the last row, `maxQueue`, for a full queue. The queue is a worker's, or with
-   * the pooled balancer the one of the cluster.
+   * Queries that wait in a queue that is not full. The queue is a worker's, or with the pooled balancer
+   * the one of the cluster.
    */
   readonly maxQueue: number;
+  /**
+   * float64 [rowCount]: the fewest queries that each row of an action table answers for, ascending
+   * from 1 to `maxQueue + 1`, a full queue. Absent where every number has a row, row `queued − 1`.
+   */
+  readonly queued?: Table;
   /** float64 [slackCount]: ascending from 0 to the SLO; a slack belongs to the last entry that is not above it. */
   readonly slackMs: Table;
   /** uint16 [actionCount, 2]: variant index, batch size. */
@@ -251,6 +256,8 @@ export interface DecisionSpace {
 export interface ClassSpace {
   /** As of the decision space, of the queue of the class. */
   readonly maxQueue: number;
+  /** As of the decision space. */
+  readonly queued?: Table;
   /** float64 [slackCount]: ascending from 0 to the SLO of the class. */
   readonly slackMs: Table;
 }
@@ -264,7 +271,7 @@ export interface RamsisLevel {
   readonly expected: Expected;
   readonly solve: SolveReport;
   /**
-   * uint16 [maxQueue + 1, slackCount]: index into `decisionSpace.actions`; with the pooled balancer also NO_ACTION and GIVE_UP. Where there are
+   * uint16 [rowCount, slackCount]: index into `decisionSpace.actions`; with the pooled balancer also NO_ACTION and GIVE_UP. Where there are
    * classes, of one queue for all of them.
    */
   readonly actionByState: Table;
@@ -278,7 +285,7 @@ export interface RamsisLevel {
 export interface ClassTable {
   /** How many workers it has; those of all classes are the workers of the cluster. */
   readonly workers: number;
-  /** uint16 [maxQueue + 1, slackCount] of the class's space, as `RamsisLevel.actionByState`. */
+  /** uint16 [rowCount, slackCount] of the class's space, as `RamsisLevel.actionByState`. */
   readonly actionByState: Table;
 }
 
@@ -294,8 +301,15 @@ export interface Expected {
   readonly accuracyPerSatisfied: number;
   readonly accuracyPerQuery: number;
   readonly violationRate: number;
-  /** No policy of any kind has more accuracy per query at this load: the optimum of its fluid relaxation. */
+  /**
+   * No policy of any kind that violates no more than the ceiling, or than this one where it violates
+   * more, has more accuracy per query at this load: the optimum of its fluid relaxation.
+   */
   readonly upperBoundAccuracy: number;
+  /** The same of policies that serve every query in time; absent in bundles that know one bound. */
+  readonly servedBoundAccuracy?: number;
+  /** What was counted, where the figures are from a simulation; `violationRate` is what the true rate hardly exceeds. */
+  readonly sample?: { readonly queries: number; readonly violations: number };
   /** The same over batches instead of in the mean. */
   readonly byBatch: BatchDistribution;
   /** The same by the names of the classes, where there are any. */

@@ -78,6 +78,19 @@ export function checkSlacks(slackMs: Table, sloMs: number, path: string, whose: 
   }
 }
 
+/** Rows of queue lengths, from one query to a full queue. */
+export function checkRows(queued: Table, maxQueue: number, path: string): void {
+  let previous = 0;
+  queued.data.forEach((length, row) => {
+    const isNext = Number.isInteger(length) && (row === 0 ? length === 1 : length > previous);
+    if (!isNext) refuse(`${path}.data[${row}]`, length, row === 0 ? "1" : `more than ${previous}`);
+    previous = length;
+  });
+  if (previous !== maxQueue + 1) {
+    refuse(`${path}.data[${queued.data.length - 1}]`, previous, `${maxQueue + 1}, a full queue`);
+  }
+}
+
 export function checkActions(actions: Table, { decisionMs }: ServiceTimes, path: string): void {
   const [variantCount = 0, maxBatch = 0] = decisionMs.shape;
   const [actionCount = 0, width] = actions.shape;
@@ -114,16 +127,19 @@ export function checkFeasible(level: RamsisLevel, ceiling: number, path: string)
 /** Every state has an action, or waits where that is allowed. Maximal batching takes all that wait; the last row, a full queue, may take fewer. */
 export function checkTable(
   table: Table,
-  { maxQueue, slackMs }: DecisionSpace,
+  { maxQueue, queued, slackMs }: DecisionSpace,
   batchByAction: Uint16Array,
   { isMaximal, mayWait }: TableRule,
   path: string,
 ): void {
   const slackCount = slackMs.data.length;
-  checkShape(table, [maxQueue + 1, slackCount], path);
+  const rowCount = queued?.data.length ?? maxQueue + 1;
+  checkShape(table, [rowCount, slackCount], path);
   const cells = table.data;
-  for (let row = 0; row <= maxQueue; row++) {
-    const minBatch = isMaximal && row < maxQueue ? row + 1 : 1;
+  const largest = batchByAction.reduce((most, batch) => Math.max(most, batch), 0);
+  for (let row = 0; row < rowCount; row++) {
+    const waiting = queued?.data[row] ?? row + 1;
+    const minBatch = isMaximal && row < maxQueue ? Math.min(waiting, largest) : 1;
     const end = (row + 1) * slackCount;
     let previous = -1;
     for (let cell = row * slackCount; cell < end; cell++) {
@@ -136,7 +152,7 @@ export function checkTable(
       previous = action;
       // 0 for a value that is no action.
       const batch = batchByAction[action] ?? 0;
-      if (batch < minBatch || batch > row + 1) refuseCell(path, cell, action, batch, row + 1);
+      if (batch < minBatch || batch > waiting) refuseCell(path, cell, action, batch, waiting);
     }
   }
 }

@@ -1,3 +1,4 @@
+/** Which worker gets the next query, where each has a queue of its own. */
 import type { RamsisBundle } from "../bundle/schema.ts";
 import { assert } from "./assert.ts";
 import type { DeadlineQueues } from "./queue.ts";
@@ -64,13 +65,14 @@ export class ShortestQueueBalancer implements Balancer {
     const workerCount = states.length;
     let best = -1;
     let bestRank = Number.POSITIVE_INFINITY;
-    // An idle worker has an empty queue and the lowest rank there is.
+    // An idle worker whose queue is empty has the lowest rank there is.
     for (let offset = 0; offset < workerCount && bestRank > 0; offset++) {
       const turn = this.#nextWorker + offset;
       const worker = turn < workerCount ? turn : turn - workerCount;
       const state = states[worker]!;
       if (state === DOWN) continue;
-      const rank = state === IDLE ? 0 : 1 + this.#queues.length(worker);
+      // Of queries that arrive at once, some may wait for a worker that is idle.
+      const rank = 2 * this.#queues.length(worker) + (state === IDLE ? 0 : 1);
       if (rank < bestRank) {
         best = worker;
         bestRank = rank;

@@ -1,3 +1,4 @@
+/** The dispatcher of queries of several classes, each with an SLO of its own. */
 import type { RamsisBundle } from "../bundle/schema.ts";
 import { assert } from "./assert.ts";
 import { ClassLoads } from "./class-loads.ts";
@@ -10,15 +11,16 @@ import {
 } from "./command-buffer.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { LevelChoice, POOLED_LEVEL_CHOICE } from "./level-choice.ts";
+import { IN_TIME, type Kind, LATE, LineQueues } from "./line-queues.ts";
 import { LoadMonitor } from "./load-monitor.ts";
 import { GIVE_UP, WAIT } from "./policy.ts";
-import { DeadlineQueues } from "./queue.ts";
+import { ANY_VARIANT, isNamed } from "./wanted-variant.ts";
 import { BUSY, DOWN, IDLE, workerStates } from "./worker-states.ts";
 
 /**
- * Late binding where queries are of several classes, each with an SLO of its own. As the level says that the measured load calls for, either all
- * classes wait in one line, the earliest deadline first, or each has a line, a table and a number of workers of its own; but all wait in one line
- * as long as a class brings more than its share, for which its workers are too few. Within a line it decides as `PooledDispatcher` does.
+ * Late binding where queries are of several classes. As the level says that the measured load calls for, either all classes wait in one line, the
+ * earliest deadline first, or each has a line, a table and a number of workers of its own; but all wait in one line as long as a class brings more
+ * than its share, for which its workers are too few. Within a line it decides as `PooledDispatcher` does.
  *
  * Every worker serves every class, so a level that gives a class more workers takes hold as batches end, and a worker that is idle can be lent; a
  * batch counts for the class of its first query. A query is kept by its class, so that nothing is moved when lines become one or part.
@@ -31,15 +33,14 @@ export class ClassDispatcher implements Dispatcher {
   wakeMs = Number.POSITIVE_INFINITY;
   #plans: readonly ClassPlan[];
   #levelChoice: LevelChoice;
-  #level: number;
+  #level = 0;
   /** Of the plan of the level those that are followed. */
   #lines: readonly Line[];
   #drops: boolean;
   readonly #monitor = new LoadMonitor();
   readonly #classLoads: ClassLoads;
   readonly #classCount: number;
-  /** Of class c: in queue c those that may be served in time, in queue c + #classCount those that were given up. */
-  readonly #queues: DeadlineQueues;
+  readonly #queues: LineQueues;
   readonly #stateByWorker: Uint8Array;
   /** Of a busy worker: the class that its batch counts for. */
   readonly #classByWorker: Uint8Array;
@@ -48,6 +49,9 @@ export class ClassDispatcher implements Dispatcher {
   readonly #idle: Uint32Array;
   #idleCount = 0;
   #upCount = 0;
+  /** Queries that arrive at once, so far, and their class. */
+  #jointCount = 0;
+  #jointClass = 0;
   /** Of each line that is followed: 1 once nothing more starts from it now. */
   readonly #closed: Uint8Array;
 
@@ -55,17 +59,16 @@ export class ClassDispatcher implements Dispatcher {
   constructor(bundle: RamsisBundle, ready: boolean) {
     this.#classCount = bundle.slo.classes?.length ?? 1;
     this.#plans = classPlans(bundle);
+    this.#lines = this.#plans[0]!.together;
     this.#levelChoice = levelChoiceOf(bundle);
     this.#classLoads = new ClassLoads(bundle);
-    this.#level = this.#plans.length - 1;
-    this.#lines = this.#plans[this.#level]!.together;
     this.#drops = bundle.policy.drop;
     this.#stateByWorker = workerStates(bundle, ready);
     this.workerCount = this.#stateByWorker.length;
     this.queueCapacity = capacityOf(bundle);
     this.waitingCapacity = 2 * this.#classCount * this.queueCapacity;
     this.commandCapacity = this.waitingCapacity + this.workerCount;
-    this.#queues = new DeadlineQueues(2 * this.#classCount, this.queueCapacity);
+    this.#queues = new LineQueues(this.#classCount, this.queueCapacity);
     this.#classByWorker = new Uint8Array(this.workerCount);
     this.#busyByClass = new Uint32Array(this.#classCount);
     this.#idle = new Uint32Array(this.workerCount);
@@ -86,12 +89,38 @@ export class ClassDispatcher implements Dispatcher {
     if (this.#upCount === 0) out.drop(0, query, DROP_NO_WORKER);
     else if (this.#isFull(sloClass)) out.drop(0, query, DROP_QUEUE_FULL);
     else {
-      this.#queues.insert(sloClass, query, deadlineMs);
+      this.#queues.insert(sloClass, IN_TIME, query, deadlineMs);
       if (this.#idleCount > 0) this.#startBatches(nowMs, out);
     }
-    // Counted last: an arrival that counted itself would see a load higher than the true one.
-    this.#monitor.recordArrival(nowMs);
-    this.#classLoads.recordArrival(sloClass, nowMs);
+    this.#recordArrival(sloClass, nowMs, 1);
+  }
+
+  onJointArrival(
+    query: number,
+    deadlineMs: number,
+    wanted: number,
+    nowMs: number,
+    out: CommandBuffer,
+    sloClass = 0,
+  ): void {
+    assert(sloClass < this.#classCount, "a query is of a class that there is");
+    const queues = this.#queues;
+    this.#jointCount++;
+    this.#jointClass = sloClass;
+    if (this.#upCount === 0) {
+      out.drop(0, query, DROP_NO_WORKER);
+      return;
+    }
+    if (this.#isFull(sloClass)) this.#makeRoom(sloClass, nowMs, out);
+    if (this.#isFull(sloClass)) out.drop(0, query, DROP_QUEUE_FULL);
+    else queues.insert(sloClass, IN_TIME, query, deadlineMs, queues.arrivingWanted(wanted));
+  }
+
+  onJointEnd(nowMs: number, out: CommandBuffer): void {
+    if (this.#idleCount > 0) this.#startBatches(nowMs, out);
+    if (this.#jointCount > 0) this.#recordArrival(this.#jointClass, nowMs, this.#jointCount);
+    this.#jointCount = 0;
+    this.#queues.endArrivals();
   }
 
   onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
@@ -123,17 +152,17 @@ export class ClassDispatcher implements Dispatcher {
     this.#upCount--;
     if (this.#idleCount === 0) this.wakeMs = Number.POSITIVE_INFINITY;
     if (this.#upCount > 0) return;
-    const queues = this.#queues;
-    for (let queue = 0; queue < 2 * this.#classCount; queue++) {
-      while (queues.length(queue) > 0) out.drop(0, queues.take(queue), DROP_NO_WORKER);
+    for (let sloClass = 0; sloClass < this.#classCount; sloClass++) {
+      this.#dropAll(sloClass, IN_TIME, out);
+      this.#dropAll(sloClass, LATE, out);
     }
   }
 
   onCancel(query: number): boolean {
     const waited = this.#queues.remove(query);
     let waiting = 0;
-    for (let sloClass = 0; sloClass < this.#classCount; sloClass++) {
-      waiting += this.#queues.length(sloClass);
+    for (let index = 0; index < this.#lines.length; index++) {
+      waiting += this.#queues.length(this.#lines[index]!, IN_TIME);
     }
     if (waiting === 0) this.wakeMs = Number.POSITIVE_INFINITY;
     return waited;
@@ -142,10 +171,10 @@ export class ClassDispatcher implements Dispatcher {
   replaceBundle(bundle: RamsisBundle): void {
     if (capacityOf(bundle) !== this.queueCapacity) throw new RangeError("queues keep their size");
     this.#plans = classPlans(bundle);
+    this.#level = 0;
+    this.#lines = this.#plans[0]!.together;
     this.#levelChoice = levelChoiceOf(bundle);
     this.#classLoads.replaceBundle(bundle);
-    this.#level = this.#plans.length - 1;
-    this.#lines = this.#plans[this.#level]!.together;
     this.#drops = bundle.policy.drop;
   }
 
@@ -153,58 +182,71 @@ export class ClassDispatcher implements Dispatcher {
     return this.#monitor.loadQps(nowMs);
   }
 
+  /** Last of all: an arrival that counted itself would see a load higher than the true one. */
+  #recordArrival(sloClass: number, nowMs: number, queries: number): void {
+    this.#monitor.recordArrival(nowMs, queries);
+    this.#classLoads.recordArrival(sloClass, nowMs, queries);
+  }
+
+  #lineOf(sloClass: number): Line {
+    return this.#lines[this.#lines.length === 1 ? 0 : sloClass]!;
+  }
+
   /** Whether a line has as many queries of this class, or together, as it holds. */
   #isFull(sloClass: number): boolean {
-    if (this.#queues.length(sloClass) === this.queueCapacity) return true;
-    const line = this.#lines[this.#lines.length === 1 ? 0 : sloClass]!;
-    return this.#length(line, 0) >= line.capacity;
+    const line = this.#lineOf(sloClass);
+    return (
+      this.#queues.isFull(sloClass, IN_TIME) || this.#queues.length(line, IN_TIME) >= line.capacity
+    );
+  }
+
+  /** Lets the line of a class decide, as long as a worker is free for it, until it holds one query more. */
+  #makeRoom(sloClass: number, nowMs: number, out: CommandBuffer): void {
+    if (this.#idleCount === 0) return;
+    this.wakeMs = Number.POSITIVE_INFINITY;
+    this.#follow(nowMs);
+    const line = this.#lineOf(sloClass);
+    while (this.#idleCount > 0 && this.#isFull(sloClass)) {
+      if (!this.#mayStart(line) || !this.#serve(line, nowMs, out)) return;
+    }
   }
 
   /** Chooses the level, and whether classes wait together. */
-  #follow(nowMs: number): readonly Line[] {
-    const monitor = this.#monitor;
-    const loadQps = monitor.loadQps(nowMs);
-    const level = this.#levelChoice.update(loadQps, monitor.windowMs(nowMs), nowMs);
+  #follow(nowMs: number): void {
+    this.#monitor.look(nowMs);
+    const level = this.#levelChoice.update(this.#monitor, nowMs);
     const exceed = this.#classLoads.exceed(level, nowMs);
     const { together, apart } = this.#plans[level]!;
     this.#level = level;
     this.#lines = apart === null || exceed ? together : apart;
-    return this.#lines;
   }
 
   /** Decides as long as a worker is free and a line has something to start. */
   #startBatches(nowMs: number, out: CommandBuffer): void {
     this.wakeMs = Number.POSITIVE_INFINITY;
     if (this.#idleCount === 0) return;
-    const lines = this.#follow(nowMs);
+    this.#follow(nowMs);
     this.#closed.fill(0);
     while (this.#idleCount > 0) {
-      const index = this.#nextLine(lines);
+      const index = this.#nextLine();
       if (index < 0) break;
-      if (!this.#mayStart(lines, lines[index]!) || !this.#serve(lines[index]!, nowMs, out)) {
-        this.#closed[index] = 1;
-      }
+      const line = this.#lines[index]!;
+      if (!this.#mayStart(line) || !this.#serve(line, nowMs, out)) this.#closed[index] = 1;
     }
-    for (let index = 0; index < lines.length; index++) {
-      const line = lines[index]!;
-      if (this.#closed[index] === 1) continue;
-      while (this.#idleCount > 0 && this.#hasClaim(line)) {
-        const late = this.#length(line, this.#classCount);
-        if (late === 0) break;
-        this.#startBatch(line, this.#classCount, line.policy.rescue(late), out);
-      }
+    for (let index = 0; index < this.#lines.length; index++) {
+      if (this.#closed[index] === 0) this.#startLate(this.#lines[index]!, out);
     }
   }
 
-  /** The line with the earliest deadline of those that are not closed; on ties the first. @returns its index, or -1. */
-  #nextLine(lines: readonly Line[]): number {
+  /** The line with the earliest deadline of those that are not closed; on ties the first. @returns its index, or −1. */
+  #nextLine(): number {
     let next = -1;
     let earliestMs = Number.POSITIVE_INFINITY;
-    for (let index = 0; index < lines.length; index++) {
+    for (let index = 0; index < this.#lines.length; index++) {
       if (this.#closed[index] === 1) continue;
-      const queue = this.#firstQueue(lines[index]!, 0);
-      if (queue < 0) continue;
-      const deadlineMs = this.#queues.earliestDeadlineMs(queue);
+      const sloClass = this.#queues.firstClass(this.#lines[index]!, IN_TIME);
+      if (sloClass < 0) continue;
+      const deadlineMs = this.#queues.deadlineMs(sloClass, IN_TIME);
       if (next >= 0 && deadlineMs >= earliestMs) continue;
       next = index;
       earliestMs = deadlineMs;
@@ -216,11 +258,11 @@ export class ClassDispatcher implements Dispatcher {
    * Whether a line may have one more batch under way: while it has fewer than workers, and then as long as every other line that has a claim to one
    * more finds a worker idle. So what is idle is lent, and nobody waits for what was lent but for a second query that comes at once.
    */
-  #mayStart(lines: readonly Line[], line: Line): boolean {
+  #mayStart(line: Line): boolean {
     if (this.#hasClaim(line)) return true;
     let claims = 0;
-    for (let index = 0; index < lines.length; index++) {
-      if (lines[index] !== line && this.#hasClaim(lines[index]!)) claims++;
+    for (let index = 0; index < this.#lines.length; index++) {
+      if (this.#lines[index] !== line && this.#hasClaim(this.#lines[index]!)) claims++;
     }
     return this.#idleCount > claims;
   }
@@ -235,74 +277,102 @@ export class ClassDispatcher implements Dispatcher {
   /** Starts or gives up what is first in a line that is not empty. @returns false if it waits instead. */
   #serve(line: Line, nowMs: number, out: CommandBuffer): boolean {
     const { policy } = line;
-    const queue = this.#firstQueue(line, 0);
-    const deadlineMs = this.#queues.earliestDeadlineMs(queue);
-    if (deadlineMs < nowMs + policy.leastSlackMs) {
-      out.drop(0, this.#queues.take(queue), DROP_LATE);
+    const queues = this.#queues;
+    const sloClass = queues.firstClass(line, IN_TIME);
+    const deadlineMs = queues.deadlineMs(sloClass, IN_TIME);
+    if (deadlineMs < nowMs + policy.leastSlackMs(ANY_VARIANT)) {
+      out.drop(0, queues.take(sloClass, IN_TIME), DROP_LATE);
       return true;
     }
-    const queued = this.#length(line, 0);
-    const action = policy.decide(queued, deadlineMs - nowMs, nowMs);
+    const isChoosy = queues.isChoosy(line, IN_TIME);
+    if (isChoosy && isNamed(queues.wanted(sloClass, IN_TIME))) {
+      // One that cannot be in time any more is given up: dropped, or served when all else is.
+      if (!this.#startNamed(line, nowMs, out)) this.#giveUp(sloClass, out);
+      return true;
+    }
+    const queued = queues.length(line, IN_TIME);
+    const slackMs = deadlineMs - nowMs;
+    const action = policy.decide(queued, slackMs, nowMs);
     if (action === WAIT) {
-      const wakeMs = nowMs + policy.waitMs(queued, deadlineMs - nowMs);
-      this.wakeMs = Math.min(this.wakeMs, wakeMs);
+      if (isChoosy && this.#startNamed(line, nowMs, out)) return true;
+      this.wakeMs = Math.min(this.wakeMs, nowMs + policy.waitMs(queued, slackMs));
       return false;
     }
-    if (action === GIVE_UP) this.#giveUp(queue, deadlineMs, out);
-    else this.#startBatch(line, 0, action, out);
+    if (action === GIVE_UP) this.#giveUp(sloClass, out);
+    else this.#startBatch(line, IN_TIME, action, out);
     return true;
   }
 
-  /** @param offset 0 for those that may be in time, the number of classes for the late. */
-  #startBatch(line: Line, offset: number, action: number, out: CommandBuffer): void {
+  #startLate(line: Line, out: CommandBuffer): void {
     const { policy } = line;
-    const worker = this.#idle[--this.#idleCount]!;
-    const batch = Math.min(policy.batch(action), this.#length(line, offset));
-    assert(batch > 0, "a batch holds at least one query");
-    const sloClass = this.#firstQueue(line, offset) - offset;
-    this.#classByWorker[worker] = sloClass;
-    this.#busyByClass[sloClass]!++;
-    this.#stateByWorker[worker] = BUSY;
-    out.startBatch(worker, policy.variant(action), this.#level);
-    for (let taken = 0; taken < batch; taken++) {
-      out.appendQuery(this.#queues.take(this.#firstQueue(line, offset)));
+    const queues = this.#queues;
+    while (this.#idleCount > 0 && this.#hasClaim(line)) {
+      const sloClass = queues.firstClass(line, LATE);
+      if (sloClass < 0) return;
+      const wanted = queues.wanted(sloClass, LATE);
+      if (isNamed(wanted)) {
+        const batch = policy.named.late(wanted, queues.namedCount(line, LATE, wanted));
+        this.#startBatchFor(line, LATE, wanted, false, batch, out);
+      } else this.#startBatch(line, LATE, policy.rescue(queues.length(line, LATE)), out);
     }
   }
 
-  /** Of more late queries of a class than may wait, the one that is late the longest goes. */
-  #giveUp(sloClass: number, deadlineMs: number, out: CommandBuffer): void {
+  /** Starts a batch of the variant that the first query names which names one, if one is in time. */
+  #startNamed(line: Line, nowMs: number, out: CommandBuffer): boolean {
     const queues = this.#queues;
-    const query = queues.take(sloClass);
+    if (!queues.findNamed(line, IN_TIME)) return false;
+    const variant = queues.foundWanted;
+    const slackMs = queues.foundDeadlineMs - nowMs;
+    const queued = queues.namedCount(line, IN_TIME, variant);
+    const batch = line.policy.named.inTime(variant, queued, slackMs);
+    if (batch > 0) this.#startBatchFor(line, IN_TIME, variant, false, batch, out);
+    return batch > 0;
+  }
+
+  #startBatch(line: Line, kind: Kind, action: number, out: CommandBuffer): void {
+    const { policy } = line;
+    this.#startBatchFor(line, kind, policy.variant(action), true, policy.batch(action), out);
+  }
+
+  /** @param isOpen whether the policy chose the variant. */
+  #startBatchFor(
+    line: Line,
+    kind: Kind,
+    variant: number,
+    isOpen: boolean,
+    most: number,
+    out: CommandBuffer,
+  ): void {
+    const worker = this.#idle[--this.#idleCount]!;
+    this.#stateByWorker[worker] = BUSY;
+    out.startBatch(worker, variant, this.#level);
+    const taken = this.#queues.takeFor(line, kind, variant, isOpen, most, out);
+    assert(taken > 0, "a batch holds at least one query");
+    const sloClass = this.#queues.takenClass;
+    this.#classByWorker[worker] = sloClass;
+    this.#busyByClass[sloClass]!++;
+  }
+
+  /** Of more late queries of a class than may wait, the one that is late the longest goes. */
+  #giveUp(sloClass: number, out: CommandBuffer): void {
+    const queues = this.#queues;
+    const deadlineMs = queues.deadlineMs(sloClass, IN_TIME);
+    const wanted = queues.wanted(sloClass, IN_TIME);
+    const query = queues.take(sloClass, IN_TIME);
     if (this.#drops) {
       out.drop(0, query, DROP_LATE);
       return;
     }
-    const late = sloClass + this.#classCount;
-    if (queues.length(late) === this.queueCapacity) out.drop(0, queues.take(late), DROP_LATE);
-    queues.insert(late, query, deadlineMs);
+    if (queues.isFull(sloClass, LATE)) out.drop(0, queues.take(sloClass, LATE), DROP_LATE);
+    queues.insert(sloClass, LATE, query, deadlineMs, wanted);
   }
 
-  /** The queue of a line with the earliest deadline; on ties the first. @returns -1 if all are empty. */
-  #firstQueue({ first, end }: Line, offset: number): number {
+  #dropAll(sloClass: number, kind: Kind, out: CommandBuffer): void {
     const queues = this.#queues;
-    let found = -1;
-    let earliestMs = Number.POSITIVE_INFINITY;
-    for (let queue = first + offset; queue < end + offset; queue++) {
-      if (queues.length(queue) === 0) continue;
-      const deadlineMs = queues.earliestDeadlineMs(queue);
-      if (found >= 0 && deadlineMs >= earliestMs) continue;
-      found = queue;
-      earliestMs = deadlineMs;
+    const span = { first: sloClass, end: sloClass + 1 };
+    while (queues.length(span, kind) > 0) {
+      out.drop(0, queues.take(sloClass, kind), DROP_NO_WORKER);
     }
-    return found;
-  }
-
-  #length({ first, end }: Line, offset: number): number {
-    let length = 0;
-    for (let queue = first + offset; queue < end + offset; queue++) {
-      length += this.#queues.length(queue);
-    }
-    return length;
   }
 
   #pushIdle(worker: number): void {

@@ -1,3 +1,4 @@
+/** Whether classes bring the shares of the load that a bundle was made for. */
 import type { RamsisBundle } from "../bundle/schema.ts";
 import { LevelChoice, type LevelChoiceOptions, POOLED_LEVEL_CHOICE } from "./level-choice.ts";
 import { LoadMonitor } from "./load-monitor.ts";
@@ -25,8 +26,9 @@ export class ClassLoads {
     this.#choices = choicesOf(bundle);
   }
 
-  recordArrival(sloClass: number, nowMs: number): void {
-    this.#monitors[sloClass]!.recordArrival(nowMs);
+  /** @param queries that came at once. */
+  recordArrival(sloClass: number, nowMs: number, queries: number): void {
+    this.#monitors[sloClass]!.recordArrival(nowMs, queries);
   }
 
   /** Takes measurements and tells whether a class brings more than its share of a level. @param level index of the level for the load of all. */
@@ -34,9 +36,8 @@ export class ClassLoads {
     let isMore = false;
     for (let sloClass = 0; sloClass < this.#monitors.length; sloClass++) {
       const monitor = this.#monitors[sloClass]!;
-      const loadQps = monitor.loadQps(nowMs);
-      const own = this.#choices[sloClass]!.update(loadQps, monitor.windowMs(nowMs), nowMs);
-      if (own > level && !Number.isNaN(loadQps)) isMore = true;
+      monitor.look(nowMs);
+      if (this.#choices[sloClass]!.update(monitor, nowMs) > level) isMore = true;
     }
     return isMore;
   }

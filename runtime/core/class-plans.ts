@@ -1,12 +1,11 @@
+/** What the levels of a bundle with classes say of who waits with whom, and of what decides for them. */
 import { classBundle, withoutClasses } from "../bundle/class-views.ts";
 import type { RamsisBundle, RamsisLevel } from "../bundle/schema.ts";
+import type { ClassSpan } from "./line-queues.ts";
 import { Policy } from "./policy.ts";
 
 /** Queries that wait together: those of all classes, or of one. */
-export interface Line {
-  /** The classes `first` to `end` − 1 are in it. */
-  readonly first: number;
-  readonly end: number;
+export interface Line extends ClassSpan {
   /** Queries that wait in it at most; one that finds so many is dropped. */
   readonly capacity: number;
   /** Workers that may run its batches at a time. */

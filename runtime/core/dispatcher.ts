@@ -1,3 +1,4 @@
+/** The interface of what decides for a cluster that serves one task. */
 import type { RamsisBundle } from "../bundle/schema.ts";
 import type { CommandBuffer } from "./command-buffer.ts";
 
@@ -31,6 +32,23 @@ export interface Dispatcher {
     out: CommandBuffer,
     sloClass?: number,
   ): void;
+  /**
+   * One of several queries that arrive at once. All of them are queued before anything is decided,
+   * unless a queue is full and only a decision makes room; `onJointEnd` follows the last one, with
+   * the same time and whatever became of them. They count as one arrival.
+   * @param wanted `ANY_VARIANT`, the index of the variant that has to answer it, or `sameVariant` of
+   * the one group of those that arrive at once. @param sloClass as above, of all of them the same.
+   */
+  onJointArrival(
+    query: number,
+    deadlineMs: number,
+    wanted: number,
+    nowMs: number,
+    out: CommandBuffer,
+    sloClass?: number,
+  ): void;
+  /** All that arrive at once have arrived. */
+  onJointEnd(nowMs: number, out: CommandBuffer): void;
   /** The batch a worker ran is done. */
   onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void;
   /** The time has come that `wakeMs` named. */

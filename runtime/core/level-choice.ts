@@ -1,11 +1,15 @@
+/** Which load level decides, while the load is only measured. */
 import { assert } from "./assert.ts";
+import type { LoadWindow, MeasuredLoad } from "./load-monitor.ts";
 
 export interface LevelChoiceOptions {
-  /** Excess of the measured load over the current level that is taken for a rise at once, in standard deviations of the window's count. */
+  /** Excess over the level's load that is taken for a rise at once, in standard deviations. */
   readonly riseSigmas: number;
+  /** Excess of a count too short for a load that refutes the lowest level, likewise. */
+  readonly refuteSigmas: number;
   /** Excess that the first known load may have over the level chosen for it, likewise. */
   readonly startSigmas: number;
-  /** Shortfall of the measured load below a lower level before that level takes over, likewise. */
+  /** Shortfall of the load below a lower level before that level takes over, likewise. */
   readonly fallSigmas: number;
   /** Excess that may last for ever, likewise. */
   readonly allowanceSigmas: number;
@@ -15,6 +19,7 @@ export interface LevelChoiceOptions {
 
 export const DEFAULT_LEVEL_CHOICE: LevelChoiceOptions = {
   riseSigmas: 3.5,
+  refuteSigmas: 3,
   startSigmas: 1,
   fallSigmas: 1.5,
   allowanceSigmas: 0.35,
@@ -22,8 +27,8 @@ export const DEFAULT_LEVEL_CHOICE: LevelChoiceOptions = {
 };
 
 /**
- * For a pooled queue, whose price rises with its length: the policy of one level carries noise and a few percent more load by itself, so a rise is
- * believed later. Measured in docs/performance.md.
+ * For a pooled queue, whose price rises with its length: the policy of one level carries noise and
+ * a few percent more load by itself, so a rise is believed later. Measured in docs/performance.md.
  */
 export const POOLED_LEVEL_CHOICE: LevelChoiceOptions = {
   ...DEFAULT_LEVEL_CHOICE,
@@ -33,22 +38,32 @@ export const POOLED_LEVEL_CHOICE: LevelChoiceOptions = {
 };
 
 /**
- * Which load level decides: the lowest one that carries the load, where a difference that is fair to call noise changes nothing.
+ * Which load level decides: the lowest one that carries the load that was seen, where a difference
+ * that is fair to call noise changes nothing; the lowest of all while none was seen.
  *
- * The count of a short window is noisy. At a steady load of λ queries/s it has, over w seconds, mean λw and standard deviation √(λw): at 2000
- * queries/s and half a second 3 %. Following it would swing between two levels half of the time. So a level is left
+ * The count of a window is noisy. At a steady load of λ queries/s that arrive one by one it has,
+ * over w seconds, mean λw and standard deviation √(λw): at 2000 queries/s and half a second 3 %, in
+ * a window of 64 arrivals 13 %. Following it would swing between two levels half of the time. So a
+ * level is left
  *  - upward at once when the measured load exceeds it by `riseSigmas` standard deviations: a burst;
- *  - upward as well when smaller excesses add up: a cumulative sum of the queries above the level's load, less `allowanceSigmas`, reaches
- *    `driftSigmas` standard deviations (Page's CUSUM test, "Continuous Inspection Schemes", 1954). An excess of 5 % takes about two seconds;
+ *  - upward as well when smaller excesses add up: a cumulative sum of the queries above the level's
+ *    load, less `allowanceSigmas`, reaches `driftSigmas` standard deviations (Page's CUSUM test,
+ *    "Continuous Inspection Schemes", 1954). At 2000 queries/s 5 % take about two seconds;
  *  - downward when a lower level exceeds the measured load by `fallSigmas` standard deviations.
  *
- * The top level decides while the load is unknown or above every level: what it gives away in accuracy it cannot lose in deadlines. When the load
- * becomes known, nothing speaks for the top level any more, so the first choice is the lowest level that is not `startSigmas` too low.
+ * At loads where the window is longer than half a second, a burst need not wait for it: while the
+ * newest half second alone exceeds the level by `riseSigmas`, the level that carries that decides,
+ * and nothing is changed for later.
+ *
+ * Of a record too short to be taken at its word only this is believed: that the lowest level is too
+ * low. A count that this level would reach as rarely as it exceeds `refuteSigmas` lets the level that
+ * carries the count decide. When the load becomes known nothing speaks for any level any more, so
+ * the first choice is the lowest level that is not `startSigmas` too low.
  */
 export class LevelChoice {
   readonly #levelLoadQps: Float64Array;
   readonly #options: LevelChoiceOptions;
-  #level: number;
+  #level = 0;
   #isKnown = false;
   /** Queries above the current level's load and allowance, summed since the sum was last 0. */
   #excessQueries = 0;
@@ -59,69 +74,81 @@ export class LevelChoice {
     assert(levelLoadQps.length > 0, "there is at least one level");
     this.#levelLoadQps = levelLoadQps;
     this.#options = options;
-    this.#level = levelLoadQps.length - 1;
   }
 
-  /**
-   * Takes a measurement and returns the index of the level that decides now.
-   * @param loadQps measured load, NaN while unknown. @param windowMs length of the window it was measured over.
-   */
-  update(loadQps: number, windowMs: number, nowMs: number): number {
-    const loads = this.#levelLoadQps;
-    const top = loads.length - 1;
+  /** Takes what is known of the load and returns the index of the level that decides now. */
+  update({ isKnown, window, newest }: MeasuredLoad, nowMs: number): number {
+    if (!isKnown) return this.#unlessRefuted(window);
     const sinceMs = nowMs - this.#updatedMs;
     this.#updatedMs = nowMs;
-    if (Number.isNaN(loadQps)) {
-      this.#isKnown = false;
-      return this.#moveTo(top);
-    }
-    if (!this.#isKnown) return this.#start(loadQps, windowMs);
-    let level = this.#level;
-    while (level > 0 && this.#fallsBelow(level - 1, loadQps, windowMs)) level--;
-    if (level !== this.#level) return this.#moveTo(level);
-    if (!this.#rises(loadQps, windowMs, sinceMs)) return level;
-    while (level < top && loads[level]! < loadQps) level++;
-    return this.#moveTo(level);
+    if (this.#isKnown) this.#follow(window, sinceMs);
+    else this.#start(window);
+    return newest.ms < window.ms ? this.#inBurst(newest) : this.#level;
   }
 
-  #start(loadQps: number, windowMs: number): number {
+  /** The lowest level, or if a record speaks against it, the lowest that carries the record. */
+  #unlessRefuted(window: LoadWindow): number {
+    const { queries, ms, clump } = window;
+    const { refuteSigmas } = this.#options;
+    const mean = (this.#levelLoadQps[0]! * ms) / 1000;
+    // The quantile of Cornish and Fisher: of so few queries the skewness is no small matter.
+    const skewness = (clump * (refuteSigmas * refuteSigmas - 1)) / 6;
+    const limit = mean + refuteSigmas * Math.sqrt(mean * clump) + skewness;
+    return queries > limit ? this.#lowestFor(loadQpsOf(window), 0) : 0;
+  }
+
+  #start(window: LoadWindow): void {
     const loads = this.#levelLoadQps;
     const { startSigmas } = this.#options;
     let level = 0;
-    while (
-      level < loads.length - 1 &&
-      loadQps > loads[level]! + startSigmas * noiseQps(loads[level]!, windowMs)
-    ) {
-      level++;
-    }
+    while (level < loads.length - 1 && exceeds(window, loads[level]!, startSigmas)) level++;
     this.#isKnown = true;
-    return this.#moveTo(level);
+    this.#moveTo(level);
   }
 
-  #fallsBelow(level: number, loadQps: number, windowMs: number): boolean {
-    const levelQps = this.#levelLoadQps[level]!;
-    return loadQps <= levelQps - this.#options.fallSigmas * noiseQps(levelQps, windowMs);
+  #follow(window: LoadWindow, sinceMs: number): void {
+    const { fallSigmas } = this.#options;
+    let level = this.#level;
+    while (level > 0 && !exceeds(window, this.#levelLoadQps[level - 1]!, -fallSigmas)) level--;
+    if (level !== this.#level) this.#moveTo(level);
+    else if (this.#rises(window, sinceMs)) this.#moveTo(this.#lowestFor(loadQpsOf(window), level));
   }
 
-  #rises(loadQps: number, windowMs: number, sinceMs: number): boolean {
+  #rises(window: LoadWindow, sinceMs: number): boolean {
     const { riseSigmas, allowanceSigmas, driftSigmas } = this.#options;
+    const loadQps = loadQpsOf(window);
     const levelQps = this.#levelLoadQps[this.#level]!;
-    const sigmaQps = noiseQps(levelQps, windowMs);
+    const sigmaQps = noiseQps(levelQps, window);
     const excessQps = loadQps - levelQps - allowanceSigmas * sigmaQps;
     if (sinceMs > 0) {
       this.#excessQueries = Math.max(0, this.#excessQueries + (excessQps * sinceMs) / 1000);
     }
     if (loadQps <= levelQps) return false;
-    const sigmaQueries = (sigmaQps * windowMs) / 1000;
+    const sigmaQueries = (sigmaQps * window.ms) / 1000;
     return (
       loadQps > levelQps + riseSigmas * sigmaQps || this.#excessQueries > driftSigmas * sigmaQueries
     );
   }
 
-  #moveTo(level: number): number {
+  #inBurst(newest: LoadWindow): number {
+    const level = this.#level;
+    // What came with a single arrival is no burst.
+    if (newest.queries <= newest.clump) return level;
+    if (!exceeds(newest, this.#levelLoadQps[level]!, this.#options.riseSigmas)) return level;
+    return this.#lowestFor(loadQpsOf(newest), level);
+  }
+
+  /** The lowest level, from one on, that carries a load, or the top one. */
+  #lowestFor(loadQps: number, from: number): number {
+    const loads = this.#levelLoadQps;
+    let level = from;
+    while (level < loads.length - 1 && loads[level]! < loadQps) level++;
+    return level;
+  }
+
+  #moveTo(level: number): void {
     this.#level = level;
     this.#excessQueries = 0;
-    return level;
   }
 }
 
@@ -134,7 +161,15 @@ export function levelForLoad(
   return level < 0 ? levels.length - 1 : level;
 }
 
-/** Standard deviation of the load that a window shows of a Poisson process. */
-function noiseQps(loadQps: number, windowMs: number): number {
-  return Math.sqrt((loadQps * 1000) / windowMs);
+function loadQpsOf({ queries, ms }: LoadWindow): number {
+  return (queries * 1000) / ms;
+}
+
+function exceeds(window: LoadWindow, levelQps: number, sigmas: number): boolean {
+  return loadQpsOf(window) > levelQps + sigmas * noiseQps(levelQps, window);
+}
+
+/** Standard deviation of the load that a window shows of clumps that come as a Poisson process. */
+function noiseQps(loadQps: number, { ms, clump }: LoadWindow): number {
+  return Math.sqrt((loadQps * clump * 1000) / ms);
 }

@@ -1,60 +1,219 @@
+/** What load is seen: arrivals over a window long enough to say something, in constant memory. */
 import { assert } from "./assert.ts";
 
-/** Arrivals are counted in buckets of this length ... */
+/** What a stretch of time that ends now has seen. */
+export interface LoadWindow {
+  /** Queries that arrived in it. */
+  readonly queries: number;
+  /** Its length, above 0 as soon as a query was counted. */
+  readonly ms: number;
+  /**
+   * How many queries a query arrives with, itself included, in the mean over the queries; 1 where
+   * each comes by itself. The variance of `queries` is this many times that of a Poisson count.
+   */
+  readonly clump: number;
+}
+
+/** What is known of the load at one moment. */
+export interface MeasuredLoad {
+  /** Whether the record is, or once was, long enough for its load to be taken at its word. */
+  readonly isKnown: boolean;
+  /** What says how high the load is. */
+  readonly window: LoadWindow;
+  /** The newest 500 ms, where a burst shows first; the window itself where that is not longer. */
+  readonly newest: LoadWindow;
+}
+
+/** Queries are counted in buckets of this length ... */
 const BUCKET_MS = 10;
-/** ... and the window is this many of them, the current one included: between 490 and 500 ms. Source: RAMSIS §6, moving average. */
+/** ... and these are the newest, the current one included: 490 to 500 ms. Source: RAMSIS §6. */
 const BUCKET_COUNT = 50;
-/** A shorter record says nothing yet. */
+/** With fewer arrivals than this in them, the window reaches back over so many: 1/8 is noise. */
+const ARRIVAL_COUNT = 64;
+/** Arrivals whose times are kept: a power of two above `ARRIVAL_COUNT`. */
+const RING_SIZE = 128;
+const RING_MASK = RING_SIZE - 1;
+/** A record is taken to be this long at least: several queries may come in one turn of a server. */
+const LEAST_WINDOW_MS = 1;
+/** A record that is shorter, or has fewer arrivals, is not taken at its word. */
 const MIN_WINDOW_MS = 50;
+const MIN_ARRIVALS = 8;
+/** So many of the newest arrivals, and half and a quarter of them, are compared with the rest. */
+const MOST_COMPARED = 32;
+const FEWEST_COMPARED = 8;
+/**
+ * Standard deviations of an excess and of a shortfall that are taken for a change of the rate.
+ * Measured: at 3 a load that lies exactly at a level spends twice as long above it as at 3.5, at 4
+ * a rise from 10 to 30 queries/s is seen some ten arrivals later.
+ */
+const RISE_SIGMAS = 3.5;
+const FALL_SIGMAS = 4;
 
 /**
- * Arrival rate over a moving window of 500 ms, in constant time and memory.
+ * Arrival rate over a moving window: 500 ms, or the time of the last 64 arrivals where that is
+ * longer, since at a few queries per second half a second sees one of them or none.
  *
- * The record begins with the first arrival, which is therefore not counted: over a Poisson process the estimate is unbiased from the start.
- * While the record is shorter than the window, the count is divided by its length. Times start at 0 or later and must not go back.
+ * The long window is cut to the newest 8, 16 or 32 arrivals when these came at another rate than
+ * those before by more than chance explains, so it is as quick as the traffic is. With 64 arrivals
+ * or more in half a second, the window is half a second and nothing is compared.
+ *
+ * An arrival is one query, or several at one instant: a client's batch, which says no more about
+ * the rate than a single query does. The record begins with the first arrival, which is therefore
+ * not counted: over a Poisson process the estimate is unbiased from the start. While the record is
+ * shorter than the window, its count is divided by its own length. Times start at 0 or later and
+ * must not go back.
  */
-export class LoadMonitor {
-  readonly #countByBucket = new Uint32Array(BUCKET_COUNT);
-  #windowCount = 0;
+export class LoadMonitor implements MeasuredLoad {
+  isKnown = false;
+  readonly newest = new Tally();
+  readonly #wide = new Tally();
+  window: LoadWindow = this.newest;
+  /** Of each bucket and of all: queries, and the sum of n (n − 1) over the arrivals of n queries. */
+  readonly #queriesByBucket = new Float64Array(BUCKET_COUNT);
+  readonly #clumpsByBucket = new Float64Array(BUCKET_COUNT);
+  #bucketQueries = 0;
+  #bucketClumps = 0;
   /** Number of the newest bucket since time 0, not wrapped. */
   #bucket = 0;
+  /** Of arrival i, at i modulo the size: when it came, and the two sums up to and with it. */
+  readonly #arrivalMs = new Float64Array(RING_SIZE);
+  readonly #queriesUntil = new Float64Array(RING_SIZE);
+  readonly #clumpsUntil = new Float64Array(RING_SIZE);
+  #queries = 0;
+  #clumps = 0;
+  /** Number of the newest arrival, −1 before the first. */
+  #newestArrival = -1;
   #startMs = Number.NaN;
+  /** The arrival with which the record begins: the very first, or the last before a change. */
+  #firstArrival = 0;
+  #firstMs = Number.NaN;
+  #firstQueries = 0;
+  #firstClumps = 0;
 
-  /** Counts an arrival. */
-  recordArrival(nowMs: number): void {
-    if (Number.isNaN(this.#startMs)) {
+  /** Counts an arrival. @param queries that it brings, at least one. */
+  recordArrival(nowMs: number, queries = 1): void {
+    const slot = ++this.#newestArrival & RING_MASK;
+    this.#arrivalMs[slot] = nowMs;
+    if (this.#newestArrival === 0) {
       this.#startMs = nowMs;
+      this.#firstMs = nowMs;
       this.#bucket = Math.floor(nowMs / BUCKET_MS);
       return;
     }
     this.#advance(nowMs);
-    this.#countByBucket[this.#bucket % BUCKET_COUNT]!++;
-    this.#windowCount++;
+    const bucket = this.#bucket % BUCKET_COUNT;
+    this.#queriesByBucket[bucket]! += queries;
+    this.#bucketQueries += queries;
+    this.#queries += queries;
+    if (queries > 1) {
+      const clumps = queries * (queries - 1);
+      this.#clumpsByBucket[bucket]! += clumps;
+      this.#bucketClumps += clumps;
+      this.#clumps += clumps;
+    }
+    this.#queriesUntil[slot] = this.#queries;
+    this.#clumpsUntil[slot] = this.#clumps;
+    const begin = this.#windowBegin();
+    const beginMs = this.#arrivalMs[begin & RING_MASK]!;
+    if (nowMs - beginMs >= BUCKET_COUNT * BUCKET_MS) this.#cutAtChange(begin);
   }
 
-  /** Length of the window that ends now, NaN before the first arrival. */
-  windowMs(nowMs: number): number {
-    const windowStartMs = (Math.floor(nowMs / BUCKET_MS) - BUCKET_COUNT + 1) * BUCKET_MS;
-    return nowMs - (windowStartMs > this.#startMs ? windowStartMs : this.#startMs);
-  }
-
-  /** Measured arrival rate, queries per second; NaN until it is known, 50 ms after the first arrival. */
+  /** Measured arrival rate, queries per second; NaN in the 50 ms after the first arrival. */
   loadQps(nowMs: number): number {
     if (!(nowMs - this.#startMs >= MIN_WINDOW_MS)) return Number.NaN;
-    this.#advance(nowMs);
-    return (this.#windowCount * 1000) / this.windowMs(nowMs);
+    this.look(nowMs);
+    return (this.window.queries * 1000) / this.window.ms;
   }
 
-  /** Empties the buckets that have left the window. */
+  /** Sets `isKnown`, `window` and `newest` to what they are now. */
+  look(nowMs: number): void {
+    if (this.#newestArrival < 0) return;
+    this.#advance(nowMs);
+    const bucketsBeginMs = (Math.floor(nowMs / BUCKET_MS) - BUCKET_COUNT + 1) * BUCKET_MS;
+    const newestMs = nowMs - Math.max(bucketsBeginMs, this.#startMs);
+    this.newest.set(this.#bucketQueries, this.#bucketClumps, newestMs);
+    const begin = this.#windowBegin() & RING_MASK;
+    const beginMs = this.#arrivalMs[begin]!;
+    if (beginMs <= bucketsBeginMs) {
+      this.#widen(this.#queriesUntil[begin]!, this.#clumpsUntil[begin]!, nowMs - beginMs);
+    } else if (this.#firstMs > bucketsBeginMs) {
+      this.#widen(this.#firstQueries, this.#firstClumps, nowMs - this.#firstMs);
+    } else this.window = this.newest;
+    if (this.isKnown || this.#newestArrival < MIN_ARRIVALS) return;
+    this.isKnown = nowMs - this.#startMs >= MIN_WINDOW_MS;
+  }
+
+  /** The window is what came after so many queries and clumps. */
+  #widen(queries: number, clumps: number, ms: number): void {
+    this.window = this.#wide;
+    this.#wide.set(this.#queries - queries, this.#clumps - clumps, ms);
+  }
+
+  /** The arrival after which the window begins where it is longer than the buckets. */
+  #windowBegin(): number {
+    return Math.max(this.#firstArrival, this.#newestArrival - ARRIVAL_COUNT);
+  }
+
+  /** Lets the record begin where the rate changed, if it did. @param begin of the window. */
+  #cutAtChange(begin: number): void {
+    const arrivalMs = this.#arrivalMs;
+    const newest = this.#newestArrival;
+    for (let compared = MOST_COMPARED; compared >= FEWEST_COMPARED; compared /= 2) {
+      const middle = newest - compared;
+      if (middle <= begin) continue;
+      const middleMs = arrivalMs[middle & RING_MASK]!;
+      const newerMs = arrivalMs[newest & RING_MASK]! - middleMs;
+      const olderMs = middleMs - arrivalMs[begin & RING_MASK]!;
+      // The newest arrival is why the count is taken now, so it is no evidence.
+      if (!hasChanged(compared - 1, newerMs, middle - begin, olderMs)) continue;
+      this.#firstArrival = middle;
+      this.#firstMs = middleMs;
+      this.#firstQueries = this.#queriesUntil[middle & RING_MASK]!;
+      this.#firstClumps = this.#clumpsUntil[middle & RING_MASK]!;
+      return;
+    }
+  }
+
+  /** Empties the buckets that have left the newest 500 ms. */
   #advance(nowMs: number): void {
     const newest = Math.floor(nowMs / BUCKET_MS);
-    const counts = this.#countByBucket;
     assert(newest >= this.#bucket, "time does not go back");
     const firstStale = newest - this.#bucket > BUCKET_COUNT ? newest - BUCKET_COUNT : this.#bucket;
     for (let bucket = firstStale + 1; bucket <= newest; bucket++) {
-      this.#windowCount -= counts[bucket % BUCKET_COUNT]!;
-      counts[bucket % BUCKET_COUNT] = 0;
+      const slot = bucket % BUCKET_COUNT;
+      this.#bucketQueries -= this.#queriesByBucket[slot]!;
+      this.#bucketClumps -= this.#clumpsByBucket[slot]!;
+      this.#queriesByBucket[slot] = 0;
+      this.#clumpsByBucket[slot] = 0;
     }
     this.#bucket = newest;
   }
+}
+
+class Tally implements LoadWindow {
+  queries = 0;
+  ms = 0;
+  clump = 1;
+
+  set(queries: number, clumps: number, ms: number): void {
+    this.queries = queries;
+    this.ms = ms < LEAST_WINDOW_MS ? LEAST_WINDOW_MS : ms;
+    this.clump = clumps > 0 ? (queries + clumps) / queries : 1;
+  }
+}
+
+/**
+ * Whether one Poisson process would not give two such counts in succession. With their sum given,
+ * the newer count is binomial, by the shares of time; its quantile is that of Cornish and Fisher
+ * with the skewness, without which eight arrivals in short succession would be no rare event.
+ */
+function hasChanged(newer: number, newerMs: number, older: number, olderMs: number): boolean {
+  // When within a bucket an arrival came is up to the event loop as much as to the client.
+  const ms = newerMs < BUCKET_MS ? BUCKET_MS : newerMs;
+  const share = ms / (ms + olderMs);
+  const mean = (newer + older) * share;
+  const sigmas = newer > mean ? RISE_SIGMAS : -FALL_SIGMAS;
+  const skewness = ((1 - 2 * share) * (sigmas * sigmas - 1)) / 6;
+  const limit = mean + sigmas * Math.sqrt(mean * (1 - share)) + skewness;
+  return newer > mean ? newer > limit : newer < limit;
 }

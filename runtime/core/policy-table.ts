@@ -1,5 +1,6 @@
 import { GIVE_UP, NO_ACTION, type RamsisBundle } from "../bundle/schema.ts";
 import { assert } from "./assert.ts";
+import { rowByQueued } from "./table-lookup.ts";
 
 /** Instead of an action: wait, because a later decision will be better. Only for a queue that all workers share. */
 export const WAIT = NO_ACTION;
@@ -8,32 +9,37 @@ export { GIVE_UP };
 /**
  * The decisions of a bundle as flat arrays: what to run for a load level, a number of queued queries and a slack.
  *
- * A state's row is the number of queued queries less one, the last row standing for a full queue; its column is the last entry of the slack
- * grid that is not above the slack, the first one for a query that is already late.
+ * A state's row is the last one whose number of queries is not above those that wait; its column is the
+ * last entry of the slack grid that is not above the slack, the first one for a query that is late.
  */
 export class PolicyTable {
-  /** Queries a worker's queue holds at most, the rows of the table: `maxQueue + 1`. */
+  /** Queries a queue holds at most: `maxQueue + 1`. */
   readonly queueCapacity: number;
   /** Loads of the levels, ascending: [levelCount]. */
   readonly levelLoadQps: Float64Array;
+  readonly #rowCount: number;
+  /** For each number of queries that wait the row that answers, or null where every number has one. */
+  readonly #rowByQueued: Uint16Array | null;
   readonly #slackMs: Float64Array;
   readonly #columnsPerMs: number;
-  /** [levelCount, 2, queueCapacity, slackCount]: of each level its table and the other one of its mixture. */
+  /** [levelCount, 2, rowCount, slackCount]: of each level its table and the other one of its mixture. */
   readonly #actionByState: Uint16Array;
   readonly #shareByLevel: Float64Array;
   readonly #variantByAction: Uint16Array;
   readonly #batchByAction: Uint16Array;
 
   private constructor(bundle: RamsisBundle) {
-    const { maxQueue, slackMs, actions } = bundle.decisionSpace;
+    const { maxQueue, queued, slackMs, actions } = bundle.decisionSpace;
     this.queueCapacity = maxQueue + 1;
+    this.#rowCount = queued?.data.length ?? this.queueCapacity;
+    this.#rowByQueued = queued === undefined ? null : rowByQueued(queued.data);
     this.levelLoadQps = Float64Array.from(bundle.levels, (level) => level.loadQps);
     this.#slackMs = Float64Array.from(slackMs.data);
     const last = this.#slackMs.length - 1;
     this.#columnsPerMs = last > 0 ? last / this.#slackMs[last]! : 0;
     this.#variantByAction = Uint16Array.from(actions.data.filter(isEven));
     this.#batchByAction = Uint16Array.from(actions.data.filter(isOdd));
-    const stateCount = this.queueCapacity * this.#slackMs.length;
+    const stateCount = this.#rowCount * this.#slackMs.length;
     this.#actionByState = new Uint16Array(bundle.levels.length * 2 * stateCount);
     this.#shareByLevel = Float64Array.from(bundle.levels, ({ mixture }) => mixture?.share ?? 0);
     for (const [index, { actionByState, mixture }] of bundle.levels.entries()) {
@@ -85,9 +91,9 @@ export class PolicyTable {
 
   /** Where the cells of a queue length begin. */
   #row(level: number, queued: number, side: 0 | 1): number {
-    const rows = this.queueCapacity;
-    const row = (queued < rows ? queued : rows) - 1;
-    return ((level * 2 + side) * rows + row) * this.#slackMs.length;
+    const waiting = queued < this.queueCapacity ? queued : this.queueCapacity;
+    const row = this.#rowByQueued === null ? waiting - 1 : this.#rowByQueued[waiting]!;
+    return ((level * 2 + side) * this.#rowCount + row) * this.#slackMs.length;
   }
 
   /**
@@ -116,8 +122,15 @@ export class PolicyTable {
 
 /** What validation has made sure of, once more where it matters: no lookup may leave a table, and waiting must end. */
 function assertComplete(bundle: RamsisBundle): void {
-  const { maxQueue, slackMs, actions } = bundle.decisionSpace;
+  const { maxQueue, queued, slackMs, actions } = bundle.decisionSpace;
   const grid = slackMs.data;
+  const rows = queued?.data ?? [];
+  assert(rows.length === 0 || rows[0] === 1, "the first row is one query");
+  assert(rows.length === 0 || rows.at(-1) === maxQueue + 1, "the last row is a full queue");
+  for (let row = 1; row < rows.length; row++) {
+    assert(rows[row]! > rows[row - 1]!, "the rows ascend");
+  }
+  const rowCount = queued === undefined ? maxQueue + 1 : rows.length;
   assert(grid.length > 0 && grid[0] === 0, "the slack grid begins at 0");
   for (let column = 1; column < grid.length; column++) {
     assert(grid[column]! > grid[column - 1]!, "the slack grid ascends");
@@ -135,7 +148,7 @@ function assertComplete(bundle: RamsisBundle): void {
     mixture === null ? [actionByState] : [actionByState, mixture.actionByState],
   );
   for (const { data } of tables) {
-    assert(data.length === (maxQueue + 1) * grid.length, "every state has a cell");
+    assert(data.length === rowCount * grid.length, "every state has a cell");
     for (let cell = 0; cell < data.length; cell++) {
       const action = data[cell]!;
       const waits = action === WAIT && cell % grid.length > 0;

@@ -1,3 +1,4 @@
+/** What to run in a state, by the load that was measured. */
 import type { RamsisBundle } from "../bundle/schema.ts";
 import {
   DEFAULT_LEVEL_CHOICE,
@@ -6,54 +7,43 @@ import {
   POOLED_LEVEL_CHOICE,
 } from "./level-choice.ts";
 import { LoadMonitor } from "./load-monitor.ts";
+import { NamedBatches } from "./named-batches.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "./policy-table.ts";
-import { Rng } from "./rng.ts";
-
-/**
- * Deadline minus now is rounded, so a query that has just arrived may seem to have an ulp less than the whole SLO left and fall into the
- * column below. A nanosecond, far above such rounding and far below a service time, is added to every slack.
- */
-const SLACK_ROUNDING_MS = 1e-6;
-
-/** The coin of mixtures: any fixed seed, so that the same events give the same decisions. */
-const COIN_SEED = 1;
-const COIN_STREAM = 0x636f696e;
+import { mixtureCoin, SLACK_ROUNDING_MS } from "./table-lookup.ts";
+import { isNamed } from "./wanted-variant.ts";
 
 /** What to run in a state, by the load that was measured: the tables of a bundle, the choice of a level, and the coin of mixtures. */
 export class Policy {
   readonly queueCapacity: number;
-  /** A query with less slack is given up: the time of the fastest variant for one query, or minus infinity if queries are served however late. */
-  leastSlackMs: number;
   /** Index of the level that decided last. */
   level = 0;
+  /** For queries that ask for one variant. */
+  named: NamedBatches;
+  #drops: boolean;
+  #fastestMs: number;
   #table: PolicyTable;
   #rescueByQueued: Uint16Array;
   #levelChoice: LevelChoice;
   readonly #levelOptions: LevelChoiceOptions;
   readonly #monitor = new LoadMonitor();
-  readonly #coin = new Rng(COIN_SEED, COIN_STREAM);
+  readonly #coin = mixtureCoin();
   #side: 0 | 1 = 0;
-
-  private constructor(
-    table: PolicyTable,
-    leastSlackMs: number,
-    rescueByQueued: Uint16Array,
-    levelOptions: LevelChoiceOptions,
-  ) {
-    this.queueCapacity = table.queueCapacity;
-    this.leastSlackMs = leastSlackMs;
-    this.#table = table;
-    this.#rescueByQueued = rescueByQueued;
-    this.#levelOptions = levelOptions;
-    this.#levelChoice = new LevelChoice(table.levelLoadQps, levelOptions);
-  }
 
   /** @throws Error if the bundle contradicts itself. */
   static fromBundle(bundle: RamsisBundle): Policy {
+    return new Policy(bundle, PolicyTable.fromBundle(bundle));
+  }
+
+  private constructor(bundle: RamsisBundle, table: PolicyTable) {
     const isPooled = bundle.policy.balancer === "pooled";
-    const levelOptions = isPooled ? POOLED_LEVEL_CHOICE : DEFAULT_LEVEL_CHOICE;
-    const table = PolicyTable.fromBundle(bundle);
-    return new Policy(table, leastSlackMsOf(bundle), rescuesOf(bundle), levelOptions);
+    this.#levelOptions = isPooled ? POOLED_LEVEL_CHOICE : DEFAULT_LEVEL_CHOICE;
+    this.queueCapacity = table.queueCapacity;
+    this.#table = table;
+    this.#levelChoice = new LevelChoice(table.levelLoadQps, this.#levelOptions);
+    this.#rescueByQueued = rescuesOf(bundle);
+    this.named = new NamedBatches(bundle);
+    this.#drops = bundle.policy.drop;
+    this.#fastestMs = fastestServiceMs(bundle);
   }
 
   /** Follows other levels from now on; the load measured so far stays known. @param bundle with the same decision space. */
@@ -62,12 +52,24 @@ export class Policy {
     if (table.queueCapacity !== this.queueCapacity) throw new RangeError("queues keep their size");
     this.#table = table;
     this.#levelChoice = new LevelChoice(table.levelLoadQps, this.#levelOptions);
-    this.leastSlackMs = leastSlackMsOf(bundle);
     this.#rescueByQueued = rescuesOf(bundle);
+    this.named = new NamedBatches(bundle);
+    this.#drops = bundle.policy.drop;
+    this.#fastestMs = fastestServiceMs(bundle);
   }
 
-  recordArrival(nowMs: number): void {
-    this.#monitor.recordArrival(nowMs);
+  /**
+   * A query with less slack is given up: the time for one query of the fastest variant that may
+   * answer it, or minus infinity if queries are served however late.
+   */
+  leastSlackMs(wanted: number): number {
+    if (!this.#drops) return Number.NEGATIVE_INFINITY;
+    return isNamed(wanted) ? this.named.leastMs(wanted) : this.#fastestMs;
+  }
+
+  /** @param queries that arrived at once. */
+  recordArrival(nowMs: number, queries = 1): void {
+    this.#monitor.recordArrival(nowMs, queries);
   }
 
   /** Measured load, queries per second; NaN until it is known. */
@@ -78,8 +80,8 @@ export class Policy {
   /** @param queued at least one. @param slackMs until the earliest deadline. @returns index of an action, WAIT or GIVE_UP. */
   decide(queued: number, slackMs: number, nowMs: number): number {
     const monitor = this.#monitor;
-    const loadQps = monitor.loadQps(nowMs);
-    this.level = this.#levelChoice.update(loadQps, monitor.windowMs(nowMs), nowMs);
+    monitor.look(nowMs);
+    this.level = this.#levelChoice.update(monitor, nowMs);
     const share = this.#table.mixtureShare(this.level);
     // No coin is thrown where there is nothing to choose: it would only take time.
     this.#side = share > 0 && this.#coin.nextFloat() < share ? 1 : 0;
@@ -109,10 +111,6 @@ export class Policy {
 }
 
 export { GIVE_UP, WAIT };
-
-function leastSlackMsOf(bundle: RamsisBundle): number {
-  return bundle.policy.drop ? fastestServiceMs(bundle) : Number.NEGATIVE_INFINITY;
-}
 
 /** What the fastest variant takes for one query; with less time none can be served. */
 export function fastestServiceMs({ tasks }: RamsisBundle): number {

@@ -18,8 +18,7 @@ type ViewConstructor<T extends NumericView> = {
 const DATA_BY_DTYPE: Readonly<Record<string, TensorData>> = {
   float32: over(Float32Array, (data, shape) => new Tensor("float32", data, shape)),
   float64: over(Float64Array, (data, shape) => new Tensor("float64", data, shape)),
-  // Half floats travel as their bits: JavaScript has no number type for them here.
-  float16: over(Uint16Array, (data, shape) => new Tensor("float16", data, shape)),
+  float16: over(Uint16Array, halfTensor),
   uint8: over(Uint8Array, (data, shape) => new Tensor("uint8", data, shape)),
   int8: over(Int8Array, (data, shape) => new Tensor("int8", data, shape)),
   uint16: over(Uint16Array, (data, shape) => new Tensor("uint16", data, shape)),
@@ -39,6 +38,17 @@ export function tensorData(dtype: string): TensorData {
     throw new Error(`element type ${dtype} is not served; ${known} are`);
   }
   return data;
+}
+
+/**
+ * Half floats go in as their bits. Where Node has a Float16Array (24 and later), the constructor of
+ * a tensor puts one over them, of which the binding of onnxruntime-node 1.30 reads 0 bytes
+ * (microsoft/onnxruntime pull request 32323); it reads the bits themselves on every Node.
+ */
+function halfTensor(bits: Uint16Array, shape: readonly number[]): Tensor {
+  const tensor = new Tensor("float16", bits, shape);
+  // The binding asks the tensor for its data, as anybody does.
+  return Object.defineProperty(tensor, "data", { value: bits });
 }
 
 function over<T extends NumericView>(

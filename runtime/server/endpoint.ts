@@ -1,3 +1,4 @@
+/** What HTTP talks to, whatever the method. */
 import type { Bundle } from "../bundle/schema.ts";
 import type { ExecutorHandlers } from "../exec/executor.ts";
 import type { RequestRows, Submission } from "./request.ts";
@@ -12,6 +13,8 @@ export interface EndpointModel {
   readonly metrics: RequestMetrics;
   /** Least time in which a request can be answered. */
   readonly fastestMs: number;
+  /** Least time in which one variant can answer, of models whose requests may name one. */
+  variantMs?(variant: number): number;
   /** Rows of one request at most; left out where only the server has a limit. */
   readonly maxRows?: number;
   /** Left out where all requests have the same SLO. */

@@ -90,18 +90,21 @@ async function parsedRequest(
 async function scheduled(
   { model }: HostedModel,
   { index, sloMs }: RequestClass,
-  { rows, inputs, timeoutMs, isHigh }: InferRequest,
+  { rows, inputs, timeoutMs, isHigh, variant }: InferRequest,
   arrivalMs: number,
   response: ServerResponse,
 ): Promise<Outcome> {
-  const { fastestMs } = model;
+  const namedMs = typeof variant === "number" ? model.variantMs?.(variant) : undefined;
+  const fastestMs = namedMs ?? model.fastestMs;
   if (timeoutMs !== undefined && timeoutMs < fastestMs) {
     const [fastestUs, timeoutUs] = [Math.ceil(fastestMs * 1000), Math.round(timeoutMs * 1000)];
-    const message = `parameters.timeout: expected at least ${fastestUs} µs, the time of the fastest variant, got ${timeoutUs}`;
+    const whose = namedMs === undefined ? "the fastest variant" : "that variant";
+    const expected = `expected at least ${fastestUs} µs, the time of ${whose}`;
+    const message = `parameters.timeout: ${expected}, got ${timeoutUs}`;
     throw new HttpError(503, message, RETRY_LATER);
   }
   const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs);
-  const { outcome, cancel } = model.submit({ rows, inputs }, deadlineMs, isHigh, index);
+  const { outcome, cancel } = model.submit({ rows, inputs, variant }, deadlineMs, isHigh, index);
   const onClose = () => cancel();
   response.on("close", onClose);
   // It may have closed while the body was decompressed.

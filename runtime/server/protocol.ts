@@ -4,6 +4,7 @@ import { DATATYPES, elementCountOf } from "./datatypes.ts";
 import { parseJson } from "./json-text.ts";
 import type { ClientSignature, ModelTensor } from "./signature.ts";
 import { bytesOfJson, rowBounds } from "./tensors.ts";
+import { VARIANT_OUTPUT, type VariantWish, variantWishOf } from "./variant-wish.ts";
 
 export interface InferRequest {
   readonly id: string | undefined;
@@ -15,12 +16,14 @@ export interface InferRequest {
   readonly timeoutMs: number | undefined;
   /** From `parameters.priority`: whether it is the highest, or the default. */
   readonly isHigh: boolean;
+  /** From `parameters.variant` and `parameters.same_variant`. */
+  readonly variant: VariantWish | undefined;
   /** From `parameters.slo_class`; undefined without one. */
   readonly sloClass: string | undefined;
 }
 
 export interface RequestedOutput {
-  /** Index in `ClientSignature.outputs`. */
+  /** Index in `ClientSignature.outputs`; beyond them, that of `VARIANT_OUTPUT`. */
   readonly index: number;
   readonly isBinary: boolean;
 }
@@ -45,12 +48,13 @@ export function parseInferRequest(
   const id = textOf(request["id"], "id");
   const priority = integerOr0(parameters, "priority");
   const timeoutUs = integerOr0(parameters, "timeout");
+  const variant = variantWishOf(parameters, signature);
   const { rows, inputs } = inputsOf(request, body.subarray(jsonLength), signature, maxRows);
   const outputs = outputsOf(request, parameters, signature);
   // As Triton has it, 0 is the default: no tighter deadline than the SLO, and a priority that here is the highest, which is 1.
   const timeoutMs = timeoutUs === 0 ? undefined : timeoutUs / 1000;
   const sloClass = textOf(parameters["slo_class"], "parameters.slo_class");
-  return { id, rows, inputs, outputs, timeoutMs, isHigh: priority <= 1, sloClass };
+  return { id, rows, inputs, outputs, timeoutMs, isHigh: priority <= 1, variant, sloClass };
 }
 
 function jsonLengthOf(body: Uint8Array, headerLength: string | undefined): number {
@@ -198,10 +202,11 @@ function outputsOf(
   }
   if (!Array.isArray(outputs)) throw new BadRequest("outputs", "expected an array", outputs);
   const seen = new Set<number>();
+  const tensors = askableOutputs(signature);
   return outputs.map((value, position) => {
     const path = `outputs[${position}]`;
     const fields = fieldsOf(value, path);
-    const index = indexOfName(fields["name"], signature.outputs, `${path}.name`);
+    const index = indexOfName(fields["name"], tensors, `${path}.name`);
     if (seen.has(index)) {
       throw new BadRequest(`${path}.name`, "expected every output once", fields["name"]);
     }
@@ -212,6 +217,11 @@ function outputsOf(
     const isBinary = booleanOf(own["binary_data"], `${path}.parameters.binary_data`);
     return { index, isBinary: isBinary ?? byDefault ?? false };
   });
+}
+
+/** An output of the model that is called so as well hides the one that names variants. */
+function askableOutputs({ outputs, answersByRow }: ClientSignature): readonly ModelTensor[] {
+  return answersByRow === true ? [...outputs, VARIANT_OUTPUT] : outputs;
 }
 
 function indexOfName(name: unknown, tensors: readonly ModelTensor[], path: string): number {

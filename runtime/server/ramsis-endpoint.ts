@@ -1,3 +1,4 @@
+/** The endpoint of one model whose variants are chosen batch by batch. */
 import type { Bundle, RamsisBundle } from "../bundle/schema.ts";
 import { classViews } from "../class-level-view.ts";
 import type { Executor, ExecutorHandlers } from "../exec/executor.ts";
@@ -48,7 +49,8 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
     const classNames = classes.map(({ name }) => name);
     this.metrics = new Metrics(names[0] ?? "", variants, classNames);
     const record: Recorder = (entry: RecordedEvent | RecordedCommand) => {
-      if (entry.kind === "arrival") this.#generation?.onArrival(entry.nowMs);
+      const isArrival = entry.kind === "arrival" || entry.kind === "joint-arrival";
+      if (isArrival) this.#generation?.onArrival(entry.nowMs);
       recorder?.(entry);
     };
     const scheduler = new Scheduler({
@@ -88,6 +90,10 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
 
   get isReady(): boolean {
     return this.#scheduler.readyWorkerCount === this.#scheduler.workerCount;
+  }
+
+  variantMs(variant: number): number {
+    return this.#policy.variantMs(variant);
   }
 
   attach(executor: Executor): void {

@@ -1,6 +1,5 @@
-import type { RamsisBundle } from "../bundle/schema.ts";
-
 /** The log of a running server: what its dispatcher was told and what it answered. Replaying the events gives the same commands. */
+import type { RamsisBundle } from "../bundle/schema.ts";
 
 export type RecordedEvent =
   | {
@@ -11,6 +10,18 @@ export type RecordedEvent =
       /** Index of its class; left out for the first, or where there are none. */
       readonly sloClass?: number;
     }
+  /** One of several queries that arrive at once, or one that names a variant. */
+  | {
+      readonly kind: "joint-arrival";
+      readonly query: number;
+      readonly deadlineMs: number;
+      readonly wanted: number;
+      readonly nowMs: number;
+      /** As above. */
+      readonly sloClass?: number;
+    }
+  /** All that arrive at once have arrived. */
+  | { readonly kind: "joint-end"; readonly nowMs: number }
   | { readonly kind: "done"; readonly worker: number; readonly nowMs: number }
   | { readonly kind: "ready"; readonly worker: number; readonly nowMs: number }
   | { readonly kind: "lost"; readonly worker: number; readonly nowMs: number }

@@ -3,6 +3,7 @@ import { assert } from "../core/assert.ts";
 import { elementCountOf } from "./datatypes.ts";
 import type { ModelSignature } from "./signature.ts";
 import { rowBounds } from "./tensors.ts";
+import type { VariantWish } from "./variant-wish.ts";
 
 /** Why a request has no answer. */
 export type FailureReason =
@@ -32,6 +33,8 @@ export interface Answer {
   /** In the order of `ClientSignature.outputs`. */
   readonly outputs: readonly OutputTensor[];
   readonly answerer: Answerer;
+  /** Of each row the variant that answered it, of models whose rows one variant answers each. */
+  readonly variantByRow?: readonly number[];
   readonly queueMs: number;
   readonly inferMs: number;
 }
@@ -44,7 +47,6 @@ export interface Failure {
 
 /** An answer whose rows were each answered by one variant. */
 export interface RowAnswer extends Answer {
-  /** Of each row: index of the variant that answered it. */
   readonly variantByRow: readonly number[];
 }
 
@@ -54,6 +56,7 @@ export type Outcome<A extends Answer = Answer> = A | Failure;
 export interface RequestRows {
   readonly rows: number;
   readonly inputs: readonly Uint8Array[];
+  readonly variant?: VariantWish | undefined;
 }
 
 export interface Submission<A extends Answer = Answer> {
@@ -97,6 +100,7 @@ export class PendingRequest {
   /** Query of each row; entries appear as the rows are handed to the dispatcher. */
   readonly queryByRow: number[] = [];
   readonly variantByRow: number[] = [];
+  readonly variant: VariantWish | undefined;
   startMs = Number.NaN;
   #isSettled = false;
   #remaining: number;
@@ -107,7 +111,7 @@ export class PendingRequest {
 
   constructor(
     signature: ModelSignature,
-    { rows, inputs }: RequestRows,
+    { rows, inputs, variant }: RequestRows,
     times: {
       readonly arrivalMs: number;
       readonly deadlineMs: number;
@@ -117,6 +121,7 @@ export class PendingRequest {
   ) {
     assert(inputs.length === signature.inputs.length, "a request has every input of the model");
     this.rows = rows;
+    this.variant = variant;
     this.arrivalMs = times.arrivalMs;
     this.deadlineMs = times.deadlineMs;
     this.sloClass = times.sloClass ?? 0;

@@ -1,8 +1,9 @@
 /** Inference responses of the Open Inference Protocol v2 over HTTP, with Triton's binary tensor extension. */
 import type { InferRequest } from "./protocol.ts";
-import type { Answer } from "./request.ts";
+import type { Answer, OutputTensor } from "./request.ts";
 import type { ClientSignature } from "./signature.ts";
 import { jsonOfBytes } from "./tensors.ts";
+import { bytesOfNames, VARIANT_OUTPUT } from "./variant-wish.ts";
 
 export interface InferResponse {
   readonly headers: Readonly<Record<string, string | number>>;
@@ -19,11 +20,12 @@ export function writeInferResponse(
   sloClass: string | null = null,
 ): InferResponse {
   const { answerer } = answer;
-  const parameters = sloClass === null ? answerer : { ...answerer, slo_class: sloClass };
+  const names = variantNames(answer, signature);
   const binary: Uint8Array[] = [];
   const outputs = request.outputs.map(({ index, isBinary }) => {
-    const tensor = signature.outputs[index];
-    const output = answer.outputs[index];
+    const ofNames = index === signature.outputs.length ? VARIANT_OUTPUT : undefined;
+    const tensor = ofNames ?? signature.outputs[index];
+    const output = ofNames === undefined ? answer.outputs[index] : outputOfNames(names);
     if (tensor === undefined || output === undefined) throw new Error(`no output ${index}`);
     const { name, datatype } = tensor;
     const head = JSON.stringify({ name, datatype, shape: output.shape }).slice(0, -1);
@@ -42,6 +44,12 @@ export function writeInferResponse(
     }
     return `${head},"data":${data}}`;
   });
+  // A single row is told all by the name.
+  const parameters = {
+    ...answerer,
+    ...(names.length > 1 ? { variants: names } : {}),
+    ...(sloClass === null ? {} : { slo_class: sloClass }),
+  };
   const { id } = request;
   const head = { model_name: modelName, model_version: "1", ...(id === undefined ? {} : { id }) };
   const json = Buffer.from(
@@ -59,6 +67,18 @@ export function writeInferResponse(
     },
     parts: [json, ...binary],
   };
+}
+
+/** Of each row the variant that answered it; none of models that do not tell. */
+function variantNames(
+  { variantByRow = [] }: Answer,
+  { variants }: ClientSignature,
+): readonly string[] {
+  return variantByRow.map((variant) => variants[variant]?.name ?? "");
+}
+
+function outputOfNames(names: readonly string[]): OutputTensor {
+  return { shape: [names.length], parts: [bytesOfNames(names)] };
 }
 
 function lengthOf(parts: readonly Uint8Array[]): number {

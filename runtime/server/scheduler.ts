@@ -1,9 +1,12 @@
+/** The dispatcher's driver on the wall clock. */
 import type { RamsisBundle } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
 import { CommandBuffer, DROP, DROP_LATE, DROP_NO_WORKER } from "../core/command-buffer.ts";
 import type { Dispatcher } from "../core/dispatcher.ts";
 import { dispatcherOf } from "../core/dispatcher-of.ts";
+import { ANY_VARIANT, sameVariant } from "../core/wanted-variant.ts";
 import { type BatchResult, type Executor, WorkerLostError } from "../exec/executor.ts";
+import { inputParts, type Row } from "./batch-rows.ts";
 import type { Recorder } from "./recording.ts";
 import {
   type Outcome,
@@ -46,20 +49,14 @@ export interface BatchStart {
   readonly slackMs: number;
 }
 
-/** What a slot, that is a query, stands for. */
-interface Row {
-  readonly request: PendingRequest;
-  readonly row: number;
-}
-
 interface RunningBatch extends BatchStart {
   readonly worker: number;
   readonly queries: readonly number[];
 }
 
 /**
- * The dispatcher's driver on the wall clock: requests become queries, one per row; batches that the dispatcher starts are run by the executor;
- * their results go back, row by row, to the requests they belong to.
+ * Requests become queries, one per row, which arrive together; batches that the dispatcher starts
+ * are run by the executor; their results go back, row by row, to the requests they belong to.
  *
  * A query is the index of a slot, and slots are limited, so a query has the memory of its request and nothing outlives it. The executor tells of
  * its workers through `onWorkerReady` and `onWorkerLost`.
@@ -186,18 +183,38 @@ export class Scheduler {
   }
 
   #arrive(request: PendingRequest, nowMs: number): void {
+    if (request.rows === 1 && typeof request.variant !== "number") {
+      const { deadlineMs, sloClass } = request;
+      const query = this.#takeSlot(request, 0);
+      this.#recorder?.({ kind: "arrival", query, deadlineMs, nowMs, ...named(sloClass) });
+      this.#dispatcher.onArrival(query, deadlineMs, nowMs, this.#commands, sloClass);
+    } else {
+      this.#arriveTogether(request, nowMs);
+      this.#recorder?.({ kind: "joint-end", nowMs });
+      this.#dispatcher.onJointEnd(nowMs, this.#commands);
+    }
+    this.#carryOut(nowMs);
+  }
+
+  #arriveTogether(request: PendingRequest, nowMs: number): void {
     const { deadlineMs, sloClass } = request;
-    const named = sloClass === 0 ? {} : { sloClass };
     // A row that is dropped fails the request, and the rows after it need not arrive.
     for (let row = 0; row < request.rows && !request.isSettled; row++) {
-      const query = this.#freeSlots.pop();
-      assert(query !== undefined, "the request was refused if there are not enough slots");
-      this.#rowBySlot[query] = { request, row };
-      request.queryByRow[row] = query;
-      this.#recorder?.({ kind: "arrival", query, deadlineMs, nowMs, ...named });
-      this.#dispatcher.onArrival(query, deadlineMs, nowMs, this.#commands, sloClass);
+      const query = this.#takeSlot(request, row);
+      const wanted = wantedVariant(request);
+      const arrival = { query, deadlineMs, wanted, nowMs, ...named(sloClass) };
+      this.#recorder?.({ kind: "joint-arrival", ...arrival });
+      this.#dispatcher.onJointArrival(query, deadlineMs, wanted, nowMs, this.#commands, sloClass);
       this.#carryOut(nowMs);
     }
+  }
+
+  #takeSlot(request: PendingRequest, row: number): number {
+    const query = this.#freeSlots.pop();
+    assert(query !== undefined, "the request was refused if there are not enough slots");
+    this.#rowBySlot[query] = { request, row };
+    request.queryByRow[row] = query;
+    return query;
   }
 
   /** Copies the commands out before acting on them: what is done may bring the next event. */
@@ -262,36 +279,17 @@ export class Scheduler {
     if (this.#batchByWorker[worker] !== batch) return;
     assert(this.#executor !== undefined, "workers are ready once there is an executor");
     const executor = this.#executor;
-    const inputs = this.#inputsOf(batch);
+    const order = this.#signature.variants[variant]?.inputOrder ?? [];
+    const inputs = inputParts(
+      batch.queries.map((query) => this.#rowOf(query)),
+      order,
+    );
     // Inside an async function, so that an executor that throws at once rejects as well.
     const run = async () => executor.run(worker, { variant, rows, inputs });
     run().then(
       (result) => this.#onResult(batch, result),
       (error: unknown) => this.#onRefused(batch, error),
     );
-  }
-
-  /** Per input of the variant the bytes of the rows; rows of one request that follow each other are one part. */
-  #inputsOf({ variant, queries }: RunningBatch): Uint8Array[][] {
-    const { variants } = this.#signature;
-    const order = variants[variant]?.inputOrder ?? [];
-    const parts: Uint8Array[][] = order.map(() => []);
-    for (let first = 0; first < queries.length; ) {
-      const { request, row } = this.#rowOf(queries[first]);
-      let count = 1;
-      while (first + count < queries.length) {
-        const next = this.#rowOf(queries[first + count]);
-        if (next.request !== request || next.row !== row + count) break;
-        count++;
-      }
-      for (const [position, input] of order.entries()) {
-        const bounds = request.inputBounds[input] ?? [];
-        const bytes = request.inputs[input]?.subarray(bounds[row], bounds[row + count]);
-        if (bytes !== undefined) parts[position]?.push(bytes);
-      }
-      first += count;
-    }
-    return parts;
   }
 
   #onResult(batch: RunningBatch, result: BatchResult): void {
@@ -390,4 +388,15 @@ export class Scheduler {
     this.#lastMs = Math.max(this.#lastMs, this.#nowMs());
     return this.#lastMs;
   }
+}
+
+/** What a row that arrives now asks of the dispatcher. */
+function wantedVariant({ variant, queryByRow }: PendingRequest): number {
+  if (variant === undefined) return ANY_VARIANT;
+  return variant === "same" ? sameVariant(queryByRow[0] ?? 0) : variant;
+}
+
+/** What a record says of a class: nothing of the first. */
+function named(sloClass: number): { readonly sloClass?: number } {
+  return sloClass === 0 ? {} : { sloClass };
 }

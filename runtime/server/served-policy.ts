@@ -1,7 +1,9 @@
+/** The bundle that decides in a running server. */
 import { isDeepStrictEqual } from "node:util";
 import type { Bundle, RamsisBundle, RamsisLevel } from "../bundle/schema.ts";
 import { validateBundle } from "../bundle/validate.ts";
 import { assert } from "../core/assert.ts";
+import { NamedBatches } from "../core/named-batches.ts";
 import { fastestServiceMs } from "../core/policy.ts";
 import type { Scheduler } from "./scheduler.ts";
 
@@ -42,6 +44,11 @@ export class ServedPolicy {
   /** Time of the fastest variant for one row. */
   get fastestMs(): number {
     return this.#fastestMs;
+  }
+
+  /** Time of one variant for one row. */
+  variantMs(variant: number): number {
+    return new NamedBatches(this.#bundle).leastMs(variant);
   }
 
   /** Adds a level above all others, which decides from now on if the load is there. @throws Error if it is not one of this bundle; nothing has changed then. */

@@ -17,6 +17,8 @@ export interface ClientSignature {
   readonly inputs: readonly ModelTensor[];
   readonly outputs: readonly ClientOutput[];
   readonly variants: readonly { readonly name: string }[];
+  /** Whether each row is answered by one of the variants, which a request may name. */
+  readonly answersByRow?: boolean;
 }
 
 export interface ClientOutput extends ModelTensor {
@@ -50,7 +52,7 @@ export type ModelVariant = Pick<Variant, "name" | "accuracy" | "model">;
 /** @throws RuntimeError RUNTIME_MODEL if a variant has no model, or the models cannot stand in for one another in one batch of rows. */
 export function signatureOf({ application, tasks }: RamsisBundle): ModelSignature {
   const names = [...new Set([application, ...tasks.map((task) => task.name)])];
-  return { names, ...taskTensors(tasks.flatMap((task) => task.variants)) };
+  return { names, ...taskTensors(tasks.flatMap((task) => task.variants)), answersByRow: true };
 }
 
 /** @throws as `signatureOf` */

@@ -1,8 +1,8 @@
 /** Tensor data between JSON and row-major little-endian bytes, and where the rows of such bytes begin. */
 
+import { halfToNumber, numberToHalf } from "../core/half.ts";
 import { BadRequest } from "./bad-request.ts";
 import { DATATYPES, type Datatype, elementCountOf } from "./datatypes.ts";
-import { halfToNumber, numberToHalf } from "./half.ts";
 import { readInteger } from "./json-text.ts";
 
 const INTEGER_RANGE: Partial<Record<Datatype, readonly [bigint, bigint]>> = {

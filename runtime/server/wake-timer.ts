@@ -1,4 +1,9 @@
 /** Calls when a dispatcher wants to be asked again. */
+
+/** What a timer of Node can wait. A longer one, or a negative one, ends at once with a warning. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** May call too early where that is weeks away: whoever is asked then says anew when. */
 export class WakeTimer {
   readonly #onWake: () => void;
   #timer: NodeJS.Timeout | undefined;
@@ -8,7 +13,7 @@ export class WakeTimer {
     this.#onWake = onWake;
   }
 
-  /** @param wakeMs the time to call at, infinite for never; it replaces the one before. */
+  /** @param wakeMs the time to call at, infinite for never; it replaces the one before. It may be past. */
   set(wakeMs: number, nowMs: number): void {
     if (wakeMs === this.#wakeMs) return;
     this.clear();
@@ -19,7 +24,7 @@ export class WakeTimer {
         this.#wakeMs = Number.POSITIVE_INFINITY;
         this.#onWake();
       },
-      Math.ceil(wakeMs - nowMs),
+      Math.min(Math.max(Math.ceil(wakeMs - nowMs), 0), LONGEST_MS),
     ).unref();
   }
 

@@ -41,6 +41,14 @@ test("finds the model of every variant and the batches its tables ask for", asyn
   expect(models.flatMap((model) => model.warmBatches).length).toBeGreaterThan(0);
 });
 
+test("warms a variant that no table runs for one row, since a client may name it", () => {
+  const bundle = tinyBundle({
+    maxQueue: 2,
+    decide: ({ queued }) => ({ variant: 1, batch: queued }),
+  });
+  expect(batchesByVariant(bundle)).toEqual([[1], [1, 2, 3]]);
+});
+
 test.each<[string, (model: ModelFile) => ModelFile | null, RegExp]>([
   ["a bundle without models", () => null, /variant ".*": expected a model, but the bundle/],
   ["a missing file", (model) => ({ ...model, file: "gone.onnx" }), /gone\.onnx: .*no such file/],

@@ -30,6 +30,7 @@ export function classApplication(options: ClassFrameOptions): Application {
     discretization: { kind: "fixed", steps: 50 },
     batching: "variable",
     maxQueue: 8,
+    extrapolate: false,
     balancer: "pooled",
     serviceTimes: "p95",
     drop: false,

@@ -25,6 +25,7 @@ export function workerProblem(options: {
     variantCount: options.accuracy.length,
     accuracy: Float64Array.from(options.accuracy),
     candidates: [...options.accuracy.keys()],
+    largestBatch: new Uint32Array(options.accuracy.length).fill(maxQueue + 1),
     serviceMs: Float64Array.from(options.serviceMs.flatMap((row) => row.slice(0, maxQueue + 1))),
   };
 }

@@ -8,6 +8,7 @@
  * through the gap that spans them. Below cv² = 1 no process of independent increments is as regular, so arrivals count as Poisson, which
  * expects more bursts than there are.
  */
+import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import {
   negativeBinomialPhaseWeights,
   negativeBinomialWindow,
@@ -42,6 +43,12 @@ export function arrivalCounts(ratePerMs: number, dispersion: number): ArrivalCou
 
 /** Windows whose counts are compared with each other; a load that moves more slowly than they last counts as load, not as bursts. */
 const WINDOWS_PER_BLOCK = 10;
+
+/** Variance over mean of the counts that a policy is made for. */
+export function dispersionOfModel(arrivals: RamsisBundle["arrivals"]): number {
+  if (arrivals.process === "gamma") return arrivals.cv2;
+  return arrivals.process === "trace" ? arrivals.dispersion : 1;
+}
 
 /**
  * Dispersion of recorded arrivals: variance over mean of the counts in windows of `windowMs`, within blocks of ten windows. 1 where there are

@@ -40,7 +40,8 @@ export function classCurves(
 function pointsOf(problem: WorkerProblem, slackMsOf: (batch: number) => number): Point[] {
   const points: Point[] = [];
   for (const variant of problem.candidates) {
-    for (let batch = 1; batch <= problem.maxQueue + 1; batch++) {
+    const largest = problem.largestBatch[variant] ?? 0;
+    for (let batch = 1; batch <= largest; batch++) {
       const inTime = probabilityInTime(problem, { variant, batch }, slackMsOf(batch));
       const accuracy = inTime * (problem.accuracy[variant] ?? 0);
       const cost = meanServiceMs(problem, variant, batch) / batch;

@@ -14,24 +14,43 @@ export interface FluidBound {
 }
 
 /**
- * Upper bound on the accuracy per query of every policy that serves every query in time: maximise Σ f·accuracy over shares f of the queries by
- * (variant, batch), where Σ f = 1, Σ f·λ·l(m,b)/b ≤ K and l(m,b) ≤ SLO. Whoever decides how, workers have no more time than that. Beyond
- * capacity no policy serves every query, and the bound is that of serving as many as there is time for. Where service times are random, l is
- * their mean and accuracy counts as often as the SLO is met.
+ * Upper bound on the accuracy per query of every policy that violates the SLO of at most ε of its queries, by dropping them or otherwise: over rates
+ * x of batches by (variant, batch) maximise Σ x·b·accuracy / λ, where Σ x·l(m,b) ≤ K, (1 − ε)·λ ≤ Σ x·b ≤ λ and l(m,b) ≤ SLO. Whoever decides
+ * how, workers have no more time than that, and a late query only costs time. With ε = 0 it is the bound of policies that serve every query in
+ * time. Where the load leaves no policy that keeps ε, it is that of dropping whatever it may be. Where service times are random, l is their mean and
+ * accuracy counts as often as the SLO is met.
  *
- * A linear programme with two constraints, so the optimum lies on the upper concave hull of (cost, accuracy) at the time there is for a query.
+ * With h the upper concave hull of (cost, accuracy), cost being l / b, a policy that serves a share y of the queries has at most y · h(K / (λ y)).
+ * Serving fewer is better only below the cost at which accuracy per time is greatest, where the line from the origin touches the hull.
+ *
+ * @param maxViolationRate ε, in [0, 1].
  */
-export function fluidBound(problem: WorkerProblem): FluidBound {
+export function fluidBound(problem: WorkerProblem, maxViolationRate: number): FluidBound {
+  const hull = upperHull(pointsOf(problem));
+  const [cheapest] = hull;
+  if (cheapest === undefined) return { accuracy: 0, price: 0 };
   const budget = problem.workerCount / problem.arrivalRatePerMs;
-  const points = pointsOf(problem);
-  const [cheapest] = points;
-  const isWithinCapacity = cheapest !== undefined && cheapest.cost <= budget;
-  const hull = upperHull(isWithinCapacity ? [] : [{ cost: 0, accuracy: 0 }], points);
-  let left = hull[0] ?? { cost: 0, accuracy: 0 };
-  for (const right of hull) {
-    if (right.cost > budget) {
+  const efficient = hull.reduce((best, point) =>
+    point.accuracy * best.cost > best.accuracy * point.cost ? point : best,
+  );
+  const isKept = cheapest.cost * (1 - maxViolationRate) <= budget;
+  const least = isKept ? 1 - maxViolationRate : 0;
+  const served = Math.min(1, Math.max(least, budget / efficient.cost));
+  if (served * efficient.cost <= budget && served < 1) {
+    const price = efficient.accuracy / efficient.cost;
+    return { accuracy: budget * price, price };
+  }
+  const { accuracy, price } = onHull(hull, budget / served);
+  return { accuracy: served * accuracy, price };
+}
+
+/** Height and slope of the hull at a cost that is not below its first. */
+function onHull([first, ...rest]: readonly Point[], cost: number): FluidBound {
+  let left = first ?? { cost: 0, accuracy: 0 };
+  for (const right of rest) {
+    if (right.cost > cost) {
       const price = (right.accuracy - left.accuracy) / (right.cost - left.cost);
-      return { accuracy: left.accuracy + price * (budget - left.cost), price };
+      return { accuracy: left.accuracy + price * (cost - left.cost), price };
     }
     left = right;
   }
@@ -42,7 +61,8 @@ function pointsOf(problem: WorkerProblem): Point[] {
   const sloMs = problem.slackMs[problem.slackMs.length - 1] ?? 0;
   const points: Point[] = [];
   for (const variant of problem.candidates) {
-    for (let batch = 1; batch <= problem.maxQueue; batch++) {
+    const largest = problem.largestBatch[variant] ?? 0;
+    for (let batch = 1; batch <= largest; batch++) {
       const ms = meanServiceMs(problem, variant, batch);
       const inTime = probabilityInTime(problem, { variant, batch }, sloMs);
       const accuracy = inTime * (problem.accuracy[variant] ?? 0);
@@ -53,8 +73,8 @@ function pointsOf(problem: WorkerProblem): Point[] {
 }
 
 /** Up to the greatest accuracy; slopes fall. @param points by ascending cost. */
-function upperHull(start: readonly Point[], points: readonly Point[]): Point[] {
-  const hull = [...start];
+function upperHull(points: readonly Point[]): Point[] {
+  const hull: Point[] = [];
   for (const point of points) {
     const last = hull[hull.length - 1];
     if (last !== undefined && point.accuracy <= last.accuracy) continue;

@@ -16,13 +16,17 @@ import type { KeyPath } from "../../spec/document.ts";
 import { conflict, invalid, type Mistake } from "../../spec/mistakes.ts";
 import type { ModelFiles, RamsisFrame } from "../solver.ts";
 import { dispersionOf } from "./arrival-counts.ts";
+import { queueRows } from "./pooled/queue-rows.ts";
 
 type Task = Application["tasks"][number];
 type SpecVariant = Task["variants"][number];
 
 export function ramsisFrame(application: Application, models: ModelFiles): RamsisFrame {
-  const options = optionsOf(application);
   const task = onlyTask(application);
+  const largestByVariant = task.variants.map((variant) =>
+    largestBatch(application, variant, models),
+  );
+  const options = optionsOf(application, Math.max(...largestByVariant));
   const maxBatch = options.maxQueue + 1;
   const serviceTimes = serviceTimesOf(task.variants, maxBatch);
   const dominated = dominatedVariants(
@@ -51,7 +55,7 @@ export function ramsisFrame(application: Application, models: ModelFiles): Ramsi
     cluster: application.cluster,
     tasks: [{ name: task.name, variants, serviceTimes }],
     policy: options,
-    decisionSpace: decisionSpaceOf(application, options, variants, serviceTimes),
+    decisionSpace: decisionSpaceOf(application, options, variants, serviceTimes, largestByVariant),
     ...classSpacesOf(application, options, variants, serviceTimes),
   };
 }
@@ -146,10 +150,36 @@ function* classMistakes(
   yield conflict(["policy", "classes"], message);
 }
 
-/** The options of an application without mistakes. */
-function optionsOf({ policy, slo }: Application): RamsisOptions {
+/**
+ * The largest batch of a variant: what `maxQueue` allows, its profile covers (unless it may be extrapolated) and its model takes. The paper's
+ * own objective takes one query more, those of a full queue.
+ */
+function largestBatch(
+  { policy }: Application,
+  { profile, model }: SpecVariant,
+  models: ModelFiles,
+): number {
   if (policy.method !== "ramsis") throw new TypeError("the registry gives ramsis only its own");
-  const { objective, discretization, maxQueue, balancer, serviceTimes, drop } = policy;
+  const asked = policy.maxQueue + (isPapers(policy) ? 1 : 0);
+  const profiled = profile.rows.at(-1)?.batch ?? 1;
+  const inputs = (model === null ? null : models.get(model))?.inputs ?? [];
+  const taken = inputs.map(({ shape }) => (typeof shape[0] === "number" ? shape[0] : asked));
+  return Math.min(
+    asked,
+    policy.extrapolate ? asked : profiled,
+    ...taken.filter((rows) => rows > 0),
+  );
+}
+
+function isPapers({ objective, balancer }: Pick<RamsisPolicy, "objective" | "balancer">): boolean {
+  return objective === "per-decision" && balancer !== "pooled";
+}
+
+/** The options of an application without mistakes. @param largest batch of any variant, which no queue needs to be longer than. */
+function optionsOf({ policy, slo }: Application, largest: number): RamsisOptions {
+  if (policy.method !== "ramsis") throw new TypeError("the registry gives ramsis only its own");
+  const { objective, discretization, balancer, serviceTimes, drop } = policy;
+  const maxQueue = Math.min(policy.maxQueue, largest);
   // A pooled policy takes batches of any size, whatever is asked for.
   const batching = balancer === "pooled" ? "variable" : policy.batching;
   const options = { objective, discretization, batching, maxQueue, balancer, serviceTimes, drop };
@@ -208,40 +238,61 @@ function rowOf(table: Table, row: number): Float64Array {
 
 /** The slack grid, and every batch of every variant worth choosing. */
 function decisionSpaceOf(
-  { slo, loads }: Application,
+  application: Application,
   options: RamsisOptions,
   variants: RamsisBundle["tasks"][number]["variants"],
   serviceTimes: ServiceTimes,
+  largestByVariant: readonly number[],
 ): DecisionSpace {
-  const slackMs = slackGrid(slo.latencyMs, options, variants, serviceTimes);
   const actions: number[] = [];
   variants.forEach((variant, index) => {
     if (variant.dominated) return;
-    for (let batch = 1; batch <= options.maxQueue + 1; batch++) actions.push(index, batch);
+    const largest = largestByVariant[index] ?? 1;
+    for (let batch = 1; batch <= largest; batch++) actions.push(index, batch);
   });
   return {
-    maxQueue: options.balancer === "pooled" ? pooledQueue(loads, slo, options) : options.maxQueue,
-    slackMs: { dtype: "float64", shape: [slackMs.length], data: slackMs },
+    ...axesOf(application, options, variants, serviceTimes),
     actions: { dtype: "uint16", shape: [actions.length / 2, 2], data: Uint16Array.from(actions) },
   };
 }
 
 /** The axes of tables of one class each, whose queue holds what its share of the load brings. */
 function classSpacesOf(
-  { slo: { classes, ...slo }, loads }: Application,
+  application: Application,
   options: RamsisOptions,
   variants: RamsisBundle["tasks"][number]["variants"],
   serviceTimes: ServiceTimes,
 ): Pick<RamsisFrame, "classSpaces"> {
+  const { classes, ...slo } = application.slo;
   if (classes === undefined) return {};
-  const classSpaces = classes.map(({ latencyMs, share }): ClassSpace => {
-    const slackMs = slackGrid(latencyMs, options, variants, serviceTimes);
-    return {
-      maxQueue: pooledQueue(loads, { ...slo, latencyMs }, options, share),
-      slackMs: { dtype: "float64", shape: [slackMs.length], data: slackMs },
-    };
-  });
+  const classSpaces = classes.map(({ latencyMs, share }) =>
+    axesOf({ ...application, slo: { ...slo, latencyMs } }, options, variants, serviceTimes, share),
+  );
   return { classSpaces };
+}
+
+/** Queue lengths and slacks. @param share of the load that comes to the queue. */
+function axesOf(
+  { slo, loads }: Pick<Application, "slo" | "loads">,
+  options: RamsisOptions,
+  variants: RamsisBundle["tasks"][number]["variants"],
+  serviceTimes: ServiceTimes,
+  share = 1,
+): ClassSpace {
+  const isPooled = options.balancer === "pooled";
+  const steps = slackGrid(slo.latencyMs, options, variants, serviceTimes);
+  const slackMs = isPooled
+    ? withServiceTimes(steps, slo.latencyMs, options, variants, serviceTimes)
+    : steps;
+  const maxQueue = isPooled ? pooledQueue(loads, slo, options, share) : options.maxQueue;
+  const rows = queueRows(maxQueue + 1, options.maxQueue);
+  return {
+    maxQueue,
+    ...(isPooled
+      ? { queued: { dtype: "float64", shape: [rows.length], data: Float64Array.from(rows) } }
+      : {}),
+    slackMs: { dtype: "float64", shape: [slackMs.length], data: slackMs },
+  };
 }
 
 /**
@@ -267,6 +318,38 @@ function slackGrid(
   return Float64Array.from(new Set([0, ...within, sloMs])).sort();
 }
 
+/** Service times that a grid has at most besides its steps. */
+const MOST_SERVICE_TIMES = 128;
+
+/**
+ * The steps, and the service times of the batches that are worth most: a table rounds slack down, so without them a batch that takes nearly
+ * the SLO could not be started for a query that has just come.
+ */
+function withServiceTimes(
+  steps: Float64Array,
+  sloMs: number,
+  { maxQueue }: RamsisOptions,
+  variants: RamsisBundle["tasks"][number]["variants"],
+  { decisionMs }: ServiceTimes,
+): Float64Array {
+  const batches = variants.flatMap(({ dominated, accuracy }, variant) =>
+    dominated
+      ? []
+      : Array.from(rowOf(decisionMs, variant).subarray(0, maxQueue), (ms, index) => {
+          return { ms, cost: ms / (index + 1), accuracy };
+        }),
+  );
+  const within = batches.filter(({ ms }) => ms > 0 && ms < sloMs);
+  // Of no worse accuracy and less time per query: the fewer there are, the more a batch is worth.
+  const rivals = within.map(
+    (one) =>
+      within.filter(({ cost, accuracy }) => cost < one.cost && accuracy >= one.accuracy).length,
+  );
+  const best = [...within.keys()].sort((a, b) => (rivals[a] ?? 0) - (rivals[b] ?? 0));
+  const times = best.slice(0, MOST_SERVICE_TIMES).map((index) => within[index]?.ms ?? sloMs);
+  return Float64Array.from(new Set([...steps, ...times])).sort();
+}
+
 /** What the highest load brings within the SLO and a fifth more: of a longer queue the last query is lost. */
 function pooledQueue(
   loads: Application["loads"],
@@ -280,4 +363,4 @@ function pooledQueue(
   return Math.min(MAX_POOLED_QUEUE, Math.max(maxQueue, arrivals));
 }
 
-const MAX_POOLED_QUEUE = 4096;
+const MAX_POOLED_QUEUE = 2 ** 20 - 1;

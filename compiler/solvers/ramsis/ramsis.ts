@@ -16,6 +16,7 @@ import {
 import { KNOT_COUNT, quantileKnots } from "../../numeric/quantile-distribution.ts";
 import type { RamsisFrame, TableSolver } from "../solver.ts";
 import { actionValues } from "./action-values.ts";
+import { dispersionOfModel } from "./arrival-counts.ts";
 import { fluidBound } from "./fluid-bound.ts";
 import { ramsisFrame, ramsisMistakes } from "./frame.ts";
 import type { Guarantees } from "./guarantees.ts";
@@ -37,6 +38,7 @@ export const ramsis: TableSolver = {
   mistakes: ramsisMistakes,
   frame: ramsisFrame,
   solveLevel: (frame, loadQps) => (isPooled(frame) ? solvePooledLevel : solveLevel)(frame, loadQps),
+  withTableOf,
   expectedOf: (frame, level) =>
     (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, level),
   actionValues: actionValuesOf,
@@ -48,35 +50,62 @@ function isPooled({ policy }: RamsisFrame): boolean {
 
 function solvePooledLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const problem = workerProblem(frame, loadQps);
-  const bound = fluidBound(problem);
-  const { expected, actionByState, tries } = solvePooled(frame, loadQps, bound);
+  const bound = fluidBound(problem, violationCeiling(frame.slo));
+  const { expected, actionByState, mixture, method, tries } = solvePooled(
+    frame,
+    problem,
+    loadQps,
+    bound,
+  );
   const capacityQps = fluidCapacityQps(problem, workerCountOf(frame));
   return {
     loadQps,
     feasible: loadQps <= capacityQps && expected.violationRate <= violationCeiling(frame.slo),
     capacityQps,
-    expected: { ...expected, upperBoundAccuracy: bound.accuracy },
+    expected: withBounds(frame, problem, expected),
     solve: {
-      method: "price-search",
+      method,
       iterations: tries,
       residual: 0,
       states: actionByState.data.length,
     },
     actionByState,
-    mixture: null,
+    mixture,
   };
 }
 
+function withTableOf(frame: RamsisFrame, loadQps: number, level: RamsisLevel): RamsisLevel {
+  const moved = { ...level, loadQps };
+  const expected = (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, moved);
+  const isKept = expected.violationRate <= violationCeiling(frame.slo);
+  return { ...moved, feasible: loadQps <= level.capacityQps && isKept, expected };
+}
+
 function expectedOfPooledLevel(frame: RamsisFrame, level: RamsisLevel): Expected {
-  const { accuracy } = fluidBound(workerProblem(frame, level.loadQps));
-  return { ...expectedOfPooled(frame, level), upperBoundAccuracy: accuracy };
+  return withBounds(frame, workerProblem(frame, level.loadQps), expectedOfPooled(frame, level));
+}
+
+/** What no policy exceeds beside what this one promises; what a sample shows above it is chance. */
+function withBounds<Figures extends Pick<Expected, "accuracyPerQuery" | "violationRate">>(
+  { slo }: RamsisFrame,
+  problem: WorkerProblem,
+  figures: Figures,
+): Figures & Pick<Expected, "upperBoundAccuracy" | "servedBoundAccuracy"> {
+  const allowed = Math.min(1, Math.max(violationCeiling(slo), figures.violationRate));
+  const upperBoundAccuracy = fluidBound(problem, allowed).accuracy;
+  return {
+    ...figures,
+    accuracyPerQuery: Math.min(figures.accuracyPerQuery, upperBoundAccuracy),
+    upperBoundAccuracy,
+    servedBoundAccuracy: fluidBound(problem, 0).accuracy,
+  };
 }
 
 function solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const problem = workerProblem(frame, loadQps);
   const mdp = buildWorkerMdp(problem, admissibleActions(problem));
   const solved = solve(frame, mdp);
-  const expected = promiseOf(solved.guarantees, problem);
+  const expected = promiseOf(frame, solved.guarantees, problem);
   const capacityQps = fluidCapacityQps(problem, workerCountOf(frame));
   const table = (choice: Uint32Array) => tableOf(frame, problem, mdp, choice);
   return {
@@ -115,14 +144,14 @@ function expectedOf(frame: RamsisFrame, level: RamsisLevel): Expected {
     return isSame(one, other) ? [one] : [one, other];
   });
   const choice = mdp.actionStart.slice(0, mdp.stateCount);
-  if (level.mixture === null) return promiseOf(evaluatePolicy(mdp, pure(choice)), problem);
+  if (level.mixture === null) return promiseOf(frame, evaluatePolicy(mdp, pure(choice)), problem);
   const { share } = level.mixture;
   const lastAction = choice.map((_, state) => (mdp.actionStart[state + 1] ?? 0) - 1);
   const policy = [
     { share: 1 - share, choice },
     { share, choice: lastAction },
   ];
-  return promiseOf(evaluatePolicy(mdp, policy), problem);
+  return promiseOf(frame, evaluatePolicy(mdp, policy), problem);
 }
 
 function actionValuesOf(
@@ -133,8 +162,12 @@ function actionValuesOf(
 ): ActionValues | NoActionValues {
   const { loadQps, actionByState, mixture } = level;
   if (isPooled(frame)) {
-    const bound = fluidBound(workerProblem(frame, level.loadQps));
-    return pooledValues(frame, level, bound, { queued, slackMs });
+    const ceiling = violationCeiling(frame.slo);
+    const bound = fluidBound(workerProblem(frame, level.loadQps), ceiling);
+    return pooledValues(frame, workerProblem(frame, level.loadQps), level, bound, {
+      queued,
+      slackMs,
+    });
   }
   if (mixture !== null)
     return { reason: "two tables answer, so that a ceiling on violations holds" };
@@ -161,8 +194,12 @@ function actionsOf({ decisionSpace }: RamsisFrame, table: RamsisLevel["actionByS
   };
 }
 
-function promiseOf({ meanBatch: _, ...guarantees }: Guarantees, problem: WorkerProblem): Expected {
-  return { ...guarantees, upperBoundAccuracy: fluidBound(problem).accuracy };
+function promiseOf(
+  frame: RamsisFrame,
+  { meanBatch: _, ...guarantees }: Guarantees,
+  problem: WorkerProblem,
+): Expected {
+  return withBounds(frame, problem, guarantees);
 }
 
 /** One worker's problem of a frame of one SLO at a load. */
@@ -180,6 +217,7 @@ export function workerProblem(frame: RamsisFrame, loadQps: number): WorkerProble
     partialBatches: policy.batching === "variable",
     variantCount: variants.length,
     accuracy: Float64Array.from(variants, (variant) => variant.accuracy),
+    largestBatch: largestByVariant(frame, variants.length),
     candidates: [...variants.keys()].filter((index) => variants[index]?.dominated === false),
     serviceMs: Float64Array.from(serviceTimes.decisionMs.data),
     serviceKnotsMs: policy.serviceTimes === "quantiles" ? knotsOf(serviceTimes) : null,
@@ -187,10 +225,14 @@ export function workerProblem(frame: RamsisFrame, loadQps: number): WorkerProble
   return policy.balancer === "shortest-queue" ? joinShortestQueue(problem) : problem;
 }
 
-/** Variance over mean of the counts; see `arrival-counts.ts` for what that leaves out. */
-function dispersionOfModel(arrivals: RamsisBundle["arrivals"]): number {
-  if (arrivals.process === "gamma") return arrivals.cv2;
-  return arrivals.process === "trace" ? arrivals.dispersion : 1;
+function largestByVariant({ decisionSpace }: RamsisFrame, variantCount: number): Uint32Array {
+  const largest = new Uint32Array(variantCount);
+  const actions = decisionSpace.actions.data;
+  for (let action = 0; action < actions.length; action += 2) {
+    const [variant = 0, batch = 0] = actions.subarray(action, action + 2);
+    largest[variant] = Math.max(largest[variant] ?? 0, batch);
+  }
+  return largest;
 }
 
 function workerCountOf({ cluster }: RamsisFrame): number {
@@ -216,7 +258,8 @@ function fluidCapacityQps(problem: WorkerProblem, workerCount: number): number {
   const sloMs = problem.slackMs[problem.slackMs.length - 1] ?? 0;
   let perMs = 0;
   for (const variant of problem.candidates) {
-    for (let batch = 1; batch <= problem.maxQueue; batch++) {
+    const largest = problem.largestBatch[variant] ?? 0;
+    for (let batch = 1; batch <= largest; batch++) {
       const inTime = serviceTimeMs(problem, variant, batch) <= sloMs;
       if (inTime) perMs = Math.max(perMs, batch / meanServiceMs(problem, variant, batch));
     }

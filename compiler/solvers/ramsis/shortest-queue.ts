@@ -16,7 +16,7 @@ export function joinShortestQueue(problem: WorkerProblem): WorkerProblem {
   const ratePerMs = 1 / slowestServiceMs(problem, shareOfOne);
   const crowdedRatePerMs = Math.min(
     shareOfOne,
-    (shareOfOne / ratePerMs) ** workerCount * ratePerMs,
+    Math.exp(workerCount * Math.log(shareOfOne / ratePerMs)) * ratePerMs,
   );
   return { ...problem, workerCount: 1, arrivalRatePerMs: shareOfOne, crowdedRatePerMs };
 }

@@ -4,9 +4,9 @@
  *   states   (n, j): n = 1 … N queries wait and the earliest deadline is T_j away; and the full-queue state, more than N
  *            wait and the earliest deadline is taken as missed. An empty queue carries no decision: the worker idles until
  *            (1, SLO).
- *   actions  in (n, j): batch all n, or with variable batching any b ≤ n, on any variant that finishes within T_j, and all n on the
- *            fastest one whether it does or not (late beats never). In the full-queue state: N + 1 on the fastest. Where service times
- *            are random, a variant finishes within T_j if it does so as often as not.
+ *   actions  in (n, j): batch all n, or with variable batching any b ≤ n, on any variant that takes so many and finishes within T_j,
+ *            and all n on the fastest one whether it does or not (late beats never). In the full-queue state: as many of the N + 1 as
+ *            some variant takes, on the fastest of these; N + 1 in the paper. Where service times are random, a variant finishes within T_j if it does so as often as not.
  *   next     Σ_q w(q | n, j) · P(· | q, τ) with τ the service time: see `transitions.ts`. After a batch of b < n it depends on the state
  *            in more ways: see `partial-batches.ts`.
  */
@@ -66,12 +66,15 @@ const LEAST_CHANCE = 0.5;
 /** All that meet the deadline, and the fastest with all that wait whether it does or not. Source: RAMSIS §4.3.1, §4.3.2. */
 export function admissibleActions(problem: WorkerProblem): Admissible {
   const queueLengths = Array.from({ length: problem.maxQueue + 2 }, (_, queued) => queued);
-  const fastest = queueLengths.map((queued) => fastestVariant(problem, queued));
-  const actions = queueLengths.map((queued) =>
+  const largest = Math.max(...problem.candidates.map((own) => problem.largestBatch[own] ?? 0));
+  const all = queueLengths.map((queued) => Math.min(queued, largest));
+  const fastest = all.map((batch) => fastestVariant(problem, batch));
+  const actions = all.map((batch, queued) =>
     problem.candidates.flatMap((variant) => {
       const isPartial = problem.partialBatches && queued <= problem.maxQueue;
-      const least = isPartial ? 1 : queued;
-      return Array.from({ length: queued - least + 1 }, (_, more) => ({
+      const least = isPartial ? 1 : batch;
+      const most = Math.min(batch, problem.largestBatch[variant] ?? 0);
+      return Array.from({ length: Math.max(0, most - least + 1) }, (_, more) => ({
         variant,
         batch: least + more,
       }));
@@ -80,7 +83,7 @@ export function admissibleActions(problem: WorkerProblem): Admissible {
   return (queued, slackMs) =>
     (actions[queued] ?? []).filter(
       (action) =>
-        (action.variant === fastest[queued] && action.batch === queued) ||
+        (action.variant === fastest[queued] && action.batch === all[queued]) ||
         probabilityInTime(problem, action, slackMs) >= LEAST_CHANCE,
     );
 }

@@ -25,6 +25,8 @@ export interface WorkerProblem {
   readonly accuracy: Float64Array;
   /** Variants the policy may choose, ascending. */
   readonly candidates: readonly number[];
+  /** Largest batch of each variant, shape (variantCount,). */
+  readonly largestBatch: Uint32Array;
   /** Batch service time, shape (variantCount, maxQueue + 1): axis 1 is the batch size minus one. */
   readonly serviceMs: Float64Array;
   /** Distributions to use instead of `serviceMs`, shape (variantCount, maxQueue + 1, KNOT_COUNT), see `quantileKnots`; or null. */
@@ -95,11 +97,12 @@ export function probabilityInTime(
   );
 }
 
-/** The candidate that serves a batch of this size soonest; ties go to the lowest index, −1 for a batch that has no service times. */
+/** The candidate that serves a batch of this size soonest; ties go to the lowest index, −1 for a batch that none takes. */
 export function fastestVariant(problem: WorkerProblem, batch: number): number {
   let fastest = -1;
   let fastestMs = Number.POSITIVE_INFINITY;
   for (const variant of problem.candidates) {
+    if (batch > (problem.largestBatch[variant] ?? 0)) continue;
     const ms = meanServiceMs(problem, variant, batch);
     if (ms < fastestMs) {
       fastest = variant;

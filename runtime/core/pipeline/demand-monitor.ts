@@ -2,6 +2,8 @@
 export const HEARTBEAT_MS = 1000;
 /** Weight of the newest count: a span of about five counts. Source: Loki's evaluation code. */
 const SMOOTHING = 0.385;
+/** What a second without requests leaves of the average, as a logarithm. */
+const LOG_KEPT = Math.log(1 - SMOOTHING);
 /** A count that exceeds the average by this many standard deviations of a Poisson count is not noise: the average jumps to what is sure of it. */
 const JUMP_SIGMAS = 3;
 
@@ -40,7 +42,7 @@ export class DemandMonitor {
     this.#fold(this.#count);
     this.#count = 0;
     this.counts++;
-    if (seconds > 0) this.qps *= (1 - SMOOTHING) ** seconds;
+    if (seconds > 0) this.qps *= Math.exp(seconds * LOG_KEPT);
   }
 
   /** Standard deviation that `qps` has at a steady demand with Poisson arrivals. */

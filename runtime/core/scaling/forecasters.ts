@@ -169,7 +169,7 @@ class PoissonPeak implements Forecaster {
   constructor({ halfLifeSeconds, peakDeviations }: ParametersByForecaster["poisson-peak"]) {
     assert(halfLifeSeconds > 0, "the half-life is a time");
     assert(peakDeviations >= 0, "a peak is not below the rate");
-    this.#kept = 0.5 ** (1 / halfLifeSeconds);
+    this.#kept = Math.exp(-Math.LN2 / halfLifeSeconds);
     this.#peakDeviations = peakDeviations;
   }
 

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { randomInputs } from "../../../compiler/profile/batch-inputs.ts";
 import { describeMachine } from "../../../compiler/profile/machine.ts";
+import { halfToNumber } from "../../../runtime/core/half.ts";
 
 function model(dtype: string, shape: readonly number[]) {
   return { file: "m", sha256: "0", inputs: [{ name: "x", dtype, shape }], outputs: [] };
@@ -13,6 +14,14 @@ test("gives the same numbers in [0, 1) for a seed, rows times the row", () => {
   expect(values.every((value) => value >= 0 && value <= 1)).toBe(true);
   expect(new Set(values).size).toBeGreaterThan(50);
   expect(randomInputs(model("float32", [-1, 3, 5]), 4, 7)).toEqual([bytes]);
+});
+
+test("half floats are numbers in [0, 1] too", () => {
+  const [bytes = new Uint8Array()] = randomInputs(model("float16", [-1, 3, 5]), 4, 7);
+  const values = Array.from(new Uint16Array(bytes.buffer), halfToNumber);
+  expect(values).toHaveLength(4 * 15);
+  expect(values.every((value) => value >= 0 && value <= 1)).toBe(true);
+  expect(new Set(values).size).toBeGreaterThan(50);
 });
 
 test("what may be indices is 0", () => {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { ArrivalFeed } from "../../../compiler/simulate/arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "../../../compiler/simulate/arrivals.ts";
@@ -41,6 +42,23 @@ describe("arrivalSource", () => {
       expect(Math.abs(varianceMs2 / (cv2 * 25) - 1)).toBeLessThan(5 * varianceError);
     },
   );
+
+  it.each([
+    {
+      name: "bursty",
+      cv2: 4,
+      sha256: "cf5ba8a1a5560aefd1d0d183df197a0258749a23c719ce25fc68af266addb15c",
+    },
+    {
+      name: "regular",
+      cv2: 0.25,
+      sha256: "564b9390c421e79de234abed654876fda563af38f1da12c16fdb58a132beb977",
+    },
+  ])("gamma, $name: the same to the last bit on every Node", ({ cv2, sha256 }) => {
+    const arrivalsMs = new Float64Array(100_000);
+    arrivalSource({ kind: "gamma", qps: 200, cv2 }, new Rng(1, 0)).fill(arrivalsMs);
+    expect(createHash("sha256").update(arrivalsMs).digest("hex")).toBe(sha256);
+  });
 
   it("poisson: counts in disjoint windows have a variance equal to their mean", () => {
     const counts = new Array<number>(10_000).fill(0);

@@ -91,7 +91,7 @@ test("workers of their own that are asked for have to be there at every level", 
 
 test("what is said of classes is said only where there are classes, each with a name of its own", () => {
   expect(refusal(changedAt(classBundle(), "slo.classes", undefined))).toContain(
-    'violationRate, got the key "byClass"',
+    'servedBoundAccuracy, got the key "byClass"',
   );
   const once = { interactive: apart().levels[0]?.expected.byClass?.["relaxed"] };
   const twice = changedAt(apart(), "levels[0].expected.byClass", once) as object;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { classBundle as classAlone, withoutClasses } from "../../../runtime/bundle/class-views.ts";
-import type { RamsisBundle, SloClass } from "../../../runtime/bundle/schema.ts";
+import type { SloClass } from "../../../runtime/bundle/schema.ts";
 import { validateBundle } from "../../../runtime/bundle/validate.ts";
 import { ClassDispatcher } from "../../../runtime/core/class-dispatcher.ts";
 import {
@@ -12,6 +12,7 @@ import {
 } from "../../../runtime/core/command-buffer.ts";
 import type { Dispatcher } from "../../../runtime/core/dispatcher.ts";
 import { PooledDispatcher } from "../../../runtime/core/pooled-dispatcher.ts";
+import { ANY_VARIANT } from "../../../runtime/core/wanted-variant.ts";
 import { classBundle, type Decision, TWO_CLASSES } from "../../support/class-bundle.ts";
 
 interface Started {
@@ -57,6 +58,23 @@ class Told {
   arrive(query: number, sloClass: number, nowMs: number, classes = TWO_CLASSES): void {
     const deadlineMs = nowMs + (classes[sloClass]?.latencyMs ?? 0);
     this.tell((out) => this.dispatcher.onArrival(query, deadlineMs, nowMs, out, sloClass));
+  }
+
+  /** @param wanted the variant that has to answer. */
+  together(
+    queries: readonly number[],
+    sloClass: number,
+    nowMs: number,
+    wanted = ANY_VARIANT,
+  ): void {
+    const deadlineMs = nowMs + (TWO_CLASSES[sloClass]?.latencyMs ?? 0);
+    const { dispatcher } = this;
+    for (const query of queries) {
+      this.tell((out) => {
+        dispatcher.onJointArrival(query, deadlineMs, wanted, nowMs, out, sloClass);
+      });
+    }
+    this.tell((out) => dispatcher.onJointEnd(nowMs, out));
   }
 
   finish(worker: number, nowMs: number): readonly number[] {
@@ -260,79 +278,116 @@ describe("workers of their own", () => {
 
   test("a full queue of one class takes nothing from the other", () => {
     const told = new Told(new ClassDispatcher(classBundle({ split }), true));
-    for (let query = 0; query < 6; query++) told.arrive(query, 0, 0);
+    for (let query = 0; query < 6; query++) told.arrive(query, 0, 10 * query);
     expect(told.dropped).toEqual([{ query: 5, reason: DROP_QUEUE_FULL }]);
-    told.arrive(6, 1, 1);
+    told.arrive(6, 1, 60);
     expect(told.started.at(-1)?.queries).toEqual([6]);
   });
 });
 
 describe("levels", () => {
-  /** Up to 100 queries/s apart, above in one queue. */
-  function twoLevels(): RamsisBundle {
+  /** Traffic that is served at once, and a look at whether a class has only workers of its own. */
+  class Traffic extends Told {
+    nowMs = 0;
+    #query = 0;
+
+    /** @param gapMs between two queries. */
+    bring(sloClass: number | ((sent: number) => number), count: number, gapMs: number): void {
+      for (let sent = 0; sent < count; sent++) {
+        this.nowMs += gapMs - 1;
+        this.arrive(
+          this.#query++,
+          typeof sloClass === "number" ? sloClass : sloClass(sent),
+          this.nowMs,
+        );
+        this.nowMs += 1;
+        this.finishAll();
+      }
+    }
+
+    /** Two queries of one class together: with a worker each in one queue, with only one of its own otherwise. */
+    isDivided(): boolean {
+      const before = this.started.length;
+      this.nowMs += 10;
+      this.arrive(this.#query++, 1, this.nowMs);
+      this.arrive(this.#query++, 1, this.nowMs);
+      const started = this.started.length - before;
+      this.nowMs += 1;
+      this.finishAll();
+      return started === 1;
+    }
+
+    finishAll(): void {
+      while (this.running.size > 0) {
+        for (const worker of [...this.running.keys()]) this.finish(worker, this.nowMs);
+      }
+    }
+  }
+
+  const byShares = (sent: number): number => (sent % 4 === 3 ? 1 : 0);
+
+  test("of both kinds follow one another", () => {
     const bundle = classBundle({ split: [1, 1], loadsQps: [100, 1000] });
     const [low, high] = bundle.levels;
     if (low === undefined || high === undefined) throw new Error("two levels");
     const { classTables: _, ...together } = high;
-    return { ...bundle, levels: [low, together] };
-  }
-
-  test("of both kinds follow one another, and what waits stays", () => {
-    const bundle = twoLevels();
-    expect(validateBundle(bundle)).toEqual(bundle);
-    const told = new Told(new ClassDispatcher(bundle, true));
-    // Nothing is known of the load, so the highest level decides: one queue.
-    told.arrive(0, 0, 0);
-    told.arrive(1, 0, 1);
-    told.arrive(2, 0, 2);
-    told.arrive(3, 1, 3);
-    expect(told.started.map(({ queries, level }) => [queries, level])).toEqual([
-      [[0], 1],
-      [[1], 1],
-    ]);
-    // 3 queries in 600 ms: the low level, where the class that has nothing under way has a worker of its own.
-    told.finish(told.started[0]?.worker ?? -1, 600);
-    told.finish(told.started[1]?.worker ?? -1, 600);
-    expect(told.started.slice(2).map(({ queries, level }) => [queries, level])).toEqual([
-      [[3], 0],
-      [[2], 0],
-    ]);
+    const both = { ...bundle, levels: [low, together] };
+    expect(validateBundle(both)).toEqual(both);
+    const traffic = new Traffic(new ClassDispatcher(both, true));
+    // Nothing is known of the load: the lowest level decides.
+    expect(traffic.isDivided()).toBe(true);
+    traffic.bring(byShares, 400, 4);
+    expect(traffic.started.at(-1)?.level).toBe(1);
+    expect(traffic.isDivided()).toBe(false);
+    traffic.bring(byShares, 100, 25);
+    expect(traffic.started.at(-1)?.level).toBe(0);
+    expect(traffic.isDivided()).toBe(true);
   });
 
   test("a class that brings more than its share ends the division until it brings less again", () => {
     const bundle = classBundle({ split: [1, 1], loadsQps: [100, 1000] });
-    const told = new Told(new ClassDispatcher(bundle, true));
-    let nowMs = 0;
-    let query = 0;
-    const bring = (sloClass: number, count: number): void => {
-      for (let sent = 0; sent < count; sent++) {
-        nowMs += 12;
-        told.arrive(query++, sloClass, nowMs);
-        for (const worker of [...told.running.keys()]) told.finish(worker, nowMs + 1);
-        nowMs += 1;
-      }
-    };
-    const isDivided = (): boolean => {
-      // Two queries of one class at once: with a worker each in one queue, with only one of its own otherwise.
-      const before = told.started.length;
-      nowMs += 12;
-      told.arrive(query++, 1, nowMs);
-      told.arrive(query++, 1, nowMs);
-      const started = told.started.length - before;
-      while (told.running.size > 0) {
-        for (const worker of [...told.running.keys()]) told.finish(worker, nowMs + 1);
-      }
-      nowMs += 1;
-      return started === 1;
-    };
-    // 77 queries/s of the first class, whose share of the lowest level is 75.
-    bring(0, 200);
-    expect(isDivided()).toBe(true);
+    const traffic = new Traffic(new ClassDispatcher(bundle, true));
+    // 67 queries/s of the first class, whose share of the lowest level is 75.
+    traffic.bring(0, 200, 15);
+    expect(traffic.isDivided()).toBe(true);
     // As many of the second, whose share is 25.
-    bring(1, 200);
-    expect(isDivided()).toBe(false);
-    bring(0, 200);
-    expect(isDivided()).toBe(true);
+    traffic.bring(1, 200, 15);
+    expect(traffic.isDivided()).toBe(false);
+    traffic.bring(0, 200, 15);
+    expect(traffic.isDivided()).toBe(true);
+    expect(new Set(traffic.started.map(({ level }) => level))).toEqual(new Set([0]));
+  });
+
+  test("rows that come together are queued before any of them is decided, in the line of their class", () => {
+    for (const split of [null, [1, 1]]) {
+      const told = new Told(new ClassDispatcher(classBundle({ split }), true));
+      told.together([0, 1, 2], 1, 5);
+      expect(told.started.map(({ queries }) => queries)).toEqual([[0, 1, 2]]);
+    }
+  });
+
+  test("of more rows than a line holds, a worker that is idle starts as many as make room", () => {
+    for (const split of [null, [1, 1]]) {
+      const told = new Told(new ClassDispatcher(classBundle({ split }), true));
+      told.together([0, 1, 2, 3, 4, 5], 1, 5);
+      expect(told.started[0]?.queries).toEqual([0, 1, 2, 3]);
+      expect(told.dropped).toEqual([]);
+    }
+  });
+
+  test("a row that names a variant is answered by it, past rows of other classes that do not", () => {
+    const told = new Told(new ClassDispatcher(classBundle({ workers: 1 }), true));
+    told.arrive(0, 1, 0);
+    told.together([1, 2], 1, 1, 0);
+    told.together([3, 4], 0, 2, 1);
+    told.arrive(5, 0, 3);
+    for (let done = 0; done < 3; done++) told.finish(0, 4 + done);
+    expect(told.started.map(({ queries, variant }) => [queries, variant])).toEqual([
+      [[0], 1],
+      [[3, 4], 1],
+      [[5], 1],
+      [[1, 2], 0],
+    ]);
   });
 
   test("queues keep their size when another bundle takes over", () => {

@@ -270,16 +270,37 @@ describe("Dispatcher", () => {
     expect(driver.arrive(0, nowMs)).toMatchObject([{ variant: 1 }]);
   });
 
-  it("decides with the top level until the load is known, then with the level of the load", () => {
-    const driver = new Driver(tinyBundle({ loadsQps: [10, 100, 1000] }));
-    const levels = [];
-    for (let query = 0; query < 20; query++) {
-      const [command] = driver.arrive(query, 20 * query);
-      levels.push(command?.kind === "start" ? command.level : null);
-      driver.done(0, 20 * query);
-    }
-    expect(levels.slice(0, 3)).toEqual([2, 2, 2]);
-    expect(levels.at(-1)).toBe(1);
+  it.each(["round-robin", "shortest-queue", "pooled"] as const)(
+    "%s: the first query is decided by the lowest level, later ones by that of the load seen",
+    (balancer) => {
+      const bundle = tinyBundle({ loadsQps: [10, 100, 1000] });
+      const driver = new Driver({ ...bundle, policy: { ...bundle.policy, balancer } });
+      const levels = [];
+      for (let query = 0; query < 20; query++) {
+        const [command] = driver.arrive(query, 20 * query);
+        levels.push(command?.kind === "start" ? command.level : null);
+        driver.done(0, 20 * query);
+      }
+      expect(levels.slice(0, 3)).toEqual([0, 0, 0]);
+      expect(levels.at(-1)).toBe(1);
+    },
+  );
+
+  it("keeps the load it has seen when another bundle decides, and after silence", () => {
+    const bundle = tinyBundle({ loadsQps: [10, 100, 1000] });
+    const dispatcher = dispatcherOf(bundle);
+    const commands = new CommandBuffer(1, dispatcher.queueCapacity);
+    const levelAt = (nowMs: number) => {
+      dispatcher.onArrival(0, nowMs + SLO_MS, nowMs, commands);
+      const [command] = read(commands);
+      dispatcher.onBatchDone(0, nowMs, commands);
+      return command?.kind === "start" ? command.level : null;
+    };
+    for (let ms = 0; ms < 1000; ms += 2) levelAt(ms);
+    expect(levelAt(1000)).toBe(2);
+    dispatcher.replaceBundle(tinyBundle({ loadsQps: [10, 200, 700, 1000] }));
+    expect(levelAt(1001)).toBe(2);
+    expect(levelAt(3_600_000)).toBe(0);
   });
 
   it("refuses a completion of a worker that runs nothing", () => {

@@ -228,7 +228,22 @@ describe("a malformed request is refused with the path of the field", () => {
       { inputs: [good], parameters: { binary_data_output: 1 } },
     ],
     ["outputs: expected an array", { inputs: [good], outputs: {} }],
-    ['outputs[0].name: expected "y", got "q"', { inputs: [good], outputs: [{ name: "q" }] }],
+    [
+      'outputs[0].name: expected "y" or "stratagem_variant", got "q"',
+      { inputs: [good], outputs: [{ name: "q" }] },
+    ],
+    [
+      'parameters.variant: expected "small" or "large", got "huge"',
+      { inputs: [good], parameters: { variant: "huge" } },
+    ],
+    [
+      'parameters.variant: expected "small" or "large", got 1',
+      { inputs: [good], parameters: { variant: 1 } },
+    ],
+    [
+      'parameters.same_variant: expected true or false, got "yes"',
+      { inputs: [good], parameters: { same_variant: "yes" } },
+    ],
     [
       "outputs[1].name: expected every output once",
       { inputs: [good], outputs: [{ name: "y" }, { name: "y" }] },

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
-import { halfToNumber, numberToHalf } from "../../../runtime/server/half.ts";
+import { halfToNumber, numberToHalf } from "../../../runtime/core/half.ts";
 import { parseJson, readInteger } from "../../../runtime/server/json-text.ts";
 import { signatureOf } from "../../../runtime/server/signature.ts";
 import { bytesOfJson, jsonOfBytes, rowBounds } from "../../../runtime/server/tensors.ts";

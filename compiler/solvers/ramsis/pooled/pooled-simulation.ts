@@ -1,10 +1,16 @@
 /**
  * The pooled cluster under given arrivals and service times: what tuning measures, and what a level promises.
  *
- * It follows the dispatcher of the runtime event by event (a test compares the two), but for one fixed level, without deadlines of their own, and
- * with nothing to report but sums; that makes it some ten times as fast as driving the dispatcher.
+ * It follows the dispatcher of the runtime event by event (a test compares the two), but for one fixed level, without deadlines that clients choose,
+ * and with nothing to report but sums; that makes it some ten times as fast as driving the dispatcher.
  */
 import { type BatchDistribution, GIVE_UP, NO_ACTION } from "../../../../runtime/bundle/schema.ts";
+import {
+  mixtureCoin,
+  rowByQueued,
+  SLACK_ROUNDING_MS,
+} from "../../../../runtime/core/table-lookup.ts";
+import { EarliestFirst } from "./earliest-first.ts";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 
 /** A cell that is decided when it is first looked at. */
@@ -13,14 +19,33 @@ export const UNDECIDED = GIVE_UP - 1;
 /** Decides a cell: queries that wait, slack in ms. */
 export type Decide = (queued: number, slackMs: number) => number;
 
+/** A table of decisions, shape (rowCount, slackCount): actions, NO_ACTION to wait, GIVE_UP, or UNDECIDED. */
+export interface DecisionTable {
+  readonly cells: Uint16Array;
+  /** Asked for the cells that are undecided. */
+  readonly decideCell: Decide;
+}
+
+/** A table, or two of which a coin says at each decision which one is asked. */
+export interface SimulatedPolicy {
+  readonly table: DecisionTable;
+  /** @param share of the decisions, in (0, 1). */
+  readonly mixture: { readonly table: DecisionTable; readonly share: number } | null;
+}
+
+/** What a batch takes, asked once for each in the order of their starts. */
+export type NextServiceMs = (variant: number, batch: number) => number;
+
 /** What the policy does not choose. */
 export interface Surroundings {
   /** Ascending. */
   readonly arrivalMs: Float64Array;
-  /** Of each arrival, where these are not all as far from it as the problem's SLO says. */
-  readonly deadlineMs?: Float64Array | undefined;
-  /** What a batch takes, asked once for each in the order of their starts. */
-  readonly nextServiceMs: (variant: number, batch: number) => number;
+  /** The queries that count, first and end: those before find an empty cluster, and those after leave it to the last ones. */
+  readonly counted: readonly [number, number];
+  /** Index of each query's class, or null where there is only one. */
+  readonly classByQuery: Uint8Array | null;
+  /** The same draws for every policy, for none is to win by luck. */
+  readonly openServiceTimes: () => NextServiceMs;
 }
 
 export interface PooledOutcome {
@@ -29,22 +54,21 @@ export interface PooledOutcome {
   readonly violations: number;
   /** Sum over the queries served in time. */
   readonly accuracySum: number;
+  /** Violations in each of `BLOCKS` runs of as many queries, by the order of arrival: what their spread says of the total. */
+  readonly violationsByBlock: Float64Array;
   /** Batches whose earliest deadline was met, by variant. */
   readonly timelyBatches: Float64Array;
   readonly lateBatches: number;
 }
 
-/** Of the runtime's dispatcher; see `Policy` there. */
-const SLACK_ROUNDING_MS = 1e-6;
+export const BLOCKS = 20;
 
-/** @param cells shape (capacity, slackCount): actions, NO_ACTION to wait, GIVE_UP, or UNDECIDED. */
 export function simulatePooled(
   problem: PooledProblem,
   surroundings: Surroundings,
-  cells: Uint16Array,
-  decideCell: Decide,
+  policy: SimulatedPolicy,
 ): PooledOutcome {
-  const run = new PooledRun(problem, surroundings, cells, decideCell);
+  const run = new PooledRun(problem, surroundings, policy);
   run.run();
   return run.outcome();
 }
@@ -52,38 +76,45 @@ export function simulatePooled(
 class PooledRun {
   readonly #problem: PooledProblem;
   readonly #arrivalMs: Float64Array;
-  readonly #deadlineMs: Float64Array;
-  readonly #nextServiceMs: Surroundings["nextServiceMs"];
-  readonly #cells: Uint16Array;
-  readonly #decideCell: Decide;
+  readonly #from: number;
+  readonly #to: number;
+  readonly #classByQuery: Uint8Array | null;
+  readonly #nextServiceMs: NextServiceMs;
+  readonly #policy: SimulatedPolicy;
+  readonly #coin = mixtureCoin();
+  readonly #rowByQueued: Uint16Array;
+  readonly #columns: SlackColumns;
   /** Completion times of the busy workers, a binary heap. */
   readonly #doneMs: Float64Array;
   #busy = 0;
-  /** Queries that wait, earliest deadline first: indices of arrivals. */
-  readonly #queue: Ring;
-  /** Queries that were given up, the longest waiting first. */
-  readonly #late: Ring;
+  /** Queries that wait: indices of arrivals. */
+  readonly #queue: EarliestFirst;
+  /** Queries that were given up. */
+  readonly #late: EarliestFirst;
   #wakeMs = Number.POSITIVE_INFINITY;
   #violations = 0;
   #accuracySum = 0;
+  readonly #violationsByBlock = new Float64Array(BLOCKS);
   readonly #timelyBatches: Float64Array;
   #lateBatches = 0;
 
   constructor(
     problem: PooledProblem,
-    { arrivalMs, deadlineMs, nextServiceMs }: Surroundings,
-    cells: Uint16Array,
-    decideCell: Decide,
+    { arrivalMs, counted, classByQuery, openServiceTimes }: Surroundings,
+    policy: SimulatedPolicy,
   ) {
     this.#problem = problem;
     this.#arrivalMs = arrivalMs;
-    this.#deadlineMs = deadlineMs ?? arrivalMs.map((ms) => ms + problem.sloMs);
-    this.#nextServiceMs = nextServiceMs;
-    this.#cells = cells;
-    this.#decideCell = decideCell;
+    [this.#from, this.#to] = counted;
+    this.#classByQuery = classByQuery;
+    this.#nextServiceMs = openServiceTimes();
+    this.#policy = policy;
+    this.#rowByQueued = rowByQueued(problem.rows);
+    this.#columns = new SlackColumns(problem.slackMs);
     this.#doneMs = new Float64Array(problem.workerCount);
-    this.#queue = new Ring(problem.capacity, this.#deadlineMs);
-    this.#late = new Ring(problem.capacity, this.#deadlineMs);
+    const sloMs = problem.classes.map((one) => one.sloMs);
+    this.#queue = new EarliestFirst(sloMs, arrivalMs, problem.capacity);
+    this.#late = new EarliestFirst(sloMs, arrivalMs, problem.capacity);
     const variants = problem.actions.map(({ variant }) => variant);
     this.#timelyBatches = new Float64Array(1 + Math.max(...variants));
   }
@@ -94,7 +125,7 @@ class PooledRun {
     let next = 0;
     for (;;) {
       const arriveMs = arrivals[next] ?? Number.POSITIVE_INFINITY;
-      const doneMs = this.#busy > 0 ? (this.#doneMs[0] ?? 0) : Number.POSITIVE_INFINITY;
+      const doneMs = this.#busy > 0 ? this.#doneMs[0]! : Number.POSITIVE_INFINITY;
       if (arriveMs <= doneMs && arriveMs <= this.#wakeMs) {
         if (arriveMs === Number.POSITIVE_INFINITY) return;
         this.#arrive(next++);
@@ -109,9 +140,10 @@ class PooledRun {
 
   outcome(): PooledOutcome {
     return {
-      queries: this.#arrivalMs.length,
+      queries: this.#to - this.#from,
       violations: this.#violations,
       accuracySum: this.#accuracySum,
+      violationsByBlock: this.#violationsByBlock,
       timelyBatches: this.#timelyBatches,
       lateBatches: this.#lateBatches,
     };
@@ -119,33 +151,42 @@ class PooledRun {
 
   #arrive(query: number): void {
     const queue = this.#queue;
-    if (queue.length === this.#problem.capacity) this.#violations++;
-    else queue.push(query);
+    if (queue.length === this.#problem.capacity) this.#countViolation(query);
+    else queue.push(query, this.#classByQuery === null ? 0 : this.#classByQuery[query]!);
+  }
+
+  #countViolation(query: number): void {
+    if (query < this.#from || query >= this.#to) return;
+    this.#violations++;
+    const block = ((query - this.#from) * BLOCKS) / (this.#to - this.#from);
+    this.#violationsByBlock[Math.floor(block)]!++;
   }
 
   #startBatches(nowMs: number): void {
     const { workerCount, slackMs, actions, leastSlackMs } = this.#problem;
-    const slackCount = slackMs.length;
+    const { table, mixture } = this.#policy;
     const queue = this.#queue;
     this.#wakeMs = Number.POSITIVE_INFINITY;
     while (this.#busy < workerCount && queue.length > 0) {
-      const deadlineMs = this.#deadlineOf(queue.first());
+      const deadlineMs = queue.earliestDeadlineMs();
       if (deadlineMs < nowMs + leastSlackMs) {
         this.#giveUp();
         continue;
       }
       const slack = deadlineMs - nowMs + SLACK_ROUNDING_MS;
-      const column = columnOf(slackMs, slack);
-      const row = (queue.length - 1) * slackCount;
-      const action = this.#cell(row, column);
+      const column = this.#columns.of(slack);
+      const row = this.#rowByQueued[queue.length]!;
+      const isOther = mixture !== null && this.#coin.nextFloat() < mixture.share;
+      const asked = isOther ? mixture.table : table;
+      const action = this.#cell(asked, row, column);
       if (action === GIVE_UP) {
         this.#giveUp();
         continue;
       }
       if (action === NO_ACTION) {
         let until = column;
-        while (until > 0 && this.#cell(row, until - 1) === NO_ACTION) until--;
-        this.#wakeMs = nowMs + slack - (slackMs[until] ?? 0) + SLACK_ROUNDING_MS;
+        while (until > 0 && this.#cell(asked, row, until - 1) === NO_ACTION) until--;
+        this.#wakeMs = nowMs + slack - slackMs[until]! + SLACK_ROUNDING_MS;
         return;
       }
       const started = actions[action];
@@ -158,16 +199,14 @@ class PooledRun {
   /** Of more late queries than may wait, the one that is late the longest goes. */
   #giveUp(): void {
     const { capacity, drops } = this.#problem;
+    const queryClass = this.#queue.earliestClass();
     const query = this.#queue.take();
     if (drops) {
-      this.#violations++;
+      this.#countViolation(query);
       return;
     }
-    if (this.#late.length === capacity) {
-      this.#late.take();
-      this.#violations++;
-    }
-    this.#late.push(query);
+    if (this.#late.length === capacity) this.#countViolation(this.#late.take());
+    this.#late.push(query, queryClass);
   }
 
   #serveLate(nowMs: number): void {
@@ -179,27 +218,27 @@ class PooledRun {
     }
   }
 
-  #deadlineOf(query: number): number {
-    return this.#deadlineMs[query] ?? 0;
-  }
-
-  #cell(row: number, column: number): number {
-    const known = this.#cells[row + column] ?? NO_ACTION;
+  #cell({ cells, decideCell }: DecisionTable, row: number, column: number): number {
+    const { slackMs, rows } = this.#problem;
+    const cell = row * slackMs.length + column;
+    const known = cells[cell]!;
     if (known !== UNDECIDED) return known;
-    const { slackMs } = this.#problem;
-    const decided = this.#decideCell(1 + row / slackMs.length, slackMs[column] ?? 0);
-    this.#cells[row + column] = decided;
+    const decided = decideCell(rows[row]!, slackMs[column]!);
+    cells[cell] = decided;
     return decided;
   }
 
-  #serve(queue: Ring, { variant, batch, accuracy }: PooledAction, nowMs: number): void {
+  #serve(queue: EarliestFirst, { variant, batch, accuracy }: PooledAction, nowMs: number): void {
     const doneMs = nowMs + this.#nextServiceMs(variant, batch);
-    for (let taken = 0; taken < batch; taken++) {
-      const isTimely = doneMs <= this.#deadlineOf(queue.take());
-      if (isTimely) this.#accuracySum += accuracy;
-      else this.#violations++;
-      if (taken > 0) continue;
-      if (isTimely) this.#timelyBatches[variant] = (this.#timelyBatches[variant] ?? 0) + 1;
+    const count = Math.min(batch, queue.length);
+    for (let taken = 0; taken < count; taken++) {
+      const isTimely = doneMs <= queue.earliestDeadlineMs();
+      const query = queue.take();
+      const isCounted = query >= this.#from && query < this.#to;
+      if (!isTimely) this.#countViolation(query);
+      else if (isCounted) this.#accuracySum += accuracy;
+      if (taken > 0 || !isCounted) continue;
+      if (isTimely) this.#timelyBatches[variant]!++;
       else this.#lateBatches++;
     }
     this.#pushDone(doneMs);
@@ -210,7 +249,7 @@ class PooledRun {
     let child = this.#busy++;
     while (child > 0) {
       const parent = (child - 1) >> 1;
-      const parentMs = heap[parent] ?? 0;
+      const parentMs = heap[parent]!;
       if (parentMs <= timeMs) break;
       heap[child] = parentMs;
       child = parent;
@@ -221,13 +260,13 @@ class PooledRun {
   #popDone(): void {
     const heap = this.#doneMs;
     const size = --this.#busy;
-    const lastMs = heap[size] ?? 0;
+    const lastMs = heap[size]!;
     let parent = 0;
     for (;;) {
       let child = 2 * parent + 1;
       if (child >= size) break;
-      if (child + 1 < size && (heap[child + 1] ?? 0) < (heap[child] ?? 0)) child++;
-      const childMs = heap[child] ?? 0;
+      if (child + 1 < size && heap[child + 1]! < heap[child]!) child++;
+      const childMs = heap[child]!;
       if (childMs >= lastMs) break;
       heap[parent] = childMs;
       parent = child;
@@ -236,60 +275,35 @@ class PooledRun {
   }
 }
 
-/** Earliest deadline first, and of equal deadlines first in, first out, in a fixed memory. */
-class Ring {
-  length = 0;
-  readonly #items: Uint32Array;
-  readonly #deadlineMs: Float64Array;
-  #head = 0;
+/** Finds the last grid entry that is not above a slack, 0 for a negative one: a guess by even steps, then a few steps up. */
+class SlackColumns {
+  readonly #grid: Float64Array;
+  /** For each of `#first.length − 1` even parts of the grid the column at its start. */
+  readonly #first: Uint16Array;
+  readonly #partsPerMs: number;
 
-  /** @param deadlineMs by item. */
-  constructor(capacity: number, deadlineMs: Float64Array) {
-    this.#items = new Uint32Array(capacity);
-    this.#deadlineMs = deadlineMs;
-  }
-
-  first(): number {
-    return this.#items[this.#head] ?? 0;
-  }
-
-  push(item: number): void {
-    const items = this.#items;
-    const deadlineMs = this.#deadlineMs[item] ?? 0;
-    let place = this.#placeOf(this.length++);
-    for (let position = this.length - 2; position >= 0; position--) {
-      const before = this.#placeOf(position);
-      const other = items[before] ?? 0;
-      if ((this.#deadlineMs[other] ?? 0) <= deadlineMs) break;
-      items[place] = other;
-      place = before;
+  constructor(grid: Float64Array) {
+    const parts = 4 * grid.length;
+    const endMs = grid[grid.length - 1]!;
+    this.#grid = grid;
+    this.#partsPerMs = parts / endMs;
+    this.#first = new Uint16Array(parts + 1);
+    for (let part = 0, column = 0; part <= parts; part++) {
+      while (column + 1 < grid.length && grid[column + 1]! <= (part * endMs) / parts) column++;
+      this.#first[part] = column;
     }
-    items[place] = item;
   }
 
-  #placeOf(position: number): number {
-    const place = this.#head + position;
-    return place < this.#items.length ? place : place - this.#items.length;
+  of(slackMs: number): number {
+    const grid = this.#grid;
+    const last = grid.length - 1;
+    if (slackMs >= grid[last]!) return last;
+    if (!(slackMs > 0)) return 0;
+    let column = this.#first[Math.floor(slackMs * this.#partsPerMs)]!;
+    while (column > 0 && grid[column]! > slackMs) column--;
+    while (grid[column + 1]! <= slackMs) column++;
+    return column;
   }
-
-  take(): number {
-    const item = this.first();
-    this.#head = this.#head + 1 === this.#items.length ? 0 : this.#head + 1;
-    this.length--;
-    return item;
-  }
-}
-
-/** Index of the last grid entry that is not above a slack, 0 for a negative one. The grid is uniform but for rounding. */
-function columnOf(grid: Float64Array, slackMs: number): number {
-  const last = grid.length - 1;
-  const end = grid[last] ?? 0;
-  if (slackMs >= end) return last;
-  if (!(slackMs > 0)) return 0;
-  let column = Math.floor((slackMs * last) / end);
-  if ((grid[column] ?? 0) > slackMs) column--;
-  else if ((grid[column + 1] ?? 0) <= slackMs) column++;
-  return column;
 }
 
 /** Accuracy and lateness that half, and 99 %, of the batches have at least, or at most. */

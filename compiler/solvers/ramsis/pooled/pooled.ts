@@ -1,6 +1,7 @@
 /**
- * Pooled late binding: one queue for all workers, and a policy that binds queries when a worker is free. The rule is a price on the workers' time;
- * its few parameters are fitted by simulation, at each load anew.
+ * Pooled late binding: one queue for all workers, and a policy that binds queries when a worker is free.
+ *
+ * This file ties the parts together: frame → problem → search → table, and what the table promises, by simulation.
  */
 import {
   type ActionValues,
@@ -10,167 +11,133 @@ import {
   type RamsisLevel,
 } from "../../../../runtime/bundle/schema.ts";
 import { Rng } from "../../../../runtime/core/rng.ts";
-import { type Minimum, minimise } from "../../../numeric/nelder-mead.ts";
 import { type ArrivalProcess, arrivalSource } from "../../../simulate/arrivals.ts";
-import { QueryClasses } from "../../../simulate/query-classes.ts";
 import { serviceTimeModel } from "../../../simulate/service-times.ts";
 import type { RamsisFrame } from "../../solver.ts";
 import type { FluidBound } from "../fluid-bound.ts";
+import type { WorkerProblem } from "../worker-problem.ts";
+import { oneWorkerRule } from "./one-worker-rule.ts";
+import { type Candidate, type FoundPolicy, type Sample, searchPolicy } from "./policy-search.ts";
 import { type PooledProblem, pooledProblem } from "./pooled-problem.ts";
 import {
   batchDistribution,
-  type Decide,
-  type Surroundings,
+  type DecisionTable,
+  type NextServiceMs,
   simulatePooled,
   UNDECIDED,
 } from "./pooled-simulation.ts";
-import { decide, type PriceRule, worthOf } from "./price-rule.ts";
 
-/**
- * The fit in three rounds, each on more arrivals than the one before: from every start, from the best three of what came of it, and from the best one.
- */
-const ROUNDS = [
-  { queries: 6_000, tries: 30, kept: 3, shrink: 1 },
-  { queries: 12_000, tries: 30, kept: 1, shrink: 0.6 },
-  { queries: 30_000, tries: 24, kept: 1, shrink: 0.25 },
-] as const;
+import { type SimpleRule, simpleRules } from "./simple-rules.ts";
+
 /** Queries that a level's promise is measured on. */
 const PROMISE_QUERIES = 250_000;
-/** Random streams: rules are fitted, compared and judged on different arrivals. */
+const PROMISE_SLOS = 60;
+/** Random streams: policies are searched, compared and judged on different arrivals. */
 const SEED = 1;
-const ROUND_STREAM = 11;
 const PROMISE_STREAM = 10;
 const SERVICE_STREAM = 9;
-const CLASS_STREAM = 100;
-/** A price at which the whole SLO of a worker is worth so much accuracy: next to nothing. */
-const LEAST_PRICE_OF_SLO = 0.02;
-/** Accuracy below the bound that is not worth another try. */
-const BOUND_TOLERANCE = 1e-5;
-/** Accuracy that a violation too many per query costs a rule. */
-const VIOLATION_PENALTY = 20;
+const CLASS_STREAM = 8;
+/** Arrivals that a sample has for its length, at most. */
+const MOST_ARRIVALS = 5_000_000;
 
-/** Where the fit begins: level, growth, pivot, wait margin (in hundredths), reserve. */
-const STARTS: readonly (readonly number[])[] = [
-  [0, 1, 1, 0.1, 0],
-  [0, 3, 1, 0.1, 0],
-  [0, 0.3, 0.5, 0.1, 2],
-  [-0.5, 2, 2, 0.1, 1],
-  [-0.2, 1.2, -1.2, 0.2, 3.5],
-  [-1.5, 2, 1, 0.1, 0],
-];
-const STEPS = [0.3, 1, 0.5, 0.2, 1];
-export interface PooledSolution {
-  readonly expected: Omit<Expected, "upperBoundAccuracy">;
-  readonly actionByState: RamsisLevel["actionByState"];
-  /** Rules tried. */
+type PromisedFigures = Omit<Expected, "upperBoundAccuracy" | "servedBoundAccuracy">;
+
+export interface PooledSolution extends Pick<RamsisLevel, "actionByState" | "mixture"> {
+  readonly expected: PromisedFigures;
+  /** What won. */
+  readonly method: string;
+  /** Policies tried. */
   readonly tries: number;
 }
 
-/** The rule of a level and the price it starts from. */
-interface FittedRule {
-  readonly problem: PooledProblem;
-  readonly rule: PriceRule;
-  /** Accuracy per ms of a worker. */
-  readonly price: number;
-  readonly tries: number;
-}
-
-/** @param bound of the same level. */
+/** @param worker the problem of a worker at the same load. @param bound of the same level. */
 export function solvePooled(
   frame: RamsisFrame,
+  worker: WorkerProblem,
   loadQps: number,
   bound: FluidBound,
 ): PooledSolution {
-  const { problem, rule, price, tries } = fitRule(frame, loadQps, bound);
-  const actionByState = tableOf(problem, decider(problem, rule, price));
-  return { expected: promiseOf(frame, problem, actionByState), actionByState, tries };
+  const problem = pooledProblem(frame, loadQps);
+  const { candidate, mixture, tries } = search(frame, problem, worker, bound);
+  const tables = {
+    actionByState: tableOf(problem, candidate),
+    mixture: mixture && {
+      share: mixture.share,
+      actionByState: tableOf(problem, mixture.candidate),
+    },
+  };
+  const expected = promiseOf(frame, problem, tables);
+  return { expected, ...tables, method: candidate.name, tries };
 }
 
-/** What the batches that can be formed in a state are worth by the level's rule, which is fitted again for it. @param bound as `solvePooled`. */
+function search(
+  frame: RamsisFrame,
+  problem: PooledProblem,
+  worker: WorkerProblem,
+  bound: FluidBound,
+): FoundPolicy {
+  const rules = (): SimpleRule[] => [...simpleRules(problem), oneWorkerRule(problem, worker)];
+  return searchPolicy(problem, bound, sampler(frame, problem), rules);
+}
+
+/** What the batches that can be formed in a state are worth to the level's policy, which is searched again for it. @param bound as `solvePooled`. */
 export function pooledValues(
   frame: RamsisFrame,
-  { loadQps, actionByState }: RamsisLevel,
+  worker: WorkerProblem,
+  { loadQps, actionByState, mixture }: RamsisLevel,
   bound: FluidBound,
   state: { readonly queued: number; readonly slackMs: number },
 ): ActionValues | NoActionValues {
-  const { problem, rule, price } = fitRule(frame, loadQps, bound);
-  const table = tableOf(problem, decider(problem, rule, price));
-  if (Buffer.compare(bytesOf(table), bytesOf(actionByState)) !== 0) {
-    return { reason: "the table is not the one that this version of the solver would fit" };
+  if (mixture !== null)
+    return { reason: "two tables answer, so that a ceiling on violations holds" };
+  const problem = pooledProblem(frame, loadQps);
+  const { candidate } = search(frame, problem, worker, bound);
+  if (Buffer.compare(bytesOf(tableOf(problem, candidate)), bytesOf(actionByState)) !== 0) {
+    return { reason: "the table is not the one that this version of the solver would find" };
   }
-  const queued = Math.min(state.queued, problem.capacity);
+  if (candidate.worths === null) return { reason: `the table is a simple rule: ${candidate.name}` };
+  const queued = problem.rows.findLast((row) => row <= state.queued) ?? 1;
   const slackMs = problem.slackMs.findLast((ms) => ms <= state.slackMs) ?? 0;
-  const worth = worthOf(problem, rule, price, queued, slackMs);
-  const [best] = worth;
+  const worths = candidate.worths(queued, slackMs);
+  const [best] = worths;
   if (best === undefined) return { reason: "no batch ends within the slack" };
-  const actions = worth.map(({ action: { variant, batch }, gain }) => {
-    return { variant, batch, advantage: gain - best.gain };
+  const actions = worths.map(({ action: { variant, batch }, worth }) => {
+    return { variant, batch, advantage: worth - best.worth };
   });
   return { unit: "accuracy less price", actions };
-}
-
-function bytesOf({ data }: RamsisLevel["actionByState"]): Buffer {
-  return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-}
-
-function fitRule(frame: RamsisFrame, loadQps: number, bound: FluidBound): FittedRule {
-  const problem = pooledProblem(frame, loadQps);
-  // Where the bound has time to spare it has no price, but the queue may need one.
-  const price = bound.price > 0 ? bound.price : LEAST_PRICE_OF_SLO / problem.sloMs;
-  let tries = 0;
-  let points: (readonly number[])[] = [...STARTS];
-  for (const [round, { queries, tries: maxTries, kept, shrink }] of ROUNDS.entries()) {
-    const drawn = drawnQueries(frame, loadQps, ROUND_STREAM + round, queries);
-    const costAt = (point: readonly number[]): number => {
-      tries++;
-      return costOf(frame, problem, drawn, decider(problem, ruleOf(point), price));
-    };
-    const steps = STEPS.map((step) => step * shrink);
-    const minima: Minimum[] = [];
-    for (const point of points) {
-      const minimum = minimise(costAt, point, steps, maxTries);
-      // There is nothing better to find, as at low loads.
-      if (minimum.value <= BOUND_TOLERANCE - bound.accuracy) {
-        return { problem, rule: ruleOf(minimum.point), price, tries };
-      }
-      minima.push(minimum);
-    }
-    minima.sort((left, right) => left.value - right.value);
-    points = minima.slice(0, kept).map(({ point }) => point);
-  }
-  return { problem, rule: ruleOf(points[0] ?? []), price, tries };
 }
 
 /** What a table of pooled decisions promises at a load: measured over simulated queries, the same for the same table. */
 export function expectedOfPooled(
   frame: RamsisFrame,
-  { loadQps, actionByState }: RamsisLevel,
-): Omit<Expected, "upperBoundAccuracy"> {
-  return promiseOf(frame, pooledProblem(frame, loadQps), actionByState);
+  level: Pick<RamsisLevel, "loadQps" | "actionByState" | "mixture">,
+): PromisedFigures {
+  return promiseOf(frame, pooledProblem(frame, level.loadQps), level);
 }
 
 function promiseOf(
   frame: RamsisFrame,
   problem: PooledProblem,
-  { data }: RamsisLevel["actionByState"],
-): Omit<Expected, "upperBoundAccuracy"> {
-  const outcome = simulatePooled(
-    problem,
-    {
-      ...drawnQueries(frame, problem.loadQps, PROMISE_STREAM, PROMISE_QUERIES),
-      nextServiceMs: serviceTimes(frame),
-    },
-    Uint16Array.from(data),
-    () => NO_ACTION,
-  );
+  { actionByState, mixture }: Pick<RamsisLevel, "actionByState" | "mixture">,
+): PromisedFigures {
+  const surroundings = sampler(frame, problem)(PROMISE_STREAM, PROMISE_QUERIES, PROMISE_SLOS);
+  const outcome = simulatePooled(problem, surroundings, {
+    table: decided(actionByState),
+    mixture: mixture && { table: decided(mixture.actionByState), share: mixture.share },
+  });
   const { queries, violations, accuracySum } = outcome;
   const satisfied = queries - violations;
   return {
     accuracyPerSatisfied: satisfied > 0 ? accuracySum / satisfied : 0,
     accuracyPerQuery: accuracySum / queries,
     violationRate: upperRate(violations, queries),
+    sample: { queries, violations },
     byBatch: batchDistribution(problem, outcome),
   };
+}
+
+function decided({ data }: RamsisLevel["actionByState"]): DecisionTable {
+  return { cells: Uint16Array.from(data), decideCell: () => NO_ACTION };
 }
 
 /** Not the rate seen but one that the true rate hardly exceeds: three standard errors more, and three violations where there was none (rule of three). */
@@ -178,80 +145,72 @@ function upperRate(violations: number, queries: number): number {
   return Math.min(1, (violations + 3 * Math.sqrt(violations) + 3) / queries);
 }
 
-function costOf(
-  frame: RamsisFrame,
-  problem: PooledProblem,
-  drawn: DrawnQueries,
-  decideCell: Decide,
-): number {
-  const cells = new Uint16Array(problem.capacity * problem.slackMs.length).fill(UNDECIDED);
-  const nextServiceMs = serviceTimes(frame);
-  const outcome = simulatePooled(problem, { ...drawn, nextServiceMs }, cells, decideCell);
-  // Half of what is allowed, for the sample is small and the true rate may be above what it shows.
-  const allowed = problem.maxViolationRate / 2;
-  const excess = Math.max(0, outcome.violations / outcome.queries - allowed);
-  return VIOLATION_PENALTY * excess - outcome.accuracySum / outcome.queries;
-}
-
-function ruleOf([
-  level = 0,
-  growth = 0,
-  pivot = 0,
-  margin = 0,
-  reserve = 0,
-]: readonly number[]): PriceRule {
-  return {
-    level,
-    growth: Math.max(0, growth),
-    pivot,
-    waitMargin: Math.abs(margin) / 100,
-    reserveMs: reserve,
-  };
-}
-
-function decider(problem: PooledProblem, rule: PriceRule, price: number): Decide {
-  return (queued: number, slackMs: number) => decide(problem, rule, price, queued, slackMs);
-}
-
 function tableOf(
-  { capacity, slackMs }: PooledProblem,
-  decideCell: Decide,
+  { rows, slackMs }: PooledProblem,
+  { table: { cells, decideCell } }: Candidate,
 ): RamsisLevel["actionByState"] {
-  const data = new Uint16Array(capacity * slackMs.length);
-  for (let row = 0; row < capacity; row++) {
+  const data = cells.slice();
+  rows.forEach((queued, row) => {
     slackMs.forEach((slack, column) => {
-      data[row * slackMs.length + column] = decideCell(row + 1, slack);
+      const cell = row * slackMs.length + column;
+      if (data[cell] === UNDECIDED) data[cell] = decideCell(queued, slack);
     });
-  }
-  return { dtype: "uint16", shape: [capacity, slackMs.length], data };
+  });
+  return { dtype: "uint16", shape: [rows.length, slackMs.length], data };
 }
 
-type DrawnQueries = Pick<Surroundings, "arrivalMs" | "deadlineMs">;
+function bytesOf({ data }: RamsisLevel["actionByState"]): Buffer {
+  return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+}
 
-/** Arrivals, and where queries are of classes the deadline of each, its class drawn by the shares. */
-function drawnQueries(
-  frame: RamsisFrame,
-  qps: number,
-  stream: number,
-  count: number,
-): DrawnQueries {
-  const arrivalMs = arrivals(frame, qps, stream, count);
-  const classes = new QueryClasses(frame.slo, new Rng(SEED, CLASS_STREAM + stream));
-  return { arrivalMs, deadlineMs: arrivalMs.map((ms) => ms + classes.sloMs(classes.next())) };
+/** Arrivals, classes and service times for a simulation. */
+function sampler(frame: RamsisFrame, problem: PooledProblem): Sample {
+  return (stream, queries, slos) => {
+    // Until the cluster is as it is at most times.
+    const edge = Math.ceil(1.5 * problem.arrivalsPerMs * problem.sloMs) + problem.workerCount;
+    const long = Math.min(MOST_ARRIVALS, slos * problem.arrivalsPerMs * problem.sloMs);
+    const counted = [edge, edge + Math.ceil(Math.max(queries, long))] as const;
+    const count = counted[1] + edge;
+    return {
+      arrivalMs: arrivals(frame, problem, stream, counted, count),
+      counted,
+      classByQuery: classes(problem, stream, count),
+      openServiceTimes: () => serviceTimes(frame),
+    };
+  };
 }
 
 function arrivals(
   { arrivals: model }: RamsisFrame,
-  qps: number,
+  { arrivalsPerMs }: PooledProblem,
   stream: number,
+  [from, to]: readonly [number, number],
   count: number,
 ): Float64Array {
-  const process = arrivalProcess(model, qps);
+  const process = arrivalProcess(model, 1000 * arrivalsPerMs);
   const timesMs = new Float64Array(count);
   arrivalSource(process, new Rng(SEED, stream)).fill(timesMs);
   // Stretched so that the load is the one meant: what a sample has more or less of it moves accuracy more than the policy does.
-  const scale = (count * 1000) / qps / (timesMs[count - 1] ?? 1);
+  const sampledMs = (timesMs[to] ?? 1) - (timesMs[from] ?? 0);
+  const scale = (to - from) / arrivalsPerMs / sampledMs;
   return timesMs.map((ms) => ms * scale);
+}
+
+function classes(
+  { classes: all }: PooledProblem,
+  stream: number,
+  count: number,
+): Uint8Array | null {
+  if (all.length === 1) return null;
+  const rng = new Rng(SEED, CLASS_STREAM * 100 + stream);
+  return Uint8Array.from({ length: count }, () => {
+    let left = rng.nextFloat();
+    const found = all.findIndex(({ share }) => {
+      left -= share;
+      return left < 0;
+    });
+    return found < 0 ? all.length - 1 : found;
+  });
 }
 
 /** Of a trace, a renewal process as bursty as it is. */
@@ -263,8 +222,7 @@ function arrivalProcess(model: RamsisFrame["arrivals"], qps: number): ArrivalPro
   return { kind: "poisson", qps };
 }
 
-/** The same draws for every rule: a rule is not to win by luck. */
-function serviceTimes({ tasks, policy }: RamsisFrame): Surroundings["nextServiceMs"] {
+function serviceTimes({ tasks, policy }: RamsisFrame): NextServiceMs {
   const [task] = tasks;
   if (task === undefined) throw new RangeError("a RAMSIS frame has one task");
   const mode = policy.serviceTimes === "quantiles" ? "sampled" : "p95";

@@ -66,6 +66,13 @@ function loadAll({ executor }: Serving): void {
   while (executor.loading.length > 0) executor.load();
 }
 
+test("refuses a request that names a variant, since several answer a row", async () => {
+  const house = await serving();
+  const reply = await infer(house, [{ crops: 1, value: 1 }], { parameters: { variant: "any" } });
+  expect(reply.status).toBe(400);
+  expect(await reply.text()).toContain("parameters.variant: expected nothing");
+});
+
 test("is ready once the workers of the first plan hold their models", async () => {
   const house = await serving();
   expect((await get(house, "/v2/health/ready")).status).toBe(503);

@@ -1,4 +1,4 @@
-/** Half-precision numbers, which Node 20 has no typed array for (IEEE 754 binary16). */
+/** Half-precision numbers (IEEE 754 binary16), which Node 20 and 22 have no typed array for. */
 
 /** Rounds to the nearest half, ties to even; beyond the largest one, to infinity. @returns its 16 bits. */
 export function numberToHalf(value: number): number {
