@@ -376,7 +376,7 @@ describe("levels", () => {
   });
 
   test("a row that names a variant is answered by it, past rows of other classes that do not", () => {
-    const told = new Told(new ClassDispatcher(classBundle({ workers: 1 }), true));
+    const told = new Told(new ClassDispatcher(classBundle({ workers: 1, maxQueue: 7 }), true));
     told.arrive(0, 1, 0);
     told.together([1, 2], 1, 1, 0);
     told.together([3, 4], 0, 2, 1);
