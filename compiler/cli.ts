@@ -230,6 +230,13 @@ program
   .option("--trace <file>", "arrivals or rates from a file, plain or .gz")
   .option("--duration <time>", "such as 30s or 5 min (default: 30s, or the whole trace)")
   .option("--slo <time>", "an answer that takes longer is late, such as 50ms")
+  .option("--slo-class <name>", "the class of all queries, whose SLO holds unless --slo is given")
+  .addOption(
+    new Option(
+      "--slo-classes",
+      "queries of every class, drawn by the shares that the server states",
+    ).conflicts(["slo", "sloClass"]),
+  )
   .option("--seed <n>", "of the arrivals", "1")
   .option("--warm-up <n>", "requests sent first and not counted", "0")
   .option("--model <name>", "which model (default: the first one served)")

@@ -1,6 +1,7 @@
 /** Application and profiles in, policy bundle out: the pipeline from top to bottom. */
 import type { AccordionLevel, Bundle, Level, ThemisLevel } from "../runtime/bundle/schema.ts";
 import { type Placement, placeLevels, type SolvedLevel } from "./adaptive-levels.ts";
+import { classedTableAt, hasClasses } from "./classed-level.ts";
 import { inheritLevels } from "./inherited-levels.ts";
 import { feedMistakes } from "./model-feeds.ts";
 import { siblingMistakes } from "./model-siblings.ts";
@@ -68,7 +69,8 @@ export async function compile(
         : { levels: await levels.solve(loads.qps), placement: null };
     if ("code" in found) return found;
     if (frame.method === "ramsis" && frame.policy.balancer === "pooled") {
-      return { ...found, levels: inheritLevels(frame, found.levels, SOLVERS.ramsis) };
+      const inherit = hasClasses(frame) ? { withTableOf: classedTableAt } : SOLVERS.ramsis;
+      return { ...found, levels: inheritLevels(frame, found.levels, inherit) };
     }
     if (frame.method !== "loki") return found;
     return { ...found, levels: await settleLevels(frame, found.levels, levels.settle) };

@@ -7,12 +7,13 @@ import {
   type ThemisLevel,
   violationCeiling,
 } from "../runtime/bundle/schema.ts";
+import { classedExpectation, classedLevel, hasClasses } from "./classed-level.ts";
 import { placedLevel } from "./placed-level.ts";
 import { predictLevel, simulatedExpectation } from "./predicted-level.ts";
 import { promisedByStages, provisionedLevel } from "./provisioned-level.ts";
 import { baselinePlan, type PipelineBaseline } from "./solvers/loki/baseline-plan.ts";
 import { SOLVERS } from "./solvers/registry.ts";
-import type { AccordionFrame, BundleFrame, LokiFrame } from "./solvers/solver.ts";
+import type { AccordionFrame, BundleFrame, LokiFrame, RamsisFrame } from "./solvers/solver.ts";
 
 export type LevelRequest =
   | { readonly kind: "solve"; readonly loadQps: number }
@@ -78,7 +79,13 @@ function promisedBy(frame: BundleFrame, level: Level): object {
   if (frame.method === "inferline") return promisedByStages(frame, level as InferlineLevel);
   if (frame.method === "themis") return SOLVERS.themis.expectedOf(frame, level as ThemisLevel);
   if (frame.method === "accordion") return promisedByPlaces(frame, level.loadQps);
-  return SOLVERS.ramsis.expectedOf(frame, level as RamsisLevel);
+  return promisedByTables(frame, level as RamsisLevel);
+}
+
+function promisedByTables(frame: RamsisFrame, level: RamsisLevel): object {
+  return hasClasses(frame)
+    ? classedExpectation(frame, level)
+    : SOLVERS.ramsis.expectedOf(frame, level);
 }
 
 function promisedByPlaces(frame: AccordionFrame, loadQps: number): object {
@@ -101,11 +108,17 @@ async function solved(
   request: Exclude<LevelRequest, { kind: "evaluate" | "baseline" }>,
 ): Promise<Level> {
   if (request.kind === "settle") return settled(frame, request.level, request.neighbour);
-  if (frame.method === "ramsis") return SOLVERS.ramsis.solveLevel(frame, request.loadQps);
+  if (frame.method === "ramsis") return solvedLevel(frame, request.loadQps);
   if (frame.method === "inferline") return provisionedLevel(frame, request.loadQps);
   if (frame.method === "themis") return SOLVERS.themis.open(frame).scaleLevel(request.loadQps);
   if (frame.method === "accordion") return placedLevel(frame, request.loadQps);
   return plannedLevel(frame, request.loadQps);
+}
+
+function solvedLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
+  return hasClasses(frame)
+    ? classedLevel(frame, loadQps)
+    : SOLVERS.ramsis.solveLevel(frame, loadQps);
 }
 
 /** Rooms that are tried where the policy leaves it to us, the smallest first. */

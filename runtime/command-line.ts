@@ -43,7 +43,10 @@ export function addInspect(program: Command, actionValuesOf?: ActionValuesOf): v
     .description("show what a bundle says")
     .argument("<bundle>", "policy bundle")
     .option("--level <qps>", "the policy of the level that decides at this load", positiveNumber)
-    .option("--state <state>", "the decision in a state, such as queued=7,slack=40ms")
+    .option(
+      "--state <state>",
+      "the decision in a state, such as queued=7,slack=40ms; class=NAME beside it",
+    )
     .option("--json", "one JSON document on stdout")
     .action(async (path: string, options: { level?: number; state?: string }) => {
       const { inspectCommand } = await import("./commands/inspect.ts");

@@ -1,5 +1,6 @@
 /** What differs between two bundles, in the words of their application: variants and batches, not action indices. */
 import { createHash } from "node:crypto";
+import { classBundle } from "./bundle/class-views.ts";
 import type {
   AccordionBundle,
   Bundle,
@@ -33,6 +34,8 @@ export interface Decision {
 }
 
 export interface StateDiff {
+  /** Of the class whose table it is; left out for that of all queries. */
+  readonly sloClass?: string;
   readonly queued: number;
   readonly slackMs: number;
   readonly before: Decision;
@@ -248,7 +251,31 @@ function diffTables(
   const levelBefore = before.bundle.levels[index.before];
   const levelAfter = after.bundle.levels[index.after];
   if (levelBefore === undefined || levelAfter === undefined) return null;
-  const fields = diffFields(scalarsOf(levelBefore), scalarsOf(levelAfter));
+  const fields = diffFields(
+    scalarsOf(before.bundle, levelBefore),
+    scalarsOf(after.bundle, levelAfter),
+  );
+  const tables = [
+    diffStates(before, after, index),
+    ...sharedClasses(before.bundle, after.bundle, index).map(({ name, was, is }) => {
+      const states = diffStates(policyOf(was), policyOf(is), { before: 0, after: 0 });
+      const examples = states.examples.map((example) => ({ ...example, sloClass: name }));
+      return { ...states, examples };
+    }),
+  ];
+  const changedStates = tables.reduce((sum, table) => sum + table.changedStates, 0);
+  if (fields.length === 0 && changedStates === 0) return null;
+  const states = tables.reduce((sum, table) => sum + table.states, 0);
+  const examples = tables.flatMap((table) => table.examples).slice(0, MAX_EXAMPLES);
+  return { loadQps, change: "changed", fields, changedStates, states, examples };
+}
+
+/** One table of a level in both bundles. */
+function diffStates(
+  before: Policy,
+  after: Policy,
+  index: Pair<number>,
+): Pick<LevelDiff, "changedStates" | "states" | "examples"> {
   const examples: StateDiff[] = [];
   let changedStates = 0;
   const slacks = before.bundle.decisionSpace.slackMs.data;
@@ -263,17 +290,34 @@ function diffTables(
       }
     }
   }
-  if (fields.length === 0 && changedStates === 0) return null;
-  const states = before.table.queueCapacity * slacks.length;
-  return { loadQps, change: "changed", fields, changedStates, states, examples };
+  return { changedStates, states: before.table.queueCapacity * slacks.length, examples };
 }
 
-/** A level without its table, which is compared state by state. */
-function scalarsOf({
-  actionByState: _,
-  ...scalars
-}: RamsisLevel): Omit<RamsisLevel, "actionByState"> {
-  return scalars;
+/** Classes that have a table of their own at the level in both bundles, each as a bundle of one level. */
+function sharedClasses(
+  before: RamsisBundle,
+  after: RamsisBundle,
+  index: Pair<number>,
+): { readonly name: string; readonly was: RamsisBundle; readonly is: RamsisBundle }[] {
+  const [levelBefore, levelAfter] = [before.levels[index.before], after.levels[index.after]];
+  if (levelBefore?.classTables === undefined || levelAfter?.classTables === undefined) return [];
+  const names = (after.slo.classes ?? []).map(({ name }) => name);
+  return (before.slo.classes ?? []).flatMap(({ name }, at) => {
+    const other = names.indexOf(name);
+    if (other < 0) return [];
+    const was = classBundle(before, levelBefore, at);
+    return [{ name, was, is: classBundle(after, levelAfter, other) }];
+  });
+}
+
+/** A level without its tables, which are compared state by state; of classes the workers. */
+function scalarsOf(bundle: RamsisBundle, { actionByState: _, ...level }: RamsisLevel): object {
+  const { classTables, ...scalars } = level;
+  if (classTables === undefined) return scalars;
+  const classes = classTables.map(({ workers }, index) => {
+    return { name: bundle.slo.classes?.[index]?.name, workers };
+  });
+  return { ...scalars, classTables: classes };
 }
 
 function decisionOf(

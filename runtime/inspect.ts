@@ -14,6 +14,7 @@ import {
   type ThemisBundle,
 } from "./bundle/schema.ts";
 import { sectionsOf } from "./bundle-sections.ts";
+import { classViews, decidingTable } from "./class-level-view.ts";
 import { levelForLoad } from "./core/level-choice.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "./core/policy-table.ts";
 import { RuntimeError } from "./errors.ts";
@@ -118,7 +119,10 @@ export function levelReports(bundle: Bundle, solveMs: readonly number[] = []) {
   if (bundle.method === "ramsis") {
     return bundle.levels.map((level, index) => {
       const { loadQps, feasible, capacityQps, expected } = level;
-      return { loadQps, feasible, capacityQps, expected, solve: solveOf(level, index) };
+      const solve = solveOf(level, index);
+      const workers = level.classTables && workersByClass(bundle, level);
+      const split = workers === undefined ? {} : { workersByClass: workers };
+      return { loadQps, feasible, capacityQps, expected, ...split, solve };
     });
   }
   if (bundle.method === "inferline") {
@@ -155,17 +159,27 @@ export function levelReports(bundle: Bundle, solveMs: readonly number[] = []) {
   });
 }
 
+/** Where each class has workers of its own. */
+function workersByClass(bundle: RamsisBundle, level: RamsisLevel): Record<string, number | null> {
+  return Object.fromEntries(classViews(bundle, level).map(({ name, workers }) => [name, workers]));
+}
+
 export interface StateQuery {
   readonly queued: number;
   readonly slackMs: number;
 }
 
-/** Reads `queued=7,slack=40ms`; slack in ms or s, a bare number is ms. @throws RuntimeError RUNTIME_USAGE. */
-export function parseState(text: string): StateQuery {
+/** A state as it is asked for, with the class that is named. */
+export interface AskedState extends StateQuery {
+  readonly sloClass?: string;
+}
+
+/** Reads `queued=7,slack=40ms` and `class=NAME` with it; slack in ms or s, a bare number is ms. @throws RuntimeError RUNTIME_USAGE. */
+export function parseState(text: string): AskedState {
   const fields = new Map<string, string>();
   for (const part of text.split(",")) {
     const [key = "", value = "", ...rest] = part.split("=").map((side) => side.trim());
-    if ((key !== "queued" && key !== "slack") || rest.length > 0 || fields.has(key)) {
+    if (!["queued", "slack", "class"].includes(key) || rest.length > 0 || fields.has(key)) {
       refuseState(`"${part}"`, "queued=COUNT,slack=TIME");
     }
     fields.set(key, value);
@@ -176,7 +190,9 @@ export function parseState(text: string): StateQuery {
   const match = /^(-?\d+(?:\.\d+)?)\s*(ms|s)?$/.exec(slack);
   if (match === null) return refuseState(`slack="${slack}"`, "slack a time such as 40ms or 0.04s");
   const [, amount, unit] = match;
-  return { queued: Number(queued), slackMs: Number(amount) * (unit === "s" ? 1000 : 1) };
+  const slackMs = Number(amount) * (unit === "s" ? 1000 : 1);
+  const sloClass = fields.get("class");
+  return { queued: Number(queued), slackMs, ...(sloClass === undefined ? {} : { sloClass }) };
 }
 
 function refuseState(found: string, allowed: string): never {
@@ -212,6 +228,8 @@ export type Decision = Choice | Wait | GiveUp;
 export interface StateInspection extends StateQuery {
   /** The level that answered. */
   readonly level: { readonly index: number; readonly loadQps: number };
+  /** The class whose table it was; left out where the level has one for all. */
+  readonly sloClass?: string;
   /** The state as the table knows it: the queue cut to its capacity, the slack rounded down to the grid. */
   readonly tableState: StateQuery;
   readonly decision: Decision;
@@ -222,13 +240,18 @@ export interface StateInspection extends StateQuery {
   readonly withOneSlackStepLess: (Decision & { readonly slackMs: number }) | null;
 }
 
-/** The decision in a state, and what else could have been done. @param loadQps null when unknown. */
+/**
+ * The decision in a state, and what else could have been done. @param loadQps null when unknown.
+ * @throws RuntimeError RUNTIME_USAGE for a class that there is not.
+ */
 export function inspectState(
-  bundle: RamsisBundle,
-  { loadQps, queued, slackMs }: StateQuery & { readonly loadQps: number | null },
+  whole: RamsisBundle,
+  asked: AskedState & { readonly loadQps: number | null },
 ): StateInspection {
+  const { loadQps, queued, slackMs } = asked;
+  const index = levelForLoad(whole.levels, loadQps ?? Number.NaN);
+  const { bundle, level, sloClass } = decidingTable(whole, index, asked.sloClass);
   const table = PolicyTable.fromBundle(bundle);
-  const level = levelForLoad(bundle.levels, loadQps ?? Number.NaN);
   const decide = (atQueued: number, atSlackMs: number): Decision => {
     const action = table.lookup(level, atQueued, atSlackMs);
     if (action === GIVE_UP) return { givesUp: true };
@@ -249,7 +272,8 @@ export function inspectState(
   return {
     queued,
     slackMs,
-    level: { index: level, loadQps: table.levelLoadQps[level] ?? 0 },
+    level: { index, loadQps: whole.levels[index]?.loadQps ?? 0 },
+    ...(sloClass === undefined ? {} : { sloClass }),
     tableState: { queued: Math.min(queued, table.queueCapacity), slackMs: grid[column] ?? 0 },
     decision,
     alternatives: onlyTask(bundle).variants.map((_, variant) =>

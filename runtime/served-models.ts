@@ -93,9 +93,11 @@ function tableBatches({ tasks, levels, decisionSpace }: RamsisBundle): number[][
   const variantCount = tasks.reduce((count, task) => count + task.variants.length, 0);
   const batches = Array.from({ length: variantCount }, () => new Set<number>());
   const actions = decisionSpace.actions.data;
-  const tables = levels.flatMap(({ actionByState, mixture }) =>
-    mixture === null ? [actionByState] : [actionByState, mixture.actionByState],
-  );
+  const tables = levels.flatMap(({ actionByState, classTables = [], mixture }) => [
+    actionByState,
+    ...classTables.map((table) => table.actionByState),
+    ...(mixture === null ? [] : [mixture.actionByState]),
+  ]);
   const used = new Set(tables.flatMap(({ data }) => [...new Set(data)]));
   for (const action of used) {
     const [variant, batch] = [actions[2 * action], actions[2 * action + 1]];

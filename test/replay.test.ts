@@ -9,6 +9,7 @@ import type { RecordedCommand, RecordedEvent } from "../runtime/server/recording
 import { Scheduler } from "../runtime/server/scheduler.ts";
 import { signatureOf } from "../runtime/server/signature.ts";
 import type { VariantWish } from "../runtime/server/variant-wish.ts";
+import { classBundle } from "./support/class-bundle.ts";
 import { waitingBundle } from "./support/pooled-bundle.ts";
 import { tinyBundle } from "./support/tiny-bundle.ts";
 
@@ -22,14 +23,29 @@ const MODEL = {
   outputs: [{ name: "y", ...TENSOR }],
 };
 
-function servedBundle(workers: number, isPooled: boolean): RamsisBundle {
-  const bound = tinyBundle({ workers, maxQueue: 3, sloMs: 100, loadsQps: [20, 100, 1000] });
-  const bundle = isPooled ? waitingBundle(bound) : bound;
+const LOADS_QPS = [20, 100, 1000];
+type Kind = "bound" | "pooled" | "classes";
+
+/** A queue for each worker, one for all, or classes that have workers of their own at the lower levels. */
+function servedBundle(workers: number, kind: Kind): RamsisBundle {
+  const bound = tinyBundle({ workers, maxQueue: 3, sloMs: 100, loadsQps: LOADS_QPS });
+  const bundle =
+    kind === "classes" ? classesOf(workers) : kind === "pooled" ? waitingBundle(bound) : bound;
   const tasks = bundle.tasks.map((task) => ({
     ...task,
     variants: task.variants.map((variant) => ({ ...variant, model: MODEL })),
   }));
   return { ...bundle, tasks };
+}
+
+function classesOf(workers: number): RamsisBundle {
+  const split = workers === 1 ? null : [1, workers - 1];
+  const bundle = classBundle({ workers, split, loadsQps: LOADS_QPS });
+  const levels = bundle.levels.map((level) => {
+    const { classTables: _, ...together } = level;
+    return level.loadQps === 1000 ? together : level;
+  });
+  return { ...bundle, levels };
 }
 
 /** The lowest levels of a bundle; with fewer of them the same loads are decided by others. */
@@ -95,9 +111,12 @@ async function record(
   scheduler.attach(executor);
   const cancels: (() => void)[] = [];
   const perform: Record<string, (step: Action) => void> = {
-    submit: ({ rows, variant }) => {
+    submit: ({ rows, variant, pick }) => {
       const inputs = [new Uint8Array(4 * rows)];
-      cancels.push(scheduler.submit({ rows, inputs, variant }, nowMs + 100).cancel);
+      const { classes = [{ latencyMs: 100 }] } = bundle.slo;
+      const sloClass = pick % classes.length;
+      const deadlineMs = nowMs + (classes[sloClass]?.latencyMs ?? 0);
+      cancels.push(scheduler.submit({ rows, inputs, variant }, deadlineMs, sloClass).cancel);
     },
     cancel: ({ pick }) => cancels[pick % Math.max(1, cancels.length)]?.(),
     ready: ({ pick }) => scheduler.onWorkerReady(pick % workers),
@@ -135,10 +154,11 @@ function replay(bundle: RamsisBundle, log: readonly Entry[]): Entry[] {
     if (entry.kind === "start-batch" || entry.kind === "drop") continue;
     replayed.push(entry);
     if (entry.kind === "arrival") {
-      dispatcher.onArrival(entry.query, entry.deadlineMs, entry.nowMs, commands);
+      const { query, deadlineMs, nowMs, sloClass } = entry;
+      dispatcher.onArrival(query, deadlineMs, nowMs, commands, sloClass);
     } else if (entry.kind === "joint-arrival") {
-      const { query, deadlineMs, wanted, nowMs } = entry;
-      dispatcher.onJointArrival(query, deadlineMs, wanted, nowMs, commands);
+      const { query, deadlineMs, wanted, nowMs, sloClass } = entry;
+      dispatcher.onJointArrival(query, deadlineMs, wanted, nowMs, commands, sloClass);
     } else if (entry.kind === "joint-end") dispatcher.onJointEnd(entry.nowMs, commands);
     else if (entry.kind === "done") dispatcher.onBatchDone(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "ready") dispatcher.onWorkerReady(entry.worker, entry.nowMs, commands);
@@ -171,25 +191,24 @@ function commandsOf(commands: CommandBuffer): RecordedCommand[] {
   });
 }
 
-test("a recorded server replays to identical commands", async () => {
+test.each<[string, Kind]>([
+  ["with a queue for each worker", "bound"],
+  ["with one queue", "pooled"],
+  ["with classes", "classes"],
+])("a recorded server %s replays to identical commands", async (_, kind) => {
   await fc.assert(
-    fc.asyncProperty(
-      fc.integer({ min: 1, max: 3 }),
-      fc.boolean(),
-      actions,
-      async (workers, isPooled, steps) => {
-        const bundle = servedBundle(workers, isPooled);
-        const up: Action[] = Array.from({ length: workers }, (_, pick) => ({
-          kind: "ready",
-          pick,
-          rows: 1,
-          variant: undefined,
-          gapMs: 0,
-        }));
-        const log = await record(bundle, workers, [...up, ...steps]);
-        expect(replay(bundle, log)).toEqual(log);
-      },
-    ),
+    fc.asyncProperty(fc.integer({ min: 1, max: 3 }), actions, async (workers, steps) => {
+      const bundle = servedBundle(workers, kind);
+      const up: Action[] = Array.from({ length: workers }, (_, pick) => ({
+        kind: "ready",
+        pick,
+        rows: 1,
+        variant: undefined,
+        gapMs: 0,
+      }));
+      const log = await record(bundle, workers, [...up, ...steps]);
+      expect(replay(bundle, log)).toEqual(log);
+    }),
     { numRuns: 100 },
   );
 });

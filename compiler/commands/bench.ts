@@ -3,6 +3,7 @@ import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { alignColumns, percent } from "../../runtime/commands/text.ts";
 import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
 import { inputsFromFiles } from "../load/input-file.ts";
+import type { LoadOutcome } from "../load/load-tally.ts";
 import {
   DEFAULT_MAX_OUTSTANDING,
   DEFAULT_TIMEOUT_MS,
@@ -24,6 +25,10 @@ export interface BenchOptions extends ArrivalArguments {
   readonly url: string;
   readonly duration?: string;
   readonly slo?: string;
+  /** The class that all queries name. */
+  readonly sloClass?: string;
+  /** Whether each query names a class, drawn by the shares that the server states. */
+  readonly sloClasses?: true;
   readonly seed: string;
   readonly model?: string;
   /** Queries before the load that are counted nowhere. */
@@ -55,6 +60,7 @@ export async function benchCommand(
     durationMs: parseDurationMs(options.duration, arrivals),
     seed: parseSeed(options.seed),
     sloMs: options.slo === undefined ? null : parseTimeMs("--slo", options.slo),
+    ...classesOf(options),
     inputs: inputs === undefined ? null : await inputsFromFiles(inputs, labels),
     warmUpQueries: parseCount("--warm-up", options.warmUp),
     maxOutstanding: DEFAULT_MAX_OUTSTANDING,
@@ -64,9 +70,16 @@ export async function benchCommand(
   return { exitCode: EXIT_CODES.ok, text: render(result), json: result };
 }
 
+function classesOf({ sloClass, sloClasses }: BenchOptions): Pick<LoadOptions, "classes"> {
+  if (sloClass !== undefined) return { classes: { kind: "one", name: sloClass } };
+  return sloClasses === true ? { classes: { kind: "all" } } : {};
+}
+
 function render(result: LoadResult): string {
   const { queries, latencyMs: latency, sendLagMs: lag } = result;
-  const slo = result.sloMs === null ? "no SLO" : `SLO ${result.sloMs} ms`;
+  const byClass = Object.entries(result.byClass ?? {});
+  const none = byClass.length === 0 ? "no SLO" : "the SLO of each class";
+  const slo = result.sloMs === null ? none : `SLO ${result.sloMs} ms`;
   const totals = [
     ["", "measured"],
     ["violations", percent(result.violationRate)],
@@ -94,9 +107,26 @@ function render(result: LoadResult): string {
     ...(errors.length === 0 ? [] : [`errors: ${errors.join(", ")}`]),
     "",
     alignColumns(totals),
+    ...(byClass.length === 0 ? [] : ["", classTable(byClass)]),
     "",
     alignColumns([["variant", "share", "accuracy by labels"], ...variants]),
   ].join("\n");
+}
+
+function classTable(byClass: readonly (readonly [string, LoadOutcome])[]): string {
+  return alignColumns([
+    ["class", "queries", "late", "dropped", "violations", "accuracy/satisfied", "p50 ms", "p99 ms"],
+    ...byClass.map(([name, outcome]) => [
+      name,
+      String(outcome.queries),
+      String(outcome.late),
+      String(outcome.dropped),
+      percent(outcome.violationRate),
+      percent(outcome.accuracyPerSatisfied),
+      outcome.latencyMs === null ? "-" : ms(outcome.latencyMs.p50),
+      outcome.latencyMs === null ? "-" : ms(outcome.latencyMs.p99),
+    ]),
+  ]);
 }
 
 function ms(value: number): string {

@@ -9,7 +9,7 @@ import {
   type ModelFile,
 } from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { levelTable } from "../../runtime/commands/inspect.ts";
+import { classTable, levelTable } from "../../runtime/commands/inspect.ts";
 import { percent } from "../../runtime/commands/text.ts";
 import { RuntimeError } from "../../runtime/errors.ts";
 import { levelReports } from "../../runtime/inspect.ts";
@@ -213,6 +213,7 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
       "",
       ...(bundle.method === "accordion" ? [pipelineTable(bundle), ""] : []),
       levelTable(bundle),
+      ...(bundle.method === "ramsis" && bundle.slo.classes ? ["", classTable(bundle)] : []),
       ...(placement === null ? [] : placementText(placement, bundle)),
       ...warnings(bundle, told.uncut),
     ].join("\n"),

@@ -177,8 +177,33 @@ function render(result: SimulationResult, level: RamsisLevel | null, perSecond: 
     "",
     alignColumns(measured),
     "",
+    ...(result.byClass === undefined ? [] : [classTable(result.byClass, level), ""]),
     alignColumns([["variant", "share", "mean batch", "accuracy"], ...variants]),
   ].join("\n");
+}
+
+/** One row for each class, what was simulated beside what the level states. */
+function classTable(
+  byClass: NonNullable<SimulationResult["byClass"]>,
+  level: RamsisLevel | null,
+): string {
+  const rows = Object.entries(byClass).map(([name, one]) => {
+    const expected = level?.expected.byClass?.[name];
+    const stated = [expected?.accuracyPerSatisfied, expected?.violationRate];
+    return [
+      name,
+      String(one.queries),
+      percent(one.accuracyPerSatisfied),
+      percent(one.accuracyPerQuery),
+      percent(one.violationRate),
+      one.latencyMs === null ? "-" : ms(one.latencyMs.p50),
+      one.latencyMs === null ? "-" : ms(one.latencyMs.p99),
+      ...(level === null ? [] : stated.map((value) => percent(value ?? null))),
+    ];
+  });
+  const heads = ["class", "queries", "accuracy/satisfied", "accuracy/query", "violations"];
+  const stated = level === null ? [] : ["expected accuracy/satisfied", "expected violations"];
+  return alignColumns([[...heads, "p50 ms", "p99 ms", ...stated], ...rows]);
 }
 
 function row(label: string, simulated: number | null, expected: number | undefined): string[] {

@@ -71,8 +71,10 @@ export function elementBytes(datatype: string): number | null {
   return DATATYPES.get(datatype)?.bytes ?? null;
 }
 
-/** The JSON header that every request for one row has; the bytes of the inputs follow it. */
-export function encodeRequestHeader(model: LoadModel): Buffer {
+/**
+ * The JSON header that every request for one row has; the bytes of the inputs follow it. @param sloClass null for requests that name none.
+ */
+export function encodeRequestHeader(model: LoadModel, sloClass: string | null = null): Buffer {
   return Buffer.from(
     JSON.stringify({
       inputs: model.inputs.map(({ name, datatype, rowShape, rowBytes }) => ({
@@ -81,7 +83,10 @@ export function encodeRequestHeader(model: LoadModel): Buffer {
         shape: [1, ...rowShape],
         parameters: { binary_data_size: rowBytes },
       })),
-      parameters: { binary_data_output: true },
+      parameters: {
+        binary_data_output: true,
+        ...(sloClass === null ? {} : { slo_class: sloClass }),
+      },
     }),
   );
 }

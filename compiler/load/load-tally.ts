@@ -41,6 +41,8 @@ export interface Answer {
   /** Null for a query without a label. */
   readonly isCorrect: boolean | null;
   readonly latencyMs: number;
+  /** Of the query's class; left out where the tally's holds for all. */
+  readonly sloMs?: number;
 }
 
 /** Name under which answers are counted whose reply names no variant. */
@@ -71,8 +73,9 @@ export class LoadTally {
     this.#sendLag.record(lagMs);
   }
 
-  countAnswer({ variant, accuracy, isCorrect, latencyMs }: Answer): void {
-    const satisfied = this.#sloMs === null || latencyMs <= this.#sloMs;
+  countAnswer({ variant, accuracy, isCorrect, latencyMs, sloMs }: Answer): void {
+    const limitMs = sloMs ?? this.#sloMs;
+    const satisfied = limitMs === null || latencyMs <= limitMs;
     const counts = this.#countsOf(variant ?? UNNAMED);
     this.#answered++;
     this.#latency.record(latencyMs);

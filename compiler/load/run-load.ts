@@ -3,8 +3,10 @@ import { assert } from "../../runtime/core/assert.ts";
 import { Rng } from "../../runtime/core/rng.ts";
 import { ArrivalFeed } from "../simulate/arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "../simulate/arrivals.ts";
+import { CLASS_STREAM, QueryClasses } from "../simulate/query-classes.ts";
 import { decodeReply, encodeRequestHeader, type LoadModel, ReplyError } from "./infer-codec.ts";
 import { failureCode, type HttpReply, InferenceClient } from "./inference-client.ts";
+import { type LoadClass, readLoadClasses } from "./load-classes.ts";
 import { type LoadOutcome, LoadTally } from "./load-tally.ts";
 import { readLoadModel } from "./model-metadata.ts";
 
@@ -25,8 +27,10 @@ export interface LoadOptions {
   /** No query arrives at this time or later. */
   readonly durationMs: number;
   readonly seed: number;
-  /** Null counts every answer as in time. */
+  /** Null counts every answer as in time, or where queries are of classes as the server states. */
   readonly sloMs: number | null;
+  /** Which class queries name: one, or all those that the server states, drawn by their shares; left out for none. */
+  readonly classes?: { readonly kind: "one"; readonly name: string } | { readonly kind: "all" };
   /** Query by its number from 0; null sends rows of zeros. */
   readonly inputs: ((index: number, model: LoadModel) => LoadInput) | null;
   /** Most queries under way; one more is not sent but counted as an error. */
@@ -44,6 +48,8 @@ export interface LoadOptions {
 }
 
 export interface LoadResult extends LoadOutcome {
+  /** By the names of the classes, where queries name any. */
+  readonly byClass?: Readonly<Record<string, LoadOutcome>>;
   readonly seed: number;
   readonly durationMs: number;
   readonly sloMs: number | null;
@@ -68,15 +74,32 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const client = new InferenceClient({ url, timeoutMs });
   try {
     const model = await readLoadModel(client, options.model);
-    const generator = new LoadGenerator(options, model, client);
+    const { classes } = options;
+    const asked = classes?.kind === "one" ? classes.name : null;
+    const named = classes === undefined ? [] : await readLoadClasses(client, model.name, asked);
+    const generator = new LoadGenerator(options, model, named, client);
     await generator.warmUp();
     const startMs = options.nowMs();
     await generator.run(startMs);
     const wallMs = options.nowMs() - startMs;
-    return { seed, durationMs, sloMs, model: model.name, wallMs, ...generator.tally.outcome() };
+    const outcome = { ...generator.tally.outcome(), ...generator.byClass() };
+    return { seed, durationMs, sloMs, model: model.name, wallMs, ...outcome };
   } finally {
     await client.close();
   }
+}
+
+/** What queries of a class have in common, or all queries where none names one. */
+interface Kind {
+  /** Null for queries that name no class. */
+  readonly name: string | null;
+  /** Null where the SLO of the load holds. */
+  readonly sloMs: number | null;
+  readonly tally: LoadTally;
+  readonly jsonHeader: Buffer;
+  readonly httpHeaders: Readonly<Record<string, string>>;
+  /** The body of a row of zeros, put together once. */
+  readonly zerosBody: Buffer;
 }
 
 class LoadGenerator {
@@ -86,18 +109,22 @@ class LoadGenerator {
   readonly #client: InferenceClient;
   readonly #feed: ArrivalFeed;
   readonly #path: string;
-  readonly #jsonHeader: Buffer;
-  readonly #httpHeaders: Readonly<Record<string, string>>;
+  readonly #kinds: readonly [Kind, ...Kind[]];
+  readonly #drawn: QueryClasses;
   readonly #zeros: LoadInput;
-  /** The body of a row of zeros, put together once. */
-  readonly #zerosBody: Buffer;
   #startMs = 0;
   #sent = 0;
   #outstanding = 0;
   #finish: () => void = () => {};
   #fail: (reason: unknown) => void = () => {};
 
-  constructor(options: LoadOptions, model: LoadModel, client: InferenceClient) {
+  /** @param classes none where queries name none. */
+  constructor(
+    options: LoadOptions,
+    model: LoadModel,
+    classes: readonly LoadClass[],
+    client: InferenceClient,
+  ) {
     const source = arrivalSource(options.arrivals, new Rng(options.seed, ARRIVAL_STREAM));
     this.tally = new LoadTally(options.sloMs);
     this.#options = options;
@@ -105,13 +132,35 @@ class LoadGenerator {
     this.#client = client;
     this.#feed = new ArrivalFeed(source, options.durationMs);
     this.#path = `/v2/models/${encodeURIComponent(model.name)}/infer`;
-    this.#jsonHeader = encodeRequestHeader(model);
-    this.#httpHeaders = {
-      "content-type": "application/octet-stream",
-      "inference-header-content-length": String(this.#jsonHeader.length),
-    };
     this.#zeros = { bytes: new Uint8Array(model.rowBytes), label: null };
-    this.#zerosBody = Buffer.concat([this.#jsonHeader, this.#zeros.bytes]);
+    const [first, ...others] = classes.map((one) => this.#kindOf(one));
+    this.#kinds = [first ?? this.#kindOf(null), ...others];
+    const drawn = classes.length > 1 ? { latencyMs: 0, classes } : { latencyMs: 0 };
+    this.#drawn = new QueryClasses(drawn, new Rng(options.seed, CLASS_STREAM));
+  }
+
+  /** What came of the queries of each class. */
+  byClass(): Pick<LoadResult, "byClass"> {
+    const named = this.#kinds.flatMap(({ name, tally }) =>
+      name === null ? [] : [[name, tally.outcome()] as const],
+    );
+    return named.length === 0 ? {} : { byClass: Object.fromEntries(named) };
+  }
+
+  #kindOf(sloClass: LoadClass | null): Kind {
+    const jsonHeader = encodeRequestHeader(this.#model, sloClass?.name ?? null);
+    const sloMs = this.#options.sloMs ?? sloClass?.latencyMs ?? null;
+    return {
+      name: sloClass?.name ?? null,
+      sloMs,
+      tally: new LoadTally(sloMs),
+      jsonHeader,
+      httpHeaders: {
+        "content-type": "application/octet-stream",
+        "inference-header-content-length": String(jsonHeader.length),
+      },
+      zerosBody: Buffer.concat([jsonHeader, this.#zeros.bytes]),
+    };
   }
 
   /** A few at a time. That they fail is not told here: the load fails then, too, and says how. */
@@ -121,7 +170,9 @@ class LoadGenerator {
       const width = Math.min(WARM_UP_WIDTH, warmUpQueries - sent);
       signal.throwIfAborted();
       await Promise.allSettled(
-        Array.from({ length: width }, (_, index) => this.#send(this.#input(sent + index))),
+        Array.from({ length: width }, (_, index) =>
+          this.#send(this.#kinds[0], this.#input(sent + index)),
+        ),
       );
     }
   }
@@ -171,15 +222,17 @@ class LoadGenerator {
 
   #dispatch(scheduledMs: number): void {
     const index = this.#sent++;
-    this.tally.countSent(this.#elapsedMs() - scheduledMs);
+    const kind = this.#kinds[this.#drawn.next()] ?? this.#kinds[0];
+    const lagMs = this.#elapsedMs() - scheduledMs;
+    for (const tally of this.#talliesOf(kind)) tally.countSent(lagMs);
     if (this.#outstanding >= this.#options.maxOutstanding) {
-      this.tally.countDrop("too-many-outstanding");
+      this.#countDrop(kind, "too-many-outstanding");
       return;
     }
     const input = this.#input(index);
     this.#outstanding++;
-    this.#exchange(scheduledMs, input)
-      .catch((error: unknown) => this.tally.countDrop(failureCode(error)))
+    this.#exchange(scheduledMs, kind, input)
+      .catch((error: unknown) => this.#countDrop(kind, failureCode(error)))
       .finally(() => {
         this.#outstanding--;
         this.#finishIfIdle();
@@ -187,17 +240,24 @@ class LoadGenerator {
       .catch((error: unknown) => this.#fail(error));
   }
 
-  async #exchange(scheduledMs: number, input: LoadInput): Promise<void> {
-    const reply = await this.#send(input);
+  async #exchange(scheduledMs: number, kind: Kind, input: LoadInput): Promise<void> {
+    const reply = await this.#send(kind, input);
     const latencyMs = this.#elapsedMs() - scheduledMs;
-    if (reply.status !== 200) this.tally.countDrop(String(reply.status));
-    else this.#countReply(reply, latencyMs, input.label);
+    if (reply.status !== 200) this.#countDrop(kind, String(reply.status));
+    else this.#countReply(kind, reply, latencyMs, input.label);
   }
 
-  #send(input: LoadInput): Promise<HttpReply> {
-    const body =
-      input === this.#zeros ? this.#zerosBody : Buffer.concat([this.#jsonHeader, input.bytes]);
-    return this.#client.send(this.#path, body, this.#httpHeaders);
+  #send({ jsonHeader, httpHeaders, zerosBody }: Kind, input: LoadInput): Promise<HttpReply> {
+    const body = input === this.#zeros ? zerosBody : Buffer.concat([jsonHeader, input.bytes]);
+    return this.#client.send(this.#path, body, httpHeaders);
+  }
+
+  #talliesOf({ name, tally }: Kind): readonly LoadTally[] {
+    return name === null ? [this.tally] : [this.tally, tally];
+  }
+
+  #countDrop(kind: Kind, reason: string): void {
+    for (const tally of this.#talliesOf(kind)) tally.countDrop(reason);
   }
 
   #input(index: number): LoadInput {
@@ -207,16 +267,23 @@ class LoadGenerator {
     return input;
   }
 
-  #countReply({ headers, body }: HttpReply, latencyMs: number, label: number | null): void {
+  #countReply(
+    kind: Kind,
+    { headers, body }: HttpReply,
+    latencyMs: number,
+    label: number | null,
+  ): void {
     const headerLength = headers["inference-header-content-length"];
     try {
       const reply = decodeReply(body, headerLength?.toString(), label !== null);
       const { variant, accuracy, predicted } = reply;
       const isCorrect = label === null ? null : predicted === label;
-      this.tally.countAnswer({ variant, accuracy, isCorrect, latencyMs });
+      const answer = { variant, accuracy, isCorrect, latencyMs };
+      const judged = kind.sloMs === null ? answer : { ...answer, sloMs: kind.sloMs };
+      for (const tally of this.#talliesOf(kind)) tally.countAnswer(judged);
     } catch (error) {
       if (!(error instanceof ReplyError)) throw error;
-      this.tally.countDrop("malformed-reply");
+      this.#countDrop(kind, "malformed-reply");
     }
   }
 

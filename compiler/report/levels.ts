@@ -1,4 +1,5 @@
 /** The levels one by one: the policy as a heat map with the use of each variant beside it, and a table of all levels. */
+import { classBundle } from "../../runtime/bundle/class-views.ts";
 import {
   GIVE_UP,
   NO_ACTION,
@@ -43,10 +44,33 @@ function maps(
     drawHeatMap({ id, title, description: mapDescription(bundle, table) }, bundle, table, keys);
   const title = `Variant by queries waiting and slack at ${load} queries/s`;
   const own = html`<figure>${draw(`map-${index}`, title, level.actionByState)}</figure>`;
+  if (level.classTables !== undefined) return classMaps(bundle, keys, level, index);
   if (level.mixture === null) return own;
   const { share, actionByState } = level.mixture;
   const second = draw(`mixture-${index}`, `${title}, second table`, actionByState);
   return html`${own}<figure>${second}<figcaption>${ratioText(share)} of the decisions, chosen at random, follow this second table.</figcaption></figure>`;
+}
+
+/** A map for each class, and that of one queue for all. */
+function classMaps(
+  bundle: RamsisBundle,
+  keys: readonly VariantKey[],
+  level: RamsisLevel,
+  index: number,
+): Markup {
+  const draw = (one: RamsisBundle, id: string, whose: string, table: Table): Markup => {
+    const title = `Variant by queries waiting and slack at ${decimalText(level.loadQps)} queries/s, ${whose}`;
+    return drawHeatMap({ id, title, description: mapDescription(one, table) }, one, table, keys);
+  };
+  const own = (bundle.slo.classes ?? []).map(({ name }, at) => {
+    const alone = classBundle(bundle, level, at);
+    const table = alone.levels[0]?.actionByState ?? level.actionByState;
+    const workers = level.classTables?.[at]?.workers ?? 0;
+    const map = draw(alone, `map-${index}-${at}`, `class ${name}`, table);
+    return html`<figure>${map}<figcaption>Class ${name}, on ${decimalText(workers)} of the workers.</figcaption></figure>`;
+  });
+  const all = draw(bundle, `map-${index}`, "all classes", level.actionByState);
+  return html`${own}<figure>${all}<figcaption>All classes in one queue, while one of them brings more than its share.</figcaption></figure>`;
 }
 
 /** Shares of the cells in words, for those who do not see the map. */
@@ -69,11 +93,12 @@ function mapDescription(bundle: RamsisBundle, { data }: Table): string {
 function variantUse(
   bundle: RamsisBundle,
   keys: readonly VariantKey[],
-  { actionByState, mixture, expected }: RamsisLevel,
+  { actionByState, classTables = [], mixture, expected }: RamsisLevel,
   result: SimulationResult | undefined,
 ): Markup {
   const actions = bundle.decisionSpace.actions.data;
-  const cells = [actionByState, ...(mixture === null ? [] : [mixture.actionByState])];
+  const own = classTables.map((table) => table.actionByState);
+  const cells = [actionByState, ...own, ...(mixture === null ? [] : [mixture.actionByState])];
   const named = new Set(cells.flatMap(({ data }) => [...new Set<number>(data)]));
   const waits = named.delete(NO_ACTION);
   const givesUp = named.delete(GIVE_UP);

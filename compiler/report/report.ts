@@ -1,6 +1,7 @@
 /** A bundle as one page for people: what the policy does, what it promises, and what it was simulated to give. */
 import { type RamsisBundle, violationCeiling } from "../../runtime/bundle/schema.ts";
 import { captionedFigure, circleSample, lineSample } from "./captioned-figure.ts";
+import { classSections } from "./classes.ts";
 import { type Frontier, frontierSection } from "./frontier.ts";
 import { levelSections, levelTable } from "./levels.ts";
 import { type LoadEvidence, simulationGlyph } from "./load-marks.ts";
@@ -55,6 +56,7 @@ export function renderReport(content: ReportContent): string {
           },
         ]),
     { id: "levels", heading: "All levels", body: levelTable(bundle, results) },
+    ...classSections(bundle, results),
   ];
   return renderPage({
     title: bundle.application,

@@ -1,5 +1,6 @@
 /** What came of the queries in the simulation: how long they took, and which variants answered them. */
 import * as Plot from "@observablehq/plot";
+import { deadlineText } from "./classes.ts";
 import { drawFigure } from "./figure.ts";
 import {
   dots,
@@ -16,6 +17,10 @@ import { decimalText, ratioText } from "./number-text.ts";
 /** Latency quantiles of the simulated policy. */
 export function drawLatency({ bundle, runs }: LoadEvidence): Markup {
   const { latencyMs: sloMs } = bundle.slo;
+  const { classes = [{ name: "", latencyMs: sloMs }] } = bundle.slo;
+  const deadlines = classes.map(({ name, latencyMs }) => {
+    return { latencyMs, label: name === "" ? "deadline" : `deadline of ${name}` };
+  });
   const quantiles = (["p50", "p95", "p99"] as const).map((name) => ({
     name,
     points: runs.flatMap(({ variant, loadQps, result }) =>
@@ -30,17 +35,18 @@ export function drawLatency({ bundle, runs }: LoadEvidence): Markup {
     {
       id: "latency",
       title: "Latency against load",
-      description: `Simulated median, 95th and 99th percentile of the latency. The 99th is at most ${decimalText(worst, 1)} ms; the deadline is ${decimalText(sloMs, 1)} ms.`,
+      description: `Simulated median, 95th and 99th percentile of the latency. The 99th is at most ${decimalText(worst, 1)} ms; the deadline is ${deadlineText(bundle)}.`,
     },
     {
       marginRight: 30,
       x: loadAxis(bundle, []),
       y: { domain: [0, highest * 1.08], label: "latency, ms", ticks: 6, grid: true },
       marks: [
-        Plot.ruleY([sloMs], LIMIT_STYLE),
-        Plot.text(["deadline"], {
+        Plot.ruleY(deadlines, { ...LIMIT_STYLE, y: "latencyMs" }),
+        Plot.text(deadlines, {
           frameAnchor: "left",
-          y: () => sloMs,
+          y: "latencyMs",
+          text: "label",
           dx: 4,
           dy: -7,
           fill: "var(--limit)",

@@ -5,9 +5,10 @@ import {
   violationCeiling,
 } from "../../runtime/bundle/schema.ts";
 import type { SimulationResult } from "../simulate/simulate.ts";
+import { deadlineText } from "./classes.ts";
 import { swatch } from "./levels.ts";
 import { html, type Markup } from "./markup.ts";
-import { decimalText, listText, msText, ratioText, shareText } from "./number-text.ts";
+import { decimalText, listText, ratioText, shareText } from "./number-text.ts";
 import type { VariantKey } from "./palette.ts";
 
 /** Variants with a smaller share are not worth a word. */
@@ -20,12 +21,12 @@ export function leadText(
   bundle: RamsisBundle,
   results: ReadonlyMap<number, SimulationResult>,
 ): string {
-  const { cluster, levels, slo, application } = bundle;
+  const { cluster, levels, application } = bundle;
   const [lowest] = levels;
   const highest = levels.at(-1);
   if (lowest === undefined || highest === undefined) return "";
   const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
-  const cast = `With ${workersText(workers)} and a deadline of ${msText(slo.latencyMs)}, this policy serves ${application}`;
+  const cast = `With ${workersText(workers)} and a deadline of ${deadlineText(bundle)}, this policy serves ${application}`;
   if (levels.length === 1) {
     return `${cast} at ${loadText(lowest)}: ${usedText(results.get(lowest.loadQps))}, with an expected accuracy of ${ratioText(lowest.expected.accuracyPerQuery)} per query. ${feasibilityText(bundle)}`;
   }
@@ -89,7 +90,7 @@ export function facts(bundle: RamsisBundle, file: { byteCount: number; sha256: s
   );
   const grid = `${policy.discretization.kind} slack grid of ${decisionSpace.slackMs.data.length} entries`;
   const entries: readonly (readonly [string, string])[] = [
-    ["Deadline", msText(slo.latencyMs)],
+    ["Deadline", deadlineText(bundle)],
     ["Violations allowed", stated],
     ["Arrivals", arrivals.process === "gamma" ? `gamma, CV² ${arrivals.cv2}` : arrivals.process],
     ["Cluster", pools.join("; ")],

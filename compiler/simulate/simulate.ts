@@ -1,3 +1,4 @@
+import { withoutClasses } from "../../runtime/bundle/class-views.ts";
 import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { assert } from "../../runtime/core/assert.ts";
 import { CommandBuffer, DROP } from "../../runtime/core/command-buffer.ts";
@@ -8,7 +9,9 @@ import { ArrivalFeed } from "./arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "./arrivals.ts";
 import { type Baseline, baselineBundle } from "./baselines/baseline.ts";
 import type { ResponseLatencyProfiler } from "./baselines/model-switching.ts";
+import { type ClassOutcome, ClassTally } from "./class-tally.ts";
 import { EventQueue } from "./event-queue.ts";
+import { CLASS_STREAM, QueryClasses } from "./query-classes.ts";
 import { type ServiceTimeMode, type ServiceTimeModel, serviceTimeModel } from "./service-times.ts";
 import { type Outcome, Tally } from "./tally.ts";
 
@@ -25,6 +28,8 @@ export interface SimulationOptions {
 export interface SimulationResult extends Outcome {
   readonly seed: number;
   readonly durationMs: number;
+  /** By the names of the classes, where the bundle has any. */
+  readonly byClass?: Readonly<Record<string, ClassOutcome>>;
 }
 
 /** Random streams of one seed: a policy never changes which arrivals it is compared on. */
@@ -48,10 +53,24 @@ export function simulate(bundle: RamsisBundle, options: SimulationOptions): Simu
   const simulated =
     baseline === null
       ? bundle
-      : baselineBundle(bundle, baseline, responseLatencyProfiler(options.serviceTimes));
-  const simulation = new Simulation(simulated, options);
+      : baselineBundle(
+          ofShortestSlo(bundle),
+          baseline,
+          responseLatencyProfiler(options.serviceTimes),
+        );
+  const classes = new QueryClasses(bundle.slo, new Rng(seed, CLASS_STREAM));
+  const simulation = new Simulation(simulated, classes, options);
   simulation.run();
   return { seed, durationMs, ...simulation.outcome() };
+}
+
+/** What a baseline knows of a bundle with classes: one queue, and the SLO that it has to keep for every query to be in time. */
+function ofShortestSlo(bundle: RamsisBundle): RamsisBundle {
+  const { classes } = bundle.slo;
+  if (classes === undefined) return bundle;
+  const alone = withoutClasses(bundle);
+  const latencyMs = Math.min(...classes.map((sloClass) => sloClass.latencyMs));
+  return { ...alone, slo: { ...alone.slo, latencyMs } };
 }
 
 /** Measures on the simulated cluster itself, under arrivals as its bundle was compiled for, Poisson where these are a trace. */
@@ -80,13 +99,16 @@ class Simulation {
   readonly #feed: ArrivalFeed;
   readonly #serviceTimes: ServiceTimeModel;
   readonly #tally: Tally;
-  readonly #sloMs: number;
+  readonly #classes: QueryClasses;
+  /** One for each class, none where all queries have the same SLO. */
+  readonly #classTallies: readonly ClassTally[];
   /** A waiting query is a slot of these arrays; the free ones are the first `#freeCount` entries of `#freeSlot`. */
   readonly #arrivalMsBySlot: Float64Array;
+  readonly #classBySlot: Uint8Array;
   readonly #freeSlot: Uint32Array;
   #freeCount: number;
 
-  constructor(bundle: RamsisBundle, options: SimulationOptions) {
+  constructor(bundle: RamsisBundle, classes: QueryClasses, options: SimulationOptions) {
     const task = bundle.tasks[0];
     assert(task !== undefined, "a bundle has a task");
     const dispatcher = dispatcherOf(bundle);
@@ -98,10 +120,14 @@ class Simulation {
     const serviceRng = new Rng(options.seed, SERVICE_STREAM);
     this.#serviceTimes = serviceTimeModel(task.serviceTimes, options.serviceTimes, serviceRng);
     this.#tally = new Tally(task.variants, bundle.levels);
-    this.#sloMs = bundle.slo.latencyMs;
+    this.#classes = classes;
+    this.#classTallies = classes.isOne
+      ? []
+      : classes.names.map(() => new ClassTally(task.variants));
     // One more than can wait: the query at hand, which may be dropped.
     const slotCount = dispatcher.waitingCapacity + 1;
     this.#arrivalMsBySlot = new Float64Array(slotCount);
+    this.#classBySlot = new Uint8Array(slotCount);
     this.#freeSlot = Uint32Array.from({ length: slotCount }, (_, slot) => slot);
     this.#freeCount = slotCount;
   }
@@ -122,16 +148,23 @@ class Simulation {
     assert(this.#freeCount === this.#freeSlot.length, "every query was served or dropped");
   }
 
-  outcome(): Outcome {
-    return this.#tally.outcome();
+  outcome(): Outcome & Pick<SimulationResult, "byClass"> {
+    const outcome = this.#tally.outcome();
+    const { names, isOne } = this.#classes;
+    if (isOne) return outcome;
+    const byClass = names.map((name, index) => [name, this.#classTallies[index]?.outcome()]);
+    return { ...outcome, byClass: Object.fromEntries(byClass) };
   }
 
   #arrive(nowMs: number): void {
     const slot = this.#freeSlot[this.#freeCount - 1];
     assert(slot !== undefined, "a slot is free for every query that may wait");
     this.#freeCount--;
+    const sloClass = this.#classes.next();
     this.#arrivalMsBySlot[slot] = nowMs;
-    this.#dispatcher.onArrival(slot, nowMs + this.#sloMs, nowMs, this.#commands);
+    this.#classBySlot[slot] = sloClass;
+    const deadlineMs = nowMs + this.#classes.sloMs(sloClass);
+    this.#dispatcher.onArrival(slot, deadlineMs, nowMs, this.#commands, sloClass);
     this.#carryOut(nowMs);
     this.#feed.advance();
   }
@@ -150,8 +183,10 @@ class Simulation {
     const commands = this.#commands;
     for (let command = 0; command < commands.count; command++) {
       if (commands.kind(command) === DROP) {
+        const slot = commands.query(command, 0);
         this.#tally.countDrop();
-        this.#release(commands.query(command, 0));
+        this.#classTallies[this.#classBySlot[slot] ?? 0]?.countDrop();
+        this.#release(slot);
       } else {
         this.#runBatch(command, nowMs);
       }
@@ -171,9 +206,12 @@ class Simulation {
     for (let position = 0; position < batch; position++) {
       const slot = commands.query(command, position);
       const arrivalMs = this.#arrivalMsBySlot[slot] ?? Number.NaN;
+      const sloClass = this.#classBySlot[slot] ?? 0;
       // The deadline is the dispatcher's own sum; finish − arrival <= SLO would round differently.
-      const satisfied = finishMs <= arrivalMs + this.#sloMs;
+      const satisfied = finishMs <= arrivalMs + this.#classes.sloMs(sloClass);
+      if (position === 0 && satisfied) this.#tally.countTimelyBatch(variant);
       this.#tally.countServed(variant, finishMs - arrivalMs, satisfied);
+      this.#classTallies[sloClass]?.countServed(variant, finishMs - arrivalMs, satisfied);
       this.#release(slot);
     }
   }

@@ -28,6 +28,8 @@ export interface VariantOutcome {
   readonly queries: number;
   readonly satisfied: number;
   readonly batches: number;
+  /** Those whose first query, that of the earliest deadline, was in time. */
+  readonly timelyBatches: number;
   readonly meanBatch: number | null;
   readonly accuracy: number;
 }
@@ -45,6 +47,7 @@ export class Tally {
   readonly #satisfiedByVariant: Float64Array;
   readonly #queriesByVariant: Float64Array;
   readonly #batchesByVariant: Float64Array;
+  readonly #timelyByVariant: Float64Array;
   readonly #decisionsByLevel: Float64Array;
   #dropped = 0;
 
@@ -54,6 +57,7 @@ export class Tally {
     this.#satisfiedByVariant = new Float64Array(variants.length);
     this.#queriesByVariant = new Float64Array(variants.length);
     this.#batchesByVariant = new Float64Array(variants.length);
+    this.#timelyByVariant = new Float64Array(variants.length);
     this.#decisionsByLevel = new Float64Array(levels.length);
   }
 
@@ -65,6 +69,10 @@ export class Tally {
     add(this.#batchesByVariant, variant, 1);
     add(this.#queriesByVariant, variant, batch);
     add(this.#decisionsByLevel, level, 1);
+  }
+
+  countTimelyBatch(variant: number): void {
+    add(this.#timelyByVariant, variant, 1);
   }
 
   countServed(variant: number, latencyMs: number, satisfied: boolean): void {
@@ -111,6 +119,7 @@ export class Tally {
       queries,
       satisfied: this.#satisfiedByVariant[index] ?? Number.NaN,
       batches,
+      timelyBatches: this.#timelyByVariant[index] ?? Number.NaN,
       meanBatch: ratio(queries, batches),
       accuracy: variant.accuracy,
     };

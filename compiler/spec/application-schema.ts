@@ -2,6 +2,7 @@ import * as z from "zod";
 import {
   amount,
   choice,
+  className,
   count,
   delay,
   duration,
@@ -12,6 +13,7 @@ import {
   percentile,
   positiveNumber,
   positiveRatio,
+  properShare,
   rate,
   ratio,
   record,
@@ -23,13 +25,28 @@ import { policySchema } from "./policy-schema.ts";
 /** Most load levels one application may ask for. */
 export const MAX_LOADS = 10_000;
 
+const sloClass = mapping({
+  name: className().describe("What requests name it by"),
+  latency: duration().describe("Latency objective of the class with its unit, such as 150 ms"),
+  share: properShare().describe("Share of the load, such as 70%; all of them sum to 100%"),
+});
+
 const slo = mapping({
-  latency: duration().describe("Latency objective with its unit, such as 150 ms"),
-  maxViolationRate: ratio().optional().describe("Highest share of queries that may miss it"),
+  latency: duration()
+    .optional()
+    .describe("Latency objective with its unit, such as 150 ms; either this or classes"),
+  classes: list(sloClass, "a list of classes")
+    .optional()
+    .describe(
+      "2 to 16 classes of queries with a latency objective each (ramsis); a query that names none is of the first",
+    ),
+  maxViolationRate: ratio()
+    .optional()
+    .describe("Highest share of queries that may miss it, of each class"),
   percentile: percentile()
     .prefault(99)
     .describe("Percentile for planners that bound a latency quantile"),
-});
+}).meta({ anyOf: [{ required: ["latency"] }, { required: ["classes"] }] });
 
 const arrivals = tagged(
   "process",

@@ -13,10 +13,20 @@ export interface Application {
 }
 
 export interface Slo {
+  /** Where there are classes, the longest of theirs. */
   readonly latencyMs: number;
   readonly maxViolationRate: number | null;
   /** Percentile for planners that bound a latency quantile, in (0, 100). */
   readonly percentile: number;
+  /** Two or more, of different names, whose shares sum to 1; left out where all queries have the same SLO. */
+  readonly classes?: readonly SloClass[];
+}
+
+export interface SloClass {
+  readonly name: string;
+  readonly latencyMs: number;
+  /** Of the load, in (0, 1). */
+  readonly share: number;
 }
 
 export type Arrivals =
@@ -163,6 +173,8 @@ export interface RamsisPolicy {
   readonly balancer: "round-robin" | "shortest-queue" | "pooled";
   readonly serviceTimes: "p95" | "quantiles";
   readonly drop: boolean;
+  /** How classes are served; undefined where there are none, and where it is left to us. */
+  readonly classes?: "auto" | "shared" | "separate" | undefined;
 }
 
 export interface LokiPolicy {

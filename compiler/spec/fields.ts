@@ -71,6 +71,12 @@ export function name() {
   return z.string({ error }).regex(/^[^|\n\r\t]{1,100}$/, { error });
 }
 
+/** The name of a class of queries, which stands in URLs, in labels of metrics and in lists. */
+export function className() {
+  const error = () => "a letter, then up to 63 letters, digits, _ or -";
+  return z.string({ error }).regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, { error });
+}
+
 /** A finite number without a unit or range. */
 export function realNumber() {
   return quantity({ dimension: "none", expected: "a number" });
@@ -101,6 +107,12 @@ export function ratio() {
 export function positiveRatio() {
   const expected = "a ratio above 0 and up to 1 such as 0.5 or 50%";
   return quantity({ dimension: "none", expected, above: 0, max: 1 });
+}
+
+/** Above 0 and below 1. */
+export function properShare() {
+  const expected = "a share above 0 and below 1 such as 0.7 or 70%";
+  return quantity({ dimension: "none", expected, above: 0, below: 1 });
 }
 
 /** A rate above 0, in queries/s. */

@@ -8,6 +8,7 @@ import { type InputFile, NamedFiles } from "./named-files.ts";
 import { duplicateNames, pipelineMistakes } from "./pipeline.ts";
 import { policyMistakes, resolvePolicy } from "./policy.ts";
 import type { ProfiledVariant } from "./profile.ts";
+import { resolveSlo, sloMistakes } from "./slo.ts";
 import { parseStructure } from "./structure.ts";
 import { readTrace } from "./trace.ts";
 
@@ -34,11 +35,7 @@ export function loadApplication(path: string): LoadedApplication {
   const tasks = spec.tasks.map((task, index) => resolveTask(task, ["tasks", index], files));
   const application: Application = {
     name: spec.application,
-    slo: {
-      latencyMs: spec.slo.latency,
-      maxViolationRate: spec.slo.maxViolationRate ?? null,
-      percentile: spec.slo.percentile,
-    },
+    slo: resolveSlo(spec),
     arrivals: resolveArrivals(spec, files),
     loads: resolveLoads(spec.workload.loads),
     cluster: resolveCluster(spec.cluster),
@@ -55,6 +52,7 @@ export function loadApplication(path: string): LoadedApplication {
 }
 
 function* specMistakes(spec: ApplicationSpec): Generator<Mistake> {
+  yield* sloMistakes(spec);
   yield* loadMistakes(spec.workload.loads);
   const { workers, pools } = spec.cluster;
   if (workers === undefined && pools === undefined) {

@@ -1,4 +1,4 @@
-import type { Application, Task, Variant, VariantProfile } from "./application.ts";
+import type { Application, Slo, Task, Variant, VariantProfile } from "./application.ts";
 import type { KeyPath } from "./document.ts";
 import { conflict, type Mistake, show } from "./mistakes.ts";
 
@@ -27,7 +27,7 @@ export function* measurementMistakes({ tasks, policy, slo }: Application): Gener
         );
       }
     }
-    if (method === "ramsis") yield* sloMistakes(task, slo.latencyMs);
+    if (method === "ramsis") yield* latencyMistakes(task, slo);
   }
 }
 
@@ -49,7 +49,15 @@ function pipelineLack({ layers, speedups, rows }: VariantProfile): string | null
   return rows.some(({ batch }) => batch === 1) ? null : "speedups alone";
 }
 
-function* sloMistakes(task: Task, sloMs: number): Generator<Mistake> {
+/** An SLO that not even one query meets. */
+function* latencyMistakes(task: Task, { latencyMs, classes }: Slo): Generator<Mistake> {
+  if (classes === undefined) yield* fastestMistakes(task, latencyMs, ["slo", "latency"]);
+  for (const [index, sloClass] of (classes ?? []).entries()) {
+    yield* fastestMistakes(task, sloClass.latencyMs, ["slo", "classes", index, "latency"]);
+  }
+}
+
+function* fastestMistakes(task: Task, sloMs: number, path: KeyPath): Generator<Mistake> {
   let fastest: { name: string; latencyMs: number } | null = null;
   for (const { name, profile } of task.variants) {
     const row = profile.rows[0];
@@ -61,5 +69,5 @@ function* sloMistakes(task: Task, sloMs: number): Generator<Mistake> {
   }
   if (fastest === null || fastest.latencyMs <= sloMs) return;
   const found = `${fastest.latencyMs} ms of ${show(fastest.name)}, the fastest variant of ${show(task.name)}`;
-  yield conflict(["slo", "latency"], `expected at least the ${found} at batch 1, got ${sloMs} ms`);
+  yield conflict(path, `expected at least the ${found} at batch 1, got ${sloMs} ms`);
 }

@@ -28,13 +28,14 @@ export function* duplicateNames(
   items: readonly { readonly name: string }[],
   path: KeyPath,
   noun: string,
+  plural = `${noun}s`,
 ): Generator<Mistake> {
   const seen = new Set<string>();
   for (const [index, { name }] of items.entries()) {
     if (seen.has(name)) {
       yield conflict(
         [...path, index, "name"],
-        `two ${noun}s are named ${show(name)}; expected different names`,
+        `two ${plural} are named ${show(name)}; expected different names`,
       );
     }
     seen.add(name);

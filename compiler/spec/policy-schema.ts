@@ -57,6 +57,11 @@ const ramsis = mapping({
     .boolean()
     .default(false)
     .describe("Whether a query that can no longer meet its deadline is given up"),
+  classes: choice("auto", "shared", "separate")
+    .optional()
+    .describe(
+      "How the classes of slo.classes are served: in one queue, each by workers of its own, or at each load whichever is better (auto, the default)",
+    ),
 });
 
 const loki = mapping({

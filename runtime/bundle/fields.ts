@@ -8,7 +8,7 @@ const MAX_TEXT_LENGTH = 1024;
 const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]/u;
 const ANY_UNPRINTABLE = new RegExp(UNPRINTABLE, "gu");
 
-/** An object with exactly these keys. @param added keys that older bundles do not have. */
+/** An object with exactly these keys. @param added keys that it may have besides; what is left out is undefined. */
 export function objectOf<Key extends string, Added extends string = never>(
   value: unknown,
   path: string,
@@ -16,9 +16,10 @@ export function objectOf<Key extends string, Added extends string = never>(
   added: readonly Added[] = [],
 ): Readonly<Record<Key, unknown> & Partial<Record<Added, unknown>>> {
   if (!isRecord(value)) return refuse(path, value, "a map");
+  const all: readonly string[] = [...keys, ...added];
   for (const key of Object.keys(value)) {
-    if (![...keys, ...added].some((known) => known === key)) {
-      refuseAs(path, `the key ${clip(key)}`, `only the keys ${[...keys, ...added].join(", ")}`);
+    if (!all.some((known) => known === key)) {
+      refuseAs(path, `the key ${clip(key)}`, `only the keys ${all.join(", ")}`);
     }
   }
   for (const key of keys) {
@@ -50,7 +51,7 @@ function counts(min: number, max: number): string {
   return min === max ? `${min}` : `${min} to ${max}`;
 }
 
-/** Absent values are nil in the file, never missing keys. */
+/** Absent values are nil in the file, never missing keys; but for the optional keys of `objectOf`. */
 export function nullOr<Value>(
   value: unknown,
   path: string,
@@ -78,6 +79,12 @@ export function oneOf<Value extends string>(
 ): Value {
   const found = allowed.find((each) => each === value);
   return found ?? refuse(path, value, allowed.map((each) => `"${each}"`).join(" or "));
+}
+
+/** A text of a form. @param allowed the form, in words. */
+export function matching(value: unknown, path: string, form: RegExp, allowed: string): string {
+  const found = text(value, path);
+  return form.test(found) ? found : refuse(path, value, allowed);
 }
 
 /** A file name without directories. */

@@ -1,5 +1,10 @@
 /** A RAMSIS bundle: structure checked field by field. Source: docs/bundle-format.md. */
-
+import {
+  classExpectationsOf,
+  classSpacesOf,
+  classTablesOf,
+  sloWithClassesOf,
+} from "./class-fields.ts";
 import {
   arrivalsOf,
   clusterOf,
@@ -13,7 +18,6 @@ import {
   provenanceOf,
   ratio,
   serviceTimesOf,
-  sloOf,
 } from "./common-fields.ts";
 import {
   arrayOf,
@@ -36,33 +40,44 @@ import type {
   RamsisBundle,
   RamsisLevel,
   RamsisOptions,
+  SloClass,
   SolveReport,
   Task,
   Variant,
 } from "./schema.ts";
+
 export function ramsisBundleOf(value: unknown): RamsisBundle {
-  const fields = objectOf(value, "", [
-    "application",
-    "arrivals",
-    "cluster",
-    "decisionSpace",
-    "levels",
-    "method",
-    "policy",
-    "provenance",
-    "slo",
-    "tasks",
-  ]);
+  const fields = objectOf(
+    value,
+    "",
+    [
+      "application",
+      "arrivals",
+      "cluster",
+      "decisionSpace",
+      "levels",
+      "method",
+      "policy",
+      "provenance",
+      "slo",
+      "tasks",
+    ],
+    ["classSpaces"],
+  );
+  const slo = sloWithClassesOf(fields.slo, "slo");
   return Object.freeze({
     application: text(fields.application, "application"),
     method: oneOf(fields.method, "method", ["ramsis"]),
-    slo: sloOf(fields.slo, "slo"),
+    slo,
     arrivals: arrivalsOf(fields.arrivals, "arrivals"),
     cluster: clusterOf(fields.cluster, "cluster", 1),
     tasks: arrayOf(fields.tasks, "tasks", [1, 1], taskOf),
     policy: policyOf(fields.policy, "policy"),
     decisionSpace: decisionSpaceOf(fields.decisionSpace, "decisionSpace"),
-    levels: arrayOf(fields.levels, "levels", [1, MAX_LEVELS], levelOf),
+    ...classSpacesOf(fields.classSpaces),
+    levels: arrayOf(fields.levels, "levels", [1, MAX_LEVELS], (level, path) =>
+      levelOf(level, path, slo.classes),
+    ),
     provenance: provenanceOf(fields.provenance, "provenance"),
   });
 }
@@ -88,15 +103,13 @@ function variantOf(value: unknown, path: string): Variant {
 }
 
 function policyOf(value: unknown, path: string): RamsisOptions {
-  const fields = objectOf(value, path, [
-    "balancer",
-    "batching",
-    "discretization",
-    "drop",
-    "maxQueue",
-    "objective",
-    "serviceTimes",
-  ]);
+  const fields = objectOf(
+    value,
+    path,
+    ["balancer", "batching", "discretization", "drop", "maxQueue", "objective", "serviceTimes"],
+    ["classes"],
+  );
+  const { classes } = fields;
   return Object.freeze({
     objective: oneOf(fields.objective, `${path}.objective`, ["per-query", "per-decision"]),
     discretization: discretizationOf(fields.discretization, `${path}.discretization`),
@@ -109,6 +122,9 @@ function policyOf(value: unknown, path: string): RamsisOptions {
     ]),
     serviceTimes: oneOf(fields.serviceTimes, `${path}.serviceTimes`, ["p95", "quantiles"]),
     drop: boolean(fields.drop, `${path}.drop`),
+    ...(classes === undefined
+      ? {}
+      : { classes: oneOf(classes, `${path}.classes`, ["auto", "shared", "separate"]) }),
   });
 }
 
@@ -123,23 +139,25 @@ function discretizationOf(value: unknown, path: string): Discretization {
   });
 }
 
-function levelOf(value: unknown, path: string): RamsisLevel {
-  const fields = objectOf(value, path, [
-    "actionByState",
-    "capacityQps",
-    "expected",
-    "feasible",
-    "loadQps",
-    "mixture",
-    "solve",
-  ]);
+function levelOf(
+  value: unknown,
+  path: string,
+  classes: readonly SloClass[] | undefined,
+): RamsisLevel {
+  const fields = objectOf(
+    value,
+    path,
+    ["actionByState", "capacityQps", "expected", "feasible", "loadQps", "mixture", "solve"],
+    ["classTables"],
+  );
   return Object.freeze({
     loadQps: positive(fields.loadQps, `${path}.loadQps`, MAX_QPS),
     feasible: boolean(fields.feasible, `${path}.feasible`),
     capacityQps: numberIn(fields.capacityQps, `${path}.capacityQps`, 0, MAX_QPS),
-    expected: expectedOf(fields.expected, `${path}.expected`),
+    expected: expectedOf(fields.expected, `${path}.expected`, classes),
     solve: solveOf(fields.solve, `${path}.solve`),
     actionByState: tableOf(fields.actionByState, `${path}.actionByState`, "uint16", 2),
+    ...classTablesOf(fields.classTables, `${path}.classTables`),
     mixture: nullOr(fields.mixture, `${path}.mixture`, mixtureOf),
   });
 }
@@ -152,12 +170,16 @@ function mixtureOf(value: unknown, path: string): Mixture {
   });
 }
 
-function expectedOf(value: unknown, path: string): Expected {
+function expectedOf(
+  value: unknown,
+  path: string,
+  classes: readonly SloClass[] | undefined,
+): Expected {
   const fields = objectOf(
     value,
     path,
     ["accuracyPerQuery", "accuracyPerSatisfied", "byBatch", "upperBoundAccuracy", "violationRate"],
-    ["sample", "servedBoundAccuracy"],
+    ["sample", "servedBoundAccuracy", ...(classes === undefined ? [] : (["byClass"] as const))],
   );
   return Object.freeze({
     accuracyPerSatisfied: ratio(fields.accuracyPerSatisfied, `${path}.accuracyPerSatisfied`),
@@ -171,6 +193,7 @@ function expectedOf(value: unknown, path: string): Expected {
         }),
     ...(fields.sample === undefined ? {} : { sample: sampleOf(fields.sample, `${path}.sample`) }),
     byBatch: batchDistributionOf(fields.byBatch, `${path}.byBatch`),
+    ...classExpectationsOf(fields.byClass, `${path}.byClass`, classes),
   });
 }
 

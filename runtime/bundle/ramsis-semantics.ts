@@ -1,4 +1,5 @@
 /** What the fields of a RAMSIS bundle must say about each other, so that no lookup of the runtime can leave a table. */
+import { checkClasses, checkClassLevel } from "./class-semantics.ts";
 import { type RamsisBundle, type RamsisOptions, violationCeiling } from "./schema.ts";
 import {
   batchByActionOf,
@@ -37,6 +38,7 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
     checkShape(slackMs, [policy.discretization.steps + 1], "decisionSpace.slackMs");
   }
   checkSlacks(slackMs, slo.latencyMs, "decisionSpace.slackMs", "slo.latencyMs");
+  checkClasses(bundle);
   const rule = tableRuleOf(policy);
   const batchByAction = batchByActionOf(decisionSpace.actions);
   checkAscending(levels);
@@ -44,6 +46,7 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
     const path = `levels[${index}]`;
     checkFeasible(level, violationCeiling(slo), path);
     checkTable(level.actionByState, decisionSpace, batchByAction, rule, `${path}.actionByState`);
+    checkClassLevel(bundle, level, { batchByAction, rule, path });
     if (level.mixture === null) continue;
     const { actionByState } = level.mixture;
     checkTable(actionByState, decisionSpace, batchByAction, rule, `${path}.mixture.actionByState`);

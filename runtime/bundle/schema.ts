@@ -32,6 +32,8 @@ export interface RamsisBundle extends CommonFields {
   readonly tasks: readonly Task[];
   readonly policy: RamsisOptions;
   readonly decisionSpace: DecisionSpace;
+  /** Axes of the tables that are made for one class alone, in the order of `slo.classes`; left out where there are none. */
+  readonly classSpaces?: readonly ClassSpace[];
   /** Ascending in `loadQps`, at least one. */
   readonly levels: readonly RamsisLevel[];
 }
@@ -93,10 +95,22 @@ export interface AccordionBundle extends CommonFields {
 }
 
 export interface Slo {
+  /** Where queries are of several classes, the longest of theirs. */
   readonly latencyMs: number;
+  /** Holds for every class. */
   readonly maxViolationRate: number | null;
   /** Percentile of the latency that has to meet `latencyMs` where there is no ceiling on violations, in (0, 100). */
   readonly percentile: number;
+  /** Two or more, where queries do not all have the same SLO; left out where they do. RAMSIS only. */
+  readonly classes?: readonly SloClass[];
+}
+
+/** Queries that have a latency objective of their own. A query that names no class is of the first. */
+export interface SloClass {
+  readonly name: string;
+  readonly latencyMs: number;
+  /** Of the load; the shares of all classes sum to 1. */
+  readonly share: number;
 }
 
 /** Ratio of queries that may miss the SLO: the stated ceiling, or what its percentile leaves. */
@@ -205,6 +219,8 @@ export interface RamsisOptions {
   readonly serviceTimes: "p95" | "quantiles";
   /** Whether a query that no variant can serve in time any more is given up instead of served late. */
   readonly drop: boolean;
+  /** How classes are served: in one queue, each by workers of its own, or by level whichever is better. Left out where there is one SLO. */
+  readonly classes?: "auto" | "shared" | "separate";
 }
 
 export type Discretization =
@@ -236,6 +252,16 @@ export interface DecisionSpace {
   readonly actions: Table;
 }
 
+/** Axes of the tables of one class; their actions are those of the decision space. */
+export interface ClassSpace {
+  /** As of the decision space, of the queue of the class. */
+  readonly maxQueue: number;
+  /** As of the decision space. */
+  readonly queued?: Table;
+  /** float64 [slackCount]: ascending from 0 to the SLO of the class. */
+  readonly slackMs: Table;
+}
+
 export interface RamsisLevel {
   readonly loadQps: number;
   /** Whether the load is within capacity and the expected violation rate within `violationCeiling`. */
@@ -244,10 +270,23 @@ export interface RamsisLevel {
   readonly capacityQps: number;
   readonly expected: Expected;
   readonly solve: SolveReport;
-  /** uint16 [rowCount, slackCount]: index into `decisionSpace.actions`; with the pooled balancer also NO_ACTION and GIVE_UP. */
+  /**
+   * uint16 [rowCount, slackCount]: index into `decisionSpace.actions`; with the pooled balancer also NO_ACTION and GIVE_UP. Where there are
+   * classes, of one queue for all of them.
+   */
   readonly actionByState: Table;
+  /** Where each class has a queue and workers of its own at this level, in the order of `slo.classes`; left out where one queue is followed. */
+  readonly classTables?: readonly ClassTable[];
   /** A second table that answers a share of the decisions, chosen at random, so that a violation ceiling is met at the best accuracy; or null. */
   readonly mixture: Mixture | null;
+}
+
+/** How one class is served by itself. */
+export interface ClassTable {
+  /** How many workers it has; those of all classes are the workers of the cluster. */
+  readonly workers: number;
+  /** uint16 [rowCount, slackCount] of the class's space, as `RamsisLevel.actionByState`. */
+  readonly actionByState: Table;
 }
 
 export interface Mixture {
@@ -273,6 +312,15 @@ export interface Expected {
   readonly sample?: { readonly queries: number; readonly violations: number };
   /** The same over batches instead of in the mean. */
   readonly byBatch: BatchDistribution;
+  /** The same by the names of the classes, where there are any. */
+  readonly byClass?: Readonly<Record<string, ClassExpected>>;
+}
+
+/** Of the queries of one class. */
+export interface ClassExpected {
+  readonly accuracyPerSatisfied: number;
+  readonly accuracyPerQuery: number;
+  readonly violationRate: number;
 }
 
 export interface BatchDistribution {

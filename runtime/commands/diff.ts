@@ -42,8 +42,8 @@ function levelText(level: LevelDiff): string[] {
     `level ${loadQps} qps: ${what}`,
     ...fields.map((field) => `  ${fieldText(field)}`),
     ...examples.map(
-      ({ queued, slackMs, before, after }) =>
-        `  queued ${queued}, slack ${short(slackMs)} ms: ${before.variant} ×${before.batch} → ${after.variant} ×${after.batch}`,
+      ({ sloClass, queued, slackMs, before, after }) =>
+        `  ${sloClass === undefined ? "" : `class ${sloClass}, `}queued ${queued}, slack ${short(slackMs)} ms: ${before.variant} ×${before.batch} → ${after.variant} ×${after.batch}`,
     ),
   ];
 }

@@ -1,4 +1,4 @@
-/** `inspect BUNDLE [--level QPS] [--state queued=7,slack=40ms]`. */
+/** `inspect BUNDLE [--level QPS] [--state queued=7,slack=40ms[,class=NAME]]`. */
 import type {
   ActionValues,
   Bundle,
@@ -6,6 +6,7 @@ import type {
   NoActionValues,
   RamsisBundle,
 } from "../bundle/schema.ts";
+import { classViews, decidingTable } from "../class-level-view.ts";
 import { levelForLoad } from "../core/level-choice.ts";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import {
@@ -79,7 +80,8 @@ export async function inspectCommand(
   if (bundle.method === "themis") return inspectScales(bundle, inspection, loadQps, asksState);
   if (query !== null) {
     const state = inspectState(bundle, { ...query, loadQps });
-    const found = await actionValuesOf?.(bundle, state.level.index, query.queued, query.slackMs);
+    const table = decidingTable(bundle, state.level.index, query.sloClass);
+    const found = await actionValuesOf?.(table.bundle, table.level, query.queued, query.slackMs);
     const values = found !== undefined && "actions" in found ? named(bundle, found) : null;
     const why = found !== undefined && "reason" in found ? found : null;
     const text = stateText(state, loadQps, valueLines(state, values ?? why));
@@ -87,11 +89,39 @@ export async function inspectCommand(
   }
   if (loadQps !== null) {
     const index = levelForLoad(bundle.levels, loadQps);
-    const map = mapPolicy(bundle, index, MAP_SIZE);
-    const level = { index, loadQps: bundle.levels[index]?.loadQps ?? 0, map };
-    return { exitCode, text: mapText(bundle, level), json: { ...inspection, level } };
+    return inspectLevel(bundle, inspection, index);
   }
   return { exitCode, text: summaryText(bundle, inspection), json: inspection };
+}
+
+/** The map of a level, or of each class that has a table of its own there. */
+function inspectLevel(
+  bundle: RamsisBundle,
+  inspection: BundleInspection,
+  index: number,
+): CommandResult {
+  const exitCode = EXIT_CODES.ok;
+  const level = bundle.levels[index];
+  if (level === undefined) throw new RangeError("a level is chosen from those there are");
+  const { loadQps } = level;
+  const map = mapPolicy(bundle, index, MAP_SIZE);
+  if (level.classTables === undefined) {
+    const chosen = { index, loadQps, map };
+    return { exitCode, text: mapText(bundle, chosen), json: { ...inspection, level: chosen } };
+  }
+  const classes = classViews(bundle, level).map(({ name, workers }) => {
+    const own = decidingTable(bundle, index, name);
+    return { name, workers, map: mapPolicy(own.bundle, own.level, MAP_SIZE) };
+  });
+  const texts = classes.map(({ name, workers, map: own }) =>
+    mapText(bundle, { loadQps, map: own }, `, class ${name} on ${workers} of the workers`),
+  );
+  const note = "while a class brings more than its share, one queue is followed:";
+  return {
+    exitCode,
+    text: [...texts, `${note}\n${mapText(bundle, { loadQps, map })}`].join("\n\n"),
+    json: { ...inspection, level: { index, loadQps, map, classes } },
+  };
 }
 
 function inspectPipeline(
@@ -125,7 +155,7 @@ function summaryText(bundle: RamsisBundle, inspection: BundleInspection): string
     `${bundle.application}: ${bundle.method}, format version ${inspection.formatVersion}, ${inspection.bytes} bytes`,
     `sha256 ${inspection.sha256}`,
     `compiled by ${provenance.compiler} from ${provenance.inputs.length} inputs`,
-    `slo: ${short(slo.latencyMs)} ms${violations}`,
+    ...sloLines(bundle, violations),
     ...cluster.pools.map(({ name, workers }) => `pool ${name}: ${workers} workers`),
     `policy: ${policy.objective}, ${bundle.decisionSpace.slackMs.data.length - 1} slack steps, ${policy.batching} batching, ${policy.maxQueue} queued at most, ${policy.balancer}`,
     ...bundle.tasks.flatMap(({ name, variants, serviceTimes }) => [
@@ -143,7 +173,51 @@ function summaryText(bundle: RamsisBundle, inspection: BundleInspection): string
     ]),
     "",
     levelTable(bundle),
+    ...(slo.classes === undefined ? [] : ["", classTable(bundle)]),
   ].join("\n");
+}
+
+function sloLines({ slo, policy }: RamsisBundle, violations: string): string[] {
+  const { classes } = slo;
+  if (classes === undefined) return [`slo: ${short(slo.latencyMs)} ms${violations}`];
+  const each = classes.map(
+    ({ name, latencyMs, share }) => `${name} ${short(latencyMs)} ms (${percent(share)})`,
+  );
+  const how = {
+    auto: "one queue or workers of their own, by level",
+    shared: "one queue",
+    separate: "workers of their own",
+  }[policy.classes ?? "shared"];
+  return [`slo by class: ${each.join(", ")}${violations}; ${how}`];
+}
+
+/** One row per level and class: its workers where it has some of its own, and what the level promises it. */
+export function classTable(bundle: RamsisBundle): string {
+  const rows = bundle.levels.flatMap((level) =>
+    classViews(bundle, level).map(({ name, latencyMs, share, workers, expected }) => [
+      short(level.loadQps),
+      name,
+      short(latencyMs),
+      percent(share),
+      workers === null ? "one queue" : String(workers),
+      percent(expected?.accuracyPerSatisfied ?? null),
+      percent(expected?.accuracyPerQuery ?? null),
+      percent(expected?.violationRate ?? null),
+    ]),
+  );
+  return alignColumns([
+    [
+      "load qps",
+      "class",
+      "slo ms",
+      "share",
+      "workers",
+      "accuracy/satisfied",
+      "accuracy/query",
+      "violations",
+    ],
+    ...rows,
+  ]);
 }
 
 /** One row per level: its load and what it promises. */
@@ -178,6 +252,7 @@ export function levelTable(bundle: Bundle): string {
 function mapText(
   bundle: RamsisBundle,
   { loadQps, map }: { loadQps: number; map: PolicyMap },
+  whose = "",
 ): string {
   const variants = bundle.tasks.flatMap((task) => task.variants);
   const used = new Set(map.variantByState.flat());
@@ -190,7 +265,7 @@ function mapText(
   const first = short(map.slackMs[0] ?? 0);
   const last = short(map.slackMs[map.slackMs.length - 1] ?? 0);
   return [
-    `level ${short(loadQps)} qps: variant by queries queued (rows) and slack, ${first} to ${last} ms (columns)`,
+    `level ${short(loadQps)} qps${whose}: variant by queries queued (rows) and slack, ${first} to ${last} ms (columns)`,
     ...legend,
     "",
     alignColumns([
@@ -263,9 +338,10 @@ function stateText(
 ): string {
   const { level, decision, tableState, withOneMoreQueued, withOneSlackStepLess } = state;
   const asked = loadQps === null ? "no --level given: the top one" : `for ${short(loadQps)} qps`;
+  const whose = state.sloClass === undefined ? "" : `, by the table of class ${state.sloClass}`;
   return [
     `queued ${state.queued}, slack ${short(state.slackMs)} ms: ${choiceText(decision)}`,
-    `answered by level ${short(level.loadQps)} qps (${asked}), in the state queued ${tableState.queued}, slack ${short(tableState.slackMs)} ms`,
+    `answered by level ${short(level.loadQps)} qps (${asked})${whose}, in the state queued ${tableState.queued}, slack ${short(tableState.slackMs)} ms`,
     "",
     alignColumns([
       [

@@ -1,5 +1,6 @@
 import type { RamsisBundle } from "../bundle/schema.ts";
 import { BoundDispatcher } from "./bound-dispatcher.ts";
+import { ClassDispatcher } from "./class-dispatcher.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { PooledDispatcher } from "./pooled-dispatcher.ts";
 
@@ -13,6 +14,7 @@ export function dispatcherOf(
   bundle: RamsisBundle,
   options: DispatcherOptions = { ready: true },
 ): Dispatcher {
+  if (bundle.slo.classes !== undefined) return new ClassDispatcher(bundle, options.ready);
   const isPooled = bundle.policy.balancer === "pooled";
   return isPooled
     ? new PooledDispatcher(bundle, options.ready)

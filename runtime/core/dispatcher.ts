@@ -23,15 +23,21 @@ export interface Dispatcher {
   /**
    * A query has arrived.
    * @param query the driver's name for it: an unsigned 32-bit integer no other query in the cluster has.
-   * @param deadlineMs arrival time plus SLO, or earlier.
+   * @param deadlineMs arrival time plus SLO, or earlier. @param sloClass index in `slo.classes`, 0 where there are none.
    */
-  onArrival(query: number, deadlineMs: number, nowMs: number, out: CommandBuffer): void;
+  onArrival(
+    query: number,
+    deadlineMs: number,
+    nowMs: number,
+    out: CommandBuffer,
+    sloClass?: number,
+  ): void;
   /**
    * One of several queries that arrive at once. All of them are queued before anything is decided,
    * unless a queue is full and only a decision makes room; `onJointEnd` follows the last one, with
    * the same time and whatever became of them. They count as one arrival.
    * @param wanted `ANY_VARIANT`, the index of the variant that has to answer it, or `sameVariant` of
-   * the one group of those that arrive at once.
+   * the one group of those that arrive at once. @param sloClass as above, of all of them the same.
    */
   onJointArrival(
     query: number,
@@ -39,6 +45,7 @@ export interface Dispatcher {
     wanted: number,
     nowMs: number,
     out: CommandBuffer,
+    sloClass?: number,
   ): void;
   /** All that arrive at once have arrived. */
   onJointEnd(nowMs: number, out: CommandBuffer): void;

@@ -1,4 +1,5 @@
 /** What the server says of itself and its model, in the words of the Open Inference Protocol and of Triton's extensions. */
+import type { SloClass } from "../bundle/schema.ts";
 import { DATATYPES } from "./datatypes.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 import type { ClientSignature, ModelTensor } from "./signature.ts";
@@ -23,8 +24,16 @@ export function modelMetadata(name: string, { inputs, outputs }: ClientSignature
   };
 }
 
-/** Triton's model configuration; its dims leave axis 0 out where there is a maximum batch size. */
-export function modelConfig(name: string, signature: ClientSignature, maxRows: number): object {
+/**
+ * Triton's model configuration; its dims leave axis 0 out where there is a maximum batch size. @param classes of requests; left out where all
+ * have the same SLO.
+ */
+export function modelConfig(
+  name: string,
+  signature: ClientSignature,
+  maxRows: number,
+  classes?: readonly SloClass[],
+): object {
   const describe = ({ name, datatype, rowShape }: ModelTensor) => ({
     name,
     data_type: DATATYPES[datatype].configType,
@@ -40,6 +49,7 @@ export function modelConfig(name: string, signature: ClientSignature, maxRows: n
     output: signature.outputs.map(describe),
     parameters: {
       variants: { string_value: signature.variants.map((variant) => variant.name).join(",") },
+      ...(classes === undefined ? {} : { slo_classes: { string_value: JSON.stringify(classes) } }),
     },
   };
 }

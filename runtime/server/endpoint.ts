@@ -2,6 +2,7 @@
 import type { Bundle } from "../bundle/schema.ts";
 import type { ExecutorHandlers } from "../exec/executor.ts";
 import type { RequestRows, Submission } from "./request.ts";
+import type { RequestClasses } from "./request-classes.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 import type { ClientSignature } from "./signature.ts";
 
@@ -16,8 +17,13 @@ export interface EndpointModel {
   variantMs?(variant: number): number;
   /** Rows of one request at most; left out where only the server has a limit. */
   readonly maxRows?: number;
-  /** @param isHigh whether the request goes before those that are not; for models that tell them apart. */
-  submit(rows: RequestRows, deadlineMs: number, isHigh: boolean): Submission;
+  /** Left out where all requests have the same SLO. */
+  readonly classes?: RequestClasses;
+  /**
+   * @param isHigh whether the request goes before those that are not; for models that tell them apart. @param sloClass index of its class; for
+   * models that have some.
+   */
+  submit(rows: RequestRows, deadlineMs: number, isHigh: boolean, sloClass: number): Submission;
 }
 
 /** What answers inference requests, by the bundle that decides. */

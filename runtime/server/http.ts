@@ -76,7 +76,7 @@ function routeModel(
   const pages: Readonly<Record<string, () => [number, object]>> = {
     "": () => [200, modelMetadata(name, signature)],
     ready: () => [isReady(context) ? 200 : 503, { name, ready: isReady(context) }],
-    config: () => [200, modelConfig(name, signature, hosted.maxRows)],
+    config: () => [200, modelConfig(name, signature, hosted.maxRows, hosted.model.classes?.stated)],
     stats: () => [200, modelStatistics([{ name, metrics }], context.epochOffsetMs)],
   };
   const page = Object.hasOwn(pages, action ?? "") ? pages[action ?? ""] : undefined;
@@ -88,7 +88,10 @@ function routeModel(
 function hostedModel({ models }: HttpContext, name: string): HostedModel {
   const hosted = models.find(({ model }) => model.signature.names.includes(name));
   if (hosted !== undefined) return hosted;
-  throw new HttpError(404, `Request for unknown model: '${name}' is not found`);
+  const hasClasses = models.some(({ model }) => model.classes !== undefined);
+  const names = models.flatMap(({ model }) => model.signature.names).join(", ");
+  const known = hasClasses ? `; there are ${names}` : "";
+  throw new HttpError(404, `Request for unknown model: '${name}' is not found${known}`);
 }
 
 function sendHealth(context: HttpContext, kind: string, response: ServerResponse): void {

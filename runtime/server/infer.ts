@@ -5,6 +5,7 @@ import { type HostedModel, type HttpContext, RETRY_LATER } from "./context.ts";
 import { HttpError } from "./http-error.ts";
 import type { InferRequest } from "./protocol.ts";
 import type { Failure, FailureReason, Outcome } from "./request.ts";
+import { type RequestClass, requestClass } from "./request-classes.ts";
 import { writeInferResponse } from "./response.ts";
 
 const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
@@ -41,12 +42,14 @@ export async function answerInfer(
       throw new HttpError(503, "the server is shutting down", RETRY_LATER);
     }
     const parsed = await parsedRequest(context, hosted, request);
-    const outcome = await scheduled(context, hosted, parsed, arrivalMs, response);
+    const { classes } = hosted.model;
+    const sloClass = requestClass(classes, modelName, parsed.sloClass, context.sloMs);
+    const outcome = await scheduled(hosted, sloClass, parsed, arrivalMs, response);
     if (outcome.kind === "failed") {
       reason = outcome.reason;
       throw errorOf(outcome);
     }
-    const written = writeInferResponse(modelName, parsed, outcome, signature);
+    const written = writeInferResponse(modelName, parsed, outcome, signature, sloClass.name);
     const leaving: Record<string, string> = context.isDraining() ? { connection: "close" } : {};
     response.writeHead(200, { ...written.headers, ...leaving });
     send(response, written.parts);
@@ -85,8 +88,8 @@ async function parsedRequest(
 
 /** The deadline counts from the arrival of the request, before its body was read. */
 async function scheduled(
-  { sloMs }: HttpContext,
   { model }: HostedModel,
+  { index, sloMs }: RequestClass,
   { rows, inputs, timeoutMs, isHigh, variant }: InferRequest,
   arrivalMs: number,
   response: ServerResponse,
@@ -101,7 +104,7 @@ async function scheduled(
     throw new HttpError(503, message, RETRY_LATER);
   }
   const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs);
-  const { outcome, cancel } = model.submit({ rows, inputs, variant }, deadlineMs, isHigh);
+  const { outcome, cancel } = model.submit({ rows, inputs, variant }, deadlineMs, isHigh, index);
   const onClose = () => cancel();
   response.on("close", onClose);
   // It may have closed while the body was decompressed.

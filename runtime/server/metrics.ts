@@ -1,4 +1,6 @@
 /** Counters of a running server of one model endpoint, and their text for Prometheus. */
+import type { ClassView } from "../class-level-view.ts";
+import { ClassMetrics } from "./class-metrics.ts";
 import { Histogram, head, line, metric } from "./exposition.ts";
 import { RequestMetrics } from "./request-metrics.ts";
 import type { BatchStart, SchedulerObserver } from "./scheduler.ts";
@@ -18,6 +20,8 @@ export interface MetricsGauges {
   readonly levelCount: number;
   readonly topLevelQps: number;
   readonly bundleSha256: string;
+  /** Of each class at a level; nothing without classes. */
+  readonly classesAt: (level: number) => readonly ClassView[];
 }
 
 export class Metrics extends RequestMetrics implements SchedulerObserver {
@@ -25,13 +29,22 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
   readonly #decisionsByVariant: number[];
   readonly #batchSizeByVariant: readonly Histogram[];
   readonly #slack = new Histogram(SLACK_BOUNDS_MS);
+  readonly #classes: ClassMetrics | null;
   readonly #queries = { satisfied: 0, late: 0, dropped: 0 };
   #level = Number.NaN;
   #workersLost = 0;
   readonly #generations: Record<GenerationOutcome, number> = { added: 0, infeasible: 0, failed: 0 };
 
-  constructor(model: string, variantNames: readonly string[]) {
+  /** @param classNames none where all queries have the same SLO. */
+  constructor(
+    model: string,
+    variants: readonly { readonly name: string; readonly accuracy: number }[],
+    classNames: readonly string[] = [],
+  ) {
     super(model);
+    const variantNames = variants.map(({ name }) => name);
+    const accuracies = variants.map(({ accuracy }) => accuracy);
+    this.#classes = classNames.length === 0 ? null : new ClassMetrics(classNames, accuracies);
     this.#variantNames = variantNames;
     this.#decisionsByVariant = variantNames.map(() => 0);
     this.#batchSizeByVariant = variantNames.map(() => new Histogram(BATCH_BOUNDS));
@@ -44,11 +57,13 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
     this.#batchSizeByVariant[variant]?.observe(rows);
   }
 
-  onQueryDropped(): void {
+  onQueryDropped(sloClass: number): void {
     this.#queries.dropped++;
+    this.#classes?.onQueryDropped(sloClass);
   }
 
-  onQueryAnswered(isLate: boolean): void {
+  onQueryAnswered(isLate: boolean, sloClass: number, variant: number): void {
+    this.#classes?.onQueryAnswered(isLate, sloClass, variant);
     if (isLate) this.#queries.late++;
     else this.#queries.satisfied++;
   }
@@ -80,9 +95,11 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
       ...head("stratagem_dispatch_slack_ms", "histogram", "Slack of a batch when it starts"),
       ...this.#slack.lines("stratagem_dispatch_slack_ms", {}),
       ...head("stratagem_queries_total", "counter", "Rows by what became of them"),
-      ...Object.entries(this.#queries).map(([outcome, count]) =>
-        line("stratagem_queries_total", { outcome }, count),
-      ),
+      ...(this.#classes?.queryLines() ??
+        Object.entries(this.#queries).map(([outcome, count]) =>
+          line("stratagem_queries_total", { outcome }, count),
+        )),
+      ...(this.#classes?.lines(gauges.classesAt(this.#level)) ?? []),
       ...metric(
         "stratagem_level",
         "gauge",

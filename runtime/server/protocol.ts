@@ -18,6 +18,8 @@ export interface InferRequest {
   readonly isHigh: boolean;
   /** From `parameters.variant` and `parameters.same_variant`. */
   readonly variant: VariantWish | undefined;
+  /** From `parameters.slo_class`; undefined without one. */
+  readonly sloClass: string | undefined;
 }
 
 export interface RequestedOutput {
@@ -43,10 +45,7 @@ export function parseInferRequest(
   const jsonLength = jsonLengthOf(body, headerLength);
   const request = fieldsOf(jsonOf(body.subarray(0, jsonLength)), "request");
   const parameters = parametersOf(request, "");
-  const { id } = request;
-  if (id !== undefined && typeof id !== "string") {
-    throw new BadRequest("id", "expected a string", id);
-  }
+  const id = textOf(request["id"], "id");
   const priority = integerOr0(parameters, "priority");
   const timeoutUs = integerOr0(parameters, "timeout");
   const variant = variantWishOf(parameters, signature);
@@ -54,7 +53,8 @@ export function parseInferRequest(
   const outputs = outputsOf(request, parameters, signature);
   // As Triton has it, 0 is the default: no tighter deadline than the SLO, and a priority that here is the highest, which is 1.
   const timeoutMs = timeoutUs === 0 ? undefined : timeoutUs / 1000;
-  return { id, rows, inputs, outputs, timeoutMs, isHigh: priority <= 1, variant };
+  const sloClass = textOf(parameters["slo_class"], "parameters.slo_class");
+  return { id, rows, inputs, outputs, timeoutMs, isHigh: priority <= 1, variant, sloClass };
 }
 
 function jsonLengthOf(body: Uint8Array, headerLength: string | undefined): number {
@@ -251,6 +251,11 @@ function integerOf(value: unknown, path: string): number {
 function integerOr0(parameters: Fields, name: string): number {
   const value = parameters[name];
   return value === undefined ? 0 : integerOf(value, `parameters.${name}`);
+}
+
+function textOf(value: unknown, path: string): string | undefined {
+  if (value === undefined || typeof value === "string") return value;
+  throw new BadRequest(path, "expected a string", value);
 }
 
 function booleanOf(value: unknown, path: string): boolean | undefined {

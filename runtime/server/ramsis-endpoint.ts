@@ -1,11 +1,13 @@
 /** The endpoint of one model whose variants are chosen batch by batch. */
 import type { Bundle, RamsisBundle } from "../bundle/schema.ts";
+import { classViews } from "../class-level-view.ts";
 import type { Executor, ExecutorHandlers } from "../exec/executor.ts";
 import type { Endpoint, EndpointModel } from "./endpoint.ts";
 import { type GenerateLevel, LevelGeneration } from "./level-generation.ts";
 import { type GenerationOutcome, Metrics } from "./metrics.ts";
 import type { RecordedCommand, RecordedEvent, Recorder } from "./recording.ts";
 import type { RequestRows, Submission } from "./request.ts";
+import { RequestClasses } from "./request-classes.ts";
 import { Scheduler } from "./scheduler.ts";
 import { ServedPolicy } from "./served-policy.ts";
 import { type ModelSignature, signatureOf } from "./signature.ts";
@@ -25,6 +27,7 @@ export interface RamsisEndpointOptions {
 export class RamsisEndpoint implements Endpoint, EndpointModel {
   readonly models: readonly EndpointModel[] = [this];
   readonly signature: ModelSignature;
+  readonly classes?: RequestClasses;
   readonly metrics: Metrics;
   readonly handlers: Required<ExecutorHandlers>;
   readonly started: Promise<void>;
@@ -35,10 +38,16 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
   /** @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
   constructor(options: RamsisEndpointOptions) {
     const { bundle, bundleSha256, nowMs, maxPending, recorder, onWorkerLost } = options;
-    this.signature = signatureOf(bundle);
+    const signature = signatureOf(bundle);
+    if (bundle.slo.classes === undefined) this.signature = signature;
+    else {
+      this.classes = new RequestClasses(bundle.slo.classes, signature.names);
+      this.signature = { ...signature, names: [...signature.names, ...this.classes.modelNames] };
+    }
     const { names, variants } = this.signature;
-    const variantNames = variants.map(({ name }) => name);
-    this.metrics = new Metrics(names[0] ?? "", variantNames);
+    const { classes = [] } = bundle.slo;
+    const classNames = classes.map(({ name }) => name);
+    this.metrics = new Metrics(names[0] ?? "", variants, classNames);
     const record: Recorder = (entry: RecordedEvent | RecordedCommand) => {
       const isArrival = entry.kind === "arrival" || entry.kind === "joint-arrival";
       if (isArrival) this.#generation?.onArrival(entry.nowMs);
@@ -91,8 +100,8 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
     this.#scheduler.attach(executor);
   }
 
-  submit(rows: RequestRows, deadlineMs: number): Submission {
-    return this.#scheduler.submit(rows, deadlineMs);
+  submit(rows: RequestRows, deadlineMs: number, _isHigh?: boolean, sloClass?: number): Submission {
+    return this.#scheduler.submit(rows, deadlineMs, sloClass);
   }
 
   metricsText(): string {
@@ -106,12 +115,19 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
       levelCount: policy.bundle.levels.length,
       topLevelQps: policy.topLevel.loadQps,
       bundleSha256: policy.bundleSha256,
+      classesAt: (level) => {
+        const decided = policy.bundle.levels[level];
+        return decided === undefined ? [] : classViews(policy.bundle, decided);
+      },
     });
   }
 
   replaceBundle(bundle: Bundle, bundleSha256: string): string | null {
     const refusal = this.#policy.replace(bundle, bundleSha256);
-    if (refusal === null) this.#generation?.onPolicyReplaced();
+    if (refusal !== null) return refusal;
+    this.#generation?.onPolicyReplaced();
+    // Their shares of the load may have changed, and nothing else about them.
+    if (this.classes !== undefined) this.classes.stated = bundle.slo.classes ?? [];
     return refusal;
   }
 

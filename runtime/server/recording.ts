@@ -7,6 +7,8 @@ export type RecordedEvent =
       readonly query: number;
       readonly deadlineMs: number;
       readonly nowMs: number;
+      /** Index of its class; left out for the first, or where there are none. */
+      readonly sloClass?: number;
     }
   /** One of several queries that arrive at once, or one that names a variant. */
   | {
@@ -15,6 +17,8 @@ export type RecordedEvent =
       readonly deadlineMs: number;
       readonly wanted: number;
       readonly nowMs: number;
+      /** As above. */
+      readonly sloClass?: number;
     }
   /** All that arrive at once have arrived. */
   | { readonly kind: "joint-end"; readonly nowMs: number }

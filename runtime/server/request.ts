@@ -92,6 +92,8 @@ export class PendingRequest {
   readonly rows: number;
   readonly deadlineMs: number;
   readonly arrivalMs: number;
+  /** Index of its class, 0 where there are none. */
+  readonly sloClass: number;
   /** Per input of the signature its bytes and where its rows begin. */
   readonly inputs: readonly Uint8Array[];
   readonly inputBounds: readonly (readonly number[])[];
@@ -110,7 +112,11 @@ export class PendingRequest {
   constructor(
     signature: ModelSignature,
     { rows, inputs, variant }: RequestRows,
-    times: { readonly arrivalMs: number; readonly deadlineMs: number },
+    times: {
+      readonly arrivalMs: number;
+      readonly deadlineMs: number;
+      readonly sloClass?: number;
+    },
     settle: (outcome: Outcome<RowAnswer>) => void,
   ) {
     assert(inputs.length === signature.inputs.length, "a request has every input of the model");
@@ -118,6 +124,7 @@ export class PendingRequest {
     this.variant = variant;
     this.arrivalMs = times.arrivalMs;
     this.deadlineMs = times.deadlineMs;
+    this.sloClass = times.sloClass ?? 0;
     this.inputs = inputs;
     this.inputBounds = signature.inputs.map(({ datatype, rowShape }, index) => {
       const bytes = inputs[index] ?? new Uint8Array();

@@ -11,12 +11,13 @@ export interface InferResponse {
   readonly parts: readonly Uint8Array[];
 }
 
-/** @throws Error if an output that is asked for as JSON has an element that JSON cannot say. */
+/** @param sloClass of the request; null where all have the same SLO. @throws Error if an output that is asked for as JSON has an element that JSON cannot say. */
 export function writeInferResponse(
   modelName: string,
   request: InferRequest,
   answer: Answer,
   signature: ClientSignature,
+  sloClass: string | null = null,
 ): InferResponse {
   const { answerer } = answer;
   const names = variantNames(answer, signature);
@@ -44,7 +45,11 @@ export function writeInferResponse(
     return `${head},"data":${data}}`;
   });
   // A single row is told all by the name.
-  const parameters = names.length > 1 ? { ...answerer, variants: names } : answerer;
+  const parameters = {
+    ...answerer,
+    ...(names.length > 1 ? { variants: names } : {}),
+    ...(sloClass === null ? {} : { slo_class: sloClass }),
+  };
   const { id } = request;
   const head = { model_name: modelName, model_version: "1", ...(id === undefined ? {} : { id }) };
   const json = Buffer.from(

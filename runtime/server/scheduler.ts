@@ -34,9 +34,10 @@ export interface SchedulerOptions {
 export interface SchedulerObserver {
   onBatchStart(batch: BatchStart): void;
   onBatchDone(batch: BatchStart, wallMs: number): void;
-  onQueryDropped(): void;
-  /** @param isLate whether its answer came after its deadline. */
-  onQueryAnswered(isLate: boolean): void;
+  /** @param sloClass index of its class, 0 where there are none. */
+  onQueryDropped(sloClass: number): void;
+  /** @param isLate whether its answer came after its deadline. @param variant that answered. */
+  onQueryAnswered(isLate: boolean, sloClass: number, variant: number): void;
   onWorkerLost(worker: number, reason: string): void;
 }
 
@@ -114,16 +115,17 @@ export class Scheduler {
     this.#executor = executor;
   }
 
-  submit(rows: RequestRows, deadlineMs: number): Submission<RowAnswer> {
+  /** @param sloClass index of the request's class, where the bundle has some. */
+  submit(rows: RequestRows, deadlineMs: number, sloClass = 0): Submission<RowAnswer> {
     let settle: (outcome: Outcome<RowAnswer>) => void = () => {};
     const outcome = new Promise<Outcome<RowAnswer>>((resolve) => {
       settle = resolve;
     });
     const nowMs = this.#now();
-    const times = { arrivalMs: nowMs, deadlineMs };
+    const times = { arrivalMs: nowMs, deadlineMs, sloClass };
     const request = new PendingRequest(this.#signature, rows, times, settle);
     if (rows.rows > this.#freeSlots.length) {
-      for (let row = 0; row < rows.rows; row++) this.#observer?.onQueryDropped();
+      for (let row = 0; row < rows.rows; row++) this.#observer?.onQueryDropped(sloClass);
       request.fail("queue-full", `${this.pendingCount} queries wait or run, as many as may`);
     } else {
       this.#requests.add(request);
@@ -182,10 +184,10 @@ export class Scheduler {
 
   #arrive(request: PendingRequest, nowMs: number): void {
     if (request.rows === 1 && typeof request.variant !== "number") {
-      const { deadlineMs } = request;
+      const { deadlineMs, sloClass } = request;
       const query = this.#takeSlot(request, 0);
-      this.#recorder?.({ kind: "arrival", query, deadlineMs, nowMs });
-      this.#dispatcher.onArrival(query, deadlineMs, nowMs, this.#commands);
+      this.#recorder?.({ kind: "arrival", query, deadlineMs, nowMs, ...named(sloClass) });
+      this.#dispatcher.onArrival(query, deadlineMs, nowMs, this.#commands, sloClass);
     } else {
       this.#arriveTogether(request, nowMs);
       this.#recorder?.({ kind: "joint-end", nowMs });
@@ -195,13 +197,14 @@ export class Scheduler {
   }
 
   #arriveTogether(request: PendingRequest, nowMs: number): void {
-    const { deadlineMs } = request;
+    const { deadlineMs, sloClass } = request;
     // A row that is dropped fails the request, and the rows after it need not arrive.
     for (let row = 0; row < request.rows && !request.isSettled; row++) {
       const query = this.#takeSlot(request, row);
       const wanted = wantedVariant(request);
-      this.#recorder?.({ kind: "joint-arrival", query, deadlineMs, wanted, nowMs });
-      this.#dispatcher.onJointArrival(query, deadlineMs, wanted, nowMs, this.#commands);
+      const arrival = { query, deadlineMs, wanted, nowMs, ...named(sloClass) };
+      this.#recorder?.({ kind: "joint-arrival", ...arrival });
+      this.#dispatcher.onJointArrival(query, deadlineMs, wanted, nowMs, this.#commands, sloClass);
       this.#carryOut(nowMs);
     }
   }
@@ -308,7 +311,8 @@ export class Scheduler {
     for (const [index, query] of batch.queries.entries()) {
       const { request, row } = this.#free(query);
       if (request.isSettled) continue;
-      this.#observer?.onQueryAnswered(nowMs > request.deadlineMs);
+      const isLate = nowMs > request.deadlineMs;
+      this.#observer?.onQueryAnswered(isLate, request.sloClass, batch.variant);
       request.takeRow(row, outputs, index, nowMs);
       if (request.isSettled) this.#takeBack(request);
     }
@@ -343,7 +347,7 @@ export class Scheduler {
 
   #drop(query: number, reason: number): void {
     const { request } = this.#free(query);
-    this.#observer?.onQueryDropped();
+    this.#observer?.onQueryDropped(request.sloClass);
     if (reason === DROP_NO_WORKER) this.#fail(request, "no-worker", "no worker is up");
     else if (reason === DROP_LATE)
       this.#fail(request, "late", "its deadline cannot be met any more");
@@ -390,4 +394,9 @@ export class Scheduler {
 function wantedVariant({ variant, queryByRow }: PendingRequest): number {
   if (variant === undefined) return ANY_VARIANT;
   return variant === "same" ? sameVariant(queryByRow[0] ?? 0) : variant;
+}
+
+/** What a record says of a class: nothing of the first. */
+function named(sloClass: number): { readonly sloClass?: number } {
+  return sloClass === 0 ? {} : { sloClass };
 }

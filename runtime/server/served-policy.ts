@@ -87,6 +87,7 @@ function differenceOf(before: RamsisBundle, after: RamsisBundle): string | null 
     ["application", bundle.application],
     ["method", bundle.method],
     ["SLO latency", bundle.slo.latencyMs],
+    ["list of classes", bundle.slo.classes?.map(({ name, latencyMs }) => [name, latencyMs])],
     ["cluster", bundle.cluster],
     [
       "list of variants",
@@ -94,7 +95,7 @@ function differenceOf(before: RamsisBundle, after: RamsisBundle): string | null 
     ],
     ["balancer", bundle.policy.balancer],
     ["rule for late queries", bundle.policy.drop],
-    ["grid of states or set of actions", bundle.decisionSpace],
+    ["grid of states or set of actions", [bundle.decisionSpace, bundle.classSpaces]],
   ];
   const parts = partsOf(after);
   const [difference] = partsOf(before).filter(

@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 import { Packr, Unpackr } from "msgpackr";
 import type { BundleErrorCode } from "../../runtime/bundle/bundle-error.ts";
 import { encodeBundle } from "../../runtime/bundle/codec.ts";
-import type { Bundle } from "../../runtime/bundle/schema.ts";
+import type { Bundle, RamsisBundle } from "../../runtime/bundle/schema.ts";
+import { classBundle } from "./class-bundle.ts";
 import { placeBundle } from "./place-bundle.ts";
 import { changedAt } from "./refused-bundle.ts";
 import { sampleBundle } from "./sample-bundle.ts";
@@ -57,7 +58,7 @@ interface Fixture {
 
 /** Every file of test/fixtures/bundles. */
 export function fixtures(): ReadonlyMap<string, Fixture> {
-  return new Map([...tableFixtures(), ...scaleFixtures(), ...placeFixtures()]);
+  return new Map([...tableFixtures(), ...classFixtures(), ...scaleFixtures(), ...placeFixtures()]);
 }
 
 function tableFixtures(): [string, Fixture][] {
@@ -78,6 +79,24 @@ function tableFixtures(): [string, Fixture][] {
     [
       "bad-semantics.msgpack",
       { bytes: fileOfValue(withBytes(beyond)), expected: "BUNDLE_SEMANTICS" },
+    ],
+  ];
+}
+
+/** Readable: classes with workers of their own at one level and without at another. Refused: shares that are no whole, a table that is no class's. */
+function classFixtures(): [string, Fixture][] {
+  const apart = classBundle({ split: [1, 1], loadsQps: [100, 1000] });
+  const bundle = changedAt(apart, "levels[1].classTables", undefined) as RamsisBundle;
+  const changed = (path: string, value: unknown, expected: BundleErrorCode): Fixture => {
+    return { bytes: fileOfValue(withBytes(changedAt(bundle, path, value))), expected };
+  };
+  return [
+    ["classes-v1.msgpack", { bytes: encodeBundle(bundle), expected: bundle }],
+    ["classes-bad-schema.msgpack", changed("slo.classes[1].name", "so so", "BUNDLE_SCHEMA")],
+    ["classes-bad-shares.msgpack", changed("slo.classes[1].share", 0.5, "BUNDLE_SEMANTICS")],
+    [
+      "classes-bad-workers.msgpack",
+      changed("levels[0].classTables[0].workers", 2, "BUNDLE_SEMANTICS"),
     ],
   ];
 }

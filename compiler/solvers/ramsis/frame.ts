@@ -1,6 +1,7 @@
 /** From an application to the frame of a RAMSIS bundle: everything its levels share, or why there is none. */
 import { basename } from "node:path";
 import {
+  type ClassSpace,
   type DecisionSpace,
   GIVE_UP,
   type RamsisBundle,
@@ -55,6 +56,7 @@ export function ramsisFrame(application: Application, models: ModelFiles): Ramsi
     tasks: [{ name: task.name, variants, serviceTimes }],
     policy: options,
     decisionSpace: decisionSpaceOf(application, options, variants, serviceTimes, largestByVariant),
+    ...classSpacesOf(application, options, variants, serviceTimes),
   };
 }
 
@@ -83,6 +85,7 @@ export function* ramsisMistakes(application: Application): Generator<Mistake> {
     message: `this version cannot compile ${found} with ramsis yet; allowed: ${allowed}`,
   });
   if (policy.balancer === "pooled") yield* pooledMistakes(policy);
+  yield* classMistakes(application, policy);
   if (policy.serviceTimes === "quantiles" && !tasks.every(hasQuantiles)) yield NO_QUANTILES;
   if (tasks.length !== 1) yield unsupported(["tasks"], `${tasks.length} tasks`, "one task");
   if (cluster.pools.length !== 1) {
@@ -135,6 +138,18 @@ function* pooledMistakes({ objective, discretization }: RamsisPolicy): Generator
   }
 }
 
+/** Workers of their own for more classes than there are workers. */
+function* classMistakes(
+  { slo, cluster }: Application,
+  { classes }: RamsisPolicy,
+): Generator<Mistake> {
+  const count = slo.classes?.length ?? 0;
+  const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
+  if (classes !== "separate" || workers >= count) return;
+  const message = `"separate" takes a worker for each of the ${count} classes, got ${workers}; allowed: "auto" or "shared"`;
+  yield conflict(["policy", "classes"], message);
+}
+
 /**
  * The largest batch of a variant: what `maxQueue` allows, its profile covers (unless it may be extrapolated) and its model takes. The paper's
  * own objective takes one query more, those of a full queue.
@@ -161,13 +176,14 @@ function isPapers({ objective, balancer }: Pick<RamsisPolicy, "objective" | "bal
 }
 
 /** The options of an application without mistakes. @param largest batch of any variant, which no queue needs to be longer than. */
-function optionsOf({ policy }: Application, largest: number): RamsisOptions {
+function optionsOf({ policy, slo }: Application, largest: number): RamsisOptions {
   if (policy.method !== "ramsis") throw new TypeError("the registry gives ramsis only its own");
   const { objective, discretization, balancer, serviceTimes, drop } = policy;
   const maxQueue = Math.min(policy.maxQueue, largest);
   // A pooled policy takes batches of any size, whatever is asked for.
   const batching = balancer === "pooled" ? "variable" : policy.batching;
-  return { objective, discretization, batching, maxQueue, balancer, serviceTimes, drop };
+  const options = { objective, discretization, batching, maxQueue, balancer, serviceTimes, drop };
+  return slo.classes === undefined ? options : { ...options, classes: policy.classes ?? "auto" };
 }
 
 function onlyTask({ tasks }: Application): Task {
@@ -222,25 +238,53 @@ function rowOf(table: Table, row: number): Float64Array {
 
 /** The slack grid, and every batch of every variant worth choosing. */
 function decisionSpaceOf(
-  { slo, loads }: Application,
+  application: Application,
   options: RamsisOptions,
   variants: RamsisBundle["tasks"][number]["variants"],
   serviceTimes: ServiceTimes,
   largestByVariant: readonly number[],
 ): DecisionSpace {
-  const sloMs = slo.latencyMs;
-  const isPooled = options.balancer === "pooled";
-  const steps = slackGrid(sloMs, options, variants, serviceTimes);
-  const slackMs = isPooled
-    ? withServiceTimes(steps, sloMs, options, variants, serviceTimes)
-    : steps;
   const actions: number[] = [];
   variants.forEach((variant, index) => {
     if (variant.dominated) return;
     const largest = largestByVariant[index] ?? 1;
     for (let batch = 1; batch <= largest; batch++) actions.push(index, batch);
   });
-  const maxQueue = isPooled ? pooledQueue(loads, sloMs, options) : options.maxQueue;
+  return {
+    ...axesOf(application, options, variants, serviceTimes),
+    actions: { dtype: "uint16", shape: [actions.length / 2, 2], data: Uint16Array.from(actions) },
+  };
+}
+
+/** The axes of tables of one class each, whose queue holds what its share of the load brings. */
+function classSpacesOf(
+  application: Application,
+  options: RamsisOptions,
+  variants: RamsisBundle["tasks"][number]["variants"],
+  serviceTimes: ServiceTimes,
+): Pick<RamsisFrame, "classSpaces"> {
+  const { classes, ...slo } = application.slo;
+  if (classes === undefined) return {};
+  const classSpaces = classes.map(({ latencyMs, share }) =>
+    axesOf({ ...application, slo: { ...slo, latencyMs } }, options, variants, serviceTimes, share),
+  );
+  return { classSpaces };
+}
+
+/** Queue lengths and slacks. @param share of the load that comes to the queue. */
+function axesOf(
+  { slo, loads }: Pick<Application, "slo" | "loads">,
+  options: RamsisOptions,
+  variants: RamsisBundle["tasks"][number]["variants"],
+  serviceTimes: ServiceTimes,
+  share = 1,
+): ClassSpace {
+  const isPooled = options.balancer === "pooled";
+  const steps = slackGrid(slo.latencyMs, options, variants, serviceTimes);
+  const slackMs = isPooled
+    ? withServiceTimes(steps, slo.latencyMs, options, variants, serviceTimes)
+    : steps;
+  const maxQueue = isPooled ? pooledQueue(loads, slo, options, share) : options.maxQueue;
   const rows = queueRows(maxQueue + 1, options.maxQueue);
   return {
     maxQueue,
@@ -248,7 +292,6 @@ function decisionSpaceOf(
       ? { queued: { dtype: "float64", shape: [rows.length], data: Float64Array.from(rows) } }
       : {}),
     slackMs: { dtype: "float64", shape: [slackMs.length], data: slackMs },
-    actions: { dtype: "uint16", shape: [actions.length / 2, 2], data: Uint16Array.from(actions) },
   };
 }
 
@@ -310,11 +353,13 @@ function withServiceTimes(
 /** What the highest load brings within the SLO and a fifth more: of a longer queue the last query is lost. */
 function pooledQueue(
   loads: Application["loads"],
-  sloMs: number,
+  { latencyMs, classes }: Application["slo"],
   { maxQueue }: RamsisOptions,
+  share = 1,
 ): number {
-  const highestQps = loads.kind === "adaptive" ? loads.toQps : Math.max(...loads.qps);
-  const arrivals = Math.ceil((1.2 * highestQps * sloMs) / 1000);
+  const highestQps = share * (loads.kind === "adaptive" ? loads.toQps : Math.max(...loads.qps));
+  const meanMs = classes?.reduce((sum, one) => sum + one.share * one.latencyMs, 0) ?? latencyMs;
+  const arrivals = Math.ceil((1.2 * highestQps * meanMs) / 1000);
   return Math.min(MAX_POOLED_QUEUE, Math.max(maxQueue, arrivals));
 }
 

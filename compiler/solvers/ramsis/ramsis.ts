@@ -202,7 +202,8 @@ function promiseOf(
   return withBounds(frame, problem, guarantees);
 }
 
-function workerProblem(frame: RamsisFrame, loadQps: number): WorkerProblem {
+/** One worker's problem of a frame of one SLO at a load. */
+export function workerProblem(frame: RamsisFrame, loadQps: number): WorkerProblem {
   const { variants, serviceTimes } = onlyTask(frame);
   const { arrivals, policy, decisionSpace } = frame;
   const arrivalRatePerMs = loadQps / 1000;

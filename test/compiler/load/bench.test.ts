@@ -11,9 +11,10 @@ afterEach(async () => {
   server = null;
 });
 
-async function bench(options: Partial<BenchOptions>) {
-  server = await startProtocolServer((response, query) =>
-    echoBinary(response, query, { variant: "small", accuracy: 0.5 }),
+async function bench(options: Partial<BenchOptions>, classes: unknown = null) {
+  server = await startProtocolServer(
+    (response, query) => echoBinary(response, query, { variant: "small", accuracy: 0.5 }),
+    classes,
   );
   const surroundings = {
     nowMs: () => performance.now(),
@@ -77,4 +78,53 @@ test.each([
   [{ poisson: "5", labels: "x" }, "expected --inputs with --labels"],
 ])("refuses options %o", async (options, message) => {
   await expect(bench(options)).rejects.toThrow(message);
+});
+
+const CLASSES = [
+  { name: "interactive", latencyMs: 1e6, share: 0.75 },
+  { name: "relaxed", latencyMs: 1e-6, share: 0.25 },
+];
+const classesSent = () =>
+  server?.received.map(({ header }) => {
+    const { parameters } = header as { parameters: { slo_class?: string } };
+    return parameters.slo_class;
+  });
+
+test("draws classes by the shares that the server states, and judges each by its SLO", async () => {
+  const load = { poisson: "2000", duration: "100ms", warmUp: "0" };
+  const { json, text } = await bench({ ...load, sloClasses: true }, CLASSES);
+  type Counts = { readonly queries: number; readonly late: number };
+  const { byClass, queries, late } = json as Counts & { byClass: Record<string, Counts> };
+  const { interactive, relaxed } = byClass;
+  expect(interactive).toMatchObject({ late: 0 });
+  expect(relaxed?.late).toBe(relaxed?.queries);
+  expect(late).toBe(relaxed?.late);
+  expect((interactive?.queries ?? 0) + (relaxed?.queries ?? 0)).toBe(queries);
+  const sent = classesSent() ?? [];
+  expect(sent.filter((name) => name === "relaxed")).toHaveLength(relaxed?.queries ?? -1);
+  expect(sent.every((name) => name === "interactive" || name === "relaxed")).toBe(true);
+  expect(text).toMatch(/^relaxed +\d+ +\d+ +0 +100\.000%/m);
+});
+
+test("sends one class, whose SLO holds unless another is given", async () => {
+  const load = { poisson: "1000", duration: "20ms", warmUp: "0", sloClass: "relaxed" };
+  const own = await bench(load, CLASSES);
+  expect(new Set(classesSent())).toEqual(new Set(["relaxed"]));
+  expect(own.json).toMatchObject({ satisfied: 0, byClass: { relaxed: { satisfied: 0 } } });
+  await server?.close();
+  const given = await bench({ ...load, slo: "1000s" }, CLASSES);
+  expect(given.json).toMatchObject({ late: 0, sloMs: 1e6 });
+});
+
+test.each([
+  [{ sloClass: "fast" }, CLASSES, 'digits: expected a class "fast", got interactive, relaxed'],
+  [
+    { sloClasses: true } as const,
+    null,
+    "digits: expected classes, got a model whose requests all have the same SLO",
+  ],
+])("refuses %o where there are no such classes", async (options, classes, message) => {
+  await expect(bench({ poisson: "10", duration: "10ms", ...options }, classes)).rejects.toThrow(
+    message,
+  );
 });

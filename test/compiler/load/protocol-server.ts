@@ -17,8 +17,11 @@ export interface ProtocolServer {
 /** Answers the query of a number, counted from 0. */
 export type Answering = (response: ServerResponse, query: ReceivedQuery, index: number) => void;
 
-/** Enough of an Open Inference Protocol server: model "digits", x FP32 [-1, 3] to y FP32 [-1, 3]. */
-export async function startProtocolServer(answer: Answering): Promise<ProtocolServer> {
+/** Enough of an Open Inference Protocol server: model "digits", x FP32 [-1, 3] to y FP32 [-1, 3]. @param classes that its configuration states. */
+export async function startProtocolServer(
+  answer: Answering,
+  classes: unknown = null,
+): Promise<ProtocolServer> {
   const received: ReceivedQuery[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -29,6 +32,9 @@ export async function startProtocolServer(answer: Answering): Promise<ProtocolSe
         sendJson(response, [{ name: "digits", state: "READY" }, { name: "other" }]);
       } else if (request.url === "/v2/models/digits") {
         sendJson(response, METADATA);
+      } else if (request.url === "/v2/models/digits/config" && classes !== null) {
+        const parameters = { slo_classes: { string_value: JSON.stringify(classes) } };
+        sendJson(response, { name: "digits", parameters });
       } else if (request.url === "/v2/models/digits/infer") {
         const query = parseQuery(request, body);
         received.push(query);

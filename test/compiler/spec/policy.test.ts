@@ -170,7 +170,7 @@ test.each([
   [
     "method: ramsis",
     "method: ramsis\n  maxBatch: 3",
-    'INPUT_UNKNOWN_KEY app.yaml:16 policy.maxBatch: unknown key "maxBatch"; allowed are method, objective, discretization, batching, maxQueue, balancer, serviceTimes, drop',
+    'INPUT_UNKNOWN_KEY app.yaml:16 policy.maxBatch: unknown key "maxBatch"; allowed are method, objective, discretization, batching, maxQueue, balancer, serviceTimes, drop, classes',
   ],
   [
     "method: ramsis",

@@ -97,7 +97,7 @@ test.each([
   [
     "latency: 150 ms",
     "latencyy: 150 ms",
-    'INPUT_UNKNOWN_KEY app.yaml:3 slo.latencyy: unknown key "latencyy"; did you mean "latency"? (and 1 more)',
+    'INPUT_UNKNOWN_KEY app.yaml:3 slo.latencyy: unknown key "latencyy"; did you mean "latency"?',
   ],
   [
     "latency: 150 ms",
@@ -117,12 +117,12 @@ test.each([
   [
     "slo: { latency: 150 ms }",
     "slo: fast",
-    'INPUT_INVALID_VALUE app.yaml:3 slo: expected a mapping with the keys latency, maxViolationRate, percentile, got "fast"',
+    'INPUT_INVALID_VALUE app.yaml:3 slo: expected a mapping with the keys latency, classes, maxViolationRate, percentile, got "fast"',
   ],
   [
     "slo: { latency: 150 ms }\n",
     "",
-    "INPUT_MISSING_KEY app.yaml:1 slo: missing; expected a mapping with the keys latency, maxViolationRate, percentile",
+    "INPUT_MISSING_KEY app.yaml:1 slo: missing; expected a mapping with the keys latency, classes, maxViolationRate, percentile",
   ],
   [
     "latency: 150 ms",

@@ -41,7 +41,7 @@ test("the JSON Schema of specs requires no key that has a default", () => {
     additionalProperties: false,
     properties: {
       slo: {
-        required: ["latency"],
+        anyOf: [{ required: ["latency"] }, { required: ["classes"] }],
         additionalProperties: false,
         properties: { percentile: { default: 99 }, latency: { type: "string" } },
       },

@@ -23,7 +23,12 @@ for (const [name, { bytes, expected }] of fixtures()) {
   });
 }
 
-for (const name of ["v1.msgpack", "themis-v1.msgpack", "accordion-v1.msgpack"]) {
+for (const name of [
+  "v1.msgpack",
+  "classes-v1.msgpack",
+  "themis-v1.msgpack",
+  "accordion-v1.msgpack",
+]) {
   test(`${name} is written again byte for byte`, () => {
     const bytes = readFileSync(new URL(name, folder));
     expect(Buffer.compare(encodeBundle(decodeBundle(bytes)), bytes)).toBe(0);

@@ -94,7 +94,9 @@ export function pooledProblem(
     arrivalsPerMs: loadQps / 1000,
     dispersion: Math.max(1, dispersionOfModel(frame.arrivals)),
     sloMs,
-    classes: [{ sloMs, share: 1 }],
+    classes: slo.classes?.map((one) => ({ sloMs: one.latencyMs, share: one.share })) ?? [
+      { sloMs, share: 1 },
+    ],
     capacity: decisionSpace.maxQueue + 1,
     rows: Uint32Array.from(decisionSpace.queued?.data ?? rowPerLength(decisionSpace.maxQueue + 1)),
     slackMs: Float64Array.from(decisionSpace.slackMs.data),

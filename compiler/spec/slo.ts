@@ -1,0 +1,71 @@
+/** The latency objective of a spec: one for all queries, or one for each class of them. */
+import type { Slo, SloClass } from "./application.ts";
+import type { ApplicationSpec } from "./application-schema.ts";
+import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
+import { duplicateNames } from "./pipeline.ts";
+
+const PATH = ["slo", "classes"] as const;
+const MIN_CLASSES = 2;
+const MAX_CLASSES = 16;
+/** How far from 1 the shares may sum up, for thirds are written with as many digits as one likes. */
+const SHARE_TOLERANCE = 0.002;
+
+/** What is wrong with the SLO of a spec beyond its form. */
+export function* sloMistakes({ slo, policy }: ApplicationSpec): Generator<Mistake> {
+  const { latency, classes } = slo;
+  const asked = policy.method === "ramsis" ? policy.classes : undefined;
+  if (classes === undefined) {
+    if (latency === undefined) {
+      yield missing(["slo", "latency"], "a time above 0 with its unit such as 150 ms, or classes");
+    }
+    if (asked !== undefined) {
+      const message = `expected nothing, since slo has no classes, got ${show(asked)}`;
+      yield conflict(["policy", "classes"], message);
+    }
+    return;
+  }
+  if (latency !== undefined) yield conflict(PATH, "expected latency or classes, got both");
+  if (policy.method !== "ramsis") {
+    const message = `method ${policy.method} has one SLO for all requests; allowed: slo.latency, or method ramsis`;
+    yield { code: "INPUT_UNSUPPORTED", path: PATH, message };
+    return;
+  }
+  if (policy.balancer !== "pooled") {
+    const message = `expected "pooled", since slo has classes, got ${show(policy.balancer)}`;
+    yield conflict(["policy", "balancer"], message);
+  }
+  yield* classMistakes(classes);
+}
+
+function* classMistakes(
+  classes: NonNullable<ApplicationSpec["slo"]["classes"]>,
+): Generator<Mistake> {
+  if (classes.length < MIN_CLASSES || classes.length > MAX_CLASSES) {
+    const expected = `${MIN_CLASSES} to ${MAX_CLASSES} classes; one SLO is slo.latency`;
+    yield invalid(PATH, expected, String(classes.length));
+  }
+  yield* duplicateNames(classes, PATH, "class", "classes");
+  const sum = sumOf(classes);
+  if (Math.abs(sum - 1) > SHARE_TOLERANCE) {
+    const message = `expected shares that sum to 100%, got ${Number((100 * sum).toPrecision(6))}%`;
+    yield conflict(PATH, message);
+  }
+}
+
+/** The SLO of a spec without mistakes. Where there are classes, it is the longest of theirs. */
+export function resolveSlo({ slo }: ApplicationSpec): Slo {
+  const { maxViolationRate = null, percentile } = slo;
+  if (slo.classes === undefined) {
+    return { latencyMs: slo.latency ?? Number.NaN, maxViolationRate, percentile };
+  }
+  const sum = sumOf(slo.classes);
+  const classes = slo.classes.map(({ name, latency, share }): SloClass => {
+    return { name, latencyMs: latency, share: share / sum };
+  });
+  const latencyMs = Math.max(...classes.map((sloClass) => sloClass.latencyMs));
+  return { latencyMs, maxViolationRate, percentile, classes };
+}
+
+function sumOf(classes: readonly { readonly share: number }[]): number {
+  return classes.reduce((sum, { share }) => sum + share, 0);
+}
