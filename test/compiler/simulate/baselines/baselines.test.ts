@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { simulateCommand } from "../../../../compiler/commands/simulate.ts";
-import { type Baseline, baselineBundle } from "../../../../compiler/simulate/baselines/baseline.ts";
+import { type Baseline, baselineBundle, type TableBaseline } from "../../../../compiler/simulate/baselines/baseline.ts";
 import { simulate } from "../../../../compiler/simulate/simulate.ts";
 import { checkRamsisSemantics } from "../../../../runtime/bundle/ramsis-semantics.ts";
 import type { RamsisBundle } from "../../../../runtime/bundle/schema.ts";
 import { type TinyBundleOptions, tinyBundle } from "../../../support/tiny-bundle.ts";
 
 /** Small takes 10 + 5b ms at accuracy 0.6, large 20 + 20b ms at 0.8; the SLO is 100 ms, batches go to 20. */
-function derived(baseline: Baseline, options: TinyBundleOptions = {}): RamsisBundle {
+function derived(baseline: TableBaseline, options: TinyBundleOptions = {}): RamsisBundle {
   return baselineBundle(tinyBundle({ maxQueue: 19, workers: 2, ...options }), baseline, () => 0);
 }
 
@@ -48,7 +48,7 @@ function pooledBundle(): RamsisBundle {
   };
 }
 
-const BASELINES: readonly Baseline[] = [
+const BASELINES: readonly TableBaseline[] = [
   { kind: "fixed", variant: "large" },
   { kind: "greedy" },
   { kind: "jellyfish" },

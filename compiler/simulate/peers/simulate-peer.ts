@@ -1,0 +1,89 @@
+/** Peers on the simulated cluster, and hindsight: which of a peer's settings does best on arrivals like those it will see. */
+import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
+import { Rng } from "../../../runtime/core/rng.ts";
+import type { Trace } from "../../spec/trace.ts";
+import { type ArrivalProcess, initialQps } from "../arrivals.ts";
+import { type ClusterOptions, simulateCluster } from "../cluster-simulation.ts";
+import type { Outcome } from "../tally.ts";
+import type { PeerSetting } from "./peer.ts";
+import { peerCluster } from "./peer-cluster.ts";
+import { type Measured, PEERS, type PeerName, tune } from "./peers.ts";
+
+/** Of what is simulated; a tuning looks at other random numbers. */
+export type TunedFor = Pick<ClusterOptions, "arrivals" | "durationMs" | "serviceTimes">;
+
+/** Queries of the two looks at a setting, where the load is steady. A trace is looked at as a whole. */
+const TUNING_QUERIES = [20_000, 60_000] as const;
+/** Streams of their own: no seed of a simulation gives the same arrivals. */
+const TUNING_SEED = 1;
+const ARRIVAL_STREAMS = [0x74756e65, 0x74756e66] as const;
+const SERVICE_STREAMS = [0x74756e67, 0x74756e68] as const;
+
+/** @returns what became of the queries; levels have no meaning to a peer, so the highest one stands for all. */
+export function simulatePeer(
+  bundle: RamsisBundle,
+  setting: PeerSetting,
+  options: ClusterOptions,
+): Outcome {
+  const served = { ...bundle, levels: bundle.levels.slice(-1) };
+  return simulateCluster(served, setting.open(), options);
+}
+
+/** The setting of the peer's paper. */
+export function paperSetting(
+  bundle: RamsisBundle,
+  name: PeerName,
+  arrivals: ArrivalProcess,
+): PeerSetting {
+  return PEERS[name].paper(clusterUnder(bundle, arrivals));
+}
+
+/** The settings of a peer that hindsight chooses among. */
+export function triedSettings(
+  bundle: RamsisBundle,
+  name: PeerName,
+  arrivals: ArrivalProcess,
+): readonly PeerSetting[] {
+  return PEERS[name].tunings(clusterUnder(bundle, arrivals));
+}
+
+/** The best of some settings, best first, measured on arrivals of the same kind and load. */
+export function tunedSettings(
+  bundle: RamsisBundle,
+  settings: readonly PeerSetting[],
+  { arrivals, durationMs, serviceTimes }: TunedFor,
+): Measured[] {
+  const process = tuningArrivals(arrivals);
+  return tune(settings, (setting, round) => {
+    const queries = TUNING_QUERIES[round];
+    return simulatePeer(bundle, setting, {
+      arrivals: process,
+      durationMs: process.kind === "trace" ? durationMs : (1000 * queries) / process.qps,
+      serviceTimes,
+      arrivalRng: new Rng(TUNING_SEED, ARRIVAL_STREAMS[round]),
+      serviceRng: new Rng(TUNING_SEED, SERVICE_STREAMS[round]),
+    });
+  });
+}
+
+function clusterUnder(bundle: RamsisBundle, arrivals: ArrivalProcess) {
+  const isSteady = arrivals.kind !== "trace";
+  return peerCluster(bundle, { initialQps: initialQps(arrivals), isSteady });
+}
+
+/** Recorded arrivals are never seen beforehand: others take their place, at random, at the rate that was recorded in each second. */
+function tuningArrivals(arrivals: ArrivalProcess): ArrivalProcess {
+  if (arrivals.kind !== "trace" || arrivals.trace.kind === "rates") return arrivals;
+  return { kind: "trace", trace: ratesOf(arrivals.trace.arrivalMs) };
+}
+
+function ratesOf(arrivalMs: Float64Array): Extract<Trace, { kind: "rates" }> {
+  const seconds = Math.floor((arrivalMs.at(-1) ?? 0) / 1000) + 1;
+  const qps = new Float64Array(seconds);
+  for (const ms of arrivalMs) {
+    const second = Math.floor(ms / 1000);
+    qps[second] = (qps[second] ?? 0) + 1;
+  }
+  const startMs = Float64Array.from(qps, (_, second) => 1000 * second);
+  return { kind: "rates", startMs, qps, endMs: 1000 * seconds };
+}
