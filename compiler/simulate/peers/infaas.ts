@@ -65,7 +65,7 @@ class InfaasDispatcher implements SimulatedDispatcher {
   #periodMs = Number.NaN;
 
   constructor(cluster: PeerCluster, options: InfaasOptions) {
-    const { workerCount, initialQps, sizingQps } = cluster;
+    const { workerCount, initialQps } = cluster;
     this.workerCount = workerCount;
     this.waitingCapacity = workerCount * WORKER_QUEUE_CAPACITY;
     this.commandCapacity = workerCount + 1;
@@ -76,7 +76,7 @@ class InfaasDispatcher implements SimulatedDispatcher {
     this.#isOffered = new Uint8Array(workerCount);
     this.#isBusy = new Uint8Array(workerCount);
     this.#sent = new Float64Array(this.#types.length);
-    this.#scaler.start(Number.isNaN(initialQps) ? sizingQps : initialQps);
+    this.#scaler.start(initialQps);
     this.#follow();
   }
 

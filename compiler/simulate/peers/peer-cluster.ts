@@ -25,7 +25,7 @@ export interface PeerCluster {
   readonly largestBatch: number;
   /** The load that whoever runs the peer has in mind: the offered one, or the highest of the bundle where that changes. */
   readonly sizingQps: number;
-  /** The load at time 0, as from a system that has been running; NaN if it is not known. */
+  /** The load at time 0, as a system knows it that has been running; the one above where that is not known, or 0. */
   readonly initialQps: number;
 }
 
@@ -50,14 +50,14 @@ export function peerCluster(
     return dominated ? [] : [{ index, name, accuracy, serviceMs }];
   });
   assert(variants.length > 0 && largestBatch > 0, "a bundle has a variant that is worth running");
-  const highestQps = bundle.levels.at(-1)?.loadQps ?? Number.NaN;
+  const sizingQps = isSteady ? initialQps : (bundle.levels.at(-1)?.loadQps ?? Number.NaN);
   return {
     workerCount: workerCountOf(bundle),
     sloMs: bundle.slo.latencyMs,
     variants,
     largestBatch,
-    sizingQps: isSteady ? initialQps : highestQps,
-    initialQps,
+    sizingQps,
+    initialQps: initialQps > 0 ? initialQps : sizingQps,
   };
 }
 

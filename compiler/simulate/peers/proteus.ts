@@ -32,7 +32,7 @@ interface ProteusParameters {
 const PAPER: ProteusParameters = { batchShare: 1 / 2, beta: 1.05, sharedQueues: true };
 const AS_PRINTED: ProteusParameters = { ...PAPER, sharedQueues: false };
 const TRIED_SHARES = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1];
-const TRIED_BETAS = [0.95, 1, 1.05, 1.1, 1.2, 1.35, 1.5];
+const TRIED_BETAS = [0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.5];
 
 /** The demand is looked at so often, which is the window of the load monitor, and this part of it replaces what was known before. */
 const WINDOW_MS = 500;
@@ -103,7 +103,7 @@ class ProteusDispatcher implements SimulatedDispatcher {
   #planMs = Number.NaN;
 
   constructor(cluster: PeerCluster, parameters: ProteusParameters, planner: ProteusPlanner) {
-    const { workerCount, initialQps, sizingQps } = cluster;
+    const { workerCount, initialQps } = cluster;
     this.workerCount = workerCount;
     this.#planner = planner;
     this.#beta = parameters.beta;
@@ -121,7 +121,7 @@ class ProteusDispatcher implements SimulatedDispatcher {
     this.#wakeMsByGroup = new Float64Array(groups).fill(Number.POSITIVE_INFINITY);
     this.#variantByWorker = new Uint16Array(workerCount);
     this.#isBusy = new Uint8Array(workerCount);
-    this.#demandQps = Number.isNaN(initialQps) ? sizingQps : initialQps;
+    this.#demandQps = initialQps;
     this.#follow(this.#planner.plan(this.#demandQps, this.#beta));
   }
 
@@ -237,7 +237,9 @@ class ProteusDispatcher implements SimulatedDispatcher {
     const loadQps = this.#monitor.loadQps(nowMs);
     if (!(loadQps > 0)) return;
     this.#demandQps += NEW_WEIGHT * (loadQps - this.#demandQps);
-    this.#follow(this.#planner.plan(this.#demandQps, this.#beta));
+    const plan = this.#planner.plan(this.#demandQps, this.#beta);
+    this.#follow(plan);
+    if (this.#sharesQueues) this.#handOver(plan, out);
     for (let group = 0; group < this.#shareUpTo.length; group++) this.#serve(group, nowMs, out);
   }
 
@@ -264,7 +266,6 @@ class ProteusDispatcher implements SimulatedDispatcher {
       const group = this.#groupOf(worker);
       this.#idleByGroup[group] = (this.#idleByGroup[group] ?? 0) + 1;
     }
-    if (this.#sharesQueues) this.#handOver(workers, lastServed);
   }
 
   #assign(workers: readonly number[]): void {
@@ -283,14 +284,17 @@ class ProteusDispatcher implements SimulatedDispatcher {
     }
   }
 
-  /** What waits for a variant that no worker runs any more waits for another one. */
-  #handOver(workers: readonly number[], heir: number): void {
+  /** What waits for a variant that no worker runs any more waits for the one with the largest share, as far as there is room. */
+  #handOver({ workers, shares }: ProteusPlan, out: CommandBuffer): void {
     const queues = this.#queues;
+    const heir = shares.indexOf(Math.max(...shares));
     for (const [group, count] of workers.entries()) {
       if (count > 0) continue;
-      while (queues.length(group) > 0 && queues.length(heir) < this.#queueCapacity) {
+      while (queues.length(group) > 0) {
         const deadlineMs = queues.earliestDeadlineMs(group);
-        queues.insert(heir, queues.take(group), deadlineMs);
+        const query = queues.take(group);
+        if (queues.length(heir) < this.#queueCapacity) queues.insert(heir, query, deadlineMs);
+        else out.drop(0, query, DROP_QUEUE_FULL);
       }
     }
   }
