@@ -10,7 +10,10 @@ const TABLES = ["greedy", "jellyfish", "model-switching"] as const;
 /** In the order that the help and messages have them. */
 export const SINGLE_BASELINES: readonly string[] = ["fixed:VARIANT", ...TABLES, ...PEER_NAMES];
 
-/** @param tuned whether its parameters are to be chosen in hindsight. @returns null for a text that names none. @throws RuntimeError where nothing can be tuned. */
+/**
+ * @param tuned whether its parameters are to be chosen in hindsight. @returns null for a text that
+ * names none. @throws RuntimeError where nothing can be tuned.
+ */
 export function singleBaselineNamed(text: string, tuned: boolean): Baseline | null {
   const peer = PEER_NAMES.find((name) => name === text);
   if (peer !== undefined) return { kind: peer, tuned };

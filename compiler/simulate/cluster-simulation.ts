@@ -1,4 +1,4 @@
-/** The cluster on a virtual clock: arrivals, batches that take their time, and whichever dispatcher decides. */
+/** The cluster on a virtual clock, whichever dispatcher decides. */
 import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { assert } from "../../runtime/core/assert.ts";
 import { CommandBuffer, DROP } from "../../runtime/core/command-buffer.ts";
@@ -12,7 +12,10 @@ import { type Outcome, Tally } from "./tally.ts";
 
 export interface ClusterOptions {
   readonly arrivals: ArrivalProcess;
-  /** Queries arrive from time 0 until this time, exclusive; what waits then is still served and counted. */
+  /**
+   * Queries arrive from time 0 until this time, exclusive; what waits then is still served and
+   * counted.
+   */
   readonly durationMs: number;
   readonly serviceTimes: ServiceTimeMode;
   readonly arrivalRng: Rng;
@@ -20,8 +23,10 @@ export interface ClusterOptions {
 }
 
 /**
- * Serves simulated arrivals on the cluster of a bundle. At equal times arrivals come before completions, and these before what waits for a time.
- * @param bundle says what is served: variants, service times, SLO and the levels that the outcome counts.
+ * Serves simulated arrivals on the cluster of a bundle. At equal times arrivals come before
+ * completions, and these before what waits for a time.
+ * @param bundle says what is served: variants, service times, SLO and the levels that the outcome
+ * counts.
  */
 export function simulateCluster(
   bundle: RamsisBundle,
@@ -33,7 +38,9 @@ export function simulateCluster(
   return simulation.outcome();
 }
 
-/** The virtual cluster: waiting queries, batches being run, and the count of what became of them. */
+/**
+ * The virtual cluster: waiting queries, batches being run, and the count of what became of them.
+ */
 class Simulation {
   readonly #dispatcher: SimulatedDispatcher;
   readonly #commands: CommandBuffer;
@@ -42,7 +49,10 @@ class Simulation {
   readonly #serviceTimes: ServiceTimeModel;
   readonly #tally: Tally;
   readonly #sloMs: number;
-  /** A waiting query is a slot of these arrays; the free ones are the first `#freeCount` entries of `#freeSlot`. */
+  /**
+   * A waiting query is a slot of these arrays; the free ones are the first `#freeCount` entries of
+   * `#freeSlot`.
+   */
   readonly #arrivalMsBySlot: Float64Array;
   readonly #freeSlot: Uint32Array;
   #freeCount: number;
@@ -119,7 +129,10 @@ class Simulation {
     commands.clear();
   }
 
-  /** The finish of a batch is known when it starts, so its queries are counted then and their slots are free at once. */
+  /**
+   * The finish of a batch is known when it starts, so its queries are counted then and their slots
+   * are free at once.
+   */
   #runBatch(command: number, nowMs: number): void {
     const commands = this.#commands;
     const variant = commands.variant(command);

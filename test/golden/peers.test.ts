@@ -1,4 +1,4 @@
-/** Peers against what an independent simulator measured of them on the ImageNet profile: 60 workers, SLO 150 ms, Poisson arrivals. */
+/** Peers against what an independent simulator measured of them on the ImageNet profile. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -62,7 +62,7 @@ const MEASURED: readonly (readonly [number, PeerName, PeerParameters, number, nu
 ];
 
 test.skipIf(reference === undefined).each(MEASURED)(
-  "at %i queries/s %s %j has %d %% accuracy per query, %d %% violations (skipped without STRATAGEM_REFERENCE)",
+  "%i queries/s, %s %j: %d %% per query, %d %% late (skipped without STRATAGEM_REFERENCE)",
   (qps, name, wanted, accuracy, violations) => {
     const arrivals = { kind: "poisson", qps } as const;
     const keys = Object.entries(wanted);
@@ -82,7 +82,8 @@ test.skipIf(reference === undefined).each(MEASURED)(
       arrivalRng: new Rng(1, 1),
       serviceRng: new Rng(1, 2),
     });
-    // Both simulated for a minute or so; near capacity the means of such runs differ by a few tenths of a point.
+    // Both simulated for a minute or so; near capacity the means of such runs differ by a few
+    // tenths of a point.
     expect(Math.abs(100 * (outcome.accuracyPerQuery ?? 0) - accuracy)).toBeLessThan(0.45);
     expect(Math.abs(100 * outcome.violationRate - violations)).toBeLessThan(0.5);
   },

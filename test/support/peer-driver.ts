@@ -1,4 +1,4 @@
-/** A peer's dispatcher and what happens to its queries, by hand or by itself; and the cluster that tests give peers. */
+/** A peer's dispatcher and what happens to its queries, and the cluster that tests give it. */
 import { expect } from "vitest";
 import type {
   Peer,
@@ -12,7 +12,10 @@ import { type TinyBundleOptions, tinyBundle } from "./tiny-bundle.ts";
 
 export const SLO_MS = 100;
 
-/** By default one worker; small takes 10 + 5b ms at accuracy 0.6, large 20 + 20b ms at 0.8, and batches go to 3. The SLO is 100 ms. */
+/**
+ * By default one worker; small takes 10 + 5b ms at accuracy 0.6, large 20 + 20b ms at 0.8, and
+ * batches go to 3. The SLO is 100 ms.
+ */
 export function tinyCluster(options: TinyBundleOptions = {}, qps = 20): PeerCluster {
   return peerCluster(tinyBundle(options), { initialQps: qps, isSteady: qps > 0 });
 }

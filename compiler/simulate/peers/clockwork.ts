@@ -1,8 +1,9 @@
 /**
- * Clockwork: Gujarati et al., "Serving DNNs like Clockwork: Performance Predictability from the Bottom Up", OSDI 2020.
+ * Clockwork as a peer: the largest batch that queries in time fill, at once.
  *
- * One variant, chosen by whoever deploys it. A worker is given the largest batch that queries in time fill, never waits for more, and
- * gets its next batch a little before it is done with the present one.
+ * One variant, chosen by whoever deploys it. A worker never waits for more queries, and gets its
+ * next batch a little before it is done with the present one. Source: Gujarati et al., "Serving DNNs
+ * like Clockwork: Performance Predictability from the Bottom Up", OSDI 2020.
  */
 import {
   type CommandBuffer,
@@ -47,8 +48,9 @@ function settingOf(cluster: PeerCluster, variant: PeerVariant, margins: Margins)
 }
 
 /**
- * The paper has a queue per batch size and every request in all of them; the fronts of each go once that batch would make them late. With one
- * SLO these are the ends of a single queue, from the first that such a batch serves in time, so that is what is kept.
+ * The paper has a queue per batch size and every request in all of them; the fronts of each go once
+ * that batch would make them late. With one SLO these are the ends of a single queue, from the
+ * first that such a batch serves in time, so that is what is kept.
  */
 class ClockworkDispatcher implements SimulatedDispatcher {
   readonly workerCount: number;
@@ -65,7 +67,10 @@ class ClockworkDispatcher implements SimulatedDispatcher {
   /** What a worker runs: size, and since when. */
   readonly #batchByWorker: Uint32Array;
   readonly #startMsByWorker: Float64Array;
-  /** What a worker runs next, shape (workerCount, largestBatch), with its size; 0 if that is not chosen. */
+  /**
+   * What a worker runs next, shape (workerCount, largestBatch), with its size; 0 if that is not
+   * chosen.
+   */
   readonly #nextQueries: Uint32Array;
   readonly #nextBatch: Uint32Array;
 
@@ -133,7 +138,10 @@ class ClockworkDispatcher implements SimulatedDispatcher {
     }
   }
 
-  /** Of the workers with nothing to run next the one that is free first, of several the first; −1 if there is none. */
+  /**
+   * Of the workers with nothing to run next the one that is free first, of several the first; −1 if
+   * there is none.
+   */
   #nextFree(): number {
     let best = -1;
     let bestMs = Number.POSITIVE_INFINITY;
@@ -147,7 +155,8 @@ class ClockworkDispatcher implements SimulatedDispatcher {
   }
 
   /**
-   * Drops what comes before the largest batch that is full of queries in time. Sizes are tried upwards until one is not full.
+   * Drops what comes before the largest batch that is full of queries in time. Sizes are tried
+   * upwards until one is not full.
    * @returns its size, 0 if nothing is in time.
    */
   #largestFull(freeAtMs: number, out: CommandBuffer): number {
@@ -166,7 +175,10 @@ class ClockworkDispatcher implements SimulatedDispatcher {
     return full;
   }
 
-  /** Position of the first query whose deadline is not before a time; the length of the queue if there is none. */
+  /**
+   * Position of the first query whose deadline is not before a time; the length of the queue if
+   * there is none.
+   */
   #firstInTime(endMs: number): number {
     let low = 0;
     let high = this.#queues.length(0);

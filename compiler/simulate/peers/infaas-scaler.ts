@@ -60,7 +60,10 @@ export class InfaasScaler {
     this.#spareSinceMs = new Float64Array(types.length).fill(Number.NaN);
   }
 
-  /** Where nothing runs yet: instances of the type that is up and done first, which takes no longer to load than others here. */
+  /**
+   * Where nothing runs yet: instances of the type that is up and done first, which takes no longer
+   * to load than others here.
+   */
   start(loadQps: number): void {
     const times = this.#types.map(({ serviceMs }) => serviceMs);
     this.#grow(times.indexOf(Math.min(...times)), loadQps);
@@ -75,7 +78,10 @@ export class InfaasScaler {
     }
   }
 
-  /** Replicates a type until it carries its load. Where the workers do not suffice for that, its instances become those of a faster type. */
+  /**
+   * Replicates a type until it carries its load. Where the workers do not suffice for that, its
+   * instances become those of a faster type.
+   */
   #grow(type: number, loadQps: number): void {
     const others =
       this.replicas.reduce((sum, count) => sum + count, 0) - (this.replicas[type] ?? 0);
@@ -93,7 +99,10 @@ export class InfaasScaler {
     this.#spareSinceMs[upgrade] = Number.NaN;
   }
 
-  /** The slowest type that carries a load on some workers, or the one of the highest throughput; of several the first. */
+  /**
+   * The slowest type that carries a load on some workers, or the one of the highest throughput; of
+   * several the first.
+   */
   #upgradeOf(type: number, loadQps: number, workers: number): number {
     let best = type;
     for (const [candidate, { rateQps }] of this.#types.entries()) {

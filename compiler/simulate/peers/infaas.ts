@@ -1,8 +1,9 @@
 /**
- * INFaaS: Romero et al., "INFaaS: Automated Model-less Inference Serving", ATC 2021.
+ * INFaaS as a peer: clients ask for an accuracy and a latency, and an autoscaler follows the load.
  *
- * Clients ask for an accuracy and a latency; of the instances that run, a query goes to the slowest type that has both, and an autoscaler
- * replicates what is short of capacity or moves it to a type of more throughput. Nothing is dropped for its deadline.
+ * Of the instances that run, a query goes to the slowest type that has both; a type that is short of
+ * capacity is replicated or moved to one of more throughput. Nothing is dropped for its deadline.
+ * Source: Romero et al., "INFaaS: Automated Model-less Inference Serving", ATC 2021.
  */
 import { type CommandBuffer, DROP_QUEUE_FULL } from "../../../runtime/core/command-buffer.ts";
 import { DeadlineQueues } from "../../../runtime/core/queue.ts";
@@ -109,7 +110,10 @@ class InfaasDispatcher implements SimulatedDispatcher {
     this.#isBusy[worker] = 1;
   }
 
-  /** All types meet what the query asks for; the one with the least time to spare costs the least. Of several the first. */
+  /**
+   * All types meet what the query asks for; the one with the least time to spare costs the least.
+   * Of several the first.
+   */
   #slowestRunning(): number {
     let slowest = -1;
     let slowestMs = Number.NEGATIVE_INFINITY;
@@ -145,7 +149,10 @@ class InfaasDispatcher implements SimulatedDispatcher {
     this.#follow();
   }
 
-  /** Workers keep their type as long as it is wanted, and take another one at once: models are loaded everywhere. */
+  /**
+   * Workers keep their type as long as it is wanted, and take another one at once: models are
+   * loaded everywhere.
+   */
   #follow(): void {
     const missing = Uint32Array.from(this.#scaler.replicas);
     const isFree = new Uint8Array(this.workerCount).fill(1);

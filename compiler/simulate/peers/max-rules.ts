@@ -1,11 +1,14 @@
-/** The greedy schedulers that SuperServe compares SlackFit with: first the accuracy and then the batch, or the other way round. */
+/** The greedy peers: first the accuracy and then the batch, or the other way round. */
 import type { Peer, PeerSetting } from "./peer.ts";
 import { fastestOf, type PeerCluster, serviceMsOf } from "./peer-cluster.ts";
 import { SlackDispatcher, type SlackRule, type Tuple, timelyTuples } from "./slack-dispatcher.ts";
 
 /** The most accurate variant that serves the first in time, and then as many as it can. */
 export const maxAccuracy: Peer = peerOf(mostAccurateRule);
-/** As many as the fastest variant serves in time, and then the most accurate one that serves as many. */
+/**
+ * As many as the fastest variant serves in time, and then the most accurate one that serves as
+ * many.
+ */
 export const maxBatch: Peer = peerOf(largestBatchRule);
 
 function peerOf(ruleOf: (cluster: PeerCluster) => SlackRule): Peer {

@@ -1,8 +1,9 @@
 /**
- * Nexus: Shen et al., "Nexus: A GPU Cluster Engine for Accelerating DNN-Based Video Analysis", SOSP 2019.
+ * Nexus as a peer: batches of a size fixed beforehand, and early drops.
  *
- * One variant, chosen by whoever deploys it. Queries are dealt to the workers in turn; each runs batches of a size fixed beforehand, and drops
- * early whatever such a batch would make late.
+ * One variant, chosen by whoever deploys it. Queries are dealt to the workers in turn; each drops
+ * what its next batch would make late. Source: Shen et al., "Nexus: A GPU Cluster Engine for
+ * Accelerating DNN-Based Video Analysis", SOSP 2019.
  */
 import {
   type CommandBuffer,
@@ -21,7 +22,10 @@ import {
   WORKER_QUEUE_CAPACITY,
 } from "./peer-cluster.ts";
 
-/** A query that just misses a batch waits for it and is served by the next, so a batch may take half the SLO. */
+/**
+ * A query that just misses a batch waits for it and is served by the next, so a batch may take half
+ * the SLO.
+ */
 const BATCH_SHARE = 1 / 2;
 const TRIED_SHARES = [1 / 2, 3 / 4, 1];
 
@@ -79,7 +83,10 @@ class NexusDispatcher implements SimulatedDispatcher {
 
   onWake(): void {}
 
-  /** Slides a window of the fixed size, or of all that wait, over the queue until its first is in time; what it has passed is dropped. */
+  /**
+   * Slides a window of the fixed size, or of all that wait, over the queue until its first is in
+   * time; what it has passed is dropped.
+   */
   #startBatch(worker: number, nowMs: number, out: CommandBuffer): void {
     const queues = this.#queues;
     for (;;) {

@@ -23,13 +23,22 @@ export interface PeerCluster {
   /** Those that no other is better than, in the order of the bundle; at least one. */
   readonly variants: readonly PeerVariant[];
   readonly largestBatch: number;
-  /** The load that whoever runs the peer has in mind: the offered one, or the highest of the bundle where that changes. */
+  /**
+   * The load that whoever runs the peer has in mind: the offered one, or the highest of the bundle
+   * where that changes.
+   */
   readonly sizingQps: number;
-  /** The load at time 0, as a system knows it that has been running; the one above where that is not known, or 0. */
+  /**
+   * The load at time 0, as a system knows it that has been running; the one above where that is not
+   * known, or 0.
+   */
   readonly initialQps: number;
 }
 
-/** Queries that wait in one queue at most: seconds of work, so what finds it full would have been late by far. */
+/**
+ * Queries that wait in one queue at most: seconds of work, so what finds it full would have been
+ * late by far.
+ */
 export const QUEUE_CAPACITY = 16_384;
 /** The same for a queue that one worker has for itself. */
 export const WORKER_QUEUE_CAPACITY = 2048;
@@ -37,7 +46,10 @@ export const WORKER_QUEUE_CAPACITY = 2048;
 /** Throughput that a variant chosen by hand has over the load. */
 const HEADROOM = 1.05;
 
-/** @param initialQps NaN if it is not known. @param isSteady whether the load stays what it is at first. */
+/**
+ * @param initialQps NaN if it is not known. @param isSteady whether the load stays what it is at
+ * first.
+ */
 export function peerCluster(
   bundle: RamsisBundle,
   { initialQps, isSteady }: { readonly initialQps: number; readonly isSteady: boolean },
@@ -85,8 +97,9 @@ export function timelyVariants(cluster: PeerCluster): readonly PeerVariant[] {
 }
 
 /**
- * The variant that an operator gives a system which serves just one: the most accurate that carries the load with a little to spare in
- * batches of half the SLO, or the one of the highest throughput where none does. Of several the first.
+ * The variant that an operator gives a system which serves just one: the most accurate that carries
+ * the load with a little to spare in batches of half the SLO, or the one of the highest throughput
+ * where none does. Of several the first.
  */
 export function variantForLoad(cluster: PeerCluster): PeerVariant {
   const { workerCount, sloMs, sizingQps } = cluster;

@@ -1,10 +1,10 @@
-/** What another system is to the simulator: a dispatcher with settings, one of its paper's and some to choose among in hindsight. */
+/** A peer, to the simulator: a dispatcher with the settings of its paper, and others to try. */
 import type { Dispatcher } from "../../../runtime/core/dispatcher.ts";
 import type { PeerCluster } from "./peer-cluster.ts";
 
 /**
- * The part of the runtime's dispatcher that a simulation drives. Peers are never served with: their workers neither come nor go, no client
- * cancels, and no bundle replaces another.
+ * The part of the runtime's dispatcher that a simulation drives. Peers are never served with: their
+ * workers neither come nor go, no client cancels, and no bundle replaces another.
  */
 export type SimulatedDispatcher = Pick<
   Dispatcher,
@@ -28,7 +28,10 @@ export interface PeerSetting {
 }
 
 export interface Peer {
-  /** As its paper has it; where the paper leaves a choice to its operator, what one would choose who knows the load. */
+  /**
+   * As its paper has it; where the paper leaves a choice to its operator, what one would choose who
+   * knows the load.
+   */
   readonly paper: (cluster: PeerCluster) => PeerSetting;
   /** What hindsight chooses among: the paper's setting and others. At least one. */
   readonly tunings: (cluster: PeerCluster) => readonly PeerSetting[];

@@ -34,15 +34,18 @@ export interface Measured {
   readonly trial: Trial;
 }
 
-/** Measures a setting. @param round 0 for a first look at all, 1 for a longer one, on other arrivals, at the best of them. */
+/**
+ * Measures a setting. @param round 0 for a first look at all, 1 for a longer one, on other
+ * arrivals, at the best of them.
+ */
 export type Measure = (setting: PeerSetting, round: 0 | 1) => Trial;
 
 /** So many of the best get a second look. */
 const FINALISTS = 4;
 
 /**
- * Chooses the setting with the highest accuracy per query, where a violation counts as accuracy 0; then the one with the fewest violations;
- * then the first.
+ * Chooses the setting with the highest accuracy per query, where a violation counts as accuracy 0;
+ * then the one with the fewest violations; then the first.
  * @returns the settings that were looked at twice, the best first.
  */
 export function tune(settings: readonly PeerSetting[], measure: Measure): Measured[] {

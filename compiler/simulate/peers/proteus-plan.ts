@@ -1,4 +1,4 @@
-/** Proteus' program for one task on identical workers: which variant each runs, and what share of the traffic it gets. */
+/** Proteus' program for one task: which variant each worker runs, what traffic it gets. */
 import { assert } from "../../../runtime/core/assert.ts";
 import { type PeerCluster, type PeerVariant, rateOf, serviceMsOf } from "./peer-cluster.ts";
 
@@ -18,7 +18,9 @@ export interface ProteusPlan {
   readonly shares: readonly number[];
 }
 
-/** Where the demand is beyond capacity the plan is for less of it, in steps, and down to a fifth. */
+/**
+ * Where the demand is beyond capacity the plan is for less of it, in steps, and down to a fifth.
+ */
 const STEP = 0.05;
 const LARGE_STEP = 0.1;
 const LARGE_BETA = 1.5;
@@ -30,8 +32,9 @@ const MAX_CELLS = 4_000_000;
 const NONE = 0xffff;
 
 /**
- * Finds the plan of the highest accuracy for a demand, exactly but for the steps that rates are rounded down to: a table of what at most K − 1
- * workers that are used up can carry, and how accurately, has every candidate, since in the best plan one worker at most has capacity left.
+ * Finds the plan of the highest accuracy for a demand, exactly but for the steps that rates are
+ * rounded down to: a table of what at most K − 1 workers that are used up can carry, and how
+ * accurately, has every candidate, since in the best plan one worker at most has capacity left.
  */
 export class ProteusPlanner {
   readonly variants: readonly ProteusVariant[];
@@ -39,12 +42,21 @@ export class ProteusPlanner {
   /** Queries per second of one step of the table, and of each variant's worker in steps. */
   readonly #unitQps: number;
   readonly #units: Uint32Array;
-  /** Most accuracy, in accuracy times steps, of exactly so many steps by at most K − 1 workers; −∞ where there is none. */
+  /**
+   * Most accuracy, in accuracy times steps, of exactly so many steps by at most K − 1 workers; −∞
+   * where there is none.
+   */
   readonly #accuracyByUnits: Float64Array;
-  /** Variant of the last of at most so many workers that carry so many steps, shape (workerCount − 1, capacity). */
+  /**
+   * Variant of the last of at most so many workers that carry so many steps, shape (workerCount −
+   * 1, capacity).
+   */
   readonly #lastVariant: Uint16Array;
 
-  /** @param batchShare a batch takes less than this part of the SLO: half of it in the paper's text, all of it in its code. */
+  /**
+   * @param batchShare a batch takes less than this part of the SLO: half of it in the paper's text,
+   * all of it in its code.
+   */
   constructor(cluster: PeerCluster, batchShare: number) {
     this.variants = plannedVariants(cluster, batchShare);
     this.#workerCount = cluster.workerCount;
@@ -59,7 +71,10 @@ export class ProteusPlanner {
     for (let worker = 0; worker < used; worker++) this.#addWorker(worker, columns);
   }
 
-  /** @param demandQps above 0. @param highestBeta throughput to plan for each query per second of demand, if there is as much. */
+  /**
+   * @param demandQps above 0. @param highestBeta throughput to plan for each query per second of
+   * demand, if there is as much.
+   */
   plan(demandQps: number, highestBeta: number): ProteusPlan {
     for (let beta = highestBeta; beta >= LEAST_BETA; ) {
       const plan = this.#exactPlan(beta * demandQps);
@@ -108,7 +123,10 @@ export class ProteusPlanner {
     return { workers: [...workers], shares: Array.from(carried, (units) => units / load) };
   }
 
-  /** Workers that the program leaves without work help the variant whose workers have the most of it. */
+  /**
+   * Workers that the program leaves without work help the variant whose workers have the most of
+   * it.
+   */
   #spread(workers: Float64Array, carried: Float64Array): void {
     const used = workers.reduce((sum, count) => sum + count, 0);
     for (let spare = this.#workerCount - used; spare > 0; spare--) {

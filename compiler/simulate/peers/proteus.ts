@@ -1,8 +1,9 @@
 /**
- * Proteus: Ahmad et al., "Proteus: A High-Throughput Inference-Serving System with Accuracy Scaling", ASPLOS 2024.
+ * Proteus as a peer: a program assigns variants to workers and traffic to variants.
  *
- * A program says which variant each worker runs and what share of the traffic it gets; queries are dealt at random by these shares, and a
- * worker waits with its batch as long as the first query allows.
+ * Queries are dealt at random by the shares that it gives, and a worker waits with its batch as long
+ * as the first query allows. Source: Ahmad et al., "Proteus: A High-Throughput Inference-Serving
+ * System with Accuracy Scaling", ASPLOS 2024.
  */
 import { assert } from "../../../runtime/core/assert.ts";
 import {
@@ -25,7 +26,10 @@ import { type ProteusPlan, ProteusPlanner, type ProteusVariant } from "./proteus
 interface ProteusParameters {
   readonly batchShare: number;
   readonly beta: number;
-  /** Whether the workers of a variant share a queue; as the paper is printed each has its own, and loses much by it. */
+  /**
+   * Whether the workers of a variant share a queue; as the paper is printed each has its own, and
+   * loses much by it.
+   */
   readonly sharedQueues: boolean;
 }
 
@@ -34,7 +38,10 @@ const AS_PRINTED: ProteusParameters = { ...PAPER, sharedQueues: false };
 const TRIED_SHARES = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1];
 const TRIED_BETAS = [0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.5];
 
-/** The demand is looked at so often, which is the window of the load monitor, and this part of it replaces what was known before. */
+/**
+ * The demand is looked at so often, which is the window of the load monitor, and this part of it
+ * replaces what was known before.
+ */
 const WINDOW_MS = 500;
 const NEW_WEIGHT = 0.2;
 
@@ -94,7 +101,9 @@ class ProteusDispatcher implements SimulatedDispatcher {
   /** Sums of the shares of the traffic up to each group. */
   readonly #shareUpTo: Float64Array;
   readonly #idleByGroup: Uint32Array;
-  /** Until when the idle workers of a group wait with what is in its queue; infinite if they do not. */
+  /**
+   * Until when the idle workers of a group wait with what is in its queue; infinite if they do not.
+   */
   readonly #wakeMsByGroup: Float64Array;
   /** Index of the variant among those of the planner. */
   readonly #variantByWorker: Uint16Array;
@@ -156,7 +165,10 @@ class ProteusDispatcher implements SimulatedDispatcher {
     }
   }
 
-  /** A query has joined those that an idle worker waits with: if it would make the first late, the others go without it. */
+  /**
+   * A query has joined those that an idle worker waits with: if it would make the first late, the
+   * others go without it.
+   */
   #takeAlong(group: number, nowMs: number, out: CommandBuffer): void {
     const queues = this.#queues;
     const others = queues.length(group) - 1;
@@ -168,7 +180,10 @@ class ProteusDispatcher implements SimulatedDispatcher {
     this.#serve(group, nowMs, out);
   }
 
-  /** Drops the first as long as what waits now, as one batch, would make them late; then runs a full batch, or waits for it. */
+  /**
+   * Drops the first as long as what waits now, as one batch, would make them late; then runs a full
+   * batch, or waits for it.
+   */
   #serve(group: number, nowMs: number, out: CommandBuffer): void {
     const queues = this.#queues;
     const { variant, batch: fullBatch } = this.#variantOf(group);
@@ -243,7 +258,10 @@ class ProteusDispatcher implements SimulatedDispatcher {
     for (let group = 0; group < this.#shareUpTo.length; group++) this.#serve(group, nowMs, out);
   }
 
-  /** Workers that run a variant which is still wanted keep it; a variant's share is the same for all of its workers. */
+  /**
+   * Workers that run a variant which is still wanted keep it; a variant's share is the same for all
+   * of its workers.
+   */
   #follow({ workers, shares }: ProteusPlan): void {
     this.#assign(workers);
     const groupCount = this.#shareUpTo.length;
@@ -284,7 +302,10 @@ class ProteusDispatcher implements SimulatedDispatcher {
     }
   }
 
-  /** What waits for a variant that no worker runs any more waits for the one with the largest share, as far as there is room. */
+  /**
+   * What waits for a variant that no worker runs any more waits for the one with the largest share,
+   * as far as there is room.
+   */
   #handOver({ workers, shares }: ProteusPlan, out: CommandBuffer): void {
     const queues = this.#queues;
     const heir = shares.indexOf(Math.max(...shares));
@@ -300,7 +321,10 @@ class ProteusDispatcher implements SimulatedDispatcher {
   }
 }
 
-/** The last moment at which a batch is in time: of those that rounding leaves, one from which it really is. */
+/**
+ * The last moment at which a batch is in time: of those that rounding leaves, one from which it
+ * really is.
+ */
 function latestStartMs(deadlineMs: number, serviceMs: number): number {
   const lastMs = deadlineMs - serviceMs;
   return lastMs + serviceMs <= deadlineMs ? lastMs : lastMs - ROUNDING_MS;

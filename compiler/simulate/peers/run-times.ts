@@ -1,7 +1,10 @@
 /** What batches of one variant have taken lately, by size. */
 const RUNS = 10;
 
-/** The 99th percentile of the last ten runs, which is the slowest of them. Until ten have been measured the profile stands for the others. */
+/**
+ * The 99th percentile of the last ten runs, which is the slowest of them. Until ten have been
+ * measured the profile stands for the others.
+ */
 export class RunTimes {
   /** Shape (largestBatch, RUNS). */
   readonly #runMs: Float64Array;

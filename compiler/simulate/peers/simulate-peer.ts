@@ -1,4 +1,4 @@
-/** Peers on the simulated cluster, and hindsight: which of a peer's settings does best on arrivals like those it will see. */
+/** Peers on the simulated cluster, and which of their settings hindsight would choose. */
 import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
 import type { Trace } from "../../spec/trace.ts";
@@ -12,14 +12,19 @@ import { type Measured, PEERS, type PeerName, tune } from "./peers.ts";
 /** Of what is simulated; a tuning looks at other random numbers. */
 export type TunedFor = Pick<ClusterOptions, "arrivals" | "durationMs" | "serviceTimes">;
 
-/** Queries of the two looks at a setting, where the load is steady. A trace is looked at as a whole. */
+/**
+ * Queries of the two looks at a setting, where the load is steady. A trace is looked at as a whole.
+ */
 const TUNING_QUERIES = [20_000, 60_000] as const;
 /** Streams of their own: no seed of a simulation gives the same arrivals. */
 const TUNING_SEED = 1;
 const ARRIVAL_STREAMS = [0x74756e65, 0x74756e66] as const;
 const SERVICE_STREAMS = [0x74756e67, 0x74756e68] as const;
 
-/** @returns what became of the queries; levels have no meaning to a peer, so the highest one stands for all. */
+/**
+ * @returns what became of the queries; levels have no meaning to a peer, so the highest one stands
+ * for all.
+ */
 export function simulatePeer(
   bundle: RamsisBundle,
   setting: PeerSetting,
@@ -71,7 +76,10 @@ function clusterUnder(bundle: RamsisBundle, arrivals: ArrivalProcess) {
   return peerCluster(bundle, { initialQps: initialQps(arrivals), isSteady });
 }
 
-/** Recorded arrivals are never seen beforehand: others take their place, at random, at the rate that was recorded in each second. */
+/**
+ * Recorded arrivals are never seen beforehand: others take their place, at random, at the rate that
+ * was recorded in each second.
+ */
 function tuningArrivals(arrivals: ArrivalProcess): ArrivalProcess {
   if (arrivals.kind !== "trace" || arrivals.trace.kind === "rates") return arrivals;
   return { kind: "trace", trace: ratesOf(arrivals.trace.arrivalMs) };

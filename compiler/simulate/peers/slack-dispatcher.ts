@@ -1,4 +1,4 @@
-/** Peers that look at the first of one queue whenever a worker is free: SlackFit, MaxAcc and MaxBatch differ by a rule. */
+/** Peers that decide by the slack of the first in one queue whenever a worker is free. */
 import {
   type CommandBuffer,
   DROP_LATE,
@@ -16,10 +16,16 @@ export interface Tuple {
   readonly serviceMs: number;
 }
 
-/** What to run for `queued` queries, at least one, of which the first has `slackMs` left; null if nothing is in time. */
+/**
+ * What to run for `queued` queries, at least one, of which the first has `slackMs` left; null if
+ * nothing is in time.
+ */
 export type SlackRule = (queued: number, slackMs: number) => Tuple | null;
 
-/** Slack is a rounded difference; a picosecond, far below any service time, makes up for it. The dispatcher checks the deadline itself. */
+/**
+ * Slack is a rounded difference; a picosecond, far below any service time, makes up for it. The
+ * dispatcher checks the deadline itself.
+ */
 const SLACK_ROUNDING_MS = 1e-9;
 
 /** Where nothing is in time, the first is dropped or the fastest variant runs for it alone. */
@@ -77,7 +83,10 @@ export class SlackDispatcher implements SimulatedDispatcher {
   }
 }
 
-/** Every variant with every batch that takes no longer than the SLO, variants in their order and batches ascending. */
+/**
+ * Every variant with every batch that takes no longer than the SLO, variants in their order and
+ * batches ascending.
+ */
 export function timelyTuples({ variants, sloMs }: PeerCluster): Tuple[] {
   return variants
     .flatMap((variant) =>

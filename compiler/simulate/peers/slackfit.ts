@@ -1,7 +1,9 @@
 /**
- * SlackFit, the scheduler of SuperServe: Khare et al., "SuperServe: Fine-Grained Inference Serving for Unpredictable Workloads", NSDI 2025.
+ * SlackFit as a peer, in two readings: variant and batch by the bucket of the slack.
  *
- * Its code is not public and its text leaves two readings of what a bucket stands for; both are here.
+ * It is the scheduler of SuperServe, whose code is not public; its text, as we know it, leaves open
+ * what a bucket stands for. Source: Khare et al., "SuperServe: Fine-Grained Inference Serving for
+ * Unpredictable Workloads", NSDI 2025.
  */
 import type { Peer, PeerSetting } from "./peer.ts";
 import type { PeerCluster } from "./peer-cluster.ts";
@@ -11,9 +13,15 @@ import { SlackDispatcher, type SlackRule, type Tuple, timelyTuples } from "./sla
 const BUCKET_COUNT = 16;
 const TRIED_BUCKET_COUNTS = [1, 2, 4, 8, 12, 16, 18, 24, 32, 40, 64, 100];
 
-/** A bucket stands for one tuple, the one of the largest batch: the highest bucket whose tuple fits runs on as many as wait. */
+/**
+ * A bucket stands for one tuple, the one of the largest batch: the highest bucket whose tuple fits
+ * runs on as many as wait.
+ */
 export const slackfitA: Peer = peerOf(chosenTupleRule);
-/** A bucket stands for all of its tuples: from the highest one down, the largest batch that fits and that enough queries wait for. */
+/**
+ * A bucket stands for all of its tuples: from the highest one down, the largest batch that fits and
+ * that enough queries wait for.
+ */
 export const slackfitB: Peer = peerOf(queuedTupleRule);
 
 function peerOf(ruleOf: (cluster: PeerCluster, bucketCount: number) => SlackRule): Peer {
@@ -30,7 +38,10 @@ function peerOf(ruleOf: (cluster: PeerCluster, bucketCount: number) => SlackRule
   };
 }
 
-/** @returns the tuples of each bucket that is not empty, the slowest bucket first; within one by falling batch, then accuracy. */
+/**
+ * @returns the tuples of each bucket that is not empty, the slowest bucket first; within one by
+ * falling batch, then accuracy.
+ */
 function buckets(cluster: PeerCluster, count: number): Tuple[][] {
   const tuples = timelyTuples(cluster);
   const leastMs = Math.min(...tuples.map(({ serviceMs }) => serviceMs));

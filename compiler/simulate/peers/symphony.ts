@@ -1,7 +1,9 @@
 /**
- * Symphony: Chen et al., "Symphony: Optimized DNN Model Serving using Deferred Batch Scheduling", arXiv 2308.07470.
+ * Symphony as a peer: batches that are deferred until one more query would make them late.
  *
- * One variant, chosen by whoever deploys it. A batch waits on purpose until one more query would make it late, and only then takes a worker.
+ * One variant, chosen by whoever deploys it; only a batch that has waited so long takes a worker.
+ * Source: Chen et al., "Symphony: Optimized DNN Model Serving using Deferred Batch Scheduling",
+ * arXiv 2308.07470.
  */
 import {
   type CommandBuffer,
@@ -22,7 +24,10 @@ import {
   variantForLoad,
 } from "./peer-cluster.ts";
 
-/** What the paper's cluster needs beyond the batch: the scheduler's message, the inputs of each query, and the answers. */
+/**
+ * What the paper's cluster needs beyond the batch: the scheduler's message, the inputs of each
+ * query, and the answers.
+ */
 interface Delays {
   readonly controlMs: number;
   readonly dataMsPerQuery: number;
@@ -33,7 +38,10 @@ const PAPER_DELAYS: Delays = { controlMs: 0.1, dataMsPerQuery: 0.05, responseMs:
 /** The simulated cluster has no network, so they are only a reserve there. */
 const NO_DELAYS: Delays = { controlMs: 0, dataMsPerQuery: 0, responseMs: 0 };
 
-/** A wait ends a nanosecond early: differences of times are rounded, and a batch that waited to its last moment must not miss it. */
+/**
+ * A wait ends a nanosecond early: differences of times are rounded, and a batch that waited to its
+ * last moment must not miss it.
+ */
 const ROUNDING_MS = 1e-6;
 
 export const symphony: Peer = {
@@ -92,8 +100,9 @@ class SymphonyDispatcher implements SimulatedDispatcher {
   }
 
   /**
-   * Grants free workers to the candidate of the moment. While none is free the candidate is parked: what it would be then is worked out when
-   * one is, from what waits by then, and what it would drop until then it drops then too.
+   * Grants free workers to the candidate of the moment. While none is free the candidate is parked:
+   * what it would be then is worked out when one is, from what waits by then, and what it would
+   * drop until then it drops then too.
    */
   #startBatches(nowMs: number, out: CommandBuffer): void {
     const queues = this.#queues;
@@ -111,7 +120,10 @@ class SymphonyDispatcher implements SimulatedDispatcher {
     }
   }
 
-  /** Drops what stands in the way of a batch of the target size. @returns the size of the batch that the first of the queue make now. */
+  /**
+   * Drops what stands in the way of a batch of the target size. @returns the size of the batch that
+   * the first of the queue make now.
+   */
   #candidate(nowMs: number, out: CommandBuffer): number {
     const queues = this.#queues;
     const suffix = this.#suffix(nowMs);
@@ -130,7 +142,9 @@ class SymphonyDispatcher implements SimulatedDispatcher {
     return batch;
   }
 
-  /** How many of the last in the queue make a batch of their own in time: at most the largest batch. */
+  /**
+   * How many of the last in the queue make a batch of their own in time: at most the largest batch.
+   */
   #suffix(nowMs: number): number {
     const queues = this.#queues;
     const queued = queues.length(0);
@@ -144,7 +158,10 @@ class SymphonyDispatcher implements SimulatedDispatcher {
     return suffix;
   }
 
-  /** The size that the rate calls for: each of n workers starts such a batch in turn, and a query waits at most a turn for its worker. */
+  /**
+   * The size that the rate calls for: each of n workers starts such a batch in turn, and a query
+   * waits at most a turn for its worker.
+   */
   #target(nowMs: number): number {
     const { serviceMs } = this.#variant;
     const perMs = this.#monitor.loadQps(nowMs) / 1000;
@@ -159,7 +176,10 @@ class SymphonyDispatcher implements SimulatedDispatcher {
     return 1;
   }
 
-  /** The last moment at which one more query could still be taken along; in the past if that is over. */
+  /**
+   * The last moment at which one more query could still be taken along; in the past if that is
+   * over.
+   */
   #waitUntilMs(batch: number): number {
     const queues = this.#queues;
     if (batch < queues.length(0) || batch === this.#largestBatch) return Number.NEGATIVE_INFINITY;

@@ -25,7 +25,10 @@ const scenario = fc.record({
 });
 type Scenario = typeof scenario extends fc.Arbitrary<infer Generated> ? Generated : never;
 
-/** Plays a scenario out: everything happens at its time, arrivals before completions, and these before what a dispatcher waits for. */
+/**
+ * Plays a scenario out: everything happens at its time, arrivals before completions, and these
+ * before what a dispatcher waits for.
+ */
 class Play {
   readonly driver: PeerDriver;
   readonly setting: PeerSetting;

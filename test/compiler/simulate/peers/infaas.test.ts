@@ -3,7 +3,10 @@ import { infaas } from "../../../../compiler/simulate/peers/infaas.ts";
 import { InfaasScaler, instanceTypes } from "../../../../compiler/simulate/peers/infaas-scaler.ts";
 import { PeerDriver, settingWith, tinyCluster } from "../../../support/peer-driver.ts";
 
-/** Types of the large variant, by batch: 25, 33.3 and 37.5 a second; of the small one 66.7, 100 and 120. */
+/**
+ * Types of the large variant, by batch: 25, 33.3 and 37.5 a second; of the small one 66.7, 100 and
+ * 120.
+ */
 const OPTIONS = { leastAccuracy: 0.8, latencyShare: 1, capacityShare: 1 };
 
 describe("INFaaS' types", () => {

@@ -16,7 +16,10 @@ function expectPlan(plan: ProteusPlan, workers: number[], shares: number[]): voi
   }
 }
 
-/** Accuracy of a plan that gives each variant so many workers: the most accurate are used up first. Null if they do not carry the load. */
+/**
+ * Accuracy of a plan that gives each variant so many workers: the most accurate are used up first.
+ * Null if they do not carry the load.
+ */
 function accuracyOf(planner: ProteusPlanner, workers: readonly number[], loadQps: number) {
   const byAccuracy = planner.variants
     .map(({ variant, rateQps }, index) => ({

@@ -27,7 +27,8 @@ describe("Symphony", () => {
   test("keeps time for messages, inputs and answers", () => {
     const driver = driverOf(0.1);
     driver.arrive(0, 0);
-    // The deadline is 98 to it; two queries take 20 ms and the second's input 0.05; the message 0.1 and the first's input 0.05.
+    // The deadline is 98 to it; two queries take 20 ms and the second's input 0.05; the message 0.1
+    // and the first's input 0.05.
     expect(driver.dispatcher.wakeMs).toBeCloseTo(98 - 20 - 0.05 - 0.1 - 0.05, 5);
   });
 
@@ -36,7 +37,8 @@ describe("Symphony", () => {
     for (const query of [0, 1, 2]) driver.arrive(query, 0);
     driver.arrive(3, 1, 44);
     for (const query of [4, 5]) driver.arrive(query, 2, 101);
-    // At 25 query 3 could be served alone by 40, but in the batch of the other two, done at 45, it is late.
+    // At 25 query 3 could be served alone by 40, but in the batch of the other two, done at 45, it
+    // is late.
     expect(driver.done(0, 25)).toEqual(["drops 3"]);
     expect(driver.dispatcher.wakeMs).toBeCloseTo(101 - 25, 5);
     expect(driver.wake()).toEqual(["0: variant 0 on 4,5"]);
@@ -61,7 +63,8 @@ describe("Symphony", () => {
     [2, ["0: variant 1 on 1"]],
     [22, ["drops 1", "0: variant 1 on 2,3,4"]],
   ])("aims at larger batches the higher the load: with %i behind it the first", (behind, done) => {
-    // The large variant: 40, 60, 80 ms. 3 queries in 80 ms keep n = 1 worker busy, 80 · (1 + 1 / n) is too long; 23 keep 7.7, and it is not.
+    // The large variant: 40, 60, 80 ms. 3 queries in 80 ms keep n = 1 worker busy, 80 · (1 + 1 / n)
+    // is too long; 23 keep 7.7, and it is not.
     const cluster = tinyCluster();
     const wanted = { variant: "large", controlMs: 0 };
     const driver = new PeerDriver(cluster, settingWith(symphony, cluster, wanted));
@@ -100,7 +103,7 @@ describe("Clockwork", () => {
     expect(driver.done(0, 31)).toEqual(["0: variant 0 on 3,4,5"]);
   });
 
-  test("chooses the next batch before the worker is free, for deadlines that are a little earlier", () => {
+  test("chooses the next batch before the worker is free, and keeps a reserve", () => {
     const driver = driverOf(10);
     driver.arrive(0, 0);
     expect(driver.arrive(1, 1)).toEqual([]);
@@ -132,7 +135,7 @@ describe("Clockwork", () => {
 });
 
 describe("Nexus", () => {
-  test("deals queries in turn and slides a window of the batch over what waits for a worker", () => {
+  test("deals queries in turn and slides a window over what waits for a worker", () => {
     const cluster = tinyCluster({ workers: 2 });
     const driver = new PeerDriver(cluster, settingWith(nexus, cluster, { variant: "small" }));
     expect(driver.arrive(0, 0)).toEqual(["0: variant 0 on 0"]);

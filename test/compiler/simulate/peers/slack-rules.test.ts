@@ -4,7 +4,10 @@ import type { Peer, PeerParameters } from "../../../../compiler/simulate/peers/p
 import { slackfitA, slackfitB } from "../../../../compiler/simulate/peers/slackfit.ts";
 import { PeerDriver, settingWith, tinyCluster } from "../../../support/peer-driver.ts";
 
-/** What a free worker is given when so many queries wait and the first of them has so much slack. Small is variant 0, large 1. */
+/**
+ * What a free worker is given when so many queries wait and the first of them has so much slack.
+ * Small is variant 0, large 1.
+ */
 function decision(peer: Peer, wanted: PeerParameters, queued: number, slackMs: number): string[] {
   const cluster = tinyCluster();
   const driver = new PeerDriver(cluster, settingWith(peer, cluster, wanted));
@@ -13,7 +16,10 @@ function decision(peer: Peer, wanted: PeerParameters, queued: number, slackMs: n
   return driver.done(0, 30).filter((command, index) => index === 0 || command !== "drops");
 }
 
-/** Small in 15, 20 and 25 ms, large in 40, 60 and 80: in four buckets of 21.25 ms above 15 these are small 1–3, large 1, large 2, large 3. */
+/**
+ * Small in 15, 20 and 25 ms, large in 40, 60 and 80: in four buckets of 21.25 ms above 15 these are
+ * small 1–3, large 1, large 2, large 3.
+ */
 describe("SlackFit with one tuple for a bucket", () => {
   const slackfit = { buckets: 4, drop: true };
   test.each([
@@ -45,7 +51,8 @@ describe("SlackFit with all tuples of a bucket", () => {
   });
 
   test("takes the largest batch of a bucket, not the slowest", () => {
-    // In one bucket small 3 and large 3 tie, and large is more accurate; with 79 ms small 3 beats large 2.
+    // In one bucket small 3 and large 3 tie, and large is more accurate; with 79 ms small 3 beats
+    // large 2.
     const one = { buckets: 1, drop: true };
     expect(decision(slackfitB, one, 3, 100)).toEqual(["0: variant 1 on 0,1,2"]);
     expect(decision(slackfitB, one, 3, 79)).toEqual(["0: variant 0 on 0,1,2"]);

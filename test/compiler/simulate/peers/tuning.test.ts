@@ -27,7 +27,8 @@ test("the best of a first look are looked at again, and the second look decides"
     asked.push(`${parameters["name"]}${round}`);
     return looks[String(parameters["name"])]?.[round] ?? trial(0);
   });
-  // Accuracy per query first, then the fewest violations. What a first look leaves out is never seen again, however good.
+  // Accuracy per query first, then the fewest violations. What a first look leaves out is never
+  // seen again, however good.
   expect(measured.map(({ setting }) => setting.parameters["name"])).toEqual(["d", "c", "b", "f"]);
   expect(asked.slice(6)).toEqual(["b1", "c1", "d1", "f1"]);
 });
@@ -53,7 +54,8 @@ test("hindsight gives a peer the variant that the load is best served with", () 
       serviceTimes: "p95",
       baseline: { kind: "nexus", tuned },
     });
-  // At 47 queries a second, two workers lose some with the large variant, 25 each, and still do better than with the small one.
+  // At 47 queries a second, two workers lose some with the large variant, 25 each, and still do
+  // better than with the small one.
   const [paper, tuned] = [run(47, false), run(47, true)];
   expect(paper.baseline).toEqual({
     name: "nexus",
