@@ -1,21 +1,17 @@
 /** Peers on the simulated cluster, and which of their settings hindsight would choose. */
 import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
-import type { Trace } from "../../spec/trace.ts";
 import { type ArrivalProcess, initialQps } from "../arrivals.ts";
 import { type ClusterOptions, simulateCluster } from "../cluster-simulation.ts";
 import type { Outcome } from "../tally.ts";
 import type { PeerSetting } from "./peer.ts";
 import { peerCluster } from "./peer-cluster.ts";
 import { type Measured, PEERS, type PeerName, tune } from "./peers.ts";
+import { tuningLooks } from "./tuning-looks.ts";
 
 /** Of what is simulated; a tuning looks at other random numbers. */
 export type TunedFor = Pick<ClusterOptions, "arrivals" | "durationMs" | "serviceTimes">;
 
-/**
- * Queries of the two looks at a setting, where the load is steady. A trace is looked at as a whole.
- */
-const TUNING_QUERIES = [20_000, 60_000] as const;
 /** Streams of their own: no seed of a simulation gives the same arrivals. */
 const TUNING_SEED = 1;
 const ARRIVAL_STREAMS = [0x74756e65, 0x74756e66] as const;
@@ -56,42 +52,20 @@ export function triedSettings(
 export function tunedSettings(
   bundle: RamsisBundle,
   settings: readonly PeerSetting[],
-  { arrivals, durationMs, serviceTimes }: TunedFor,
+  { serviceTimes, ...simulated }: TunedFor,
 ): Measured[] {
-  const process = tuningArrivals(arrivals);
-  return tune(settings, (setting, round) => {
-    const queries = TUNING_QUERIES[round];
-    return simulatePeer(bundle, setting, {
-      arrivals: process,
-      durationMs: process.kind === "trace" ? durationMs : (1000 * queries) / process.qps,
+  const looks = tuningLooks(simulated);
+  return tune(settings, (setting, round) =>
+    simulatePeer(bundle, setting, {
+      ...looks[round],
       serviceTimes,
       arrivalRng: new Rng(TUNING_SEED, ARRIVAL_STREAMS[round]),
       serviceRng: new Rng(TUNING_SEED, SERVICE_STREAMS[round]),
-    });
-  });
+    }),
+  );
 }
 
 function clusterUnder(bundle: RamsisBundle, arrivals: ArrivalProcess) {
   const isSteady = arrivals.kind !== "trace";
   return peerCluster(bundle, { initialQps: initialQps(arrivals), isSteady });
-}
-
-/**
- * Recorded arrivals are never seen beforehand: others take their place, at random, at the rate that
- * was recorded in each second.
- */
-function tuningArrivals(arrivals: ArrivalProcess): ArrivalProcess {
-  if (arrivals.kind !== "trace" || arrivals.trace.kind === "rates") return arrivals;
-  return { kind: "trace", trace: ratesOf(arrivals.trace.arrivalMs) };
-}
-
-function ratesOf(arrivalMs: Float64Array): Extract<Trace, { kind: "rates" }> {
-  const seconds = Math.floor((arrivalMs.at(-1) ?? 0) / 1000) + 1;
-  const qps = new Float64Array(seconds);
-  for (const ms of arrivalMs) {
-    const second = Math.floor(ms / 1000);
-    qps[second] = (qps[second] ?? 0) + 1;
-  }
-  const startMs = Float64Array.from(qps, (_, second) => 1000 * second);
-  return { kind: "rates", startMs, qps, endMs: 1000 * seconds };
 }
