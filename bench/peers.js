@@ -190,7 +190,8 @@ function measure({ name, spec, folder, loadQps, trace }) {
     const paper = paperSetting(pooled, peer, arrivals);
     rows.push({ who: peer, setting: paper.parameters, ...meanOf(pooled, paper, runs) });
     const tried = triedSettings(pooled, peer, arrivals);
-    rows.push(tunedRow(peer, `${peer} tuned`, pooled, tried, runs));
+    const tuned = tunedRow(peer, `${peer} tuned`, pooled, tried, runs);
+    rows.push({ ...tuned, within: bestWithin(tuned, rows[0], pooled, tried, runs) });
   }
   const expected = trace === undefined ? pooled.levels[0].expected : null;
   return { name, loadQps: loadQps ?? null, expected: withoutTables(expected), rows };
@@ -272,6 +273,21 @@ function tunedRow(peer, who, bundle, settings, runs) {
   const [run] = runs;
   const [best] = tunedSettings(bundle, settings, { ...run, serviceTimes: "p95" });
   return { who, peer, setting: best.setting.parameters, ...meanOf(bundle, best.setting, runs) };
+}
+
+/**
+ * Where hindsight has more accuracy than ours at the price of violations: the best of all settings with no more violations than ours, chosen
+ * on the very arrivals that are measured. Null where there is nothing to look for, or nothing found.
+ */
+function bestWithin(tuned, ours, bundle, settings, runs) {
+  if (tuned.accuracy <= ours.accuracy + SAME_ACCURACY) return null;
+  const measured = settings.map((setting) => {
+    return { setting: setting.parameters, ...meanOf(bundle, setting, runs) };
+  });
+  const [best = null] = measured
+    .filter(({ violations }) => violations <= ours.violations)
+    .sort((a, b) => b.accuracy - a.accuracy);
+  return best;
 }
 
 function meanOf(bundle, setting, runs) {
@@ -390,16 +406,27 @@ function summarise(points) {
   for (const { point, row } of beaten) {
     const [ours] = point.rows;
     console.log(
-      `  ${point.name} ${point.loadQps ?? ""}: ${row.who} ${(100 * row.accuracy).toFixed(3)} (${short(row.violations)}), ours ${(100 * ours.accuracy).toFixed(3)} (${short(ours.violations)})`,
+      `  ${point.name} ${point.loadQps ?? ""}: ${row.who} ${textOf(row)}, ours ${textOf(ours)}`,
     );
   }
   const others = points.flatMap((point) =>
     point.rows
       .filter((row) => isPeer(row) && row.accuracy > point.rows[0].accuracy + SAME_ACCURACY)
-      .map((row) => `${point.name} ${point.loadQps ?? ""}: ${row.who}`),
+      .map((row) => ({ point, row })),
   );
   console.log(`more accurate than ours, with whatever violations, ${others.length} times`);
-  for (const other of others) console.log(`  ${other}`);
+  for (const { point, row } of others) {
+    const [ours] = point.rows;
+    const { within } = row;
+    const best = within === undefined ? "" : `; with no more than our violations ${textOf(within)}`;
+    console.log(
+      `  ${point.name} ${point.loadQps ?? ""}: ${row.who} ${textOf(row)}, ours ${textOf(ours)}${best}`,
+    );
+  }
+}
+
+function textOf(row) {
+  return row === null ? "none" : `${(100 * row.accuracy).toFixed(3)} (${short(row.violations)})`;
 }
 
 function table(rows) {
