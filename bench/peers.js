@@ -41,6 +41,11 @@ const SEEDS = [1, 2];
 const ARRIVAL_STREAM = 1;
 const SERVICE_STREAM = 2;
 
+/** Of the queries those are counted that arrive after so many SLOs and before the last two, and in at least ten. */
+const WARM_UP_SLOS = 10;
+const COOL_DOWN_SLOS = 2;
+const COUNTED_SLOS = 10;
+
 const IMAGE_LOADS = [400, 800, 1200, 1600, 2000, 2400, 2800, 3200, 3400, 3600, 3800];
 const GPU_WORKERS = 8;
 /** Of the capacity, with the fastest variant in the largest batch that the SLO allows. */
@@ -236,25 +241,28 @@ function compile(path, policy) {
 
 /** What is simulated: of a steady load some queries with each seed, of a trace all with one. */
 function runsOf({ app }, loadQps, trace) {
-  const runOf = (arrivals, durationMs, seed) => ({ arrivals, durationMs, seed });
   if (trace !== undefined) {
     const recorded = readTrace(trace);
     const durationMs = recorded.kind === "rates" ? recorded.endMs : recorded.arrivalMs.at(-1) + 1;
-    return [runOf({ kind: "trace", trace: recorded }, durationMs, SEEDS[0])];
+    return [{ arrivals: { kind: "trace", trace: recorded }, durationMs, seed: SEEDS[0] }];
   }
   const { process: kind, ...rest } = app.workload.arrivals;
-  const durationMs = (1000 * Number(flags.queries)) / SEEDS.length / loadQps;
-  return SEEDS.map((seed) => runOf({ kind, qps: loadQps, ...rest }, durationMs, seed));
+  const sloMs = Number.parseFloat(app.slo.latency);
+  const wantedMs = (1000 * Number(flags.queries)) / SEEDS.length / loadQps;
+  const fromMs = WARM_UP_SLOS * sloMs;
+  const untilMs = fromMs + Math.max(wantedMs, COUNTED_SLOS * sloMs);
+  const durationMs = untilMs + COOL_DOWN_SLOS * sloMs;
+  const arrivals = { kind, qps: loadQps, ...rest };
+  return SEEDS.map((seed) => ({ arrivals, durationMs, counted: { fromMs, untilMs }, seed }));
 }
 
 function policyRun(bundle, run) {
   return simulateCluster(bundle, dispatcherOf(bundle), optionsOf(run));
 }
 
-function optionsOf({ arrivals, durationMs, seed }) {
+function optionsOf({ seed, ...run }) {
   return {
-    arrivals,
-    durationMs,
+    ...run,
     serviceTimes: "p95",
     arrivalRng: new Rng(seed, ARRIVAL_STREAM),
     serviceRng: new Rng(seed, SERVICE_STREAM),

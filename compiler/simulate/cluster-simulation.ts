@@ -20,6 +20,14 @@ export interface ClusterOptions {
   readonly serviceTimes: ServiceTimeMode;
   readonly arrivalRng: Rng;
   readonly serviceRng: Rng;
+  /** Only these queries are counted, and batches by their first one; by default all of them. */
+  readonly counted?: ArrivedBetween;
+}
+
+/** Queries that arrive from one time until another, exclusive. */
+export interface ArrivedBetween {
+  readonly fromMs: number;
+  readonly untilMs: number;
 }
 
 /**
@@ -49,6 +57,8 @@ class Simulation {
   readonly #serviceTimes: ServiceTimeModel;
   readonly #tally: Tally;
   readonly #sloMs: number;
+  readonly #countedFromMs: number;
+  readonly #countedUntilMs: number;
   /**
    * A waiting query is a slot of these arrays; the free ones are the first `#freeCount` entries of
    * `#freeSlot`.
@@ -69,6 +79,8 @@ class Simulation {
     this.#serviceTimes = serviceTimeModel(task.serviceTimes, serviceTimes, serviceRng);
     this.#tally = new Tally(task.variants, bundle.levels);
     this.#sloMs = bundle.slo.latencyMs;
+    this.#countedFromMs = options.counted?.fromMs ?? 0;
+    this.#countedUntilMs = options.counted?.untilMs ?? Number.POSITIVE_INFINITY;
     // One more than can wait: the query at hand, which may be dropped.
     const slotCount = dispatcher.waitingCapacity + 1;
     this.#arrivalMsBySlot = new Float64Array(slotCount);
@@ -120,8 +132,9 @@ class Simulation {
     const commands = this.#commands;
     for (let command = 0; command < commands.count; command++) {
       if (commands.kind(command) === DROP) {
-        this.#tally.countDrop();
-        this.#release(commands.query(command, 0));
+        const slot = commands.query(command, 0);
+        if (this.#isCounted(this.#arrivalMsBySlot[slot] ?? Number.NaN)) this.#tally.countDrop();
+        this.#release(slot);
       } else {
         this.#runBatch(command, nowMs);
       }
@@ -140,15 +153,22 @@ class Simulation {
     const finishMs = nowMs + this.#serviceTimes.nextMs(variant, batch);
     assert(finishMs >= nowMs, "a service time is a number, not negative");
     this.#completions.push(finishMs, commands.worker(command));
-    this.#tally.countBatch(variant, commands.level(command), batch);
+    const firstMs = this.#arrivalMsBySlot[commands.query(command, 0)] ?? Number.NaN;
+    if (this.#isCounted(firstMs)) this.#tally.countBatch(variant, commands.level(command));
     for (let position = 0; position < batch; position++) {
       const slot = commands.query(command, position);
       const arrivalMs = this.#arrivalMsBySlot[slot] ?? Number.NaN;
       // The deadline is the dispatcher's own sum; finish − arrival <= SLO would round differently.
       const satisfied = finishMs <= arrivalMs + this.#sloMs;
-      this.#tally.countServed(variant, finishMs - arrivalMs, satisfied);
+      if (this.#isCounted(arrivalMs)) {
+        this.#tally.countServed(variant, finishMs - arrivalMs, satisfied);
+      }
       this.#release(slot);
     }
+  }
+
+  #isCounted(arrivalMs: number): boolean {
+    return arrivalMs >= this.#countedFromMs && arrivalMs < this.#countedUntilMs;
   }
 
   #release(slot: number): void {

@@ -18,7 +18,7 @@ function peerOf(ruleOf: (cluster: PeerCluster) => SlackRule): Peer {
   });
   return {
     paper: (cluster) => settingOf(cluster, true),
-    tunings: (cluster) => [false, true].map((drop) => settingOf(cluster, drop)),
+    tunings: (cluster) => [true, false].map((drop) => settingOf(cluster, drop)),
   };
 }
 

@@ -54,7 +54,7 @@ export function tunedSettings(
   settings: readonly PeerSetting[],
   { serviceTimes, ...simulated }: TunedFor,
 ): Measured[] {
-  const looks = tuningLooks(simulated);
+  const looks = tuningLooks(simulated, bundle.slo.latencyMs);
   return tune(settings, (setting, round) =>
     simulatePeer(bundle, setting, {
       ...looks[round],

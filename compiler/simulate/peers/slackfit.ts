@@ -33,7 +33,7 @@ function peerOf(ruleOf: (cluster: PeerCluster, bucketCount: number) => SlackRule
     paper: (cluster) => settingOf(cluster, BUCKET_COUNT, true),
     tunings: (cluster) =>
       TRIED_BUCKET_COUNTS.flatMap((buckets) =>
-        [false, true].map((drop) => settingOf(cluster, buckets, drop)),
+        [true, false].map((drop) => settingOf(cluster, buckets, drop)),
       ),
   };
 }

@@ -3,23 +3,30 @@ import { assert } from "../../../runtime/core/assert.ts";
 import type { Trace } from "../../spec/trace.ts";
 import type { ClusterOptions } from "../cluster-simulation.ts";
 
-export type Look = Pick<ClusterOptions, "arrivals" | "durationMs">;
+export type Look = Pick<ClusterOptions, "arrivals" | "durationMs" | "counted">;
 
 type Rates = Extract<Trace, { kind: "rates" }>;
 
-/** Queries of the two looks, where the load is steady. */
+/** Queries that are counted in the two looks, where the load is steady ... */
 const FIRST_QUERIES = 20_000;
 const SECOND_QUERIES = 60_000;
+/** ... and the SLOs for which queries are counted at least: a high rate has so many at once. */
+const FIRST_SLOS = 10;
+const SECOND_SLOS = 30;
+/** Before and after them others come that are not counted: an empty cluster is not what it is about. */
+const WARM_UP_SLOS = 5;
+const COOL_DOWN_SLOS = 2;
 /** Of a longer trace the first look is at one that runs through its rates as much faster. */
 const FIRST_TRACE_QUERIES = 100_000;
 
 /** A first look at all settings, and a longer one at the best of them. */
-export function tuningLooks({ arrivals, durationMs }: Look): readonly [Look, Look] {
+export function tuningLooks({ arrivals, durationMs }: Look, sloMs: number): readonly [Look, Look] {
   if (arrivals.kind !== "trace") {
-    const look = (queries: number): Look => {
-      return { arrivals, durationMs: (1000 * queries) / arrivals.qps };
+    const look = (queries: number, slos: number): Look => {
+      const countedMs = Math.max((1000 * queries) / arrivals.qps, slos * sloMs);
+      return steadyLook(arrivals, countedMs, sloMs);
     };
-    return [look(FIRST_QUERIES), look(SECOND_QUERIES)];
+    return [look(FIRST_QUERIES, FIRST_SLOS), look(SECOND_QUERIES, SECOND_SLOS)];
   }
   const rates = ratesOf(arrivals.trace);
   const look = (part: number): Look => ({
@@ -27,6 +34,13 @@ export function tuningLooks({ arrivals, durationMs }: Look): readonly [Look, Loo
     durationMs: part * durationMs,
   });
   return [look(Math.min(1, FIRST_TRACE_QUERIES / expectedQueries(rates, durationMs))), look(1)];
+}
+
+function steadyLook(arrivals: Look["arrivals"], countedMs: number, sloMs: number): Look {
+  const fromMs = WARM_UP_SLOS * sloMs;
+  const untilMs = fromMs + countedMs;
+  const durationMs = untilMs + COOL_DOWN_SLOS * sloMs;
+  return { arrivals, durationMs, counted: { fromMs, untilMs } };
 }
 
 /**
