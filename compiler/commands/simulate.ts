@@ -24,6 +24,7 @@ import {
 import { simulatePlacesCommand } from "./simulate-places.ts";
 import { simulateScalesCommand } from "./simulate-scales.ts";
 import { simulateStagesCommand } from "./simulate-stages.ts";
+import { baselineLine, SINGLE_BASELINES, singleBaselineNamed } from "./single-baselines.ts";
 import { STAGE_BASELINES, type StageBaselineName } from "./stage-baselines.ts";
 
 /** As given on the command line. */
@@ -33,11 +34,10 @@ export interface SimulateOptions extends ArrivalArguments {
   readonly seed: string;
   readonly serviceTimes: ServiceTimeMode;
   readonly baseline?: string;
+  /** Of a baseline of one task: with the parameters that hindsight gives it. */
+  readonly tuned?: boolean;
   readonly fanout: "rounded" | "poisson";
 }
-
-/** Baselines without a parameter, in the order the help names them. */
-const NAMED_BASELINES = ["greedy", "jellyfish", "model-switching"] as const;
 
 /** @throws RuntimeError for an option, InputError for a trace, BundleError for a bundle that is no good. */
 export async function simulateCommand(
@@ -51,8 +51,10 @@ export async function simulateCommand(
     seed: parseSeed(options.seed),
     serviceTimes: options.serviceTimes,
   };
-  const baseline = parseBaseline(options.baseline);
+  const { tuned = false } = options;
+  const baseline = parseBaseline(options.baseline, tuned);
   const { bundle } = await loadBundle(options.bundle);
+  if (tuned && bundle.method !== "ramsis") throw notTunable(bundle.method);
   if (bundle.method === "loki") {
     const pipeline = { ...steady, fanout: options.fanout };
     return simulatePipelineCommand(bundle, pipeline, pipelineBaseline(baseline), watch);
@@ -66,7 +68,7 @@ export async function simulateCommand(
   if (bundle.method === "accordion") {
     return simulatePlacesCommand(bundle, steady, baseline, watch);
   }
-  const simulation = { ...steady, baseline: singleBaseline(baseline) };
+  const simulation = { ...steady, baseline: singleBaseline(baseline, tuned) };
   const { nowMs } = watch;
   const startMs = nowMs();
   const result = simulate(bundle, simulation);
@@ -90,24 +92,33 @@ type SingleBaseline = NonNullable<SimulationOptions["baseline"]>;
 type OtherBaseline = StageBaselineName | ScaleBaselineName | PlaceBaselineName;
 type NamedBaseline = SingleBaseline | PipelineBaseline | OtherBaseline;
 
-function parseBaseline(text: string | undefined): NamedBaseline | null {
-  if (text === undefined) return null;
-  const [kind = "", variant, ...rest] = text.split(":");
-  if (kind === "fixed" && variant && rest.length === 0) return { kind, variant };
-  const named = NAMED_BASELINES.find((name) => name === text);
-  if (named !== undefined) return { kind: named };
+/** A name that pipelines have as well stays a name: what it stands for is the bundle's to say. */
+function parseBaseline(text: string | undefined, tuned: boolean): NamedBaseline | null {
+  if (text === undefined) {
+    if (!tuned) return null;
+    throw new RuntimeError(
+      "RUNTIME_USAGE",
+      "--tuned needs a --baseline, whose parameters it tunes",
+    );
+  }
   const others = [
     ...PIPELINE_BASELINES,
     ...STAGE_BASELINES,
     ...SCALE_BASELINES,
     ...PLACE_BASELINES,
   ];
-  const other = others.find((name) => name === text);
-  if (other !== undefined) return other;
-  const allowed = ["fixed:VARIANT", ...NAMED_BASELINES].join(", ");
+  const named = others.find((name) => name === text) ?? singleBaselineNamed(text, tuned);
+  if (named !== null) return named;
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `expected --baseline one of ${allowed}, for a pipeline one of ${PIPELINE_BASELINES.join(", ")}, for provisioned stages one of ${STAGE_BASELINES.join(", ")}, for scaled stages one of ${SCALE_BASELINES.join(", ")}, or for malleable pipelines one of ${PLACE_BASELINES.join(", ")}; got "${text}"`,
+    `expected --baseline one of ${SINGLE_BASELINES.join(", ")}, for a pipeline one of ${PIPELINE_BASELINES.join(", ")}, for provisioned stages one of ${STAGE_BASELINES.join(", ")}, for scaled stages one of ${SCALE_BASELINES.join(", ")}, or for malleable pipelines one of ${PLACE_BASELINES.join(", ")}; got "${text}"`,
+  );
+}
+
+function notTunable(method: string): RuntimeError {
+  return new RuntimeError(
+    "RUNTIME_USAGE",
+    `--tuned is for the baselines of bundles of method ramsis, and this one is of method ${method}`,
   );
 }
 
@@ -133,15 +144,20 @@ function methodOf(baseline: OtherBaseline): string {
 }
 
 /** @throws RuntimeError for a baseline of a pipeline, of stages or of malleable pipelines. */
-function singleBaseline(baseline: NamedBaseline | null): SimulationOptions["baseline"] {
+function singleBaseline(
+  baseline: NamedBaseline | null,
+  tuned: boolean,
+): SimulationOptions["baseline"] {
   if (typeof baseline !== "string") return baseline;
+  const single = singleBaselineNamed(baseline, tuned);
+  if (single !== null) return single;
   const isOfPlaces = PLACE_BASELINES.some((name) => name === baseline);
   const why = isOfPlaces
     ? "is for a bundle of method accordion, and this one is of method ramsis"
     : "is for pipelines, and this bundle has one task";
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `--baseline ${baseline} ${why}; expected one of ${["fixed:VARIANT", ...NAMED_BASELINES].join(", ")}`,
+    `--baseline ${baseline} ${why}; expected one of ${SINGLE_BASELINES.join(", ")}`,
   );
 }
 
@@ -174,6 +190,7 @@ function render(result: SimulationResult, level: RamsisLevel | null, perSecond: 
   return [
     `${queries} queries in ${result.durationMs / 1000} s, seed ${result.seed}: ${late}; ${perSecond} queries per wall second`,
     latency,
+    ...(result.baseline === undefined ? [] : [baselineLine(result.baseline)]),
     "",
     alignColumns(measured),
     "",

@@ -5,6 +5,11 @@ import type { Outcome } from "./tally.ts";
 /** What happened to the queries of one class; as of all of them. */
 export type ClassOutcome = Omit<Outcome, "byVariant" | "byLevel">;
 
+export interface OutcomeByClass extends Outcome {
+  /** By the names of the classes, where queries have several SLOs. */
+  readonly byClass?: Readonly<Record<string, ClassOutcome>>;
+}
+
 /** Counts the outcomes of a simulation for one class of queries. */
 export class ClassTally {
   readonly #variants: readonly Variant[];

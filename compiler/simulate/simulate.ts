@@ -1,19 +1,18 @@
 import { withoutClasses } from "../../runtime/bundle/class-views.ts";
 import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { assert } from "../../runtime/core/assert.ts";
-import { CommandBuffer, DROP } from "../../runtime/core/command-buffer.ts";
-import type { Dispatcher } from "../../runtime/core/dispatcher.ts";
 import { dispatcherOf } from "../../runtime/core/dispatcher-of.ts";
 import { Rng } from "../../runtime/core/rng.ts";
-import { ArrivalFeed } from "./arrival-feed.ts";
-import { type ArrivalProcess, arrivalSource } from "./arrivals.ts";
-import { type Baseline, baselineBundle } from "./baselines/baseline.ts";
+import type { ArrivalProcess } from "./arrivals.ts";
+import { type Baseline, baselineBundle, isPeer } from "./baselines/baseline.ts";
 import type { ResponseLatencyProfiler } from "./baselines/model-switching.ts";
-import { type ClassOutcome, ClassTally } from "./class-tally.ts";
-import { EventQueue } from "./event-queue.ts";
+import type { OutcomeByClass } from "./class-tally.ts";
+import { type ClusterOptions, simulateCluster } from "./cluster-simulation.ts";
+import type { PeerParameters, PeerSetting } from "./peers/peer.ts";
+import type { PeerName } from "./peers/peers.ts";
+import { paperSetting, simulatePeer, triedSettings, tunedSettings } from "./peers/simulate-peer.ts";
 import { CLASS_STREAM, QueryClasses } from "./query-classes.ts";
-import { type ServiceTimeMode, type ServiceTimeModel, serviceTimeModel } from "./service-times.ts";
-import { type Outcome, Tally } from "./tally.ts";
+import type { ServiceTimeMode } from "./service-times.ts";
 
 export interface SimulationOptions {
   readonly arrivals: ArrivalProcess;
@@ -25,11 +24,18 @@ export interface SimulationOptions {
   readonly baseline: Baseline | null;
 }
 
-export interface SimulationResult extends Outcome {
+export interface SimulationResult extends OutcomeByClass {
   readonly seed: number;
   readonly durationMs: number;
-  /** By the names of the classes, where the bundle has any. */
-  readonly byClass?: Readonly<Record<string, ClassOutcome>>;
+  /** What was simulated instead of the policy, and with which parameters; left out for the policy itself. */
+  readonly baseline?: SimulatedBaseline;
+}
+
+export interface SimulatedBaseline {
+  readonly name: string;
+  /** Whether the parameters were chosen in hindsight, on other arrivals of the same kind. */
+  readonly tuned: boolean;
+  readonly parameters: PeerParameters;
 }
 
 /** Random streams of one seed: a policy never changes which arrivals it is compared on. */
@@ -43,25 +49,55 @@ const PROFILE_SEED = 0x70726f66;
 /**
  * Serves simulated arrivals with the decisions of a bundle, on a virtual clock.
  *
- * The dispatcher is the one that serves real queries; here a started batch becomes a completion in the future. At equal times arrivals come
- * before completions. Same bundle, options and seed give the same result.
+ * The dispatcher is the one that serves real queries, or a peer's; here a started batch becomes a completion in the future. At equal times
+ * arrivals come before completions. Same bundle, options and seed give the same result.
  * @throws InputError if the baseline names no variant, or service times are to be sampled and the bundle holds no quantiles.
  */
 export function simulate(bundle: RamsisBundle, options: SimulationOptions): SimulationResult {
   const { baseline, durationMs, seed } = options;
   assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
-  const simulated =
-    baseline === null
-      ? bundle
-      : baselineBundle(
-          ofShortestSlo(bundle),
-          baseline,
-          responseLatencyProfiler(options.serviceTimes),
-        );
-  const classes = new QueryClasses(bundle.slo, new Rng(seed, CLASS_STREAM));
-  const simulation = new Simulation(simulated, classes, options);
-  simulation.run();
-  return { seed, durationMs, ...simulation.outcome() };
+  const run = { seed, durationMs };
+  const cluster = clusterOptions(bundle, options);
+  if (baseline === null)
+    return { ...run, ...simulateCluster(bundle, dispatcherOf(bundle), cluster) };
+  const served = ofShortestSlo(bundle);
+  if (isPeer(baseline)) {
+    const { kind: name, tuned } = baseline;
+    const setting = tuned
+      ? bestSetting(served, name, options)
+      : paperSetting(served, name, options.arrivals);
+    const outcome = simulatePeer(served, setting, cluster);
+    return { ...run, ...outcome, baseline: { name, tuned, parameters: setting.parameters } };
+  }
+  const { kind: name, ...parameters } = baseline;
+  const made = baselineBundle(served, baseline, responseLatencyProfiler(options.serviceTimes));
+  const outcome = simulateCluster(made, dispatcherOf(made), cluster);
+  return { ...run, ...outcome, baseline: { name, tuned: false, parameters } };
+}
+
+function clusterOptions(
+  { slo }: RamsisBundle,
+  { arrivals, durationMs, seed, serviceTimes }: SimulationOptions,
+): ClusterOptions {
+  return {
+    arrivals,
+    durationMs,
+    serviceTimes,
+    arrivalRng: new Rng(seed, ARRIVAL_STREAM),
+    serviceRng: new Rng(seed, SERVICE_STREAM),
+    classes: new QueryClasses(slo, new Rng(seed, CLASS_STREAM)),
+  };
+}
+
+/** The setting that does best on other arrivals of the same kind. */
+function bestSetting(
+  bundle: RamsisBundle,
+  name: PeerName,
+  options: SimulationOptions,
+): PeerSetting {
+  const [best] = tunedSettings(bundle, triedSettings(bundle, name, options.arrivals), options);
+  assert(best !== undefined, "a peer has a setting");
+  return best.setting;
 }
 
 /** What a baseline knows of a bundle with classes: one queue, and the SLO that it has to keep for every query to be in time. */
@@ -89,134 +125,4 @@ function responseLatencyProfiler(serviceTimes: ServiceTimeMode): ResponseLatency
     });
     return dropped > 0 ? Number.POSITIVE_INFINITY : (latencyMs?.p99 ?? 0);
   };
-}
-
-/** The virtual cluster: waiting queries, batches being run, and the count of what became of them. */
-class Simulation {
-  readonly #dispatcher: Dispatcher;
-  readonly #commands: CommandBuffer;
-  readonly #completions: EventQueue;
-  readonly #feed: ArrivalFeed;
-  readonly #serviceTimes: ServiceTimeModel;
-  readonly #tally: Tally;
-  readonly #classes: QueryClasses;
-  /** One for each class, none where all queries have the same SLO. */
-  readonly #classTallies: readonly ClassTally[];
-  /** A waiting query is a slot of these arrays; the free ones are the first `#freeCount` entries of `#freeSlot`. */
-  readonly #arrivalMsBySlot: Float64Array;
-  readonly #classBySlot: Uint8Array;
-  readonly #freeSlot: Uint32Array;
-  #freeCount: number;
-
-  constructor(bundle: RamsisBundle, classes: QueryClasses, options: SimulationOptions) {
-    const task = bundle.tasks[0];
-    assert(task !== undefined, "a bundle has a task");
-    const dispatcher = dispatcherOf(bundle);
-    this.#dispatcher = dispatcher;
-    this.#commands = new CommandBuffer(dispatcher.commandCapacity, dispatcher.waitingCapacity);
-    this.#completions = new EventQueue(dispatcher.workerCount);
-    const source = arrivalSource(options.arrivals, new Rng(options.seed, ARRIVAL_STREAM));
-    this.#feed = new ArrivalFeed(source, options.durationMs);
-    const serviceRng = new Rng(options.seed, SERVICE_STREAM);
-    this.#serviceTimes = serviceTimeModel(task.serviceTimes, options.serviceTimes, serviceRng);
-    this.#tally = new Tally(task.variants, bundle.levels);
-    this.#classes = classes;
-    this.#classTallies = classes.isOne
-      ? []
-      : classes.names.map(() => new ClassTally(task.variants));
-    // One more than can wait: the query at hand, which may be dropped.
-    const slotCount = dispatcher.waitingCapacity + 1;
-    this.#arrivalMsBySlot = new Float64Array(slotCount);
-    this.#classBySlot = new Uint8Array(slotCount);
-    this.#freeSlot = Uint32Array.from({ length: slotCount }, (_, slot) => slot);
-    this.#freeCount = slotCount;
-  }
-
-  run(): void {
-    const feed = this.#feed;
-    const completions = this.#completions;
-    const dispatcher = this.#dispatcher;
-    for (;;) {
-      const doneMs = completions.nextMs;
-      const { wakeMs } = dispatcher;
-      if (feed.nextMs <= doneMs && feed.nextMs <= wakeMs) {
-        if (feed.nextMs === Number.POSITIVE_INFINITY) break;
-        this.#arrive(feed.nextMs);
-      } else if (doneMs <= wakeMs) this.#complete(doneMs);
-      else this.#wake(wakeMs);
-    }
-    assert(this.#freeCount === this.#freeSlot.length, "every query was served or dropped");
-  }
-
-  outcome(): Outcome & Pick<SimulationResult, "byClass"> {
-    const outcome = this.#tally.outcome();
-    const { names, isOne } = this.#classes;
-    if (isOne) return outcome;
-    const byClass = names.map((name, index) => [name, this.#classTallies[index]?.outcome()]);
-    return { ...outcome, byClass: Object.fromEntries(byClass) };
-  }
-
-  #arrive(nowMs: number): void {
-    const slot = this.#freeSlot[this.#freeCount - 1];
-    assert(slot !== undefined, "a slot is free for every query that may wait");
-    this.#freeCount--;
-    const sloClass = this.#classes.next();
-    this.#arrivalMsBySlot[slot] = nowMs;
-    this.#classBySlot[slot] = sloClass;
-    const deadlineMs = nowMs + this.#classes.sloMs(sloClass);
-    this.#dispatcher.onArrival(slot, deadlineMs, nowMs, this.#commands, sloClass);
-    this.#carryOut(nowMs);
-    this.#feed.advance();
-  }
-
-  #complete(nowMs: number): void {
-    this.#dispatcher.onBatchDone(this.#completions.pop(), nowMs, this.#commands);
-    this.#carryOut(nowMs);
-  }
-
-  #wake(nowMs: number): void {
-    this.#dispatcher.onWake(nowMs, this.#commands);
-    this.#carryOut(nowMs);
-  }
-
-  #carryOut(nowMs: number): void {
-    const commands = this.#commands;
-    for (let command = 0; command < commands.count; command++) {
-      if (commands.kind(command) === DROP) {
-        const slot = commands.query(command, 0);
-        this.#tally.countDrop();
-        this.#classTallies[this.#classBySlot[slot] ?? 0]?.countDrop();
-        this.#release(slot);
-      } else {
-        this.#runBatch(command, nowMs);
-      }
-    }
-    commands.clear();
-  }
-
-  /** The finish of a batch is known when it starts, so its queries are counted then and their slots are free at once. */
-  #runBatch(command: number, nowMs: number): void {
-    const commands = this.#commands;
-    const variant = commands.variant(command);
-    const batch = commands.queryCount(command);
-    const finishMs = nowMs + this.#serviceTimes.nextMs(variant, batch);
-    assert(finishMs >= nowMs, "a service time is a number, not negative");
-    this.#completions.push(finishMs, commands.worker(command));
-    this.#tally.countBatch(variant, commands.level(command), batch);
-    for (let position = 0; position < batch; position++) {
-      const slot = commands.query(command, position);
-      const arrivalMs = this.#arrivalMsBySlot[slot] ?? Number.NaN;
-      const sloClass = this.#classBySlot[slot] ?? 0;
-      // The deadline is the dispatcher's own sum; finish − arrival <= SLO would round differently.
-      const satisfied = finishMs <= arrivalMs + this.#classes.sloMs(sloClass);
-      if (position === 0 && satisfied) this.#tally.countTimelyBatch(variant);
-      this.#tally.countServed(variant, finishMs - arrivalMs, satisfied);
-      this.#classTallies[sloClass]?.countServed(variant, finishMs - arrivalMs, satisfied);
-      this.#release(slot);
-    }
-  }
-
-  #release(slot: number): void {
-    this.#freeSlot[this.#freeCount++] = slot;
-  }
 }

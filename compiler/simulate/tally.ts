@@ -65,9 +65,8 @@ export class Tally {
     this.#dropped++;
   }
 
-  countBatch(variant: number, level: number, batch: number): void {
+  countBatch(variant: number, level: number): void {
     add(this.#batchesByVariant, variant, 1);
-    add(this.#queriesByVariant, variant, batch);
     add(this.#decisionsByLevel, level, 1);
   }
 
@@ -77,6 +76,7 @@ export class Tally {
 
   countServed(variant: number, latencyMs: number, satisfied: boolean): void {
     this.#latency.record(latencyMs);
+    add(this.#queriesByVariant, variant, 1);
     if (satisfied) add(this.#satisfiedByVariant, variant, 1);
   }
 

@@ -125,6 +125,11 @@ export class DeadlineQueues {
     return count;
   }
 
+  /** Deadline of the query at a position of a queue, 0 being the first; the position is below the length. */
+  deadlineMs(queue: number, position: number): number {
+    return this.#deadlineMs[this.#slot(queue, position)]!;
+  }
+
   /** Removes a query wherever it waits, keeping the order of the others. @returns whether it was there; takes time in the number that wait. */
   remove(query: number): boolean {
     for (let queue = 0; queue < this.#length.length; queue++) {

@@ -1,12 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ArrivalProcess } from "../../../compiler/simulate/arrivals.ts";
+import { simulateCluster } from "../../../compiler/simulate/cluster-simulation.ts";
 import {
   type SimulationOptions,
   type SimulationResult,
   simulate,
 } from "../../../compiler/simulate/simulate.ts";
 import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
+import { dispatcherOf } from "../../../runtime/core/dispatcher-of.ts";
+import { Rng } from "../../../runtime/core/rng.ts";
 import { LARGE, SMALL, type TinyBundleOptions, tinyBundle } from "../../support/tiny-bundle.ts";
 
 function recorded(...arrivalMs: number[]): ArrivalProcess {
@@ -218,5 +221,31 @@ describe("simulate, at random", () => {
     // Pollaczek–Khinchine with constant service.
     const theory = (utilisation * serviceMs) / (2 * (1 - utilisation));
     expect(Math.abs(mean - theory)).toBeLessThan(4 * Math.sqrt(variance / waitsMs.length));
+  });
+});
+
+describe("simulateCluster", () => {
+  it("counts the queries that arrive in a window, and serves the others all the same", () => {
+    const bundle = tinyBundle({ workers: 2 });
+    const run = (counted?: { fromMs: number; untilMs: number }) =>
+      simulateCluster(bundle, dispatcherOf(bundle), {
+        arrivals: { kind: "poisson", qps: 60 },
+        durationMs: 30_000,
+        serviceTimes: "p95",
+        arrivalRng: new Rng(3, 1),
+        serviceRng: new Rng(3, 2),
+        ...(counted === undefined ? {} : { counted }),
+      });
+    const parts = [0, 10_000, 20_000].map((fromMs) => run({ fromMs, untilMs: fromMs + 10_000 }));
+    const whole = run();
+    const sum = (of: (outcome: typeof whole) => number) =>
+      parts.reduce((total, part) => total + of(part), 0);
+    for (const key of ["queries", "satisfied", "late", "dropped"] as const) {
+      expect(sum((outcome) => outcome[key])).toBe(whole[key]);
+    }
+    expect(sum(({ byVariant }) => byVariant["small"]?.batches ?? 0)).toBe(
+      whole.byVariant["small"]?.batches,
+    );
+    expect(whole.late + whole.dropped).toBeGreaterThan(0);
   });
 });

@@ -1,14 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { simulateCommand } from "../../../../compiler/commands/simulate.ts";
-import { type Baseline, baselineBundle } from "../../../../compiler/simulate/baselines/baseline.ts";
+import {
+  type Baseline,
+  baselineBundle,
+  type TableBaseline,
+} from "../../../../compiler/simulate/baselines/baseline.ts";
 import { simulate } from "../../../../compiler/simulate/simulate.ts";
 import { checkRamsisSemantics } from "../../../../runtime/bundle/ramsis-semantics.ts";
 import type { RamsisBundle } from "../../../../runtime/bundle/schema.ts";
 import { type TinyBundleOptions, tinyBundle } from "../../../support/tiny-bundle.ts";
 
 /** Small takes 10 + 5b ms at accuracy 0.6, large 20 + 20b ms at 0.8; the SLO is 100 ms, batches go to 20. */
-function derived(baseline: Baseline, options: TinyBundleOptions = {}): RamsisBundle {
+function derived(baseline: TableBaseline, options: TinyBundleOptions = {}): RamsisBundle {
   return baselineBundle(tinyBundle({ maxQueue: 19, workers: 2, ...options }), baseline, () => 0);
 }
 
@@ -48,7 +52,7 @@ function pooledBundle(): RamsisBundle {
   };
 }
 
-const BASELINES: readonly Baseline[] = [
+const BASELINES: readonly TableBaseline[] = [
   { kind: "fixed", variant: "large" },
   { kind: "greedy" },
   { kind: "jellyfish" },
@@ -187,7 +191,7 @@ describe("--baseline", () => {
       const { signal } = new AbortController();
       const watch = { jobs: 1, onProgress() {}, signal, nowMs: () => 0 };
       await expect(simulateCommand(options, watch)).rejects.toThrow(
-        /fixed:VARIANT, greedy, jellyfish, model-switching, for a pipeline one of inferline, proteus, for provisioned stages one of cg-mean, cg-peak, .*, for scaled stages one of fa2, sponge, themis, or for malleable pipelines one of slo-conforming, fastest, bbs, one-stage; got/,
+        /fixed:VARIANT, greedy, jellyfish, model-switching, proteus, symphony, slackfit, slackfit-b, clockwork, nexus, infaas, maxacc, maxbatch, for a pipeline one of inferline, proteus, for provisioned stages one of cg-mean, cg-peak, .*, for scaled stages one of fa2, sponge, themis, or for malleable pipelines one of slo-conforming, fastest, bbs, one-stage; got/,
       );
     },
   );
