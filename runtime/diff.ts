@@ -279,7 +279,8 @@ function diffStates(
   const examples: StateDiff[] = [];
   let changedStates = 0;
   const slacks = before.bundle.decisionSpace.slackMs.data;
-  for (let queued = 1; queued <= before.table.queueCapacity; queued++) {
+  const lengths = before.table.rowQueries;
+  for (const queued of lengths) {
     for (const slackMs of slacks) {
       const was = decisionOf(before, index.before, queued, slackMs);
       const is = decisionOf(after, index.after, queued, slackMs);
@@ -290,7 +291,7 @@ function diffStates(
       }
     }
   }
-  return { changedStates, states: before.table.queueCapacity * slacks.length, examples };
+  return { changedStates, states: lengths.length * slacks.length, examples };
 }
 
 /** Classes that have a table of their own at the level in both bundles, each as a bundle of one level. */

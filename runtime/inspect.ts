@@ -274,7 +274,7 @@ export function inspectState(
     slackMs,
     level: { index, loadQps: whole.levels[index]?.loadQps ?? 0 },
     ...(sloClass === undefined ? {} : { sloClass }),
-    tableState: { queued: Math.min(queued, table.queueCapacity), slackMs: grid[column] ?? 0 },
+    tableState: { queued: table.rowQueued(queued), slackMs: grid[column] ?? 0 },
     decision,
     alternatives: onlyTask(bundle).variants.map((_, variant) =>
       choiceOf(bundle, variant, batch, slackMs),
@@ -303,7 +303,7 @@ export function mapPolicy(
 ): PolicyMap {
   const table = PolicyTable.fromBundle(bundle);
   const grid = bundle.decisionSpace.slackMs.data;
-  const queued = spread(table.queueCapacity, maxRows).map((row) => row + 1);
+  const queued = spread(table.rowQueries.length, maxRows).map((row) => table.rowQueries[row] ?? 0);
   const slackMs = spread(grid.length, maxColumns).map((column) => grid[column] ?? 0);
   const variantByState = queued.map((count) =>
     slackMs.map((slack) => {

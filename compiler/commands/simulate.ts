@@ -1,7 +1,12 @@
 /** `stratagem simulate BUNDLE`: the bundle's decisions on a virtual clock. */
 import type { RamsisBundle, RamsisLevel } from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { alignColumns, percent } from "../../runtime/commands/text.ts";
+import {
+  alignColumns,
+  countedViolations,
+  percent,
+  promisedViolations,
+} from "../../runtime/commands/text.ts";
 import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
 import { loadBundle } from "../../runtime/load-bundle.ts";
 import type { PipelineBaseline } from "../level-worker.ts";
@@ -174,7 +179,11 @@ function render(result: SimulationResult, level: RamsisLevel | null, perSecond: 
     ["", "simulated", ...(level === null ? [] : [`expected at ${level.loadQps} qps`])],
     row("accuracy/satisfied", result.accuracyPerSatisfied, level?.expected.accuracyPerSatisfied),
     row("accuracy/query", result.accuracyPerQuery, level?.expected.accuracyPerQuery),
-    row("violations", result.violationRate, level?.expected.violationRate),
+    [
+      "violations",
+      countedViolations(queries - result.satisfied, queries),
+      ...(level === null ? [] : [promisedViolations(level.expected)]),
+    ],
   ];
   const variants = Object.entries(result.byVariant).map(([name, outcome]) => [
     name,

@@ -29,14 +29,17 @@ export function drawHeatMap(
   table: Table,
   keys: readonly VariantKey[],
 ): Markup {
-  const { slackMs, maxQueue } = bundle.decisionSpace;
+  const { slackMs, maxQueue, queued } = bundle.decisionSpace;
   const columnEdges = columnEdgesMs(slackMs);
   const rowCount = maxQueue + 1;
+  // A row reaches up to the next one's queries.
+  const rowEdges = [...(queued?.data ?? Array.from({ length: rowCount }, (_, row) => row + 1))];
+  rowEdges.push(rowCount + 1);
   const type = rowCount > MAX_LINEAR_ROWS ? "sqrt" : "linear";
   const drawCells: DrawMarkup = (scales) => {
     const geometry = {
       x: (column: number) => Number(scales.x?.(columnEdges[column])),
-      y: (row: number) => Number(scales.y?.(row + 0.5)),
+      y: (row: number) => Number(scales.y?.((rowEdges[row] ?? 1) - 0.5)),
     };
     return `<g class="cells">${cellsMarkup(bundle, table, keys, geometry)}</g>`;
   };

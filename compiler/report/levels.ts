@@ -10,7 +10,14 @@ import {
 import type { SimulationResult } from "../simulate/simulate.ts";
 import { drawHeatMap } from "./heat-map.ts";
 import { html, type Markup } from "./markup.ts";
-import { decimalText, msText, ratioText, shareText } from "./number-text.ts";
+import {
+  countedText,
+  decimalText,
+  msText,
+  promisedText,
+  ratioText,
+  shareText,
+} from "./number-text.ts";
 import type { VariantKey } from "./palette.ts";
 
 /**
@@ -122,7 +129,7 @@ function variantUse(
     ? html`<p class="note"><span class="chip wait"></span> wait for more queries${givesUp ? html`; <span class="chip give-up"></span> give the earliest query up, to be served late` : ""}</p>`
     : "";
   const latency = result?.latencyMs ?? null;
-  return html`<div><p>Expected: accuracy ${ratioText(expected.accuracyPerQuery)} per query (at most ${ratioText(expected.upperBoundAccuracy)} for any policy), violations ${ratioText(expected.violationRate)}.${latency === null ? "" : ` Simulated latency: median ${msText(latency.p50)}, 99th percentile ${msText(latency.p99)}.`}</p>
+  return html`<div><p>Expected: accuracy ${ratioText(expected.accuracyPerQuery)} per query (at most ${ratioText(expected.upperBoundAccuracy)} for any policy that violates no more than the ceiling), violations ${promisedText(expected)}.${latency === null ? "" : ` Simulated latency: median ${msText(latency.p50)}, 99th percentile ${msText(latency.p99)}.`}</p>
 <div class="scroll"><table><thead><tr><th>variant</th><th>of queries</th><th>of decisions</th><th>mean batch</th></tr></thead>
 <tbody>${rows}</tbody></table></div>${wait}</div>`;
 }
@@ -139,7 +146,7 @@ export function levelTable(
   const rows = levels.map((level) => {
     const { loadQps, expected, feasible, capacityQps } = level;
     const result = results.get(loadQps);
-    return html`<tr><td>${decimalText(loadQps, 2)}</td><td>${feasible ? "yes" : "no"}</td><td>${ratioText(expected.accuracyPerSatisfied)}</td><td>${ratioText(expected.accuracyPerQuery)}</td><td>${ratioText(expected.upperBoundAccuracy)}</td><td>${ratioText(expected.violationRate)}</td><td>${ratioText(result?.accuracyPerQuery ?? null)}</td><td>${ratioText(result?.violationRate ?? null)}</td><td>${result?.latencyMs == null ? "–" : decimalText(result.latencyMs.p99, 1)}</td><td>${decimalText(capacityQps)}</td></tr>`;
+    return html`<tr><td>${decimalText(loadQps, 2)}</td><td>${feasible ? "yes" : "no"}</td><td>${ratioText(expected.accuracyPerSatisfied)}</td><td>${ratioText(expected.accuracyPerQuery)}</td><td>${ratioText(expected.upperBoundAccuracy)}</td><td>${promisedText(expected)}</td><td>${ratioText(result?.accuracyPerQuery ?? null)}</td><td>${result === undefined ? "–" : countedText(result.queries - result.satisfied, result.queries)}</td><td>${result?.latencyMs == null ? "–" : decimalText(result.latencyMs.p99, 1)}</td><td>${decimalText(capacityQps)}</td></tr>`;
   });
   return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table id="level-table"><thead>
 <tr><th colspan="2"></th><th colspan="4">expected</th><th colspan="3">simulated</th><th></th></tr>

@@ -33,13 +33,13 @@ export function renderReport(content: ReportContent): string {
   const results = new Map(
     runs.filter((run) => run.variant === null).map((run) => [run.loadQps, run.result]),
   );
-  const seconds = decimalText(plan.durationMs / 1000, 2);
+  const sample = `${decimalText(plan.queries)} queries`;
   const sections: PageSection[] = [
     { id: "variants", heading: "The variants", body: variantLegend(bundle, keys) },
     {
       id: "load",
       heading: "What load does",
-      body: loadSection({ bundle, keys, runs, simulations }, seconds),
+      body: loadSection({ bundle, keys, runs, simulations }, sample),
     },
     {
       id: "policy",
@@ -64,7 +64,7 @@ export function renderReport(content: ReportContent): string {
     lead: leadText(bundle, results),
     facts: facts(bundle, file),
     sections,
-    footer: `Expected values are what the bundle states. Simulated values: ${seconds} s per level and variant with seed ${plan.seed}, ${arrivalsText(bundle)} arrivals, every batch taking the time the policy was computed with.`,
+    footer: `Expected values are what the bundle states. Simulated values: ${sample} per level and variant with seed ${plan.seed}, ${arrivalsText(bundle)} arrivals, every batch taking the time the policy was computed with.`,
     variantCount: keys.length,
   });
 }
@@ -73,13 +73,13 @@ function arrivalsText({ arrivals }: RamsisBundle): string {
   return arrivals.process === "gamma" ? `gamma (CV² ${arrivals.cv2})` : "Poisson";
 }
 
-function loadSection(evidence: LoadEvidence, seconds: string): Markup {
+function loadSection(evidence: LoadEvidence, sample: string): Markup {
   const { bundle, simulations } = evidence;
   const capacity = decimalText(bundle.levels[0]?.capacityQps ?? 0);
   const ceiling = ratioText(violationCeiling(bundle.slo));
   return html`<ul class="key">
 <li>${lineSample(`stroke-width="2.4"`, true)}this policy, expected</li>
-<li>${circleSample()}this policy, simulated ${seconds} s</li>
+<li>${circleSample()}this policy, simulated, ${sample}</li>
 <li>${lineSample(`stroke-width="1.6" stroke-opacity=".5"`, false)}one variant alone, simulated, in its colour</li>
 <li>${lineSample(`stroke-width="1.2" stroke-dasharray="2 3"`, false)}no policy gives more</li>
 ${simulations.map((one, index) => html`<li><span class="sign">${simulationGlyph(index)}</span>${one.label}, ${decimalText(one.loadQps)} queries/s</li>`)}</ul>

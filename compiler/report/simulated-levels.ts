@@ -3,8 +3,8 @@ import type { ArrivalModel, RamsisBundle } from "../../runtime/bundle/schema.ts"
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import { type SimulationResult, simulate } from "../simulate/simulate.ts";
 
-/** Simulated time of a run, when there is time for it. */
-const RUN_MS = 10_000;
+/** Queries of a run, whatever its load, when there is time for it. */
+const RUN_QUERIES = 30_000;
 /** Queries of all runs together; with more, every run gets shorter. */
 const MAX_QUERIES = 4_000_000;
 /** Single variants are run at no more loads than that, evenly spread. */
@@ -12,7 +12,8 @@ const MAX_BASELINE_LEVELS = 16;
 const SEED = 1;
 
 export interface SimulationPlan {
-  readonly durationMs: number;
+  /** Queries of each run, on average. */
+  readonly queries: number;
   readonly seed: number;
   readonly runs: readonly PlannedRun[];
 }
@@ -35,15 +36,14 @@ export function planSimulations({ levels, tasks }: RamsisBundle): SimulationPlan
   for (const loadQps of spread(loads, MAX_BASELINE_LEVELS)) {
     for (const { name } of variants) runs.push({ loadQps, variant: name });
   }
-  const queries = runs.reduce((sum, { loadQps }) => sum + (loadQps * RUN_MS) / 1000, 0);
-  const durationMs = Math.max(1, Math.round(RUN_MS * Math.min(1, MAX_QUERIES / queries)));
-  return { durationMs, seed: SEED, runs };
+  const queries = Math.min(RUN_QUERIES, Math.floor(MAX_QUERIES / runs.length));
+  return { queries, seed: SEED, runs };
 }
 
 /** @param onRun called after each run; what it awaits lets signals through, what it throws ends the work. */
 export async function runSimulations(
   bundle: RamsisBundle,
-  { runs, durationMs, seed }: SimulationPlan,
+  { runs, queries, seed }: SimulationPlan,
   onRun: () => Promise<void>,
 ): Promise<SimulatedRun[]> {
   const done: SimulatedRun[] = [];
@@ -51,7 +51,7 @@ export async function runSimulations(
     const { loadQps, variant } = run;
     const result = simulate(bundle, {
       arrivals: arrivalsOf(bundle.arrivals, loadQps),
-      durationMs,
+      durationMs: (1000 * queries) / loadQps,
       seed,
       serviceTimes: "p95",
       baseline: variant === null ? null : { kind: "fixed", variant },

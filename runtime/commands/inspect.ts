@@ -26,7 +26,7 @@ import { inspectPlaces, placeTable } from "./inspect-places.ts";
 import { pipelineSummary, planTable, planText } from "./inspect-plan.ts";
 import { inspectScales, scaleTable } from "./inspect-scales.ts";
 import { inspectStages, provisioningTable } from "./inspect-stages.ts";
-import { alignColumns, percent, short } from "./text.ts";
+import { alignColumns, percent, promisedViolations, short } from "./text.ts";
 
 /** A map of this many rows and columns fits a terminal. */
 const MAP_SIZE = [40, 20] as const;
@@ -233,6 +233,7 @@ export function levelTable(bundle: Bundle): string {
       "accuracy/satisfied",
       "accuracy/query",
       "upper bound",
+      "all served",
       "violations",
       "capacity qps",
       "feasible",
@@ -242,7 +243,8 @@ export function levelTable(bundle: Bundle): string {
       percent(expected.accuracyPerSatisfied),
       percent(expected.accuracyPerQuery),
       percent(expected.upperBoundAccuracy),
-      percent(expected.violationRate),
+      percent(expected.servedBoundAccuracy ?? null),
+      promisedViolations(expected),
       short(capacityQps),
       feasible ? "yes" : "no",
     ]),

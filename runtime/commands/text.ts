@@ -30,6 +30,34 @@ export function percent(ratio: number | null): string {
   return `${value !== 0 && Math.abs(value) < 0.001 ? value.toExponential(1) : value.toFixed(3)}%`;
 }
 
+/** Violations that a level promises: of a sample what the true rate hardly exceeds, and what was seen. */
+export function promisedViolations({
+  violationRate,
+  sample,
+}: {
+  readonly violationRate: number;
+  readonly sample?: { readonly queries: number; readonly violations: number };
+}): string {
+  if (sample === undefined) return percent(violationRate);
+  const seen = sample.violations === 0 ? "none" : sample.violations.toLocaleString("en-US");
+  return `≤ ${twoDigits(violationRate)} (${seen} of ${sample.queries.toLocaleString("en-US")})`;
+}
+
+/** Violations that were counted; of none the rate that the true one hardly exceeds, by the rule of three. */
+export function countedViolations(violations: number, queries: number): string {
+  if (queries === 0) return "-";
+  if (violations > 0) return percent(violations / queries);
+  return promisedViolations({
+    violationRate: Math.min(1, 3 / queries),
+    sample: { queries, violations },
+  });
+}
+
+function twoDigits(ratio: number): string {
+  const value = 100 * ratio;
+  return value < 0.1 ? `${Number(value.toPrecision(2))}%` : percent(ratio);
+}
+
 /** At most six significant digits. */
 export function short(value: number): string {
   return String(Number(value.toPrecision(6)));

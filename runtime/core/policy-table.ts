@@ -17,6 +17,8 @@ export class PolicyTable {
   readonly queueCapacity: number;
   /** Loads of the levels, ascending: [levelCount]. */
   readonly levelLoadQps: Float64Array;
+  /** Queries that each row answers for at least, ascending from 1: [rowCount]. */
+  readonly rowQueries: Float64Array;
   readonly #rowCount: number;
   /** For each number of queries that wait the row that answers, or null where every number has one. */
   readonly #rowByQueued: Uint16Array | null;
@@ -31,7 +33,11 @@ export class PolicyTable {
   private constructor(bundle: RamsisBundle) {
     const { maxQueue, queued, slackMs, actions } = bundle.decisionSpace;
     this.queueCapacity = maxQueue + 1;
-    this.#rowCount = queued?.data.length ?? this.queueCapacity;
+    this.rowQueries =
+      queued === undefined
+        ? Float64Array.from({ length: this.queueCapacity }, (_, row) => row + 1)
+        : Float64Array.from(queued.data);
+    this.#rowCount = this.rowQueries.length;
     this.#rowByQueued = queued === undefined ? null : rowByQueued(queued.data);
     this.levelLoadQps = Float64Array.from(bundle.levels, (level) => level.loadQps);
     this.#slackMs = Float64Array.from(slackMs.data);
@@ -77,6 +83,12 @@ export class PolicyTable {
     let column = this.#column(slackMs);
     while (column > 0 && this.#actionByState[row + column - 1]! === WAIT) column--;
     return this.#slackMs[column]!;
+  }
+
+  /** Queries of the row that answers for a queue: the same or fewer. */
+  rowQueued(queued: number): number {
+    const waiting = queued < this.queueCapacity ? queued : this.queueCapacity;
+    return this.#rowByQueued === null ? waiting : this.rowQueries[this.#rowByQueued[waiting]!]!;
   }
 
   /** Variant that an action runs. */

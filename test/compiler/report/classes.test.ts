@@ -7,7 +7,7 @@ import { classBundle } from "../../support/class-bundle.ts";
 import { tinyBundle } from "../../support/tiny-bundle.ts";
 
 async function pageOf(bundle: RamsisBundle) {
-  const plan = { ...planSimulations(bundle), durationMs: 500 };
+  const plan = { ...planSimulations(bundle), queries: 400 };
   const runs = await runSimulations(bundle, plan, async () => {});
   const file = { byteCount: 0, sha256: "0".repeat(64) };
   const text = renderReport({ bundle, file, plan, runs, frontier: null, simulations: [] });

@@ -35,7 +35,7 @@ function variantsUsed(
 }
 
 async function render(bundle: RamsisBundle): Promise<string> {
-  const plan = { ...planSimulations(bundle), durationMs: 100 };
+  const plan = { ...planSimulations(bundle), queries: 100 };
   const runs = await runSimulations(bundle, plan, async () => {});
   const file = { byteCount: 0, sha256: "0".repeat(64) };
   return renderReport({ bundle, file, plan, runs, frontier: null, simulations: [] });

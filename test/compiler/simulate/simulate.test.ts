@@ -44,8 +44,22 @@ describe("simulate, by hand", () => {
       accuracyPerQuery: expect.closeTo((0.8 + 3 * 0.6) / 4, 12),
       latencyMs: { mean: (40 + 55 + 45 + 35) / 4, p50: 40, p95: 55, p99: 55, max: 55 },
       byVariant: {
-        small: { queries: 3, satisfied: 3, batches: 1, meanBatch: 3, accuracy: 0.6 },
-        large: { queries: 1, satisfied: 1, batches: 1, meanBatch: 1, accuracy: 0.8 },
+        small: {
+          queries: 3,
+          satisfied: 3,
+          batches: 1,
+          timelyBatches: 1,
+          meanBatch: 3,
+          accuracy: 0.6,
+        },
+        large: {
+          queries: 1,
+          satisfied: 1,
+          batches: 1,
+          timelyBatches: 1,
+          meanBatch: 1,
+          accuracy: 0.8,
+        },
       },
       byLevel: { 1000: { decisions: 2 } },
     });

@@ -22,6 +22,7 @@ test("fills in every default of every method", () => {
     discretization: { kind: "fixed", steps: 100 },
     batching: "maximal",
     maxQueue: 32,
+    extrapolate: false,
     balancer: "pooled",
     serviceTimes: "p95",
     drop: false,
@@ -170,7 +171,7 @@ test.each([
   [
     "method: ramsis",
     "method: ramsis\n  maxBatch: 3",
-    'INPUT_UNKNOWN_KEY app.yaml:16 policy.maxBatch: unknown key "maxBatch"; allowed are method, objective, discretization, batching, maxQueue, balancer, serviceTimes, drop, classes',
+    'INPUT_UNKNOWN_KEY app.yaml:16 policy.maxBatch: unknown key "maxBatch"; allowed are method, objective, discretization, batching, maxQueue, extrapolate, balancer, serviceTimes, drop, classes',
   ],
   [
     "method: ramsis",
