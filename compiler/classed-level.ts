@@ -9,6 +9,7 @@ import {
   type Expected,
   type RamsisBundle,
   type RamsisLevel,
+  type Table,
   violationCeiling,
 } from "../runtime/bundle/schema.ts";
 import { type SimulationResult, simulate } from "./simulate/simulate.ts";
@@ -34,7 +35,7 @@ export function hasClasses({ slo }: Pick<RamsisFrame, "slo">): boolean {
 /** The same frame and load give the same level, bit for bit. @param frame one with classes. */
 export function classedLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const { classes } = frame.policy;
-  const shared = judged(frame, SOLVERS.ramsis.solveLevel(frame, loadQps));
+  const shared = sharedLevel(frame, loadQps);
   const separate = classes === "shared" ? null : separateLevel(frame, shared.level);
   if (separate === null) return shared.level;
   const isBetter = separate.score > shared.score + LEAST_GAIN;
@@ -104,6 +105,42 @@ function judged(frame: RamsisFrame, level: RamsisLevel): Judged {
     score -= VIOLATION_PENALTY * share * excess;
   }
   return { level: { ...level, feasible, capacityQps, expected }, score };
+}
+
+/** One table for all: the solver's, or if that is better the one of the shortest SLO, which is what there would be without classes. */
+function sharedLevel(frame: RamsisFrame, loadQps: number): Judged {
+  const own = judged(frame, SOLVERS.ramsis.solveLevel(frame, loadQps));
+  const strict = judged(frame, asOfShortest(frame, loadQps));
+  return strict.score > own.score ? strict : own;
+}
+
+/** The level that there would be if all queries had the shortest SLO; where more time is left, what it does with that. */
+function asOfShortest(frame: RamsisFrame, loadQps: number): RamsisLevel {
+  const { classSpaces = [], slo, arrivals, cluster, decisionSpace } = frame;
+  const latencies = (slo.classes ?? []).map(({ latencyMs }) => latencyMs);
+  const shortest = latencies.indexOf(Math.min(...latencies));
+  const { slackMs = decisionSpace.slackMs } = classSpaces[shortest] ?? {};
+  const space = { ...decisionSpace, slackMs };
+  const alone = { ...classFrame(frame, shortest, 1), arrivals, cluster, decisionSpace: space };
+  const { actionByState, mixture, solve, ...level } = SOLVERS.ramsis.solveLevel(alone, loadQps);
+  const widened = (table: Table) => withColumns(table, slackMs, decisionSpace.slackMs);
+  return {
+    ...level,
+    solve: { ...solve, method: `${solve.method}, all held to ${latencies[shortest]} ms` },
+    actionByState: widened(actionByState),
+    mixture: mixture && { ...mixture, actionByState: widened(mixture.actionByState) },
+  };
+}
+
+/** The same decisions on another slack grid: those of the last entry of the old one that is not above. */
+function withColumns({ data, shape }: Table, from: Table, to: Table): Table {
+  const [rowCount = 0, columnCount = 0] = shape;
+  const columns = Array.from(to.data, (ms) => from.data.findLastIndex((own) => own <= ms));
+  const cells = Array.from({ length: rowCount }, (_, row) =>
+    columns.map((column) => data[row * columnCount + column] ?? 0),
+  );
+  const flat = Uint16Array.from(cells.flat());
+  return { dtype: "uint16", shape: [rowCount, columns.length], data: flat };
 }
 
 /** Null where there are fewer workers than classes. */
