@@ -29,7 +29,8 @@ function variantsUsed(
   return new Set(
     Array.from(
       actionByState.data,
-      (action) => variants[decisionSpace.actions.data[2 * action] ?? -1],
+      // Waiting and giving up have colours of their own.
+      (action) => variants[decisionSpace.actions.data[2 * action] ?? -1] ?? action,
     ),
   );
 }
