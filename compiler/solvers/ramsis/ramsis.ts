@@ -85,6 +85,15 @@ function expectedOfPooledLevel(frame: RamsisFrame, level: RamsisLevel): Expected
   return withBounds(frame, workerProblem(frame, level.loadQps), expectedOfPooled(frame, level));
 }
 
+/** Accuracy per query that no policy exceeds at a load that violates no more than so many of its queries. */
+export function accuracyBound(
+  frame: RamsisFrame,
+  loadQps: number,
+  maxViolationRate: number,
+): number {
+  return fluidBound(workerProblem(frame, loadQps), maxViolationRate).accuracy;
+}
+
 /** What no policy exceeds beside what this one promises; what a sample shows above it is chance. */
 function withBounds<Figures extends Pick<Expected, "accuracyPerQuery" | "violationRate">>(
   { slo }: RamsisFrame,

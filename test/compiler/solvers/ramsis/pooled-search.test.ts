@@ -3,8 +3,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { inheritLevels } from "../../../../compiler/inherited-levels.ts";
 import type { Baseline } from "../../../../compiler/simulate/baselines/baseline.ts";
+import { PEER_NAMES } from "../../../../compiler/simulate/peers/peers.ts";
 import { simulate } from "../../../../compiler/simulate/simulate.ts";
-import { ramsis } from "../../../../compiler/solvers/ramsis/ramsis.ts";
+import { accuracyBound, ramsis } from "../../../../compiler/solvers/ramsis/ramsis.ts";
 import type { RamsisFrame } from "../../../../compiler/solvers/solver.ts";
 import type { Application } from "../../../../compiler/spec/application.ts";
 import { loadApplication } from "../../../../compiler/spec/load-application.ts";
@@ -177,7 +178,33 @@ describe("a pooled level", () => {
         const seen = simulated(frame, level, queries, null).accuracyPerQuery ?? 0;
         expect(seen).toBeLessThanOrEqual(upperBoundAccuracy + 4 / Math.sqrt(queries));
       }),
-      { numRuns: 8, seed: 5, endOnFailure: true },
+      { numRuns: 5, seed: 5, endOnFailure: true },
+    );
+  });
+
+  test("and every peer stay below the bound at their own rate of violations", () => {
+    fc.assert(
+      fc.property(cases, (own) => {
+        const { frame, levels } = levelsOf(own);
+        const [level] = levels;
+        if (level === undefined) return;
+        const rivals: (Baseline | null)[] = [
+          null,
+          ...PEER_NAMES.map((kind): Baseline => ({ kind, tuned: false })),
+        ];
+        const queries = 20_000;
+        for (const rival of rivals) {
+          const { violationRate, accuracyPerQuery } = simulated(frame, level, queries, rival);
+          // Arrivals of a seed are a little less or more than their rate, and the last ones find free workers.
+          const load = level.loadQps * (1 - 4 / Math.sqrt(queries));
+          const bound = accuracyBound(frame, load, violationRate);
+          expect({ rival, above: (accuracyPerQuery ?? 0) > bound + 0.002 }).toEqual({
+            rival,
+            above: false,
+          });
+        }
+      }),
+      { numRuns: 4, seed: 21, endOnFailure: true },
     );
   });
 
