@@ -41,9 +41,9 @@ const SEEDS = [1, 2];
 const ARRIVAL_STREAM = 1;
 const SERVICE_STREAM = 2;
 
-/** Of the queries those are counted that arrive after so many SLOs and before the last two, and in at least ten. */
-const WARM_UP_SLOS = 10;
-const COOL_DOWN_SLOS = 2;
+/** Of the queries those are counted that arrive after so many SLOs and before the last one, and in at least ten. */
+const WARM_UP_SLOS = 5;
+const COOL_DOWN_SLOS = 1;
 const COUNTED_SLOS = 10;
 
 const IMAGE_LOADS = [400, 800, 1200, 1600, 2000, 2400, 2800, 3200, 3400, 3600, 3800];

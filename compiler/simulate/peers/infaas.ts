@@ -23,8 +23,8 @@ import {
 
 /** A twentieth of the throughput of an instance is kept in reserve. */
 const CAPACITY_SHARE = 0.95;
-const TRIED_CAPACITY_SHARES = [0.95, 0.75, 0.5];
-const TRIED_LATENCY_SHARES = [1, 0.75, 0.5];
+const TRIED_CAPACITY_SHARES = [0.95, 0.75];
+const TRIED_LATENCY_SHARES = [1, 0.5];
 
 /** How often the autoscaler looks. */
 const PERIOD_MS = 1000;

@@ -41,7 +41,7 @@ export interface Measured {
 export type Measure = (setting: PeerSetting, round: 0 | 1) => Trial;
 
 /** So many of the best get a second look. */
-const FINALISTS = 4;
+const FINALISTS = 3;
 
 /**
  * Chooses the setting with the highest accuracy per query, where a violation counts as accuracy 0;

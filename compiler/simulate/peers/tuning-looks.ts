@@ -8,14 +8,14 @@ export type Look = Pick<ClusterOptions, "arrivals" | "durationMs" | "counted">;
 type Rates = Extract<Trace, { kind: "rates" }>;
 
 /** Queries that are counted in the two looks, where the load is steady ... */
-const FIRST_QUERIES = 20_000;
+const FIRST_QUERIES = 15_000;
 const SECOND_QUERIES = 60_000;
 /** ... and the SLOs for which queries are counted at least: a high rate has so many at once. */
-const FIRST_SLOS = 10;
-const SECOND_SLOS = 30;
+const FIRST_SLOS = 5;
+const SECOND_SLOS = 20;
 /** Before and after them others come that are not counted: an empty cluster is not what it is about. */
-const WARM_UP_SLOS = 5;
-const COOL_DOWN_SLOS = 2;
+const WARM_UP_SLOS = 3;
+const COOL_DOWN_SLOS = 1;
 /** Of a longer trace the first look is at one that runs through its rates as much faster. */
 const FIRST_TRACE_QUERIES = 100_000;
 

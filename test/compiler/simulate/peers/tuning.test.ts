@@ -29,8 +29,8 @@ test("the best of a first look are looked at again, and the second look decides"
   });
   // Accuracy per query first, then the fewest violations. What a first look leaves out is never
   // seen again, however good.
-  expect(measured.map(({ setting }) => setting.parameters["name"])).toEqual(["d", "c", "b", "f"]);
-  expect(asked.slice(6)).toEqual(["b1", "c1", "d1", "f1"]);
+  expect(measured.map(({ setting }) => setting.parameters["name"])).toEqual(["d", "c", "b"]);
+  expect(asked.slice(6)).toEqual(["b1", "c1", "d1"]);
 });
 
 test("a tie goes to the setting that is named first, and a single one is looked at once", () => {
