@@ -45,8 +45,6 @@ test("a level promises of every class what its tables give, and a bundle of it i
   const [short, long] = [byClass["short"], byClass["long"]];
   const mean = ((short?.accuracyPerQuery ?? 0) + (long?.accuracyPerQuery ?? 0)) / 2;
   expect(mean).toBeCloseTo(accuracyPerQuery, 2);
-  // A deadline six times as long is worth something.
-  expect(long?.accuracyPerQuery).toBeGreaterThan(short?.accuracyPerQuery ?? 1);
 });
 
 test("fewer workers than classes share one queue, and what a class violates too much makes a level infeasible", () => {
