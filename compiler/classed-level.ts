@@ -1,6 +1,7 @@
 /**
- * A level of a bundle with classes: a table for one queue of all classes, and where that is better a table and workers for each. What either
- * promises is what a simulation by the code that serves gives, class by class.
+ * A level of a bundle with classes: a table for one queue of all classes, and where that is better
+ * a table and workers for each. What either promises is what a simulation by the code that serves
+ * gives, class by class.
  */
 import { classFrame } from "../runtime/bundle/class-views.ts";
 import {
@@ -22,7 +23,10 @@ const SEED = 1;
 const PROMISE_QUERIES = 250_000;
 /** Divisions of the workers that are tried, that of the fluid limit first. */
 const MOST_SPLITS = 6;
-/** Accuracy per query by which workers of their own have to be better than one queue, which follows other shares of the load by itself. */
+/**
+ * Accuracy per query by which workers of their own have to be better than one queue, which follows
+ * other shares of the load by itself.
+ */
 const LEAST_GAIN = 1e-4;
 /** Accuracy that a violation per query too many costs a level, as it costs a price rule. */
 const VIOLATION_PENALTY = 20;
@@ -42,7 +46,10 @@ export function classedLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   return isBetter || classes === "separate" ? separate.level : shared.level;
 }
 
-/** What a level with classes promises, from its tables alone: the same numbers for the same tables, bit for bit. */
+/**
+ * What a level with classes promises, from its tables alone: the same numbers for the same tables,
+ * bit for bit.
+ */
 export function classedExpectation(frame: RamsisFrame, level: RamsisLevel): Expected {
   const { arrivals } = frame;
   const { loadQps } = level;
@@ -107,14 +114,20 @@ function judged(frame: RamsisFrame, level: RamsisLevel): Judged {
   return { level: { ...level, feasible, capacityQps, expected }, score };
 }
 
-/** One table for all: the solver's, or if that is better the one of the shortest SLO, which is what there would be without classes. */
+/**
+ * One table for all: the solver's, or if that is better the one of the shortest SLO, which is what
+ * there would be without classes.
+ */
 function sharedLevel(frame: RamsisFrame, loadQps: number): Judged {
   const own = judged(frame, SOLVERS.ramsis.solveLevel(frame, loadQps));
   const strict = judged(frame, asOfShortest(frame, loadQps));
   return strict.score > own.score ? strict : own;
 }
 
-/** The level that there would be if all queries had the shortest SLO; where more time is left, what it does with that. */
+/**
+ * The level that there would be if all queries had the shortest SLO; where more time is left, what
+ * it does with that.
+ */
 function asOfShortest(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const { classSpaces = [], slo, arrivals, cluster, decisionSpace } = frame;
   const latencies = (slo.classes ?? []).map(({ latencyMs }) => latencyMs);
@@ -132,7 +145,10 @@ function asOfShortest(frame: RamsisFrame, loadQps: number): RamsisLevel {
   };
 }
 
-/** The same decisions on another slack grid: those of the last entry of the old one that is not above. */
+/**
+ * The same decisions on another slack grid: those of the last entry of the old one that is not
+ * above.
+ */
 function withColumns({ data, shape }: Table, from: Table, to: Table): Table {
   const [rowCount = 0, columnCount = 0] = shape;
   const columns = Array.from(to.data, (ms) => from.data.findLastIndex((own) => own <= ms));
@@ -154,7 +170,10 @@ function separateLevel(frame: RamsisFrame, shared: RamsisLevel): Judged | null {
   });
 }
 
-/** Moves workers from class to class, one at a time and on in the same direction, as long as that is better. */
+/**
+ * Moves workers from class to class, one at a time and on in the same direction, as long as that is
+ * better.
+ */
 function bestSplit(start: readonly number[], judge: (split: readonly number[]) => Judged): Judged {
   const judgedByKey = new Map<string, Judged>();
   let split = start;
@@ -230,12 +249,18 @@ function ratesOf(
   };
 }
 
-/** As a level of one SLO states it: a rate that the true one hardly exceeds, three standard errors more and three violations (rule of three). */
+/**
+ * As a level of one SLO states it: a rate that the true one hardly exceeds, three standard errors
+ * more and three violations (rule of three).
+ */
 function upperRate(violations: number, queries: number): number {
   return Math.min(1, (violations + 3 * Math.sqrt(violations) + 3) / Math.max(1, queries));
 }
 
-/** Accuracy and lateness that half, and 99 %, of the batches have at least, or at most; a batch is late when its first query is. */
+/**
+ * Accuracy and lateness that half, and 99 %, of the batches have at least, or at most; a batch is
+ * late when its first query is.
+ */
 function byBatchOf({ byVariant }: SimulationResult): Expected["byBatch"] {
   const outcomes = Object.values(byVariant).sort((a, b) => b.accuracy - a.accuracy);
   const total = outcomes.reduce((sum, { batches }) => sum + batches, 0);

@@ -1,4 +1,7 @@
-/** What a level of a bundle with classes says of each class, as data, and the bundle whose table answers for a class. */
+/**
+ * What a level of a bundle with classes says of each class, as data, and the bundle whose table
+ * answers for a class.
+ */
 import { classBundle } from "./bundle/class-views.ts";
 import type { ClassExpected, RamsisBundle, RamsisLevel, SloClass } from "./bundle/schema.ts";
 import { RuntimeError } from "./errors.ts";
@@ -32,7 +35,8 @@ export interface DecidingTable {
 
 /**
  * The table that decides for a class at a level: its own, or that of all.
- * @param name undefined for the first class. @throws RuntimeError RUNTIME_USAGE if there is no such class.
+ * @param name undefined for the first class. @throws RuntimeError RUNTIME_USAGE if there is no such
+ * class.
  */
 export function decidingTable(
   bundle: RamsisBundle,

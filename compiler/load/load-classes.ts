@@ -20,7 +20,8 @@ const classesSchema = z.array(
 
 /**
  * The classes to send: one, which gets the whole load, or all by their shares.
- * @param asked name of a class; null for all. @throws RuntimeError if the server states no such class.
+ * @param asked name of a class; null for all. @throws RuntimeError if the server states no such
+ * class.
  */
 export async function readLoadClasses(
   client: InferenceClient,

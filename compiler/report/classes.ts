@@ -1,4 +1,7 @@
-/** Classes of queries: what each has to keep, and what every level promises and was simulated to give it. */
+/**
+ * Classes of queries: what each has to keep, and what every level promises and was simulated to
+ * give it.
+ */
 import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
 import type { SimulationResult } from "../simulate/simulate.ts";
 import { html } from "./markup.ts";

@@ -1,3 +1,4 @@
+/** What a simulation counts of one class of queries. */
 import type { Variant } from "../../runtime/bundle/schema.ts";
 import { LatencySample } from "./latency-sample.ts";
 import type { Outcome } from "./tally.ts";

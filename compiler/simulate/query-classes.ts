@@ -1,10 +1,17 @@
+/** Which class the queries of a simulation, or of a load, are of. */
 import type { Slo } from "../../runtime/bundle/schema.ts";
 import type { Rng } from "../../runtime/core/rng.ts";
 
-/** Beside the streams of `simulate`, so that one seed gives a simulation and a load the same classes. */
+/**
+ * Beside the streams of `simulate`, so that one seed gives a simulation and a load the same
+ * classes.
+ */
 export const CLASS_STREAM = 3;
 
-/** Which class each query is of, drawn by their shares, and the time it has; one class where all queries have the same SLO. */
+/**
+ * Which class each query is of, drawn by their shares, and the time it has; one class where all
+ * queries have the same SLO.
+ */
 export class QueryClasses {
   /** Of a bundle without classes, of one that has no name. */
   readonly names: readonly string[];

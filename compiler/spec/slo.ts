@@ -7,7 +7,9 @@ import { duplicateNames } from "./pipeline.ts";
 const PATH = ["slo", "classes"] as const;
 const MIN_CLASSES = 2;
 const MAX_CLASSES = 16;
-/** How far from 1 the shares may sum up, for thirds are written with as many digits as one likes. */
+/**
+ * How far from 1 the shares may sum up, for thirds are written with as many digits as one likes.
+ */
 const SHARE_TOLERANCE = 0.002;
 
 /** What is wrong with the SLO of a spec beyond its form. */

@@ -1,4 +1,7 @@
-/** What a RAMSIS bundle has where queries are of several classes: structure checked field by field. Source: docs/bundle-format.md. */
+/**
+ * What a RAMSIS bundle has where queries are of several classes: structure checked field by field.
+ * Source: docs/bundle-format.md.
+ */
 import { MAX_WAITING, milliseconds, ratio, sloOf, workerCount } from "./common-fields.ts";
 import { arrayOf, integerIn, matching, numberBetween, objectOf, tableOf } from "./fields.ts";
 import type {

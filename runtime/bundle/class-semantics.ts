@@ -1,4 +1,7 @@
-/** What the parts of a RAMSIS bundle that are about classes must say about each other and about the rest. */
+/**
+ * What the parts of a RAMSIS bundle that are about classes must say about each other and about the
+ * rest.
+ */
 import { type RamsisBundle, type RamsisLevel, type SloClass, violationCeiling } from "./schema.ts";
 import {
   checkRows,
@@ -12,7 +15,10 @@ import {
 /** How far from 1 the shares may sum up. */
 const SHARE_TOLERANCE = 1e-6;
 
-/** @throws BundleError BUNDLE_SEMANTICS unless all that says something of classes is there, or nothing. */
+/**
+ * @throws BundleError BUNDLE_SEMANTICS unless all that says something of classes is there, or
+ * nothing.
+ */
 export function checkClasses(bundle: RamsisBundle): void {
   const { slo, policy, classSpaces } = bundle;
   const { classes } = slo;

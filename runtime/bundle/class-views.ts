@@ -1,4 +1,7 @@
-/** A bundle with classes as those see it who know of one SLO: one queue for all classes, or one class with its own workers. */
+/**
+ * A bundle with classes as those see it who know of one SLO: one queue for all classes, or one
+ * class with its own workers.
+ */
 import type { RamsisBundle, RamsisLevel } from "./schema.ts";
 
 /** What the levels of a bundle share. */
@@ -18,7 +21,8 @@ function levelWithoutClasses({ classTables: _, expected, ...level }: RamsisLevel
 }
 
 /**
- * One class at one level as a bundle of its own: its SLO, its share of the load, its workers and its table.
+ * One class at one level as a bundle of its own: its SLO, its share of the load, its workers and
+ * its table.
  * @param level one that has a table for each class. @param index of the class.
  */
 export function classBundle(bundle: RamsisBundle, level: RamsisLevel, index: number): RamsisBundle {
@@ -37,7 +41,9 @@ export function classBundle(bundle: RamsisBundle, level: RamsisLevel, index: num
   return { ...classFrame(frame, index, table.workers), levels: [own], provenance };
 }
 
-/** What the levels of one class by itself share, with so many workers. @param index of the class. */
+/**
+ * What the levels of one class by itself share, with so many workers. @param index of the class.
+ */
 export function classFrame(frame: Frame, index: number, workers: number): Frame {
   const { classSpaces, slo, policy, arrivals, cluster, decisionSpace, ...rest } = frame;
   const { latencyMs, share } = classAt(frame, index);
@@ -62,7 +68,10 @@ function classAt({ slo }: Pick<Frame, "slo">, index: number) {
   return sloClass;
 }
 
-/** Arrivals of which each is kept with a probability: their counts vary less for their mean, down to those of a Poisson process. */
+/**
+ * Arrivals of which each is kept with a probability: their counts vary less for their mean, down to
+ * those of a Poisson process.
+ */
 function thinned(arrivals: Frame["arrivals"], share: number): Frame["arrivals"] {
   const less = (dispersion: number): number => 1 + share * (dispersion - 1);
   if (arrivals.process === "gamma") return { ...arrivals, cv2: less(arrivals.cv2) };

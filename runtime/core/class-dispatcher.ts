@@ -3,6 +3,7 @@ import type { RamsisBundle } from "../bundle/schema.ts";
 import { assert } from "./assert.ts";
 import { ClassLoads } from "./class-loads.ts";
 import { type ClassPlan, classPlans, type Line } from "./class-plans.ts";
+import { ClassWorkers } from "./class-workers.ts";
 import {
   type CommandBuffer,
   DROP_LATE,
@@ -15,15 +16,17 @@ import { IN_TIME, type Kind, LATE, LineQueues } from "./line-queues.ts";
 import { LoadMonitor } from "./load-monitor.ts";
 import { GIVE_UP, WAIT } from "./policy.ts";
 import { ANY_VARIANT, isNamed } from "./wanted-variant.ts";
-import { BUSY, DOWN, IDLE, workerStates } from "./worker-states.ts";
 
 /**
- * Late binding where queries are of several classes. As the level says that the measured load calls for, either all classes wait in one line, the
- * earliest deadline first, or each has a line, a table and a number of workers of its own; but all wait in one line as long as a class brings more
- * than its share, for which its workers are too few. Within a line it decides as `PooledDispatcher` does.
+ * Late binding where queries are of several classes. As the level says that the measured load calls
+ * for, either all classes wait in one line, the earliest deadline first, or each has a line, a
+ * table and a number of workers of its own; but all wait in one line as long as a class brings more
+ * than its share, for which its workers are too few. Within a line it decides as `PooledDispatcher`
+ * does.
  *
- * Every worker serves every class, so a level that gives a class more workers takes hold as batches end, and a worker that is idle can be lent; a
- * batch counts for the class of its first query. A query is kept by its class, so that nothing is moved when lines become one or part.
+ * Every worker serves every class, so a level that gives a class more workers takes hold as batches
+ * end, and a worker that is idle can be lent; a batch counts for the class of its first query. A
+ * query is kept by its class, so that nothing is moved when lines become one or part.
  */
 export class ClassDispatcher implements Dispatcher {
   readonly workerCount: number;
@@ -41,14 +44,7 @@ export class ClassDispatcher implements Dispatcher {
   readonly #classLoads: ClassLoads;
   readonly #classCount: number;
   readonly #queues: LineQueues;
-  readonly #stateByWorker: Uint8Array;
-  /** Of a busy worker: the class that its batch counts for. */
-  readonly #classByWorker: Uint8Array;
-  readonly #busyByClass: Uint32Array;
-  /** The idle workers, the one that became so last on top: it has the model in its cache. */
-  readonly #idle: Uint32Array;
-  #idleCount = 0;
-  #upCount = 0;
+  readonly #workers: ClassWorkers;
   /** Queries that arrive at once, so far, and their class. */
   #jointCount = 0;
   #jointClass = 0;
@@ -63,19 +59,13 @@ export class ClassDispatcher implements Dispatcher {
     this.#levelChoice = levelChoiceOf(bundle);
     this.#classLoads = new ClassLoads(bundle);
     this.#drops = bundle.policy.drop;
-    this.#stateByWorker = workerStates(bundle, ready);
-    this.workerCount = this.#stateByWorker.length;
+    this.#workers = new ClassWorkers(bundle, this.#classCount, ready);
+    this.workerCount = this.#workers.count;
     this.queueCapacity = capacityOf(bundle);
     this.waitingCapacity = 2 * this.#classCount * this.queueCapacity;
     this.commandCapacity = this.waitingCapacity + this.workerCount;
     this.#queues = new LineQueues(this.#classCount, this.queueCapacity);
-    this.#classByWorker = new Uint8Array(this.workerCount);
-    this.#busyByClass = new Uint32Array(this.#classCount);
-    this.#idle = new Uint32Array(this.workerCount);
     this.#closed = new Uint8Array(this.#classCount);
-    if (!ready) return;
-    this.#upCount = this.workerCount;
-    for (let worker = this.workerCount - 1; worker >= 0; worker--) this.#pushIdle(worker);
   }
 
   onArrival(
@@ -86,11 +76,11 @@ export class ClassDispatcher implements Dispatcher {
     sloClass = 0,
   ): void {
     assert(sloClass < this.#classCount, "a query is of a class that there is");
-    if (this.#upCount === 0) out.drop(0, query, DROP_NO_WORKER);
+    if (this.#workers.upCount === 0) out.drop(0, query, DROP_NO_WORKER);
     else if (this.#isFull(sloClass)) out.drop(0, query, DROP_QUEUE_FULL);
     else {
       this.#queues.insert(sloClass, IN_TIME, query, deadlineMs);
-      if (this.#idleCount > 0) this.#startBatches(nowMs, out);
+      if (this.#workers.idleCount > 0) this.#startBatches(nowMs, out);
     }
     this.#recordArrival(sloClass, nowMs, 1);
   }
@@ -107,7 +97,7 @@ export class ClassDispatcher implements Dispatcher {
     const queues = this.#queues;
     this.#jointCount++;
     this.#jointClass = sloClass;
-    if (this.#upCount === 0) {
+    if (this.#workers.upCount === 0) {
       out.drop(0, query, DROP_NO_WORKER);
       return;
     }
@@ -117,17 +107,14 @@ export class ClassDispatcher implements Dispatcher {
   }
 
   onJointEnd(nowMs: number, out: CommandBuffer): void {
-    if (this.#idleCount > 0) this.#startBatches(nowMs, out);
+    if (this.#workers.idleCount > 0) this.#startBatches(nowMs, out);
     if (this.#jointCount > 0) this.#recordArrival(this.#jointClass, nowMs, this.#jointCount);
     this.#jointCount = 0;
     this.#queues.endArrivals();
   }
 
   onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
-    assert(this.#stateByWorker[worker] === BUSY, "a worker that is done was busy");
-    this.#stateByWorker[worker] = IDLE;
-    this.#busyByClass[this.#classByWorker[worker]!]!--;
-    this.#pushIdle(worker);
+    this.#workers.onBatchDone(worker);
     this.#startBatches(nowMs, out);
   }
 
@@ -136,22 +123,14 @@ export class ClassDispatcher implements Dispatcher {
   }
 
   onWorkerReady(worker: number, nowMs: number, out: CommandBuffer): void {
-    assert(this.#stateByWorker[worker] === DOWN, "a worker that comes up was down");
-    this.#stateByWorker[worker] = IDLE;
-    this.#upCount++;
-    this.#pushIdle(worker);
+    this.#workers.onReady(worker);
     this.#startBatches(nowMs, out);
   }
 
   onWorkerLost(worker: number, _nowMs: number, out: CommandBuffer): void {
-    const state = this.#stateByWorker[worker];
-    assert(state !== DOWN, "a worker that goes down was up");
-    if (state === IDLE) this.#removeIdle(worker);
-    else this.#busyByClass[this.#classByWorker[worker]!]!--;
-    this.#stateByWorker[worker] = DOWN;
-    this.#upCount--;
-    if (this.#idleCount === 0) this.wakeMs = Number.POSITIVE_INFINITY;
-    if (this.#upCount > 0) return;
+    this.#workers.onLost(worker);
+    if (this.#workers.idleCount === 0) this.wakeMs = Number.POSITIVE_INFINITY;
+    if (this.#workers.upCount > 0) return;
     for (let sloClass = 0; sloClass < this.#classCount; sloClass++) {
       this.#dropAll(sloClass, IN_TIME, out);
       this.#dropAll(sloClass, LATE, out);
@@ -200,13 +179,16 @@ export class ClassDispatcher implements Dispatcher {
     );
   }
 
-  /** Lets the line of a class decide, as long as a worker is free for it, until it holds one query more. */
+  /**
+   * Lets the line of a class decide, as long as a worker is free for it, until it holds one query
+   * more.
+   */
   #makeRoom(sloClass: number, nowMs: number, out: CommandBuffer): void {
-    if (this.#idleCount === 0) return;
+    if (this.#workers.idleCount === 0) return;
     this.wakeMs = Number.POSITIVE_INFINITY;
     this.#follow(nowMs);
     const line = this.#lineOf(sloClass);
-    while (this.#idleCount > 0 && this.#isFull(sloClass)) {
+    while (this.#workers.idleCount > 0 && this.#isFull(sloClass)) {
       if (!this.#mayStart(line) || !this.#serve(line, nowMs, out)) return;
     }
   }
@@ -224,10 +206,10 @@ export class ClassDispatcher implements Dispatcher {
   /** Decides as long as a worker is free and a line has something to start. */
   #startBatches(nowMs: number, out: CommandBuffer): void {
     this.wakeMs = Number.POSITIVE_INFINITY;
-    if (this.#idleCount === 0) return;
+    if (this.#workers.idleCount === 0) return;
     this.#follow(nowMs);
     this.#closed.fill(0);
-    while (this.#idleCount > 0) {
+    while (this.#workers.idleCount > 0) {
       const index = this.#nextLine();
       if (index < 0) break;
       const line = this.#lines[index]!;
@@ -238,7 +220,10 @@ export class ClassDispatcher implements Dispatcher {
     }
   }
 
-  /** The line with the earliest deadline of those that are not closed; on ties the first. @returns its index, or −1. */
+  /**
+   * The line with the earliest deadline of those that are not closed; on ties the first. @returns
+   * its index, or −1.
+   */
   #nextLine(): number {
     let next = -1;
     let earliestMs = Number.POSITIVE_INFINITY;
@@ -255,8 +240,9 @@ export class ClassDispatcher implements Dispatcher {
   }
 
   /**
-   * Whether a line may have one more batch under way: while it has fewer than workers, and then as long as every other line that has a claim to one
-   * more finds a worker idle. So what is idle is lent, and nobody waits for what was lent but for a second query that comes at once.
+   * Whether a line may have one more batch under way: while it has fewer than workers, and then as
+   * long as every other line that has a claim to one more finds a worker idle. So what is idle is
+   * lent, and nobody waits for what was lent but for a second query that comes at once.
    */
   #mayStart(line: Line): boolean {
     if (this.#hasClaim(line)) return true;
@@ -264,17 +250,19 @@ export class ClassDispatcher implements Dispatcher {
     for (let index = 0; index < this.#lines.length; index++) {
       if (this.#lines[index] !== line && this.#hasClaim(this.#lines[index]!)) claims++;
     }
-    return this.#idleCount > claims;
+    return this.#workers.idleCount > claims;
   }
 
   /** Whether a line has fewer batches under way than its share of the workers that are up. */
-  #hasClaim({ first, end, workers }: Line): boolean {
-    let busy = 0;
-    for (let sloClass = first; sloClass < end; sloClass++) busy += this.#busyByClass[sloClass]!;
-    return busy < Math.ceil((workers * this.#upCount) / this.workerCount);
+  #hasClaim(line: Line): boolean {
+    const { upCount, count } = this.#workers;
+    return this.#workers.busyCount(line) < Math.ceil((line.workers * upCount) / count);
   }
 
-  /** Starts or gives up what is first in a line that is not empty. @returns false if it waits instead. */
+  /**
+   * Starts or gives up what is first in a line that is not empty. @returns false if it waits
+   * instead.
+   */
   #serve(line: Line, nowMs: number, out: CommandBuffer): boolean {
     const { policy } = line;
     const queues = this.#queues;
@@ -306,7 +294,7 @@ export class ClassDispatcher implements Dispatcher {
   #startLate(line: Line, out: CommandBuffer): void {
     const { policy } = line;
     const queues = this.#queues;
-    while (this.#idleCount > 0 && this.#hasClaim(line)) {
+    while (this.#workers.idleCount > 0 && this.#hasClaim(line)) {
       const sloClass = queues.firstClass(line, LATE);
       if (sloClass < 0) return;
       const wanted = queues.wanted(sloClass, LATE);
@@ -317,7 +305,9 @@ export class ClassDispatcher implements Dispatcher {
     }
   }
 
-  /** Starts a batch of the variant that the first query names which names one, if one is in time. */
+  /**
+   * Starts a batch of the variant that the first query names which names one, if one is in time.
+   */
   #startNamed(line: Line, nowMs: number, out: CommandBuffer): boolean {
     const queues = this.#queues;
     if (!queues.findNamed(line, IN_TIME)) return false;
@@ -343,14 +333,11 @@ export class ClassDispatcher implements Dispatcher {
     most: number,
     out: CommandBuffer,
   ): void {
-    const worker = this.#idle[--this.#idleCount]!;
-    this.#stateByWorker[worker] = BUSY;
+    const worker = this.#workers.take();
     out.startBatch(worker, variant, this.#level);
     const taken = this.#queues.takeFor(line, kind, variant, isOpen, most, out);
     assert(taken > 0, "a batch holds at least one query");
-    const sloClass = this.#queues.takenClass;
-    this.#classByWorker[worker] = sloClass;
-    this.#busyByClass[sloClass]!++;
+    this.#workers.assign(worker, this.#queues.takenClass);
   }
 
   /** Of more late queries of a class than may wait, the one that is late the longest goes. */
@@ -373,18 +360,6 @@ export class ClassDispatcher implements Dispatcher {
     while (queues.length(span, kind) > 0) {
       out.drop(0, queues.take(sloClass, kind), DROP_NO_WORKER);
     }
-  }
-
-  #pushIdle(worker: number): void {
-    this.#idle[this.#idleCount++] = worker;
-  }
-
-  #removeIdle(worker: number): void {
-    const idle = this.#idle;
-    const position = idle.indexOf(worker);
-    assert(position >= 0 && position < this.#idleCount, "an idle worker is on the stack");
-    idle.copyWithin(position, position + 1, this.#idleCount);
-    this.#idleCount--;
   }
 }
 

@@ -3,14 +3,20 @@ import type { RamsisBundle } from "../bundle/schema.ts";
 import { LevelChoice, type LevelChoiceOptions, POOLED_LEVEL_CHOICE } from "./level-choice.ts";
 import { LoadMonitor } from "./load-monitor.ts";
 
-/** The first measurement is of the shortest window, and to call a class too large on its account would last until a dip as large. */
+/**
+ * The first measurement is of the shortest window, and to call a class too large on its account
+ * would last until a dip as large.
+ */
 const CLASS_LEVEL_CHOICE: LevelChoiceOptions = { ...POOLED_LEVEL_CHOICE, startSigmas: 3 };
 
 /**
- * Whether the classes bring what the tables for each of them were made for: their shares of the load of a level.
+ * Whether the classes bring what the tables for each of them were made for: their shares of the
+ * load of a level.
  *
- * Of each class the load is measured as that of all is, and a level chosen for it among its shares of theirs, with the same regard for noise. Where
- * a class calls for a higher level than the load of all does, the shares are not those of the bundle. A class of which nothing is known brings nothing.
+ * Of each class the load is measured as that of all is, and a level chosen for it among its shares
+ * of theirs, with the same regard for noise. Where a class calls for a higher level than the load
+ * of all does, the shares are not those of the bundle. A class of which nothing is known brings
+ * nothing.
  */
 export class ClassLoads {
   readonly #monitors: readonly LoadMonitor[];
@@ -21,7 +27,10 @@ export class ClassLoads {
     this.#choices = choicesOf(bundle);
   }
 
-  /** Follows other levels from now on; the loads measured so far stay known. @param bundle with the same classes. */
+  /**
+   * Follows other levels from now on; the loads measured so far stay known. @param bundle with the
+   * same classes.
+   */
   replaceBundle(bundle: RamsisBundle): void {
     this.#choices = choicesOf(bundle);
   }
@@ -31,7 +40,10 @@ export class ClassLoads {
     this.#monitors[sloClass]!.recordArrival(nowMs, queries);
   }
 
-  /** Takes measurements and tells whether a class brings more than its share of a level. @param level index of the level for the load of all. */
+  /**
+   * Takes measurements and tells whether a class brings more than its share of a level. @param
+   * level index of the level for the load of all.
+   */
   exceed(level: number, nowMs: number): boolean {
     let isMore = false;
     for (let sloClass = 0; sloClass < this.#monitors.length; sloClass++) {
@@ -43,7 +55,10 @@ export class ClassLoads {
   }
 }
 
-/** Of each class a choice among its shares of the levels' loads, and a last one for what is above them all. */
+/**
+ * Of each class a choice among its shares of the levels' loads, and a last one for what is above
+ * them all.
+ */
 function choicesOf({ slo, levels }: RamsisBundle): readonly LevelChoice[] {
   return (slo.classes ?? []).map(({ share }) => {
     const loads = levels.map(({ loadQps }) => share * loadQps);

@@ -1,4 +1,7 @@
-/** What the levels of a bundle with classes say of who waits with whom, and of what decides for them. */
+/**
+ * What the levels of a bundle with classes say of who waits with whom, and of what decides for
+ * them.
+ */
 import { classBundle, withoutClasses } from "../bundle/class-views.ts";
 import type { RamsisBundle, RamsisLevel } from "../bundle/schema.ts";
 import type { ClassSpan } from "./line-queues.ts";
@@ -21,7 +24,9 @@ export interface ClassPlan {
   readonly apart: readonly Line[] | null;
 }
 
-/** One plan for each level of a bundle with classes. @throws Error if the bundle contradicts itself. */
+/**
+ * One plan for each level of a bundle with classes. @throws Error if the bundle contradicts itself.
+ */
 export function classPlans(bundle: RamsisBundle): readonly ClassPlan[] {
   const shared = withoutClasses(bundle);
   return bundle.levels.map((level, index) => ({

@@ -9,14 +9,17 @@ export interface ClassSpan {
   readonly end: number;
 }
 
-/** Those that may be served in time, and those that were given up: they run when nothing else does. */
+/**
+ * Those that may be served in time, and those that were given up: they run when nothing else does.
+ */
 export type Kind = 0 | 1;
 export const IN_TIME: Kind = 0;
 export const LATE: Kind = 1;
 
 /**
- * A queue for each class and kind, earliest deadline first. A line is the queues of its classes, read together: the earliest deadline of all is
- * first, on ties that of the first class. So lines may become one, or part, without anything being moved.
+ * A queue for each class and kind, earliest deadline first. A line is the queues of its classes,
+ * read together: the earliest deadline of all is first, on ties that of the first class. So lines
+ * may become one, or part, without anything being moved.
  */
 export class LineQueues {
   /** The class from whose queue the last batch took its first query. */
@@ -140,8 +143,9 @@ export class LineQueues {
   }
 
   /**
-   * Moves the first queries of a line that a variant may answer, `most` of them at most, into the command opened last. @param isOpen whether the
-   * policy chose the variant; otherwise only who names it is taken. @returns how many.
+   * Moves the first queries of a line that a variant may answer, `most` of them at most, into the
+   * command opened last. @param isOpen whether the policy chose the variant; otherwise only who
+   * names it is taken. @returns how many.
    */
   takeFor(
     line: ClassSpan,
@@ -172,7 +176,10 @@ export class LineQueues {
     return taken;
   }
 
-  /** The queue of a line in which the next query is that the variant may answer; −1 if there is none. */
+  /**
+   * The queue of a line in which the next query is that the variant may answer; −1 if there is
+   * none.
+   */
   #findAnswerable(line: ClassSpan, kind: Kind, variant: number, isOpen: boolean): number {
     const offset = kind * this.#classCount;
     this.#foundQueue = -1;

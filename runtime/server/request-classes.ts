@@ -12,8 +12,8 @@ export interface RequestClass {
 }
 
 /**
- * The parameter `slo_class` says which class a request is of, or the name of the model in its URL, `<model>.<class>`; a request without either is
- * of the first class.
+ * The parameter `slo_class` says which class a request is of, or the name of the model in its URL,
+ * `<model>.<class>`; a request without either is of the first class.
  */
 export class RequestClasses {
   /** Of models, beside those that leave the class open. */
@@ -23,7 +23,10 @@ export class RequestClasses {
   readonly #classes: readonly RequestClass[];
   readonly #indexByModel = new Map<string, number>();
 
-  /** @param modelNames names of the model by which a request may be of any class; where one of them ends like a class it stays that. */
+  /**
+   * @param modelNames names of the model by which a request may be of any class; where one of them
+   * ends like a class it stays that.
+   */
   constructor(classes: readonly SloClass[], modelNames: readonly string[]) {
     this.stated = classes;
     this.#classes = classes.map(({ name, latencyMs }, index) => {

@@ -1,4 +1,7 @@
-/** Several SLOs from spec to served: one application of two classes, compiled, checked, simulated, inspected, served and put under load. */
+/**
+ * Several SLOs from spec to served: one application of two classes, compiled, checked, simulated,
+ * inspected, served and put under load.
+ */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +14,10 @@ const folder = mkdtempSync(join(tmpdir(), "stratagem-classes-"));
 const bundle = join(folder, "bundle.msgpack");
 const running: ReturnType<typeof startStratagem>[] = [];
 
-/** The large variant is said to take 150 ms: more than the short class has, and little to the long one. */
+/**
+ * The large variant is said to take 150 ms: more than the short class has, and little to the long
+ * one.
+ */
 const LARGE_MS = 150;
 const SPEC = {
   version: 1,
@@ -84,7 +90,10 @@ test("a report tells the classes", () => {
   expect([status, stderr]).toEqual([0, ""]);
 });
 
-/** The bundle with tables that are easy to foretell: one query at a time, on the large variant where that ends in time. */
+/**
+ * The bundle with tables that are easy to foretell: one query at a time, on the large variant where
+ * that ends in time.
+ */
 function foretold(): string {
   const decoded = decodeBundle(readFileSync(bundle));
   if (decoded.method !== "ramsis") throw new Error("the spec says ramsis");

@@ -1,3 +1,4 @@
+/** What inspect and diff say of classes. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+/** Small bundles with classes, in memory. */
 import {
   GIVE_UP,
   NO_ACTION,
@@ -19,7 +20,10 @@ export interface ClassBundleOptions
   /** Workers of each class at every level; null for one queue. */
   readonly split?: readonly number[] | null;
   readonly drop?: boolean;
-  /** Decides a cell of a table: that of a class by its index, or of all with -1. By default the most accurate variant in time. */
+  /**
+   * Decides a cell of a table: that of a class by its index, or of all with -1. By default the most
+   * accurate variant in time.
+   */
   readonly decide?: (cell: ClassCell) => Decision;
 }
 
@@ -34,7 +38,10 @@ export type Decision = { readonly variant: 0 | 1; readonly batch: number } | "wa
 
 const STEPS = 10;
 
-/** A valid bundle with two classes of 100 and 400 ms on two workers: variants small (10 + 5 b ms) and large (20 + 20 b ms). */
+/**
+ * A valid bundle with two classes of 100 and 400 ms on two workers: variants small (10 + 5 b ms)
+ * and large (20 + 20 b ms).
+ */
 export function classBundle(options: ClassBundleOptions = {}): RamsisBundle {
   const { classes = TWO_CLASSES, workers = 2, maxQueue = 3, split = null, drop = false } = options;
   const { decide = largestInTime, loadsQps = [1000] } = options;

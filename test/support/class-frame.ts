@@ -1,3 +1,4 @@
+/** Small problems with classes for the solver. */
 import { SOLVERS } from "../../compiler/solvers/registry.ts";
 import type { RamsisFrame } from "../../compiler/solvers/solver.ts";
 import type { Application, Policy, Slo } from "../../compiler/spec/application.ts";
@@ -13,7 +14,10 @@ export interface ClassFrameOptions {
   readonly how?: "auto" | "shared" | "separate";
 }
 
-/** Three variants whose times and accuracies are those of image classifiers on a slow machine, ms for batches of 1, 2, 4 and 8. */
+/**
+ * Three variants whose times and accuracies are those of image classifiers on a slow machine, ms
+ * for batches of 1, 2, 4 and 8.
+ */
 const VARIANTS = [
   { name: "fast", rows: [8, 13, 22, 41] },
   { name: "middle", rows: [20, 33, 58, 108] },

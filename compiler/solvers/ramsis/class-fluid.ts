@@ -1,8 +1,9 @@
 /**
  * What classes of queries get out of the workers' time in the fluid limit, which no policy exceeds.
  *
- * A batch that holds a query of a class takes at most the SLO of the class, whoever else is in it; so each class by itself has a concave curve of
- * accuracy over time per query, and time is worth most where the curves rise most. Source: the bound of `fluid-bound.ts`, class by class.
+ * A batch that holds a query of a class takes at most the SLO of the class, whoever else is in it;
+ * so each class by itself has a concave curve of accuracy over time per query, and time is worth
+ * most where the curves rise most. Source: the bound of `fluid-bound.ts`, class by class.
  */
 import { classFrame } from "../../../runtime/bundle/class-views.ts";
 import type { RamsisFrame } from "../solver.ts";
@@ -23,7 +24,8 @@ export interface ClassCurve {
 
 /**
  * Of each class the ways to serve it at a load.
- * @param formation whether the time counts that queries of the class take to come until they are a batch; then it is a forecast and no bound.
+ * @param formation whether the time counts that queries of the class take to come until they are a
+ * batch; then it is a forecast and no bound.
  */
 export function classCurves(
   frame: RamsisFrame,
@@ -51,7 +53,9 @@ function pointsOf(problem: WorkerProblem, slackMsOf: (batch: number) => number):
   return points;
 }
 
-/** A stretch of a curve: so much more worth for so much more time, both per query of all classes. */
+/**
+ * A stretch of a curve: so much more worth for so much more time, both per query of all classes.
+ */
 interface Segment {
   readonly cost: number;
   readonly worth: number;
@@ -62,7 +66,8 @@ interface Segment {
 }
 
 /**
- * The curve of a class from serving nothing on, in stretches of falling slope. @param bonus worth of serving a query, besides its accuracy.
+ * The curve of a class from serving nothing on, in stretches of falling slope. @param bonus worth
+ * of serving a query, besides its accuracy.
  */
 function segmentsOf({ share, points }: ClassCurve, bonus: number, index: number): Segment[] {
   const hull: Point[] = [{ cost: 0, accuracy: 0 }];
@@ -99,7 +104,10 @@ export interface Allotment {
   readonly costByClass: readonly number[];
 }
 
-/** The best use of a time per query, ms. @param bonus worth of serving a query, besides its accuracy. */
+/**
+ * The best use of a time per query, ms. @param bonus worth of serving a query, besides its
+ * accuracy.
+ */
 export function allot(curves: readonly ClassCurve[], budgetMs: number, bonus = 0): Allotment {
   const segments = curves.flatMap((curve, index) => segmentsOf(curve, bonus, index));
   // Slopes of a class fall, so its stretches keep their order.
@@ -124,8 +132,9 @@ const ABOVE_ALL = 1e6;
 const TOLERANCE = 1e-12;
 
 /**
- * No policy of any kind that leaves at most a share of the queries unserved, or serves them late, has more accuracy per query. Where there is no
- * such policy, of any policy. An optimum of the linear programme with this constraint mixes two without it, at one worth of serving a query.
+ * No policy of any kind that leaves at most a share of the queries unserved, or serves them late,
+ * has more accuracy per query. Where there is no such policy, of any policy. An optimum of the
+ * linear programme with this constraint mixes two without it, at one worth of serving a query.
  */
 export function classBound(frame: RamsisFrame, loadQps: number, maxViolationRate: number): number {
   const curves = classCurves(frame, loadQps, { formation: false });
@@ -158,7 +167,8 @@ export function classCapacityQps(frame: RamsisFrame): number {
 }
 
 /**
- * Workers for each class in the fluid limit, at least one each: time where it is worth most, and what is left over where most of it is used.
+ * Workers for each class in the fluid limit, at least one each: time where it is worth most, and
+ * what is left over where most of it is used.
  * @returns null if there are fewer workers than classes.
  */
 export function fluidSplit(frame: RamsisFrame, loadQps: number): number[] | null {

@@ -1,3 +1,4 @@
+/** What the report says of classes. */
 import { parseHTML } from "linkedom";
 import { expect, test } from "vitest";
 import { renderReport } from "../../../compiler/report/report.ts";

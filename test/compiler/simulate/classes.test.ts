@@ -1,3 +1,4 @@
+/** Simulations of bundles with classes. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { QueryClasses } from "../../../compiler/simulate/query-classes.ts";

@@ -1,3 +1,4 @@
+/** The SLO of a spec: one, or classes. */
 import { expect, test } from "vitest";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
 import { edited, folderOf, mistakeOfSpec, PROFILE, SPEC } from "./spec-folder.ts";

@@ -1,3 +1,4 @@
+/** What a bundle with classes has to say. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { decodeBundle, encodeBundle } from "../../../runtime/bundle/codec.ts";

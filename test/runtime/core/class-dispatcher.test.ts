@@ -1,3 +1,4 @@
+/** The dispatcher of queries of several classes. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { classBundle as classAlone, withoutClasses } from "../../../runtime/bundle/class-views.ts";
@@ -221,7 +222,8 @@ describe("workers of their own", () => {
   }
 
   test("no query is decided with the deadline of another class, and no batch mixes classes", () => {
-    // The table of a class runs the variant of its index, so a batch tells by whose deadline it was decided.
+    // The table of a class runs the variant of its index, so a batch tells by whose deadline it was
+    // decided.
     const bundle = classBundle({
       workers: 5,
       split: [2, 3],
@@ -305,7 +307,10 @@ describe("levels", () => {
       }
     }
 
-    /** Two queries of one class together: with a worker each in one queue, with only one of its own otherwise. */
+    /**
+     * Two queries of one class together: with a worker each in one queue, with only one of its own
+     * otherwise.
+     */
     isDivided(): boolean {
       const before = this.started.length;
       this.nowMs += 10;

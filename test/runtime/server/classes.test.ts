@@ -1,3 +1,4 @@
+/** Requests of several classes, over HTTP. */
 import { afterEach, describe, expect, test } from "vitest";
 import { classBundle } from "../../support/class-bundle.ts";
 import { call, closeAll, INFER, inferJson, jsonOf, serve } from "./harness.ts";

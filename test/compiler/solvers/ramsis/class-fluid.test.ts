@@ -1,3 +1,4 @@
+/** The fluid limit with classes: bounds, capacity, and how workers are divided. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
@@ -40,7 +41,10 @@ const problems = fc
     return { frame, loadQps: use * classCapacityQps(frame), classes };
   });
 
-/** The same relaxation as a linear programme over shares of each class's queries by variant and batch. */
+/**
+ * The same relaxation as a linear programme over shares of each class's queries by variant and
+ * batch.
+ */
 function byLinearProgram(
   curves: ReturnType<typeof classCurves>,
   budgetMs: number,
