@@ -35,8 +35,8 @@ const BAND_BELOW = 4;
 const BAND_ABOVE = 7;
 /** Decisions within an SLO, above which several batches are taken as one step. */
 const STEPS_PER_SLO = 96;
-const MAX_IMPROVEMENTS = 14;
-const MAX_CYCLES = 10;
+const MAX_IMPROVEMENTS = 10;
+const MAX_CYCLES = 8;
 /** Of the accuracy per query, at which sweeps end. */
 const GAIN_TOLERANCE = 2e-6;
 /** Improvements of the first solution that look at all actions of a state, and the best of these that later ones look at. */
@@ -78,6 +78,7 @@ export interface Solution {
   readonly gain: number;
   readonly violationPrice: number;
   readonly credit: number;
+  readonly shortlist: Int32Array;
 }
 
 export class FastServer {
@@ -105,9 +106,11 @@ export class FastServer {
   readonly #highRow: Int32Array;
   readonly #stateRow: Int32Array;
   readonly #stateColumn: Int32Array;
+  /** By column and row, −1 outside the band. */
+  readonly #stateAt: Int32Array;
   readonly #choice: Int32Array;
   /** Shape (stateCount, SHORTLIST): actions by their worth when all were looked at last, NOBODY where there are fewer. */
-  readonly #shortlist: Int32Array;
+  #shortlist: Int32Array;
   readonly #shortWorth = new Float64Array(SHORTLIST);
   #violationPrice = 0;
   #credit = 0;
@@ -169,6 +172,10 @@ export class FastServer {
     const states = this.#band();
     this.#stateRow = Int32Array.from(states, ([row = 0]) => row);
     this.#stateColumn = Int32Array.from(states, ([, column = 0]) => column);
+    this.#stateAt = new Int32Array(this.#value.length).fill(-1);
+    states.forEach((_, state) => {
+      this.#stateAt[this.#entryOfState(state)] = state;
+    });
     this.#choice = new Int32Array(states.length).fill(Number.MIN_SAFE_INTEGER);
     this.#shortlist = new Int32Array(states.length * SHORTLIST).fill(NOBODY);
     this.#start = new Int32Array(states.length + 1);
@@ -186,6 +193,7 @@ export class FastServer {
       gain: this.gain,
       violationPrice: this.#violationPrice,
       credit: this.#credit,
+      shortlist: this.#shortlist.slice(),
     };
   }
 
@@ -194,6 +202,7 @@ export class FastServer {
     this.gain = solution.gain;
     this.#violationPrice = solution.violationPrice;
     this.#credit = solution.credit;
+    this.#shortlist = solution.shortlist;
   }
 
   get stateCount(): number {
@@ -209,6 +218,7 @@ export class FastServer {
     this.#credit = credit;
     // A solution that was told keeps its values.
     this.#value = this.#value.slice();
+    this.#shortlist = this.#shortlist.slice();
     const tolerance = GAIN_TOLERANCE * this.#ratePerMs;
     for (let round = 0; round < MAX_IMPROVEMENTS; round++) {
       const isFull = round === 0 || this.iterations < FULL_ROUNDS;
@@ -227,9 +237,8 @@ export class FastServer {
     let chosen = GIVE_UP;
     let best = this.#worthOfGivingUp(queued, ageMs);
     let bestCostMs = Number.POSITIVE_INFINITY;
-    for (const served of this.#actions) {
-      if (served.batch > queued) break;
-      if (served.serviceMs > slackMs) continue;
+    for (const served of this.#likely(queued, slackMs)) {
+      if (served.batch > queued || served.serviceMs > slackMs) continue;
       const worth = this.#worthOf(served, queued, ageMs);
       const costMs = served.stepMs / served.batch;
       const isCheap = costMs <= bestCostMs * (1 + 1e-9);
@@ -244,6 +253,32 @@ export class FastServer {
       ? this.#worthOfWaiting(queued, ageMs) - best - TIE
       : Number.NEGATIVE_INFINITY;
     return { chosen, waitAdvantage: advantage };
+  }
+
+  /** Actions that are listed for the states on both sides of an age, by batch, and the largest batches of their variants; all where none are. */
+  #likely(queued: number, slackMs: number): readonly ServedAction[] {
+    this.#locate(queued, Math.max(0, this.#problem.sloMs - slackMs));
+    const row = this.#rowByQueued[queued]!;
+    const listed = new Set<number>();
+    for (const column of [this.#column, this.#column + 1]) {
+      const state = this.#stateAt[column * this.#stride + row]!;
+      for (let place = 0; place < SHORTLIST && state >= 0; place++) {
+        const index = this.#shortlist[state * SHORTLIST + place]!;
+        if (index === NOBODY) break;
+        listed.add(index);
+      }
+    }
+    if (listed.size === 0) return this.#actions;
+    for (const variant of new Set(
+      [...listed].map((index) => this.#actions[index]!.action.variant),
+    )) {
+      const largest = this.#actions.findLastIndex(
+        ({ action, batch, serviceMs }) =>
+          action.variant === variant && batch <= queued && serviceMs <= slackMs,
+      );
+      if (largest >= 0) listed.add(largest);
+    }
+    return [...listed].sort((a, b) => a - b).map((index) => this.#actions[index]!);
   }
 
   /** Every batch that can be formed now and ends in time, best first. */

@@ -39,9 +39,9 @@ export interface FoundPolicy {
 export type Sample = (stream: number, queries: number, slos: number) => Surroundings;
 
 /** For a first look, for choosing, and for the last word: some policies take long to break down. */
-const LOOK = { stream: 11, queries: 12_000, slos: 6 };
-const CHOICE = { stream: 12, queries: 25_000, slos: 20 };
-const FINAL = { stream: 13, queries: 60_000, slos: 60 };
+const LOOK = { stream: 11, queries: 8_000, slos: 5 };
+const CHOICE = { stream: 12, queries: 16_000, slos: 16 };
+const FINAL = { stream: 13, queries: 50_000, slos: 60 };
 /** Accuracy that a violation too many per query costs a policy. */
 const VIOLATION_PENALTY = 20;
 /** Accuracy below the bound that is not worth another try. */
@@ -52,7 +52,7 @@ const SAFETY = 2;
 /** Prices of a violation that the fast server is solved for: first one, then more or less as the ceiling asks. */
 const FIRST_PRICE = 0.3;
 const PRICE_STEP = 2.5;
-const MOST_PRICES = 5;
+const MOST_PRICES = 4;
 /** Of the value of the workers' time that is lost where one waits, what is given back. */
 const CREDIT = 0.8;
 /** At most this part of all that is earned. */
@@ -60,8 +60,8 @@ const MOST_CREDIT = 0.4;
 /** Worth of waiting beyond what the process says, in accuracy; first none. */
 const PATIENCES = [0, 0.05, 0.2];
 
-const FINALISTS = 5;
-const MIXTURE_TRIES = 4;
+const FINALISTS = 4;
+const MIXTURE_TRIES = 3;
 
 interface Judged {
   readonly candidate: Candidate;
