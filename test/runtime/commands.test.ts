@@ -25,9 +25,9 @@ variant  accuracy  batch 1 ms  dominated
 small     60.000%          13  no
 lärge     75.000%          36  no
 
-load qps  accuracy/satisfied  accuracy/query  upper bound  violations  capacity qps  feasible
-      40             70.000%         69.000%      75.000%      1.000%         444.4  yes
-    80.5             70.000%         69.000%      75.000%      1.000%         444.4  yes`);
+load qps  accuracy/satisfied  accuracy/query  upper bound  all served  violations  capacity qps  feasible
+      40             70.000%         69.000%      75.000%           -      1.000%         444.4  yes
+    80.5             70.000%         69.000%      75.000%           -      1.000%         444.4  yes`);
 });
 
 test("inspect --level draws the policy of the level that answers", async () => {

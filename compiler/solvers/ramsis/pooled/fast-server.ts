@@ -43,6 +43,8 @@ const GAIN_TOLERANCE = 2e-6;
 const FULL_ROUNDS = 3;
 const SHORTLIST = 8;
 const NOBODY = -3;
+/** Accuracy by which actions are as good as each other: then nobody waits, and the larger batch of no more time per query is taken. */
+const TIE = 1e-3;
 const WAITS = -1;
 const GIVES_UP = -2;
 /** Most successors that one action has. */
@@ -224,17 +226,22 @@ export class FastServer {
     const ageMs = Math.max(0, this.#problem.sloMs - slackMs);
     let chosen = GIVE_UP;
     let best = this.#worthOfGivingUp(queued, ageMs);
+    let bestCostMs = Number.POSITIVE_INFINITY;
     for (const served of this.#actions) {
       if (served.batch > queued) break;
       if (served.serviceMs > slackMs) continue;
       const worth = this.#worthOf(served, queued, ageMs);
-      if (worth <= best) continue;
-      best = worth;
+      const costMs = served.stepMs / served.batch;
+      const isCheap = costMs <= bestCostMs * (1 + 1e-9);
+      if (worth <= best + (isCheap ? -TIE : TIE)) continue;
+      best = Math.max(best, worth);
+      bestCostMs = costMs;
       chosen = served.action.index;
     }
     const mayWait = slackMs > 0 && queued < this.#problem.capacity;
+    // Where it makes no difference nobody waits.
     const advantage = mayWait
-      ? this.#worthOfWaiting(queued, ageMs) - best
+      ? this.#worthOfWaiting(queued, ageMs) - best - TIE
       : Number.NEGATIVE_INFINITY;
     return { chosen, waitAdvantage: advantage };
   }

@@ -17,12 +17,19 @@ import type { RamsisFrame } from "../../solver.ts";
 import type { FluidBound } from "../fluid-bound.ts";
 import type { WorkerProblem } from "../worker-problem.ts";
 import { oneWorkerRule } from "./one-worker-rule.ts";
-import { type Candidate, type FoundPolicy, type Sample, searchPolicy } from "./policy-search.ts";
+import {
+  type Candidate,
+  clustering,
+  type FoundPolicy,
+  type Sample,
+  searchPolicy,
+} from "./policy-search.ts";
 import { type PooledProblem, pooledProblem } from "./pooled-problem.ts";
 import {
   batchDistribution,
   type DecisionTable,
   type NextServiceMs,
+  type PooledOutcome,
   simulatePooled,
   UNDECIDED,
 } from "./pooled-simulation.ts";
@@ -130,7 +137,7 @@ function promiseOf(
   return {
     accuracyPerSatisfied: satisfied > 0 ? accuracySum / satisfied : 0,
     accuracyPerQuery: accuracySum / queries,
-    violationRate: upperRate(violations, queries),
+    violationRate: upperRate(outcome),
     sample: { queries, violations },
     byBatch: batchDistribution(problem, outcome),
   };
@@ -141,8 +148,10 @@ function decided({ data }: RamsisLevel["actionByState"]): DecisionTable {
 }
 
 /** Not the rate seen but one that the true rate hardly exceeds: three standard errors more, and three violations where there was none (rule of three). */
-function upperRate(violations: number, queries: number): number {
-  return Math.min(1, (violations + 3 * Math.sqrt(violations) + 3) / queries);
+function upperRate(outcome: PooledOutcome): number {
+  const { violations, queries } = outcome;
+  const error = Math.sqrt(violations * clustering(outcome));
+  return Math.min(1, (violations + 3 * error + 3) / queries);
 }
 
 function tableOf(
