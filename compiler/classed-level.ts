@@ -17,6 +17,7 @@ import { type SimulationResult, simulate } from "./simulate/simulate.ts";
 import { classBound, classCapacityQps, fluidSplit } from "./solvers/ramsis/class-fluid.ts";
 import { SOLVERS } from "./solvers/registry.ts";
 import type { RamsisFrame } from "./solvers/solver.ts";
+import { ViolationBlocks } from "./violation-blocks.ts";
 
 const SEED = 1;
 /** Queries that a level's promise is measured on. */
@@ -61,15 +62,25 @@ export function classedExpectation(frame: RamsisFrame, level: RamsisLevel): Expe
   const dispersion = arrivals.process === "trace" ? arrivals.dispersion : 1;
   const cv2 = arrivals.process === "gamma" ? arrivals.cv2 : dispersion;
   const isGamma = arrivals.process === "gamma" || cv2 > 1;
+  const durationMs = (1000 * PROMISE_QUERIES) / loadQps;
+  const all = new ViolationBlocks(durationMs);
+  const ofClass = (frame.slo.classes ?? []).map(() => new ViolationBlocks(durationMs));
   const result = simulate(bundle, {
     arrivals: isGamma ? { kind: "gamma", qps: loadQps, cv2 } : { kind: "poisson", qps: loadQps },
-    durationMs: (1000 * PROMISE_QUERIES) / loadQps,
+    durationMs,
     seed: SEED,
     serviceTimes: frame.policy.serviceTimes === "quantiles" ? "sampled" : "p95",
     baseline: null,
+    onViolation: (arrivalMs, sloClass) => {
+      all.count(arrivalMs);
+      ofClass[sloClass]?.count(arrivalMs);
+    },
   });
-  const byClass = Object.entries(result.byClass ?? {}).map(([name, one]) => [name, ratesOf(one)]);
-  const rates = ratesOf(result);
+  const byClass = Object.entries(result.byClass ?? {}).map(([name, one], index) => [
+    name,
+    ratesOf(one, ofClass[index] ?? all),
+  ]);
+  const rates = ratesOf(result, all);
   const allowed = Math.min(1, Math.max(violationCeiling(frame.slo), rates.violationRate));
   const upperBoundAccuracy = classBound(frame, loadQps, allowed);
   return {
@@ -237,24 +248,14 @@ class ClassTables {
 }
 
 function ratesOf(
-  one: Pick<
-    SimulationResult,
-    "queries" | "satisfied" | "accuracyPerSatisfied" | "accuracyPerQuery"
-  >,
+  one: Pick<SimulationResult, "queries" | "accuracyPerSatisfied" | "accuracyPerQuery">,
+  violations: ViolationBlocks,
 ): ClassExpected {
   return {
     accuracyPerSatisfied: one.accuracyPerSatisfied ?? 0,
     accuracyPerQuery: one.accuracyPerQuery ?? 0,
-    violationRate: upperRate(one.queries - one.satisfied, one.queries),
+    violationRate: violations.upperRate(one.queries),
   };
-}
-
-/**
- * As a level of one SLO states it: a rate that the true one hardly exceeds, three standard errors
- * more and three violations (rule of three).
- */
-function upperRate(violations: number, queries: number): number {
-  return Math.min(1, (violations + 3 * Math.sqrt(violations) + 3) / Math.max(1, queries));
 }
 
 /**

@@ -26,7 +26,7 @@ export function classSections(
   );
   const table = html`<div class="scroll" role="region" aria-label="classes" tabindex="0"><table id="class-table"><thead>
 <tr><th colspan="5"></th><th colspan="2">expected</th><th colspan="3">simulated</th></tr>
-<tr><th>queries/s</th><th>class</th><th>deadline</th><th>share</th><th>workers</th><th>accuracy per satisfied</th><th>violations</th><th>accuracy per satisfied</th><th>violations</th><th>p99, ms</th></tr></thead>
+<tr><th>queries/s</th><th>class</th><th>deadline</th><th>share</th><th>workers</th><th>accuracy per satisfied</th><th>violations ≤</th><th>accuracy per satisfied</th><th>violations</th><th>p99, ms</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`;
   const apart = bundle.levels.filter((level) => level.classTables !== undefined).length;
   const lead =

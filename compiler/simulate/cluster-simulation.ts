@@ -26,7 +26,11 @@ export interface ClusterOptions {
   readonly classes?: QueryClasses;
   /** Only these queries are counted, and batches by their first one; by default all of them. */
   readonly counted?: ArrivedBetween;
+  /** Told of every query counted that is late or dropped. */
+  readonly onViolation?: OnViolation;
 }
+
+export type OnViolation = (arrivalMs: number, sloClass: number) => void;
 
 /** Queries that arrive from one time until another, exclusive. */
 export interface ArrivedBetween {
@@ -66,6 +70,7 @@ class Simulation {
   readonly #classTallies: readonly ClassTally[];
   readonly #countedFromMs: number;
   readonly #countedUntilMs: number;
+  readonly #onViolation: OnViolation | undefined;
   /**
    * A waiting query is a slot of these arrays; the free ones are the first `#freeCount` entries of
    * `#freeSlot`.
@@ -92,6 +97,7 @@ class Simulation {
     this.#classTallies = this.#classes?.names.map(() => new ClassTally(task.variants)) ?? [];
     this.#countedFromMs = options.counted?.fromMs ?? 0;
     this.#countedUntilMs = options.counted?.untilMs ?? Number.POSITIVE_INFINITY;
+    this.#onViolation = options.onViolation;
     // One more than can wait: the query at hand, which may be dropped.
     const slotCount = dispatcher.waitingCapacity + 1;
     this.#arrivalMsBySlot = new Float64Array(slotCount);
@@ -154,9 +160,12 @@ class Simulation {
     for (let command = 0; command < commands.count; command++) {
       if (commands.kind(command) === DROP) {
         const slot = commands.query(command, 0);
-        if (this.#isCounted(this.#arrivalMsBySlot[slot] ?? Number.NaN)) {
+        const arrivalMs = this.#arrivalMsBySlot[slot] ?? Number.NaN;
+        if (this.#isCounted(arrivalMs)) {
+          const sloClass = this.#classBySlot[slot] ?? 0;
           this.#tally.countDrop();
-          this.#classTallies[this.#classBySlot[slot] ?? 0]?.countDrop();
+          this.#classTallies[sloClass]?.countDrop();
+          this.#onViolation?.(arrivalMs, sloClass);
         }
         this.#release(slot);
       } else {
@@ -189,6 +198,7 @@ class Simulation {
         if (position === 0 && satisfied) this.#tally.countTimelyBatch(variant);
         this.#tally.countServed(variant, finishMs - arrivalMs, satisfied);
         this.#classTallies[sloClass]?.countServed(variant, finishMs - arrivalMs, satisfied);
+        if (!satisfied) this.#onViolation?.(arrivalMs, sloClass);
       }
       this.#release(slot);
     }

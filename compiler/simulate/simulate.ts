@@ -7,7 +7,7 @@ import type { ArrivalProcess } from "./arrivals.ts";
 import { type Baseline, baselineBundle, isPeer } from "./baselines/baseline.ts";
 import type { ResponseLatencyProfiler } from "./baselines/model-switching.ts";
 import type { OutcomeByClass } from "./class-tally.ts";
-import { type ClusterOptions, simulateCluster } from "./cluster-simulation.ts";
+import { type ClusterOptions, type OnViolation, simulateCluster } from "./cluster-simulation.ts";
 import type { PeerParameters, PeerSetting } from "./peers/peer.ts";
 import type { PeerName } from "./peers/peers.ts";
 import { paperSetting, simulatePeer, triedSettings, tunedSettings } from "./peers/simulate-peer.ts";
@@ -22,6 +22,8 @@ export interface SimulationOptions {
   readonly serviceTimes: ServiceTimeMode;
   /** Null simulates the policy of the bundle; otherwise what it has to beat. */
   readonly baseline: Baseline | null;
+  /** Told of every query that is late or dropped. */
+  readonly onViolation?: OnViolation;
 }
 
 export interface SimulationResult extends OutcomeByClass {
@@ -77,7 +79,7 @@ export function simulate(bundle: RamsisBundle, options: SimulationOptions): Simu
 
 function clusterOptions(
   { slo }: RamsisBundle,
-  { arrivals, durationMs, seed, serviceTimes }: SimulationOptions,
+  { arrivals, durationMs, seed, serviceTimes, onViolation }: SimulationOptions,
 ): ClusterOptions {
   return {
     arrivals,
@@ -86,6 +88,7 @@ function clusterOptions(
     arrivalRng: new Rng(seed, ARRIVAL_STREAM),
     serviceRng: new Rng(seed, SERVICE_STREAM),
     classes: new QueryClasses(slo, new Rng(seed, CLASS_STREAM)),
+    ...(onViolation !== undefined && { onViolation }),
   };
 }
 

@@ -214,7 +214,7 @@ export function classTable(bundle: RamsisBundle): string {
       "workers",
       "accuracy/satisfied",
       "accuracy/query",
-      "violations",
+      "violations ≤",
     ],
     ...rows,
   ]);

@@ -262,7 +262,10 @@ class PolicySearch {
 }
 
 /** Variance over mean of the violations in blocks of queries, at least 1: late queries come in clusters. */
-export function clustering({ violations, violationsByBlock }: PooledOutcome): number {
+export function clustering({
+  violations,
+  violationsByBlock,
+}: Pick<PooledOutcome, "violations" | "violationsByBlock">): number {
   if (violations === 0) return 1;
   const mean = violations / BLOCKS;
   const squares = violationsByBlock.reduce((sum, count) => sum + (count - mean) ** 2, 0);
