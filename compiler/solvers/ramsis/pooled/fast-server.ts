@@ -121,6 +121,14 @@ export class FastServer {
   readonly #nextQueued = new Float64Array(MAX_SUCCESSORS);
   readonly #nextAgeMs = new Float64Array(MAX_SUCCESSORS);
   readonly #nextWeight = new Float64Array(MAX_SUCCESSORS);
+  // Of the state that is looked at.
+  #lookNumber = 0;
+  #chosen = -1;
+  #best = 0;
+  /** The look that considered each action last. */
+  readonly #seenAt: Uint32Array;
+  /** Indices of the actions of each variant, by batch. */
+  readonly #byVariant = new Map<number, number[]>();
   // Where the state that was located last lies between columns.
   #column = 0;
   #far = 0;
@@ -153,6 +161,10 @@ export class FastServer {
         gap: gapOutcomes(action.meanMs / workerCount, arrivalsPerMs, dispersion),
       }))
       .sort((a, b) => a.batch - b.batch);
+    this.#seenAt = new Uint32Array(this.#actions.length);
+    this.#actions.forEach(({ action: { variant } }, index) => {
+      this.#byVariant.set(variant, [...(this.#byVariant.get(variant) ?? []), index]);
+    });
     const fastestMs = Math.min(sloMs, ...choices.map(({ meanMs }) => meanMs));
     this.#batchesPerStep = Math.max(
       1,
@@ -231,23 +243,33 @@ export class FastServer {
     }
   }
 
-  /** What to do in a state of any slack. */
+  /** What to do in a state of any slack: of the actions that are listed for the states on both sides of its age, or of all outside the band. */
   look(queued: number, slackMs: number): Look {
     const ageMs = Math.max(0, this.#problem.sloMs - slackMs);
-    let chosen = GIVE_UP;
-    let best = this.#worthOfGivingUp(queued, ageMs);
-    let bestCostMs = Number.POSITIVE_INFINITY;
-    for (const served of this.#likely(queued, slackMs)) {
-      if (served.batch > queued || served.serviceMs > slackMs) continue;
-      const worth = this.#worthOf(served, queued, ageMs);
-      const costMs = served.stepMs / served.batch;
-      const isCheap = costMs <= bestCostMs * (1 + 1e-9);
-      if (worth <= best + (isCheap ? -TIE : TIE)) continue;
-      best = Math.max(best, worth);
-      bestCostMs = costMs;
-      chosen = served.action.index;
+    this.#lookNumber++;
+    this.#chosen = -1;
+    this.#best = this.#worthOfGivingUp(queued, ageMs);
+    this.#locate(queued, ageMs);
+    const row = this.#rowByQueued[queued]!;
+    const near = this.#stateAt[this.#column * this.#stride + row]!;
+    const far = this.#stateAt[(this.#column + 1) * this.#stride + row]!;
+    if (near < 0 && far < 0) {
+      for (let index = 0; index < this.#actions.length; index++) {
+        if (this.#actions[index]!.batch > queued) break;
+        this.#consider(index, queued, slackMs);
+      }
+    } else {
+      this.#considerListed(near, queued, slackMs);
+      this.#considerListed(far, queued, slackMs);
     }
+    if (this.#chosen >= 0) {
+      const own = this.#byVariant.get(this.#actions[this.#chosen]!.action.variant) ?? [];
+      const largest = own.findLast((index) => this.#isPossible(index, queued, slackMs));
+      if (largest !== undefined) this.#consider(largest, queued, slackMs);
+    }
+    const chosen = this.#chosen < 0 ? GIVE_UP : this.#actions[this.#chosen]!.action.index;
     const mayWait = slackMs > 0 && queued < this.#problem.capacity;
+    const best = this.#best;
     // Where it makes no difference nobody waits.
     const advantage = mayWait
       ? this.#worthOfWaiting(queued, ageMs) - best - TIE
@@ -255,30 +277,34 @@ export class FastServer {
     return { chosen, waitAdvantage: advantage };
   }
 
-  /** Actions that are listed for the states on both sides of an age, by batch, and the largest batches of their variants; all where none are. */
-  #likely(queued: number, slackMs: number): readonly ServedAction[] {
-    this.#locate(queued, Math.max(0, this.#problem.sloMs - slackMs));
-    const row = this.#rowByQueued[queued]!;
-    const listed = new Set<number>();
-    for (const column of [this.#column, this.#column + 1]) {
-      const state = this.#stateAt[column * this.#stride + row]!;
-      for (let place = 0; place < SHORTLIST && state >= 0; place++) {
-        const index = this.#shortlist[state * SHORTLIST + place]!;
-        if (index === NOBODY) break;
-        listed.add(index);
-      }
+  #considerListed(state: number, queued: number, slackMs: number): void {
+    if (state < 0) return;
+    for (let place = 0; place < SHORTLIST; place++) {
+      const index = this.#shortlist[state * SHORTLIST + place]!;
+      if (index === NOBODY) return;
+      this.#consider(index, queued, slackMs);
     }
-    if (listed.size === 0) return this.#actions;
-    for (const variant of new Set(
-      [...listed].map((index) => this.#actions[index]!.action.variant),
-    )) {
-      const largest = this.#actions.findLastIndex(
-        ({ action, batch, serviceMs }) =>
-          action.variant === variant && batch <= queued && serviceMs <= slackMs,
-      );
-      if (largest >= 0) listed.add(largest);
-    }
-    return [...listed].sort((a, b) => a - b).map((index) => this.#actions[index]!);
+  }
+
+  /** Takes an action that is better than what was chosen so far, or as good and of no more time per query. */
+  #consider(index: number, queued: number, slackMs: number): void {
+    if (this.#seenAt[index] === this.#lookNumber) return;
+    this.#seenAt[index] = this.#lookNumber;
+    if (!this.#isPossible(index, queued, slackMs)) return;
+    const served = this.#actions[index]!;
+    const worth = this.#worthOf(served, queued, Math.max(0, this.#problem.sloMs - slackMs));
+    const chosen = this.#actions[this.#chosen];
+    const isCheap =
+      chosen === undefined ||
+      served.stepMs * chosen.batch <= chosen.stepMs * served.batch * (1 + 1e-9);
+    if (worth <= this.#best + (isCheap ? -TIE : TIE)) return;
+    this.#best = Math.max(this.#best, worth);
+    this.#chosen = index;
+  }
+
+  #isPossible(index: number, queued: number, slackMs: number): boolean {
+    const { batch, serviceMs } = this.#actions[index]!;
+    return batch <= queued && serviceMs <= slackMs;
   }
 
   /** Every batch that can be formed now and ends in time, best first. */

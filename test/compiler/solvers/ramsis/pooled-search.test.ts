@@ -148,7 +148,7 @@ describe("a pooled level", () => {
         const accuracy = a?.expected.accuracyPerQuery ?? 0;
         expect(Math.abs((b?.expected.accuracyPerQuery ?? 1) - accuracy)).toBeLessThan(1e-3);
       }),
-      { numRuns: 4, seed: 3, endOnFailure: true },
+      { numRuns: 3, seed: 3, endOnFailure: true },
     );
   });
 
@@ -178,7 +178,7 @@ describe("a pooled level", () => {
         const seen = simulated(frame, level, queries, null).accuracyPerQuery ?? 0;
         expect(seen).toBeLessThanOrEqual(upperBoundAccuracy + 4 / Math.sqrt(queries));
       }),
-      { numRuns: 5, seed: 5, endOnFailure: true },
+      { numRuns: 3, seed: 5, endOnFailure: true },
     );
   });
 
@@ -204,7 +204,7 @@ describe("a pooled level", () => {
           });
         }
       }),
-      { numRuns: 4, seed: 21, endOnFailure: true },
+      { numRuns: 2, seed: 21, endOnFailure: true },
     );
   });
 
@@ -212,7 +212,7 @@ describe("a pooled level", () => {
     fc.assert(
       fc.property(cases, (own) => {
         const capacity = capacityOf(own);
-        const loadsQps = [1e-4, 0.02, 0.2, 0.4, 0.6, 0.8, 0.95].map((share) => share * capacity);
+        const loadsQps = [1e-4, 0.2, 0.5, 0.8, 0.95].map((share) => share * capacity);
         const { levels } = levelsOf({ ...own, loadsQps });
         levels.forEach(({ expected, feasible }, index) => {
           const above = levels[index + 1];
@@ -221,7 +221,7 @@ describe("a pooled level", () => {
           expect(expected.accuracyPerQuery).toBeGreaterThanOrEqual(above.expected.accuracyPerQuery);
         });
       }),
-      { numRuns: 3, seed: 8, endOnFailure: true },
+      { numRuns: 2, seed: 8, endOnFailure: true },
     );
   });
 
@@ -356,14 +356,14 @@ describe("60 workers of the ImageNet example", () => {
     expect(found[3]).toBeGreaterThan((found[2] ?? 1) + 0.003);
   });
 
-  test("with a hundred times the workers and the load it comes close to the fluid bound", () => {
+  test("with twenty times the workers and the load it comes close to the fluid bound", () => {
     const cluster = {
       ...images.cluster,
-      pools: images.cluster.pools.map((pool) => ({ ...pool, workers: 6000 })),
+      pools: images.cluster.pools.map((pool) => ({ ...pool, workers: 1200 })),
     };
-    const loads = { kind: "list", qps: [200_000] } as const;
+    const loads = { kind: "list", qps: [40_000] } as const;
     const frame = ramsis.frame({ ...images, cluster, loads }, new Map());
-    const { expected, actionByState } = ramsis.solveLevel(frame, 200_000);
+    const { expected, actionByState } = ramsis.solveLevel(frame, 40_000);
     expect(expected.accuracyPerQuery).toBeGreaterThan(0.998 * expected.upperBoundAccuracy);
     expect(expected.violationRate).toBeLessThan(1e-3);
     expect(actionByState.shape[0]).toBeLessThan(650);

@@ -172,7 +172,9 @@ test("what a decision is worth is told by the policy that made the table", () =>
   const slackMs = decisionSpace.slackMs.data[column] ?? 0;
   const values = actionValuesOf(bundle, level, 5, slackMs);
   if ("reason" in values) expect.fail(values.reason);
-  const [best, runnerUp] = values.actions;
-  expect(best).toEqual({ variant, batch, advantage: 0 });
-  expect(runnerUp?.advantage).toBeLessThan(0);
+  const chosen = values.actions.find((one) => one.variant === variant && one.batch === batch);
+  // Of what is as good, the larger batch is taken.
+  expect(chosen?.advantage).toBeGreaterThan(-2e-3);
+  expect(values.actions[0]?.advantage).toBe(0);
+  expect(values.actions.at(-1)?.advantage).toBeLessThan(0);
 });
