@@ -28,7 +28,7 @@ const SPEC = {
       { name: "long", latency: "3 s", share: "5%" },
     ],
   },
-  workload: { loads: [25, 50], arrivals: { process: "poisson" } },
+  workload: { loads: [50], arrivals: { process: "poisson" } },
   cluster: { workers: 2 },
   tasks: [
     {

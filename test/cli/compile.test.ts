@@ -102,6 +102,7 @@ describe("compile", () => {
   describe("with levels to be placed by itself", () => {
     const adaptive = writeApplication("adaptive", (spec) => {
       spec.workload.loads = { from: 50, to: 500, maxAccuracyStep: "2%" };
+      spec.policy["balancer"] = "round-robin";
     });
     const bundle = join(folder, "adaptive.msgpack");
 
