@@ -114,18 +114,21 @@ class PolicySearch {
 
   /** The best by fresh arrivals, or a mixture of two. */
   #choose(pool: readonly Judged[]): FoundPolicy {
-    const chosen = [...pool]
-      .sort(byScore)
-      .slice(0, 2 * FINALISTS)
-      .map(({ candidate }) => this.#judge(candidate, CHOICE))
-      .sort(byScore);
-    const final = chosen
-      .slice(0, FINALISTS)
-      .map(({ candidate }) => this.#judge(candidate, FINAL))
-      .sort(byScore);
+    const looked = [...pool].sort(byScore).slice(0, 2 * FINALISTS);
+    const fallbacks = [...pool].sort(byFallback).slice(0, 2);
+    const chosen = this.#ranked([...new Set([...looked, ...fallbacks])], CHOICE);
+    const final = this.#ranked(chosen.slice(0, FINALISTS), FINAL);
     const [best] = final;
     if (best === undefined) throw new RangeError("some policy is tried");
     return this.#mixed(best, [...chosen, ...pool]) ?? this.#found(best.candidate);
+  }
+
+  /** By score; where nobody keeps the ceiling, as beyond capacity, by what a violation costs who asks for none. */
+  #ranked(judged: readonly Judged[], sample: typeof LOOK): Judged[] {
+    const again = judged.map(({ candidate }) => this.#judge(candidate, sample));
+    const { maxViolationRate } = this.#problem;
+    const isKept = again.some(({ violationRate }) => violationRate <= maxViolationRate);
+    return again.sort(isKept ? byScore : byFallback);
   }
 
   #found(candidate: Candidate, mixture: FoundPolicy["mixture"] = null): FoundPolicy {
@@ -270,6 +273,15 @@ export function clustering({
   const mean = violations / BLOCKS;
   const squares = violationsByBlock.reduce((sum, count) => sum + (count - mean) ** 2, 0);
   return Math.max(1, squares / (BLOCKS - 1) / mean);
+}
+
+/** Accuracy that a violation costs where the ceiling cannot be kept: enough to serve rather than drop, not to serve badly at any price. */
+const FALLBACK_PRICE = 1;
+
+function byFallback(a: Judged, b: Judged): number {
+  const worth = ({ accuracy, violationRate }: Judged): number =>
+    accuracy - FALLBACK_PRICE * violationRate;
+  return worth(b) - worth(a);
 }
 
 function byScore(a: Judged, b: Judged): number {
