@@ -294,9 +294,7 @@ export class FastServer {
     const served = this.#actions[index]!;
     const worth = this.#worthOf(served, queued, Math.max(0, this.#problem.sloMs - slackMs));
     const chosen = this.#actions[this.#chosen];
-    const isCheap =
-      chosen === undefined ||
-      served.stepMs * chosen.batch <= chosen.stepMs * served.batch * (1 + 1e-9);
+    const isCheap = chosen === undefined || isCheaper(served, chosen);
     if (worth <= this.#best + (isCheap ? -TIE : TIE)) return;
     this.#best = Math.max(this.#best, worth);
     this.#chosen = index;
@@ -717,6 +715,12 @@ function isWorthALook(action: PooledAction, choices: readonly PooledAction[]): b
       return between <= action.accuracy + WORTH_A_LOOK;
     });
   });
+}
+
+/** Whether a batch takes less time per query than another, or as little and is larger. */
+function isCheaper(one: ServedAction, other: ServedAction): boolean {
+  const [own, its] = [one.stepMs * other.batch, other.stepMs * one.batch];
+  return own < its * (1 - 1e-9) || (own < its * (1 + 1e-9) && one.batch > other.batch);
 }
 
 /** From 0 to the SLO, in steps that grow from `narrowMs` on: how long the first has waited matters most where few have come. */

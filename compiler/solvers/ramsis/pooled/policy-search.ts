@@ -52,7 +52,7 @@ const SAFETY = 2;
 /** Prices of a violation that the fast server is solved for: first one, then more or less as the ceiling asks. */
 const FIRST_PRICE = 0.3;
 const PRICE_STEP = 2.5;
-const MOST_PRICES = 4;
+const MOST_PRICES = 3;
 /** Of the value of the workers' time that is lost where one waits, what is given back. */
 const CREDIT = 0.8;
 /** At most this part of all that is earned. */

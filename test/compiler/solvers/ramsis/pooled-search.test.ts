@@ -158,7 +158,7 @@ describe("a pooled level", () => {
         const { frame, levels } = levelsOf(own);
         const [level] = levels;
         if (level === undefined) return;
-        const queries = 30_000;
+        const queries = 15_000;
         const scoreOf = (baseline: Baseline | null): number => {
           const result = simulated(frame, level, queries, baseline);
           const { violationRate } = result;
@@ -171,7 +171,7 @@ describe("a pooled level", () => {
           { kind: "greedy" },
           ...own.variants.map((_, index) => ({ kind: "fixed", variant: `v${index}` }) as const),
         ];
-        for (const rival of rivals) expect(score).toBeGreaterThan(scoreOf(rival) - 0.012);
+        for (const rival of rivals) expect(score).toBeGreaterThan(scoreOf(rival) - 0.015);
         const { accuracyPerQuery, upperBoundAccuracy, servedBoundAccuracy } = level.expected;
         expect(accuracyPerQuery).toBeLessThanOrEqual(upperBoundAccuracy);
         expect(servedBoundAccuracy).toBeLessThanOrEqual(upperBoundAccuracy);
@@ -192,7 +192,7 @@ describe("a pooled level", () => {
           null,
           ...PEER_NAMES.map((kind): Baseline => ({ kind, tuned: false })),
         ];
-        const queries = 20_000;
+        const queries = 8_000;
         for (const rival of rivals) {
           const { violationRate, accuracyPerQuery } = simulated(frame, level, queries, rival);
           // Arrivals of a seed are a little less or more than their rate, and the last ones find free workers.
