@@ -14,7 +14,7 @@ const SECOND_QUERIES = 60_000;
 const FIRST_SLOS = 5;
 const SECOND_SLOS = 20;
 /** Before and after them others come that are not counted: an empty cluster is not what it is about. */
-const WARM_UP_SLOS = 3;
+const WARM_UP_SLOS = 10;
 const COOL_DOWN_SLOS = 1;
 /** Of a longer trace the first look is at one that runs through its rates as much faster. */
 const FIRST_TRACE_QUERIES = 100_000;

@@ -4,13 +4,13 @@ import { tuningLooks } from "../../../../compiler/simulate/peers/tuning-looks.ts
 test("of a steady load so many queries are counted, or those of some SLOs, and not the first", () => {
   const arrivals = { kind: "gamma", qps: 200, cv2: 4 } as const;
   expect(tuningLooks({ arrivals, durationMs: 1 }, 100)).toEqual([
-    { arrivals, durationMs: 75_400, counted: { fromMs: 300, untilMs: 75_300 } },
-    { arrivals, durationMs: 300_400, counted: { fromMs: 300, untilMs: 300_300 } },
+    { arrivals, durationMs: 76_100, counted: { fromMs: 1000, untilMs: 76_000 } },
+    { arrivals, durationMs: 301_100, counted: { fromMs: 1000, untilMs: 301_000 } },
   ]);
   const fast = { kind: "poisson", qps: 100_000 } as const;
   expect(tuningLooks({ arrivals: fast, durationMs: 1 }, 100)).toEqual([
-    { arrivals: fast, durationMs: 900, counted: { fromMs: 300, untilMs: 800 } },
-    { arrivals: fast, durationMs: 2400, counted: { fromMs: 300, untilMs: 2300 } },
+    { arrivals: fast, durationMs: 1600, counted: { fromMs: 1000, untilMs: 1500 } },
+    { arrivals: fast, durationMs: 3100, counted: { fromMs: 1000, untilMs: 3000 } },
   ]);
 });
 
