@@ -198,7 +198,7 @@ export function fluidSplit(frame: RamsisFrame, loadQps: number): number[] | null
   return workers;
 }
 
-/** As much as the fit of a price rule takes a violation for. */
+/** As much as the pooled search takes a violation for. */
 const SERVED_WORTH = 20;
 
 function indexOfLargest(values: readonly number[]): number {
