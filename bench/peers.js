@@ -181,25 +181,22 @@ function capacityOf({ profile, app }) {
 /** Everybody at one point, the arrivals being the same for all. */
 function measure({ name, spec, folder, loadQps, trace }) {
   const path = writeSpec(join(folder, `${name}-${loadQps}`.replaceAll(" ", "-")), spec, loadQps);
-  // A table has one row more than maxQueue, and so a larger batch than peers may run: nobody is to have more than the others.
-  const { maxQueue } = spec.app.policy;
-  const pooled = compile(path, { maxQueue: maxQueue - 1 });
-  const roundRobin = compile(path, { ...ROUND_ROBIN, maxQueue: maxQueue - 1 });
-  const shared = { ...pooled, policy: { ...pooled.policy, maxQueue } };
+  const pooled = compile(path, {});
+  const roundRobin = compile(path, ROUND_ROBIN);
   const runs = runsOf(spec, loadQps, trace);
   const rows = [
     { who: "pooled (ours)", ...mean(runs.map((run) => policyRun(pooled, run))) },
     { who: "round-robin (RAMSIS)", ...mean(runs.map((run) => policyRun(roundRobin, run))) },
-    tunedRow("fixed", "fixed variant", shared, fixedSettings(shared), runs),
+    tunedRow("fixed", "fixed variant", pooled, fixedSettings(pooled), runs),
   ];
   const wanted = flags.who?.split(",") ?? PEER_NAMES;
   for (const peer of PEER_NAMES.filter((each) => wanted.includes(each))) {
     const [{ arrivals }] = runs;
-    const paper = paperSetting(shared, peer, arrivals);
-    rows.push({ who: peer, setting: paper.parameters, ...meanOf(shared, paper, runs) });
-    const tried = triedSettings(shared, peer, arrivals);
-    const tuned = tunedRow(peer, `${peer} tuned`, shared, tried, runs);
-    rows.push({ ...tuned, within: bestWithin(tuned, rows[0], shared, tried, runs) });
+    const paper = paperSetting(pooled, peer, arrivals);
+    rows.push({ who: peer, setting: paper.parameters, ...meanOf(pooled, paper, runs) });
+    const tried = triedSettings(pooled, peer, arrivals);
+    const tuned = tunedRow(peer, `${peer} tuned`, pooled, tried, runs);
+    rows.push({ ...tuned, within: bestWithin(tuned, rows[0], pooled, tried, runs) });
   }
   const expected = trace === undefined ? pooled.levels[0].expected : null;
   return { name, loadQps: loadQps ?? null, expected: withoutTables(expected), rows };

@@ -209,18 +209,11 @@ class PolicySearch {
       server.restore(solution);
       return server;
     };
-    const looks = new Map<string, Look>();
-    const lookAt = (queued: number, slackMs: number): Look => {
-      const key = `${queued} ${slackMs}`;
-      const known = looks.get(key);
-      if (known !== undefined) return known;
-      const look = restored().look(queued, slackMs);
-      looks.set(key, look);
-      return look;
-    };
+    const looks: (Look | undefined)[] = [];
     const judged = PATIENCES.map((patience) => {
-      const decide: Decide = (queued, slackMs) => {
-        const { chosen, waitAdvantage } = lookAt(queued, slackMs);
+      const decide: Decide = (queued, slackMs, cell) => {
+        looks[cell] ??= restored().look(queued, slackMs);
+        const { chosen, waitAdvantage } = looks[cell];
         return waitAdvantage + patience > 0 ? NO_ACTION : chosen;
       };
       const worths: Candidate["worths"] = (queued, slackMs) => restored().worths(queued, slackMs);

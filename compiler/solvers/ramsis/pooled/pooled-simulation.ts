@@ -16,8 +16,8 @@ import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 /** A cell that is decided when it is first looked at. */
 export const UNDECIDED = GIVE_UP - 1;
 
-/** Decides a cell: queries that wait, slack in ms. */
-export type Decide = (queued: number, slackMs: number) => number;
+/** Decides a cell of the table: queries that wait, slack in ms. */
+export type Decide = (queued: number, slackMs: number, cell: number) => number;
 
 /** A table of decisions, shape (rowCount, slackCount): actions, NO_ACTION to wait, GIVE_UP, or UNDECIDED. */
 export interface DecisionTable {
@@ -223,7 +223,7 @@ class PooledRun {
     const cell = row * slackMs.length + column;
     const known = cells[cell]!;
     if (known !== UNDECIDED) return known;
-    const decided = decideCell(rows[row]!, slackMs[column]!);
+    const decided = decideCell(rows[row]!, slackMs[column]!, cell);
     cells[cell] = decided;
     return decided;
   }

@@ -162,7 +162,7 @@ function tableOf(
   rows.forEach((queued, row) => {
     slackMs.forEach((slack, column) => {
       const cell = row * slackMs.length + column;
-      if (data[cell] === UNDECIDED) data[cell] = decideCell(queued, slack);
+      if (data[cell] === UNDECIDED) data[cell] = decideCell(queued, slack, cell);
     });
   });
   return { dtype: "uint16", shape: [rows.length, slackMs.length], data };
