@@ -8,7 +8,7 @@
 import { NO_ACTION } from "../../../../runtime/bundle/schema.ts";
 import type { FluidBound } from "../fluid-bound.ts";
 import { type ActionWorth, FastServer, type Look } from "./fast-server.ts";
-import type { PooledProblem } from "./pooled-problem.ts";
+import { asOneClass, type PooledProblem } from "./pooled-problem.ts";
 import {
   BLOCKS,
   type Decide,
@@ -169,7 +169,7 @@ class PolicySearch {
   /** Solutions for several prices of a violation, the best first. */
   #solveFastServer(): Judged[] {
     const problem = this.#problem;
-    const server = new FastServer(problem);
+    const server = new FastServer(asOneClass(problem));
     const timeWorth = CREDIT * problem.workerCount * this.#bound.price;
     const mostCredit = MOST_CREDIT * this.#bound.accuracy * problem.arrivalsPerMs;
     const credits = [0, Math.min(timeWorth, mostCredit)];

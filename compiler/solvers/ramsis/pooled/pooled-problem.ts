@@ -112,6 +112,13 @@ export function pooledProblem(
   };
 }
 
+/** With the SLO that makes as many queries of one class wait as of all of these, when the first has as much slack. */
+export function asOneClass(problem: PooledProblem): PooledProblem {
+  if (problem.classes.length === 1) return problem;
+  const sloMs = problem.classes.reduce((sum, one) => sum + one.share * one.sloMs, 0);
+  return { ...problem, sloMs };
+}
+
 function rowPerLength(capacity: number): number[] {
   return Array.from({ length: capacity }, (_, row) => row + 1);
 }

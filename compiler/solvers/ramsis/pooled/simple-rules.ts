@@ -4,7 +4,7 @@
  */
 import { GIVE_UP, NO_ACTION } from "../../../../runtime/bundle/schema.ts";
 import { climb, ladders } from "./ladder-rule.ts";
-import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
+import { asOneClass, type PooledAction, type PooledProblem } from "./pooled-problem.ts";
 import type { Decide } from "./pooled-simulation.ts";
 
 export interface SimpleRule {
@@ -24,12 +24,20 @@ export function simpleRules(problem: PooledProblem): SimpleRule[] {
     { name: "maxbatch", decide: largestBatchFirst(problem) },
     { name: "slackfit", decide: slackFit(problem, true) },
     { name: "slackfit-b", decide: slackFit(problem, false) },
-    ...ladders(problem).map((rungs) => ({
+    ...laddersOfAll(problem).map((rungs) => ({
       name: `ladder ${rungs.map(({ variant, batch }) => `${variant} x ${batch}`).join(", ")}`,
       decide: climb(problem, rungs),
     })),
     ...promisingVariants(problem).flatMap((own) => [...fixedVariantRules(problem, own)]),
   ];
+}
+
+/** Those of one SLO; with several, of their mean and of the shortest too. */
+function laddersOfAll(problem: PooledProblem): PooledAction[][] {
+  if (problem.classes.length === 1) return ladders(problem);
+  const shortestMs = Math.min(...problem.classes.map(({ sloMs }) => sloMs));
+  const problems = [problem, asOneClass(problem), { ...problem, sloMs: shortestMs }];
+  return problems.flatMap(ladders);
 }
 
 /** Of those that wait all if some variant serves them in time, on the most accurate such variant; else the fastest, in its largest batch in time. */
