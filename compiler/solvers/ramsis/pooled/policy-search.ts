@@ -42,6 +42,9 @@ export type Sample = (stream: number, queries: number, slos: number) => Surround
 const LOOK = { stream: 11, queries: 8_000, slos: 5 };
 const CHOICE = { stream: 12, queries: 16_000, slos: 16 };
 const FINAL = { stream: 13, queries: 50_000, slos: 60 };
+/** Violations that a policy at the ceiling shows in the last word, as far as so many queries go. */
+const VIOLATIONS_SHOWN = 150;
+const MOST_FINAL_QUERIES = 200_000;
 /** Accuracy that a violation too many per query costs a policy. */
 const VIOLATION_PENALTY = 20;
 /** Accuracy below the bound that is not worth another try. */
@@ -53,6 +56,8 @@ const SAFETY = 2;
 const FIRST_PRICE = 0.3;
 const PRICE_STEP = 2.5;
 const MOST_PRICES = 3;
+/** And where the ceiling does not hold yet. */
+const MOST_PRICES_TO_HOLD = 6;
 /** Of the value of the workers' time that is lost where one waits, what is given back. */
 const CREDIT = 0.8;
 /** At most this part of all that is earned. */
@@ -87,19 +92,22 @@ class PolicySearch {
   readonly #bound: FluidBound;
   readonly #sample: Sample;
   readonly #arrivals = new Map<number, Surroundings>();
+  readonly #final: typeof LOOK;
   #tries = 0;
 
   constructor(problem: PooledProblem, bound: FluidBound, sample: Sample) {
     this.#problem = problem;
     this.#bound = bound;
     this.#sample = sample;
+    const enough = Math.min(MOST_FINAL_QUERIES, VIOLATIONS_SHOWN / problem.maxViolationRate);
+    this.#final = { ...FINAL, queries: Math.max(FINAL.queries, enough) };
   }
 
   run(rules: () => readonly SimpleRule[]): FoundPolicy {
     const solved = this.#solveFastServer();
     const [first] = solved;
     if (first !== undefined && this.#isAtBound(first)) {
-      const again = this.#judge(first.candidate, FINAL);
+      const again = this.#judge(first.candidate, this.#final);
       if (this.#isAtBound(again)) return this.#found(again.candidate);
     }
     const simple = rules().map(({ name, decide }) =>
@@ -117,7 +125,7 @@ class PolicySearch {
     const looked = [...pool].sort(byScore).slice(0, 2 * FINALISTS);
     const fallbacks = [...pool].sort(byFallback).slice(0, 2);
     const chosen = this.#ranked([...new Set([...looked, ...fallbacks])], CHOICE);
-    const final = this.#ranked(chosen.slice(0, FINALISTS), FINAL);
+    const final = this.#ranked(chosen.slice(0, FINALISTS), this.#final);
     const [best] = final;
     if (best === undefined) throw new RangeError("some policy is tried");
     return this.#mixed(best, [...chosen, ...pool]) ?? this.#found(best.candidate);
@@ -154,7 +162,7 @@ class PolicySearch {
       (maxViolationRate - best.violationRate) / (bolder.violationRate - best.violationRate);
     for (let tried = 0; tried < MIXTURE_TRIES; tried++) {
       const mixture = { candidate: bolder.candidate, share };
-      const judged = this.#judge(best.candidate, FINAL, mixture);
+      const judged = this.#judge(best.candidate, this.#final, mixture);
       if (judged.score > score) {
         score = judged.score;
         found = this.#found(best.candidate, mixture);
@@ -188,7 +196,8 @@ class PolicySearch {
     // Downhill in steps, turning once where the first step was the wrong way.
     let price = firstPrice;
     let factor = best.isAllowed ? 1 / PRICE_STEP : PRICE_STEP;
-    for (let tried = 0; tried < MOST_PRICES && !this.#isAtBound(best); tried++) {
+    for (let tried = 0; !this.#isAtBound(best); tried++) {
+      if (tried >= (best.isAllowed ? MOST_PRICES : MOST_PRICES_TO_HOLD)) break;
       const solved = this.#solved(server, price * factor, credit);
       const [next] = [...solved].sort(byScore);
       judged.push(...solved);
