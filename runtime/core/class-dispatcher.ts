@@ -11,6 +11,7 @@ import {
   DROP_QUEUE_FULL,
 } from "./command-buffer.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import { LatePause } from "./late-pause.ts";
 import { LevelChoice, POOLED_LEVEL_CHOICE } from "./level-choice.ts";
 import { IN_TIME, type Kind, LATE, LineQueues } from "./line-queues.ts";
 import { LoadMonitor } from "./load-monitor.ts";
@@ -41,6 +42,8 @@ export class ClassDispatcher implements Dispatcher {
   #lines: readonly Line[];
   #drops: boolean;
   readonly #monitor = new LoadMonitor();
+  /** By the first class of a line. */
+  readonly #latePauses: readonly LatePause[];
   readonly #classLoads: ClassLoads;
   readonly #classCount: number;
   readonly #queues: LineQueues;
@@ -66,6 +69,7 @@ export class ClassDispatcher implements Dispatcher {
     this.commandCapacity = this.waitingCapacity + this.workerCount;
     this.#queues = new LineQueues(this.#classCount, this.queueCapacity);
     this.#closed = new Uint8Array(this.#classCount);
+    this.#latePauses = Array.from({ length: this.#classCount }, () => new LatePause());
   }
 
   onArrival(
@@ -141,7 +145,8 @@ export class ClassDispatcher implements Dispatcher {
     const waited = this.#queues.remove(query);
     let waiting = 0;
     for (let index = 0; index < this.#lines.length; index++) {
-      waiting += this.#queues.length(this.#lines[index]!, IN_TIME);
+      const line = this.#lines[index]!;
+      waiting += this.#queues.length(line, IN_TIME) + this.#queues.length(line, LATE);
     }
     if (waiting === 0) this.wakeMs = Number.POSITIVE_INFINITY;
     return waited;
@@ -216,7 +221,7 @@ export class ClassDispatcher implements Dispatcher {
       if (!this.#mayStart(line) || !this.#serve(line, nowMs, out)) this.#closed[index] = 1;
     }
     for (let index = 0; index < this.#lines.length; index++) {
-      if (this.#closed[index] === 0) this.#startLate(this.#lines[index]!, out);
+      if (this.#closed[index] === 0) this.#startLate(this.#lines[index]!, nowMs, out);
     }
   }
 
@@ -255,8 +260,13 @@ export class ClassDispatcher implements Dispatcher {
 
   /** Whether a line has fewer batches under way than its share of the workers that are up. */
   #hasClaim(line: Line): boolean {
+    return this.#workers.busyCount(line) < this.#shareOf(line);
+  }
+
+  /** Of the workers that are up, those that a line may have busy at a time. */
+  #shareOf(line: Line): number {
     const { upCount, count } = this.#workers;
-    return this.#workers.busyCount(line) < Math.ceil((line.workers * upCount) / count);
+    return Math.ceil((line.workers * upCount) / count);
   }
 
   /**
@@ -291,17 +301,30 @@ export class ClassDispatcher implements Dispatcher {
     return true;
   }
 
-  #startLate(line: Line, out: CommandBuffer): void {
+  #startLate(line: Line, nowMs: number, out: CommandBuffer): void {
     const { policy } = line;
     const queues = this.#queues;
+    const share = this.#shareOf(line);
+    const pause = this.#latePauses[line.first]!;
     while (this.#workers.idleCount > 0 && this.#hasClaim(line)) {
       const sloClass = queues.firstClass(line, LATE);
       if (sloClass < 0) return;
+      const startMs = pause.endMs(share - this.#workers.busyCount(line), share, nowMs);
+      if (startMs > nowMs) {
+        this.wakeMs = Math.min(this.wakeMs, startMs);
+        return;
+      }
       const wanted = queues.wanted(sloClass, LATE);
       if (isNamed(wanted)) {
         const batch = policy.named.late(wanted, queues.namedCount(line, LATE, wanted));
         this.#startBatchFor(line, LATE, wanted, false, batch, out);
-      } else this.#startBatch(line, LATE, policy.rescue(queues.length(line, LATE)), out);
+        pause.begin(policy.named.serviceMs(wanted, batch), share, nowMs);
+      } else {
+        const action = policy.rescue(queues.length(line, LATE));
+        this.#startBatch(line, LATE, action, out);
+        const serviceMs = policy.named.serviceMs(policy.variant(action), policy.batch(action));
+        pause.begin(serviceMs, share, nowMs);
+      }
     }
   }
 

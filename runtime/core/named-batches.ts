@@ -5,13 +5,25 @@ import type { RamsisBundle } from "../bundle/schema.ts";
 export class NamedBatches {
   readonly #serviceMs: ArrayLike<number>;
   readonly #maxBatch: number;
+  /** The largest batch that the policy may form, by variant; at least one query. */
+  readonly #largest: Uint32Array;
   readonly #sloMs: number;
 
-  constructor({ tasks, slo }: RamsisBundle) {
+  constructor({ tasks, slo, decisionSpace }: RamsisBundle) {
     const { decisionMs } = tasks[0]!.serviceTimes;
     this.#serviceMs = decisionMs.data;
     this.#maxBatch = decisionMs.shape[1]!;
+    this.#largest = new Uint32Array(decisionMs.shape[0]!).fill(1);
+    const actions = decisionSpace.actions.data;
+    for (let action = 0; action < actions.length; action += 2) {
+      const variant = actions[action]!;
+      this.#largest[variant] = Math.max(this.#largest[variant]!, actions[action + 1]!);
+    }
     this.#sloMs = slo.latencyMs;
+  }
+
+  serviceMs(variant: number, batch: number): number {
+    return this.#serviceMs[variant * this.#maxBatch + batch - 1]!;
   }
 
   /** Time that a variant takes for one query. */
@@ -21,7 +33,7 @@ export class NamedBatches {
 
   /** The largest batch that ends within the slack. @param queued at least one. @returns 0 if none. */
   inTime(variant: number, queued: number, slackMs: number): number {
-    let batch = Math.min(queued, this.#maxBatch);
+    let batch = Math.min(queued, this.#largest[variant]!);
     while (batch > 0 && this.#serviceMs[variant * this.#maxBatch + batch - 1]! > slackMs) batch--;
     return batch;
   }

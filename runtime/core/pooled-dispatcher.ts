@@ -8,6 +8,7 @@ import {
   DROP_QUEUE_FULL,
 } from "./command-buffer.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import { LatePause } from "./late-pause.ts";
 import { GIVE_UP, Policy, WAIT } from "./policy.ts";
 import { DeadlineQueues } from "./queue.ts";
 import { ANY_VARIANT, isNamed } from "./wanted-variant.ts";
@@ -42,6 +43,7 @@ export class PooledDispatcher implements Dispatcher {
   #upCount = 0;
   /** Queries that arrive at once, so far. */
   #jointCount = 0;
+  readonly #latePause = new LatePause();
 
   constructor(bundle: RamsisBundle, ready: boolean) {
     this.#policy = Policy.fromBundle(bundle);
@@ -131,8 +133,9 @@ export class PooledDispatcher implements Dispatcher {
   }
 
   onCancel(query: number): boolean {
-    const waited = this.#queues.remove(query);
-    if (this.#queues.length(QUEUE) === 0) this.wakeMs = Number.POSITIVE_INFINITY;
+    const queues = this.#queues;
+    const waited = queues.remove(query);
+    if (queues.length(QUEUE) + queues.length(LATE) === 0) this.wakeMs = Number.POSITIVE_INFINITY;
     return waited;
   }
 
@@ -175,19 +178,34 @@ export class PooledDispatcher implements Dispatcher {
       if (action === GIVE_UP) this.#giveUp(out);
       else this.#startBatch(QUEUE, action, out);
     }
-    if (left === 0) this.#startLate(out);
+    if (left === 0) this.#startLate(nowMs, out);
   }
 
-  #startLate(out: CommandBuffer): void {
+  #startLate(nowMs: number, out: CommandBuffer): void {
     const policy = this.#policy;
     const queues = this.#queues;
     while (this.#idleCount > 0 && queues.length(LATE) > 0) {
+      const startMs = this.#latePause.endMs(this.#idleCount, this.#upCount, nowMs);
+      if (startMs > nowMs) {
+        this.wakeMs = startMs;
+        return;
+      }
       const wanted = queues.isChoosy(LATE) ? queues.wanted(LATE) : ANY_VARIANT;
       if (isNamed(wanted)) {
         const batch = policy.named.late(wanted, queues.namedCount(LATE, wanted));
         this.#startBatchFor(LATE, wanted, false, batch, out);
-      } else this.#startBatch(LATE, policy.rescue(queues.length(LATE)), out);
+        this.#pauseLate(wanted, batch, nowMs);
+      } else {
+        const action = policy.rescue(queues.length(LATE));
+        this.#startBatch(LATE, action, out);
+        this.#pauseLate(policy.variant(action), policy.batch(action), nowMs);
+      }
     }
+  }
+
+  #pauseLate(variant: number, batch: number, nowMs: number): void {
+    const serviceMs = this.#policy.named.serviceMs(variant, batch);
+    this.#latePause.begin(serviceMs, this.#upCount, nowMs);
   }
 
   /** Starts a batch of the variant that the query at a position names, if one is in time. */

@@ -5,6 +5,7 @@
  * and with nothing to report but sums; that makes it some ten times as fast as driving the dispatcher.
  */
 import { type BatchDistribution, GIVE_UP, NO_ACTION } from "../../../../runtime/bundle/schema.ts";
+import { LatePause } from "../../../../runtime/core/late-pause.ts";
 import {
   mixtureCoin,
   rowByQueued,
@@ -92,6 +93,7 @@ class PooledRun {
   /** Queries that were given up. */
   readonly #late: EarliestFirst;
   #wakeMs = Number.POSITIVE_INFINITY;
+  readonly #latePause = new LatePause();
   #violations = 0;
   #accuracySum = 0;
   readonly #violationsByBlock = new Float64Array(BLOCKS);
@@ -212,8 +214,14 @@ class PooledRun {
   #serveLate(nowMs: number): void {
     const { workerCount, rescues } = this.#problem;
     while (this.#busy < workerCount && this.#late.length > 0) {
+      const startMs = this.#latePause.endMs(workerCount - this.#busy, workerCount, nowMs);
+      if (startMs > nowMs) {
+        this.#wakeMs = startMs;
+        return;
+      }
       const rescue = rescues[Math.min(this.#late.length, rescues.length) - 1];
       if (rescue === undefined) throw new RangeError("there is a rescue for one query");
+      this.#latePause.begin(rescue.serviceMs, workerCount, nowMs);
       this.#serve(this.#late, rescue, nowMs);
     }
   }

@@ -103,7 +103,7 @@ function slackFit({ choices, sloMs }: PooledProblem, fillsLess: boolean): Decide
   };
 }
 
-/** One variant at once; and waiting for a batch that gives the most, as Symphony defers: what cannot be in it any more is given up. */
+/** One variant at once; waiting for a batch that gives the most, and giving up what cannot be in it any more; and as Symphony defers. */
 function* fixedVariantRules(
   problem: PooledProblem,
   own: readonly PooledAction[],
@@ -115,6 +115,7 @@ function* fixedVariantRules(
     name: `fixed variant ${variant}`,
     decide: (queued, slackMs) => indexOf(inTime(queued, slackMs)),
   };
+  yield { name: `symphony variant ${variant}`, decide: symphony(problem, own) };
   for (const target of targets(problem, own)) {
     yield {
       name: `deferred variant ${variant} x ${target.batch}`,
@@ -124,6 +125,33 @@ function* fixedVariantRules(
       },
     };
   }
+}
+
+/**
+ * Symphony on one variant: a batch starts when one query more would make it late. The first query is given up where it stands in the way of the
+ * batch that the load calls for: the largest that is done in time if each worker starts one in turn.
+ */
+function symphony({ arrivalsPerMs, sloMs }: PooledProblem, own: readonly PooledAction[]): Decide {
+  const smallest = own[0];
+  const wanted =
+    own.findLast(({ batch, serviceMs }) => serviceMs + batch / arrivalsPerMs <= sloMs) ?? smallest;
+  const largest = own[own.length - 1];
+  return (queued, slackMs) => {
+    // The last b of the queue came evenly over their share of the first one's age.
+    const perQueryMs = (sloMs - slackMs) / Math.max(1, queued - 1);
+    const least = own.findLast(
+      ({ batch, serviceMs }) =>
+        batch <= Math.min(queued, wanted?.batch ?? 1) &&
+        (batch - 1) * perQueryMs + serviceMs <= sloMs,
+    );
+    if (least === undefined || slackMs < least.serviceMs) return GIVE_UP;
+    const at = own.findLastIndex(({ batch, serviceMs }) => batch <= queued && serviceMs <= slackMs);
+    const batch = own[at] ?? least;
+    const next = own[at + 1];
+    const isFull = batch.batch < queued || batch === largest;
+    const mayGrow = next !== undefined && next.serviceMs <= slackMs;
+    return !isFull && mayGrow ? NO_ACTION : batch.index;
+  };
 }
 
 /** Batches that carry the load with the least latency, and the largest that can be formed in time. */
