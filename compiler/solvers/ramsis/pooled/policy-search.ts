@@ -122,10 +122,11 @@ class PolicySearch {
 
   /** The best by fresh arrivals, or a mixture of two. */
   #choose(pool: readonly Judged[]): FoundPolicy {
-    const looked = [...pool].sort(byScore).slice(0, 2 * FINALISTS);
-    const fallbacks = [...pool].sort(byFallback).slice(0, 2);
+    const unlike = unlikeOnes(pool);
+    const looked = [...unlike].sort(byScore).slice(0, 2 * FINALISTS);
+    const fallbacks = [...unlike].sort(byFallback).slice(0, 2);
     const chosen = this.#ranked([...new Set([...looked, ...fallbacks])], CHOICE);
-    const final = this.#ranked(chosen.slice(0, FINALISTS), this.#final);
+    const final = this.#ranked(unlikeOnes(chosen).slice(0, FINALISTS), this.#final);
     const [best] = final;
     if (best === undefined) throw new RangeError("some policy is tried");
     return this.#mixed(best, [...chosen, ...pool]) ?? this.#found(best.candidate);
@@ -284,6 +285,14 @@ function byFallback(a: Judged, b: Judged): number {
   const worth = ({ accuracy, violationRate }: Judged): number =>
     accuracy - FALLBACK_PRICE * violationRate;
   return worth(b) - worth(a);
+}
+
+/** Those that decided as others did are not judged again. */
+function unlikeOnes(judged: readonly Judged[]): Judged[] {
+  const byOutcome = new Map(
+    judged.map((one) => [`${one.accuracy} ${one.violationRate}`, one] as const).reverse(),
+  );
+  return [...byOutcome.values()].reverse();
 }
 
 function byScore(a: Judged, b: Judged): number {

@@ -44,8 +44,11 @@ const SEED = 1;
 const PROMISE_STREAM = 10;
 const SERVICE_STREAM = 9;
 const CLASS_STREAM = 8;
+/** SLOs that pass before a sample counts: beyond capacity the queue takes long to fill. */
+const SETTLING_SLOS = 1.5;
+const OVERLOAD_SETTLING_SLOS = 20;
 /** Arrivals that a sample has for its length, at most. */
-const MOST_ARRIVALS = 5_000_000;
+const MOST_ARRIVALS = 1_000_000;
 
 type PromisedFigures = Omit<Expected, "upperBoundAccuracy" | "servedBoundAccuracy">;
 
@@ -175,11 +178,14 @@ function bytesOf({ data }: RamsisLevel["actionByState"]): Buffer {
 /** Arrivals, classes and service times for a simulation. */
 function sampler(frame: RamsisFrame, problem: PooledProblem): Sample {
   return (stream, queries, slos) => {
-    // Until the cluster is as it is at most times.
-    const edge = Math.ceil(1.5 * problem.arrivalsPerMs * problem.sloMs) + problem.workerCount;
-    const long = Math.min(MOST_ARRIVALS, slos * problem.arrivalsPerMs * problem.sloMs);
-    const counted = [edge, edge + Math.ceil(Math.max(queries, long))] as const;
-    const count = counted[1] + edge;
+    const { arrivalsPerMs, sloMs, workerCount, bestRatePerMs } = problem;
+    const isOverloaded = arrivalsPerMs > workerCount * bestRatePerMs;
+    const settlingSlos = isOverloaded ? OVERLOAD_SETTLING_SLOS : SETTLING_SLOS;
+    const before = Math.ceil(settlingSlos * arrivalsPerMs * sloMs) + workerCount;
+    const after = Math.ceil(SETTLING_SLOS * arrivalsPerMs * sloMs) + workerCount;
+    const long = Math.min(MOST_ARRIVALS, slos * arrivalsPerMs * sloMs);
+    const counted = [before, before + Math.ceil(Math.max(queries, long))] as const;
+    const count = counted[1] + after;
     return {
       arrivalMs: arrivals(frame, problem, stream, counted, count),
       counted,
