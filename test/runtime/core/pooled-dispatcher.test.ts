@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { CommandBuffer, DROP, DROP_NO_WORKER } from "../../../runtime/core/command-buffer.ts";
 import type { Dispatcher } from "../../../runtime/core/dispatcher.ts";
 import { dispatcherOf } from "../../../runtime/core/dispatcher-of.ts";
-import { waitingBundle } from "../../support/pooled-bundle.ts";
+import { givingUpBundle, waitingBundle } from "../../support/pooled-bundle.ts";
 import { tinyBundle } from "../../support/tiny-bundle.ts";
 
 const SLO_MS = 100;
@@ -79,6 +79,25 @@ test("the second query ends the wait", () => {
   account.nowMs = 10;
   account.arrive(1);
   expect([...account.runningByWorker.values()]).toEqual([[0, 1]]);
+});
+
+test("late queries leave the workers to the others, and are served when their share of the time has come", () => {
+  const bundle = tinyBundle({ workers: 2, maxQueue: 3, sloMs: SLO_MS });
+  const account = new Account(dispatcherOf(givingUpBundle(bundle)));
+  account.arrive(0);
+  expect([...account.runningByWorker.values()]).toEqual([[0]]);
+  account.arrive(1);
+  expect(account.waiting).toEqual(new Set([1]));
+  const { wakeMs } = account.dispatcher;
+  expect(wakeMs).toBeGreaterThan(account.nowMs);
+  // A query that is cancelled leaves the wake-up of the others.
+  account.arrive(2);
+  expect(account.dispatcher.onCancel(2)).toBe(true);
+  account.waiting.delete(2);
+  expect(account.dispatcher.wakeMs).toBe(wakeMs);
+  account.wake();
+  expect(account.runningByWorker.size).toBe(2);
+  expect(account.waiting.size).toBe(0);
 });
 
 test("with the last worker what waits is given up, and with a worker back it runs again", () => {
