@@ -113,6 +113,8 @@ export class FastServer {
   #shortlist: Int32Array;
   readonly #shortWorth = new Float64Array(SHORTLIST);
   #violationPrice = 0;
+  /** What a query brings, as the transition rows count it below the band. */
+  #perQuery = 0;
   #credit = 0;
   // Successors of the action that was looked at last.
   #count = 0;
@@ -241,6 +243,7 @@ export class FastServer {
       const isSettled = Math.abs(this.gain - before) <= 5 * tolerance;
       if (round > 0 && isSettled && changed <= 0.01 * this.stateCount) break;
     }
+    this.#extendBand(this.#value);
   }
 
   /** What to do in a state of any slack: of the actions that are listed for the states on both sides of its age, or of all outside the band. */
@@ -333,13 +336,16 @@ export class FastServer {
     return states;
   }
 
-  /** Values beyond the band are those of its edge. */
+  /** Above the band values are those of its edge; below it each query less is what a query brings on average. */
   #extendBand(values: Float64Array): void {
     const stride = this.#stride;
+    const perQuery = this.#worthPerQuery();
     for (let column = 0; column < this.#ageMs.length; column++) {
       const from = column * stride;
       const [low, high] = [this.#lowRow[column]!, this.#highRow[column]!];
-      values.fill(values[from + low]!, from, from + low);
+      for (let row = 0; row < low; row++) {
+        values[from + row] = values[from + low]! - this.#missing(row, column) * perQuery;
+      }
       values.fill(values[from + high]!, from + high + 1, from + stride);
     }
   }
@@ -348,6 +354,7 @@ export class FastServer {
   #improve(isFull: boolean): number {
     const isFirst = this.iterations === 0;
     this.#extendBand(this.#value);
+    this.#perQuery = this.#worthPerQuery();
     let changed = 0;
     let used = 0;
     for (let state = 0; state < this.#stateRow.length; state++) {
@@ -515,12 +522,25 @@ export class FastServer {
     const row = this.#rowByQueued[waiting | 0]!;
     const above =
       row + 1 < rows.length ? (waiting - rows[row]!) / (rows[row + 1]! - rows[row]!) : 0;
+    if (row < this.#lowRow[column]!) {
+      this.#reward -= weight * Math.max(0, rows[this.#lowRow[column]!]! - waiting) * this.#perQuery;
+    }
     this.#target[from] = this.#entryOf(row, column);
     this.#weight[from] = weight * (1 - above);
     if (above <= 0) return from + 1;
     this.#target[from + 1] = this.#entryOf(row + 1, column);
     this.#weight[from + 1] = weight * above;
     return from + 2;
+  }
+
+  /** What a query brings on average. */
+  #worthPerQuery(): number {
+    return this.gain / this.#ratePerMs;
+  }
+
+  /** Queries by which a row is below the band. */
+  #missing(row: number, column: number): number {
+    return Math.max(0, this.#rows[this.#lowRow[column]!]! - this.#rows[row]!);
   }
 
   /** Where the value of a state is kept; beyond the band that of its edge. */

@@ -369,3 +369,22 @@ describe("60 workers of the ImageNet example", () => {
     expect(actionByState.shape[0]).toBeLessThan(650);
   });
 });
+
+test("when arrivals stop, those who wait are served in time", () => {
+  const { application } = loadApplication("policies/image-classification/app.yaml");
+  const frame = ramsis.frame(application, new Map());
+  for (const qps of [1200, 2000]) {
+    const level = ramsis.solveLevel(frame, qps) as RamsisLevel;
+    const bundle = { ...frame, levels: [level], provenance: { compiler: "test", inputs: [] } };
+    for (let seed = 1; seed <= 10; seed++) {
+      const { late, dropped } = simulate(bundle, {
+        arrivals: { kind: "poisson", qps },
+        durationMs: 1000,
+        seed,
+        serviceTimes: "p95",
+        baseline: null,
+      });
+      expect({ qps, seed, violations: late + dropped }).toEqual({ qps, seed, violations: 0 });
+    }
+  }
+});
