@@ -164,7 +164,7 @@ class PolicySearch {
     for (let tried = 0; tried < MIXTURE_TRIES; tried++) {
       const mixture = { candidate: bolder.candidate, share };
       const judged = this.#judge(best.candidate, this.#final, mixture);
-      if (judged.score > score) {
+      if (judged.score > score && (judged.isAllowed || !best.isAllowed)) {
         score = judged.score;
         found = this.#found(best.candidate, mixture);
       }
