@@ -1,9 +1,9 @@
 /** What the figures over the load have in common: the axis, lines, and labels that keep clear of each other. */
 import * as Plot from "@observablehq/plot";
 import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
+import type { SimulatedRun } from "../methods/ramsis/report/simulated-levels.ts";
 import { decimalText } from "./number-text.ts";
 import type { VariantKey } from "./palette.ts";
-import type { SimulatedRun } from "./simulated-levels.ts";
 import type { SimulationPoint } from "./simulation-file.ts";
 
 /** All that figures over the load are drawn from. */
