@@ -36,9 +36,9 @@ import {
   runSimulations,
   type SimulatedRun,
 } from "../methods/ramsis/report/simulated-levels.ts";
+import { readSimulation } from "../methods/ramsis/report/simulation-file.ts";
 import type { RamsisFrame } from "../methods/solver.ts";
 import { renderScaleReport } from "../methods/themis/report/scale-report.ts";
-import { readSimulation } from "../report/simulation-file.ts";
 
 export interface ReportCommand {
   readonly bundle: string;

@@ -10,15 +10,12 @@ import {
 import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
 import { loadBundle } from "../../runtime/load-bundle.ts";
 import type { PipelineBaseline } from "../levels/level-worker.ts";
+import type { SimulateWatch } from "../levels/simulate-watch.ts";
 import { PLACE_BASELINES, type PlaceBaselineName } from "../methods/accordion/place-baselines.ts";
 import { simulatePlacesCommand } from "../methods/accordion/simulate-places.ts";
 import { simulateStagesCommand } from "../methods/inferline/simulate-stages.ts";
 import { STAGE_BASELINES, type StageBaselineName } from "../methods/inferline/stage-baselines.ts";
-import {
-  PIPELINE_BASELINES,
-  type SimulateWatch,
-  simulatePipelineCommand,
-} from "../methods/loki/simulate-pipeline.ts";
+import { PIPELINE_BASELINES, simulatePipelineCommand } from "../methods/loki/simulate-pipeline.ts";
 import {
   type SimulationOptions,
   type SimulationResult,

@@ -1,6 +1,6 @@
 /** Edges of ordered tasks in the terms of a bundle. */
 import type { Feed, ModelFile, StageEdge } from "../../runtime/bundle/schema.ts";
-import type { ModelFiles } from "../methods/solver.ts";
+import type { ModelFiles } from "../model/model-files.ts";
 import type { Edge, Task } from "../spec/application.ts";
 import type { OrderedTask } from "./stage-order.ts";
 

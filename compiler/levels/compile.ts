@@ -5,7 +5,8 @@ import { type SettleLevel, settleLevels } from "../methods/loki/settled-levels.t
 import { classedTableAt, hasClasses } from "../methods/ramsis/classed-level.ts";
 import { inheritLevels } from "../methods/ramsis/inherited-levels.ts";
 import { SOLVERS } from "../methods/registry.ts";
-import type { AccordionFrame, BundleFrame, ModelFiles, ThemisFrame } from "../methods/solver.ts";
+import type { AccordionFrame, BundleFrame, ThemisFrame } from "../methods/solver.ts";
+import type { ModelFiles } from "../model/model-files.ts";
 import type { Application } from "../spec/application.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
 import type { Mistake } from "../spec/mistakes.ts";

@@ -1,6 +1,6 @@
 /** The variants of a task answer the same requests, so their models have to take and give the same tensors. */
 import type { ModelFile, TensorInfo } from "../../runtime/bundle/schema.ts";
-import type { ModelFiles } from "../methods/solver.ts";
+import type { ModelFiles } from "../model/model-files.ts";
 import type { Application } from "../spec/application.ts";
 import { conflict, type Mistake } from "../spec/mistakes.ts";
 

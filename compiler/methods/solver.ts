@@ -14,6 +14,7 @@ import type {
   ThemisBundle,
   ThemisLevel,
 } from "../../runtime/bundle/schema.ts";
+import type { ModelFiles } from "../model/model-files.ts";
 import type { Application } from "../spec/application.ts";
 import type { Mistake } from "../spec/mistakes.ts";
 import type { Trace } from "../spec/trace.ts";
@@ -29,12 +30,6 @@ export type InferlineFrame = FrameOf<InferlineBundle> & { readonly recorded: Tra
 export type ThemisFrame = Omit<FrameOf<ThemisBundle>, "transitions">;
 export type AccordionFrame = FrameOf<AccordionBundle>;
 export type BundleFrame = RamsisFrame | LokiFrame | InferlineFrame | ThemisFrame | AccordionFrame;
-
-/** Model files as the compiler read them, by the path the application gives. */
-export type ModelFiles = ReadonlyMap<
-  string,
-  RamsisBundle["tasks"][number]["variants"][number]["model"]
->;
 
 /** One system: how an application becomes a decision problem, and a load level a policy. Solvers do no I/O and read no clock but for a time limit. */
 export interface Solver<B extends Bundle, F = FrameOf<B>> {

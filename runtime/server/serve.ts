@@ -11,6 +11,7 @@ import type { PlaceRecorder } from "../methods/accordion/serve/place-recording.t
 import type { GenerateLevel } from "../methods/ramsis/serve/level-generation.ts";
 import { RamsisEndpoint } from "../methods/ramsis/serve/ramsis-endpoint.ts";
 import type { Recorder } from "../methods/ramsis/serve/recording.ts";
+import { servedPipelineOf } from "../methods/served-pipelines.ts";
 import { type HttpContext, hostedModels, isReady } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { PipelineBundle } from "./graph/linked-tasks.ts";
@@ -126,7 +127,9 @@ export function startServer(options: ServerOptions): Promise<RunningServer> {
 export function startPipelineServer(options: PipelineServerOptions): Promise<RunningServer> {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const house = new House(options, limits, (onWorkerLost) => {
-    return new PipelineEndpoint({ ...options, maxPending: limits.maxPending, onWorkerLost });
+    const { maxPending } = limits;
+    const pipeline = servedPipelineOf({ ...options, maxPending });
+    return new PipelineEndpoint({ ...options, pipeline, maxPending, onWorkerLost });
   });
   return open(options, limits, house, options.executorFactory);
 }

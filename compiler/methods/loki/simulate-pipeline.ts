@@ -5,16 +5,12 @@ import { alignColumns, percent, short } from "../../../runtime/commands/text.ts"
 import { EXIT_CODES, RuntimeError } from "../../../runtime/errors.ts";
 import { type LevelPoolOptions, runInWorkers } from "../../levels/level-pool.ts";
 import type { PipelineBaseline } from "../../levels/level-worker.ts";
+import type { SimulateWatch } from "../../levels/simulate-watch.ts";
 import {
   type PipelineSimulationOptions,
   type PipelineSimulationResult,
   simulatePipeline,
 } from "./simulate/simulate-pipeline.ts";
-
-export interface SimulateWatch extends LevelPoolOptions {
-  /** A monotonic clock, ms. */
-  readonly nowMs: () => number;
-}
 
 export const PIPELINE_BASELINES = ["inferline", "proteus"] as const;
 

@@ -2,7 +2,6 @@
  * One colour and one letter per variant that a plan uses, the same in every figure. A task is a hue, and its variants go from light to dark with their
  * accuracy. Nothing is told by colour alone: letters and hover texts say it too.
  */
-import type { LokiBundle } from "../../../runtime/bundle/schema.ts";
 import { html, type Markup } from "../markup.ts";
 
 /** Of neighbouring tasks far apart in hue and, for eyes that do not tell red from green, in yellow and blue. */
@@ -27,28 +26,6 @@ export interface PipelineVariantKey {
   readonly color: string;
   /** Among the variants of the task that plans use, 0 for the least accurate and 1 for the most. */
   readonly rank: number;
-}
-
-/** Of the variants that the plan of some level uses: by task, and from the least accurate up. */
-export function pipelineVariantKeys({ tasks, levels }: LokiBundle): PipelineVariantKey[] {
-  const used = new Set<string>();
-  for (const { plan } of levels) {
-    for (const { task, variant } of plan.instances) used.add(`${task} ${variant}`);
-  }
-  const keys: PipelineVariantKey[] = [];
-  for (const [task, { name: taskName, variants }] of tasks.entries()) {
-    const ranked = variants
-      .map(({ name, accuracy }, variant) => ({ name, accuracy, variant }))
-      .filter(({ variant }) => used.has(`${task} ${variant}`))
-      .sort((a, b) => a.accuracy - b.accuracy || a.variant - b.variant);
-    for (const [position, { name, variant }] of ranked.entries()) {
-      const index = keys.length;
-      const rank = ranked.length === 1 ? 0.5 : position / (ranked.length - 1);
-      const color = `var(--variant-${index})`;
-      keys.push({ task, variant, taskName, name, letter: letterAt(index), color, rank });
-    }
-  }
-  return keys;
 }
 
 /** Declarations of the colours. @param theme 0 on white, 1 on dark. */

@@ -68,3 +68,11 @@ export interface PipelineDispatcher {
   /** Smoothed demand, requests per second; NaN until it is known. */
   loadQps(nowMs: number): number;
 }
+
+/** What a dispatcher whose plans resize workers is told besides. */
+export interface ResizedPipeline {
+  /** Highest rate of a second in the next 10 s, as the driver foretells it. */
+  onForecast(qps: number): void;
+  /** The worker has the cores that RESIZE named last. */
+  onResized(worker: number, nowMs: number, out: CommandBuffer): void;
+}

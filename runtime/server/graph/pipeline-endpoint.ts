@@ -1,14 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Bundle } from "../../bundle/schema.ts";
 import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
-import type { OnnxForecaster } from "../../exec/onnx-forecaster.ts";
-import { inferlinePipeline } from "../../methods/inferline/serve/inferline-pipeline.ts";
-import { lokiPipeline } from "../../methods/loki/serve/loki-pipeline.ts";
-import { themisPipeline } from "../../methods/themis/serve/themis-pipeline.ts";
 import type { Endpoint, EndpointModel } from "../endpoint.ts";
 import type { RequestRows, Submission } from "../request.ts";
 import type { PipelineBundle } from "./linked-tasks.ts";
-import type { AxisNames } from "./output-groups.ts";
 import { PipelineMetrics } from "./pipeline-metrics.ts";
 import type { PipelineRecorder } from "./pipeline-recording.ts";
 import { PipelineScheduler } from "./pipeline-scheduler.ts";
@@ -18,16 +13,13 @@ import type { ServedPipeline } from "./served-pipeline.ts";
 export interface PipelineEndpointOptions {
   readonly bundle: PipelineBundle;
   readonly bundleSha256: string;
-  /** Of each variant of all tasks. */
-  readonly axisNames?: readonly AxisNames[] | undefined;
+  /** What serving the bundle needs of it. */
+  readonly pipeline: ServedPipeline;
   readonly nowMs: () => number;
   /** Rows of requests that have no answer yet, at most. */
   readonly maxPending: number;
   readonly recorder?: PipelineRecorder | undefined;
   readonly onWorkerLost: (worker: number, reason: string) => void;
-  /** Of a bundle whose forecasts a model makes. */
-  readonly forecaster?: Pick<OnnxForecaster, "forecast"> | undefined;
-  readonly onNotice?: ((message: string) => void) | undefined;
 }
 
 /** A pipeline as one model: rows for its entry tasks in, the outputs of all tasks out. */
@@ -43,10 +35,8 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
   readonly #pipeline: ServedPipeline;
   readonly #scheduler: PipelineScheduler;
 
-  /** @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
   constructor(options: PipelineEndpointOptions) {
-    const { bundle, bundleSha256, nowMs, maxPending, onWorkerLost } = options;
-    const pipeline = pipelineOf(options);
+    const { bundle, bundleSha256, pipeline, nowMs, maxPending, onWorkerLost } = options;
     this.signature = pipeline.signature;
     this.metrics = new PipelineMetrics(this.signature);
     this.fastestMs = pipeline.fastestMs;
@@ -122,13 +112,6 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
   abort(): void {
     this.#scheduler.abort();
   }
-}
-
-function pipelineOf(options: PipelineEndpointOptions): ServedPipeline {
-  const { bundle, axisNames, maxPending } = options;
-  if (bundle.method === "loki") return lokiPipeline(bundle, axisNames, maxPending);
-  if (bundle.method === "inferline") return inferlinePipeline(bundle, maxPending);
-  return themisPipeline(bundle, options);
 }
 
 function bothOf(

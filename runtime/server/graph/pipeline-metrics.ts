@@ -1,7 +1,7 @@
 /** Counters of a running pipeline, and their text for Prometheus. */
 import { DROP_LATE, DROP_NO_WORKER, DROP_QUEUE_FULL } from "../../core/command-buffer.ts";
-import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../../methods/ramsis/serve/metrics.ts";
 import { Histogram, head, line, metric } from "../exposition.ts";
+import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../histogram-bounds.ts";
 import { RequestMetrics } from "../request-metrics.ts";
 import type { PipelineObserver, RowsOutcome, StartedBatch } from "./pipeline-observer.ts";
 import { at, type PipelineSignature } from "./pipeline-signature.ts";

@@ -2,11 +2,10 @@ import { assert } from "../../core/assert.ts";
 import { DROP_LATE, DROP_NO_WORKER } from "../../core/command-buffer.ts";
 import { NO_PARENT } from "../../core/graph/pipeline-dispatcher.ts";
 import { type AssignedExecutor, type BatchResult, WorkerLostError } from "../../exec/executor.ts";
-import { TreeCourses } from "../../methods/loki/serve/tree-courses.ts";
-import type { LookForecasts } from "../../methods/themis/serve/look-forecasts.ts";
 import type { FailureReason, Outcome, RequestRows, Submission } from "../request.ts";
 import { batchInputs, type CutOutput, cutOutputs, misfit } from "./batch-tensors.ts";
 import type { Course, Courses } from "./course.ts";
+import type { Forecasts } from "./forecasts.ts";
 import type { PipelineObserver, StartedBatch } from "./pipeline-observer.ts";
 import type { PipelineCommand, PipelineRecorder } from "./pipeline-recording.ts";
 import { type AnswererOf, type PipelineQuery, PipelineRequest } from "./pipeline-request.ts";
@@ -24,12 +23,11 @@ export interface PipelineSchedulerOptions {
   /** Rows of requests that have no answer yet, at most. */
   readonly maxPending: number;
   readonly answererOf: AnswererOf;
-  /** Left out: those through a tree. */
-  readonly courses?: Courses | undefined;
+  readonly courses: Courses;
   /** Whether a worker of a task holds all its variants, for batches that choose among them. */
   readonly holdsAllVariants: (task: number) => boolean;
   /** Left out where the dispatcher takes no forecasts, or makes its own. */
-  readonly forecasts?: LookForecasts | undefined;
+  readonly forecasts?: Forecasts | undefined;
   readonly nowMs: () => number;
   readonly recorder?: PipelineRecorder | undefined;
   readonly observer: PipelineObserver;
@@ -76,7 +74,7 @@ export class PipelineScheduler {
       onWake: () => this.#wake(),
     });
     this.#observer = options.observer;
-    this.#courses = options.courses ?? new TreeCourses(signature);
+    this.#courses = options.courses;
     this.#slots = new QuerySlots(queryCapacity);
     const { workerCount } = dispatcher;
     this.#models = new WorkerModels(workerCount, signature.tasks.length, signature.variants);

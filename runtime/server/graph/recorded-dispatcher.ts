@@ -6,14 +6,12 @@ import {
   RESIZE,
   START_BATCH,
 } from "../../core/command-buffer.ts";
-import type { PipelineDispatcher } from "../../core/graph/pipeline-dispatcher.ts";
-import type { ScalingDispatcher } from "../../methods/themis/core/scaling-dispatcher.ts";
+import type { PipelineDispatcher, ResizedPipeline } from "../../core/graph/pipeline-dispatcher.ts";
 import { WakeTimer } from "../wake-timer.ts";
 import type { PipelineCommand, PipelineRecorder } from "./pipeline-recording.ts";
 
 /** A dispatcher of a pipeline; where its plans resize workers it is told of that, and of forecasts. */
-export type ServedDispatcher = PipelineDispatcher &
-  Partial<Pick<ScalingDispatcher, "onResized" | "onForecast">>;
+export type ServedDispatcher = PipelineDispatcher & Partial<ResizedPipeline>;
 
 export interface RecordedDispatcherOptions {
   /** Nothing has been told to it. */

@@ -1,6 +1,6 @@
 import type { PoolProfile } from "../../bundle/schema.ts";
-import type { LookForecasts } from "../../methods/themis/serve/look-forecasts.ts";
 import type { Courses } from "./course.ts";
+import type { Forecasts } from "./forecasts.ts";
 import type { PipelineRecorder } from "./pipeline-recording.ts";
 import type { AnswererOf } from "./pipeline-request.ts";
 import type { PipelineSignature } from "./pipeline-signature.ts";
@@ -20,7 +20,7 @@ export interface ServedPipeline {
   /** Least time in which a request can be answered. */
   readonly fastestMs: number;
   /** Where the driver makes forecasts for the dispatcher. */
-  readonly forecasts?: LookForecasts | undefined;
+  readonly forecasts?: Forecasts | undefined;
   /** Sees all that is recorded, for metrics of this method's own. */
   readonly watch?: PipelineRecorder | undefined;
   /** Lines of the metrics that only this method has. */

@@ -1,6 +1,6 @@
 /** All levels in one table, and what its numbers mean. */
 import { type AccordionBundle, violationCeiling } from "../../../../runtime/bundle/schema.ts";
-import { limited } from "../../../report/kit/plan-levels.ts";
+import { limited } from "../../../report/kit/limited-cell.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, msText, ratioText } from "../../../report/number-text.ts";
 

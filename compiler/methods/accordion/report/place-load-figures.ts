@@ -7,7 +7,7 @@ import {
 } from "../../../../runtime/bundle/schema.ts";
 import { drawFigure, type FigureText } from "../../../report/figure.ts";
 import { levelLine, limitMarks, pointsOf } from "../../../report/kit/load-axis.ts";
-import { floorOf } from "../../../report/kit/miss-figure.ts";
+import { floorOf } from "../../../report/kit/rate-floor.ts";
 import { endLabels, type Point, percentTick } from "../../../report/load-marks.ts";
 import type { Markup } from "../../../report/markup.ts";
 import { decimalText, msText, ratioText } from "../../../report/number-text.ts";

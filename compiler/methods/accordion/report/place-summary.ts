@@ -6,7 +6,7 @@ import {
   violationCeiling,
 } from "../../../../runtime/bundle/schema.ts";
 import { placesByPool } from "../../../../runtime/methods/accordion/bundle/place-shapes.ts";
-import { arrivalText } from "../../../report/kit/stage-summary.ts";
+import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { counted, decimalText, listText, msText, ratioText } from "../../../report/number-text.ts";
 import { fewestPlaces, largestBatch } from "./depths.ts";

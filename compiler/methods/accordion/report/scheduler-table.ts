@@ -4,7 +4,7 @@ import {
   type SchedulerName,
   violationCeiling,
 } from "../../../../runtime/bundle/schema.ts";
-import { limited } from "../../../report/kit/plan-levels.ts";
+import { limited } from "../../../report/kit/limited-cell.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, ratioText } from "../../../report/number-text.ts";
 import { schedulerSample } from "./scheduler-marks.ts";

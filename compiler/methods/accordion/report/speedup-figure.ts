@@ -2,8 +2,8 @@
 import * as Plot from "@observablehq/plot";
 import type { AccordionBundle } from "../../../../runtime/bundle/schema.ts";
 import { drawFigure } from "../../../report/figure.ts";
-import { wholeAxis } from "../../../report/kit/server-figures.ts";
 import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
+import { wholeAxis } from "../../../report/kit/whole-axis.ts";
 import { LABEL_GAP } from "../../../report/load-marks.ts";
 import type { Markup } from "../../../report/markup.ts";
 import { counted, decimalText } from "../../../report/number-text.ts";

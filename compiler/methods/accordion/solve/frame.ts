@@ -9,6 +9,7 @@ import {
   placeShapes,
   placesByPool,
 } from "../../../../runtime/methods/accordion/bundle/place-shapes.ts";
+import type { ModelFiles } from "../../../model/model-files.ts";
 import type {
   AccordionPolicy,
   Application,
@@ -16,7 +17,7 @@ import type {
   VariantProfile,
 } from "../../../spec/application.ts";
 import { profileFor } from "../../pool-profile.ts";
-import type { AccordionFrame, ModelFiles } from "../../solver.ts";
+import type { AccordionFrame } from "../../solver.ts";
 import { latencyTable } from "./latency-table.ts";
 import { pipelinesOf } from "./pipelines.ts";
 

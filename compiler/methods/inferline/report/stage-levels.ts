@@ -4,20 +4,20 @@ import {
   type InferlineLevel,
   violationCeiling,
 } from "../../../../runtime/bundle/schema.ts";
+import { longestPathMs } from "../../../../runtime/core/graph/longest-path.ts";
 import {
   type CheaperHardware,
-  longestPathMs,
   type StageLimits,
   stageLimits,
 } from "../../../../runtime/methods/inferline/tell/stage-limits.ts";
 import { stagePlanView } from "../../../../runtime/methods/inferline/tell/stage-plan-view.ts";
-import { replicasOf } from "../../../report/kit/cost-figures.ts";
-import { keyOf } from "../../../report/kit/hardware-keys.ts";
-import { limited } from "../../../report/kit/plan-levels.ts";
+import { limited } from "../../../report/kit/limited-cell.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
+import { replicasOf } from "./cost-figures.ts";
 import { drawEnvelope } from "./envelope-figure.ts";
+import { keyOf } from "./hardware-keys.ts";
 
 /** One row per level. */
 export function provisioningTable({ levels, slo }: InferlineBundle): Markup {

@@ -2,17 +2,18 @@
 import type { InferlineBundle, StageTask } from "../../../../runtime/bundle/schema.ts";
 import { hardwareOf } from "../../../../runtime/methods/inferline/tell/stage-plan-view.ts";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
-import { drawCost, drawLatency, drawReplicas } from "../../../report/kit/cost-figures.ts";
-import { hardwareKeys, keyOf } from "../../../report/kit/hardware-keys.ts";
-import { drawMisses } from "../../../report/kit/miss-figure.ts";
+import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
 import { drawStageGraph } from "../../../report/kit/stage-graph.ts";
-import { arrivalText, stageFacts, stageLead } from "../../../report/kit/stage-summary.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText } from "../../../report/number-text.ts";
 import { renderPage } from "../../../report/page.ts";
+import { drawCost, drawLatency, drawReplicas } from "./cost-figures.ts";
+import { hardwareKeys, keyOf } from "./hardware-keys.ts";
+import { drawMisses } from "./miss-figure.ts";
 import { provisioningMeanings, provisioningTable, stageDetails } from "./stage-levels.ts";
+import { stageFacts, stageLead } from "./stage-summary.ts";
 
 export interface StageReportContent {
   readonly bundle: InferlineBundle;

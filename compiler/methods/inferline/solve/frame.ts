@@ -2,11 +2,12 @@
 import type { InferlineOptions, StageTask } from "../../../../runtime/bundle/schema.ts";
 import { stageEdgesOf } from "../../../graph/stage-edges.ts";
 import { type OrderedTask, orderedTasks } from "../../../graph/stage-order.ts";
+import type { ModelFiles } from "../../../model/model-files.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import { nextMeasuredTimes } from "../../../model/stage-times.ts";
 import type { Application, InferlinePolicy } from "../../../spec/application.ts";
 import { poolProfileOf, profileFor } from "../../pool-profile.ts";
-import type { InferlineFrame, ModelFiles } from "../../solver.ts";
+import type { InferlineFrame } from "../../solver.ts";
 
 /** @param application one without mistakes, whose method is inferline. */
 export function inferlineFrame(application: Application, models: ModelFiles): InferlineFrame {

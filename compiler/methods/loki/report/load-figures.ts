@@ -7,17 +7,16 @@ import {
 } from "../../../../runtime/bundle/schema.ts";
 import { drawFigure } from "../../../report/figure.ts";
 import {
-  capacityMarks,
   levelLine,
   limitMarks,
   loadAxis,
   pointsOf,
-  stepMarks,
   thinned,
 } from "../../../report/kit/load-axis.ts";
 import { endLabels, LABEL_GAP, percentTick } from "../../../report/load-marks.ts";
 import type { Markup } from "../../../report/markup.ts";
 import { decimalText, msText, NEGLIGIBLE_RATIO, ratioText } from "../../../report/number-text.ts";
+import { capacityMarks, stepMarks } from "./plan-marks.ts";
 
 const PER_REQUEST_STYLE = { stroke: "currentColor", strokeDasharray: "2 3", strokeWidth: 1.2 };
 

@@ -1,20 +1,17 @@
 /** A bundle of plans as one page for people: the pipeline, which servers every load takes, what the plans promise and what a simulation gave. */
 import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
-import { shedShare, stepChangeOf } from "../../../report/kit/load-axis.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
-import { leadText, pipelineFacts } from "../../../report/kit/pipeline-summary.ts";
-import { levelDetails, meanings, planTable } from "../../../report/kit/plan-levels.ts";
-import { drawServers, drawTransitions, serverCount } from "../../../report/kit/server-figures.ts";
-import {
-  chip,
-  type PipelineVariantKey,
-  pipelineVariantKeys,
-} from "../../../report/kit/variant-keys.ts";
+import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, msText, ratioText } from "../../../report/number-text.ts";
 import { renderPage } from "../../../report/page.ts";
 import { drawAccuracy, drawLatency, drawViolations } from "./load-figures.ts";
+import { leadText, pipelineFacts } from "./pipeline-summary.ts";
+import { pipelineVariantKeys } from "./plan-keys.ts";
+import { levelDetails, meanings, planTable } from "./plan-levels.ts";
+import { shedShare, stepChangeOf } from "./plan-marks.ts";
+import { drawServers, drawTransitions, serverCount } from "./server-figures.ts";
 import { taskTree } from "./task-tree.ts";
 
 export interface PipelineReportContent {

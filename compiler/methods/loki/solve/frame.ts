@@ -1,9 +1,10 @@
 /** From an application to the frame of a Loki bundle: everything its levels share. */
 import type { LokiOptions, PipelineTask } from "../../../../runtime/bundle/schema.ts";
+import type { ModelFiles } from "../../../model/model-files.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import type { Application, LokiPolicy, Pool, Variant } from "../../../spec/application.ts";
 import { poolProfileOf, profileFor } from "../../pool-profile.ts";
-import type { LokiFrame, ModelFiles } from "../../solver.ts";
+import type { LokiFrame } from "../../solver.ts";
 import { type FlatTask, flatTasks } from "./flat-tasks.ts";
 import { leavesOf } from "./leaves.ts";
 

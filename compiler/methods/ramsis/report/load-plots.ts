@@ -3,24 +3,26 @@ import * as Plot from "@observablehq/plot";
 import { type RamsisBundle, violationCeiling } from "../../../../runtime/bundle/schema.ts";
 import { drawFigure } from "../../../report/figure.ts";
 import {
-  baselineLine,
-  capacityMarks,
   dots,
   LABEL_GAP,
-  type Label,
   LIMIT_STYLE,
-  type LoadEvidence,
-  letterMarks,
-  loadAxis,
   MAX_DOTS,
   type Point,
   percentTick,
-  simulationMarks,
-  type VariantLine,
 } from "../../../report/load-marks.ts";
 import type { Markup } from "../../../report/markup.ts";
 import { decimalText, NEGLIGIBLE_RATIO, ratioText } from "../../../report/number-text.ts";
 import type { VariantKey } from "../../../report/palette.ts";
+import {
+  baselineLine,
+  capacityMarks,
+  type Label,
+  type LoadEvidence,
+  letterMarks,
+  loadAxis,
+  simulationMarks,
+  type VariantLine,
+} from "./evidence-marks.ts";
 import type { SimulatedRun } from "./simulated-levels.ts";
 
 interface Baseline {

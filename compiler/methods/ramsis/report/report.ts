@@ -1,18 +1,18 @@
 /** A bundle as one page for people: what the policy does, what it promises, and what it was simulated to give. */
 import { type RamsisBundle, violationCeiling } from "../../../../runtime/bundle/schema.ts";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
-import { type LoadEvidence, simulationGlyph } from "../../../report/load-marks.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, ratioText } from "../../../report/number-text.ts";
 import { type PageSection, renderPage } from "../../../report/page.ts";
 import { variantKeys } from "../../../report/palette.ts";
-import type { SimulationPoint } from "../../../report/simulation-file.ts";
 import { classSections } from "./classes.ts";
+import { type LoadEvidence, simulationGlyph } from "./evidence-marks.ts";
 import { type Frontier, frontierSection } from "./frontier.ts";
 import { levelSections, levelTable } from "./levels.ts";
 import { drawAccuracy, drawViolations } from "./load-plots.ts";
 import { drawLatency, drawShares } from "./served-plots.ts";
 import type { SimulatedRun, SimulationPlan } from "./simulated-levels.ts";
+import type { SimulationPoint } from "./simulation-file.ts";
 import { facts, leadText, variantLegend } from "./summary.ts";
 
 export interface ReportContent {

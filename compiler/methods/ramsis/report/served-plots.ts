@@ -6,13 +6,12 @@ import {
   endLabels,
   LABEL_GAP,
   LIMIT_STYLE,
-  type LoadEvidence,
-  loadAxis,
   percentTick,
 } from "../../../report/load-marks.ts";
 import type { Markup } from "../../../report/markup.ts";
 import { decimalText, ratioText } from "../../../report/number-text.ts";
 import { deadlineText } from "./classes.ts";
+import { type LoadEvidence, loadAxis } from "./evidence-marks.ts";
 
 /** Latency quantiles of the simulated policy. */
 export function drawLatency({ bundle, runs }: LoadEvidence): Markup {

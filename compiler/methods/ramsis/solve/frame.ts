@@ -9,12 +9,13 @@ import {
   type ServiceTimes,
   type Table,
 } from "../../../../runtime/bundle/schema.ts";
+import type { ModelFiles } from "../../../model/model-files.ts";
 import { dominatedVariants } from "../../../model/pareto.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
 import type { KeyPath } from "../../../spec/document.ts";
 import { conflict, invalid, type Mistake } from "../../../spec/mistakes.ts";
-import type { ModelFiles, RamsisFrame } from "../../solver.ts";
+import type { RamsisFrame } from "../../solver.ts";
 import { dispersionOf } from "./arrival-counts.ts";
 import { queueRows } from "./pooled/queue-rows.ts";
 

@@ -8,8 +8,8 @@ import {
 } from "../../../../runtime/methods/themis/tell/latency-fit-view.ts";
 import { latencyAt } from "../../../../runtime/methods/themis/tell/scale-plan-view.ts";
 import { drawFigure } from "../../../report/figure.ts";
-import { wholeAxis } from "../../../report/kit/server-figures.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
+import { wholeAxis } from "../../../report/kit/whole-axis.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
 

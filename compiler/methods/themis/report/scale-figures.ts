@@ -6,7 +6,7 @@ import {
   violationCeiling,
 } from "../../../../runtime/bundle/schema.ts";
 import { drawFigure } from "../../../report/figure.ts";
-import { beyondMarks, drawLatencies, mostMs } from "../../../report/kit/cost-figures.ts";
+import { beyondMarks, drawLatencies, mostMs } from "../../../report/kit/latency-figure.ts";
 import {
   levelBand,
   levelLine,
@@ -15,9 +15,9 @@ import {
   pointsOf,
   thinned,
 } from "../../../report/kit/load-axis.ts";
-import { floorOf } from "../../../report/kit/miss-figure.ts";
-import { MAX_LETTERED, wholeAxis } from "../../../report/kit/server-figures.ts";
+import { floorOf } from "../../../report/kit/rate-floor.ts";
 import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
+import { MAX_LETTERED, wholeAxis } from "../../../report/kit/whole-axis.ts";
 import type { Point } from "../../../report/load-marks.ts";
 import type { Markup } from "../../../report/markup.ts";
 import { decimalText, ratioText } from "../../../report/number-text.ts";

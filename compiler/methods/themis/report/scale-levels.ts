@@ -11,7 +11,7 @@ import {
   distinctBursts,
 } from "../../../../runtime/methods/themis/tell/burst-view.ts";
 import { scalePlanView } from "../../../../runtime/methods/themis/tell/scale-plan-view.ts";
-import { limited } from "../../../report/kit/plan-levels.ts";
+import { limited } from "../../../report/kit/limited-cell.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";

@@ -5,8 +5,8 @@ import {
   type ThemisOptions,
   violationCeiling,
 } from "../../../../runtime/bundle/schema.ts";
-import { whichText } from "../../../report/kit/pipeline-summary.ts";
-import { arrivalText } from "../../../report/kit/stage-summary.ts";
+import { arrivalText } from "../../../report/kit/arrival-text.ts";
+import { whichText } from "../../../report/kit/which-levels.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
 

@@ -8,6 +8,7 @@ import type {
 import { stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
 import { stageEdgesOf } from "../../../graph/stage-edges.ts";
 import { orderedTasks } from "../../../graph/stage-order.ts";
+import type { ModelFiles } from "../../../model/model-files.ts";
 import type {
   Application,
   ThemisPolicy,
@@ -15,7 +16,7 @@ import type {
   VariantProfile,
 } from "../../../spec/application.ts";
 import { profileFor } from "../../pool-profile.ts";
-import type { ModelFiles, ThemisFrame } from "../../solver.ts";
+import type { ThemisFrame } from "../../solver.ts";
 import { isUsable, latencyByCores } from "./latency-by-cores.ts";
 import { visitRates } from "./visit-rates.ts";
 

@@ -1,8 +1,8 @@
 /** Counters of a server of execution places, and their text for Prometheus. */
 import { Histogram, head, line, metric } from "../../../server/exposition.ts";
 import { at } from "../../../server/graph/pipeline-signature.ts";
+import { SLACK_BOUNDS_MS } from "../../../server/histogram-bounds.ts";
 import { RequestMetrics } from "../../../server/request-metrics.ts";
-import { SLACK_BOUNDS_MS } from "../../ramsis/serve/metrics.ts";
 import { DROP_LATE, DROP_NO_PLACE, DROP_PLACES_LOST } from "../core/place-commands.ts";
 import type { PlaceObserver, RowsOutcome } from "./place-observer.ts";
 

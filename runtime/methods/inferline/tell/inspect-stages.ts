@@ -1,7 +1,9 @@
 /** `inspect BUNDLE [--level QPS]` of provisioning plans: stages, what each runs on, and why it is not cheaper. */
 import type { InferlineBundle, InferlineLevel, StageTask } from "../../../bundle/schema.ts";
 import type { CommandResult } from "../../../commands/command-result.ts";
+import { stageTitle } from "../../../commands/stage-title.ts";
 import { alignColumns, percent, short } from "../../../commands/text.ts";
+import { longestPathMs } from "../../../core/graph/longest-path.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
 import { EXIT_CODES, RuntimeError } from "../../../errors.ts";
 import type { BundleInspection } from "../../../inspect.ts";
@@ -9,7 +11,6 @@ import {
   type CheaperHardware,
   type FewerReplicas,
   type LargerBatch,
-  longestPathMs,
   stageLimits,
 } from "./stage-limits.ts";
 import { hardwareOf, stagePlanView, trafficView } from "./stage-plan-view.ts";
@@ -68,26 +69,6 @@ function stageSummary(
     "",
     provisioningTable(bundle),
   ].join("\n");
-}
-
-/** What leads to a stage, and in which shares. */
-export function stageTitle(
-  {
-    tasks,
-    entryBranch,
-  }: Pick<InferlineBundle, "entryBranch"> & {
-    readonly tasks: readonly Pick<StageTask, "name" | "branch">[];
-  },
-  { name, edges }: Pick<StageTask, "name" | "edges">,
-): string {
-  const sources = edges.map(({ parent, share }) => {
-    const source = parent === null ? "requests" : (tasks[parent]?.name ?? "");
-    const branch = parent === null ? entryBranch : tasks[parent]?.branch;
-    const oneOf = branch === "exclusive" ? ", one of its branches" : "";
-    return `${source} (${percent(share)}${oneOf})`;
-  });
-  const join = edges.length > 1 ? ": a join, which waits for all that are taken" : "";
-  return `stage ${name}, after ${sources.join(" and ")}${join}`;
 }
 
 /** One row for each pool that can run the stage. */

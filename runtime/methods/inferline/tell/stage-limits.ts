@@ -8,6 +8,7 @@ import {
   type StagePlan,
   type StageTask,
 } from "../../../bundle/schema.ts";
+import { longestPathMs } from "../../../core/graph/longest-path.ts";
 import { hardwareOf } from "./stage-plan-view.ts";
 
 export interface StageLimits {
@@ -146,23 +147,6 @@ function singlePathMs(
     return profile === null || profile === undefined ? Number.NaN : serviceMs(profile, 1);
   });
   return longestPathMs(bundle, latencies.with(task, ms));
-}
-
-/** Time of the longest way through the pipeline, hops included, if nothing waits. @param latencyMs by task. */
-export function longestPathMs(
-  {
-    tasks,
-    cluster,
-  }: Pick<InferlineBundle, "cluster"> & { readonly tasks: readonly Pick<StageTask, "edges">[] },
-  latencyMs: readonly number[],
-): number {
-  const endMs: number[] = [];
-  for (const [task, { edges }] of tasks.entries()) {
-    const readyMs = edges.map(({ parent }) => (parent === null ? 0 : (endMs[parent] ?? 0)));
-    const hopMs = cluster.communicationLatencyMs;
-    endMs.push(Math.max(...readyMs) + hopMs + (latencyMs[task] ?? 0));
-  }
-  return Math.max(...endMs);
 }
 
 /** Beyond the part of the SLO that plans may use. */

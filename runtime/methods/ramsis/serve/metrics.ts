@@ -1,12 +1,10 @@
 /** Counters of a running server of one model endpoint, and their text for Prometheus. */
 import { Histogram, head, line, metric } from "../../../server/exposition.ts";
+import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../../../server/histogram-bounds.ts";
 import { RequestMetrics } from "../../../server/request-metrics.ts";
 import type { ClassView } from "../tell/class-level-view.ts";
 import { ClassMetrics } from "./class-metrics.ts";
 import type { BatchStart, SchedulerObserver } from "./scheduler.ts";
-
-export const SLACK_BOUNDS_MS = [-100, -10, 0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
-export const BATCH_BOUNDS = [1, 2, 4, 8, 16, 32, 64];
 
 /** What became of a level that was computed while the server ran. */
 export type GenerationOutcome = "added" | "infeasible" | "failed";

@@ -11,6 +11,7 @@ import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
 import type {
   PipelineDispatcher,
   PipelineDispatcherOptions,
+  ResizedPipeline,
 } from "../../../core/graph/pipeline-dispatcher.ts";
 import { ReplicaKeeper } from "../../../core/graph/replica-keeper.ts";
 import { StageFleet } from "../../../core/graph/stage-fleet.ts";
@@ -42,15 +43,11 @@ export interface ScaleGauges {
   readonly settledCount: number;
 }
 
-export interface ScalingDispatcher extends PipelineDispatcher, ScaleGauges {
+export interface ScalingDispatcher extends PipelineDispatcher, ResizedPipeline, ScaleGauges {
   /** Requests in each of the last 60 s as of the last look, oldest first, NaN before there were any: what a forecast of the driver's is made of. */
   readonly perSecondQps: Float64Array;
   /** Looks at the traffic so far: after one a driver that makes forecasts makes another. */
   readonly lookCount: number;
-  /** Highest rate of a second in the next 10 s, as the driver foretells it. */
-  onForecast(qps: number): void;
-  /** The worker has the cores that RESIZE named last. */
-  onResized(worker: number, nowMs: number, out: CommandBuffer): void;
 }
 
 /** The dispatcher of a validated bundle; no worker is up yet. @throws Error if the bundle contradicts itself. */

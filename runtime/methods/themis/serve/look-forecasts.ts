@@ -1,4 +1,5 @@
 import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
+import type { Forecasts } from "../../../server/graph/forecasts.ts";
 import type { ScalingDispatcher } from "../core/scaling-dispatcher.ts";
 
 export interface LookForecastsOptions {
@@ -9,7 +10,7 @@ export interface LookForecastsOptions {
 }
 
 /** Forecasts by a model: one after each look at the traffic, made beside what is served, and one at a time. */
-export class LookForecasts {
+export class LookForecasts implements Forecasts {
   readonly #options: LookForecastsOptions;
   #seenLooks = 0;
   #isBusy = false;

@@ -1,11 +1,11 @@
 /** `inspect BUNDLE [--level QPS]` of plans of cores and instances: what each load takes, and what a burst makes of it. */
 import type { ScaledTask, ScalePlan, ThemisBundle, ThemisLevel } from "../../../bundle/schema.ts";
 import type { CommandResult } from "../../../commands/command-result.ts";
+import { stageTitle } from "../../../commands/stage-title.ts";
 import { alignColumns, percent, short } from "../../../commands/text.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
 import { EXIT_CODES, RuntimeError } from "../../../errors.ts";
 import type { BundleInspection } from "../../../inspect.ts";
-import { stageTitle } from "../../inferline/tell/inspect-stages.ts";
 import { type Burst, type BurstStage, burstsFrom, distinctBursts } from "./burst-view.ts";
 import { type FittedPoint, fitError, fittedPoints } from "./latency-fit-view.ts";
 import { scalePlansView, scalePlanView } from "./scale-plan-view.ts";

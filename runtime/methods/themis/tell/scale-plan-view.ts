@@ -8,7 +8,7 @@ import type {
   ThemisBundle,
   ThemisLevel,
 } from "../../../bundle/schema.ts";
-import { longestPathMs } from "../../inferline/tell/stage-limits.ts";
+import { longestPathMs } from "../../../core/graph/longest-path.ts";
 
 /** Each null where there is no plan of the kind. */
 export interface ScalePlansView {

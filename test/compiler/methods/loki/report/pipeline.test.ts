@@ -5,7 +5,7 @@ import { parseHTML } from "linkedom";
 import { afterAll, describe, expect, test } from "vitest";
 import { type ReportCommand, reportCommand } from "../../../../../compiler/commands/report.ts";
 import { renderPipelineReport } from "../../../../../compiler/methods/loki/report/pipeline-report.ts";
-import { pipelineVariantKeys } from "../../../../../compiler/report/kit/variant-keys.ts";
+import { pipelineVariantKeys } from "../../../../../compiler/methods/loki/report/plan-keys.ts";
 import { encodeBundle } from "../../../../../runtime/bundle/codec.ts";
 import type { LokiBundle, LokiLevel } from "../../../../../runtime/bundle/schema.ts";
 import { loadBundle } from "../../../../../runtime/load-bundle.ts";

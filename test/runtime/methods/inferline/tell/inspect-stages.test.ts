@@ -6,11 +6,9 @@ import { encodeBundle } from "../../../../../runtime/bundle/codec.ts";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
 import { inspectCommand } from "../../../../../runtime/commands/inspect.ts";
 import { verifyCommand } from "../../../../../runtime/commands/verify.ts";
+import { longestPathMs } from "../../../../../runtime/core/graph/longest-path.ts";
 import { inspectBundle } from "../../../../../runtime/inspect.ts";
-import {
-  longestPathMs,
-  stageLimits,
-} from "../../../../../runtime/methods/inferline/tell/stage-limits.ts";
+import { stageLimits } from "../../../../../runtime/methods/inferline/tell/stage-limits.ts";
 import { stageBundle } from "../../../../support/stage-bundle.ts";
 import { stageSample } from "../../../../support/stage-samples.ts";
 

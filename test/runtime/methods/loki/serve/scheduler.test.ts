@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LokiBundle } from "../../../../../runtime/bundle/schema.ts";
 import { pipelineDispatcherOf } from "../../../../../runtime/methods/loki/core/loki-dispatcher.ts";
+import { TreeCourses } from "../../../../../runtime/methods/loki/serve/tree-courses.ts";
 import { answererOf } from "../../../../../runtime/server/graph/paths.ts";
 import { PipelineMetrics } from "../../../../../runtime/server/graph/pipeline-metrics.ts";
 import { PipelineScheduler } from "../../../../../runtime/server/graph/pipeline-scheduler.ts";
@@ -37,6 +38,7 @@ function scheduled(
     queryCapacity: QUERY_CAPACITY,
     maxPending,
     answererOf: answererOf(bundle, signature),
+    courses: new TreeCourses(signature),
     holdsAllVariants,
     nowMs: () => clock.nowMs,
     recorder: (entry) => log.push(entry),

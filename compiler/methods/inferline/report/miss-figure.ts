@@ -1,11 +1,12 @@
 /** What load does to requests that miss the SLO. */
 import * as Plot from "@observablehq/plot";
-import { type InferlineBundle, violationCeiling } from "../../../runtime/bundle/schema.ts";
-import { drawFigure } from "../figure.ts";
-import type { Markup } from "../markup.ts";
-import { decimalText, NEGLIGIBLE_RATIO, ratioText } from "../number-text.ts";
-import { beyondMarks } from "./cost-figures.ts";
-import { levelLine, limitMarks, loadAxis, thinned } from "./load-axis.ts";
+import { type InferlineBundle, violationCeiling } from "../../../../runtime/bundle/schema.ts";
+import { drawFigure } from "../../../report/figure.ts";
+import { beyondMarks } from "../../../report/kit/latency-figure.ts";
+import { levelLine, limitMarks, loadAxis, thinned } from "../../../report/kit/load-axis.ts";
+import { floorOf } from "../../../report/kit/rate-floor.ts";
+import type { Markup } from "../../../report/markup.ts";
+import { decimalText, ratioText } from "../../../report/number-text.ts";
 
 /** Held-out traces with the plan alone, and the simulation with the tuner. */
 export function drawMisses(bundle: InferlineBundle): Markup {
@@ -56,10 +57,4 @@ export function drawMisses(bundle: InferlineBundle): Markup {
       }),
     ],
   });
-}
-
-/** A power of ten below the ceiling and all rates that are not negligible. */
-export function floorOf(rates: readonly number[], ceiling: number): number {
-  const told = [...rates, ceiling / 2].filter((rate) => rate > NEGLIGIBLE_RATIO);
-  return 10 ** Math.floor(Math.log10(Math.min(0.01, ...told)));
 }

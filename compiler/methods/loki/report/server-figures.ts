@@ -1,11 +1,12 @@
 /** Which servers a level takes, and how many of them have to load another model when the level changes. */
 import * as Plot from "@observablehq/plot";
-import type { LokiBundle } from "../../../runtime/bundle/schema.ts";
-import { drawFigure } from "../figure.ts";
-import type { Markup } from "../markup.ts";
-import { decimalText } from "../number-text.ts";
-import { levelBand } from "./load-axis.ts";
-import type { PipelineVariantKey } from "./variant-keys.ts";
+import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
+import { drawFigure } from "../../../report/figure.ts";
+import { levelBand } from "../../../report/kit/load-axis.ts";
+import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
+import { MAX_LETTERED, wholeAxis } from "../../../report/kit/whole-axis.ts";
+import type { Markup } from "../../../report/markup.ts";
+import { decimalText } from "../../../report/number-text.ts";
 
 interface ServerBar {
   readonly loadQps: number;
@@ -13,9 +14,6 @@ interface ServerBar {
   readonly servers: number;
   readonly feasible: boolean;
 }
-
-/** Bars with more neighbours than that are too narrow for letters and numbers. */
-export const MAX_LETTERED = 20;
 
 export function serverCount({ cluster }: LokiBundle): number {
   return cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
@@ -92,20 +90,6 @@ function serverRange(bars: readonly ServerBar[], { levels }: LokiBundle, task: n
   );
   const [least, most] = [Math.min(...counts), Math.max(...counts)];
   return least === most ? String(most) : `${least} to ${most}`;
-}
-
-/** Whole numbers without their signs. */
-export function wholeAxis(from: number, to: number): Plot.ScaleOptions {
-  const rough = (to - from) / 8;
-  const power = 10 ** Math.floor(Math.log10(Math.max(1, rough)));
-  const step = power * ([1, 2, 5].find((factor) => factor * power >= rough) ?? 10);
-  const first = Math.ceil(from / step);
-  const count = Math.floor(to / step) - first + 1;
-  return {
-    ticks: Array.from({ length: count }, (_, index) => (first + index) * step),
-    tickFormat: (value: number) => decimalText(Math.abs(value)),
-    grid: true,
-  };
 }
 
 /** Model loads of a change up above the axis, of a change down below it. Null where no change loads anything. */

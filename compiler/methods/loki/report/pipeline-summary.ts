@@ -1,17 +1,15 @@
 /** What the plans of a pipeline are and do, in words and facts. */
 import {
-  type Level,
   type LokiBundle,
   type LokiLevel,
   type LokiOptions,
   violationCeiling,
-} from "../../../runtime/bundle/schema.ts";
-import { html, type Markup } from "../markup.ts";
-import { counted, decimalText, listText, msText, ratioText } from "../number-text.ts";
-import { capacityOf, stepChangeOf } from "./load-axis.ts";
+} from "../../../../runtime/bundle/schema.ts";
+import { whichText } from "../../../report/kit/which-levels.ts";
+import { html, type Markup } from "../../../report/markup.ts";
+import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
+import { capacityOf, stepChangeOf } from "./plan-marks.ts";
 import { serverCount } from "./server-figures.ts";
-
-const MAX_TOLD_LEVELS = 4;
 
 /** One paragraph. */
 export function leadText(bundle: LokiBundle): string {
@@ -80,14 +78,6 @@ function violationText({ levels, slo, policy }: LokiBundle): string {
   const help =
     policy.headroom === "auto" ? "" : " Plans with headroom: auto leave room for the queues.";
   return `In the simulation, ${whichText(over, levels.length)} ${over.length === 1 ? "exceeds" : "exceed"} the ceiling of ${ratioText(ceiling)}: up to ${ratioText(worst)} of the requests miss the deadline.${help}`;
-}
-
-/** Loads of some of so many levels. */
-export function whichText(some: readonly Pick<Level, "loadQps">[], count: number): string {
-  const loads = some.map(({ loadQps }) => decimalText(loadQps, 2));
-  return loads.length > MAX_TOLD_LEVELS
-    ? `${loads.length} of ${count} levels (${loads[0]} to ${loads.at(-1)} requests/s)`
-    : `${listText(loads)} requests/s`;
 }
 
 const ROUTING: Readonly<Record<LokiOptions["routing"], string>> = {

@@ -3,12 +3,19 @@ import {
   type LokiBundle,
   type LokiLevel,
   violationCeiling,
-} from "../../../runtime/bundle/schema.ts";
-import { type PathView, planView } from "../../../runtime/methods/loki/tell/plan-view.ts";
-import { html, type Markup } from "../markup.ts";
-import { decimalText, listText, msText, ratioText, shareText } from "../number-text.ts";
-import { shedShare } from "./load-axis.ts";
-import { chip, type PipelineVariantKey } from "./variant-keys.ts";
+} from "../../../../runtime/bundle/schema.ts";
+import { type PathView, planView } from "../../../../runtime/methods/loki/tell/plan-view.ts";
+import { limited } from "../../../report/kit/limited-cell.ts";
+import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
+import { html, type Markup } from "../../../report/markup.ts";
+import {
+  decimalText,
+  listText,
+  msText,
+  ratioText,
+  shareText,
+} from "../../../report/number-text.ts";
+import { shedShare } from "./plan-marks.ts";
 
 /** One row per level. */
 export function planTable({ levels, slo }: LokiBundle): Markup {
@@ -30,11 +37,6 @@ export function planTable({ levels, slo }: LokiBundle): Markup {
 
 function shedCell(level: LokiLevel): Markup {
   return level.feasible ? html`<td>–</td>` : limited(true, ratioText(shedShare(level)));
-}
-
-/** A cell that stands out where a limit is exceeded. */
-export function limited(isOver: boolean, text: string): Markup {
-  return isOver ? html`<td class="over">${text}</td>` : html`<td>${text}</td>`;
 }
 
 function proofText({ status, gap }: LokiLevel["solve"]): string {

@@ -4,11 +4,12 @@ import {
   type InferlineLevel,
   type InferlineOptions,
   violationCeiling,
-} from "../../../runtime/bundle/schema.ts";
-import { hardwareOf } from "../../../runtime/methods/inferline/tell/stage-plan-view.ts";
-import { html, type Markup } from "../markup.ts";
-import { counted, decimalText, msText, ratioText } from "../number-text.ts";
-import { whichText } from "./pipeline-summary.ts";
+} from "../../../../runtime/bundle/schema.ts";
+import { hardwareOf } from "../../../../runtime/methods/inferline/tell/stage-plan-view.ts";
+import { arrivalText } from "../../../report/kit/arrival-text.ts";
+import { whichText } from "../../../report/kit/which-levels.ts";
+import { html, type Markup } from "../../../report/markup.ts";
+import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
 
 /** One paragraph. */
 export function stageLead(bundle: InferlineBundle): string {
@@ -119,9 +120,4 @@ export function stageFacts(
     ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],
   ];
   return html`<dl>${entries.map(([term, text]) => html`<div><dt>${term}</dt><dd>${text}</dd></div>`)}</dl>`;
-}
-
-export function arrivalText(arrivals: InferlineBundle["arrivals"]): string {
-  if (arrivals.process === "trace") return `trace ${arrivals.file}`;
-  return arrivals.process === "gamma" ? `gamma, CV² ${arrivals.cv2}` : "Poisson";
 }
