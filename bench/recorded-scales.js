@@ -5,7 +5,7 @@
 import { startAssignedExecutor } from "../dist/runtime/exec/assigned-pool.js";
 import { loadBundle } from "../dist/runtime/load-bundle.js";
 import { scaleShapeOf } from "../dist/runtime/methods/themis/core/scale-shape.js";
-import { openForecastModel } from "../dist/runtime/methods/themis/tell/forecast-model.js";
+import { openForecastModel } from "../dist/runtime/methods/themis/serve/forecast-model.js";
 import { servedModels } from "../dist/runtime/served-models.js";
 import { startPipelineServer } from "../dist/runtime/server/serve.js";
 

@@ -19,7 +19,7 @@ import { loadBundle } from "../load-bundle.ts";
 import { classOfPlaces } from "../methods/accordion/core/pipeline-table.ts";
 import type { GenerateLevel } from "../methods/ramsis/serve/level-generation.ts";
 import { scaleShapeOf } from "../methods/themis/core/scale-shape.ts";
-import { openForecastModel } from "../methods/themis/tell/forecast-model.ts";
+import { openForecastModel } from "../methods/themis/serve/forecast-model.ts";
 import { type ServedModel, servedModels } from "../served-models.ts";
 import {
   type CommonServerOptions,

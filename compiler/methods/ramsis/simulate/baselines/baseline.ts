@@ -1,7 +1,7 @@
 import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { InputError } from "../../../../spec/input-error.ts";
+import { taskOf } from "../baseline-bundle.ts";
 import { PEER_NAMES, type PeerName } from "../peers/peers.ts";
-import { taskOf } from "./baseline-bundle.ts";
 import { fixedVariantBundle } from "./fixed-variant.ts";
 import { greedyBundle } from "./greedy.ts";
 import { jellyfishBundle } from "./jellyfish.ts";

@@ -6,7 +6,7 @@ import {
   largestWithin,
   serviceMsByVariant,
   taskOf,
-} from "./baseline-bundle.ts";
+} from "../baseline-bundle.ts";
 
 /**
  * The same application served by one variant alone, as a bundle.

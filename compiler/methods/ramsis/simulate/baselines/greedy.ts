@@ -5,7 +5,7 @@ import {
   mostAccurate,
   serviceMsByVariant,
   taskOf,
-} from "./baseline-bundle.ts";
+} from "../baseline-bundle.ts";
 import { largestInTime } from "./fixed-variant.ts";
 
 /**

@@ -7,7 +7,7 @@ import {
   serviceMsByVariant,
   taskOf,
   workerCountOf,
-} from "./baseline-bundle.ts";
+} from "../baseline-bundle.ts";
 
 /** Throughput a variant must have over the load. The text of RAMSIS §7 has none, its published artifact 5 %. */
 const HEADROOM = 1.05;

@@ -6,7 +6,7 @@ import {
   loadGranularBundle,
   serviceMsByVariant,
   taskOf,
-} from "./baseline-bundle.ts";
+} from "../baseline-bundle.ts";
 
 /**
  * Measures a cluster that runs one variant only at a steady load, given as a bundle of one level.

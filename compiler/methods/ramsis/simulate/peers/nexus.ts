@@ -11,7 +11,7 @@ import {
   DROP_QUEUE_FULL,
 } from "../../../../../runtime/core/command-buffer.ts";
 import { DeadlineQueues } from "../../../../../runtime/core/queue.ts";
-import { largestWithin } from "../baselines/baseline-bundle.ts";
+import { largestWithin } from "../baseline-bundle.ts";
 import type { Peer, PeerSetting, SimulatedDispatcher } from "./peer.ts";
 import {
   type PeerCluster,

@@ -1,12 +1,7 @@
 /** The cluster and the profiles of a bundle, as peers are given them. */
 import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { assert } from "../../../../../runtime/core/assert.ts";
-import {
-  largestWithin,
-  serviceMsByVariant,
-  taskOf,
-  workerCountOf,
-} from "../baselines/baseline-bundle.ts";
+import { largestWithin, serviceMsByVariant, taskOf, workerCountOf } from "../baseline-bundle.ts";
 
 export interface PeerVariant {
   /** Index in the bundle. */

@@ -12,7 +12,7 @@ import {
 } from "../../../../../runtime/core/command-buffer.ts";
 import { LoadMonitor } from "../../../../../runtime/core/load-monitor.ts";
 import { DeadlineQueues } from "../../../../../runtime/core/queue.ts";
-import { largestWithin } from "../baselines/baseline-bundle.ts";
+import { largestWithin } from "../baseline-bundle.ts";
 import { IdleWorkers } from "./idle-workers.ts";
 import type { Peer, PeerSetting, SimulatedDispatcher } from "./peer.ts";
 import {

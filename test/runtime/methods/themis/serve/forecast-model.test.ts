@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { HISTORY_SECONDS } from "../../../../../runtime/core/forecasters.ts";
-import { openForecastModel } from "../../../../../runtime/methods/themis/tell/forecast-model.ts";
+import { openForecastModel } from "../../../../../runtime/methods/themis/serve/forecast-model.ts";
 
 const pathOf = (file: string) => fileURLToPath(new URL(`../../../../../${file}`, import.meta.url));
 
