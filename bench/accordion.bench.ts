@@ -1,9 +1,9 @@
 /** Accordion's decisions at 64 places and 64 running queries of Table 1, and simulations of 10-minute streams. */
 import { bench, describe } from "vitest";
-import { simulatePlaces } from "../compiler/simulate/places/simulate-places.ts";
+import { simulatePlaces } from "../compiler/methods/accordion/simulate/simulate-places.ts";
 import type { AccordionOptions } from "../runtime/bundle/schema.ts";
-import { PlaceCommands, RESHAPE, START } from "../runtime/core/places/place-commands.ts";
-import { PlaceScheduler } from "../runtime/core/places/place-scheduler.ts";
+import { PlaceCommands, RESHAPE, START } from "../runtime/methods/accordion/core/place-commands.ts";
+import { PlaceScheduler } from "../runtime/methods/accordion/core/place-scheduler.ts";
 import { table1Bundle } from "../test/support/place-bundle.ts";
 
 const PLACES = 64;

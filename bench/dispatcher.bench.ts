@@ -1,6 +1,6 @@
 import { bench, describe } from "vitest";
 import { CommandBuffer } from "../runtime/core/command-buffer.ts";
-import { dispatcherOf } from "../runtime/core/dispatcher-of.ts";
+import { dispatcherOf } from "../runtime/methods/ramsis/core/dispatcher-of.ts";
 import { tinyBundle } from "../test/support/tiny-bundle.ts";
 
 const WORKERS = 60;

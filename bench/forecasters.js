@@ -12,7 +12,7 @@ import {
   HORIZON_SECONDS,
   WINDOW_COUNT,
   WINDOW_SECONDS,
-} from "../dist/runtime/core/scaling/forecasters.js";
+} from "../dist/runtime/core/forecasters.js";
 import { openOnnxForecaster } from "../dist/runtime/exec/onnx-forecaster.js";
 import { figuresOf } from "../tools/forecast/figures.js";
 import {

@@ -1,11 +1,11 @@
 /** The estimator on an hour of 300 requests/s, and plans for four stages on three kinds of hardware. */
 import { bench, describe } from "vitest";
-import { drawRequests } from "../compiler/simulate/stages/drawn-requests.ts";
-import { simulateStages } from "../compiler/simulate/stages/simulate-stages.ts";
-import { provision } from "../compiler/solvers/inferline/provision.ts";
-import { FeedForward } from "../compiler/solvers/stages/feed-forward.ts";
+import { FeedForward } from "../compiler/graph/feed-forward.ts";
+import { simulateStages } from "../compiler/methods/inferline/simulate/simulate-stages.ts";
+import { provision } from "../compiler/methods/inferline/solve/provision.ts";
+import { drawRequests } from "../compiler/simulate/graph/drawn-requests.ts";
 import type { InferlineBundle } from "../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../runtime/core/stages/stage-graph.ts";
+import { stageGraphOf } from "../runtime/core/graph/stage-graph.ts";
 import { type StageSketch, stageBundle } from "../test/support/stage-bundle.ts";
 import { problemAndPlan } from "../test/support/stage-problem.ts";
 

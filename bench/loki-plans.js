@@ -15,7 +15,7 @@ const { values: flags } = parseArgs({
     dist: { type: "string", default: "dist" },
   },
 });
-const folder = resolve(flags.dist, "compiler/solvers/loki/plan");
+const folder = resolve(flags.dist, "compiler/methods/loki/solve/plan");
 const load = (file) => import(pathToFileURL(join(folder, file)).href);
 const { planPipeline } = await load("plan-pipeline.js");
 const { capacityOf, hardwareCapacityOf } = await load("capacity.js");

@@ -5,8 +5,8 @@ import {
   mergedPartition,
   mixedPartitions,
 } from "../compiler/numeric/partition.ts";
-import { placeShapes } from "../runtime/bundle/place-shapes.ts";
 import { Rng } from "../runtime/core/rng.ts";
+import { placeShapes } from "../runtime/methods/accordion/bundle/place-shapes.ts";
 
 const MAX_DEPTH = 8;
 const SHAPES = [...placeShapes([64, 64], MAX_DEPTH)];

@@ -8,20 +8,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { baselineBundle } from "../dist/compiler/simulate/baselines/baseline.js";
-import { simulateCluster } from "../dist/compiler/simulate/cluster-simulation.js";
-import { PEER_NAMES } from "../dist/compiler/simulate/peers/peers.js";
+import { baselineBundle } from "../dist/compiler/methods/ramsis/simulate/baselines/baseline.js";
+import { simulateCluster } from "../dist/compiler/methods/ramsis/simulate/cluster-simulation.js";
+import { PEER_NAMES } from "../dist/compiler/methods/ramsis/simulate/peers/peers.js";
 import {
   paperSetting,
   simulatePeer,
   triedSettings,
   tunedSettings,
-} from "../dist/compiler/simulate/peers/simulate-peer.js";
-import { SOLVERS } from "../dist/compiler/solvers/registry.js";
+} from "../dist/compiler/methods/ramsis/simulate/peers/simulate-peer.js";
+import { SOLVERS } from "../dist/compiler/methods/registry.js";
 import { loadApplication } from "../dist/compiler/spec/load-application.js";
 import { readTrace } from "../dist/compiler/spec/trace.js";
-import { dispatcherOf } from "../dist/runtime/core/dispatcher-of.js";
 import { Rng } from "../dist/runtime/core/rng.js";
+import { dispatcherOf } from "../dist/runtime/methods/ramsis/core/dispatcher-of.js";
 
 const REFERENCE = process.env.STRATAGEM_REFERENCE ?? "../shared/reference";
 const { values: flags } = parseArgs({

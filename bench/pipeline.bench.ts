@@ -1,10 +1,10 @@
 import { bench, describe } from "vitest";
-import { simulatePipeline } from "../compiler/simulate/pipeline/simulate-pipeline.ts";
+import { simulatePipeline } from "../compiler/methods/loki/simulate/simulate-pipeline.ts";
 import type { LokiBundle } from "../runtime/bundle/schema.ts";
-import { flowsFor, mostAccurateFirst } from "../runtime/core/pipeline/most-accurate-first.ts";
-import { pipelineShapeOf } from "../runtime/core/pipeline/pipeline-shape.ts";
-import { planLayoutOf } from "../runtime/core/pipeline/plan-layout.ts";
-import { fillWorkerTables, workerTablesFor } from "../runtime/core/pipeline/worker-tables.ts";
+import { pipelineShapeOf } from "../runtime/core/graph/pipeline-shape.ts";
+import { flowsFor, mostAccurateFirst } from "../runtime/methods/loki/core/most-accurate-first.ts";
+import { planLayoutOf } from "../runtime/methods/loki/core/plan-layout.ts";
+import { fillWorkerTables, workerTablesFor } from "../runtime/methods/loki/core/worker-tables.ts";
 import { pipelineBundle, type TaskSketch } from "../test/support/pipeline-bundle.ts";
 
 /** Loki's traffic analysis at 600 requests per second on 20 servers: profile, plan and shares of the reference. */

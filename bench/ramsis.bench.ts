@@ -1,10 +1,10 @@
 /** One RAMSIS level, build + solve + guarantees: K = 60, 2000 queries/s, SLO 150 ms, nine image variants, N = 32, D = 100. */
 import { bench, describe } from "vitest";
+import { solvePolicy } from "../compiler/methods/ramsis/solve/objective.ts";
+import { solveWithin } from "../compiler/methods/ramsis/solve/violation-ceiling.ts";
+import { admissibleActions, buildWorkerMdp } from "../compiler/methods/ramsis/solve/worker-mdp.ts";
+import type { WorkerProblem } from "../compiler/methods/ramsis/solve/worker-problem.ts";
 import { serviceTimesByBatch } from "../compiler/model/service-time.ts";
-import { solvePolicy } from "../compiler/solvers/ramsis/objective.ts";
-import { solveWithin } from "../compiler/solvers/ramsis/violation-ceiling.ts";
-import { admissibleActions, buildWorkerMdp } from "../compiler/solvers/ramsis/worker-mdp.ts";
-import type { WorkerProblem } from "../compiler/solvers/ramsis/worker-problem.ts";
 import { loadApplication } from "../compiler/spec/load-application.ts";
 
 const { application } = loadApplication("policies/image-classification/app.yaml");

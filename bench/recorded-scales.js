@@ -1,10 +1,11 @@
 // Serves a Themis bundle as `stratagem serve` does, and tells besides, as JSON lines, where it listens, how long every instance took from being assigned
 // to holding its model, and every resize from being asked for to being in force. `node bench/recorded-scales.js BUNDLE MODEL_FOLDER` after a build, until
 // SIGTERM.
-import { scaleShapeOf } from "../dist/runtime/core/scaling/scale-shape.js";
+
 import { startAssignedExecutor } from "../dist/runtime/exec/assigned-pool.js";
-import { openForecastModel } from "../dist/runtime/forecast-model.js";
 import { loadBundle } from "../dist/runtime/load-bundle.js";
+import { scaleShapeOf } from "../dist/runtime/methods/themis/core/scale-shape.js";
+import { openForecastModel } from "../dist/runtime/methods/themis/serve/forecast-model.js";
 import { servedModels } from "../dist/runtime/served-models.js";
 import { startPipelineServer } from "../dist/runtime/server/serve.js";
 

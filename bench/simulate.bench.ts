@@ -1,5 +1,5 @@
 import { bench, describe } from "vitest";
-import { simulate } from "../compiler/simulate/simulate.ts";
+import { simulate } from "../compiler/methods/ramsis/simulate/simulate.ts";
 import { type TinyVariant, tinyBundle } from "../test/support/tiny-bundle.ts";
 
 const QPS = 2000;

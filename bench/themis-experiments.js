@@ -9,10 +9,10 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { rescaled, scaleBaseline } from "../dist/compiler/commands/scale-baselines.js";
-import { lookHistories } from "../dist/compiler/simulate/scaling/look-histories.js";
-import { simulateScales } from "../dist/compiler/simulate/scaling/simulate-scales.js";
-import { drawArrivals } from "../dist/compiler/simulate/stages/drawn-requests.js";
+import { rescaled, scaleBaseline } from "../dist/compiler/methods/themis/scale-baselines.js";
+import { lookHistories } from "../dist/compiler/methods/themis/simulate/look-histories.js";
+import { simulateScales } from "../dist/compiler/methods/themis/simulate/simulate-scales.js";
+import { drawArrivals } from "../dist/compiler/simulate/graph/drawn-requests.js";
 import { openOnnxForecaster } from "../dist/runtime/exec/onnx-forecaster.js";
 import { loadBundle } from "../dist/runtime/load-bundle.js";
 

@@ -1,9 +1,9 @@
 /** Scaling plans for the summarising pipeline, three stages, batches and cores up to 16, SLO 2550 ms: every mode at several loads, warm, options included. */
 import { bench, describe } from "vitest";
-import { ExactScaler } from "../compiler/solvers/themis/exact.ts";
-import { solveAsPaper } from "../compiler/solvers/themis/paper.ts";
-import { isPlan } from "../compiler/solvers/themis/problem.ts";
-import type { ScalingMode } from "../compiler/solvers/themis/stage-options.ts";
+import { ExactScaler } from "../compiler/methods/themis/solve/exact.ts";
+import { solveAsPaper } from "../compiler/methods/themis/solve/paper.ts";
+import { isPlan } from "../compiler/methods/themis/solve/problem.ts";
+import type { ScalingMode } from "../compiler/methods/themis/solve/stage-options.ts";
 import { chainOf, fittedChain, REFERENCE } from "../test/support/scaling-reference.ts";
 
 const LOADS_QPS = [2, 6, 10, 14, 20];

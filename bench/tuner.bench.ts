@@ -2,8 +2,8 @@ import { bench, describe } from "vitest";
 import { envelopeOf, windowLengths } from "../compiler/numeric/traffic-envelope.ts";
 import { arrivalSource } from "../compiler/simulate/arrivals.ts";
 import { Rng } from "../runtime/core/rng.ts";
-import { EnvelopeTuner } from "../runtime/core/stages/envelope-tuner.ts";
-import { TrailingEnvelope } from "../runtime/core/stages/traffic-envelope.ts";
+import { EnvelopeTuner } from "../runtime/methods/inferline/core/envelope-tuner.ts";
+import { TrailingEnvelope } from "../runtime/methods/inferline/core/traffic-envelope.ts";
 import { stageBundle } from "../test/support/stage-bundle.ts";
 
 const ARRIVALS = 100_000;

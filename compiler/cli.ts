@@ -12,13 +12,13 @@ import {
 import { packageVersion } from "../runtime/version.ts";
 import type { BenchOptions } from "./commands/bench.ts";
 import type { ProfileCommand } from "./commands/profile.ts";
+import { startProgress } from "./commands/progress.ts";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
-import { explainCompilerError, InterruptedError } from "./errors.ts";
-import type { LevelPoolOptions } from "./level-pool.ts";
-import { startProgress } from "./progress.ts";
 /** bin `stratagem`: argv → commands. The only file of the compiler that prints for people, exits, or reads a clock. */
-import { SOLVER_NAMES, type SolverName } from "./solver-names.ts";
+import { SOLVER_NAMES, type SolverName } from "./commands/solver-names.ts";
+import { explainCompilerError, InterruptedError } from "./errors.ts";
+import type { LevelPoolOptions } from "./levels/level-pool.ts";
 
 type Watch = Pick<LevelPoolOptions, "signal" | "onProgress">;
 type ProfileFlags = Pick<ProfileCommand, "out" | "repeat" | "threads" | "device" | "seed"> & {
@@ -71,7 +71,7 @@ program
   });
 
 addInspect(program, async (bundle, level, queued, slackMs) => {
-  const { actionValuesOf } = await import("./action-values.ts");
+  const { actionValuesOf } = await import("./methods/ramsis/action-values.ts");
   return actionValuesOf(bundle, level, queued, slackMs);
 });
 
@@ -221,7 +221,7 @@ program
   });
 
 addServe(program, version, async (bundle, loadQps, signal) => {
-  const { solveLevelOf } = await import("./level-pool.ts");
+  const { solveLevelOf } = await import("./levels/level-pool.ts");
   return solveLevelOf(bundle, loadQps, signal);
 });
 

@@ -1,6 +1,5 @@
 /** What differs between two bundles, in the words of their application: variants and batches, not action indices. */
 import { createHash } from "node:crypto";
-import { classBundle } from "./bundle/class-views.ts";
 import type {
   AccordionBundle,
   Bundle,
@@ -11,12 +10,13 @@ import type {
   ScalePlan,
   ThemisBundle,
 } from "./bundle/schema.ts";
-import { burstsFrom } from "./burst-view.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "./core/policy-table.ts";
-import { depthViews } from "./layer-plan-view.ts";
-import { planView } from "./plan-view.ts";
-import { scaleReportView } from "./scale-plan-view.ts";
-import { stagePlanView } from "./stage-plan-view.ts";
+import { depthViews } from "./methods/accordion/tell/layer-plan-view.ts";
+import { stagePlanView } from "./methods/inferline/tell/stage-plan-view.ts";
+import { planView } from "./methods/loki/tell/plan-view.ts";
+import { classBundle } from "./methods/ramsis/bundle/class-views.ts";
+import { burstsFrom } from "./methods/themis/tell/burst-view.ts";
+import { scaleReportView } from "./methods/themis/tell/scale-plan-view.ts";
 
 const MAX_EXAMPLES = 3;
 

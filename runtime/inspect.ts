@@ -14,15 +14,15 @@ import {
   type ThemisBundle,
 } from "./bundle/schema.ts";
 import { sectionsOf } from "./bundle-sections.ts";
-import { classViews, decidingTable } from "./class-level-view.ts";
 import { levelForLoad } from "./core/level-choice.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "./core/policy-table.ts";
 import { RuntimeError } from "./errors.ts";
-import { fitError, fittedPoints } from "./latency-fit-view.ts";
-import { layerPlanView } from "./layer-plan-view.ts";
-import { planView } from "./plan-view.ts";
-import { scalePlansView, scaleReportView } from "./scale-plan-view.ts";
-import { stagePlanView, trafficView } from "./stage-plan-view.ts";
+import { layerPlanView } from "./methods/accordion/tell/layer-plan-view.ts";
+import { stagePlanView, trafficView } from "./methods/inferline/tell/stage-plan-view.ts";
+import { planView } from "./methods/loki/tell/plan-view.ts";
+import { classViews, decidingTable } from "./methods/ramsis/tell/class-level-view.ts";
+import { fitError, fittedPoints } from "./methods/themis/tell/latency-fit-view.ts";
+import { scalePlansView, scaleReportView } from "./methods/themis/tell/scale-plan-view.ts";
 
 export type BundleInspection = ReturnType<typeof inspectBundle>;
 

@@ -8,7 +8,7 @@ import {
   violationCeiling,
 } from "../../runtime/bundle/schema.ts";
 import { percent } from "../../runtime/commands/text.ts";
-import { placeWarnings } from "./place-report.ts";
+import { placeWarnings } from "../methods/accordion/place-report.ts";
 
 /** Levels that the cluster cannot carry, or not in time. @param uncut names of models that have a file and no layers. */
 export function warnings(bundle: Bundle, uncut: readonly string[]): string[] {

@@ -13,19 +13,29 @@ import { classTable, levelTable } from "../../runtime/commands/inspect.ts";
 import { percent } from "../../runtime/commands/text.ts";
 import { RuntimeError } from "../../runtime/errors.ts";
 import { levelReports } from "../../runtime/inspect.ts";
-import type { Placement } from "../adaptive-levels.ts";
 import { writeAllAtomically } from "../atomic-write.ts";
-import { type Compiled, type CompileOptions, compile, type LevelSolver } from "../compile.ts";
-import { type LevelPoolOptions, LevelWorkers } from "../level-pool.ts";
-import { withObservedFanouts } from "../observed-fanouts.ts";
-import type { SolverName } from "../solver-names.ts";
-import type { BundleFrame } from "../solvers/solver.ts";
+import type { Placement } from "../levels/adaptive-levels.ts";
+import {
+  type Compiled,
+  type CompileOptions,
+  compile,
+  type LevelSolver,
+} from "../levels/compile.ts";
+import { type LevelPoolOptions, LevelWorkers } from "../levels/level-pool.ts";
+import {
+  cutStages,
+  openLayers,
+  stagePaths,
+  stagesThatDiffer,
+} from "../methods/accordion/compile-stages.ts";
+import { pipelineTable } from "../methods/accordion/place-report.ts";
+import { isCut, type StageFile } from "../methods/accordion/stage-models.ts";
+import { withObservedFanouts } from "../methods/loki/observed-fanouts.ts";
+import type { BundleFrame } from "../methods/solver.ts";
 import { InputError } from "../spec/input-error.ts";
 import { type LoadedApplication, loadApplication } from "../spec/load-application.ts";
-import { isCut, type StageFile } from "../stage-models.ts";
-import { cutStages, openLayers, stagePaths, stagesThatDiffer } from "./compile-stages.ts";
 import { warnings } from "./compile-warnings.ts";
-import { pipelineTable } from "./place-report.ts";
+import type { SolverName } from "./solver-names.ts";
 
 export interface CompileCommand {
   readonly app: string;

@@ -15,26 +15,30 @@ import { levelForLoad } from "../../runtime/core/level-choice.ts";
 import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
 import { loadBundle } from "../../runtime/load-bundle.ts";
 import { writeAtomically } from "../atomic-write.ts";
-import { type LevelPoolOptions, runInWorkers } from "../level-pool.ts";
+import { type LevelPoolOptions, runInWorkers } from "../levels/level-pool.ts";
+import { renderPlaceReport } from "../methods/accordion/report/place-report.ts";
+import {
+  planSchedules,
+  runSchedules,
+  type ScheduledRun,
+} from "../methods/accordion/report/simulated-schedulers.ts";
+import { renderStageReport } from "../methods/inferline/report/stage-report.ts";
+import { renderPipelineReport } from "../methods/loki/report/pipeline-report.ts";
 import {
   type Frontier,
   frontierCeilings,
   frontierLoadQps,
   traceFrontier,
-} from "../report/frontier.ts";
-import { renderPipelineReport } from "../report/pipeline/pipeline-report.ts";
-import { renderPlaceReport } from "../report/places/place-report.ts";
+} from "../methods/ramsis/report/frontier.ts";
+import { renderReport } from "../methods/ramsis/report/report.ts";
 import {
-  planSchedules,
-  runSchedules,
-  type ScheduledRun,
-} from "../report/places/simulated-schedulers.ts";
-import { renderReport } from "../report/report.ts";
-import { renderScaleReport } from "../report/scales/scale-report.ts";
-import { planSimulations, runSimulations, type SimulatedRun } from "../report/simulated-levels.ts";
-import { readSimulation } from "../report/simulation-file.ts";
-import { renderStageReport } from "../report/stages/stage-report.ts";
-import type { RamsisFrame } from "../solvers/solver.ts";
+  planSimulations,
+  runSimulations,
+  type SimulatedRun,
+} from "../methods/ramsis/report/simulated-levels.ts";
+import { readSimulation } from "../methods/ramsis/report/simulation-file.ts";
+import type { RamsisFrame } from "../methods/solver.ts";
+import { renderScaleReport } from "../methods/themis/report/scale-report.ts";
 
 export interface ReportCommand {
   readonly bundle: string;

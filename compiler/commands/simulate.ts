@@ -9,28 +9,33 @@ import {
 } from "../../runtime/commands/text.ts";
 import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
 import { loadBundle } from "../../runtime/load-bundle.ts";
-import type { PipelineBaseline } from "../level-worker.ts";
+import type { PipelineBaseline } from "../levels/level-worker.ts";
+import type { SimulateWatch } from "../levels/simulate-watch.ts";
+import { PLACE_BASELINES, type PlaceBaselineName } from "../methods/accordion/place-baselines.ts";
+import { simulatePlacesCommand } from "../methods/accordion/simulate-places.ts";
+import { simulateStagesCommand } from "../methods/inferline/simulate-stages.ts";
+import { STAGE_BASELINES, type StageBaselineName } from "../methods/inferline/stage-baselines.ts";
+import { PIPELINE_BASELINES, simulatePipelineCommand } from "../methods/loki/simulate-pipeline.ts";
+import {
+  type SimulationOptions,
+  type SimulationResult,
+  simulate,
+} from "../methods/ramsis/simulate/simulate.ts";
+import {
+  baselineLine,
+  SINGLE_BASELINES,
+  singleBaselineNamed,
+} from "../methods/ramsis/single-baselines.ts";
+import { SCALE_BASELINES, type ScaleBaselineName } from "../methods/themis/scale-baselines.ts";
+import { simulateScalesCommand } from "../methods/themis/simulate-scales.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
-import { type SimulationOptions, type SimulationResult, simulate } from "../simulate/simulate.ts";
 import {
   type ArrivalArguments,
   parseArrivals,
   parseDurationMs,
   parseSeed,
 } from "./load-arguments.ts";
-import { PLACE_BASELINES, type PlaceBaselineName } from "./place-baselines.ts";
-import { SCALE_BASELINES, type ScaleBaselineName } from "./scale-baselines.ts";
-import {
-  PIPELINE_BASELINES,
-  type SimulateWatch,
-  simulatePipelineCommand,
-} from "./simulate-pipeline.ts";
-import { simulatePlacesCommand } from "./simulate-places.ts";
-import { simulateScalesCommand } from "./simulate-scales.ts";
-import { simulateStagesCommand } from "./simulate-stages.ts";
-import { baselineLine, SINGLE_BASELINES, singleBaselineNamed } from "./single-baselines.ts";
-import { STAGE_BASELINES, type StageBaselineName } from "./stage-baselines.ts";
 
 /** As given on the command line. */
 export interface SimulateOptions extends ArrivalArguments {

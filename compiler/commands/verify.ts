@@ -2,9 +2,9 @@
 import type { Bundle, Level } from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { verifyBundle } from "../../runtime/commands/verify.ts";
-import { type LevelPoolOptions, runInWorkers } from "../level-pool.ts";
-import { hasTraces } from "../solvers/inferline/sample-traces.ts";
-import type { BundleFrame } from "../solvers/solver.ts";
+import { type LevelPoolOptions, runInWorkers } from "../levels/level-pool.ts";
+import { hasTraces } from "../methods/inferline/solve/sample-traces.ts";
+import type { BundleFrame } from "../methods/solver.ts";
 
 /** A stated figure may differ from the recomputed one by this much: far above rounding, far below what matters. */
 const TOLERANCE = 1e-9;

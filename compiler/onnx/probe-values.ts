@@ -8,7 +8,7 @@ import type {
   ProbeOptions,
   ProbeRun,
 } from "../../runtime/exec/probe-tensors.ts";
-import { randomInputs } from "../profile/batch-inputs.ts";
+import { randomInputs } from "./batch-inputs.ts";
 import { type ValueInfoProto, ValueInfoProtoSchema } from "./onnx-pb.ts";
 import { ELEMENT_TYPES } from "./tensor-infos.ts";
 

@@ -6,8 +6,8 @@ import {
   InferenceError,
   WorkerLostError,
 } from "../../runtime/exec/executor.ts";
+import { randomInputs } from "../onnx/batch-inputs.ts";
 import { InputError } from "../spec/input-error.ts";
-import { randomInputs } from "./batch-inputs.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
 import type { ProfiledWorker } from "./profiled-worker.ts";
 

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { ModelFile } from "../../runtime/bundle/schema.ts";
 import type { Device } from "../../runtime/exec/executor.ts";
+import { rowBytesOf } from "../onnx/batch-inputs.ts";
 import type { LayeredModel } from "../onnx/layered-model.ts";
 import { OnnxModelError } from "../onnx/onnx-model-error.ts";
 import { type ApplicationSpec, applicationSchema } from "../spec/application-schema.ts";
@@ -13,7 +14,6 @@ import { suggestion } from "../spec/nearest.ts";
 import { readProfile } from "../spec/profile.ts";
 import { digest } from "../spec/source.ts";
 import { parseStructure } from "../spec/structure.ts";
-import { rowBytesOf } from "./batch-inputs.ts";
 import type { Machine } from "./machine.ts";
 
 /** A profile holds for one device, so none is chosen for the user. */

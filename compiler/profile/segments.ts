@@ -2,9 +2,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { assert } from "../../runtime/core/assert.ts";
+import { randomInputs } from "../onnx/batch-inputs.ts";
 import type { StageBytes } from "../onnx/layered-model.ts";
 import { digest } from "../spec/source.ts";
-import { randomInputs } from "./batch-inputs.ts";
 import { type InputsOf, runBatch } from "./measure.ts";
 import { type PlannedVariant, type ProfilePlan, withDigest } from "./profile-plan.ts";
 import type { ProfiledWorker } from "./profiled-worker.ts";

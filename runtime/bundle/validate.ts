@@ -1,16 +1,16 @@
 /** From an unknown value to a Bundle: structure field by field, then agreement between fields. Source: docs/bundle-format.md. */
-import { accordionBundleOf } from "./accordion-fields.ts";
-import { checkAccordionSemantics } from "./accordion-semantics.ts";
+import { accordionBundleOf } from "../methods/accordion/bundle/fields.ts";
+import { checkAccordionSemantics } from "../methods/accordion/bundle/semantics.ts";
+import { inferlineBundleOf } from "../methods/inferline/bundle/fields.ts";
+import { checkInferlineSemantics } from "../methods/inferline/bundle/semantics.ts";
+import { lokiBundleOf } from "../methods/loki/bundle/fields.ts";
+import { checkLokiSemantics } from "../methods/loki/bundle/semantics.ts";
+import { ramsisBundleOf } from "../methods/ramsis/bundle/fields.ts";
+import { checkRamsisSemantics } from "../methods/ramsis/bundle/semantics.ts";
+import { themisBundleOf } from "../methods/themis/bundle/fields.ts";
+import { checkThemisSemantics } from "../methods/themis/bundle/semantics.ts";
 import { oneOf } from "./fields.ts";
-import { inferlineBundleOf } from "./inferline-fields.ts";
-import { checkInferlineSemantics } from "./inferline-semantics.ts";
-import { lokiBundleOf } from "./loki-fields.ts";
-import { checkLokiSemantics } from "./loki-semantics.ts";
-import { ramsisBundleOf } from "./ramsis-fields.ts";
-import { checkRamsisSemantics } from "./ramsis-semantics.ts";
 import type { Bundle } from "./schema.ts";
-import { themisBundleOf } from "./themis-fields.ts";
-import { checkThemisSemantics } from "./themis-semantics.ts";
 
 /**
  * Checks a value and everything in it, and returns it frozen (typed arrays apart, which cannot be). What it returns cannot make the runtime throw

@@ -6,7 +6,6 @@ import type {
   NoActionValues,
   RamsisBundle,
 } from "../bundle/schema.ts";
-import { classViews, decidingTable } from "../class-level-view.ts";
 import { levelForLoad } from "../core/level-choice.ts";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import {
@@ -20,12 +19,13 @@ import {
   type StateInspection,
 } from "../inspect.ts";
 import { loadBundle } from "../load-bundle.ts";
-import { planView } from "../plan-view.ts";
+import { inspectPlaces, placeTable } from "../methods/accordion/tell/inspect-places.ts";
+import { inspectStages, provisioningTable } from "../methods/inferline/tell/inspect-stages.ts";
+import { pipelineSummary, planTable, planText } from "../methods/loki/tell/inspect-plan.ts";
+import { planView } from "../methods/loki/tell/plan-view.ts";
+import { classViews, decidingTable } from "../methods/ramsis/tell/class-level-view.ts";
+import { inspectScales, scaleTable } from "../methods/themis/tell/inspect-scales.ts";
 import type { CommandResult } from "./command-result.ts";
-import { inspectPlaces, placeTable } from "./inspect-places.ts";
-import { pipelineSummary, planTable, planText } from "./inspect-plan.ts";
-import { inspectScales, scaleTable } from "./inspect-scales.ts";
-import { inspectStages, provisioningTable } from "./inspect-stages.ts";
 import { alignColumns, percent, promisedViolations, short } from "./text.ts";
 
 /** A map of this many rows and columns fits a terminal. */

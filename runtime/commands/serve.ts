@@ -1,8 +1,6 @@
 /** `serve --policy BUNDLE`: answers inference requests until it is told to stop. */
 import { dirname } from "node:path";
 import type { AccordionBundle, Bundle, InferlineBundle, ThemisBundle } from "../bundle/schema.ts";
-import { classOfPlaces } from "../core/places/pipeline-table.ts";
-import { scaleShapeOf } from "../core/scaling/scale-shape.ts";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import { type AssignedProcessExecutor, startAssignedExecutor } from "../exec/assigned-pool.ts";
 import type {
@@ -17,10 +15,12 @@ import {
   type SettledDevice,
   startExecutor,
 } from "../exec/worker-pool.ts";
-import { openForecastModel } from "../forecast-model.ts";
 import { loadBundle } from "../load-bundle.ts";
+import { classOfPlaces } from "../methods/accordion/core/pipeline-table.ts";
+import type { GenerateLevel } from "../methods/ramsis/serve/level-generation.ts";
+import { scaleShapeOf } from "../methods/themis/core/scale-shape.ts";
+import { openForecastModel } from "../methods/themis/serve/forecast-model.ts";
 import { type ServedModel, servedModels } from "../served-models.ts";
-import type { GenerateLevel } from "../server/level-generation.ts";
 import {
   type CommonServerOptions,
   type PipelineServerOptions,

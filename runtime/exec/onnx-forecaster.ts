@@ -5,7 +5,7 @@ import {
   WINDOW_COUNT,
   WINDOW_SECONDS,
   windowMaximum,
-} from "../core/scaling/forecasters.ts";
+} from "../core/forecasters.ts";
 
 const INPUT = "history";
 const OUTPUT = "forecast";

@@ -6,18 +6,19 @@ import type {
   ExecutorHandlers,
 } from "../exec/executor.ts";
 import type { OnnxForecaster } from "../exec/onnx-forecaster.ts";
+import { PlaceEndpoint } from "../methods/accordion/serve/place-endpoint.ts";
+import type { PlaceRecorder } from "../methods/accordion/serve/place-recording.ts";
+import type { GenerateLevel } from "../methods/ramsis/serve/level-generation.ts";
+import { RamsisEndpoint } from "../methods/ramsis/serve/ramsis-endpoint.ts";
+import type { Recorder } from "../methods/ramsis/serve/recording.ts";
+import { servedPipelineOf } from "../methods/served-pipelines.ts";
 import { type HttpContext, hostedModels, isReady } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
-import type { GenerateLevel } from "./level-generation.ts";
+import type { PipelineBundle } from "./graph/linked-tasks.ts";
+import type { AxisNames } from "./graph/output-groups.ts";
+import { PipelineEndpoint } from "./graph/pipeline-endpoint.ts";
+import type { PipelineRecorder } from "./graph/pipeline-recording.ts";
 import { type ConnectionLimits, closeServer, listen, serverOf, urlOf } from "./listening.ts";
-import type { PipelineBundle } from "./pipeline/linked-tasks.ts";
-import type { AxisNames } from "./pipeline/output-groups.ts";
-import { PipelineEndpoint } from "./pipeline/pipeline-endpoint.ts";
-import type { PipelineRecorder } from "./pipeline/pipeline-recording.ts";
-import { PlaceEndpoint } from "./places/place-endpoint.ts";
-import type { PlaceRecorder } from "./places/place-recording.ts";
-import { RamsisEndpoint } from "./ramsis-endpoint.ts";
-import type { Recorder } from "./recording.ts";
 
 export interface ServerLimits extends ConnectionLimits {
   /** Of a request's body, compressed and not. */
@@ -126,7 +127,9 @@ export function startServer(options: ServerOptions): Promise<RunningServer> {
 export function startPipelineServer(options: PipelineServerOptions): Promise<RunningServer> {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const house = new House(options, limits, (onWorkerLost) => {
-    return new PipelineEndpoint({ ...options, maxPending: limits.maxPending, onWorkerLost });
+    const { maxPending } = limits;
+    const pipeline = servedPipelineOf({ ...options, maxPending });
+    return new PipelineEndpoint({ ...options, pipeline, maxPending, onWorkerLost });
   });
   return open(options, limits, house, options.executorFactory);
 }

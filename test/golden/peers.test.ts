@@ -4,14 +4,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { PeerParameters } from "../../compiler/simulate/peers/peer.ts";
-import type { PeerName } from "../../compiler/simulate/peers/peers.ts";
+import type { PeerParameters } from "../../compiler/methods/ramsis/simulate/peers/peer.ts";
+import type { PeerName } from "../../compiler/methods/ramsis/simulate/peers/peers.ts";
 import {
   paperSetting,
   simulatePeer,
   triedSettings,
-} from "../../compiler/simulate/peers/simulate-peer.ts";
-import { ramsisFrame } from "../../compiler/solvers/ramsis/frame.ts";
+} from "../../compiler/methods/ramsis/simulate/peers/simulate-peer.ts";
+import { ramsisFrame } from "../../compiler/methods/ramsis/solve/frame.ts";
 import { loadApplication } from "../../compiler/spec/load-application.ts";
 import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { Rng } from "../../runtime/core/rng.ts";

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { InferenceSession } from "onnxruntime-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { themisMistakes } from "../../compiler/solvers/themis/mistakes.ts";
+import { themisMistakes } from "../../compiler/methods/themis/solve/mistakes.ts";
 import { loadApplication } from "../../compiler/spec/load-application.ts";
 import { clearestOf } from "../../tools/scaling/clearest.js";
 import { type Figures, figuresOf, find } from "../../tools/scaling/measure.js";

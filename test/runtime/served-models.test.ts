@@ -8,10 +8,10 @@ import { batchesByVariant, servedModels } from "../../runtime/served-models.ts";
 import { identityModel } from "../support/onnx-model.js";
 import { table1Bundle } from "../support/place-bundle.ts";
 import { tinyBundle } from "../support/tiny-bundle.ts";
-import { servedPipeline, writeModels } from "./server/pipeline/served-pipeline.ts";
-import { DEEP, SMALL, servedPlaces } from "./server/places/fake-places.ts";
-import { servedScales } from "./server/scaling/served-scales.ts";
-import { servedStages, writeModels as writeStageModels } from "./server/stages/served-stages.ts";
+import { DEEP, SMALL, servedPlaces } from "./methods/accordion/serve/fake-places.ts";
+import { servedScales } from "./methods/themis/serve/served-scales.ts";
+import { servedPipeline, writeModels } from "./server/graph/served-pipeline.ts";
+import { servedStages, writeModels as writeStageModels } from "./server/graph/served-stages.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-served-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,6 +1,6 @@
 /** Small problems with classes for the solver. */
-import { SOLVERS } from "../../compiler/solvers/registry.ts";
-import type { RamsisFrame } from "../../compiler/solvers/solver.ts";
+import { SOLVERS } from "../../compiler/methods/registry.ts";
+import type { RamsisFrame } from "../../compiler/methods/solver.ts";
 import type { Application, Policy, Slo } from "../../compiler/spec/application.ts";
 
 export interface ClassFrameOptions {

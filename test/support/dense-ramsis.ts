@@ -8,7 +8,7 @@ import {
   probabilityInTime,
   serviceAtoms,
   type WorkerProblem,
-} from "../../compiler/solvers/ramsis/worker-problem.ts";
+} from "../../compiler/methods/ramsis/solve/worker-problem.ts";
 
 export interface DenseAction {
   readonly variant: number;

@@ -1,18 +1,18 @@
-import type { RequestTrace } from "../../compiler/simulate/stages/visits.ts";
+import { FeedForward } from "../../compiler/graph/feed-forward.ts";
+import {
+  aloneMs,
+  type Configuration,
+  type StageConfiguration,
+} from "../../compiler/graph/served-stages.ts";
 import {
   costOf,
   excessOf,
   hardwareOf,
   type ProvisioningProblem,
   throughputQps,
-} from "../../compiler/solvers/inferline/problem.ts";
-import { scaleFactorsOf } from "../../compiler/solvers/inferline/scale-factors.ts";
-import { FeedForward } from "../../compiler/solvers/stages/feed-forward.ts";
-import {
-  aloneMs,
-  type Configuration,
-  type StageConfiguration,
-} from "../../compiler/solvers/stages/served-stages.ts";
+} from "../../compiler/methods/inferline/solve/problem.ts";
+import { scaleFactorsOf } from "../../compiler/methods/inferline/solve/scale-factors.ts";
+import type { RequestTrace } from "../../compiler/simulate/graph/visits.ts";
 import { meetsSlo } from "./provisioning-brute-force.ts";
 
 interface Candidate {

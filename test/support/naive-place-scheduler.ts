@@ -4,7 +4,7 @@ import {
   DROP_NO_PLACE,
   DROP_PLACES_LOST,
   type PlaceCommands,
-} from "../../runtime/core/places/place-commands.ts";
+} from "../../runtime/methods/accordion/core/place-commands.ts";
 import type { DrivenScheduler } from "./place-driver.ts";
 
 interface NaivePlace {

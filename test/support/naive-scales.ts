@@ -1,4 +1,4 @@
-import type { RequestTrace } from "../../compiler/simulate/stages/visits.ts";
+import type { RequestTrace } from "../../compiler/simulate/graph/visits.ts";
 import type { ThemisBundle } from "../../runtime/bundle/schema.ts";
 import { naiveTimes } from "./naive-stages.ts";
 

@@ -1,4 +1,4 @@
-import type { RequestTrace } from "../../compiler/simulate/stages/visits.ts";
+import type { RequestTrace } from "../../compiler/simulate/graph/visits.ts";
 import type { InferlineBundle } from "../../runtime/bundle/schema.ts";
 
 interface Happening {

@@ -5,8 +5,11 @@ import type {
   PeerParameters,
   PeerSetting,
   SimulatedDispatcher,
-} from "../../compiler/simulate/peers/peer.ts";
-import { type PeerCluster, peerCluster } from "../../compiler/simulate/peers/peer-cluster.ts";
+} from "../../compiler/methods/ramsis/simulate/peers/peer.ts";
+import {
+  type PeerCluster,
+  peerCluster,
+} from "../../compiler/methods/ramsis/simulate/peers/peer-cluster.ts";
 import { CommandBuffer, DROP } from "../../runtime/core/command-buffer.ts";
 import { type TinyBundleOptions, tinyBundle } from "./tiny-bundle.ts";
 

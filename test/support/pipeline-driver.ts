@@ -1,7 +1,7 @@
 import type { LokiBundle } from "../../runtime/bundle/schema.ts";
 import { ASSIGN, CommandBuffer, DROP, START_BATCH } from "../../runtime/core/command-buffer.ts";
-import { pipelineDispatcherOf } from "../../runtime/core/pipeline/loki-dispatcher.ts";
-import { NO_PARENT } from "../../runtime/core/pipeline/pipeline-dispatcher.ts";
+import { NO_PARENT } from "../../runtime/core/graph/pipeline-dispatcher.ts";
+import { pipelineDispatcherOf } from "../../runtime/methods/loki/core/loki-dispatcher.ts";
 
 export type WorkerState = "down" | "off" | "loading" | "ready" | "busy";
 

@@ -6,8 +6,8 @@ import {
   PlaceCommands,
   RESHAPE,
   START,
-} from "../../runtime/core/places/place-commands.ts";
-import { PlaceScheduler } from "../../runtime/core/places/place-scheduler.ts";
+} from "../../runtime/methods/accordion/core/place-commands.ts";
+import { PlaceScheduler } from "../../runtime/methods/accordion/core/place-scheduler.ts";
 import { checkFirstInLine, givenUpAtMs } from "./first-in-line.ts";
 import { hold } from "./hold.ts";
 import { PlaceTimes } from "./place-times.ts";

@@ -1,14 +1,11 @@
-import type { RequestTrace } from "../../compiler/simulate/stages/visits.ts";
+import { FeedForward } from "../../compiler/graph/feed-forward.ts";
+import type { Configuration, StageConfiguration } from "../../compiler/graph/served-stages.ts";
 import {
   costOf,
   excessOf,
   type ProvisioningProblem,
-} from "../../compiler/solvers/inferline/problem.ts";
-import { FeedForward } from "../../compiler/solvers/stages/feed-forward.ts";
-import type {
-  Configuration,
-  StageConfiguration,
-} from "../../compiler/solvers/stages/served-stages.ts";
+} from "../../compiler/methods/inferline/solve/problem.ts";
+import type { RequestTrace } from "../../compiler/simulate/graph/visits.ts";
 
 /** Whether no more requests than may be are late, by an estimator that has seen nothing before. */
 export function meetsSlo(

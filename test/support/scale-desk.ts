@@ -1,7 +1,10 @@
 import type { ThemisBundle, ThemisOptions } from "../../runtime/bundle/schema.ts";
-import { ScaleController, type ScaledFleet } from "../../runtime/core/scaling/scale-controller.ts";
-import { NO_WISH, type ScaleDemand } from "../../runtime/core/scaling/scale-demand.ts";
-import { scaleShapeOf } from "../../runtime/core/scaling/scale-shape.ts";
+import {
+  ScaleController,
+  type ScaledFleet,
+} from "../../runtime/methods/themis/core/scale-controller.ts";
+import { NO_WISH, type ScaleDemand } from "../../runtime/methods/themis/core/scale-demand.ts";
+import { scaleShapeOf } from "../../runtime/methods/themis/core/scale-shape.ts";
 import { type ScaleBundleSketch, scaleBundle } from "./scale-bundle.ts";
 
 export type Row = NonNullable<ScaleBundleSketch["transitions"]>[number];

@@ -10,12 +10,12 @@ import {
   RESIZE,
   START_BATCH,
 } from "../../runtime/core/command-buffer.ts";
-import { NO_PARENT } from "../../runtime/core/pipeline/pipeline-dispatcher.ts";
+import { NO_PARENT } from "../../runtime/core/graph/pipeline-dispatcher.ts";
 import {
   type ScalingDispatcher,
   type ScalingDispatcherOptions,
   scalingDispatcherOf,
-} from "../../runtime/core/scaling/scaling-dispatcher.ts";
+} from "../../runtime/methods/themis/core/scaling-dispatcher.ts";
 
 export interface DrivenInstance {
   readonly task: number;

@@ -2,7 +2,7 @@ import {
   type ScaleSimulationOptions,
   type ScaleSimulationResult,
   simulateScales,
-} from "../../compiler/simulate/scaling/simulate-scales.ts";
+} from "../../compiler/methods/themis/simulate/simulate-scales.ts";
 import type { ThemisBundle } from "../../runtime/bundle/schema.ts";
 import { at } from "./stage-latencies.ts";
 

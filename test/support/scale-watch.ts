@@ -10,7 +10,7 @@ import {
   type ScalingDispatcher,
   type ScalingDispatcherOptions,
   scalingDispatcherOf,
-} from "../../runtime/core/scaling/scaling-dispatcher.ts";
+} from "../../runtime/methods/themis/core/scaling-dispatcher.ts";
 
 export interface WatchedCommand {
   readonly kind: number;

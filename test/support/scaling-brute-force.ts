@@ -2,8 +2,8 @@ import type {
   ScalingPlan,
   ScalingProblem,
   StageScale,
-} from "../../compiler/solvers/themis/problem.ts";
-import type { ScalingMode } from "../../compiler/solvers/themis/stage-options.ts";
+} from "../../compiler/methods/themis/solve/problem.ts";
+import type { ScalingMode } from "../../compiler/methods/themis/solve/stage-options.ts";
 import { isStable, ROUNDING, stageMs } from "./scaling-check.ts";
 
 export interface BruteAnswer {

@@ -3,8 +3,8 @@ import type {
   ScalingPlan,
   ScalingProblem,
   StageScale,
-} from "../../compiler/solvers/themis/problem.ts";
-import type { ScalingMode } from "../../compiler/solvers/themis/stage-options.ts";
+} from "../../compiler/methods/themis/solve/problem.ts";
+import type { ScalingMode } from "../../compiler/methods/themis/solve/stage-options.ts";
 
 /** Sums in another order differ in the last bits. */
 export const ROUNDING = 1e-12;

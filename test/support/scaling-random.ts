@@ -1,5 +1,5 @@
-import type { ScalingProblem, ScalingStage } from "../../compiler/solvers/themis/problem.ts";
-import type { ScalingMode } from "../../compiler/solvers/themis/stage-options.ts";
+import type { ScalingProblem, ScalingStage } from "../../compiler/methods/themis/solve/problem.ts";
+import type { ScalingMode } from "../../compiler/methods/themis/solve/stage-options.ts";
 import { Rng } from "../../runtime/core/rng.ts";
 import { endToEndMs } from "./scaling-check.ts";
 

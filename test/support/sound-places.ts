@@ -1,8 +1,8 @@
 import type { AccordionBundle, LayerPipeline } from "../../runtime/bundle/schema.ts";
-import { DROP, PlaceCommands } from "../../runtime/core/places/place-commands.ts";
-import { PlaceScheduler } from "../../runtime/core/places/place-scheduler.ts";
 import { inspectBundle } from "../../runtime/inspect.ts";
-import { inspectPlaceState } from "../../runtime/place-state.ts";
+import { DROP, PlaceCommands } from "../../runtime/methods/accordion/core/place-commands.ts";
+import { PlaceScheduler } from "../../runtime/methods/accordion/core/place-scheduler.ts";
+import { inspectPlaceState } from "../../runtime/methods/accordion/tell/place-state.ts";
 
 /** Everything that scheduling by an Accordion bundle relies on, spelled out without the validator. */
 export function checkPlacesInRange(bundle: AccordionBundle): void {

@@ -1,6 +1,6 @@
 import type { ScalePlan, ThemisBundle } from "../../runtime/bundle/schema.ts";
-import { burstsFrom } from "../../runtime/burst-view.ts";
 import { inspectBundle } from "../../runtime/inspect.ts";
+import { burstsFrom } from "../../runtime/methods/themis/tell/burst-view.ts";
 
 /** Everything that following plans of cores and instances relies on, spelled out without the validator. @throws Error naming what does not hold. */
 export function checkScalesInRange(bundle: ThemisBundle): void {

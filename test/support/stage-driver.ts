@@ -6,14 +6,14 @@ import {
   RELEASE,
   START_BATCH,
 } from "../../runtime/core/command-buffer.ts";
-import { NO_PARENT } from "../../runtime/core/pipeline/pipeline-dispatcher.ts";
+import { NO_PARENT } from "../../runtime/core/graph/pipeline-dispatcher.ts";
+import { REQUESTS, stageGraphOf } from "../../runtime/core/graph/stage-graph.ts";
+import { VisitProgress } from "../../runtime/core/graph/visit-progress.ts";
 import {
   type InferlineDispatcherOptions,
   inferlineDispatcherOf,
-} from "../../runtime/core/stages/inferline-dispatcher.ts";
-import type { ReplicaTuner } from "../../runtime/core/stages/replica-tuner.ts";
-import { REQUESTS, stageGraphOf } from "../../runtime/core/stages/stage-graph.ts";
-import { VisitProgress } from "../../runtime/core/stages/visit-progress.ts";
+} from "../../runtime/methods/inferline/core/inferline-dispatcher.ts";
+import type { ReplicaTuner } from "../../runtime/methods/inferline/core/replica-tuner.ts";
 
 export type StageWorkerState = "down" | "off" | "loading" | "ready" | "busy";
 

@@ -1,8 +1,8 @@
 import {
   type StageSimulationOptions,
   simulateStages,
-} from "../../compiler/simulate/stages/simulate-stages.ts";
-import type { StageArrivals } from "../../compiler/simulate/stages/stage-arrivals.ts";
+} from "../../compiler/methods/inferline/simulate/simulate-stages.ts";
+import type { StageArrivals } from "../../compiler/simulate/graph/stage-arrivals.ts";
 import type { InferlineBundle } from "../../runtime/bundle/schema.ts";
 
 export const OPTIONS = {

@@ -1,7 +1,7 @@
-import { type RequestTrace, tossVisits } from "../../compiler/simulate/stages/visits.ts";
-import type { ProvisioningProblem } from "../../compiler/solvers/inferline/problem.ts";
-import { provisioningProblem } from "../../compiler/solvers/inferline/provisioning-problem.ts";
-import type { Configuration } from "../../compiler/solvers/stages/served-stages.ts";
+import type { Configuration } from "../../compiler/graph/served-stages.ts";
+import type { ProvisioningProblem } from "../../compiler/methods/inferline/solve/problem.ts";
+import { provisioningProblem } from "../../compiler/methods/inferline/solve/provisioning-problem.ts";
+import { type RequestTrace, tossVisits } from "../../compiler/simulate/graph/visits.ts";
 import type { InferlineBundle } from "../../runtime/bundle/schema.ts";
 import { Rng } from "../../runtime/core/rng.ts";
 import { type StageSketch, stageBundle } from "./stage-bundle.ts";

@@ -1,5 +1,5 @@
 import type { ThemisBundle } from "../../runtime/bundle/schema.ts";
-import type { ScalingDispatcherOptions } from "../../runtime/core/scaling/scaling-dispatcher.ts";
+import type { ScalingDispatcherOptions } from "../../runtime/methods/themis/core/scaling-dispatcher.ts";
 import { type ScaleBundleSketch, scaleBundle } from "./scale-bundle.ts";
 import { ScaleDriver } from "./scale-driver.ts";
 

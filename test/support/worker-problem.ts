@@ -1,6 +1,6 @@
 import fc from "fast-check";
+import type { WorkerProblem } from "../../compiler/methods/ramsis/solve/worker-problem.ts";
 import { quantileKnots } from "../../compiler/numeric/quantile-distribution.ts";
-import type { WorkerProblem } from "../../compiler/solvers/ramsis/worker-problem.ts";
 
 /** A problem on the fixed-length grid. @param serviceMs one row per variant, at least maxQueue + 1 batch sizes each. */
 export function workerProblem(options: {

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 
-/** Those of runtime/core/scaling/forecasters.ts; a test compares them. */
+/** Those of runtime/core/forecasters.ts; a test compares them. */
 export const HISTORY_SECONDS = 60;
 export const WINDOW_SECONDS = 10;
 export const HORIZON_SECONDS = 10;

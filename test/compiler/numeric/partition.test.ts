@@ -6,7 +6,7 @@ import {
   mixedPartitions,
   type PlaceClass,
 } from "../../../compiler/numeric/partition.ts";
-import { placeShapes } from "../../../runtime/bundle/place-shapes.ts";
+import { placeShapes } from "../../../runtime/methods/accordion/bundle/place-shapes.ts";
 
 /** Whole numbers, so that sums are exact: zeros, equal ones and one that outweighs all others are common. */
 const LAYER = fc.oneof(

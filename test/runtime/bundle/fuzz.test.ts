@@ -6,13 +6,13 @@ import {
 } from "../../../runtime/bundle/bundle-error.ts";
 import { decodeBundle, encodeBundle } from "../../../runtime/bundle/codec.ts";
 import type { InferlineBundle, RamsisBundle, Table } from "../../../runtime/bundle/schema.ts";
+import { stageGraphOf } from "../../../runtime/core/graph/stage-graph.ts";
+import { stageShapeOf } from "../../../runtime/core/graph/stage-shape.ts";
 import { PolicyTable } from "../../../runtime/core/policy-table.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
-import { EnvelopeTuner } from "../../../runtime/core/stages/envelope-tuner.ts";
-import { stageGraphOf } from "../../../runtime/core/stages/stage-graph.ts";
-import { stageShapeOf } from "../../../runtime/core/stages/stage-shape.ts";
 import { inspectBundle } from "../../../runtime/inspect.ts";
-import { stageLimits } from "../../../runtime/stage-limits.ts";
+import { EnvelopeTuner } from "../../../runtime/methods/inferline/core/envelope-tuner.ts";
+import { stageLimits } from "../../../runtime/methods/inferline/tell/stage-limits.ts";
 import { fileOf, fileOfValue, HEADER_BYTES, plainPayload } from "../../support/bundle-fixtures.ts";
 import { placeBundle } from "../../support/place-bundle.ts";
 import { sampleBundle } from "../../support/sample-bundle.ts";

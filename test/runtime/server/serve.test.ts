@@ -2,7 +2,10 @@ import { connect, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
 import type { ExecutorHandlers } from "../../../runtime/exec/executor.ts";
-import type { RecordedCommand, RecordedEvent } from "../../../runtime/server/recording.ts";
+import type {
+  RecordedCommand,
+  RecordedEvent,
+} from "../../../runtime/methods/ramsis/serve/recording.ts";
 import {
   call,
   closeAll,

@@ -1,6 +1,9 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { TensorInfo } from "../../../runtime/bundle/schema.ts";
-import type { RecordedCommand, RecordedEvent } from "../../../runtime/server/recording.ts";
+import type {
+  RecordedCommand,
+  RecordedEvent,
+} from "../../../runtime/methods/ramsis/serve/recording.ts";
 import { variantWishOf } from "../../../runtime/server/variant-wish.ts";
 import { waitingBundle } from "../../support/pooled-bundle.ts";
 import {

@@ -1,0 +1,225 @@
+/** The estimator: what happens to every request of a trace under a configuration, one stage after the other, since none ever waits for a later one. */
+import { type BatchRing, batchRing, serveBatches } from "../numeric/batch-queue.ts";
+import { countLate, keepMarked, markLate, raiseToLongest, upTo } from "../numeric/flow.ts";
+import { mergeSettled } from "../numeric/merge-settled.ts";
+import { selectRank } from "../numeric/selection.ts";
+import type { RequestTrace } from "../simulate/graph/visits.ts";
+import {
+  allowedMisses,
+  aloneMs,
+  type ServedStages,
+  type StageConfiguration,
+} from "./served-stages.ts";
+import { type StageVisits, type VisitPlan, visitPlanOf } from "./visit-plan.ts";
+
+/** Queries of one stage in the order in which something happens to them. */
+interface Flow {
+  count: number;
+  atMs: Float64Array;
+  request: Uint32Array;
+}
+
+/**
+ * A trace under configurations that are set stage by stage, in the order of the tasks. A stage may be set again and again; what follows it is then out of
+ * date until it is set again as well. All that a discrete-event simulation of the same would say, bit for bit, without its global queue of events.
+ * Source: InferLine §4.2.
+ */
+export class FeedForward {
+  readonly requestCount: number;
+  /** Requests that may miss the SLO. */
+  readonly allowedMisses: number;
+  readonly visits: VisitPlan;
+  /** Of the stage that was served last: its largest batch, and whether all replicas were at work at some time. */
+  readonly used = new Uint32Array(2);
+  readonly #problem: ServedStages;
+  readonly arrivalMs: Float64Array;
+  readonly #deadlineMs: Float64Array;
+  /** By stage, the least time that what follows it takes. */
+  readonly #restMs: Float64Array;
+  readonly #inputs: Flow[];
+  readonly #outputs: Flow[];
+  /** By stage: requests that end there, late. */
+  readonly #misses: Float64Array;
+  #ring: BatchRing = batchRing(64);
+  readonly #pending: Uint8Array;
+
+  /** @param sloMs that configurations are held to: that of the problem, or less. */
+  constructor(problem: ServedStages, trace: RequestTrace, sloMs: number) {
+    const { arrivalMs } = trace;
+    const visits = visitPlanOf(problem.graph, trace);
+    this.#problem = problem;
+    this.requestCount = arrivalMs.length;
+    this.allowedMisses = allowedMisses(arrivalMs.length, problem.violationCeiling);
+    this.visits = visits;
+    this.arrivalMs = arrivalMs;
+    this.#deadlineMs = arrivalMs.map((ms) => ms + sloMs);
+    this.#restMs = restOf(problem, visits);
+    this.#outputs = visits.stages.map(({ count }) => flow(count));
+    this.#inputs = visits.stages.map((stage, index) => this.#inputFlow(stage, index));
+    this.#misses = new Float64Array(visits.stages.length);
+    this.#pending = new Uint8Array(arrivalMs.length);
+  }
+
+  /** Brings the queries of a stage up to date with the stages before it. */
+  prepare(stage: number): void {
+    const visits = this.#visitsOf(stage);
+    const input = this.#inputOf(stage);
+    const { source } = visits;
+    if (source.kind === "requests") return;
+    if (source.kind === "task") {
+      const { isVisited } = visits;
+      if (!source.isFiltered || isVisited === null) return;
+      const { count, atMs, request } = this.#outputOf(source.parent);
+      keepMarked(count, atMs, request, isVisited, input.atMs, input.request);
+      return;
+    }
+    this.#pending.set(source.waitCount);
+    mergeSettled(
+      source.origins.map((origin) => (origin < 0 ? this.#arrivals() : this.#outputOf(origin))),
+      source.waitsFor,
+      this.#pending,
+      input,
+    );
+  }
+
+  /** Serves a stage that is prepared. @returns requests that are sure to miss the SLO; beyond the limit, the stage is left in parts. */
+  serve(stage: number, configuration: StageConfiguration, missLimit = this.allowedMisses): number {
+    const { batchMs } = at(at(this.#problem.stages, stage).hardware, configuration.hardware);
+    const { replicas, batch } = configuration;
+    const input = this.#inputOf(stage);
+    const output = this.#outputOf(stage);
+    const atWork = Math.min(replicas, Math.max(1, input.count));
+    if (this.#ring.doneMs.length < atWork) this.#ring = batchRing(atWork);
+    const misses = serveBatches(
+      input.count,
+      input.atMs,
+      input.request,
+      this.#problem.hopMs,
+      atWork,
+      batch,
+      batchMs,
+      this.#deadlineMs,
+      this.#restMs[stage] ?? 0,
+      missLimit,
+      this.#ring,
+      output.atMs,
+      output.request,
+      this.used,
+    );
+    this.#misses[stage] = misses;
+    return misses;
+  }
+
+  /** Requests that are sure to miss the SLO if no query of a prepared stage ever waits there: any number of replicas has as many. */
+  missesAlone(stage: number, aloneMs: number): number {
+    const { count, atMs, request } = this.#inputOf(stage);
+    const afterMs = this.#problem.hopMs + aloneMs + (this.#restMs[stage] ?? 0);
+    // Another order of the same sum differs in the last digits; nothing is to be called late for that.
+    return countLate(count, atMs, request, afterMs * (1 - 1e-9), this.#deadlineMs);
+  }
+
+  /** Whether no more requests miss the SLO than may, once every stage is served. */
+  isWithin(): boolean {
+    let most = 0;
+    for (const [stage, { isEnd }] of this.visits.stages.entries()) {
+      if (isEnd) most += this.#misses[stage] ?? 0;
+    }
+    // Who ends at several stages is counted several times.
+    return most <= this.allowedMisses || this.misses() <= this.allowedMisses;
+  }
+
+  /** Requests that miss the SLO, once every stage is served. */
+  misses(): number {
+    const ends = this.visits.stages.flatMap(({ isEnd }, stage) => (isEnd ? [stage] : []));
+    const [only] = ends;
+    if (only !== undefined && ends.length === 1) return this.#misses[only] ?? 0;
+    const isLate = new Uint8Array(this.requestCount);
+    let misses = 0;
+    for (const end of ends) {
+      if (this.#misses[end] === 0) continue;
+      const { count, atMs, request } = this.#outputOf(end);
+      misses += markLate(count, atMs, request, this.#deadlineMs, isLate);
+    }
+    return misses;
+  }
+
+  /** Arrival to the last end, by request, once every stage is served; 0 for one that goes nowhere. */
+  latenciesMs(): Float64Array {
+    const latencyMs = new Float64Array(this.requestCount);
+    for (const [stage, { isEnd }] of this.visits.stages.entries()) {
+      if (!isEnd) continue;
+      const { count, atMs, request } = this.#outputOf(stage);
+      raiseToLongest(count, atMs, request, this.arrivalMs, latencyMs);
+    }
+    return latencyMs;
+  }
+
+  /** Percentile of the latency that has to meet the SLO, by nearest rank: so many requests, and no more, may be above it. */
+  percentileMs(): number {
+    if (this.requestCount === 0) return 0;
+    const rank = this.requestCount - this.allowedMisses - 1;
+    return selectRank(this.latenciesMs(), 0, this.requestCount, rank);
+  }
+
+  #inputFlow({ source, count }: StageVisits, stage: number): Flow {
+    if (source.kind === "requests") {
+      const { request } = source;
+      const isAll = count === this.requestCount;
+      const atMs = isAll
+        ? this.arrivalMs
+        : Float64Array.from(request, (one) => this.arrivalMs[one] ?? 0);
+      return { count, atMs, request };
+    }
+    // What leaves the one stage is what comes to the next.
+    if (source.kind === "task" && !source.isFiltered) return this.#outputOf(source.parent);
+    return flow(this.#visitsOf(stage).count);
+  }
+
+  #arrivals(): Flow {
+    const request = upTo(this.requestCount);
+    return { count: this.requestCount, atMs: this.arrivalMs, request };
+  }
+
+  #visitsOf(stage: number): StageVisits {
+    return at(this.visits.stages, stage);
+  }
+
+  #inputOf(stage: number): Flow {
+    return at(this.#inputs, stage);
+  }
+
+  #outputOf(stage: number): Flow {
+    return at(this.#outputs, stage);
+  }
+}
+
+/** With room for one more than there are, for loops that write before they know. */
+function flow(count: number): Flow {
+  return { count, atMs: new Float64Array(count + 1), request: new Uint32Array(count + 1) };
+}
+
+/** By stage the least time from its end to that of the request, on the fastest hardware and without waiting. */
+export function restOf(problem: ServedStages, { stages }: VisitPlan): Float64Array {
+  const restMs = new Float64Array(stages.length);
+  for (let stage = stages.length - 1; stage >= 0; stage--) {
+    const { tasks, takesAll } = at(stages, stage).next;
+    if (tasks.length === 0) continue;
+    const after = tasks.map(
+      (task) => problem.hopMs + fastestMs(problem, task) + (restMs[task] ?? 0),
+    );
+    restMs[stage] = takesAll ? Math.max(...after) : Math.min(...after);
+  }
+  // Sums in another order than those of a simulation differ in the last digits; nothing is to be called late for that.
+  return restMs.map((ms) => ms * (1 - 1e-9));
+}
+
+/** A batch of one on the fastest hardware. */
+export function fastestMs({ stages }: ServedStages, stage: number): number {
+  return Math.min(...at(stages, stage).hardware.map(aloneMs));
+}
+
+function at<T>(items: readonly T[], index: number): T {
+  const item = items[index];
+  if (item === undefined) throw new RangeError("a stage is one of the pipeline");
+  return item;
+}

@@ -1,0 +1,138 @@
+/**
+ * Processes that answer level requests. One handles a level whole, so the results do not depend on how many there are.
+ *
+ * Processes and not threads: Node 20 aborts now and then when a thread ends while V8 still compiles its code in the background
+ * (`NodePlatform::ForIsolate`, "data.first != nullptr"), and it would take the server down that makes a level on line.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import type { RamsisBundle, RamsisLevel } from "../../runtime/bundle/schema.ts";
+import type { BundleFrame } from "../methods/solver.ts";
+import type { LevelFailure, LevelReply, LevelRequest } from "./level-worker.ts";
+
+export interface LevelPoolOptions {
+  /** Most processes at a time, at least 1. */
+  readonly jobs: number;
+  /** Called after each request. @param stage what the work is at, where there are several stages. */
+  readonly onProgress: (done: number, total: number, stage?: string) => void;
+  /** Aborting ends the processes and rejects with the signal's reason. */
+  readonly signal: AbortSignal;
+}
+
+/** Workers for one frame, started when they are needed and kept between runs: a warm one solves faster. Close them. */
+export class LevelWorkers {
+  readonly #frame: BundleFrame;
+  readonly #options: LevelPoolOptions;
+  readonly #workers: ChildProcess[] = [];
+  readonly #onAbort = (): void => this.#fail(this.#options.signal.reason);
+  /** Never resolves; rejects once a worker has failed or the work is aborted. */
+  readonly #failure: Promise<never>;
+  #fail: (reason: unknown) => void = () => {};
+  #done = 0;
+  #total = 0;
+
+  constructor(frame: BundleFrame, options: LevelPoolOptions) {
+    this.#frame = frame;
+    this.#options = options;
+    this.#failure = new Promise((_, reject) => {
+      this.#fail = reject;
+    });
+    // A run in progress sees the failure; between runs there is nobody to tell.
+    this.#failure.catch(() => {});
+    options.signal.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  /** @returns the replies in the order of the requests. One run at a time. @throws the signal's reason once it is aborted. */
+  async run(requests: readonly LevelRequest[], stage?: string): Promise<LevelReply[]> {
+    this.#options.signal.throwIfAborted();
+    const { jobs, onProgress } = this.#options;
+    while (this.#workers.length < Math.min(jobs, requests.length)) this.#start();
+    this.#total += requests.length;
+    const replies: LevelReply[] = [];
+    let next = 0;
+    const drain = (worker: ChildProcess): Promise<void> =>
+      new Promise((resolve) => {
+        let current = 0;
+        const sendNext = (): void => {
+          const request = requests[next];
+          current = next++;
+          if (request !== undefined) {
+            worker.send(request);
+            return;
+          }
+          worker.off("message", onMessage);
+          resolve();
+        };
+        const onMessage = (reply: LevelReply | LevelFailure): void => {
+          if (reply.kind === "failed") {
+            this.#fail(new Error(reply.stack));
+            return;
+          }
+          replies[current] = reply;
+          onProgress(++this.#done, this.#total, stage);
+          sendNext();
+        };
+        worker.on("message", onMessage);
+        sendNext();
+      });
+    await Promise.race([Promise.all(this.#workers.map(drain)), this.#failure]);
+    return replies;
+  }
+
+  /** Ends the workers, whatever they are at. */
+  async close(): Promise<void> {
+    this.#options.signal.removeEventListener("abort", this.#onAbort);
+    await Promise.all(this.#workers.map(ended));
+  }
+
+  #start(): void {
+    const path = fileURLToPath(new URL("./level-worker.js", import.meta.url));
+    // Nothing that a worker prints is output of ours.
+    const worker = fork(path, [], {
+      serialization: "advanced",
+      stdio: ["ignore", 2, 2, "ipc"],
+      execArgv: [],
+    });
+    worker.on("error", (error) => this.#fail(error));
+    worker.on("exit", (code, signal) =>
+      this.#fail(new Error(`a solver process ended with ${signal ?? `code ${code}`}`)),
+    );
+    worker.send(this.#frame);
+    this.#workers.push(worker);
+  }
+}
+
+function ended(worker: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (worker.exitCode !== null || worker.signalCode !== null) resolve();
+    worker.once("exit", () => resolve());
+    worker.once("error", () => resolve());
+    worker.kill("SIGKILL");
+  });
+}
+
+/** Answers requests in processes of their own. @returns the replies in the order of the requests. */
+export async function runInWorkers(
+  frame: BundleFrame,
+  requests: readonly LevelRequest[],
+  options: LevelPoolOptions,
+): Promise<LevelReply[]> {
+  const workers = new LevelWorkers(frame, options);
+  try {
+    return await workers.run(requests);
+  } finally {
+    await workers.close();
+  }
+}
+
+/** Solves one more level of a bundle, in a process. @throws whatever the solver does; the signal's reason once it is aborted. */
+export async function solveLevelOf(
+  { levels: _, provenance: __, ...frame }: RamsisBundle,
+  loadQps: number,
+  signal: AbortSignal,
+): Promise<RamsisLevel> {
+  const options = { jobs: 1, onProgress: () => {}, signal };
+  const [reply] = await runInWorkers(frame, [{ kind: "solve", loadQps }], options);
+  if (reply?.kind !== "solved") throw new TypeError("a request to solve is answered by a level");
+  return reply.level as RamsisLevel;
+}

@@ -1,0 +1,111 @@
+/** What one task gives the next has to be what that one takes: tensors by name, type and row shape. */
+import type { ModelFile, TensorInfo } from "../../runtime/bundle/schema.ts";
+import type { ModelFiles } from "../model/model-files.ts";
+import type { Application, Edge, Task } from "../spec/application.ts";
+import type { KeyPath } from "../spec/document.ts";
+import { conflict, type Mistake, show } from "../spec/mistakes.ts";
+
+/** Edges whose models do not fit; variants of a task are alike, so the first that has a model speaks for it. */
+export function* feedMistakes(
+  { tasks, policy }: Pick<Application, "tasks" | "policy">,
+  models: ModelFiles,
+): Generator<Mistake> {
+  for (const [taskIndex, task] of tasks.entries()) {
+    const model = modelOf(task, models);
+    for (const [index, edge] of task.to.entries()) {
+      const child = tasks.find(({ name }) => name === edge.task);
+      const next = child === undefined ? null : modelOf(child, models);
+      if (model === null || next === null) continue;
+      const path = ["tasks", taskIndex, "to", index];
+      yield* unknownInputs(edge, next, path);
+      for (const input of next.inputs) {
+        if (policy.method === "inferline" && !gives(edge, model, input)) continue;
+        yield* inputMistakes(edge, model, next, input, path);
+      }
+      yield* countMistakes(edge, model, path);
+    }
+  }
+  if (policy.method === "inferline") yield* missingInputs(tasks, models);
+}
+
+/** Inputs that no edge to their task gives, where a row may come along several; what comes from requests is theirs to give. */
+function* missingInputs(tasks: readonly Task[], models: ModelFiles): Generator<Mistake> {
+  for (const [taskIndex, task] of tasks.entries()) {
+    const next = modelOf(task, models);
+    const edges = tasks.flatMap((parent) =>
+      parent.to
+        .filter((edge) => edge.task === task.name)
+        .map((edge) => ({ edge, parent, model: modelOf(parent, models) })),
+    );
+    if (next === null || edges.length === 0) continue;
+    if (edges.some(({ model }) => model === null)) continue;
+    for (const input of next.inputs) {
+      if (edges.some(({ edge, model }) => model !== null && gives(edge, model, input))) continue;
+      const parents = edges.map(({ parent }) => show(parent.name)).join(" or ");
+      const message = `the input ${describe(input)} of ${next.file} needs an output of ${parents}: one of the same name, or one named under inputs of the edge`;
+      yield conflict(["tasks", taskIndex, "variants"], message);
+    }
+  }
+}
+
+/** Whether the edge names an output for the input, or the model has one of that name. */
+function gives({ inputs }: Edge, { outputs }: ModelFile, { name }: TensorInfo): boolean {
+  return inputs?.[name] !== undefined || outputs.some((output) => output.name === name);
+}
+
+function modelOf({ variants }: Task, models: ModelFiles): ModelFile | null {
+  for (const { model } of variants) {
+    const file = model === null ? null : models.get(model);
+    if (file) return file;
+  }
+  return null;
+}
+
+function* unknownInputs({ inputs }: Edge, next: ModelFile, path: KeyPath): Generator<Mistake> {
+  const known = next.inputs.map(({ name }) => show(name)).join(", ");
+  for (const input of Object.keys(inputs ?? {})) {
+    if (next.inputs.some(({ name }) => name === input)) continue;
+    const message = `${next.file} has no input ${show(input)}; its inputs are ${known}`;
+    yield conflict([...path, "inputs", input], message);
+  }
+}
+
+function* inputMistakes(
+  { inputs }: Edge,
+  model: ModelFile,
+  next: ModelFile,
+  input: TensorInfo,
+  path: KeyPath,
+): Generator<Mistake> {
+  const name = inputs?.[input.name] ?? input.name;
+  const output = model.outputs.find((candidate) => candidate.name === name);
+  if (output !== undefined && fits(output, input)) return;
+  const outputs = model.outputs.map(describe).join(", ");
+  const message = `the input ${describe(input)} of ${next.file} needs the output ${show(name)} of ${model.file}, whose outputs are ${outputs}`;
+  yield conflict([...path, "inputs"], message);
+}
+
+function* countMistakes({ count }: Edge, model: ModelFile, path: KeyPath): Generator<Mistake> {
+  if (count === null) return;
+  const counts = model.outputs.find(({ name }) => name === count);
+  if (counts?.dtype === "int64" && counts.shape.length === 1) return;
+  const outputs = model.outputs.map(describe).join(", ");
+  const message = `expected an output of ${model.file} of the form int64[rows], whose outputs are ${outputs}`;
+  yield conflict([...path, "count"], message);
+}
+
+/** The same type and, axis 0 apart, the same shape as far as both are known. */
+function fits(output: TensorInfo, input: TensorInfo): boolean {
+  return (
+    output.dtype === input.dtype &&
+    output.shape.length === input.shape.length &&
+    output.shape.every((size, axis) => {
+      const other = input.shape[axis] ?? -1;
+      return axis === 0 || size === -1 || other === -1 || size === other;
+    })
+  );
+}
+
+function describe({ name, dtype, shape }: TensorInfo): string {
+  return `${name} ${dtype}[${shape.join(", ")}]`;
+}

@@ -1,0 +1,76 @@
+/** Short seeded simulations of the levels under every scheduler: what the one of the bundle is worth beside those whose queries keep their places. */
+import type {
+  AccordionBundle,
+  AccordionLevel,
+  ArrivalModel,
+  SchedulerName,
+} from "../../../../runtime/bundle/schema.ts";
+import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
+import { type PlaceSimulationResult, simulatePlaces } from "../simulate/simulate-places.ts";
+import { spread } from "./spread.ts";
+
+/** The malleable one, then the baselines. Source: Accordion §4.2. */
+export const SCHEDULERS: readonly SchedulerName[] = [
+  "accordion",
+  "slo-conforming",
+  "fastest",
+  "bbs",
+  "one-stage",
+];
+/** Queries of all runs together; with more, every run gets shorter. That is about a second. */
+const MAX_QUERIES = 200_000;
+/** Levels that are compared, evenly spread. */
+const MAX_LEVELS = 12;
+
+export interface ScheduledRun {
+  readonly loadQps: number;
+  readonly scheduler: SchedulerName;
+  readonly result: PlaceSimulationResult;
+}
+
+export interface PlannedSchedule {
+  readonly level: AccordionLevel;
+  readonly scheduler: SchedulerName;
+  readonly durationMs: number;
+}
+
+/** The runs of a report: at each load all schedulers have the same queries, those of the level's own simulation or the first of them. */
+export function planSchedules({ levels, policy }: AccordionBundle): PlannedSchedule[] {
+  const own = policy.scheduler;
+  const schedulers = [own, ...SCHEDULERS.filter((scheduler) => scheduler !== own)];
+  const compared = spread(levels, MAX_LEVELS);
+  const queries = compared.reduce(
+    (sum, { loadQps, expected }) => sum + (loadQps * expected.durationMs) / 1000,
+    0,
+  );
+  const share = Math.min(1, MAX_QUERIES / (queries * schedulers.length));
+  return compared.flatMap((level) => {
+    const durationMs = Math.max(1, Math.round(share * level.expected.durationMs));
+    return schedulers.map((scheduler) => ({ level, scheduler, durationMs }));
+  });
+}
+
+/** @param onRun called after each run; what it awaits lets signals through, what it throws ends the work. */
+export async function runSchedules(
+  bundle: AccordionBundle,
+  plan: readonly PlannedSchedule[],
+  onRun: () => Promise<void>,
+): Promise<ScheduledRun[]> {
+  const done: ScheduledRun[] = [];
+  for (const { level, scheduler, durationMs } of plan) {
+    const { loadQps, expected } = level;
+    const scheduled = { ...bundle, policy: { ...bundle.policy, scheduler } };
+    const arrivals = arrivalsOf(bundle.arrivals, loadQps);
+    const result = simulatePlaces(scheduled, { arrivals, durationMs, seed: expected.seed });
+    done.push({ loadQps, scheduler, result });
+    await onRun();
+  }
+  return done;
+}
+
+/** As levels are simulated: a trace has loads of its own, so Poisson arrivals stand in. */
+function arrivalsOf(model: ArrivalModel, qps: number): ArrivalProcess {
+  return model.process === "gamma"
+    ? { kind: "gamma", qps, cv2: model.cv2 }
+    : { kind: "poisson", qps };
+}

@@ -1,0 +1,72 @@
+/** The load that no schedule carries more of, whatever it gives to whom. */
+import { placesByPool } from "../../../../runtime/methods/accordion/bundle/place-shapes.ts";
+import { minimise } from "../../../numeric/nelder-mead.ts";
+import type { AccordionFrame } from "../../solver.ts";
+
+/** Evaluations for each pool; any price gives a bound, better ones a lower. */
+const EVALUATIONS = 200;
+
+/** What queries of one model take on one shape. */
+interface Occupation {
+  /** Places of each pool. */
+  readonly places: readonly number[];
+  /** Of a query of the mean batch. */
+  readonly ms: number;
+}
+
+/**
+ * Queries per second, models uniform and of the mean batch. A place of pool k has a price p_k for each ms; a query takes the shape that is cheapest for its model. All places
+ * together earn no more than their number times their prices, so the load is at most Σ n_k p_k over the mean cost of a query: the dual of the linear programme that shares places
+ * out. With one pool the price cancels, and where no pipeline is more than n times as fast on n places, every query has a place of its own.
+ */
+export function capacityQps(frame: AccordionFrame): number {
+  const { cluster, policy } = frame;
+  const places = placesByPool(cluster.pools, policy.executionPlaces);
+  const models = occupations(frame);
+  const boundAt = (prices: readonly number[]): number => {
+    const costs = models.map((shapes) => Math.min(...shapes.map((shape) => cost(shape, prices))));
+    const meanCost = costs.reduce((sum, one) => sum + one, 0) / costs.length;
+    return (1000 * earned(places, prices)) / meanCost;
+  };
+  const alike = places.map(() => 1);
+  if (places.filter((count) => count > 0).length === 1) return boundAt(alike);
+  // Only ratios of prices matter, and they are above 0: their logarithms, the first of them 0.
+  const steps = places.slice(1).map(() => 1);
+  const { value } = minimise(
+    (logs) => boundAt([1, ...logs.map(Math.exp)]),
+    places.slice(1).map(() => 0),
+    steps,
+    EVALUATIONS * places.length,
+  );
+  return value;
+}
+
+/** By model. */
+function occupations({ tasks, shapes, policy }: AccordionFrame): Occupation[][] {
+  const [shapeCount = 0, poolCount = 0] = shapes.shape;
+  const { maxBatch, meanBatch } = policy;
+  const batch = Math.min(maxBatch, meanBatch);
+  const below = Math.floor(batch);
+  return tasks.flatMap(({ variants }) =>
+    variants.map(({ latencyMs }) =>
+      Array.from({ length: shapeCount }, (_, shape): Occupation => {
+        const at = (instances: number): number =>
+          latencyMs.data[shape * maxBatch + Math.min(maxBatch, instances) - 1] ?? Number.NaN;
+        // The table is linear in the batch, so a mean between two rows lies between their times; at a row alone, to avoid Infinity times 0.
+        const share = batch - below;
+        return {
+          places: [...shapes.data.subarray(shape * poolCount, (shape + 1) * poolCount)],
+          ms: share === 0 ? at(below) : at(below) + share * (at(below + 1) - at(below)),
+        };
+      }).filter(({ ms }) => Number.isFinite(ms)),
+    ),
+  );
+}
+
+function cost({ places, ms }: Occupation, prices: readonly number[]): number {
+  return ms * earned(places, prices);
+}
+
+function earned(places: readonly number[], prices: readonly number[]): number {
+  return places.reduce((sum, count, pool) => sum + count * (prices[pool] ?? 0), 0);
+}

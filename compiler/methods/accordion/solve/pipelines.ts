@@ -1,0 +1,178 @@
+/** How a model is cut for every shape, from what was measured of it. Source: Accordion §3. */
+import type { LayerPipeline } from "../../../../runtime/bundle/schema.ts";
+import { layerPartitions, mixedPartitions } from "../../../numeric/partition.ts";
+import type { LatencyQuantiles, LayerProfile, VariantProfile } from "../../../spec/application.ts";
+
+type Shape = readonly number[];
+type Stages = Pick<LayerPipeline, "stageMs" | "stepMs" | "isMeasured">;
+
+/** Places of a shape. */
+export function sizeOf(shape: Shape): number {
+  return shape.reduce((sum, count) => sum + count, 0);
+}
+
+/**
+ * The pipeline of every shape; null where there are more places than layers, or than the speed-ups tell of. Layers win over speed-ups: they can be cut.
+ * @param profiles of the pools, in their order. @param shapes in the order of the bundle.
+ */
+export function pipelinesOf(
+  profiles: readonly VariantProfile[],
+  shapes: readonly Shape[],
+): (LayerPipeline | null)[] {
+  const layers = profiles.flatMap((profile) => (profile.layers === null ? [] : [profile.layers]));
+  const pipelines =
+    layers.length < profiles.length
+      ? shapes.map((shape) => spedPipeline(profiles, shape))
+      : layeredPipelines(profiles, layers, shapes);
+  const alone = pipelines[0]?.stepMs ?? Number.NaN;
+  return pipelines.map((pipeline) => pipeline && { ...pipeline, speedup: alone / pipeline.stepMs });
+}
+
+type Unsped = Omit<LayerPipeline, "speedup">;
+
+function layeredPipelines(
+  profiles: readonly VariantProfile[],
+  layers: readonly LayerProfile[],
+  shapes: readonly Shape[],
+): (Unsped | null)[] {
+  const maxDepth = Math.max(...shapes.map(sizeOf));
+  // The profiler cuts for places that are alike, so that a shape of one pool finds its stages measured.
+  const alike = layers.map(({ layerMs }) => layerPartitions(layerMs, maxDepth));
+  const isMixed = shapes.some((shape) => poolsOf(shape).length > 1);
+  const mixed = isMixed ? mixedPartitions(layers, shapes) : [];
+  return shapes.map((shape, index): Unsped | null => {
+    const [pool = 0, ...others] = poolsOf(shape);
+    if (others.length === 0) {
+      const cut = alike[pool]?.[sizeOf(shape) - 1];
+      return cut === undefined ? null : pipelineOf(profiles, cut, poolOfEach(shape));
+    }
+    const partition = mixed[index] ?? null;
+    return partition && pipelineOf(profiles, partition.cut, partition.classes);
+  });
+}
+
+/** Pools that the shape has places of. */
+function poolsOf(shape: Shape): number[] {
+  return shape.flatMap((count, pool) => (count > 0 ? [pool] : []));
+}
+
+function poolOfEach(shape: Shape): number[] {
+  return shape.flatMap((count, pool) => new Array<number>(count).fill(pool));
+}
+
+function pipelineOf(
+  profiles: readonly VariantProfile[],
+  cut: readonly number[],
+  pools: readonly number[],
+): Unsped {
+  const stages = measuredStages(profiles, cut, pools) ?? addedStages(profiles, cut, pools);
+  return { cut, pools, ...stages };
+}
+
+/** The stages as they were measured: what a query waits for at the 95th percentile, the step between two of its instances in the mean. Null unless all were. */
+function measuredStages(
+  profiles: readonly VariantProfile[],
+  cut: readonly number[],
+  pools: readonly number[],
+): Stages | null {
+  const measured: LatencyQuantiles[] = [];
+  let from = 0;
+  for (const [stage, layers] of cut.entries()) {
+    const profile = profiles[pools[stage] ?? 0];
+    const to = from + layers;
+    const found = profile?.layers?.stages.find((one) => one.from === from && one.to === to);
+    const quantiles = found?.quantiles ?? (cut.length === 1 ? wholeModel(profile) : null);
+    if (quantiles === null) return null;
+    measured.push(quantiles);
+    from = to;
+  }
+  return {
+    stageMs: measured.map(({ p95 }) => p95),
+    stepMs: Math.max(...measured.map(({ mean }) => mean)),
+    isMeasured: true,
+  };
+}
+
+/** Of one instance; a bare number stands for all there is to know. */
+function wholeModel(profile: VariantProfile | undefined): LatencyQuantiles | null {
+  const row = profile?.rows.find(({ batch }) => batch === 1);
+  if (row === undefined) return null;
+  const { latencyMs: ms, quantiles } = row;
+  return quantiles ?? { p50: ms, p95: ms, p99: ms, mean: ms };
+}
+
+/** Stages that were not measured: their layers added up, and stretched by what measured stages of their pools take beyond that. */
+function addedStages(
+  profiles: readonly VariantProfile[],
+  cut: readonly number[],
+  pools: readonly number[],
+): Stages {
+  const stretches = new Map(
+    pools.map((pool) => [pool, stretchOf(profiles[pool], cut.length)] as const),
+  );
+  const stages = addedMs(profiles, cut, pools).map((ms, stage) => {
+    const { p95, mean } = stretches.get(pools[stage] ?? 0) ?? UNSTRETCHED;
+    return { p95: ms * p95, mean: ms * mean };
+  });
+  return {
+    stageMs: stages.map(({ p95 }) => p95),
+    stepMs: Math.max(...stages.map(({ mean }) => mean)),
+    isMeasured: false,
+  };
+}
+
+function addedMs(
+  profiles: readonly (VariantProfile | undefined)[],
+  cut: readonly number[],
+  pools: readonly number[],
+): number[] {
+  let from = 0;
+  return cut.map((count, stage) => {
+    const layers = profiles[pools[stage] ?? 0]?.layers;
+    if (!layers) throw new TypeError("a pool has times of layers");
+    const own = layers.layerMs.slice(from, from + count);
+    from += count;
+    return own.reduce((sum, ms) => sum + ms, layers.overheadMs);
+  });
+}
+
+const UNSTRETCHED = { p95: 1, mean: 1 };
+
+/** How many times as long as its layers add up to a pool's best pipeline of a depth takes, or the whole model if that was not measured: stages alone, and the step. */
+function stretchOf(profile: VariantProfile | undefined, depth: number): typeof UNSTRETCHED {
+  const layerMs = profile?.layers?.layerMs ?? [];
+  const best = layerPartitions(layerMs, depth)[depth - 1] ?? [layerMs.length];
+  for (const cut of [best, [layerMs.length]]) {
+    if (profile === undefined) break;
+    const alone = cut.map(() => 0);
+    const measured = measuredStages([profile], cut, alone);
+    if (measured === null) continue;
+    const added = addedMs([profile], cut, alone);
+    const sum = (times: readonly number[]) => times.reduce((total, ms) => total + ms, 0);
+    return { p95: sum(measured.stageMs) / sum(added), mean: measured.stepMs / Math.max(...added) };
+  }
+  return UNSTRETCHED;
+}
+
+/** A pipeline whose stages nobody knows, only how fast it is. The places are of one pool. */
+function spedPipeline(profiles: readonly VariantProfile[], shape: Shape): Unsped | null {
+  const places = sizeOf(shape);
+  const pools = poolOfEach(shape);
+  const profile = profiles[pools[0] ?? 0];
+  const aloneMs = wholeModel(profile)?.p95;
+  if (aloneMs === undefined) throw new TypeError("speed-ups are of a time that is known");
+  const known = [{ places: 1, speedup: 1 }, ...(profile?.speedups ?? [])];
+  const upper = known.find((one) => one.places >= places);
+  const lower = known.findLast((one) => one.places <= places);
+  if (upper === undefined || lower === undefined) return null;
+  const share =
+    upper.places === lower.places ? 0 : (places - lower.places) / (upper.places - lower.places);
+  const speedup = lower.speedup + share * (upper.speedup - lower.speedup);
+  return {
+    cut: [],
+    pools,
+    stageMs: [],
+    stepMs: aloneMs / speedup,
+    isMeasured: upper.places === lower.places,
+  };
+}

@@ -1,0 +1,101 @@
+/** Stages of the models of an Accordion bundle, cut from the models of the application. */
+import { createHash } from "node:crypto";
+import type {
+  AccordionBundle,
+  MalleableVariant,
+  StageModel,
+  TensorInfo,
+} from "../../../runtime/bundle/schema.ts";
+import type { Application, Variant } from "../../spec/application.ts";
+import { conflict, type Mistake } from "../../spec/mistakes.ts";
+import { profileFor } from "../pool-profile.ts";
+
+/** A model that can be cut between any two of its layers. */
+export interface LayeredModel {
+  readonly layerCount: number;
+  /** Layers `from` to `to` − 1 as a model of one instance; the same arguments give the same bytes. */
+  stage(
+    from: number,
+    to: number,
+  ): {
+    readonly bytes: Uint8Array;
+    readonly inputs: readonly TensorInfo[];
+    readonly outputs: readonly TensorInfo[];
+  };
+}
+
+/** A file that a bundle names. */
+export interface StageFile {
+  /** File name without directories. */
+  readonly file: string;
+  readonly sha256: string;
+  /** Cut anew with every call: those of all stages together are many times the model. */
+  readonly bytes: () => Uint8Array;
+}
+
+export interface CutBundle {
+  readonly bundle: AccordionBundle;
+  readonly files: readonly StageFile[];
+}
+
+/** Of the SHA-256 of a stage, in the name of its file. */
+const NAMED_DIGITS = 12;
+
+/** Whether a model is to be cut: there is one, and its layers were measured on every pool. */
+export function isCut(variant: Variant, { cluster }: Pick<Application, "cluster">): boolean {
+  const profiles = cluster.pools.map((pool) => profileFor(variant, pool));
+  return variant.model !== null && profiles.every((profile) => (profile?.layers ?? null) !== null);
+}
+
+/** Cuts what the pipelines are made of, each stage once. @param layered the models, by the path the application gives. */
+export function withStages(
+  bundle: AccordionBundle,
+  { tasks }: Pick<Application, "tasks">,
+  layered: ReadonlyMap<string, LayeredModel>,
+): CutBundle | Mistake {
+  const files: StageFile[] = [];
+  const variants: MalleableVariant[] = [];
+  for (const [index, variant] of (bundle.tasks[0]?.variants ?? []).entries()) {
+    const path = tasks[0]?.variants[index]?.model ?? null;
+    const model = path === null || variant.model === null ? undefined : layered.get(path);
+    if (model === undefined) {
+      variants.push(variant);
+      continue;
+    }
+    const stages: StageModel[] = [];
+    for (const { from, to } of rangesOf(variant)) {
+      const { bytes, inputs, outputs } = model.stage(from, to);
+      const open = outputs.find(({ shape }) => shape.includes(-1));
+      if (open !== undefined) {
+        const message = `the size of output "${open.name}", [${open.shape}], changes with the data; expected a model of which the sizes for one instance are known`;
+        return conflict(["tasks", 0, "variants", index, "model"], message);
+      }
+      const sha256 = createHash("sha256").update(bytes).digest("hex");
+      // Named after what is in it, so that no other bundle's stages, or those of a running server, are written over.
+      const file = `${variant.name}.${from}-${to}.${sha256.slice(0, NAMED_DIGITS)}.onnx`;
+      files.push({ file, sha256, bytes: () => model.stage(from, to).bytes });
+      stages.push({ from, to, model: { file, sha256, inputs, outputs } });
+    }
+    variants.push({ ...variant, stages });
+  }
+  return {
+    bundle: { ...bundle, tasks: bundle.tasks.map((task) => ({ ...task, variants })) },
+    files,
+  };
+}
+
+/** Of the stages of all pipelines, each once, ascending. */
+function rangesOf({
+  pipelines,
+}: MalleableVariant): { readonly from: number; readonly to: number }[] {
+  const ranges = new Map<string, { readonly from: number; readonly to: number }>();
+  for (const pipeline of pipelines) {
+    let from = 0;
+    for (const layers of pipeline?.cut ?? []) {
+      const to = from + layers;
+      ranges.set(`${from}-${to}`, { from, to });
+      from = to;
+    }
+  }
+  return [...ranges.values()].sort((a, b) => a.from - b.from || a.to - b.to);
+}

@@ -1,0 +1,135 @@
+/** What load does to cost, to replicas and to latency. */
+import * as Plot from "@observablehq/plot";
+import type { InferlineBundle, InferlineLevel } from "../../../../runtime/bundle/schema.ts";
+import { drawFigure } from "../../../report/figure.ts";
+import { beyondMarks, drawLatencies, mostMs } from "../../../report/kit/latency-figure.ts";
+import {
+  levelBand,
+  levelLine,
+  loadAxis,
+  pointsOf,
+  thinned,
+} from "../../../report/kit/load-axis.ts";
+import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
+import { MAX_LETTERED, wholeAxis } from "../../../report/kit/whole-axis.ts";
+import type { Markup } from "../../../report/markup.ts";
+import { decimalText } from "../../../report/number-text.ts";
+import { keyOf } from "./hardware-keys.ts";
+
+const GREEDY_STYLE = { stroke: "currentColor", strokeDasharray: "2 3", strokeWidth: 1.2 };
+const BOUND_STYLE = { stroke: "currentColor", strokeDasharray: "7 3", strokeWidth: 1 };
+export function replicasOf({ plan }: InferlineLevel): number {
+  return plan.stages.reduce((sum, { replicas }) => sum + replicas, 0);
+}
+
+/** What the plans cost, the greedy ones beside them, what is proven of them, and what tuned replicas come to in a simulation. */
+export function drawCost(bundle: InferlineBundle): Markup {
+  const planned = pointsOf(bundle.levels, ({ plan }) => plan.costPerHour);
+  const carried = bundle.levels.filter(({ feasible }) => feasible);
+  const greedy = pointsOf(bundle.levels, ({ solve }) => solve.greedyCostPerHour ?? Number.NaN);
+  const bound = pointsOf(carried, ({ plan, solve }) => plan.costPerHour * (1 - solve.provenGap));
+  const tuned = pointsOf(bundle.levels, ({ expected }) => expected.costPerHour);
+  const costs = [...planned, ...greedy, ...tuned].map(({ value }) => value);
+  const highest = Math.max(...costs.filter((cost) => !Number.isNaN(cost)));
+  const text = {
+    id: "cost",
+    title: "Cost against load",
+    description: `Plans cost from ${decimalText(planned[0]?.value ?? 0, 3)} an hour at the lowest load to ${decimalText(planned.at(-1)?.value ?? 0, 3)} at the highest.`,
+  };
+  return drawFigure(text, {
+    x: loadAxis(bundle),
+    y: { domain: [0, highest * 1.08], label: "cost per hour", ticks: 6, grid: true },
+    marks: [
+      ...beyondMarks(bundle, "bottom"),
+      Plot.line(greedy, { x: "loadQps", y: "value", ...GREEDY_STYLE }),
+      Plot.line(bound, { x: "loadQps", y: "value", ...BOUND_STYLE }),
+      ...levelLine(planned, 2.4),
+      Plot.dot(thinned(tuned), {
+        x: "loadQps",
+        y: "value",
+        r: 5,
+        stroke: "currentColor",
+        strokeWidth: 1.1,
+      }),
+    ],
+  });
+}
+
+interface ReplicaBar {
+  readonly loadQps: number;
+  readonly key: PipelineVariantKey;
+  readonly replicas: number;
+  readonly feasible: boolean;
+}
+
+/** One bar per level, stacked by stage in the order of the tasks. */
+export function drawReplicas(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
+  const bars = replicaBars(bundle, keys);
+  const most = Math.max(...bundle.levels.map(replicasOf));
+  const loads = bundle.levels.map(({ loadQps }) => loadQps);
+  const isLettered = loads.length <= MAX_LETTERED;
+  const text = {
+    id: "replicas",
+    title: "Replicas by stage and hardware at every load",
+    description: bundle.tasks
+      .map(({ name }, task) => `${name} has ${replicaRange(bundle, task)} replicas`)
+      .join(", ")
+      .concat("."),
+  };
+  return drawFigure(text, {
+    x: levelBand(loads, "load, requests/s"),
+    y: { domain: [0, most * 1.09], label: "replicas", ...wholeAxis(0, most) },
+    marks: [
+      Plot.barY(bars, {
+        x: "loadQps",
+        y: "replicas",
+        fill: (bar: ReplicaBar) => bar.key.color,
+        fillOpacity: (bar: ReplicaBar) => (bar.feasible ? 1 : 0.5),
+        stroke: "var(--page)",
+        strokeWidth: isLettered ? 0.8 : 0,
+        title: (bar: ReplicaBar) =>
+          `${bar.key.taskName} on ${bar.key.name}: ${bar.replicas} replicas at ${decimalText(bar.loadQps, 2)} requests/s`,
+      }),
+      Plot.text(
+        isLettered ? bars : [],
+        Plot.stackY({
+          x: "loadQps",
+          y: "replicas",
+          text: (bar: ReplicaBar) => (bar.replicas > 0.045 * most ? bar.key.letter : ""),
+          fill: "white",
+          stroke: "#0009",
+          strokeWidth: 2.5,
+          fontWeight: "bold",
+        }),
+      ),
+    ],
+  });
+}
+
+function replicaBars(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): ReplicaBar[] {
+  return bundle.levels.flatMap(({ loadQps, feasible, plan }) =>
+    plan.stages.flatMap(({ pool, replicas }, task) => {
+      const key = keyOf(keys, task, pool);
+      return key === undefined ? [] : [{ loadQps, key, replicas, feasible }];
+    }),
+  );
+}
+
+function replicaRange({ levels }: InferlineBundle, task: number): string {
+  const counts = levels.map(({ plan }) => plan.stages[task]?.replicas ?? 0);
+  const [least, most] = [Math.min(...counts), Math.max(...counts)];
+  return least === most ? String(most) : `${least} to ${most}`;
+}
+
+/** 99th percentiles: by the estimator on the sample, and in a simulation with the tuner. */
+export function drawLatency(bundle: InferlineBundle): Markup {
+  const stated = pointsOf(bundle.levels, ({ sample }) => sample.estimate.p99Ms);
+  const simulated = pointsOf(bundle.levels, ({ expected }) => expected.latencyMsP99);
+  return drawLatencies(bundle, {
+    stated,
+    simulated,
+    label: "99th percentile, ms",
+    title: "99th percentile of the latency against load",
+    description: `It is at most ${mostMs(stated)} by the estimator and ${mostMs(simulated)} in the simulation`,
+  });
+}

@@ -1,0 +1,115 @@
+import type { InferlineBundle, StagePlan } from "../../../../runtime/bundle/schema.ts";
+import {
+  RATE_WINDOW_MS,
+  RecentRates,
+} from "../../../../runtime/methods/inferline/core/recent-rates.ts";
+import type { ReplicaTuner } from "../../../../runtime/methods/inferline/core/replica-tuner.ts";
+
+/** A unit goes when it has not been needed for this long: t_wait of AutoScale. */
+const WAIT_MS = 120_000;
+const WAIT_WINDOWS = WAIT_MS / RATE_WINDOW_MS;
+const ROUNDING = 1e-9;
+
+/**
+ * The coarse-grained tuner that InferLine is compared with: the pipeline is scaled as a unit, a replica of every stage more or less, by what it is seen to
+ * be asked for. Source: Gandhi et al., "AutoScale", ACM TOCS 30(4), 2012, as InferLine §6 and §7.1 use it.
+ *
+ * Pinned: the rate is measured over windows of 5 s that follow each other. When the rate of the last one is above what all units carry with full batches,
+ * there are at once as many as carry it. Units that none of the windows of the last 120 s needed go; before 120 s are over none does. AutoScale's routing
+ * that packs requests on few servers has no counterpart with a central queue, nor is the number of requests in the system looked at.
+ */
+export class CoarseTuner implements ReplicaTuner {
+  readonly targets: Uint32Array;
+  readonly #bundle: InferlineBundle;
+  readonly #rates = new RecentRates();
+  #stages: readonly StagePlan[] = [];
+  /** Units beyond the plan, less than 0 when there are fewer. */
+  #extra = 0;
+  /** Ring of what the last windows needed, as `#extra`. */
+  readonly #needed = new Float64Array(WAIT_WINDOWS);
+  #windowCount = 0;
+  #requests = 0;
+
+  constructor(bundle: InferlineBundle, level: number) {
+    this.#bundle = bundle;
+    this.targets = new Uint32Array(bundle.tasks.length);
+    this.#startFrom(level);
+  }
+
+  get recentMeanQps(): number {
+    return this.#rates.recentMeanQps;
+  }
+
+  get wakeMs(): number {
+    return this.#rates.windowEndMs;
+  }
+
+  onArrival(nowMs: number): boolean {
+    const isChanged = this.#closeWindows(nowMs);
+    this.#rates.recordRequest(nowMs);
+    this.#requests++;
+    return isChanged;
+  }
+
+  tick(nowMs: number): boolean {
+    return this.#closeWindows(nowMs);
+  }
+
+  follow(level: number, nowMs: number): void {
+    this.#closeWindows(nowMs);
+    this.#startFrom(level);
+  }
+
+  #startFrom(level: number): void {
+    this.#stages = this.#bundle.levels[level]?.plan.stages ?? [];
+    this.#extra = 0;
+    this.#windowCount = 0;
+    this.#setTargets();
+  }
+
+  /** @returns whether a target has changed. */
+  #closeWindows(nowMs: number): boolean {
+    let isChanged = false;
+    while (nowMs >= this.#rates.windowEndMs) {
+      const endMs = this.#rates.windowEndMs;
+      this.#rates.advance(endMs);
+      isChanged = this.#scale((1000 * this.#requests) / RATE_WINDOW_MS) || isChanged;
+      this.#requests = 0;
+    }
+    return isChanged;
+  }
+
+  #scale(qps: number): boolean {
+    const needed = this.#unitsFor(qps);
+    this.#needed[this.#windowCount % WAIT_WINDOWS] = needed;
+    this.#windowCount++;
+    const before = this.#extra;
+    if (needed > before) this.#extra = needed;
+    else if (this.#windowCount >= WAIT_WINDOWS) {
+      this.#extra = Math.min(before, Math.max(...this.#needed));
+    }
+    return this.#extra !== before && this.#setTargets();
+  }
+
+  /** Units beyond the plan, or fewer, so that every stage carries a rate. */
+  #unitsFor(qps: number): number {
+    const least = 1 - Math.max(...this.#stages.map(({ replicas }) => replicas));
+    const perStage = this.#stages.map(({ scaleFactor, throughputQps, replicas }) => {
+      const needed = Math.ceil((qps * scaleFactor * (1 - ROUNDING)) / throughputQps);
+      // A stage keeps one however few units there are.
+      return needed > 1 ? needed - replicas : least;
+    });
+    return Math.max(least, ...perStage);
+  }
+
+  #setTargets(): boolean {
+    let isChanged = false;
+    for (const [task, { replicas, pool }] of this.#stages.entries()) {
+      const workers = this.#bundle.cluster.pools[pool]?.workers ?? 0;
+      const target = Math.min(Math.max(1, replicas + this.#extra), Math.max(workers, 1));
+      isChanged ||= target !== this.targets[task];
+      this.targets[task] = target;
+    }
+    return isChanged;
+  }
+}

@@ -1,0 +1,87 @@
+/** Whether configurations meet the SLO on every sample trace; stages that a configuration shares with the one before are not served again. */
+import type { FeedForward } from "../../../graph/feed-forward.ts";
+import type { Configuration, StageConfiguration } from "../../../graph/served-stages.ts";
+import type { ProvisioningProblem } from "./problem.ts";
+
+export class Evaluator {
+  readonly traces: readonly FeedForward[];
+  /** Stages that were served, of all traces. */
+  evaluations = 0;
+  /** Queries that were served, of all stages. */
+  queries = 0;
+  readonly #problem: ProvisioningProblem;
+  /** By trace and stage, what its outputs are of; null where they are of no use. */
+  readonly #served: (StageConfiguration | null)[][];
+
+  constructor(problem: ProvisioningProblem, traces: readonly FeedForward[]) {
+    this.#problem = problem;
+    this.traces = traces;
+    this.#served = traces.map(() => problem.stages.map(() => null));
+  }
+
+  isFeasible(configuration: Configuration): boolean {
+    return this.traces.every((_, index) => this.#isFeasibleOn(index, configuration));
+  }
+
+  /** The percentile of the latency that has to meet the SLO, of the worst trace, of a feasible configuration. */
+  percentileMs(configuration: Configuration): number {
+    let worst = 0;
+    for (const [index, trace] of this.traces.entries()) {
+      if (!this.#isFeasibleOn(index, configuration)) throw new RangeError("it is feasible");
+      worst = Math.max(worst, trace.percentileMs());
+    }
+    return worst;
+  }
+
+  /** The traces were used otherwise. */
+  forget(): void {
+    for (const served of this.#served) served.fill(null);
+  }
+
+  #isFeasibleOn(index: number, configuration: Configuration): boolean {
+    const trace = this.traces[index];
+    const served = this.#served[index];
+    if (trace === undefined || served === undefined) throw new RangeError("a trace is one of them");
+    const isNew: boolean[] = [];
+    for (const [stage, wanted] of configuration.entries()) {
+      const isChanged = !isSame(served[stage] ?? null, wanted) || this.#followsNew(stage, isNew);
+      isNew.push(isChanged);
+      if (!isChanged) continue;
+      served[stage] = null;
+      trace.prepare(stage);
+      this.evaluations++;
+      this.queries += trace.visits.stages[stage]?.count ?? 0;
+      if (trace.serve(stage, wanted) > trace.allowedMisses) {
+        this.#forgetAfter(served, isNew);
+        return false;
+      }
+      served[stage] = wanted;
+    }
+    return trace.isWithin();
+  }
+
+  /** What follows a stage that has changed, and was not served again, is out of date. @param isNew of the stages that were looked at; the others are added. */
+  #forgetAfter(served: (StageConfiguration | null)[], isNew: boolean[]): void {
+    while (isNew.length < served.length) {
+      const stage = isNew.length;
+      const isOut = this.#followsNew(stage, isNew);
+      if (isOut) served[stage] = null;
+      isNew.push(isOut);
+    }
+  }
+
+  #followsNew(stage: number, isNew: readonly boolean[]): boolean {
+    const { graph } = this.#problem;
+    for (let edge = graph.inStart[stage] ?? 0; edge < (graph.inStart[stage + 1] ?? 0); edge++) {
+      if (isNew[graph.parentByEdge[edge] ?? -1] === true) return true;
+    }
+    return false;
+  }
+}
+
+function isSame(a: StageConfiguration | null, b: StageConfiguration): boolean {
+  if (a === b) return true;
+  return (
+    a !== null && a.hardware === b.hardware && a.batch === b.batch && a.replicas === b.replicas
+  );
+}

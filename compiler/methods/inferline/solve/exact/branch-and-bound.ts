@@ -1,0 +1,122 @@
+/** The cheapest configuration, proven: every cheaper one is tried, or follows a beginning that has too many misses already. */
+import type { FeedForward } from "../../../../graph/feed-forward.ts";
+import {
+  aloneMs,
+  type Configuration,
+  type StageConfiguration,
+} from "../../../../graph/served-stages.ts";
+import { costOf } from "../problem.ts";
+import type { SearchSpace } from "../search-space.ts";
+import { type ChoiceUse, Lanes } from "./lanes.ts";
+
+export interface Refined {
+  /** The best that is known: what the search was given, or better. */
+  readonly configuration: Configuration | null;
+  /** No configuration costs less, millionths per hour. */
+  readonly lowerBound: number;
+}
+
+/**
+ * Stages are decided in the order of the tasks: what is decided fixes what happens up to there, exactly, since no stage waits for a later one. So
+ * a beginning under which more requests are sure to be late than may be is given up with all that could follow. What the rest costs at least is known from
+ * fluid queues. Nothing is taken to be monotone: more replicas may well be worse.
+ * @param known a feasible configuration within the pools, or null, and what none costs less than. @param queryLimit of queries that are served, of all stages: the same inputs search the same.
+ */
+export function branchAndBound(space: SearchSpace, known: Refined, queryLimit: number): Refined {
+  return new Search(space, known, queryLimit).run();
+}
+
+class Search {
+  readonly #space: SearchSpace;
+  readonly #traces: readonly FeedForward[];
+  readonly #queryLimit: number;
+  /** By stage, the least cost of it and all that follow. */
+  readonly #restCost: readonly number[];
+  readonly #lowerBound: number;
+  readonly #chosen: StageConfiguration[] = [];
+  readonly #usedByPool: number[];
+  #queries = 0;
+  #best: Configuration | null;
+  #bestCost: number;
+
+  constructor(space: SearchSpace, { configuration, lowerBound }: Refined, queryLimit: number) {
+    const { problem, bounds, evaluator } = space;
+    this.#space = space;
+    this.#traces = evaluator.traces;
+    this.#queryLimit = queryLimit;
+    this.#lowerBound = lowerBound;
+    this.#best = configuration;
+    this.#bestCost =
+      configuration === null ? Number.POSITIVE_INFINITY : costOf(problem, configuration);
+    this.#usedByPool = problem.workersByPool.map(() => 0);
+    this.#restCost = [...bounds.cost, 0].map((_, stage) =>
+      bounds.cost.slice(stage).reduce((sum, cost) => sum + cost, 0),
+    );
+  }
+
+  run(): Refined {
+    const open = this.#explore(0, 0);
+    this.#space.evaluator.forget();
+    return { configuration: this.#best, lowerBound: Math.min(open, this.#bestCost) };
+  }
+
+  /** @param cost of the stages before. @returns the least that anything may cost which was left untried; Infinity if all was tried. */
+  #explore(stage: number, cost: number): number {
+    const { problem, bounds } = this.#space;
+    for (const trace of this.#traces) trace.prepare(stage);
+    const hardware = problem.stages[stage]?.hardware ?? [];
+    const isHopeless = hardware.map((one) =>
+      this.#traces.some((trace) => trace.missesAlone(stage, aloneMs(one)) > trace.allowedMisses),
+    );
+    const lanes = new Lanes(hardware, bounds.replicas[stage] ?? [], isHopeless);
+    const restCost = this.#restCost[stage + 1] ?? 0;
+    let open = Number.POSITIVE_INFINITY;
+    for (let choice = lanes.cheapest(); choice !== null; choice = lanes.cheapest()) {
+      const least = Math.max(this.#lowerBound, cost + choice.cost + restCost);
+      if (least >= this.#bestCost) return open;
+      if (this.#queries > this.#queryLimit) return Math.min(open, least);
+      const used = this.#usedByPool[choice.pool] ?? 0;
+      if (used + choice.replicas > (problem.workersByPool[choice.pool] ?? 0)) {
+        lanes.close(choice);
+        continue;
+      }
+      const served = this.#serve(stage, choice);
+      lanes.advance(choice, served);
+      if (served === null) continue;
+      this.#chosen[stage] = choice;
+      this.#usedByPool[choice.pool] = used + choice.replicas;
+      open = Math.min(open, this.#follow(stage, cost + choice.cost));
+      this.#usedByPool[choice.pool] = used;
+    }
+    return open;
+  }
+
+  #follow(stage: number, cost: number): number {
+    if (stage + 1 < this.#space.problem.stages.length) return this.#explore(stage + 1, cost);
+    if (this.#traces.every((trace) => trace.isWithin())) {
+      this.#best = this.#chosen.map(({ hardware, batch, replicas }) => ({
+        hardware,
+        batch,
+        replicas,
+      }));
+      this.#bestCost = cost;
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  /** @returns what of the choice was put to use, in any trace; null if too many requests are sure to be late. */
+  #serve(stage: number, choice: StageConfiguration): ChoiceUse | null {
+    let batch = 0;
+    let allAtWork = false;
+    const { evaluator } = this.#space;
+    for (const trace of this.#traces) {
+      const queries = trace.visits.stages[stage]?.count ?? 0;
+      evaluator.evaluations++;
+      this.#queries += queries;
+      if (trace.serve(stage, choice) > trace.allowedMisses) return null;
+      batch = Math.max(batch, trace.used[0] ?? 0);
+      allAtWork ||= trace.used[1] === 1;
+    }
+    return { batch, allAtWork };
+  }
+}

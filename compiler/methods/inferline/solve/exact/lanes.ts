@@ -1,0 +1,84 @@
+import type { StageConfiguration } from "../../../../graph/served-stages.ts";
+import type { StageHardware } from "../problem.ts";
+
+export interface Choice extends StageConfiguration {
+  /** Millionths per hour. */
+  readonly cost: number;
+  readonly pool: number;
+  readonly lane: number;
+}
+
+/** What of a choice was put to use. */
+export interface ChoiceUse {
+  /** The largest. */
+  readonly batch: number;
+  /** All replicas, at some time. */
+  readonly allAtWork: boolean;
+}
+
+interface Lane {
+  readonly hardware: number;
+  readonly batch: number;
+  readonly pool: number;
+  readonly price: number;
+  /** Infinity once nothing is left to try. */
+  replicas: number;
+}
+
+/** The configurations of one stage in the order of their cost: a lane for each hardware and batch, along which replicas are added. */
+export class Lanes {
+  readonly #lanes: Lane[];
+
+  /** @param least replicas by hardware and batch. @param isHopeless by hardware: not even without waiting. */
+  constructor(
+    hardware: readonly StageHardware[],
+    least: readonly (readonly number[])[],
+    isHopeless: readonly boolean[],
+  ) {
+    this.#lanes = hardware.flatMap(({ pool, price, batches }, index) => {
+      if (isHopeless[index] === true) return [];
+      return batches.map((batch, position) => ({
+        hardware: index,
+        batch,
+        pool,
+        price,
+        replicas: Math.max(1, least[index]?.[position] ?? 1),
+      }));
+    });
+  }
+
+  /** Of equal costs the first hardware, then the smallest batch. */
+  cheapest(): Choice | null {
+    let best: Choice | null = null;
+    for (const [index, { hardware, batch, pool, price, replicas }] of this.#lanes.entries()) {
+      const cost = replicas * price;
+      if (!(cost < (best?.cost ?? Number.POSITIVE_INFINITY))) continue;
+      best = { hardware, batch, pool, replicas, cost, lane: index };
+    }
+    return best;
+  }
+
+  /** More replicas of the lane cannot be had. */
+  close({ lane }: Choice): void {
+    this.#setReplicas(lane, Number.POSITIVE_INFINITY);
+  }
+
+  /** Goes on after a choice; what does exactly the same at no less is left out. @param used null if it was not served to the end. */
+  advance(choice: Choice, used: ChoiceUse | null): void {
+    const { hardware, batch, replicas, lane } = choice;
+    this.#setReplicas(lane, replicas + 1);
+    if (used === null) return;
+    if (!used.allAtWork) this.close(choice);
+    if (used.batch >= batch) return;
+    for (const other of this.#lanes) {
+      const isSame = other.hardware === hardware && other.batch > batch;
+      if (isSame && other.replicas === replicas) other.replicas++;
+      if (isSame && !used.allAtWork) other.replicas = Number.POSITIVE_INFINITY;
+    }
+  }
+
+  #setReplicas(lane: number, replicas: number): void {
+    const one = this.#lanes[lane];
+    if (one !== undefined) one.replicas = replicas;
+  }
+}

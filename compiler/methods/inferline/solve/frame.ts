@@ -1,0 +1,77 @@
+/** From an application to the frame of an InferLine bundle: everything its levels share. */
+import type { InferlineOptions, StageTask } from "../../../../runtime/bundle/schema.ts";
+import { stageEdgesOf } from "../../../graph/stage-edges.ts";
+import { type OrderedTask, orderedTasks } from "../../../graph/stage-order.ts";
+import type { ModelFiles } from "../../../model/model-files.ts";
+import { serviceTimesByBatch } from "../../../model/service-time.ts";
+import { nextMeasuredTimes } from "../../../model/stage-times.ts";
+import type { Application, InferlinePolicy } from "../../../spec/application.ts";
+import { poolProfileOf, profileFor } from "../../pool-profile.ts";
+import type { InferlineFrame } from "../../solver.ts";
+
+/** @param application one without mistakes, whose method is inferline. */
+export function inferlineFrame(application: Application, models: ModelFiles): InferlineFrame {
+  const { name, slo, arrivals, cluster, policy } = application;
+  if (policy.method !== "inferline") throw new TypeError("an application of another method");
+  const { tasks, entryBranch } = orderedTasks(application);
+  const isTrace = arrivals.process === "trace";
+  return {
+    application: name,
+    method: "inferline",
+    slo,
+    arrivals: isTrace
+      ? { process: "trace", file: arrivals.file.replace(/^.*[\\/]/, ""), dispersion: 1 }
+      : arrivals,
+    cluster,
+    tasks: tasks.map((task) => taskOf(task, tasks, { application, policy, models })),
+    entryBranch,
+    policy: optionsOf(policy),
+    recorded: isTrace ? arrivals.trace : null,
+  };
+}
+
+function optionsOf(policy: InferlinePolicy): InferlineOptions {
+  const { refine, margin, traces, sampleDurationMs, sampleSeed, solveLimitMs } = policy;
+  const { betweenBatches, tuner, tolerance, activationMs } = policy;
+  return {
+    refine,
+    margin,
+    traces,
+    sampleDurationMs,
+    sampleSeed,
+    solveLimitMs,
+    betweenBatches,
+    tuner,
+    tolerance,
+    activationMs,
+  };
+}
+
+interface Context {
+  readonly application: Application;
+  readonly policy: InferlinePolicy;
+  readonly models: ModelFiles;
+}
+
+function taskOf(
+  ordered: OrderedTask,
+  tasks: readonly OrderedTask[],
+  { application, policy, models }: Context,
+): StageTask {
+  const { task } = ordered;
+  const timesByBatch = policy.betweenBatches === "next" ? nextMeasuredTimes : serviceTimesByBatch;
+  return {
+    name: task.name,
+    edges: stageEdgesOf(ordered, tasks, models),
+    branch: task.branch,
+    variants: task.variants.map((variant) => ({
+      name: variant.name,
+      accuracy: variant.accuracy,
+      model: variant.model === null ? null : (models.get(variant.model) ?? null),
+      profiles: application.cluster.pools.map((pool) => {
+        const profile = profileFor(variant, pool);
+        return profile === null ? null : poolProfileOf(profile, timesByBatch);
+      }),
+    })),
+  };
+}

@@ -1,0 +1,250 @@
+/** InferLine: on which hardware, in what batches and on how many replicas each stage of a pipeline runs, at the least cost. Source: InferLine §4. */
+import {
+  type InferlineLevel,
+  MICROS,
+  type ProvisioningPlan,
+  type ProvisioningReport,
+  type StagePlan,
+  type TrafficSample,
+} from "../../../../runtime/bundle/schema.ts";
+import type { Configuration } from "../../../graph/served-stages.ts";
+import { envelopeOf, peakRate, windowLengths } from "../../../numeric/traffic-envelope.ts";
+import type { RequestTrace } from "../../../simulate/graph/visits.ts";
+import type { InferlineFrame, ProvisionedLevel, ProvisioningSolver } from "../../solver.ts";
+import { inferlineFrame } from "./frame.ts";
+import { judge } from "./judge.ts";
+import { type MarginPlan, planWithLeastMargin, planWithMargin } from "./margin.ts";
+import { inferlineMistakes } from "./mistakes.ts";
+import { oneEach } from "./one-each.ts";
+import { costOf, hardwareOf, type ProvisioningProblem, throughputQps } from "./problem.ts";
+import { provisioningProblem } from "./provisioning-problem.ts";
+import { hasTraces, SampleTraces } from "./sample-traces.ts";
+import { scaleFactorsOf } from "./scale-factors.ts";
+import { serviceTimeMs } from "./service-time.ts";
+
+export const inferline: ProvisioningSolver = {
+  mistakes: inferlineMistakes,
+  frame: inferlineFrame,
+  provisionLevel,
+  estimateOf,
+};
+
+/** Traces that a margin is chosen with, and traces that judge a plan. */
+const CALIBRATION_TRACES = 200;
+const HELD_OUT_TRACES = 200;
+/** Windows whose highest rate the tuner scales down by. Source: InferLine §5. */
+const RATE_WINDOW_MS = 5000;
+/** Queries of all stages that are served in a millisecond of `solveLimit`: limits count them, so that a bundle does not depend on the machine. */
+const QUERIES_PER_MS = 100_000;
+/** Of the limit that a search may use which only asks whether there is a plan. */
+const PROBE_PART = 20;
+/** Loads that are tried where the pools cannot carry one, each half of the one before. */
+const MOST_HALVINGS = 12;
+/** How closely the load that they carry is then found. */
+const BISECTIONS = 5;
+
+function provisionLevel(frame: InferlineFrame, loadQps: number): ProvisionedLevel {
+  const problem = provisioningProblem(frame);
+  const plan = planAt(frame, problem, loadQps);
+  if (plan.configuration !== null) {
+    return levelOf(frame, problem, { loadQps, capacityQps: loadQps, plan });
+  }
+  const most = mostCarried(frame, problem, loadQps);
+  return levelOf(frame, problem, { loadQps, ...most });
+}
+
+function planAt(frame: InferlineFrame, problem: ProvisioningProblem, loadQps: number): MarginPlan {
+  const { margin, refine, solveLimitMs, traces } = frame.policy;
+  const sources = new SampleTraces(frame, loadQps);
+  const samples = sources.samples(traces);
+  const options = { refine, queryLimit: solveLimitMs * QUERIES_PER_MS };
+  return margin === "auto"
+    ? planWithLeastMargin(problem, samples, sources.calibration(CALIBRATION_TRACES), options)
+    : planWithMargin(problem, samples, margin, options);
+}
+
+/** The largest load that has a plan, about; if none has, one replica for each stage. */
+function mostCarried(
+  frame: InferlineFrame,
+  problem: ProvisioningProblem,
+  loadQps: number,
+): { readonly capacityQps: number; readonly plan: MarginPlan } {
+  let high = loadQps;
+  let low = 0;
+  for (let halving = 0; halving < MOST_HALVINGS && low === 0; halving++) {
+    if (isCarried(frame, problem, high / 2)) low = high / 2;
+    else high /= 2;
+  }
+  for (let step = 0; step < BISECTIONS && low > 0; step++) {
+    const middle = (low + high) / 2;
+    if (isCarried(frame, problem, middle)) low = middle;
+    else high = middle;
+  }
+  // Whether a sample has a plan is not quite monotone in its load, nor in a margin.
+  for (let capacityQps = low; capacityQps > low / 2; capacityQps -= low / 20) {
+    const plan = planAt(frame, problem, capacityQps);
+    if (plan.configuration !== null) return { capacityQps, plan };
+  }
+  const configuration = oneEach(problem);
+  const plan = { configuration, greedyCost: null, lowerBound: 0, evaluations: 0, margin: 0 };
+  return { capacityQps: low > 0 ? low / 2 : high, plan };
+}
+
+/** By a short search, and without a margin that would have to be chosen. */
+function isCarried(frame: InferlineFrame, problem: ProvisioningProblem, loadQps: number): boolean {
+  const { margin, refine, solveLimitMs, traces } = frame.policy;
+  const samples = new SampleTraces(frame, loadQps).samples(traces);
+  const queryLimit = (solveLimitMs * QUERIES_PER_MS) / PROBE_PART;
+  const options = { refine, queryLimit };
+  const { configuration } = planWithMargin(
+    problem,
+    samples,
+    margin === "auto" ? 0 : margin,
+    options,
+  );
+  return configuration !== null;
+}
+
+interface Planned {
+  readonly loadQps: number;
+  readonly capacityQps: number;
+  readonly plan: MarginPlan;
+}
+
+function levelOf(
+  frame: InferlineFrame,
+  problem: ProvisioningProblem,
+  { loadQps, capacityQps, plan }: Planned,
+): ProvisionedLevel {
+  const { configuration } = plan;
+  if (configuration === null) throw new TypeError("a level has a plan");
+  const sources = new SampleTraces(frame, capacityQps);
+  const samples = sources.samples(frame.policy.traces);
+  const sample = sampleOf(frame, problem, configuration, samples, plan.margin);
+  return {
+    loadQps,
+    feasible: capacityQps === loadQps,
+    capacityQps,
+    plan: bundledPlan(problem, configuration, samples, sample.meanQps),
+    sample,
+    heldOut: heldOutOf(frame, problem, configuration, sources),
+    solve: reportOf(frame, problem, plan, capacityQps === loadQps),
+  };
+}
+
+function sampleOf(
+  frame: InferlineFrame,
+  problem: ProvisioningProblem,
+  configuration: Configuration,
+  samples: readonly RequestTrace[],
+  margin: number,
+): TrafficSample {
+  const durationMs = frame.policy.sampleDurationMs;
+  const requests = samples.reduce((sum, { arrivalMs }) => sum + arrivalMs.length, 0);
+  const serviceMs = serviceTimeMs(
+    problem,
+    configuration.map((one, stage) => wholeBatchMs(problem, stage, one)),
+  );
+  const windowMs = windowLengths(serviceMs);
+  const envelopes = samples.map(({ arrivalMs }) => envelopeOf(arrivalMs, windowMs));
+  const most = windowMs.map((_, window) => Math.max(...envelopes.map((one) => one[window] ?? 0)));
+  const { percentileMs, missRate } = judge(problem, configuration, samples);
+  return {
+    requests,
+    durationMs: samples.length * durationMs,
+    meanQps: (1000 * requests) / (samples.length * durationMs),
+    peakQps: Math.max(
+      ...samples.map(({ arrivalMs }) => peakRate(arrivalMs, RATE_WINDOW_MS, durationMs)),
+    ),
+    margin,
+    estimate: { p99Ms: percentileMs, missRate },
+    envelope: {
+      windowMs: { dtype: "float64", shape: [windowMs.length], data: windowMs },
+      requests: { dtype: "float64", shape: [windowMs.length], data: most },
+    },
+  };
+}
+
+function heldOutOf(
+  frame: InferlineFrame,
+  problem: ProvisioningProblem,
+  configuration: Configuration,
+  sources: SampleTraces,
+): ProvisionedLevel["heldOut"] {
+  const after = frame.policy.margin === "auto" ? CALIBRATION_TRACES : 0;
+  const heldOut = sources.heldOut(HELD_OUT_TRACES, after);
+  const { traces, met, missRate } = judge(problem, configuration, heldOut);
+  return { traces, met, missRate };
+}
+
+function bundledPlan(
+  problem: ProvisioningProblem,
+  configuration: Configuration,
+  samples: readonly RequestTrace[],
+  meanQps: number,
+): ProvisioningPlan {
+  const scaleFactors = scaleFactorsOf(problem, samples);
+  const stages = configuration.map((one, stage): StagePlan => {
+    const hardware = hardwareOf(problem, stage, one);
+    const { batch, replicas } = one;
+    const qps = throughputQps(hardware, batch);
+    const scaleFactor = scaleFactors[stage] ?? 0;
+    return {
+      variant: hardware.variant,
+      pool: hardware.pool,
+      batch,
+      replicas,
+      latencyMs: wholeBatchMs(problem, stage, one),
+      throughputQps: qps,
+      scaleFactor,
+      provisioningRatio: (meanQps * scaleFactor) / (replicas * qps),
+    };
+  });
+  return { costPerHour: costOf(problem, configuration) / MICROS, stages };
+}
+
+function wholeBatchMs(
+  problem: ProvisioningProblem,
+  stage: number,
+  one: Configuration[number],
+): number {
+  return hardwareOf(problem, stage, one).batchMs[one.batch - 1] ?? Number.NaN;
+}
+
+function reportOf(
+  { policy }: InferlineFrame,
+  problem: ProvisioningProblem,
+  { configuration, greedyCost, lowerBound, evaluations }: MarginPlan,
+  isFeasible: boolean,
+): ProvisioningReport {
+  const cost = configuration === null ? 0 : costOf(problem, configuration);
+  const provenGap = Math.max(0, 1 - lowerBound / cost);
+  const found = provenGap === 0 ? "optimal" : "feasible";
+  return {
+    method: policy.refine === "exact" ? "greedy, then branch and bound" : "greedy",
+    status: isFeasible ? found : "infeasible",
+    greedyCostPerHour: greedyCost === null ? null : greedyCost / MICROS,
+    provenGap,
+    evaluations,
+  };
+}
+
+function estimateOf(
+  frame: InferlineFrame,
+  { plan, sample, capacityQps }: InferlineLevel,
+): Pick<ProvisionedLevel, "sample" | "heldOut"> | null {
+  if (!hasTraces(frame)) return null;
+  const problem = provisioningProblem(frame);
+  const configuration = plan.stages.map(({ variant, pool, batch, replicas }, stage) => {
+    const hardware = problem.stages[stage]?.hardware.findIndex(
+      (one) => one.variant === variant && one.pool === pool,
+    );
+    return { hardware: hardware ?? -1, batch, replicas };
+  });
+  const sources = new SampleTraces(frame, capacityQps);
+  const samples = sources.samples(frame.policy.traces);
+  return {
+    sample: sampleOf(frame, problem, configuration, samples, sample.margin),
+    heldOut: heldOutOf(frame, problem, configuration, sources),
+  };
+}

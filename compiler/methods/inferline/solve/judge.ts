@@ -1,0 +1,45 @@
+/** What the estimator says of one configuration on traces, one after the other. */
+import { FeedForward } from "../../../graph/feed-forward.ts";
+import type { Configuration } from "../../../graph/served-stages.ts";
+import type { RequestTrace } from "../../../simulate/graph/visits.ts";
+import type { ProvisioningProblem } from "./problem.ts";
+
+export interface Verdict {
+  readonly traces: number;
+  /** Traces on which no more requests miss the SLO than may. */
+  readonly met: number;
+  /** Ratio of all requests that miss it. */
+  readonly missRate: number;
+  /** Of the trace with the highest: the percentile of the latency that has to meet the SLO. */
+  readonly percentileMs: number;
+}
+
+/** @param missesAllowed traces that may miss the SLO before the others are left untried. */
+export function judge(
+  problem: ProvisioningProblem,
+  configuration: Configuration,
+  traces: readonly RequestTrace[],
+  missesAllowed = Number.POSITIVE_INFINITY,
+): Verdict {
+  let tried = 0;
+  let met = 0;
+  let misses = 0;
+  let requests = 0;
+  let percentileMs = 0;
+  for (const trace of traces) {
+    if (tried - met > missesAllowed) break;
+    const estimate = new FeedForward(problem, trace, problem.sloMs);
+    for (const [stage, one] of configuration.entries()) {
+      estimate.prepare(stage);
+      estimate.serve(stage, one, Number.POSITIVE_INFINITY);
+    }
+    const late = estimate.misses();
+    tried++;
+    misses += late;
+    requests += estimate.requestCount;
+    if (late <= estimate.allowedMisses) met++;
+    percentileMs = Math.max(percentileMs, estimate.percentileMs());
+  }
+  const missRate = requests === 0 ? 0 : misses / requests;
+  return { traces: tried, met, missRate, percentileMs };
+}

@@ -1,0 +1,41 @@
+import type { Configuration, StageConfiguration } from "../../../graph/served-stages.ts";
+import type { ProvisioningProblem } from "./problem.ts";
+
+/**
+ * One replica for every stage, each on hardware that has one left; by augmenting paths, since a stage may have to make room for another.
+ * @returns stages in their order, null where the pools have no replica left for one whatever the others do.
+ */
+export function placedOnce(
+  hardwareByStage: readonly (readonly { readonly pool: number }[])[],
+  workersByPool: readonly number[],
+): (number | null)[] {
+  const placed: (number | null)[] = hardwareByStage.map(() => null);
+  const poolOf = (stage: number): number =>
+    hardwareByStage[stage]?.[placed[stage] ?? -1]?.pool ?? -1;
+  const place = (stage: number, tried: Set<number>): boolean => {
+    for (const [hardware, { pool }] of (hardwareByStage[stage] ?? []).entries()) {
+      if (tried.has(pool)) continue;
+      tried.add(pool);
+      const there = placed.flatMap((_, other) => (poolOf(other) === pool ? [other] : []));
+      const hasRoom = there.length < (workersByPool[pool] ?? 0);
+      if (!hasRoom && !there.some((other) => place(other, tried))) continue;
+      placed[stage] = hardware;
+      return true;
+    }
+    return false;
+  };
+  for (const stage of hardwareByStage.keys()) place(stage, new Set());
+  return placed;
+}
+
+/** The smallest configuration, in batches of the smallest size. @throws RangeError if the pools have fewer replicas than stages. */
+export function oneEach({ stages, workersByPool }: ProvisioningProblem): Configuration {
+  const placed = placedOnce(
+    stages.map(({ hardware }) => hardware),
+    workersByPool,
+  );
+  return placed.map((hardware, stage): StageConfiguration => {
+    if (hardware === null) throw new RangeError("the pools have a replica for every stage");
+    return { hardware, batch: stages[stage]?.hardware[hardware]?.batches[0] ?? 1, replicas: 1 };
+  });
+}

@@ -1,0 +1,87 @@
+/** The planner: greedy as the paper has it, then refined until nothing cheaper is left to try. */
+import { FeedForward } from "../../../graph/feed-forward.ts";
+import type { Configuration } from "../../../graph/served-stages.ts";
+import type { RequestTrace } from "../../../simulate/graph/visits.ts";
+import { Evaluator } from "./evaluator.ts";
+import { branchAndBound } from "./exact/branch-and-bound.ts";
+import { initialize } from "./greedy/initialize.ts";
+import { minimizeCost } from "./greedy/minimize-cost.ts";
+import { lowerBoundsOf } from "./lower-bounds.ts";
+import { costOf, excessOf, type ProvisioningProblem } from "./problem.ts";
+import { scaleFactorsOf } from "./scale-factors.ts";
+import type { SearchSpace } from "./search-space.ts";
+import { settleBatches } from "./settle-batches.ts";
+
+export interface ProvisionOptions {
+  /** What plans are held to, at most the SLO. */
+  readonly sloMs: number;
+  readonly refine: "exact" | "none";
+  /** Queries that the refinement may serve, of all stages. */
+  readonly queryLimit: number;
+  /** What is known from elsewhere. */
+  readonly known?: KnownPlan;
+}
+
+export interface KnownPlan {
+  /** Meets the SLO of the options on the traces, within the pools; or null. */
+  readonly configuration: Configuration | null;
+  /** No configuration that meets it costs less, millionths per hour. */
+  readonly lowerBound: number;
+}
+
+export interface Provisioned {
+  /** Null if none was found that meets the SLO on every trace with the replicas of the pools. */
+  readonly configuration: Configuration | null;
+  /** Millionths per hour; null if greedy found none. */
+  readonly greedyCost: number | null;
+  /** No configuration costs less, millionths per hour; Infinity if there is none at all. */
+  readonly lowerBound: number;
+  /** Stages that were served. */
+  readonly evaluations: number;
+}
+
+export function provision(
+  problem: ProvisioningProblem,
+  traces: readonly RequestTrace[],
+  { sloMs, refine, queryLimit, known }: ProvisionOptions,
+): Provisioned {
+  const estimates = traces.map((trace) => new FeedForward(problem, trace, sloMs));
+  const evaluator = new Evaluator(problem, estimates);
+  const bounds = lowerBoundsOf(problem, sloMs, estimates);
+  const scaleFactors = scaleFactorsOf(problem, traces);
+  const space: SearchSpace = { problem, sloMs, evaluator, bounds, scaleFactors };
+  const greedy = greedyOf(space);
+  const greedyCost = greedy === null ? null : costOf(problem, greedy);
+  const least = Math.max(
+    bounds.cost.reduce((sum, cost) => sum + cost, 0),
+    known?.lowerBound ?? 0,
+  );
+  const found = (configuration: Configuration | null, lowerBound: number): Provisioned => {
+    return { configuration, greedyCost, lowerBound, evaluations: evaluator.evaluations };
+  };
+  if (refine === "none") return found(greedy, least);
+  const incumbent = cheaperOf(problem, greedy, known?.configuration ?? null);
+  const start = { configuration: incumbent, lowerBound: least };
+  const { configuration, lowerBound } = branchAndBound(space, start, queryLimit);
+  if (configuration === null) return found(null, Math.max(least, lowerBound));
+  const isProven = lowerBound >= costOf(problem, configuration);
+  // A search that was cut short may leave something that a single action makes cheaper.
+  const cheapest = isProven ? configuration : minimizeCost(space, configuration);
+  return found(settleBatches(space, cheapest), Math.max(least, lowerBound));
+}
+
+function cheaperOf(
+  problem: ProvisioningProblem,
+  a: Configuration | null,
+  b: Configuration | null,
+): Configuration | null {
+  if (a === null || b === null) return a ?? b;
+  return costOf(problem, b) < costOf(problem, a) ? b : a;
+}
+
+function greedyOf(space: SearchSpace): Configuration | null {
+  const first = initialize(space);
+  if (first === null) return null;
+  const found = minimizeCost(space, first);
+  return excessOf(space.problem, found) === 0 ? found : null;
+}

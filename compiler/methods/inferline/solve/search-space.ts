@@ -1,0 +1,46 @@
+/** What a search works with: the problem, the estimator, and what is proven about it beforehand. */
+
+import type { Configuration, StageConfiguration } from "../../../graph/served-stages.ts";
+import type { Evaluator } from "./evaluator.ts";
+import type { LowerBounds } from "./lower-bounds.ts";
+import { hardwareOf, type ProvisioningProblem } from "./problem.ts";
+
+export interface SearchSpace {
+  readonly problem: ProvisioningProblem;
+  /** What plans are held to: the SLO less the margin. */
+  readonly sloMs: number;
+  readonly evaluator: Evaluator;
+  readonly bounds: LowerBounds;
+  /** Mean queries that reach each stage per request of the sample. */
+  readonly scaleFactors: readonly number[];
+}
+
+/** Whether a stage is below the replicas that any feasible configuration has. */
+export function isBelowBounds(
+  { problem, bounds }: SearchSpace,
+  stage: number,
+  one: StageConfiguration,
+): boolean {
+  const position = hardwareOf(problem, stage, one).batches.indexOf(one.batch);
+  return one.replicas < (bounds.replicas[stage]?.[one.hardware]?.[position] ?? 0);
+}
+
+/** Feasible, as the estimator says; configurations that are proven not to be are not tried. */
+export function isFeasible(space: SearchSpace, configuration: Configuration): boolean {
+  if (configuration.some((one, stage) => isBelowBounds(space, stage, one))) return false;
+  return space.evaluator.isFeasible(configuration);
+}
+
+/** The same but for one stage. */
+export function replaced(
+  configuration: Configuration,
+  stage: number,
+  one: StageConfiguration,
+): Configuration {
+  return configuration.map((other, index) => (index === stage ? one : other));
+}
+
+/** No query of the sample ever waits with as many. */
+export function unlimited({ evaluator }: SearchSpace): number {
+  return Math.max(1, ...evaluator.traces.map(({ requestCount }) => requestCount));
+}

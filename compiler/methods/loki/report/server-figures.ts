@@ -1,0 +1,152 @@
+/** Which servers a level takes, and how many of them have to load another model when the level changes. */
+import * as Plot from "@observablehq/plot";
+import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
+import { drawFigure } from "../../../report/figure.ts";
+import { levelBand } from "../../../report/kit/load-axis.ts";
+import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
+import { MAX_LETTERED, wholeAxis } from "../../../report/kit/whole-axis.ts";
+import type { Markup } from "../../../report/markup.ts";
+import { decimalText } from "../../../report/number-text.ts";
+
+interface ServerBar {
+  readonly loadQps: number;
+  readonly key: PipelineVariantKey;
+  readonly servers: number;
+  readonly feasible: boolean;
+}
+
+export function serverCount({ cluster }: LokiBundle): number {
+  return cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
+}
+
+/** One bar per level, stacked by task and variant in the order of the keys. */
+export function drawServers(bundle: LokiBundle, keys: readonly PipelineVariantKey[]): Markup {
+  const bars = serverBars(bundle, keys);
+  const total = serverCount(bundle);
+  const loads = bundle.levels.map(({ loadQps }) => loadQps);
+  const isLettered = loads.length <= MAX_LETTERED;
+  const text = {
+    id: "servers",
+    title: "Servers by task and variant at every load",
+    description: bundle.tasks
+      .map(({ name }, task) => `${name} takes ${serverRange(bars, bundle, task)} servers`)
+      .join(", ")
+      .concat("."),
+  };
+  return drawFigure(text, {
+    x: levelBand(loads, "load, requests/s"),
+    y: { domain: [0, total * 1.09], label: "servers", ...wholeAxis(0, total) },
+    marks: [
+      Plot.barY(bars, {
+        x: "loadQps",
+        y: "servers",
+        fill: (bar: ServerBar) => bar.key.color,
+        fillOpacity: (bar: ServerBar) => (bar.feasible ? 1 : 0.5),
+        stroke: "var(--page)",
+        strokeWidth: isLettered ? 0.8 : 0,
+        title: (bar: ServerBar) =>
+          `${bar.key.taskName} ${bar.key.name}: ${bar.servers} of ${total} servers at ${decimalText(bar.loadQps, 2)} requests/s`,
+      }),
+      Plot.text(
+        isLettered ? bars : [],
+        Plot.stackY({
+          x: "loadQps",
+          y: "servers",
+          text: (bar: ServerBar) => (bar.servers > 0.045 * total ? bar.key.letter : ""),
+          fill: "white",
+          stroke: "#0009",
+          strokeWidth: 2.5,
+          fontWeight: "bold",
+        }),
+      ),
+      Plot.ruleY([total], { stroke: "currentColor", strokeOpacity: 0.5 }),
+      Plot.text(isLettered ? bundle.levels.filter(({ feasible }) => !feasible) : [], {
+        x: "loadQps",
+        y: () => total,
+        dy: -7,
+        text: () => "shed",
+        fill: "var(--limit)",
+      }),
+    ],
+  });
+}
+
+function serverBars(bundle: LokiBundle, keys: readonly PipelineVariantKey[]): ServerBar[] {
+  return bundle.levels.flatMap(({ loadQps, feasible, plan }) =>
+    keys.flatMap((key) => {
+      const servers = plan.instances
+        .filter(({ task, variant }) => task === key.task && variant === key.variant)
+        .reduce((sum, { replicas }) => sum + replicas, 0);
+      return servers === 0 ? [] : [{ loadQps, key, servers, feasible }];
+    }),
+  );
+}
+
+function serverRange(bars: readonly ServerBar[], { levels }: LokiBundle, task: number): string {
+  const counts = levels.map(({ loadQps }) =>
+    bars
+      .filter((bar) => bar.key.task === task && bar.loadQps === loadQps)
+      .reduce((sum, { servers }) => sum + servers, 0),
+  );
+  const [least, most] = [Math.min(...counts), Math.max(...counts)];
+  return least === most ? String(most) : `${least} to ${most}`;
+}
+
+/** Model loads of a change up above the axis, of a change down below it. Null where no change loads anything. */
+export function drawTransitions({ levels }: LokiBundle): Markup | null {
+  const changes = levels.slice(1).map(({ loadQps, transition }, index) => ({
+    loadQps,
+    fromQps: levels[index]?.loadQps ?? 0,
+    up: transition.modelLoadsFromBelow ?? 0,
+    down: levels[index]?.transition.modelLoadsFromAbove ?? 0,
+  }));
+  const most = Math.max(0, ...changes.flatMap(({ up, down }) => [up, down]));
+  if (most === 0) return null;
+  const bars = changes.flatMap(({ loadQps, fromQps, up, down }) => [
+    { loadQps, loads: up, text: `up from ${decimalText(fromQps, 2)}: ${loadsText(up)}` },
+    { loadQps, loads: -down, text: `down to ${decimalText(fromQps, 2)}: ${loadsText(down)}` },
+  ]);
+  const isNumbered = changes.length <= MAX_LETTERED;
+  const text = {
+    id: "transitions",
+    title: "Model loads of a change of level",
+    description: `A change between neighbouring levels makes at most ${most} servers load another model.`,
+  };
+  return drawFigure(text, {
+    x: levelBand(
+      changes.map(({ loadQps }) => loadQps),
+      "load of the upper level, requests/s",
+    ),
+    y: {
+      domain: [-1.2 * most, 1.2 * most],
+      label: "model loads",
+      ...wholeAxis(-most, most),
+    },
+    marks: [
+      Plot.barY(bars, {
+        x: "loadQps",
+        y: "loads",
+        fill: "currentColor",
+        fillOpacity: (bar) => (bar.loads > 0 ? 0.75 : 0.4),
+        title: "text",
+      }),
+      Plot.ruleY([0], { stroke: "currentColor" }),
+      ...numbers(isNumbered ? bars.filter(({ loads }) => loads > 0) : [], -7),
+      ...numbers(isNumbered ? bars.filter(({ loads }) => loads < 0) : [], 8),
+      Plot.text(["up"], { frameAnchor: "top-right", dx: -3, dy: 3, fillOpacity: 0.75 }),
+      Plot.text(["down"], { frameAnchor: "bottom-right", dx: -3, dy: -3, fillOpacity: 0.75 }),
+    ],
+  });
+}
+
+function loadsText(count: number): string {
+  return `${count} model ${count === 1 ? "load" : "loads"}`;
+}
+
+function numbers(
+  bars: readonly { readonly loadQps: number; readonly loads: number }[],
+  dy: number,
+): Plot.Markish[] {
+  const text = bars.map(({ loads }) => String(Math.abs(loads)));
+  return [Plot.text(bars, { x: "loadQps", y: "loads", dy, text })];
+}

@@ -1,0 +1,45 @@
+/** Plans of neighbouring levels brought together: a change of level costs as few model loads as the optima allow. */
+import type { LokiLevel } from "../../../runtime/bundle/schema.ts";
+import type { SolvedLevel } from "../../levels/adaptive-levels.ts";
+import type { PipelineProblem } from "../../model/pipeline.ts";
+import type { LokiFrame } from "../solver.ts";
+import { solverPlan } from "./solve/bundled-plan.ts";
+import { modelLoads } from "./solve/plan/nearest-plan.ts";
+import { pipelineProblem } from "./solve/problem.ts";
+
+/** As the level that it is given, but with the plan among those as good that is the closest to the neighbour's. */
+export type SettleLevel = (level: LokiLevel, neighbour: LokiLevel) => Promise<LokiLevel>;
+
+/** From the lowest level up, each is settled against the one below; then every one says what changing to it costs. */
+export async function settleLevels(
+  frame: LokiFrame,
+  solved: readonly SolvedLevel[],
+  settle: SettleLevel,
+): Promise<SolvedLevel[]> {
+  const levels: LokiLevel[] = [];
+  for (const { level } of solved) {
+    const below = levels.at(-1);
+    const own = level as LokiLevel;
+    levels.push(below === undefined ? own : await settle(own, below));
+  }
+  const problem = pipelineProblem(frame);
+  return levels.map((level, index) => ({
+    ms: solved[index]?.ms ?? 0,
+    level: {
+      ...level,
+      transition: {
+        modelLoadsFromBelow: loadsFrom(problem, levels[index - 1], level),
+        modelLoadsFromAbove: loadsFrom(problem, levels[index + 1], level),
+      },
+    },
+  }));
+}
+
+function loadsFrom(
+  problem: PipelineProblem,
+  from: LokiLevel | undefined,
+  to: LokiLevel,
+): number | null {
+  if (from === undefined) return null;
+  return modelLoads(problem, solverPlan(problem, from.plan), solverPlan(problem, to.plan));
+}

@@ -1,0 +1,96 @@
+/** From an application to the frame of a Loki bundle: everything its levels share. */
+import type { LokiOptions, PipelineTask } from "../../../../runtime/bundle/schema.ts";
+import type { ModelFiles } from "../../../model/model-files.ts";
+import { serviceTimesByBatch } from "../../../model/service-time.ts";
+import type { Application, LokiPolicy, Pool, Variant } from "../../../spec/application.ts";
+import { poolProfileOf, profileFor } from "../../pool-profile.ts";
+import type { LokiFrame } from "../../solver.ts";
+import { type FlatTask, flatTasks } from "./flat-tasks.ts";
+import { leavesOf } from "./leaves.ts";
+
+/** @param application one without mistakes, whose method is loki. */
+export function lokiFrame(application: Application, models: ModelFiles): LokiFrame {
+  const { name, slo, arrivals, cluster, policy } = application;
+  if (policy.method !== "loki") throw new TypeError("an application of another method");
+  const tasks = flatTasks(application.tasks);
+  return {
+    application: name,
+    method: "loki",
+    slo,
+    arrivals:
+      arrivals.process === "trace"
+        ? { process: "trace", file: fileNameOf(arrivals.file), dispersion: 1 }
+        : arrivals,
+    cluster,
+    tasks: tasks.map((task) => taskOf(task, tasks, cluster.pools, models)),
+    leaves: leavesOf(tasks, policy).map(({ task, weight, shape, accuracies }) => ({
+      task,
+      weight,
+      accuracyByPath: { dtype: "float64", shape, data: accuracies },
+    })),
+    policy: optionsOf(policy),
+  };
+}
+
+function fileNameOf(path: string): string {
+  return path.replace(/^.*[\\/]/, "");
+}
+
+function optionsOf(policy: LokiPolicy): LokiOptions {
+  const { sloFraction, headroom, oneBatchPerVariant, solver, solveLimitMs } = policy;
+  const { routing, drop, stagePolicy, modelLoadMs } = policy;
+  return {
+    sloFraction,
+    headroom,
+    oneBatchPerVariant,
+    solver,
+    solveLimitMs,
+    routing,
+    drop,
+    stagePolicy,
+    modelLoadMs,
+  };
+}
+
+function taskOf(
+  { task, parent, entryShare, edge, children }: FlatTask,
+  tasks: readonly FlatTask[],
+  pools: readonly Pool[],
+  models: ModelFiles,
+): PipelineTask {
+  const modelOf = ({ model }: Variant) => (model === null ? null : (models.get(model) ?? null));
+  const [firstModel] = task.variants.map(modelOf);
+  return {
+    name: task.name,
+    parent,
+    entryShare,
+    feed: edge === null || firstModel == null ? null : feedOf(edge, firstModel.inputs),
+    variants: task.variants.map((variant) => ({
+      name: variant.name,
+      accuracy: variant.accuracy,
+      model: modelOf(variant),
+      fanouts: children.map((child) => fanoutTo(tasks[child], variant)),
+      profiles: pools.map((pool) => {
+        const profile = profileFor(variant, pool);
+        return profile === null ? null : poolProfileOf(profile, serviceTimesByBatch);
+      }),
+    })),
+  };
+}
+
+/** Mean queries that a query served by the variant sends to a task that follows. */
+function fanoutTo(child: FlatTask | undefined, { fanout }: Variant): number {
+  if (child === undefined || child.edge === null) throw new RangeError("a child has an edge");
+  const perQuery = typeof fanout === "number" ? fanout : (fanout?.[child.edge.first] ?? 1);
+  return perQuery * child.edge.share;
+}
+
+function feedOf(
+  { inputs, count }: NonNullable<FlatTask["edge"]>,
+  modelInputs: readonly { readonly name: string }[],
+): PipelineTask["feed"] {
+  return {
+    inputs: modelInputs.map(({ name }) => ({ input: name, output: inputs?.[name] ?? name })),
+    count,
+  };
+}

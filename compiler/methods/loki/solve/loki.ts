@@ -1,0 +1,102 @@
+/** Loki: which variants run on how many servers, and what share of the requests takes which path. Source: Loki §4. */
+import type {
+  PipelinePlan as BundledPlan,
+  LokiLevel,
+  PlanReport,
+} from "../../../../runtime/bundle/schema.ts";
+import type { PipelineProblem } from "../../../model/pipeline.ts";
+import type { LokiFrame, PlannedLevel, PlanSolver } from "../../solver.ts";
+import { bundledPlan, solverPlan } from "./bundled-plan.ts";
+import { lokiFrame } from "./frame.ts";
+import { lokiMistakes } from "./mistakes.ts";
+import { capacityOf } from "./plan/capacity.ts";
+import { nearestPlan } from "./plan/nearest-plan.ts";
+import type { PlanOptions } from "./plan/plan-options.ts";
+import { planPipeline } from "./plan/plan-pipeline.ts";
+import { pipelineProblem } from "./problem.ts";
+
+export const loki: PlanSolver = {
+  mistakes: lokiMistakes,
+  frame: lokiFrame,
+  planLevel,
+  settle,
+};
+
+/** The capacity is a supremum: at the load itself rounding decides. */
+const CAPACITY_MARGIN = 1e-6;
+
+/** The plan for a load and its headroom; beyond the capacity that for the capacity, the rest to be shed. */
+async function planLevel(
+  frame: LokiFrame,
+  loadQps: number,
+  { headroom, nowMs }: { readonly headroom: number; readonly nowMs: () => number },
+): Promise<PlannedLevel> {
+  const problem = pipelineProblem(frame);
+  const options = optionsOf(frame, nowMs);
+  const wantedQps = loadQps * (1 + headroom);
+  const found = await planPipeline(problem, wantedQps, options);
+  const capacityQps = capacityQpsOf(frame, problem, options);
+  if (found.plan !== null) {
+    return {
+      loadQps,
+      feasible: true,
+      // Capacity is known to 0.02 %; the load may lie within that.
+      capacityQps: Math.max(capacityQps, loadQps),
+      plan: bundledPlan(problem, found.plan, { step: found.step, demandQps: wantedQps }),
+      solve: reportOf(found.report),
+    };
+  }
+  const demandQps = Math.min(capacityQps, wantedQps) * (1 - CAPACITY_MARGIN);
+  const most = await planPipeline(problem, demandQps, options);
+  if (most.plan === null) {
+    throw new RangeError(
+      `no plan for ${demandQps} qps was found within the ${frame.policy.solveLimitMs} ms of solveLimit; give it more`,
+    );
+  }
+  return {
+    loadQps,
+    feasible: loadQps <= capacityQps,
+    capacityQps,
+    plan: bundledPlan(problem, most.plan, { step: most.step, demandQps }),
+    solve: reportOf(most.report),
+  };
+}
+
+/** The plan of a level with the fewest model loads from its neighbour's, among those that are as good. */
+async function settle(
+  frame: LokiFrame,
+  level: LokiLevel,
+  neighbour: LokiLevel,
+  nowMs: () => number,
+): Promise<BundledPlan> {
+  const problem = pipelineProblem(frame);
+  const { plan } = level;
+  const settled = nearestPlan(
+    problem,
+    plan.demandQps,
+    solverPlan(problem, plan),
+    solverPlan(problem, neighbour.plan),
+    optionsOf(frame, nowMs),
+  );
+  return bundledPlan(problem, settled, plan);
+}
+
+const capacities = new WeakMap<LokiFrame, number>();
+
+/** A process solves many levels of one frame, whose capacity is the same. */
+function capacityQpsOf(frame: LokiFrame, problem: PipelineProblem, options: PlanOptions): number {
+  const known = capacities.get(frame) ?? capacityOf(problem, options).qps;
+  capacities.set(frame, known);
+  return known;
+}
+
+function optionsOf({ policy }: LokiFrame, nowMs: () => number): PlanOptions {
+  return { solver: policy.solver, timeLimitMs: policy.solveLimitMs, nowMs };
+}
+
+function reportOf({ method, status, gap, rows, columns, nodes }: FoundReport): PlanReport {
+  if (status !== "optimal" && status !== "feasible") throw new TypeError("a plan was found");
+  return { method, status, gap, rows, columns, nodes };
+}
+
+type FoundReport = Awaited<ReturnType<typeof planPipeline>>["report"];

@@ -1,0 +1,134 @@
+/** What an application asks for that Loki cannot do. */
+import type { Application, Variant } from "../../../spec/application.ts";
+import { conflict, invalid, type Mistake, show } from "../../../spec/mistakes.ts";
+import { profileFor } from "../../pool-profile.ts";
+import { type FlatTask, flatTasks } from "./flat-tasks.ts";
+import { type LeafAccuracies, leavesOf, variantsOf } from "./leaves.ts";
+import { latencyLimitMs } from "./problem.ts";
+
+/** Most paths that lead to one leaf: each has its accuracy in the bundle. */
+const MAX_PATHS = 100_000;
+/** Most tasks on the way to one leaf. */
+const MAX_DEPTH = 15;
+
+export function* lokiMistakes(application: Application): Generator<Mistake> {
+  const { policy, tasks } = application;
+  if (policy.method !== "loki") return;
+  const joins = [...joinMistakes(application)];
+  if (joins.length > 0) return yield* joins;
+  const flat = flatTasks(tasks);
+  const unfit = [...poolMistakes(application), ...sizeMistakes(flat)];
+  if (unfit.length > 0) return yield* unfit;
+  for (const leaf of leavesOf(flat, policy)) {
+    yield* accuracyMistakes(leaf, flat);
+    yield* latencyMistakes(leaf, flat, application);
+  }
+}
+
+/** Source: Loki §2.1, a pipeline is a rooted tree. */
+function* joinMistakes({ tasks }: Application): Generator<Mistake> {
+  const parentOf = new Map<string, string>();
+  for (const [index, { name, to }] of tasks.entries()) {
+    for (const [edge, { task }] of to.entries()) {
+      const other = parentOf.get(task);
+      parentOf.set(task, name);
+      if (other === undefined) continue;
+      yield {
+        code: "INPUT_UNSUPPORTED",
+        path: ["tasks", index, "to", edge, "task"],
+        message: `loki plans trees, and edges lead to ${show(task)} from ${show(other)} and ${show(name)}; allowed: one`,
+      };
+    }
+  }
+}
+
+function* poolMistakes({ tasks, cluster }: Application): Generator<Mistake> {
+  const { pools } = cluster;
+  const known = pools.map(({ name, hardware }) => `${name} (${hardware ?? "no hardware given"})`);
+  for (const [taskIndex, { variants }] of tasks.entries()) {
+    for (const [index, variant] of variants.entries()) {
+      if (pools.some((pool) => profileFor(variant, pool) !== null)) continue;
+      const found = variant.profiles.map(({ hardware }) => show(hardware)).join(", ");
+      yield conflict(
+        ["tasks", taskIndex, "variants", index, "profile"],
+        `no pool can run ${show(variant.name)}: its profiles are of ${found}, and the pools are ${known.join(", ")}`,
+      );
+    }
+  }
+}
+
+function* sizeMistakes(tasks: readonly FlatTask[]): Generator<Mistake> {
+  const paths = new Map<number | null, { readonly count: number; readonly depth: number }>();
+  paths.set(null, { count: 1, depth: 0 });
+  for (const [index, { task, parent }] of tasks.entries()) {
+    const before = paths.get(parent) ?? { count: 0, depth: 0 };
+    const count = before.count * task.variants.length;
+    paths.set(index, { count, depth: before.depth + 1 });
+    if (count > MAX_PATHS) {
+      const found = `${count} of them to ${show(task.name)}`;
+      return yield invalid(["tasks"], `at most ${MAX_PATHS} paths of variants to a task`, found);
+    }
+    if (before.depth + 1 > MAX_DEPTH) {
+      const found = `${before.depth + 1} to ${show(task.name)}`;
+      return yield invalid(["tasks"], `at most ${MAX_DEPTH} tasks one after another`, found);
+    }
+  }
+}
+
+function* accuracyMistakes(
+  { path, shape, accuracies }: LeafAccuracies,
+  tasks: readonly FlatTask[],
+): Generator<Mistake> {
+  const cell = accuracies.findIndex((accuracy) => !(accuracy >= 0 && accuracy <= 1));
+  if (cell < 0) return;
+  const names = variantsOf(cell, shape).map(
+    (variant, position) => tasks[path[position] ?? -1]?.task.variants[variant]?.name,
+  );
+  yield invalid(
+    ["policy", "accuracyOf"],
+    "an accuracy between 0 and 1 for every path",
+    `${accuracies[cell]} for ${names.join("|")}`,
+  );
+}
+
+/** A leaf that no choice of variants, batches and pools reaches in time. */
+function* latencyMistakes(
+  { task, path }: LeafAccuracies,
+  tasks: readonly FlatTask[],
+  { slo, cluster, policy }: Application,
+): Generator<Mistake> {
+  if (policy.method !== "loki") return;
+  const steps = path.map((at) => fastestOf(tasks[at]?.task.variants ?? [], cluster.pools));
+  const leastMs = steps.reduce((sum, { latencyMs }) => sum + latencyMs, 0);
+  const limitMs = latencyLimitMs({ slo, policy, cluster }, path.length);
+  if (!(leastMs > limitMs)) return;
+  const way = steps.map(({ name, batch }) => `${name} ×${batch}`).join(", ");
+  const leaf = show(tasks[task]?.task.name ?? "");
+  yield conflict(
+    ["slo", "latency"],
+    `the leaf ${leaf} can never be reached in time: the fastest way, ${way}, takes ${ms(leastMs)}, ` +
+      `${ms(leastMs - limitMs)} more than the ${ms(limitMs)} that sloFraction ${policy.sloFraction} of ${slo.latencyMs} ms leaves for execution`,
+  );
+}
+
+interface Fastest {
+  readonly name: string;
+  readonly batch: number;
+  readonly latencyMs: number;
+}
+
+function fastestOf(variants: readonly Variant[], pools: Application["cluster"]["pools"]): Fastest {
+  let fastest: Fastest = { name: "", batch: 0, latencyMs: Number.POSITIVE_INFINITY };
+  for (const variant of variants) {
+    for (const pool of pools) {
+      for (const { batch, latencyMs } of profileFor(variant, pool)?.rows ?? []) {
+        if (latencyMs < fastest.latencyMs) fastest = { name: variant.name, batch, latencyMs };
+      }
+    }
+  }
+  return fastest;
+}
+
+function ms(value: number): string {
+  return `${Number(value.toFixed(3))} ms`;
+}

@@ -1,0 +1,46 @@
+import type { PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
+import { type PlanOptions, searchLimits } from "./plan-options.ts";
+import { slotModel } from "./slots.ts";
+import { highestDemand, isMostAccurate, planOfStep } from "./step.ts";
+
+export interface Capacity {
+  /** Requests per second that the plan serves, 0 where no latency limit can be met; infinite where no request makes a query. */
+  readonly qps: number;
+  /** No plan serves more, proven; within 0.02 % of `qps` unless a limit was hit. */
+  readonly boundQps: number;
+  /** The plan that serves `qps`; null where `qps` is 0 or infinite. */
+  readonly plan: PipelinePlan | null;
+}
+
+const NODE_LIMIT = 20_000;
+
+/** Largest demand that any plan serves. The demand is the objective of a program of its own, so nothing is bisected. */
+export function capacityOf(
+  problem: PipelineProblem,
+  options: Omit<PlanOptions, "solver">,
+): Capacity {
+  return capacity(problem, options, () => true);
+}
+
+/** Largest demand that the most accurate variants alone serve. */
+export function hardwareCapacityOf(
+  problem: PipelineProblem,
+  options: Omit<PlanOptions, "solver">,
+): Capacity {
+  return capacity(problem, options, isMostAccurate(problem));
+}
+
+function capacity(
+  problem: PipelineProblem,
+  options: Omit<PlanOptions, "solver">,
+  isAllowed: (task: number, variant: number) => boolean,
+): Capacity {
+  if (problem.tasks.every(({ parent, entryShare }) => parent !== null || entryShare === 0)) {
+    return { qps: Number.POSITIVE_INFINITY, boundQps: Number.POSITIVE_INFINITY, plan: null };
+  }
+  const model = slotModel(problem, isAllowed);
+  const limits = searchLimits(options, NODE_LIMIT);
+  const found = highestDemand(model, limits);
+  const qps = found.point?.worth ?? 0;
+  return { qps, boundQps: Math.max(qps, found.bound), plan: planOfStep(found) };
+}

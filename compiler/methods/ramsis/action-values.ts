@@ -1,0 +1,15 @@
+/** What the actions of one state of a bundle are worth, as its solver recomputes it. */
+import type { ActionValues, NoActionValues, RamsisBundle } from "../../../runtime/bundle/schema.ts";
+import { SOLVERS } from "../registry.ts";
+
+/** @param level index of the level that decides. */
+export function actionValuesOf(
+  { levels, provenance: _, ...frame }: RamsisBundle,
+  level: number,
+  queued: number,
+  slackMs: number,
+): ActionValues | NoActionValues {
+  const decides = levels[level];
+  if (decides === undefined) throw new RangeError(`no level ${level}`);
+  return SOLVERS.ramsis.actionValues(frame, decides, queued, slackMs);
+}

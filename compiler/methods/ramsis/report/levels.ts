@@ -1,0 +1,155 @@
+/** The levels one by one: the policy as a heat map with the use of each variant beside it, and a table of all levels. */
+import {
+  GIVE_UP,
+  NO_ACTION,
+  type RamsisBundle,
+  type RamsisLevel,
+  type Table,
+} from "../../../../runtime/bundle/schema.ts";
+import { classBundle } from "../../../../runtime/methods/ramsis/bundle/class-views.ts";
+import { html, type Markup } from "../../../report/markup.ts";
+import {
+  countedText,
+  decimalText,
+  msText,
+  promisedText,
+  ratioText,
+  shareText,
+} from "../../../report/number-text.ts";
+import type { VariantKey } from "../../../report/palette.ts";
+import type { SimulationResult } from "../simulate/simulate.ts";
+import { drawHeatMap } from "./heat-map.ts";
+
+/**
+ * One section per level behind a radio button; the style sheet shows the section of the chosen one, and all of them in print.
+ * @param results of the simulated policy, by load.
+ */
+export function levelSections(
+  bundle: RamsisBundle,
+  keys: readonly VariantKey[],
+  results: ReadonlyMap<number, SimulationResult>,
+): Markup {
+  const chosen = Math.floor(bundle.levels.length / 2);
+  const sections = bundle.levels.map((level, index) => {
+    const load = decimalText(level.loadQps);
+    return html`<input type="radio" name="level" id="level-${index}"${index === chosen ? html` checked` : ""}><label for="level-${index}">${load}<span class="hidden"> queries/s</span></label>
+<section class="level"><h3>${load} queries/s${level.feasible ? "" : ", not feasible"}</h3>
+<div class="figures"><div>${maps(bundle, keys, level, index)}</div>
+${variantUse(bundle, keys, level, results.get(level.loadQps))}</div></section>`;
+  });
+  return html`<div class="levels" role="group" aria-label="level">${sections}</div>`;
+}
+
+function maps(
+  bundle: RamsisBundle,
+  keys: readonly VariantKey[],
+  level: RamsisLevel,
+  index: number,
+): Markup {
+  const load = decimalText(level.loadQps);
+  const draw = (id: string, title: string, table: Table): Markup =>
+    drawHeatMap({ id, title, description: mapDescription(bundle, table) }, bundle, table, keys);
+  const title = `Variant by queries waiting and slack at ${load} queries/s`;
+  const own = html`<figure>${draw(`map-${index}`, title, level.actionByState)}</figure>`;
+  if (level.classTables !== undefined) return classMaps(bundle, keys, level, index);
+  if (level.mixture === null) return own;
+  const { share, actionByState } = level.mixture;
+  const second = draw(`mixture-${index}`, `${title}, second table`, actionByState);
+  return html`${own}<figure>${second}<figcaption>${ratioText(share)} of the decisions, chosen at random, follow this second table.</figcaption></figure>`;
+}
+
+/** A map for each class, and that of one queue for all. */
+function classMaps(
+  bundle: RamsisBundle,
+  keys: readonly VariantKey[],
+  level: RamsisLevel,
+  index: number,
+): Markup {
+  const draw = (one: RamsisBundle, id: string, whose: string, table: Table): Markup => {
+    const title = `Variant by queries waiting and slack at ${decimalText(level.loadQps)} queries/s, ${whose}`;
+    return drawHeatMap({ id, title, description: mapDescription(one, table) }, one, table, keys);
+  };
+  const own = (bundle.slo.classes ?? []).map(({ name }, at) => {
+    const alone = classBundle(bundle, level, at);
+    const table = alone.levels[0]?.actionByState ?? level.actionByState;
+    const workers = level.classTables?.[at]?.workers ?? 0;
+    const map = draw(alone, `map-${index}-${at}`, `class ${name}`, table);
+    return html`<figure>${map}<figcaption>Class ${name}, on ${decimalText(workers)} of the workers.</figcaption></figure>`;
+  });
+  const all = draw(bundle, `map-${index}`, "all classes", level.actionByState);
+  return html`${own}<figure>${all}<figcaption>All classes in one queue, while one of them brings more than its share.</figcaption></figure>`;
+}
+
+/** Shares of the cells in words, for those who do not see the map. */
+function mapDescription(bundle: RamsisBundle, { data }: Table): string {
+  const actions = bundle.decisionSpace.actions.data;
+  const counts = new Map<string, number>();
+  for (const action of data) {
+    const variant = bundle.tasks[0]?.variants[actions[2 * action] ?? 0];
+    const name =
+      action === NO_ACTION ? "waiting" : action === GIVE_UP ? "giving up" : (variant?.name ?? "");
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const shares = [...counts]
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, count]) => `${name} ${shareText(count / data.length)}`);
+  return `Of the states: ${shares.join(", ")}.`;
+}
+
+/** Which variants a table names, and what came of them in the simulation. */
+function variantUse(
+  bundle: RamsisBundle,
+  keys: readonly VariantKey[],
+  { actionByState, classTables = [], mixture, expected }: RamsisLevel,
+  result: SimulationResult | undefined,
+): Markup {
+  const actions = bundle.decisionSpace.actions.data;
+  const own = classTables.map((table) => table.actionByState);
+  const cells = [actionByState, ...own, ...(mixture === null ? [] : [mixture.actionByState])];
+  const named = new Set(cells.flatMap(({ data }) => [...new Set<number>(data)]));
+  const waits = named.delete(NO_ACTION);
+  const givesUp = named.delete(GIVE_UP);
+  const variants = new Set([...named].map((action) => actions[2 * action]));
+  const outcomes = result?.byVariant ?? {};
+  const sum = (field: "queries" | "batches"): number =>
+    Math.max(
+      1,
+      Object.values(outcomes).reduce((total, outcome) => total + outcome[field], 0),
+    );
+  const [queries, batches] = [sum("queries"), sum("batches")];
+  const rows = [...keys]
+    .filter(({ variant }) => variants.has(variant))
+    .sort((a, b) => (a.letter > b.letter ? -1 : 1))
+    .map((key) => {
+      const use = outcomes[key.name];
+      const mean = use?.meanBatch ?? null;
+      return html`<tr><td>${swatch(key)} ${key.name}</td><td>${shareText((use?.queries ?? 0) / queries)}</td><td>${shareText((use?.batches ?? 0) / batches)}</td><td>${mean === null ? "–" : decimalText(mean, 1)}</td></tr>`;
+    });
+  const wait = waits
+    ? html`<p class="note"><span class="chip wait"></span> wait for more queries${givesUp ? html`; <span class="chip give-up"></span> give the earliest query up, to be served late` : ""}</p>`
+    : "";
+  const latency = result?.latencyMs ?? null;
+  return html`<div><p>Expected: accuracy ${ratioText(expected.accuracyPerQuery)} per query (at most ${ratioText(expected.upperBoundAccuracy)} for any policy that violates no more than the ceiling), violations ${promisedText(expected)}.${latency === null ? "" : ` Simulated latency: median ${msText(latency.p50)}, 99th percentile ${msText(latency.p99)}.`}</p>
+<div class="scroll"><table><thead><tr><th>variant</th><th>of queries</th><th>of decisions</th><th>mean batch</th></tr></thead>
+<tbody>${rows}</tbody></table></div>${wait}</div>`;
+}
+
+export function swatch({ letter, color }: VariantKey): Markup {
+  return html`<span class="chip" style="background:${color}">${letter}</span>`;
+}
+
+/** One row per level. */
+export function levelTable(
+  { levels }: RamsisBundle,
+  results: ReadonlyMap<number, SimulationResult>,
+): Markup {
+  const rows = levels.map((level) => {
+    const { loadQps, expected, feasible, capacityQps } = level;
+    const result = results.get(loadQps);
+    return html`<tr><td>${decimalText(loadQps, 2)}</td><td>${feasible ? "yes" : "no"}</td><td>${ratioText(expected.accuracyPerSatisfied)}</td><td>${ratioText(expected.accuracyPerQuery)}</td><td>${ratioText(expected.upperBoundAccuracy)}</td><td>${promisedText(expected)}</td><td>${ratioText(result?.accuracyPerQuery ?? null)}</td><td>${result === undefined ? "–" : countedText(result.queries - result.satisfied, result.queries)}</td><td>${result?.latencyMs == null ? "–" : decimalText(result.latencyMs.p99, 1)}</td><td>${decimalText(capacityQps)}</td></tr>`;
+  });
+  return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table id="level-table"><thead>
+<tr><th colspan="2"></th><th colspan="4">expected</th><th colspan="3">simulated</th><th></th></tr>
+<tr><th>queries/s</th><th>feasible</th><th>accuracy per satisfied</th><th>accuracy per query</th><th>upper bound</th><th>violations</th><th>accuracy per query</th><th>violations</th><th>p99, ms</th><th>capacity, queries/s</th></tr></thead>
+<tbody>${rows}</tbody></table></div>`;
+}

@@ -1,0 +1,77 @@
+/** Short seeded simulations of every level, by the policy and by single variants: what the figures set beside the stated expectation. */
+import type { ArrivalModel, RamsisBundle } from "../../../../runtime/bundle/schema.ts";
+import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
+import { type SimulationResult, simulate } from "../simulate/simulate.ts";
+
+/** Queries of a run, whatever its load, when there is time for it. */
+const RUN_QUERIES = 30_000;
+/** Queries of all runs together; with more, every run gets shorter. */
+const MAX_QUERIES = 4_000_000;
+/** Single variants are run at no more loads than that, evenly spread. */
+const MAX_BASELINE_LEVELS = 16;
+const SEED = 1;
+
+export interface SimulationPlan {
+  /** Queries of each run, on average. */
+  readonly queries: number;
+  readonly seed: number;
+  readonly runs: readonly PlannedRun[];
+}
+
+interface PlannedRun {
+  readonly loadQps: number;
+  /** Null is the policy; otherwise the variant that serves every query. */
+  readonly variant: string | null;
+}
+
+export interface SimulatedRun extends PlannedRun {
+  readonly result: SimulationResult;
+}
+
+/** Which runs the report of a bundle needs, and how long they may be. */
+export function planSimulations({ levels, tasks }: RamsisBundle): SimulationPlan {
+  const loads = levels.map((level) => level.loadQps);
+  const variants = tasks[0]?.variants.filter((variant) => !variant.dominated) ?? [];
+  const runs: PlannedRun[] = loads.map((loadQps) => ({ loadQps, variant: null }));
+  for (const loadQps of spread(loads, MAX_BASELINE_LEVELS)) {
+    for (const { name } of variants) runs.push({ loadQps, variant: name });
+  }
+  const queries = Math.min(RUN_QUERIES, Math.floor(MAX_QUERIES / runs.length));
+  return { queries, seed: SEED, runs };
+}
+
+/** @param onRun called after each run; what it awaits lets signals through, what it throws ends the work. */
+export async function runSimulations(
+  bundle: RamsisBundle,
+  { runs, queries, seed }: SimulationPlan,
+  onRun: () => Promise<void>,
+): Promise<SimulatedRun[]> {
+  const done: SimulatedRun[] = [];
+  for (const run of runs) {
+    const { loadQps, variant } = run;
+    const result = simulate(bundle, {
+      arrivals: arrivalsOf(bundle.arrivals, loadQps),
+      durationMs: (1000 * queries) / loadQps,
+      seed,
+      serviceTimes: "p95",
+      baseline: variant === null ? null : { kind: "fixed", variant },
+    });
+    done.push({ ...run, result });
+    await onRun();
+  }
+  return done;
+}
+
+/** A trace has one load of its own and not those of the levels, so there Poisson arrivals stand in. */
+function arrivalsOf(model: ArrivalModel, qps: number): ArrivalProcess {
+  return model.process === "gamma"
+    ? { kind: "gamma", qps, cv2: model.cv2 }
+    : { kind: "poisson", qps };
+}
+
+/** Up to `maxCount` of the items, the first and the last included. */
+function spread<T>(items: readonly T[], maxCount: number): T[] {
+  if (items.length <= maxCount) return [...items];
+  const step = (items.length - 1) / (maxCount - 1);
+  return Array.from({ length: maxCount }, (_, index) => items[Math.round(index * step)] as T);
+}

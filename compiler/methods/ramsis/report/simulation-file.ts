@@ -1,0 +1,34 @@
+/** Results that `stratagem simulate --json` printed, to be shown beside the policy. */
+import { basename } from "node:path";
+import * as z from "zod";
+import { readDocument } from "../../../spec/document.ts";
+import { amount, positiveNumber, ratio } from "../../../spec/fields.ts";
+import { parseStructure } from "../../../spec/structure.ts";
+
+/** What the report uses of a result; a result has more. */
+const resultSchema = z.object(
+  {
+    durationMs: positiveNumber(),
+    queries: amount(),
+    violationRate: ratio(),
+    accuracyPerQuery: ratio().nullable(),
+  },
+  { error: () => "the document that stratagem simulate --json printed" },
+);
+
+export interface SimulationPoint {
+  /** Name of the file. */
+  readonly label: string;
+  /** Mean over the simulated time. */
+  readonly loadQps: number;
+  readonly accuracyPerQuery: number | null;
+  readonly violationRate: number;
+}
+
+/** @throws InputError if the file cannot be read or holds no such result. */
+export function readSimulation(path: string): SimulationPoint {
+  const result = parseStructure(readDocument(path), resultSchema);
+  const { durationMs, queries, accuracyPerQuery, violationRate } = result;
+  const loadQps = (1000 * queries) / durationMs;
+  return { label: basename(path), loadQps, accuracyPerQuery, violationRate };
+}

@@ -1,0 +1,186 @@
+import {
+  NO_ACTION,
+  type RamsisBundle,
+  type RamsisLevel,
+  type Table,
+  type Task,
+} from "../../../../runtime/bundle/schema.ts";
+import { assert } from "../../../../runtime/core/assert.ts";
+
+/** What a state runs: a variant, and how many of the queued queries at most. */
+export interface Decision {
+  readonly variant: number;
+  readonly batch: number;
+}
+
+/** Queries that wait in the central queue of a load-granular baseline: seconds of work, so what finds it full would have been late by far. */
+const CENTRAL_QUEUE_CAPACITY = 16_384;
+
+/**
+ * The application of a bundle under one table for every load, on the balancer and the states of the bundle.
+ * @param decide decision for `queued` queries, at least one, of which the earliest deadline is `slackMs` away.
+ */
+export function deadlineAwareBundle(
+  bundle: RamsisBundle,
+  decide: (queued: number, slackMs: number) => Decision,
+): RamsisBundle {
+  const { maxQueue, slackMs } = bundle.decisionSpace;
+  const top = bundle.levels.at(-1);
+  assert(top !== undefined, "a bundle has a level");
+  const actions = new ActionList(maxBatchOf(bundle));
+  const table = tableOf(maxQueue, slackMs.data, actions, decide);
+  return {
+    ...bundle,
+    policy: { ...bundle.policy, batching: "variable", drop: false },
+    decisionSpace: { maxQueue, slackMs, actions: actions.table() },
+    levels: [unpromisedLevel(top, table)],
+  };
+}
+
+/**
+ * The application of a bundle under load-granular model selection: at each of its loads all workers run one variant, and take from one central
+ * queue, as soon as they are free, as many queries as wait, up to a largest batch. Nothing is dropped and nothing depends on deadlines.
+ * Source: RAMSIS §7, the balancing that both of its baselines use.
+ */
+export function loadGranularBundle(
+  bundle: RamsisBundle,
+  choose: (loadQps: number) => Decision,
+): RamsisBundle {
+  const maxQueue = CENTRAL_QUEUE_CAPACITY - 1;
+  const grid = Float64Array.of(0, bundle.slo.latencyMs);
+  const actions = new ActionList(maxBatchOf(bundle));
+  const levels = bundle.levels.map((level) => {
+    const { variant, batch } = choose(level.loadQps);
+    const decide = (queued: number): Decision => ({ variant, batch: Math.min(queued, batch) });
+    return unpromisedLevel(level, tableOf(maxQueue, grid, actions, decide));
+  });
+  const slackMs = { dtype: "float64", shape: [grid.length], data: grid } as const;
+  return {
+    ...bundle,
+    policy: {
+      ...bundle.policy,
+      discretization: { kind: "fixed", steps: 1 },
+      batching: "variable",
+      balancer: "pooled",
+      drop: false,
+    },
+    decisionSpace: { maxQueue, slackMs, actions: actions.table() },
+    levels,
+  };
+}
+
+/** What a load-granular baseline runs when nothing meets its rule: the fastest variant, in batches that take no longer than the SLO. */
+export function lastResort(bundle: RamsisBundle): Decision {
+  const serviceMs = serviceMsByVariant(taskOf(bundle));
+  const variant = fastestVariant(serviceMs, 1);
+  const largest = largestWithin(serviceMs[variant] ?? new Float64Array(), bundle.slo.latencyMs);
+  return { variant, batch: Math.max(1, largest) };
+}
+
+export function taskOf(bundle: RamsisBundle): Task {
+  const task = bundle.tasks[0];
+  assert(task !== undefined, "a bundle has a task");
+  return task;
+}
+
+export function workerCountOf({ cluster }: RamsisBundle): number {
+  return cluster.pools.reduce((count, { workers }) => count + workers, 0);
+}
+
+/** Service times of every variant, [variant][batch − 1], each non-decreasing. */
+export function serviceMsByVariant({ variants, serviceTimes }: Task): readonly Float64Array[] {
+  const { data, shape } = serviceTimes.decisionMs;
+  const maxBatch = shape[1] ?? 0;
+  const allMs = Float64Array.from(data);
+  return variants.map((_, variant) => allMs.subarray(variant * maxBatch, (variant + 1) * maxBatch));
+}
+
+/** The variant that serves a batch soonest; of several the first. */
+export function fastestVariant(serviceMs: readonly Float64Array[], batch: number): number {
+  const msByVariant = serviceMs.map((byBatch) => byBatch[batch - 1] ?? Number.NaN);
+  return msByVariant.indexOf(Math.min(...msByVariant));
+}
+
+/** The most accurate of some variants; of several the first. @returns its index, −1 of none. */
+export function mostAccurate(
+  { variants }: Task,
+  isCandidate: (variant: number) => boolean,
+): number {
+  let best = -1;
+  for (const [variant, { accuracy }] of variants.entries()) {
+    if (isCandidate(variant) && accuracy > (variants[best]?.accuracy ?? -1)) best = variant;
+  }
+  return best;
+}
+
+/** Largest batch that takes at most `limitMs`; 0 if none does. @param serviceMs by batch size less one, non-decreasing. */
+export function largestWithin(serviceMs: Float64Array, limitMs: number): number {
+  return serviceMs.filter((ms) => ms <= limitMs).length;
+}
+
+function maxBatchOf(bundle: RamsisBundle): number {
+  return taskOf(bundle).serviceTimes.decisionMs.shape[1] ?? 0;
+}
+
+/** The actions that the tables of a bundle name, in the order they were first asked for. */
+class ActionList {
+  readonly #maxBatch: number;
+  readonly #indexByDecision = new Map<number, number>();
+  readonly #pairs: number[] = [];
+
+  constructor(maxBatch: number) {
+    this.#maxBatch = maxBatch;
+  }
+
+  indexOf({ variant, batch }: Decision): number {
+    assert(batch >= 1 && batch <= this.#maxBatch, "a batch is profiled");
+    const decision = variant * this.#maxBatch + batch;
+    const known = this.#indexByDecision.get(decision);
+    if (known !== undefined) return known;
+    const index = this.#indexByDecision.size;
+    assert(index < NO_ACTION, "a cell can name every action");
+    this.#indexByDecision.set(decision, index);
+    this.#pairs.push(variant, batch);
+    return index;
+  }
+
+  table(): Table {
+    const data = Uint16Array.from(this.#pairs);
+    return { dtype: "uint16", shape: [data.length / 2, 2], data };
+  }
+}
+
+function tableOf(
+  maxQueue: number,
+  slackMs: ArrayLike<number>,
+  actions: ActionList,
+  decide: (queued: number, slackMs: number) => Decision,
+): Table {
+  const columns = slackMs.length;
+  const data = new Uint16Array((maxQueue + 1) * columns);
+  for (let cell = 0; cell < data.length; cell++) {
+    const queued = Math.floor(cell / columns) + 1;
+    const decision = decide(queued, slackMs[cell % columns] ?? Number.NaN);
+    assert(decision.batch <= queued, "a batch is queued");
+    data[cell] = actions.indexOf(decision);
+  }
+  return { dtype: "uint16", shape: [maxQueue + 1, columns], data };
+}
+
+/** The level under a table that promises nothing, whatever the level it comes from expects. */
+function unpromisedLevel(level: RamsisLevel, actionByState: Table): RamsisLevel {
+  return {
+    ...level,
+    feasible: false,
+    expected: {
+      ...level.expected,
+      accuracyPerSatisfied: 0,
+      accuracyPerQuery: 0,
+      violationRate: 1,
+      byBatch: { accuracy: { median: 0, p99: 0 }, violationRate: { median: 1, p99: 1 } },
+    },
+    solve: { ...level.solve, method: "baseline", iterations: 0, residual: 0, states: 0 },
+    actionByState,
+    mixture: null,
+  };
+}

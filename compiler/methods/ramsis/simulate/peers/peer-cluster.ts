@@ -1,0 +1,113 @@
+/** The cluster and the profiles of a bundle, as peers are given them. */
+import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
+import { assert } from "../../../../../runtime/core/assert.ts";
+import { largestWithin, serviceMsByVariant, taskOf, workerCountOf } from "../baseline-bundle.ts";
+
+export interface PeerVariant {
+  /** Index in the bundle. */
+  readonly index: number;
+  readonly name: string;
+  readonly accuracy: number;
+  /** Service time by batch size less one, non-decreasing, shape (largestBatch,). */
+  readonly serviceMs: Float64Array;
+}
+
+export interface PeerCluster {
+  readonly workerCount: number;
+  readonly sloMs: number;
+  /** Those that no other is better than, in the order of the bundle; at least one. */
+  readonly variants: readonly PeerVariant[];
+  readonly largestBatch: number;
+  /**
+   * The load that whoever runs the peer has in mind: the offered one, or the highest of the bundle
+   * where that changes.
+   */
+  readonly sizingQps: number;
+  /**
+   * The load at time 0, as a system knows it that has been running; the one above where that is not
+   * known, or 0.
+   */
+  readonly initialQps: number;
+}
+
+/**
+ * Queries that wait in one queue at most: seconds of work, so what finds it full would have been
+ * late by far.
+ */
+export const QUEUE_CAPACITY = 16_384;
+/** The same for a queue that one worker has for itself. */
+export const WORKER_QUEUE_CAPACITY = 2048;
+
+/** Throughput that a variant chosen by hand has over the load. */
+const HEADROOM = 1.05;
+
+/**
+ * @param initialQps NaN if it is not known. @param isSteady whether the load stays what it is at
+ * first.
+ */
+export function peerCluster(
+  bundle: RamsisBundle,
+  { initialQps, isSteady }: { readonly initialQps: number; readonly isSteady: boolean },
+): PeerCluster {
+  const task = taskOf(bundle);
+  const allMs = serviceMsByVariant(task);
+  const largestBatch = Math.min(bundle.policy.maxQueue, allMs[0]?.length ?? 0);
+  const variants = task.variants.flatMap(({ name, accuracy, dominated }, index): PeerVariant[] => {
+    const serviceMs = (allMs[index] ?? new Float64Array()).slice(0, largestBatch);
+    return dominated ? [] : [{ index, name, accuracy, serviceMs }];
+  });
+  assert(variants.length > 0 && largestBatch > 0, "a bundle has a variant that is worth running");
+  const sizingQps = isSteady ? initialQps : (bundle.levels.at(-1)?.loadQps ?? Number.NaN);
+  return {
+    workerCount: workerCountOf(bundle),
+    sloMs: bundle.slo.latencyMs,
+    variants,
+    largestBatch,
+    sizingQps,
+    initialQps: initialQps > 0 ? initialQps : sizingQps,
+  };
+}
+
+/** Time of a batch; infinite beyond the largest one. @param batch at least 1. */
+export function serviceMsOf({ serviceMs }: PeerVariant, batch: number): number {
+  return serviceMs[batch - 1] ?? Number.POSITIVE_INFINITY;
+}
+
+/** Queries per second that one worker serves in batches of a size. */
+export function rateOf(variant: PeerVariant, batch: number): number {
+  return (1000 * batch) / serviceMsOf(variant, batch);
+}
+
+/** The variant that serves a query soonest; of several the first. */
+export function fastestOf({ variants }: PeerCluster): PeerVariant {
+  return variants.reduce((fastest, variant) =>
+    serviceMsOf(variant, 1) < serviceMsOf(fastest, 1) ? variant : fastest,
+  );
+}
+
+/** The variants that can serve a query in time at all, or the fastest alone. */
+export function timelyVariants(cluster: PeerCluster): readonly PeerVariant[] {
+  const timely = cluster.variants.filter((variant) => serviceMsOf(variant, 1) <= cluster.sloMs);
+  return timely.length > 0 ? timely : [fastestOf(cluster)];
+}
+
+/**
+ * The variant that an operator gives a system which serves just one: the most accurate that carries
+ * the load with a little to spare in batches of half the SLO, or the one of the highest throughput
+ * where none does. Of several the first.
+ */
+export function variantForLoad(cluster: PeerCluster): PeerVariant {
+  const { workerCount, sloMs, sizingQps } = cluster;
+  const capacityOf = (variant: PeerVariant): number => {
+    const batch = Math.max(1, largestWithin(variant.serviceMs, sloMs / 2));
+    return workerCount * rateOf(variant, batch);
+  };
+  const variants = timelyVariants(cluster);
+  const carrying = variants.filter((variant) => capacityOf(variant) >= HEADROOM * sizingQps);
+  const isBetter =
+    carrying.length > 0
+      ? (one: PeerVariant, other: PeerVariant) => one.accuracy > other.accuracy
+      : (one: PeerVariant, other: PeerVariant) => capacityOf(one) > capacityOf(other);
+  const candidates = carrying.length > 0 ? carrying : variants;
+  return candidates.reduce((best, variant) => (isBetter(variant, best) ? variant : best));
+}

@@ -1,0 +1,38 @@
+/** A peer, to the simulator: a dispatcher with the settings of its paper, and others to try. */
+import type { Dispatcher } from "../../../../../runtime/methods/ramsis/core/dispatcher.ts";
+import type { PeerCluster } from "./peer-cluster.ts";
+
+/**
+ * The part of the runtime's dispatcher that a simulation drives. Peers are never served with: their
+ * workers neither come nor go, no client cancels, and no bundle replaces another.
+ */
+export type SimulatedDispatcher = Pick<
+  Dispatcher,
+  | "workerCount"
+  | "waitingCapacity"
+  | "commandCapacity"
+  | "wakeMs"
+  | "onArrival"
+  | "onBatchDone"
+  | "onWake"
+>;
+
+/** Named as the output prints them; times in ms, names end in their unit. */
+export type PeerParameters = Readonly<Record<string, string | number | boolean>>;
+
+/** A peer with everything about it chosen. */
+export interface PeerSetting {
+  readonly parameters: PeerParameters;
+  /** A new dispatcher that has seen nothing yet. */
+  readonly open: () => SimulatedDispatcher;
+}
+
+export interface Peer {
+  /**
+   * As its paper has it; where the paper leaves a choice to its operator, what one would choose who
+   * knows the load.
+   */
+  readonly paper: (cluster: PeerCluster) => PeerSetting;
+  /** What hindsight chooses among: the paper's setting and others. At least one. */
+  readonly tunings: (cluster: PeerCluster) => readonly PeerSetting[];
+}

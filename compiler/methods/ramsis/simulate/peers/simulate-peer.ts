@@ -1,0 +1,71 @@
+/** Peers on the simulated cluster, and which of their settings hindsight would choose. */
+import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
+import { Rng } from "../../../../../runtime/core/rng.ts";
+import { type ArrivalProcess, initialQps } from "../../../../simulate/arrivals.ts";
+import type { OutcomeByClass } from "../class-tally.ts";
+import { type ClusterOptions, simulateCluster } from "../cluster-simulation.ts";
+import type { PeerSetting } from "./peer.ts";
+import { peerCluster } from "./peer-cluster.ts";
+import { type Measured, PEERS, type PeerName, tune } from "./peers.ts";
+import { tuningLooks } from "./tuning-looks.ts";
+
+/** Of what is simulated; a tuning looks at other random numbers. */
+export type TunedFor = Pick<ClusterOptions, "arrivals" | "durationMs" | "serviceTimes">;
+
+/** Streams of their own: no seed of a simulation gives the same arrivals. */
+const TUNING_SEED = 1;
+const ARRIVAL_STREAMS = [0x74756e65, 0x74756e66] as const;
+const SERVICE_STREAMS = [0x74756e67, 0x74756e68] as const;
+
+/**
+ * @returns what became of the queries; levels have no meaning to a peer, so the highest one stands
+ * for all.
+ */
+export function simulatePeer(
+  bundle: RamsisBundle,
+  setting: PeerSetting,
+  options: ClusterOptions,
+): OutcomeByClass {
+  const served = { ...bundle, levels: bundle.levels.slice(-1) };
+  return simulateCluster(served, setting.open(), options);
+}
+
+/** The setting of the peer's paper. */
+export function paperSetting(
+  bundle: RamsisBundle,
+  name: PeerName,
+  arrivals: ArrivalProcess,
+): PeerSetting {
+  return PEERS[name].paper(clusterUnder(bundle, arrivals));
+}
+
+/** The settings of a peer that hindsight chooses among. */
+export function triedSettings(
+  bundle: RamsisBundle,
+  name: PeerName,
+  arrivals: ArrivalProcess,
+): readonly PeerSetting[] {
+  return PEERS[name].tunings(clusterUnder(bundle, arrivals));
+}
+
+/** The best of some settings, best first, measured on arrivals of the same kind and load. */
+export function tunedSettings(
+  bundle: RamsisBundle,
+  settings: readonly PeerSetting[],
+  { serviceTimes, ...simulated }: TunedFor,
+): Measured[] {
+  const looks = tuningLooks(simulated, bundle.slo.latencyMs);
+  return tune(settings, (setting, round) =>
+    simulatePeer(bundle, setting, {
+      ...looks[round],
+      serviceTimes,
+      arrivalRng: new Rng(TUNING_SEED, ARRIVAL_STREAMS[round]),
+      serviceRng: new Rng(TUNING_SEED, SERVICE_STREAMS[round]),
+    }),
+  );
+}
+
+function clusterUnder(bundle: RamsisBundle, arrivals: ArrivalProcess) {
+  const isSteady = arrivals.kind !== "trace";
+  return peerCluster(bundle, { initialQps: initialQps(arrivals), isSteady });
+}

@@ -1,0 +1,40 @@
+/** The baselines of bundles with one task, as the command line names them. */
+import { RuntimeError } from "../../../runtime/errors.ts";
+import type { Baseline } from "./simulate/baselines/baseline.ts";
+import { PEER_NAMES } from "./simulate/peers/peers.ts";
+import type { SimulatedBaseline } from "./simulate/simulate.ts";
+
+/** Tables without a parameter. */
+const TABLES = ["greedy", "jellyfish", "model-switching"] as const;
+
+/** In the order that the help and messages have them. */
+export const SINGLE_BASELINES: readonly string[] = ["fixed:VARIANT", ...TABLES, ...PEER_NAMES];
+
+/**
+ * @param tuned whether its parameters are to be chosen in hindsight. @returns null for a text that
+ * names none. @throws RuntimeError where nothing can be tuned.
+ */
+export function singleBaselineNamed(text: string, tuned: boolean): Baseline | null {
+  const peer = PEER_NAMES.find((name) => name === text);
+  if (peer !== undefined) return { kind: peer, tuned };
+  const table = tableNamed(text);
+  if (table === null || !tuned) return table;
+  throw new RuntimeError(
+    "RUNTIME_USAGE",
+    `--tuned: baseline ${text} has nothing to tune; allowed with ${PEER_NAMES.join(", ")}`,
+  );
+}
+
+function tableNamed(text: string): Baseline | null {
+  const [kind = "", variant, ...rest] = text.split(":");
+  if (kind === "fixed" && variant && rest.length === 0) return { kind, variant };
+  const name = TABLES.find((table) => table === text);
+  return name === undefined ? null : { kind: name };
+}
+
+/** One line for people. */
+export function baselineLine({ name, tuned, parameters }: SimulatedBaseline): string {
+  const pairs = Object.entries(parameters).map(([key, value]) => `${key} ${value}`);
+  const how = tuned ? ", tuned in hindsight" : "";
+  return `baseline ${name}${how}${pairs.length > 0 ? `: ${pairs.join(", ")}` : ""}`;
+}

@@ -1,0 +1,75 @@
+/**
+ * PF(k, T) of RAMSIS §3.1.1: how many queries arrive in an interval, as the transitions need it.
+ *
+ * Like the paper (§4.4.2), counts over disjoint intervals are taken as independent. That is exact for Poisson arrivals. A renewal process of
+ * gaps with squared coefficient of variation cv² > 1 has counts whose variance over mean tends to cv² as the interval grows; here they are
+ * negative binomial with just that dispersion over every interval, the process of independent increments with these first two moments. What
+ * is approximated: intervals of only a few gaps (there the renewal process is closer to Poisson), and the dependence of neighbouring intervals
+ * through the gap that spans them. Below cv² = 1 no process of independent increments is as regular, so arrivals count as Poisson, which
+ * expects more bursts than there are.
+ */
+import type { RamsisBundle } from "../../../../runtime/bundle/schema.ts";
+import {
+  negativeBinomialPhaseWeights,
+  negativeBinomialWindow,
+} from "../../../numeric/negative-binomial.ts";
+import { phaseWeights } from "../../../numeric/phase-weights.ts";
+import { type PmfWindow, poissonWindow } from "../../../numeric/poisson.ts";
+
+export interface ArrivalCounts {
+  /** Probabilities of the counts in `ms` milliseconds. */
+  window(ms: number): PmfWindow;
+  /** weight[q] = P[base + q arrivals in `ms` milliseconds | base … base + weight.length − 1 arrivals]; overwritten. */
+  phaseWeights(base: number, ms: number, weight: Float64Array): void;
+}
+
+/** Probabilities below this are left out of the rows, which have a hundred entries or so. */
+export const NEGLIGIBLE = 1e-15;
+
+/** @param dispersion variance over mean of the counts; Poisson up to 1. */
+export function arrivalCounts(ratePerMs: number, dispersion: number): ArrivalCounts {
+  if (dispersion > 1) {
+    return {
+      window: (ms) => negativeBinomialWindow(ratePerMs * ms, dispersion, NEGLIGIBLE),
+      phaseWeights: (base, ms, weight) =>
+        negativeBinomialPhaseWeights(base, ratePerMs * ms, dispersion, weight),
+    };
+  }
+  return {
+    window: (ms) => poissonWindow(ratePerMs * ms, NEGLIGIBLE),
+    phaseWeights: (base, ms, weight) => phaseWeights(base, ratePerMs * ms, weight),
+  };
+}
+
+/** Windows whose counts are compared with each other; a load that moves more slowly than they last counts as load, not as bursts. */
+const WINDOWS_PER_BLOCK = 10;
+
+/** Variance over mean of the counts that a policy is made for. */
+export function dispersionOfModel(arrivals: RamsisBundle["arrivals"]): number {
+  if (arrivals.process === "gamma") return arrivals.cv2;
+  return arrivals.process === "trace" ? arrivals.dispersion : 1;
+}
+
+/**
+ * Dispersion of recorded arrivals: variance over mean of the counts in windows of `windowMs`, within blocks of ten windows. 1 where there are
+ * too few arrivals to tell. @param arrivalMs non-decreasing, in ms from 0.
+ */
+export function dispersionOf(arrivalMs: Float64Array, windowMs: number): number {
+  const endMs = arrivalMs[arrivalMs.length - 1] ?? 0;
+  const blockCount = Math.floor(endMs / (windowMs * WINDOWS_PER_BLOCK));
+  const counts = new Float64Array(blockCount * WINDOWS_PER_BLOCK);
+  for (const ms of arrivalMs) {
+    const window = Math.floor(ms / windowMs);
+    if (window < counts.length) counts[window] = (counts[window] ?? 0) + 1;
+  }
+  let variance = 0;
+  let mean = 0;
+  for (let block = 0; block < blockCount; block++) {
+    const from = block * WINDOWS_PER_BLOCK;
+    const own = counts.subarray(from, from + WINDOWS_PER_BLOCK);
+    const ownMean = own.reduce((a, b) => a + b, 0) / WINDOWS_PER_BLOCK;
+    mean += ownMean;
+    variance += own.reduce((sum, c) => sum + (c - ownMean) ** 2, 0) / (WINDOWS_PER_BLOCK - 1);
+  }
+  return mean > 0 ? variance / mean : 1;
+}

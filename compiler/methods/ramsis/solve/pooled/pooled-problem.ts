@@ -1,0 +1,157 @@
+/** The decision problem of a cluster whose workers share one queue, as data. */
+import { type RamsisBundle, violationCeiling } from "../../../../../runtime/bundle/schema.ts";
+import { dispersionOfModel } from "../arrival-counts.ts";
+
+export interface PooledAction {
+  /** Index in the actions of the decision space. */
+  readonly index: number;
+  readonly variant: number;
+  readonly batch: number;
+  /** What it is taken to need when it is decided whether it ends in time. */
+  readonly serviceMs: number;
+  /** What it takes of a worker's time on average. */
+  readonly meanMs: number;
+  readonly accuracy: number;
+}
+
+/** One of the kinds of queries that share the queue. */
+export interface QueryClass {
+  readonly sloMs: number;
+  /** Of the arrivals, in (0, 1]. */
+  readonly share: number;
+}
+
+export interface PooledProblem {
+  readonly workerCount: number;
+  readonly arrivalsPerMs: number;
+  /** Variance over mean of the arrivals of an interval, at least 1. */
+  readonly dispersion: number;
+  /** The longest of the classes. */
+  readonly sloMs: number;
+  /** One, unless queries have several SLOs. */
+  readonly classes: readonly QueryClass[];
+  /** Queries the queue holds at most. */
+  readonly capacity: number;
+  /** Queue lengths that have a row, ascending from 1 to `capacity`. */
+  readonly rows: Uint32Array;
+  /** Ascending from 0 to the SLO, shape (slackCount,). */
+  readonly slackMs: Float64Array;
+  /** By index in the decision space. */
+  readonly actions: readonly PooledAction[];
+  /** For each batch size the variants worth choosing: the more accurate the slower. They finish within the SLO. */
+  readonly choices: readonly PooledAction[];
+  /** Most accuracy that a ms of a worker can be turned into. */
+  readonly bestUsePerMs: number;
+  /** Most queries that a worker can serve per ms. */
+  readonly bestRatePerMs: number;
+  /** For each number of queries (less one) that are late already the batch that gets rid of the most of them per time; up to the largest batch. */
+  readonly rescues: readonly PooledAction[];
+  /** Whether queries that are given up are dropped instead of served late. */
+  readonly drops: boolean;
+  /** With less slack a query is dropped, whatever the table says; minus infinity if none is dropped. */
+  readonly leastSlackMs: number;
+  /** Most violations per query that the policy may have. */
+  readonly maxViolationRate: number;
+  /** Accuracy that a violation costs beyond the query's own, below the ceiling. */
+  readonly violationPrice: number;
+}
+
+/** Where no ceiling is stated, each violation has to buy as much accuracy as two right answers; up to a stated one they are free. */
+const UNASKED_PRICE = 1;
+
+export function pooledProblem(
+  frame: Pick<RamsisBundle, "slo" | "cluster" | "tasks" | "decisionSpace" | "policy" | "arrivals">,
+  loadQps: number,
+): PooledProblem {
+  const { slo, cluster, tasks, decisionSpace, policy } = frame;
+  const [task] = tasks;
+  if (task === undefined) throw new RangeError("a RAMSIS frame has one task");
+  const { decisionMs, quantiles } = task.serviceTimes;
+  const maxBatch = decisionMs.shape[1] ?? 0;
+  const isRandom = policy.serviceTimes === "quantiles" && quantiles !== null;
+  const meanMs = isRandom ? quantiles.meanMs : decisionMs;
+  const pairs = decisionSpace.actions.data;
+  const actions = Array.from({ length: pairs.length / 2 }, (_, index): PooledAction => {
+    const [variant = 0, batch = 0] = pairs.subarray(2 * index, 2 * index + 2);
+    const cell = variant * maxBatch + batch - 1;
+    return {
+      index,
+      variant,
+      batch,
+      serviceMs: decisionMs.data[cell] ?? Number.NaN,
+      meanMs: meanMs.data[cell] ?? Number.NaN,
+      accuracy: task.variants[variant]?.accuracy ?? 0,
+    };
+  });
+  const sloMs = slo.latencyMs;
+  const fastestMs = Math.min(
+    ...task.variants.map((_, variant) => decisionMs.data[variant * maxBatch] ?? Number.NaN),
+  );
+  const choices = choicesOf(actions, sloMs);
+  const uses = choices.map(({ accuracy, batch, meanMs }) => (accuracy * batch) / meanMs);
+  return {
+    workerCount: cluster.pools.reduce((sum, pool) => sum + pool.workers, 0),
+    arrivalsPerMs: loadQps / 1000,
+    dispersion: Math.max(1, dispersionOfModel(frame.arrivals)),
+    sloMs,
+    classes: slo.classes?.map((one) => ({ sloMs: one.latencyMs, share: one.share })) ?? [
+      { sloMs, share: 1 },
+    ],
+    capacity: decisionSpace.maxQueue + 1,
+    rows: Uint32Array.from(decisionSpace.queued?.data ?? rowPerLength(decisionSpace.maxQueue + 1)),
+    slackMs: Float64Array.from(decisionSpace.slackMs.data),
+    actions,
+    choices,
+    bestUsePerMs: Math.max(0, ...uses),
+    bestRatePerMs: Math.max(0, ...choices.map(({ batch, meanMs }) => batch / meanMs)),
+    rescues: rescuesOf(actions, sloMs, maxBatch),
+    drops: policy.drop,
+    leastSlackMs: policy.drop ? fastestMs : Number.NEGATIVE_INFINITY,
+    maxViolationRate: violationCeiling(slo),
+    violationPrice: slo.maxViolationRate === null ? UNASKED_PRICE : 0,
+  };
+}
+
+/** With the SLO that makes as many queries of one class wait as of all of these, when the first has as much slack. */
+export function asOneClass(problem: PooledProblem): PooledProblem {
+  if (problem.classes.length === 1) return problem;
+  const sloMs = problem.classes.reduce((sum, one) => sum + one.share * one.sloMs, 0);
+  return { ...problem, sloMs };
+}
+
+function rowPerLength(capacity: number): number[] {
+  return Array.from({ length: capacity }, (_, row) => row + 1);
+}
+
+function choicesOf(actions: readonly PooledAction[], sloMs: number): PooledAction[] {
+  const sorted = actions
+    .filter(({ serviceMs }) => serviceMs <= sloMs)
+    .sort((a, b) => a.batch - b.batch || a.serviceMs - b.serviceMs || b.accuracy - a.accuracy);
+  const choices: PooledAction[] = [];
+  for (const action of sorted) {
+    const last = choices[choices.length - 1];
+    if (last?.batch === action.batch && last.accuracy >= action.accuracy) continue;
+    choices.push(action);
+  }
+  return choices;
+}
+
+/** As the runtime's dispatcher has them. */
+function rescuesOf(
+  actions: readonly PooledAction[],
+  sloMs: number,
+  maxBatch: number,
+): PooledAction[] {
+  const rescues: PooledAction[] = [];
+  const rate = ({ batch, serviceMs }: PooledAction): number => batch / serviceMs;
+  for (let queued = 1; queued <= maxBatch; queued++) {
+    let best = rescues[rescues.length - 1];
+    for (const action of actions) {
+      const isUseful = action.batch === queued && (action.serviceMs <= sloMs || queued === 1);
+      if (isUseful && (best === undefined || rate(action) > rate(best))) best = action;
+    }
+    if (best === undefined) throw new RangeError("there is an action for one query");
+    rescues.push(best);
+  }
+  return rescues;
+}

@@ -1,0 +1,344 @@
+/**
+ * The pooled cluster under given arrivals and service times: what tuning measures, and what a level promises.
+ *
+ * It follows the dispatcher of the runtime event by event (a test compares the two), but for one fixed level, without deadlines that clients choose,
+ * and with nothing to report but sums; that makes it some ten times as fast as driving the dispatcher.
+ */
+import {
+  type BatchDistribution,
+  GIVE_UP,
+  NO_ACTION,
+} from "../../../../../runtime/bundle/schema.ts";
+import {
+  mixtureCoin,
+  rowByQueued,
+  SLACK_ROUNDING_MS,
+} from "../../../../../runtime/core/table-lookup.ts";
+import { LatePause } from "../../../../../runtime/methods/ramsis/core/late-pause.ts";
+import { EarliestFirst } from "./earliest-first.ts";
+import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
+
+/** A cell that is decided when it is first looked at. */
+export const UNDECIDED = GIVE_UP - 1;
+
+/** Decides a cell of the table: queries that wait, slack in ms. */
+export type Decide = (queued: number, slackMs: number, cell: number) => number;
+
+/** A table of decisions, shape (rowCount, slackCount): actions, NO_ACTION to wait, GIVE_UP, or UNDECIDED. */
+export interface DecisionTable {
+  readonly cells: Uint16Array;
+  /** Asked for the cells that are undecided. */
+  readonly decideCell: Decide;
+}
+
+/** A table, or two of which a coin says at each decision which one is asked. */
+export interface SimulatedPolicy {
+  readonly table: DecisionTable;
+  /** @param share of the decisions, in (0, 1). */
+  readonly mixture: { readonly table: DecisionTable; readonly share: number } | null;
+}
+
+/** What a batch takes, asked once for each in the order of their starts. */
+export type NextServiceMs = (variant: number, batch: number) => number;
+
+/** What the policy does not choose. */
+export interface Surroundings {
+  /** Ascending. */
+  readonly arrivalMs: Float64Array;
+  /** The queries that count, first and end: those before find an empty cluster, and those after leave it to the last ones. */
+  readonly counted: readonly [number, number];
+  /** Index of each query's class, or null where there is only one. */
+  readonly classByQuery: Uint8Array | null;
+  /** The same draws for every policy, for none is to win by luck. */
+  readonly openServiceTimes: () => NextServiceMs;
+}
+
+export interface PooledOutcome {
+  readonly queries: number;
+  /** Served after their deadline, or refused because the queue was full. */
+  readonly violations: number;
+  /** Sum over the queries served in time. */
+  readonly accuracySum: number;
+  /** Violations in each of `BLOCKS` runs of as many queries, by the order of arrival: what their spread says of the total. */
+  readonly violationsByBlock: Float64Array;
+  /** Batches whose earliest deadline was met, by variant. */
+  readonly timelyBatches: Float64Array;
+  readonly lateBatches: number;
+}
+
+export const BLOCKS = 20;
+
+export function simulatePooled(
+  problem: PooledProblem,
+  surroundings: Surroundings,
+  policy: SimulatedPolicy,
+): PooledOutcome {
+  const run = new PooledRun(problem, surroundings, policy);
+  run.run();
+  return run.outcome();
+}
+
+class PooledRun {
+  readonly #problem: PooledProblem;
+  readonly #arrivalMs: Float64Array;
+  readonly #from: number;
+  readonly #to: number;
+  readonly #classByQuery: Uint8Array | null;
+  readonly #nextServiceMs: NextServiceMs;
+  readonly #policy: SimulatedPolicy;
+  readonly #coin = mixtureCoin();
+  readonly #rowByQueued: Uint16Array;
+  readonly #columns: SlackColumns;
+  /** Completion times of the busy workers, a binary heap. */
+  readonly #doneMs: Float64Array;
+  #busy = 0;
+  /** Queries that wait: indices of arrivals. */
+  readonly #queue: EarliestFirst;
+  /** Queries that were given up. */
+  readonly #late: EarliestFirst;
+  #wakeMs = Number.POSITIVE_INFINITY;
+  readonly #latePause = new LatePause();
+  #violations = 0;
+  #accuracySum = 0;
+  readonly #violationsByBlock = new Float64Array(BLOCKS);
+  readonly #timelyBatches: Float64Array;
+  #lateBatches = 0;
+
+  constructor(
+    problem: PooledProblem,
+    { arrivalMs, counted, classByQuery, openServiceTimes }: Surroundings,
+    policy: SimulatedPolicy,
+  ) {
+    this.#problem = problem;
+    this.#arrivalMs = arrivalMs;
+    [this.#from, this.#to] = counted;
+    this.#classByQuery = classByQuery;
+    this.#nextServiceMs = openServiceTimes();
+    this.#policy = policy;
+    this.#rowByQueued = rowByQueued(problem.rows);
+    this.#columns = new SlackColumns(problem.slackMs);
+    this.#doneMs = new Float64Array(problem.workerCount);
+    const sloMs = problem.classes.map((one) => one.sloMs);
+    this.#queue = new EarliestFirst(sloMs, arrivalMs, problem.capacity);
+    this.#late = new EarliestFirst(sloMs, arrivalMs, problem.capacity);
+    const variants = problem.actions.map(({ variant }) => variant);
+    this.#timelyBatches = new Float64Array(1 + Math.max(...variants));
+  }
+
+  run(): void {
+    const { workerCount } = this.#problem;
+    const arrivals = this.#arrivalMs;
+    let next = 0;
+    for (;;) {
+      const arriveMs = arrivals[next] ?? Number.POSITIVE_INFINITY;
+      const doneMs = this.#busy > 0 ? this.#doneMs[0]! : Number.POSITIVE_INFINITY;
+      if (arriveMs <= doneMs && arriveMs <= this.#wakeMs) {
+        if (arriveMs === Number.POSITIVE_INFINITY) return;
+        this.#arrive(next++);
+        // Nothing waits for a time while every worker is busy.
+        if (this.#busy < workerCount) this.#startBatches(arriveMs);
+      } else if (doneMs <= this.#wakeMs) {
+        this.#popDone();
+        this.#startBatches(doneMs);
+      } else this.#startBatches(this.#wakeMs);
+    }
+  }
+
+  outcome(): PooledOutcome {
+    return {
+      queries: this.#to - this.#from,
+      violations: this.#violations,
+      accuracySum: this.#accuracySum,
+      violationsByBlock: this.#violationsByBlock,
+      timelyBatches: this.#timelyBatches,
+      lateBatches: this.#lateBatches,
+    };
+  }
+
+  #arrive(query: number): void {
+    const queue = this.#queue;
+    if (queue.length === this.#problem.capacity) this.#countViolation(query);
+    else queue.push(query, this.#classByQuery === null ? 0 : this.#classByQuery[query]!);
+  }
+
+  #countViolation(query: number): void {
+    if (query < this.#from || query >= this.#to) return;
+    this.#violations++;
+    const block = ((query - this.#from) * BLOCKS) / (this.#to - this.#from);
+    this.#violationsByBlock[Math.floor(block)]!++;
+  }
+
+  #startBatches(nowMs: number): void {
+    const { workerCount, slackMs, actions, leastSlackMs } = this.#problem;
+    const { table, mixture } = this.#policy;
+    const queue = this.#queue;
+    this.#wakeMs = Number.POSITIVE_INFINITY;
+    while (this.#busy < workerCount && queue.length > 0) {
+      const deadlineMs = queue.earliestDeadlineMs();
+      if (deadlineMs < nowMs + leastSlackMs) {
+        this.#giveUp();
+        continue;
+      }
+      const slack = deadlineMs - nowMs + SLACK_ROUNDING_MS;
+      const column = this.#columns.of(slack);
+      const row = this.#rowByQueued[queue.length]!;
+      const isOther = mixture !== null && this.#coin.nextFloat() < mixture.share;
+      const asked = isOther ? mixture.table : table;
+      const action = this.#cell(asked, row, column);
+      if (action === GIVE_UP) {
+        this.#giveUp();
+        continue;
+      }
+      if (action === NO_ACTION) {
+        let until = column;
+        while (until > 0 && this.#cell(asked, row, until - 1) === NO_ACTION) until--;
+        this.#wakeMs = nowMs + slack - slackMs[until]! + SLACK_ROUNDING_MS;
+        return;
+      }
+      const started = actions[action];
+      if (started === undefined) throw new RangeError("a cell holds an action");
+      this.#serve(queue, started, nowMs);
+    }
+    this.#serveLate(nowMs);
+  }
+
+  /** Of more late queries than may wait, the one that is late the longest goes. */
+  #giveUp(): void {
+    const { capacity, drops } = this.#problem;
+    const queryClass = this.#queue.earliestClass();
+    const query = this.#queue.take();
+    if (drops) {
+      this.#countViolation(query);
+      return;
+    }
+    if (this.#late.length === capacity) this.#countViolation(this.#late.take());
+    this.#late.push(query, queryClass);
+  }
+
+  #serveLate(nowMs: number): void {
+    const { workerCount, rescues } = this.#problem;
+    while (this.#busy < workerCount && this.#late.length > 0) {
+      const startMs = this.#latePause.endMs(workerCount - this.#busy, workerCount, nowMs);
+      if (startMs > nowMs) {
+        this.#wakeMs = startMs;
+        return;
+      }
+      const rescue = rescues[Math.min(this.#late.length, rescues.length) - 1];
+      if (rescue === undefined) throw new RangeError("there is a rescue for one query");
+      this.#latePause.begin(rescue.serviceMs, workerCount, nowMs);
+      this.#serve(this.#late, rescue, nowMs);
+    }
+  }
+
+  #cell({ cells, decideCell }: DecisionTable, row: number, column: number): number {
+    const { slackMs, rows } = this.#problem;
+    const cell = row * slackMs.length + column;
+    const known = cells[cell]!;
+    if (known !== UNDECIDED) return known;
+    const decided = decideCell(rows[row]!, slackMs[column]!, cell);
+    cells[cell] = decided;
+    return decided;
+  }
+
+  #serve(queue: EarliestFirst, { variant, batch, accuracy }: PooledAction, nowMs: number): void {
+    const doneMs = nowMs + this.#nextServiceMs(variant, batch);
+    const count = Math.min(batch, queue.length);
+    for (let taken = 0; taken < count; taken++) {
+      const isTimely = doneMs <= queue.earliestDeadlineMs();
+      const query = queue.take();
+      const isCounted = query >= this.#from && query < this.#to;
+      if (!isTimely) this.#countViolation(query);
+      else if (isCounted) this.#accuracySum += accuracy;
+      if (taken > 0 || !isCounted) continue;
+      if (isTimely) this.#timelyBatches[variant]!++;
+      else this.#lateBatches++;
+    }
+    this.#pushDone(doneMs);
+  }
+
+  #pushDone(timeMs: number): void {
+    const heap = this.#doneMs;
+    let child = this.#busy++;
+    while (child > 0) {
+      const parent = (child - 1) >> 1;
+      const parentMs = heap[parent]!;
+      if (parentMs <= timeMs) break;
+      heap[child] = parentMs;
+      child = parent;
+    }
+    heap[child] = timeMs;
+  }
+
+  #popDone(): void {
+    const heap = this.#doneMs;
+    const size = --this.#busy;
+    const lastMs = heap[size]!;
+    let parent = 0;
+    for (;;) {
+      let child = 2 * parent + 1;
+      if (child >= size) break;
+      if (child + 1 < size && heap[child + 1]! < heap[child]!) child++;
+      const childMs = heap[child]!;
+      if (childMs >= lastMs) break;
+      heap[parent] = childMs;
+      parent = child;
+    }
+    heap[parent] = lastMs;
+  }
+}
+
+/** Finds the last grid entry that is not above a slack, 0 for a negative one: a guess by even steps, then a few steps up. */
+class SlackColumns {
+  readonly #grid: Float64Array;
+  /** For each of `#first.length − 1` even parts of the grid the column at its start. */
+  readonly #first: Uint16Array;
+  readonly #partsPerMs: number;
+
+  constructor(grid: Float64Array) {
+    const parts = 4 * grid.length;
+    const endMs = grid[grid.length - 1]!;
+    this.#grid = grid;
+    this.#partsPerMs = parts / endMs;
+    this.#first = new Uint16Array(parts + 1);
+    for (let part = 0, column = 0; part <= parts; part++) {
+      while (column + 1 < grid.length && grid[column + 1]! <= (part * endMs) / parts) column++;
+      this.#first[part] = column;
+    }
+  }
+
+  of(slackMs: number): number {
+    const grid = this.#grid;
+    const last = grid.length - 1;
+    if (slackMs >= grid[last]!) return last;
+    if (!(slackMs > 0)) return 0;
+    let column = this.#first[Math.floor(slackMs * this.#partsPerMs)]!;
+    while (column > 0 && grid[column]! > slackMs) column--;
+    while (grid[column + 1]! <= slackMs) column++;
+    return column;
+  }
+}
+
+/** Accuracy and lateness that half, and 99 %, of the batches have at least, or at most. */
+export function batchDistribution(
+  problem: PooledProblem,
+  { timelyBatches, lateBatches }: PooledOutcome,
+): BatchDistribution {
+  const accuracyOf = new Map(problem.actions.map(({ variant, accuracy }) => [variant, accuracy]));
+  const descending = Array.from(timelyBatches, (count, variant) => {
+    return { count, accuracy: accuracyOf.get(variant) ?? 0 };
+  }).sort((a, b) => b.accuracy - a.accuracy);
+  const total = timelyBatches.reduce((sum, count) => sum + count, lateBatches);
+  const reachedBy = (share: number): number => {
+    let reached = 0;
+    for (const { count, accuracy } of descending) {
+      reached += count;
+      if (reached >= share * total) return accuracy;
+    }
+    return 0;
+  };
+  const late = lateBatches / total;
+  return {
+    accuracy: { median: reachedBy(0.5), p99: reachedBy(0.99) },
+    violationRate: { median: late > 0.5 ? 1 : 0, p99: late > 0.01 ? 1 : 0 },
+  };
+}

@@ -1,0 +1,253 @@
+/**
+ * Pooled late binding: one queue for all workers, and a policy that binds queries when a worker is free.
+ *
+ * This file ties the parts together: frame → problem → search → table, and what the table promises, by simulation.
+ */
+import {
+  type ActionValues,
+  type Expected,
+  NO_ACTION,
+  type NoActionValues,
+  type RamsisLevel,
+} from "../../../../../runtime/bundle/schema.ts";
+import { Rng } from "../../../../../runtime/core/rng.ts";
+import { type ArrivalProcess, arrivalSource } from "../../../../simulate/arrivals.ts";
+import { serviceTimeModel } from "../../../../simulate/service-times.ts";
+import type { RamsisFrame } from "../../../solver.ts";
+import type { FluidBound } from "../fluid-bound.ts";
+import type { WorkerProblem } from "../worker-problem.ts";
+import { oneWorkerRule } from "./one-worker-rule.ts";
+import {
+  type Candidate,
+  clustering,
+  type FoundPolicy,
+  type Sample,
+  searchPolicy,
+} from "./policy-search.ts";
+import { type PooledProblem, pooledProblem } from "./pooled-problem.ts";
+import {
+  batchDistribution,
+  type DecisionTable,
+  type NextServiceMs,
+  type PooledOutcome,
+  simulatePooled,
+  UNDECIDED,
+} from "./pooled-simulation.ts";
+
+import { type SimpleRule, simpleRules } from "./simple-rules.ts";
+
+/** Queries that a level's promise is measured on. */
+const PROMISE_QUERIES = 250_000;
+const PROMISE_SLOS = 60;
+/** Of the decisions, what a bolder table is worth being asked for. */
+const SMALLEST_SHARE = 0.002;
+/** Random streams: policies are searched, compared and judged on different arrivals. */
+const SEED = 1;
+const PROMISE_STREAM = 10;
+const SERVICE_STREAM = 9;
+const CLASS_STREAM = 8;
+/** SLOs that pass before a sample counts: beyond capacity the queue takes long to fill. */
+const SETTLING_SLOS = 1.5;
+const OVERLOAD_SETTLING_SLOS = 20;
+/** Arrivals that a sample has for its length, at most. */
+const MOST_ARRIVALS = 1_000_000;
+
+type PromisedFigures = Omit<Expected, "upperBoundAccuracy" | "servedBoundAccuracy">;
+
+export interface PooledSolution extends Pick<RamsisLevel, "actionByState" | "mixture"> {
+  readonly expected: PromisedFigures;
+  /** What won. */
+  readonly method: string;
+  /** Policies tried. */
+  readonly tries: number;
+}
+
+/** @param worker the problem of a worker at the same load. @param bound of the same level. */
+export function solvePooled(
+  frame: RamsisFrame,
+  worker: WorkerProblem,
+  loadQps: number,
+  bound: FluidBound,
+): PooledSolution {
+  const problem = pooledProblem(frame, loadQps);
+  const { candidate, mixture, tries } = search(frame, problem, worker, bound);
+  const actionByState = tableOf(problem, candidate);
+  const bolder = mixture && tableOf(problem, mixture.candidate);
+  let share = mixture?.share ?? 0;
+  for (;;) {
+    const mixed = bolder && share > 0 ? { share, actionByState: bolder } : null;
+    const tables = { actionByState, mixture: mixed };
+    const expected = promiseOf(frame, problem, tables);
+    const isKept = expected.violationRate <= problem.maxViolationRate;
+    if (isKept || mixed === null) {
+      return { expected, ...tables, method: candidate.name, tries };
+    }
+    // What is promised is more than what was seen in the search: it is to hold for the promise too.
+    share = share > SMALLEST_SHARE ? share / 2 : 0;
+  }
+}
+
+function search(
+  frame: RamsisFrame,
+  problem: PooledProblem,
+  worker: WorkerProblem,
+  bound: FluidBound,
+): FoundPolicy {
+  const rules = (): SimpleRule[] => [...simpleRules(problem), oneWorkerRule(problem, worker)];
+  return searchPolicy(problem, bound, sampler(frame, problem), rules);
+}
+
+/** What the batches that can be formed in a state are worth to the level's policy, which is searched again for it. @param bound as `solvePooled`. */
+export function pooledValues(
+  frame: RamsisFrame,
+  worker: WorkerProblem,
+  { loadQps, actionByState, mixture }: RamsisLevel,
+  bound: FluidBound,
+  state: { readonly queued: number; readonly slackMs: number },
+): ActionValues | NoActionValues {
+  if (mixture !== null)
+    return { reason: "two tables answer, so that a ceiling on violations holds" };
+  const problem = pooledProblem(frame, loadQps);
+  const { candidate } = search(frame, problem, worker, bound);
+  if (Buffer.compare(bytesOf(tableOf(problem, candidate)), bytesOf(actionByState)) !== 0) {
+    return { reason: "the table is not the one that this version of the solver would find" };
+  }
+  if (candidate.worths === null) return { reason: `the table is a simple rule: ${candidate.name}` };
+  const queued = problem.rows.findLast((row) => row <= state.queued) ?? 1;
+  const slackMs = problem.slackMs.findLast((ms) => ms <= state.slackMs) ?? 0;
+  const worths = candidate.worths(queued, slackMs);
+  const [best] = worths;
+  if (best === undefined) return { reason: "no batch ends within the slack" };
+  const actions = worths.map(({ action: { variant, batch }, worth }) => {
+    return { variant, batch, advantage: worth - best.worth };
+  });
+  return { unit: "accuracy less price", actions };
+}
+
+/** What a table of pooled decisions promises at a load: measured over simulated queries, the same for the same table. */
+export function expectedOfPooled(
+  frame: RamsisFrame,
+  level: Pick<RamsisLevel, "loadQps" | "actionByState" | "mixture">,
+): PromisedFigures {
+  return promiseOf(frame, pooledProblem(frame, level.loadQps), level);
+}
+
+function promiseOf(
+  frame: RamsisFrame,
+  problem: PooledProblem,
+  { actionByState, mixture }: Pick<RamsisLevel, "actionByState" | "mixture">,
+): PromisedFigures {
+  const surroundings = sampler(frame, problem)(PROMISE_STREAM, PROMISE_QUERIES, PROMISE_SLOS);
+  const outcome = simulatePooled(problem, surroundings, {
+    table: decided(actionByState),
+    mixture: mixture && { table: decided(mixture.actionByState), share: mixture.share },
+  });
+  const { queries, violations, accuracySum } = outcome;
+  const satisfied = queries - violations;
+  return {
+    accuracyPerSatisfied: satisfied > 0 ? accuracySum / satisfied : 0,
+    accuracyPerQuery: accuracySum / queries,
+    violationRate: upperRate(outcome),
+    sample: { queries, violations },
+    byBatch: batchDistribution(problem, outcome),
+  };
+}
+
+function decided({ data }: RamsisLevel["actionByState"]): DecisionTable {
+  return { cells: Uint16Array.from(data), decideCell: () => NO_ACTION };
+}
+
+/** Not the rate seen but one that the true rate hardly exceeds: three standard errors more, and three violations where there was none (rule of three). */
+function upperRate(outcome: PooledOutcome): number {
+  const { violations, queries } = outcome;
+  const error = Math.sqrt(violations * clustering(outcome));
+  return Math.min(1, (violations + 3 * error + 3) / queries);
+}
+
+function tableOf(
+  { rows, slackMs }: PooledProblem,
+  { table: { cells, decideCell } }: Candidate,
+): RamsisLevel["actionByState"] {
+  const data = cells.slice();
+  rows.forEach((queued, row) => {
+    slackMs.forEach((slack, column) => {
+      const cell = row * slackMs.length + column;
+      if (data[cell] === UNDECIDED) data[cell] = decideCell(queued, slack, cell);
+    });
+  });
+  return { dtype: "uint16", shape: [rows.length, slackMs.length], data };
+}
+
+function bytesOf({ data }: RamsisLevel["actionByState"]): Buffer {
+  return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+}
+
+/** Arrivals, classes and service times for a simulation. */
+function sampler(frame: RamsisFrame, problem: PooledProblem): Sample {
+  return (stream, queries, slos) => {
+    const { arrivalsPerMs, sloMs, workerCount, bestRatePerMs } = problem;
+    const isOverloaded = arrivalsPerMs > workerCount * bestRatePerMs;
+    const settlingSlos = isOverloaded ? OVERLOAD_SETTLING_SLOS : SETTLING_SLOS;
+    const before = Math.ceil(settlingSlos * arrivalsPerMs * sloMs) + workerCount;
+    const after = Math.ceil(SETTLING_SLOS * arrivalsPerMs * sloMs) + workerCount;
+    const long = Math.min(MOST_ARRIVALS, slos * arrivalsPerMs * sloMs);
+    const counted = [before, before + Math.ceil(Math.max(queries, long))] as const;
+    const count = counted[1] + after;
+    return {
+      arrivalMs: arrivals(frame, problem, stream, counted, count),
+      counted,
+      classByQuery: classes(problem, stream, count),
+      openServiceTimes: () => serviceTimes(frame),
+    };
+  };
+}
+
+function arrivals(
+  { arrivals: model }: RamsisFrame,
+  { arrivalsPerMs }: PooledProblem,
+  stream: number,
+  [from, to]: readonly [number, number],
+  count: number,
+): Float64Array {
+  const process = arrivalProcess(model, 1000 * arrivalsPerMs);
+  const timesMs = new Float64Array(count);
+  arrivalSource(process, new Rng(SEED, stream)).fill(timesMs);
+  // Stretched so that the load is the one meant: what a sample has more or less of it moves accuracy more than the policy does.
+  const sampledMs = (timesMs[to] ?? 1) - (timesMs[from] ?? 0);
+  const scale = (to - from) / arrivalsPerMs / sampledMs;
+  return timesMs.map((ms) => ms * scale);
+}
+
+function classes(
+  { classes: all }: PooledProblem,
+  stream: number,
+  count: number,
+): Uint8Array | null {
+  if (all.length === 1) return null;
+  const rng = new Rng(SEED, CLASS_STREAM * 100 + stream);
+  return Uint8Array.from({ length: count }, () => {
+    let left = rng.nextFloat();
+    const found = all.findIndex(({ share }) => {
+      left -= share;
+      return left < 0;
+    });
+    return found < 0 ? all.length - 1 : found;
+  });
+}
+
+/** Of a trace, a renewal process as bursty as it is. */
+function arrivalProcess(model: RamsisFrame["arrivals"], qps: number): ArrivalProcess {
+  if (model.process === "gamma") return { kind: "gamma", qps, cv2: model.cv2 };
+  if (model.process === "trace" && model.dispersion > 1) {
+    return { kind: "gamma", qps, cv2: model.dispersion };
+  }
+  return { kind: "poisson", qps };
+}
+
+function serviceTimes({ tasks, policy }: RamsisFrame): NextServiceMs {
+  const [task] = tasks;
+  if (task === undefined) throw new RangeError("a RAMSIS frame has one task");
+  const mode = policy.serviceTimes === "quantiles" ? "sampled" : "p95";
+  const model = serviceTimeModel(task.serviceTimes, mode, new Rng(SEED, SERVICE_STREAM));
+  return (variant, batch) => model.nextMs(variant, batch);
+}

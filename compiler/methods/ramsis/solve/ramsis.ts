@@ -1,0 +1,311 @@
+/**
+ * RAMSIS (EuroSys 2024): which variant a worker runs its queued queries on, from an average-reward Markov decision process.
+ *
+ * This file ties the parts together: application → frame → worker problem → MDP → policy → table.
+ */
+import {
+  type ActionValues,
+  type Expected,
+  NO_ACTION,
+  type NoActionValues,
+  type RamsisBundle,
+  type RamsisLevel,
+  type Table,
+  violationCeiling,
+} from "../../../../runtime/bundle/schema.ts";
+import { KNOT_COUNT, quantileKnots } from "../../../numeric/quantile-distribution.ts";
+import type { RamsisFrame, TableSolver } from "../../solver.ts";
+import { actionValues } from "./action-values.ts";
+import { dispersionOfModel } from "./arrival-counts.ts";
+import { fluidBound } from "./fluid-bound.ts";
+import { ramsisFrame, ramsisMistakes } from "./frame.ts";
+import type { Guarantees } from "./guarantees.ts";
+import { evaluatePolicy, pure, type SolvedPolicy, solvePolicy } from "./objective.ts";
+import { expectedOfPooled, pooledValues, solvePooled } from "./pooled/pooled.ts";
+import { joinShortestQueue } from "./shortest-queue.ts";
+import { stateIndex } from "./transitions.ts";
+import { solveWithin } from "./violation-ceiling.ts";
+import { admissibleActions, buildWorkerMdp, type WorkerMdp } from "./worker-mdp.ts";
+import {
+  type Action,
+  isSame,
+  meanServiceMs,
+  serviceTimeMs,
+  type WorkerProblem,
+} from "./worker-problem.ts";
+
+export const ramsis: TableSolver = {
+  mistakes: ramsisMistakes,
+  frame: ramsisFrame,
+  solveLevel: (frame, loadQps) => (isPooled(frame) ? solvePooledLevel : solveLevel)(frame, loadQps),
+  withTableOf,
+  expectedOf: (frame, level) =>
+    (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, level),
+  actionValues: actionValuesOf,
+};
+
+function isPooled({ policy }: RamsisFrame): boolean {
+  return policy.balancer === "pooled";
+}
+
+function solvePooledLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
+  const problem = workerProblem(frame, loadQps);
+  const bound = fluidBound(problem, violationCeiling(frame.slo));
+  const { expected, actionByState, mixture, method, tries } = solvePooled(
+    frame,
+    problem,
+    loadQps,
+    bound,
+  );
+  const capacityQps = fluidCapacityQps(problem, workerCountOf(frame));
+  return {
+    loadQps,
+    feasible: loadQps <= capacityQps && expected.violationRate <= violationCeiling(frame.slo),
+    capacityQps,
+    expected: withBounds(frame, problem, expected),
+    solve: {
+      method,
+      iterations: tries,
+      residual: 0,
+      states: actionByState.data.length,
+    },
+    actionByState,
+    mixture,
+  };
+}
+
+function withTableOf(frame: RamsisFrame, loadQps: number, level: RamsisLevel): RamsisLevel {
+  const moved = { ...level, loadQps };
+  const expected = (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, moved);
+  const isKept = expected.violationRate <= violationCeiling(frame.slo);
+  return { ...moved, feasible: loadQps <= level.capacityQps && isKept, expected };
+}
+
+function expectedOfPooledLevel(frame: RamsisFrame, level: RamsisLevel): Expected {
+  return withBounds(frame, workerProblem(frame, level.loadQps), expectedOfPooled(frame, level));
+}
+
+/** Accuracy per query that no policy exceeds at a load that violates no more than so many of its queries. */
+export function accuracyBound(
+  frame: RamsisFrame,
+  loadQps: number,
+  maxViolationRate: number,
+): number {
+  return fluidBound(workerProblem(frame, loadQps), maxViolationRate).accuracy;
+}
+
+/** What no policy exceeds beside what this one promises; what a sample shows above it is chance. */
+function withBounds<Figures extends Pick<Expected, "accuracyPerQuery" | "violationRate">>(
+  { slo }: RamsisFrame,
+  problem: WorkerProblem,
+  figures: Figures,
+): Figures & Pick<Expected, "upperBoundAccuracy" | "servedBoundAccuracy"> {
+  const allowed = Math.min(1, Math.max(violationCeiling(slo), figures.violationRate));
+  const upperBoundAccuracy = fluidBound(problem, allowed).accuracy;
+  return {
+    ...figures,
+    accuracyPerQuery: Math.min(figures.accuracyPerQuery, upperBoundAccuracy),
+    upperBoundAccuracy,
+    servedBoundAccuracy: fluidBound(problem, 0).accuracy,
+  };
+}
+
+function solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
+  const problem = workerProblem(frame, loadQps);
+  const mdp = buildWorkerMdp(problem, admissibleActions(problem));
+  const solved = solve(frame, mdp);
+  const expected = promiseOf(frame, solved.guarantees, problem);
+  const capacityQps = fluidCapacityQps(problem, workerCountOf(frame));
+  const table = (choice: Uint32Array) => tableOf(frame, problem, mdp, choice);
+  return {
+    loadQps,
+    feasible: loadQps <= capacityQps && expected.violationRate <= violationCeiling(frame.slo),
+    capacityQps,
+    expected,
+    solve: {
+      method: "value-iteration",
+      iterations: solved.iterations,
+      residual: solved.residual,
+      states: mdp.stateCount,
+    },
+    actionByState: table(solved.choice),
+    mixture:
+      solved.mixture === null
+        ? null
+        : { share: solved.mixture.share, actionByState: table(solved.mixture.choice) },
+  };
+}
+
+/** A ceiling on violations bounds the objective per query; the paper's, per decision, is as it is. */
+function solve({ slo, policy }: RamsisFrame, mdp: WorkerMdp): SolvedPolicy {
+  return slo.maxViolationRate === null || policy.objective === "per-decision"
+    ? solvePolicy(mdp, policy.objective)
+    : solveWithin(mdp, slo.maxViolationRate);
+}
+
+/** The chain that the tables of a level drive: its process with only their actions. */
+function expectedOf(frame: RamsisFrame, level: RamsisLevel): Expected {
+  const problem = workerProblem(frame, level.loadQps);
+  const first = actionsOf(frame, level.actionByState);
+  const second = level.mixture && actionsOf(frame, level.mixture.actionByState);
+  const mdp = buildWorkerMdp(problem, (_queued, _slackMs, state) => {
+    const [one, other] = [first(state), second?.(state) ?? first(state)];
+    return isSame(one, other) ? [one] : [one, other];
+  });
+  const choice = mdp.actionStart.slice(0, mdp.stateCount);
+  if (level.mixture === null) return promiseOf(frame, evaluatePolicy(mdp, pure(choice)), problem);
+  const { share } = level.mixture;
+  const lastAction = choice.map((_, state) => (mdp.actionStart[state + 1] ?? 0) - 1);
+  const policy = [
+    { share: 1 - share, choice },
+    { share, choice: lastAction },
+  ];
+  return promiseOf(frame, evaluatePolicy(mdp, policy), problem);
+}
+
+function actionValuesOf(
+  frame: RamsisFrame,
+  level: RamsisLevel,
+  queued: number,
+  slackMs: number,
+): ActionValues | NoActionValues {
+  const { loadQps, actionByState, mixture } = level;
+  if (isPooled(frame)) {
+    const ceiling = violationCeiling(frame.slo);
+    const bound = fluidBound(workerProblem(frame, level.loadQps), ceiling);
+    return pooledValues(frame, workerProblem(frame, level.loadQps), level, bound, {
+      queued,
+      slackMs,
+    });
+  }
+  if (mixture !== null)
+    return { reason: "two tables answer, so that a ceiling on violations holds" };
+  const problem = workerProblem(frame, loadQps);
+  const { objective } = frame.policy;
+  const { maxViolationRate } = frame.slo;
+  const table = { objective, maxViolationRate, actionOf: actionsOf(frame, actionByState) };
+  return actionValues(problem, table, stateOf(problem, queued, slackMs));
+}
+
+/** The state that the runtime looks up: slack rounded down to the grid, and the full queue for more than it holds. */
+function stateOf({ maxQueue, slackMs: grid }: WorkerProblem, queued: number, slackMs: number) {
+  if (queued > maxQueue) return maxQueue * grid.length;
+  const slack = grid.findLastIndex((ms) => ms <= slackMs);
+  return stateIndex(grid.length, queued, Math.max(0, slack));
+}
+
+/** What a table says for each state: cells are states in order, and the last row is the full queue. */
+function actionsOf({ decisionSpace }: RamsisFrame, table: RamsisLevel["actionByState"]) {
+  const actions = decisionSpace.actions.data;
+  return (state: number): Action => {
+    const action = table.data[state] ?? 0;
+    return { variant: actions[2 * action] ?? 0, batch: actions[2 * action + 1] ?? 0 };
+  };
+}
+
+function promiseOf(
+  frame: RamsisFrame,
+  { meanBatch: _, ...guarantees }: Guarantees,
+  problem: WorkerProblem,
+): Expected {
+  return withBounds(frame, problem, guarantees);
+}
+
+/** One worker's problem of a frame of one SLO at a load. */
+export function workerProblem(frame: RamsisFrame, loadQps: number): WorkerProblem {
+  const { variants, serviceTimes } = onlyTask(frame);
+  const { arrivals, policy, decisionSpace } = frame;
+  const arrivalRatePerMs = loadQps / 1000;
+  const problem: WorkerProblem = {
+    workerCount: workerCountOf(frame),
+    arrivalRatePerMs,
+    crowdedRatePerMs: null,
+    dispersion: dispersionOfModel(arrivals),
+    slackMs: Float64Array.from(decisionSpace.slackMs.data),
+    maxQueue: policy.maxQueue,
+    partialBatches: policy.batching === "variable",
+    variantCount: variants.length,
+    accuracy: Float64Array.from(variants, (variant) => variant.accuracy),
+    largestBatch: largestByVariant(frame, variants.length),
+    candidates: [...variants.keys()].filter((index) => variants[index]?.dominated === false),
+    serviceMs: Float64Array.from(serviceTimes.decisionMs.data),
+    serviceKnotsMs: policy.serviceTimes === "quantiles" ? knotsOf(serviceTimes) : null,
+  };
+  return policy.balancer === "shortest-queue" ? joinShortestQueue(problem) : problem;
+}
+
+function largestByVariant({ decisionSpace }: RamsisFrame, variantCount: number): Uint32Array {
+  const largest = new Uint32Array(variantCount);
+  const actions = decisionSpace.actions.data;
+  for (let action = 0; action < actions.length; action += 2) {
+    const [variant = 0, batch = 0] = actions.subarray(action, action + 2);
+    largest[variant] = Math.max(largest[variant] ?? 0, batch);
+  }
+  return largest;
+}
+
+function workerCountOf({ cluster }: RamsisFrame): number {
+  return cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
+}
+
+function knotsOf({ quantiles }: RamsisBundle["tasks"][number]["serviceTimes"]): Float64Array {
+  if (quantiles === null) throw new TypeError("ramsisMistakes lets no profile without quantiles");
+  const { p50Ms, p95Ms, p99Ms, meanMs } = quantiles;
+  const knots = new Float64Array(p50Ms.data.length * KNOT_COUNT);
+  const at = (table: Table, cell: number): number => table.data[cell] ?? Number.NaN;
+  for (let cell = 0; cell < p50Ms.data.length; cell++) {
+    knots.set(
+      quantileKnots(at(p50Ms, cell), at(p95Ms, cell), at(p99Ms, cell), at(meanMs, cell)),
+      cell * KNOT_COUNT,
+    );
+  }
+  return knots;
+}
+
+/** Queries per second when every worker always runs the batch of highest throughput that still meets the SLO. */
+function fluidCapacityQps(problem: WorkerProblem, workerCount: number): number {
+  const sloMs = problem.slackMs[problem.slackMs.length - 1] ?? 0;
+  let perMs = 0;
+  for (const variant of problem.candidates) {
+    const largest = problem.largestBatch[variant] ?? 0;
+    for (let batch = 1; batch <= largest; batch++) {
+      const inTime = serviceTimeMs(problem, variant, batch) <= sloMs;
+      if (inTime) perMs = Math.max(perMs, batch / meanServiceMs(problem, variant, batch));
+    }
+  }
+  return workerCount * perMs * 1000;
+}
+
+/** The chosen actions as a table over (queued, slack); cells are states in order, the last row is the full queue. */
+function tableOf(
+  frame: RamsisFrame,
+  problem: WorkerProblem,
+  mdp: WorkerMdp,
+  choice: Uint32Array,
+): RamsisLevel["actionByState"] {
+  const rowCount = problem.maxQueue + 1;
+  const slackCount = problem.slackMs.length;
+  const actions = frame.decisionSpace.actions.data;
+  const indexOf = new Map<number, number>();
+  for (let action = 0; 2 * action < actions.length; action++) {
+    indexOf.set(
+      (actions[2 * action] ?? 0) * (rowCount + 1) + (actions[2 * action + 1] ?? 0),
+      action,
+    );
+  }
+  const data = new Uint16Array(rowCount * slackCount);
+  for (let cell = 0; cell < data.length; cell++) {
+    const state = Math.min(cell, mdp.stateCount - 1);
+    const chosen = choice[state] ?? 0;
+    const variant = mdp.actionVariant[chosen] ?? 0;
+    data[cell] =
+      indexOf.get(variant * (rowCount + 1) + (mdp.actionBatch[chosen] ?? 0)) ?? NO_ACTION;
+  }
+  return { dtype: "uint16", shape: [rowCount, slackCount], data };
+}
+
+function onlyTask(frame: RamsisFrame): RamsisBundle["tasks"][number] {
+  const [task] = frame.tasks;
+  if (task === undefined) throw new RangeError("a RAMSIS frame has one task");
+  return task;
+}

@@ -1,0 +1,148 @@
+/** The latency model of every stage: its curves, what was measured beside them, and the error of the fit point by point. */
+import * as Plot from "@observablehq/plot";
+import type { LatencyFit, ScaledTask, ThemisBundle } from "../../../../runtime/bundle/schema.ts";
+import {
+  type FittedPoint,
+  fitError,
+  fittedPoints,
+} from "../../../../runtime/methods/themis/tell/latency-fit-view.ts";
+import { latencyAt } from "../../../../runtime/methods/themis/tell/scale-plan-view.ts";
+import { drawFigure } from "../../../report/figure.ts";
+import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
+import { wholeAxis } from "../../../report/kit/whole-axis.ts";
+import { html, type Markup } from "../../../report/markup.ts";
+import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
+
+export function fitSection(bundle: ThemisBundle, keys: readonly PipelineVariantKey[]): Markup {
+  const parts = bundle.tasks.map(
+    (task, index) =>
+      html`<div>${drawLatencyCurves(task, index, keys[index])}${errorTable(task, index)}</div>\n`,
+  );
+  return html`<p>Lines are what plans are made with, one for each batch; circles are what was measured.</p><div class="figures">${parts}</div>`;
+}
+
+/** What the model says of each stage, and how well. */
+export function coefficientTable(
+  bundle: ThemisBundle,
+  keys: readonly PipelineVariantKey[],
+): Markup {
+  const rows = bundle.tasks.map((task, index) => {
+    const variant = task.variants[0];
+    const points = variant === undefined ? [] : fittedPoints(variant.latency);
+    const error = fitError(points);
+    return html`<tr><td>${chip(keys[index])} ${task.name}</td><td>${variant?.name ?? ""}</td>${coefficientCells(variant?.latency.fit ?? null)}<td>${points.length === 0 ? "–" : decimalText(points.length)}</td><td>${ratioText(error?.mean ?? null)}</td><td>${ratioText(error?.worst ?? null)}</td></tr>\n`;
+  });
+  return html`<p>A batch of b queries on c cores takes l(b, c) = γ b / c + ε / c + δ b + η ms, unless it was measured on every number of cores.</p><div class="scroll"><table class="words" id="fit-table"><thead><tr><th>stage</th><th>model</th><th>γ</th><th>ε</th><th>δ</th><th>η</th><th>points</th><th>mean error</th><th>worst error</th></tr></thead>
+<tbody>${rows}</tbody></table></div>`;
+}
+
+function coefficientCells(fit: LatencyFit | null): Markup {
+  const coefficients =
+    fit === null ? [null, null, null, null] : [fit.gamma, fit.epsilon, fit.delta, fit.eta];
+  return html`${coefficients.map((value) => html`<td>${value === null ? "–" : decimalText(value, 3)}</td>`)}`;
+}
+
+interface CurvePoint {
+  readonly cores: number;
+  readonly batch: number;
+  readonly ms: number;
+}
+
+/** Latency by cores, a line for each batch that was measured, or for powers of two. */
+function drawLatencyCurves(
+  { name, variants }: ScaledTask,
+  task: number,
+  key: PipelineVariantKey | undefined,
+): Markup {
+  const latency = variants[0]?.latency;
+  const [maxCores = 0, maxBatch = 0] = latency?.ms.shape ?? [];
+  const points = latency === undefined ? [] : fittedPoints(latency);
+  const batches = batchesOf(points, maxBatch);
+  const curve = batches.flatMap((batch) =>
+    Array.from({ length: maxCores }, (_, core): CurvePoint => {
+      return { cores: core + 1, batch, ms: latencyAt(latency, batch, core + 1) };
+    }),
+  );
+  const shown = points.filter(({ batch }) => batches.includes(batch));
+  const most = Math.max(...curve.map(({ ms }) => ms), ...shown.map(({ measuredMs }) => measuredMs));
+  const ends = curve.filter(({ cores }) => cores === maxCores);
+  const text = {
+    id: `curve-${task}`,
+    title: `Latency of ${name} by cores`,
+    description: `One query takes ${msText(latencyAt(latency, 1, 1))} on one core and ${msText(latencyAt(latency, 1, maxCores))} on ${counted(maxCores, "core")}.`,
+  };
+  const color = key?.color ?? "currentColor";
+  const drawing = drawFigure(text, {
+    marginRight: 36,
+    height: 220,
+    x: { domain: [0.7, Math.max(maxCores, 2)], label: "cores", ...wholeAxis(1, maxCores) },
+    y: { domain: [0, most * 1.05], label: "ms a batch", ticks: 5, grid: true },
+    marks: [
+      Plot.line(curve, { x: "cores", y: "ms", z: "batch", stroke: color, strokeWidth: 1.8 }),
+      Plot.dot(shown, {
+        x: "cores",
+        y: "measuredMs",
+        r: 3.2,
+        stroke: "currentColor",
+        strokeWidth: 1.2,
+        title: (point: FittedPoint) =>
+          `batch ${point.batch} on ${counted(point.cores, "core")}: ${msText(point.measuredMs)} measured${point.fittedMs === null ? "" : `, ${msText(point.fittedMs)} fitted`}`,
+      }),
+      Plot.text(clearOf(ends, 0.075 * most), {
+        x: "cores",
+        y: "ms",
+        text: ({ batch }: CurvePoint) => `b ${batch}`,
+        dx: 7,
+        textAnchor: "start",
+      }),
+    ],
+  });
+  return html`<figure><h3>${chip(key)} ${name}</h3>${drawing}</figure>`;
+}
+
+/** At most five, so that lines keep clear of each other. */
+function batchesOf(points: readonly FittedPoint[], maxBatch: number): number[] {
+  const measured = [...new Set(points.map(({ batch }) => batch))].sort((a, b) => a - b);
+  const isPower = (batch: number): boolean => Number.isInteger(Math.log2(batch));
+  const all =
+    measured.length > 0 ? measured : Array.from({ length: maxBatch }, (_, index) => index + 1);
+  const some = all.length <= 5 ? all : all.filter(isPower);
+  return some.length === 0 ? all.slice(0, 5) : some.slice(-5);
+}
+
+/** Labels from the highest down, moved so far that none is written over another. */
+function clearOf(ends: readonly CurvePoint[], gapMs: number): CurvePoint[] {
+  let aboveMs = Number.POSITIVE_INFINITY;
+  return [...ends]
+    .sort((a, b) => b.ms - a.ms)
+    .map((end) => {
+      aboveMs = Math.min(end.ms, aboveMs - gapMs);
+      return { ...end, ms: aboveMs };
+    });
+}
+
+/** Worst first. */
+function errorTable({ variants, name }: ScaledTask, task: number): Markup {
+  const latency = variants[0]?.latency;
+  const points = latency === undefined ? [] : fittedPoints(latency);
+  if (points.length === 0) {
+    return html`<p class="note">The coefficients were given: there is nothing measured to compare them with.</p>`;
+  }
+  if (latency?.fit === null) {
+    return html`<p class="note">Measured on ${counted(new Set(points.map(({ cores }) => cores)).size, "number")} of cores, without a fit.</p>`;
+  }
+  const rows = [...points]
+    .sort((a, b) => Math.abs(b.error ?? 0) - Math.abs(a.error ?? 0))
+    .map(
+      ({ batch, cores, measuredMs, fittedMs, error }) =>
+        html`<tr><td>${batch}</td><td>${cores}</td><td>${decimalText(measuredMs, 2)}</td><td>${fittedMs === null ? "–" : decimalText(fittedMs, 2)}</td><td>${signedText(error)}</td></tr>\n`,
+    );
+  return html`<details class="errors" id="errors-${task}"><summary>Error of the fit at ${counted(points.length, "point")}</summary>
+<div class="scroll"><table aria-label="fit of ${name}"><thead><tr><th>batch</th><th>cores</th><th>measured, ms</th><th>fitted, ms</th><th>error</th></tr></thead>
+<tbody>${rows}</tbody></table></div></details>`;
+}
+
+function signedText(error: number | null): string {
+  if (error === null) return "–";
+  return `${error > 0 ? "+" : error < 0 ? "−" : ""}${decimalText(100 * Math.abs(error), 2)}%`;
+}

@@ -1,0 +1,42 @@
+/** What scaled stages are compared with: the same pipeline planned and scaled as other systems do. */
+import type { ThemisBundle, ThemisOptions } from "../../../runtime/bundle/schema.ts";
+import { RuntimeError } from "../../../runtime/errors.ts";
+import { SOLVERS } from "../registry.ts";
+
+/**
+ * FA2 scales instances of one core, Sponge (as the paper extends it to pipelines) the cores of one instance for each task, Themis both; all of them with plans that
+ * leave no room for random arrivals, solved exactly. Source: Themis §6.
+ */
+const BASELINES = {
+  fa2: { scaling: "horizontal" },
+  sponge: { scaling: "vertical" },
+  themis: { scaling: "themis" },
+} as const satisfies Record<string, Pick<ThemisOptions, "scaling">>;
+
+/** Looks at the traffic as often as in the paper. */
+const AS_PAPER = { queueing: "paper", solver: "exact", tickMs: 1000, stableTicks: 5 } as const;
+
+/** In the order the help names them. */
+export const SCALE_BASELINES = ["fa2", "sponge", "themis"] as const;
+export type ScaleBaselineName = (typeof SCALE_BASELINES)[number];
+
+/** The bundle of a baseline for the same levels. @throws RuntimeError for a name that is none of `SCALE_BASELINES`. */
+export function scaleBaseline(bundle: ThemisBundle, name: string): ThemisBundle {
+  const known = SCALE_BASELINES.find((one) => one === name);
+  if (known === undefined) {
+    throw new RuntimeError(
+      "RUNTIME_USAGE",
+      `--baseline ${name} is not for a bundle of method themis; expected one of ${SCALE_BASELINES.join(", ")}`,
+    );
+  }
+  return rescaled(bundle, { ...BASELINES[known], ...AS_PAPER });
+}
+
+/** The levels of a bundle planned anew under other options. */
+export function rescaled(bundle: ThemisBundle, options: Partial<ThemisOptions>): ThemisBundle {
+  const { levels, transitions: _, provenance, ...shared } = bundle;
+  const frame = { ...shared, policy: { ...bundle.policy, ...options } };
+  const scaler = SOLVERS.themis.open(frame);
+  const planned = levels.map(({ loadQps }) => scaler.scaleLevel(loadQps));
+  return { ...frame, levels: planned, transitions: scaler.transitions(planned), provenance };
+}

@@ -1,0 +1,30 @@
+import type { ScaledTask } from "../../../../runtime/bundle/schema.ts";
+import { assert } from "../../../../runtime/core/assert.ts";
+
+/** What a batch takes on so many cores: one number each, since a bundle of scaled stages holds no distribution. */
+export class BatchTimes {
+  /** Largest batch of any task. */
+  readonly maxBatch: number;
+  /** By task, [maxCores, maxBatch of the task]. */
+  readonly #ms: readonly Float64Array[];
+  readonly #maxBatch: Uint32Array;
+
+  constructor(tasks: readonly ScaledTask[]) {
+    const tables = tasks.map(({ variants }) => {
+      const [variant] = variants;
+      assert(variant !== undefined, "a task has a variant");
+      return variant.latency.ms;
+    });
+    this.#ms = tables.map(({ data }) => Float64Array.from(data));
+    this.#maxBatch = Uint32Array.from(tables, ({ shape }) => shape[1] ?? 0);
+    this.maxBatch = Math.max(...this.#maxBatch);
+  }
+
+  ms(task: number, batch: number, cores: number): number {
+    const maxBatch = this.#maxBatch[task] ?? 0;
+    assert(batch >= 1 && batch <= maxBatch, "a batch has a time");
+    const ms = this.#ms[task]?.[(cores - 1) * maxBatch + batch - 1] ?? Number.NaN;
+    assert(ms > 0, "cores in force have a time");
+    return ms;
+  }
+}

@@ -1,0 +1,139 @@
+import { MICROS, type Pool, priceMicros } from "../../../../runtime/bundle/schema.ts";
+import { type MeanAndMax, TimeWeighted } from "../../../simulate/graph/time-weighted.ts";
+
+export interface CoreSummary {
+  /** Cores that instances hold, over the duration. What an instance holds is the more of what it has and what it is to have, from its start on. */
+  readonly cores: MeanAndMax;
+  readonly coreSeconds: number;
+  /** Instances that run or come up, over the duration. */
+  readonly servers: MeanAndMax;
+  /** What the cores cost, mean over the duration; left out where machines have no price. */
+  readonly costPerHour?: number;
+}
+
+const NONE = -1;
+
+/** Which task each worker is an instance of, with how many cores, as times pass until the end of the duration. */
+export class HeldCores {
+  /** Instances that were started and stopped, and those that got other cores while they were up. */
+  up = 0;
+  down = 0;
+  resizes = 0;
+  readonly #durationMs: number;
+  readonly #pool: Pool | undefined;
+  /** [workerCount], each: the task, NONE without; cores in force, 0 until the instance is up; cores that it is to have. */
+  readonly #task: Int32Array;
+  readonly #inForce: Uint16Array;
+  readonly #wanted: Uint16Array;
+  readonly #servers = new TimeWeighted();
+  readonly #cores = new TimeWeighted();
+  readonly #serversByTask: readonly TimeWeighted[];
+  readonly #coresByTask: readonly TimeWeighted[];
+
+  /** @param pools just one. */
+  constructor(
+    pools: readonly Pool[],
+    taskCount: number,
+    workerCount: number,
+    { durationMs }: { readonly durationMs: number },
+  ) {
+    this.#durationMs = durationMs;
+    [this.#pool] = pools;
+    this.#task = new Int32Array(workerCount).fill(NONE);
+    this.#inForce = new Uint16Array(workerCount);
+    this.#wanted = new Uint16Array(workerCount);
+    this.#serversByTask = Array.from({ length: taskCount }, () => new TimeWeighted());
+    this.#coresByTask = Array.from({ length: taskCount }, () => new TimeWeighted());
+  }
+
+  get servers(): number {
+    return this.#servers.value;
+  }
+
+  get cores(): number {
+    return this.#cores.value;
+  }
+
+  coresOf(task: number): number {
+    return this.#coresByTask[task]?.value ?? Number.NaN;
+  }
+
+  /** Cores of an instance that are in force, 0 until it is up. */
+  inForce(worker: number): number {
+    return this.#inForce[worker] ?? 0;
+  }
+
+  isInstance(worker: number): boolean {
+    return this.#task[worker] !== NONE;
+  }
+
+  /** A worker that is no instance becomes one, which is to come up. */
+  start(worker: number, task: number, cores: number, nowMs: number): void {
+    this.up++;
+    this.#task[worker] = task;
+    this.#add(task, 1, 0, nowMs);
+    this.#change(worker, 0, cores, nowMs);
+  }
+
+  stop(worker: number, nowMs: number): void {
+    this.down++;
+    const task = this.#task[worker] ?? NONE;
+    this.#change(worker, 0, 0, nowMs);
+    this.#add(task, -1, 0, nowMs);
+    this.#task[worker] = NONE;
+  }
+
+  want(worker: number, cores: number, nowMs: number): void {
+    this.#change(worker, this.inForce(worker), cores, nowMs);
+  }
+
+  /** The cores that were wanted last are in force: the instance has come up, or was resized. */
+  takeForce(worker: number, nowMs: number): void {
+    const before = this.inForce(worker);
+    const wanted = this.#wanted[worker] ?? 0;
+    if (before !== 0 && before !== wanted) this.resizes++;
+    this.#change(worker, wanted, wanted, nowMs);
+  }
+
+  /** The instances that there are were there from the start. */
+  startCounting(): void {
+    this.up = 0;
+    this.down = 0;
+    this.resizes = 0;
+  }
+
+  summary(): CoreSummary {
+    const cores = this.#cores.over(this.#durationMs);
+    const { pricePerHour = null, cores: ofMachine = null } = this.#pool ?? {};
+    const micros = (cores.mean / (ofMachine ?? 1)) * priceMicros({ pricePerHour });
+    return {
+      cores,
+      coreSeconds: (cores.mean * this.#durationMs) / 1000,
+      servers: this.#servers.over(this.#durationMs),
+      ...(pricePerHour === null ? {} : { costPerHour: Math.round(micros) / MICROS }),
+    };
+  }
+
+  ofTask(task: number): { readonly instances: MeanAndMax; readonly cores: MeanAndMax } {
+    const nothing = { mean: Number.NaN, max: Number.NaN };
+    return {
+      instances: this.#serversByTask[task]?.over(this.#durationMs) ?? nothing,
+      cores: this.#coresByTask[task]?.over(this.#durationMs) ?? nothing,
+    };
+  }
+
+  #change(worker: number, inForce: number, wanted: number, nowMs: number): void {
+    const before = Math.max(this.inForce(worker), this.#wanted[worker] ?? 0);
+    this.#inForce[worker] = inForce;
+    this.#wanted[worker] = wanted;
+    this.#add(this.#task[worker] ?? NONE, 0, Math.max(inForce, wanted) - before, nowMs);
+  }
+
+  #add(task: number, servers: number, cores: number, nowMs: number): void {
+    const untilMs = Math.min(nowMs, this.#durationMs);
+    this.#servers.add(servers, untilMs);
+    this.#serversByTask[task]?.add(servers, untilMs);
+    this.#cores.add(cores, untilMs);
+    this.#coresByTask[task]?.add(cores, untilMs);
+  }
+}

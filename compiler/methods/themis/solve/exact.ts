@@ -1,0 +1,228 @@
+/**
+ * Exact scaling in real arithmetic: of all plans that meet the SLO with the fewest cores, one with the least latency.
+ *
+ * Of each stage only the Pareto frontier of (cores, latency) matters, and of stages one after the other or side by side only the merged one; what is left of a graph
+ * that is not series-parallel is searched. The paper's dynamic programmes (`paper.ts`) keep one configuration per whole millisecond instead.
+ */
+import assert from "node:assert/strict";
+import {
+  buckets,
+  cheapestSeries,
+  Frontier,
+  mergeParallel,
+  mergeSeries,
+} from "../../../numeric/frontier.ts";
+import { compositionOf, type Merge } from "./composition.ts";
+import { PathSearch } from "./path-search.ts";
+import type { NoScalingPlan, ScalingPlan, ScalingProblem, ScalingStage } from "./problem.ts";
+import { limitsOf, paperOptions, type ScalingMode, type StageOptionsOf } from "./stage-options.ts";
+
+/** Sums of the same latencies in another order differ in the last bits; nothing is to be refused for that, relative to the SLO. */
+const ROUNDING = 1e-12;
+
+/** Solves one pipeline for many loads and modes; all that it needs is allocated once. */
+export class ExactScaler {
+  readonly #problem: Omit<ScalingProblem, "loadQps">;
+  readonly #optionsOf: StageOptionsOf;
+  readonly #merges: readonly Merge[];
+  readonly #search: PathSearch;
+  /** By part: the stages, then the merges. */
+  readonly #frontiers: readonly Frontier[];
+  readonly #leastMs: Float64Array;
+  readonly #limitMs: Float64Array;
+  readonly #chosen: Int32Array;
+  readonly #buckets = buckets();
+
+  /** @throws AssertionError unless latencies are above 0 (Infinity is what may not run), scales and the SLO above 0, and parents before their children. */
+  constructor(problem: Omit<ScalingProblem, "loadQps">, optionsOf: StageOptionsOf = paperOptions) {
+    assertProblem(problem);
+    const { merges, rest } = compositionOf(problem.stages.map(({ parents }) => parents));
+    const partCount = problem.stages.length + merges.length;
+    this.#problem = problem;
+    this.#optionsOf = optionsOf;
+    this.#merges = merges;
+    this.#frontiers = Array.from({ length: partCount }, () => new Frontier());
+    this.#search = new PathSearch(rest, this.#frontiers);
+    this.#leastMs = new Float64Array(partCount);
+    this.#limitMs = new Float64Array(partCount);
+    this.#chosen = new Int32Array(partCount);
+  }
+
+  /** Ties go to fewer cores at the stages merged first (the earlier ones of a chain), then to fewer cores per instance, then to the smaller batch. */
+  solve(loadQps: number, mode: ScalingMode): ScalingPlan | NoScalingPlan {
+    return this.find(loadQps, mode) ?? this.#binding(loadQps, mode);
+  }
+
+  /** As `solve`, null where there is no plan: why there is none takes as long again to tell. */
+  find(loadQps: number, mode: ScalingMode): ScalingPlan | null {
+    assert(loadQps > 0 && loadQps < Number.POSITIVE_INFINITY, "a load is above 0");
+    const { sloMs } = this.#problem;
+    this.#offerStages(loadQps, mode, sloMs * (1 + 2 * ROUNDING));
+    const criticalMs = this.#criticalMs();
+    if (!(criticalMs <= sloMs * (1 + ROUNDING))) return null;
+    this.#narrow(criticalMs);
+    this.#merge();
+    return this.#plan();
+  }
+
+  #offerStages(loadQps: number, mode: ScalingMode, limitMs: number): void {
+    const { stages, hopMs } = this.#problem;
+    for (let at = 0; at < stages.length; at++) {
+      const stage = stages[at] as ScalingStage;
+      const frontier = this.#frontier(at);
+      frontier.clear(hopMs, limitMs);
+      this.#optionsOf(stage, loadQps * stage.scale, limitsOf(mode, stage, at), frontier);
+      this.#leastMs[at] = frontier.leastMs();
+    }
+  }
+
+  /** Of the longest path with every stage at its fastest. */
+  #criticalMs(): number {
+    const least = this.#leastMs;
+    let part = this.#problem.stages.length;
+    for (const { kind, left, right } of this.#merges) {
+      const [a, b] = [least[left] as number, least[right] as number];
+      least[part++] = kind === "series" ? a + b : Math.max(a, b);
+    }
+    return this.#search.longestMs(least);
+  }
+
+  /** Leaves out what is too slow beside the fastest of all other stages, and what costs more than a plan that is found at once. */
+  #narrow(criticalMs: number): void {
+    const limit = this.#limitMs;
+    const least = this.#leastMs;
+    const { sloMs } = this.#problem;
+    const allowedMs = sloMs * (1 + 2 * ROUNDING);
+    this.#search.limits(allowedMs, least, limit);
+    const stageCount = this.#problem.stages.length;
+    for (let index = this.#merges.length - 1; index >= 0; index--) {
+      const { kind, left, right } = this.#merges[index] as Merge;
+      const partMs = limit[stageCount + index] as number;
+      limit[left] = kind === "series" ? partMs - (least[right] as number) : partMs;
+      limit[right] = kind === "series" ? partMs - (least[left] as number) : partMs;
+    }
+    // With every stage as much slower than its fastest as the SLO is longer than the longest path, a plan meets the SLO.
+    const slower = Math.max(1, sloMs / criticalMs);
+    let found = 0;
+    let fewest = 0;
+    for (let at = 0; at < stageCount; at++) {
+      const frontier = this.#frontier(at);
+      frontier.trim(limit[at] as number);
+      const point = frontier.indexWithin((least[at] as number) * slower);
+      found += frontier.cores[point] as number;
+      fewest += frontier.cores[frontier.start] as number;
+    }
+    for (let at = 0; at < stageCount; at++) {
+      const frontier = this.#frontier(at);
+      frontier.cut(found - fewest + (frontier.cores[frontier.start] as number));
+    }
+  }
+
+  #merge(): void {
+    const last = this.#merges.length - 1;
+    const isWhole = this.#search.partCount === 1;
+    let part = this.#problem.stages.length;
+    for (let index = 0; index <= last; index++) {
+      const { kind, left, right } = this.#merges[index] as Merge;
+      const [a, b, out] = [this.#frontier(left), this.#frontier(right), this.#frontier(part)];
+      const limitMs = this.#limitMs[part] as number;
+      if (kind === "parallel") mergeParallel(a, b, limitMs, out);
+      else if (isWhole && index === last) cheapestSeries(a, b, limitMs, out);
+      else mergeSeries(a, b, limitMs, this.#buckets, out);
+      part++;
+    }
+  }
+
+  #plan(): ScalingPlan {
+    const { stages, sloMs } = this.#problem;
+    const chosen = this.#chosen;
+    const { cores, latencyMs } = this.#search.cheapest(sloMs * (1 + 2 * ROUNDING), chosen);
+    for (let index = this.#merges.length - 1; index >= 0; index--) {
+      const { left, right } = this.#merges[index] as Merge;
+      const part = stages.length + index;
+      const { first, second } = this.#frontier(part);
+      chosen[left] = first[chosen[part] as number] as number;
+      chosen[right] = second[chosen[part] as number] as number;
+    }
+    return {
+      cores,
+      latencyMs: Math.min(latencyMs, sloMs),
+      stages: stages.map((_, at) => {
+        const { cores: total, first, second } = this.#frontier(at);
+        const point = chosen[at] as number;
+        const each = second[point] as number;
+        return {
+          batch: first[point] as number,
+          cores: each,
+          instances: (total[point] as number) / each,
+        };
+      }),
+    };
+  }
+
+  /** The stages are offered anew without the SLO: it is what they were cut by. */
+  #binding(loadQps: number, mode: ScalingMode): NoScalingPlan {
+    this.#offerStages(loadQps, mode, Number.MAX_VALUE);
+    const least = this.#leastMs;
+    const overloaded = this.#problem.stages.findIndex((_, at) => this.#frontier(at).count === 0);
+    if (overloaded >= 0) {
+      return { bindingStage: overloaded, leastLatencyMs: Number.POSITIVE_INFINITY };
+    }
+    return bindingOf(this.#problem.stages, least);
+  }
+
+  #frontier(part: number): Frontier {
+    return this.#frontiers[part] as Frontier;
+  }
+}
+
+/** Solves one problem once. */
+export function solveExactly(
+  problem: ScalingProblem,
+  mode: ScalingMode,
+  optionsOf: StageOptionsOf = paperOptions,
+): ScalingPlan | NoScalingPlan {
+  return new ExactScaler(problem, optionsOf).solve(problem.loadQps, mode);
+}
+
+/** Of the stages on the longest path the slowest, with every stage at its fastest. */
+export function bindingOf(stages: readonly ScalingStage[], leastMs: Float64Array): NoScalingPlan {
+  const endMs = new Float64Array(stages.length);
+  const before = new Int32Array(stages.length).fill(-1);
+  let end = 0;
+  for (const [at, { parents }] of stages.entries()) {
+    let startMs = 0;
+    for (const parent of parents) {
+      const readyMs = endMs[parent] as number;
+      if (readyMs <= startMs) continue;
+      startMs = readyMs;
+      before[at] = parent;
+    }
+    endMs[at] = startMs + (leastMs[at] as number);
+    if ((endMs[at] as number) > (endMs[end] as number)) end = at;
+  }
+  let bindingStage = end;
+  for (let at = end; at >= 0; at = before[at] as number) {
+    if ((leastMs[at] as number) >= (leastMs[bindingStage] as number)) bindingStage = at;
+  }
+  return { bindingStage, leastLatencyMs: endMs[end] as number };
+}
+
+export function assertProblem({ sloMs, hopMs, stages }: Omit<ScalingProblem, "loadQps">): void {
+  assert(sloMs > 0 && sloMs < Number.POSITIVE_INFINITY, "an SLO is above 0");
+  assert(hopMs >= 0 && hopMs < Number.POSITIVE_INFINITY, "a hop takes no negative time");
+  assert(stages.length > 0, "a pipeline has stages");
+  for (const [at, { parents, scale, maxBatch, maxCores, latencyMs }] of stages.entries()) {
+    assert(scale > 0 && scale < Number.POSITIVE_INFINITY, "a stage has queries");
+    assert(maxBatch >= 1 && maxCores >= 1, "a stage has a batch and a core at least");
+    assert(latencyMs.length === maxBatch * maxCores, "latencies by cores and batch");
+    assert(
+      latencyMs.every((ms) => ms > 0),
+      "latencies are above 0",
+    );
+    assert(
+      parents.every((parent) => parent >= 0 && parent < at),
+      "parents come first",
+    );
+  }
+}

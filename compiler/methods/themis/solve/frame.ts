@@ -1,0 +1,99 @@
+/** From an application to the frame of a Themis bundle: everything its levels share. */
+import type {
+  ArrivalModel,
+  LatencyByCores,
+  ScaledTask,
+  ThemisOptions,
+} from "../../../../runtime/bundle/schema.ts";
+import { stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
+import { stageEdgesOf } from "../../../graph/stage-edges.ts";
+import { orderedTasks } from "../../../graph/stage-order.ts";
+import type { ModelFiles } from "../../../model/model-files.ts";
+import type {
+  Application,
+  ThemisPolicy,
+  Variant,
+  VariantProfile,
+} from "../../../spec/application.ts";
+import { profileFor } from "../../pool-profile.ts";
+import type { ThemisFrame } from "../../solver.ts";
+import { isUsable, latencyByCores } from "./latency-by-cores.ts";
+import { visitRates } from "./visit-rates.ts";
+
+/** @param application one without mistakes, whose method is themis. */
+export function themisFrame(application: Application, models: ModelFiles): ThemisFrame {
+  const { name, slo, cluster, policy } = application;
+  if (policy.method !== "themis") throw new TypeError("an application of another method");
+  const { tasks, entryBranch } = orderedTasks(application);
+  const shapes = tasks.map((ordered) => ({
+    name: ordered.task.name,
+    edges: stageEdgesOf(ordered, tasks, models),
+    branch: ordered.task.branch,
+  }));
+  const rates = visitRates(stageGraphOf({ tasks: shapes, entryBranch }));
+  return {
+    application: name,
+    method: "themis",
+    slo,
+    arrivals: arrivalsOf(application),
+    cluster,
+    tasks: shapes.map((shape, index): ScaledTask => {
+      const { variant, profile } = onlyVariant(application, tasks[index]?.task.variants ?? []);
+      const { file, hardware, sha256 } = profile;
+      return {
+        ...shape,
+        scaleFactor: rates[index] ?? 1,
+        variants: [
+          {
+            name: variant.name,
+            accuracy: variant.accuracy,
+            model: variant.model === null ? null : (models.get(variant.model) ?? null),
+            profile: { file, variant: profile.variant, hardware, sha256 },
+            latency: latencyOf(application, profile, policy),
+          },
+        ],
+      };
+    }),
+    entryBranch,
+    policy: optionsOf(policy),
+  };
+}
+
+function arrivalsOf({ arrivals }: Application): ArrivalModel {
+  if (arrivals.process !== "trace") return arrivals;
+  // Levels are planned for random arrivals at their loads; the trace says what loads there are.
+  return { process: "trace", file: arrivals.file.replace(/^.*[\\/]/, ""), dispersion: 1 };
+}
+
+/** Whatever may run in the only pool. */
+function onlyVariant(
+  { cluster }: Application,
+  variants: readonly Variant[],
+): { readonly variant: Variant; readonly profile: VariantProfile } {
+  const [pool] = cluster.pools;
+  for (const variant of variants) {
+    const profile = pool === undefined ? null : profileFor(variant, pool);
+    if (profile !== null) return { variant, profile };
+  }
+  throw new RangeError("a task has a variant for the pool");
+}
+
+/** Most cores of an instance: it runs on one machine. */
+export function mostCores({ cluster }: Application, { maxCores }: ThemisPolicy): number {
+  return Math.min(maxCores, cluster.pools[0]?.cores ?? maxCores);
+}
+
+function latencyOf(
+  application: Application,
+  profile: VariantProfile,
+  policy: ThemisPolicy,
+): LatencyByCores {
+  const latency = latencyByCores(profile, policy.maxBatch, mostCores(application, policy));
+  if (!isUsable(latency)) throw new RangeError("the latencies of a variant can be used");
+  return latency;
+}
+
+/** The paper's programmes know the paper's queueing only. */
+function optionsOf({ method: _, ...options }: ThemisPolicy): ThemisOptions {
+  return options.solver === "paper" ? { ...options, queueing: "paper" } : options;
+}

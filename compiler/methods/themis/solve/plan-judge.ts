@@ -1,0 +1,126 @@
+/** What random arrivals make of a plan: the estimator, on one trace that is as fast as the load. */
+import type { ScaleExpected } from "../../../../runtime/bundle/schema.ts";
+import { FeedForward } from "../../../graph/feed-forward.ts";
+import { allowedMisses, type ServedStages } from "../../../graph/served-stages.ts";
+import { selectRank } from "../../../numeric/selection.ts";
+import { drawArrivals } from "../../../simulate/graph/drawn-requests.ts";
+import { tossVisits } from "../../../simulate/graph/visits.ts";
+import type { ThemisFrame } from "../../solver.ts";
+import type { StageScale } from "./problem.ts";
+import { servedStagesOf } from "./scale-planner.ts";
+
+/** Requests of the trace: enough to tell a violation rate of 1 % to about a tenth of it. */
+const REQUESTS = 10_000;
+/** The first of them, on which most plans that are no good are found out. */
+const SCREEN_REQUESTS = 1500;
+/** A plan that has so many times the violations on those is one. */
+const SCREEN_FACTOR = 6;
+const SEED = 1;
+
+/** Judges plans at any load. Nothing is dropped here, so a server that drops what is too late has fewer violations, if anything. */
+export class PlanJudge {
+  readonly #stages: ServedStages;
+  readonly #sloMs: number;
+  readonly #seed: number;
+  /** Arrivals at one request per second. */
+  readonly #unitMs: Float64Array;
+  readonly #takenByEdge: readonly (Uint8Array | null)[];
+  /** What is at hand for the load that was asked for last. */
+  #loadQps = Number.NaN;
+  #screen: FeedForward | null = null;
+  #whole: FeedForward | null = null;
+  readonly #judged = new Map<string, ScaleExpected>();
+
+  /** @param seed of the traffic. */
+  constructor(frame: ThemisFrame, seed = SEED) {
+    const { arrivals, slo } = frame;
+    this.#seed = seed;
+    this.#stages = servedStagesOf(frame);
+    this.#sloMs = slo.latencyMs;
+    const process =
+      arrivals.process === "gamma"
+        ? ({ kind: "gamma", qps: 1, cv2: arrivals.cv2 } as const)
+        : ({ kind: "poisson", qps: 1 } as const);
+    this.#unitMs = drawArrivals(process, 1000 * REQUESTS, seed);
+    this.#takenByEdge = tossVisits(this.#stages.graph, this.#unitMs.length, seed);
+  }
+
+  /** Whether a plan keeps violations below a rate; most that do not are found out on the first requests. */
+  keeps(violationRate: number, stages: readonly StageScale[], loadQps: number): boolean {
+    this.#turnTo(loadQps);
+    const screen = this.#flow(SCREEN_REQUESTS);
+    const allowed = allowedMisses(screen.requestCount, SCREEN_FACTOR * violationRate);
+    if (!serves(screen, stages, allowed)) return false;
+    const key = keyOf(stages);
+    const known = this.#judged.get(key);
+    if (known !== undefined) return known.violationRate <= violationRate;
+    const whole = this.#flow(REQUESTS);
+    if (!serves(whole, stages, allowedMisses(whole.requestCount, violationRate))) return false;
+    this.#judged.set(key, outcomeOf(whole, this.#seed));
+    return true;
+  }
+
+  judge(stages: readonly StageScale[], loadQps: number): ScaleExpected {
+    this.#turnTo(loadQps);
+    const key = keyOf(stages);
+    let expected = this.#judged.get(key);
+    if (expected === undefined) {
+      const whole = this.#flow(REQUESTS);
+      serves(whole, stages, Number.POSITIVE_INFINITY);
+      expected = outcomeOf(whole, this.#seed);
+      this.#judged.set(key, expected);
+    }
+    return expected;
+  }
+
+  #turnTo(loadQps: number): void {
+    if (this.#loadQps === loadQps) return;
+    this.#loadQps = loadQps;
+    this.#screen = null;
+    this.#whole = null;
+    this.#judged.clear();
+  }
+
+  #flow(requests: number): FeedForward {
+    const isScreen = requests === SCREEN_REQUESTS;
+    const known = isScreen ? this.#screen : this.#whole;
+    if (known !== null) return known;
+    const unitMs = isScreen ? this.#unitMs.subarray(0, requests) : this.#unitMs;
+    const trace = {
+      arrivalMs: unitMs.map((ms) => ms / this.#loadQps),
+      takenByEdge: this.#takenByEdge.map((taken) => taken?.subarray(0, unitMs.length) ?? null),
+    };
+    const flow = new FeedForward(this.#stages, trace, this.#sloMs);
+    if (isScreen) this.#screen = flow;
+    else this.#whole = flow;
+    return flow;
+  }
+}
+
+/** Whether a plan has no more violations than allowed, given up as soon as it has. */
+function serves(flow: FeedForward, stages: readonly StageScale[], allowed: number): boolean {
+  for (const [stage, { batch, cores, instances }] of stages.entries()) {
+    flow.prepare(stage);
+    const configuration = { hardware: cores - 1, batch, replicas: instances };
+    if (flow.serve(stage, configuration, allowed) > allowed) return false;
+  }
+  return flow.misses() <= allowed;
+}
+
+function keyOf(stages: readonly StageScale[]): string {
+  return stages.flatMap(({ batch, cores, instances }) => [batch, cores, instances]).join();
+}
+
+/** Once every stage is served. */
+function outcomeOf(flow: FeedForward, seed: number): ScaleExpected {
+  const violationRate = flow.misses() / flow.requestCount;
+  const latencyMs = flow.latenciesMs();
+  const rankOf = (part: number): number => Math.ceil(part * latencyMs.length) - 1;
+  return {
+    violationRate,
+    latencyMsP50: selectRank(latencyMs, 0, latencyMs.length, rankOf(0.5)),
+    latencyMsP99: selectRank(latencyMs, 0, latencyMs.length, rankOf(0.99)),
+    requests: flow.requestCount,
+    seed,
+  };
+}

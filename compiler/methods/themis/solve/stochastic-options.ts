@@ -1,0 +1,67 @@
+/** Every way to run one stage at a load when arrivals are random: what a query waits at a quantile counts, and more instances shorten it. */
+import { erlangCOf, erlangQuantile } from "../../../numeric/erlang.ts";
+import type { Frontier } from "../../../numeric/frontier.ts";
+import { carries, leastInstances, type StageOptionsOf, throughputQps } from "./stage-options.ts";
+
+/** Instances beyond the fewest that carry the load. With one in eight more hardly anything waits. */
+const MOST_MORE = 64;
+
+/**
+ * A query waits for its batch to fill, the sum of b − 1 times between arrivals, and then for an instance: with the chance of Erlang's C, an exponential time
+ * whose mean is that of Allen and Cunneen's approximation, for batches as even as b arrivals make them (Ca² = 1/b) and service that never varies (Cs² = 0).
+ * Both are taken at the quantile, and added. Source: the design page; Allen, "Probability, Statistics and Queueing Theory", 1990, §5.3.
+ *
+ * @param quantile in [0, 1). @param dispersion squared coefficient of variation of the time between arrivals, 1 for Poisson.
+ */
+export function stochasticOptions(
+  quantile: number,
+  dispersion: number,
+  mostBatch: number,
+): StageOptionsOf {
+  // Of queries a second apart. For other processes than Poisson's the Erlang distribution with the nearest number of phases and the same mean.
+  const formation = Float64Array.from({ length: mostBatch + 1 }, (_, batch) => {
+    if (batch < 2) return 0;
+    const phases = Math.max(1, Math.round((batch - 1) / dispersion));
+    return ((batch - 1) / phases) * erlangQuantile(phases, quantile);
+  });
+  const excess = 1 - quantile;
+  return (stage, stageQps, limits, out) => {
+    const { maxBatch, latencyMs } = stage;
+    const { leastCores, mostCores, instances } = limits;
+    const betweenMs = 1000 / stageQps;
+    for (let cores = leastCores; cores <= mostCores; cores++) {
+      const row = (cores - 1) * maxBatch - 1;
+      for (let batch = 1; batch <= maxBatch; batch++) {
+        const processingMs = latencyMs[row + batch] as number;
+        const leastMs = processingMs + (formation[batch] as number) * betweenMs;
+        const capacityQps = throughputQps(batch, processingMs);
+        const fewest = instances ?? leastInstances(capacityQps, stageQps);
+        if (isBeaten(out, fewest * cores, leastMs)) continue;
+        if (instances !== null && !carries(instances, capacityQps, stageQps)) continue;
+        const load = stageQps / capacityQps;
+        const most = instances ?? fewest + MOST_MORE;
+        let blocked = 1;
+        for (let count = 1; count <= most; count++) {
+          blocked = (load * blocked) / (count + load * blocked);
+          if (count < fewest || load >= count) continue;
+          const chance = erlangCOf(count, load, blocked);
+          const isRare = chance <= excess;
+          // Wait of those that wait: l (Ca² + Cs²) / (2 (n − load)).
+          const meanMs = (processingMs * dispersion) / (2 * batch * (count - load));
+          const waitMs = isRare ? 0 : meanMs * Math.log(chance / excess);
+          out.offer(count * cores, leastMs + waitMs, batch, cores);
+          if (isRare || isBeaten(out, (count + 1) * cores, leastMs)) break;
+        }
+      }
+    }
+  };
+}
+
+/** Whether a point would be kept by no means: above the limit, or one with as few cores is as fast. */
+function isBeaten(out: Frontier, cores: number, ms: number): boolean {
+  const totalMs = ms + out.addedMs;
+  if (!(totalMs <= out.limitMs)) return true;
+  let at = out.count - 1;
+  while (at >= out.start && (out.cores[at] as number) > cores) at--;
+  return at >= out.start && (out.latencyMs[at] as number) <= totalMs;
+}

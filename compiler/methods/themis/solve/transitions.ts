@@ -1,0 +1,110 @@
+/** How the instances of one plan carry the load of another at once. Source: Themis §4.4.1, §5.1.2, §5.2.2. */
+import type { ScaledStage, Table, ThemisLevel } from "../../../../runtime/bundle/schema.ts";
+import { planWithExtras } from "./extras.ts";
+import type { ScalePlanner } from "./scale-planner.ts";
+
+const CELLS = 3;
+
+/**
+ * uint16 [levelCount, levelCount, taskCount, 3]: batch, cores of each instance, instances to add.
+ *
+ * To the right of the diagonal the instances of the row's plan keep their number and get as many cores as the column's load takes, never fewer than they have;
+ * where that is not enough, the most that they carry, and instances besides.
+ */
+export function transitionsOf(
+  planner: ScalePlanner,
+  levels: readonly ThemisLevel[],
+  {
+    extraCores,
+    isVerticalOff,
+  }: { readonly extraCores: "same" | "one"; readonly isVerticalOff: boolean },
+): Table {
+  const taskCount = levels[0]?.steady.stages.length ?? 0;
+  const count = levels.length;
+  const data = new Uint16Array(count * count * taskCount * CELLS);
+  const rowsByPlan = new Map<string, number>();
+  for (const [row, { steady }] of levels.entries()) {
+    const key = JSON.stringify(steady.stages);
+    const same = rowsByPlan.get(key);
+    rowsByPlan.set(key, row);
+    for (let column = 0; column < count; column++) {
+      const at = (row * count + column) * taskCount * CELLS;
+      const width = taskCount * CELLS;
+      if (column > row && same !== undefined) {
+        // Levels that share a plan share what becomes of it.
+        const from = (same * count + column) * width;
+        data.copyWithin(at, from, from + width);
+        continue;
+      }
+      const isKept = column <= row || isVerticalOff;
+      const to = isKept ? steady.stages : stretched(planner, levels, row, column, extraCores);
+      fill(data, at, to);
+    }
+  }
+  return { dtype: "uint16", shape: [count, count, taskCount, CELLS], data };
+}
+
+type Stretched = readonly (Omit<ScaledStage, "instances"> & { readonly extras?: number })[];
+
+function fill(data: Uint16Array, from: number, stages: Stretched): void {
+  let at = from;
+  for (const { batch, cores, extras = 0 } of stages) {
+    data[at++] = batch;
+    data[at++] = cores;
+    data[at++] = extras;
+  }
+}
+
+function stretched(
+  planner: ScalePlanner,
+  levels: readonly ThemisLevel[],
+  row: number,
+  column: number,
+  extraCores: "same" | "one",
+): Stretched {
+  const { stages } = levelAt(levels, row).steady;
+  const { loadQps, solve } = levelAt(levels, column);
+  const mode = {
+    kind: "vertical" as const,
+    instances: stages.map(({ instances }) => instances),
+    leastCores: stages.map(({ cores }) => cores),
+  };
+  const gridQps = gridBetween(levels, row, column);
+  const found = planWithExtras(
+    (qps, one) => {
+      const isOneCore = one.kind === "sized" && extraCores === "one";
+      const sized = isOneCore ? { ...one, cores: one.cores.map(() => 1) } : one;
+      return planner.find(qps, sized, solve.quantile);
+    },
+    loadQps,
+    mode,
+    gridQps,
+  );
+  if (found === null) return stages;
+  const { running, extras } = found;
+  const isRoom = extras !== null && running.cores + extras.cores <= planner.coreBudget;
+  return running.stages.map(({ batch, cores }, task) => ({
+    batch,
+    cores,
+    extras: isRoom ? (extras.stages[task]?.instances ?? 0) : 0,
+  }));
+}
+
+/** Loads of the grid at most. */
+const GRID = 16;
+
+/** Loads of levels from a row on, below a column: all of them, or as many as a grid has. */
+function gridBetween(levels: readonly ThemisLevel[], row: number, column: number): number[] {
+  const step = Math.max(1, Math.ceil((column - row) / GRID));
+  const loadsQps = [];
+  for (let index = column - step; index > row; index -= step) {
+    loadsQps.push(levelAt(levels, index).loadQps);
+  }
+  return [...loadsQps, levelAt(levels, row).loadQps];
+}
+
+function levelAt(levels: readonly ThemisLevel[], index: number): ThemisLevel {
+  const level = levels[index];
+  if (level === undefined) throw new RangeError("a level is one of the bundle");
+  return level;
+}

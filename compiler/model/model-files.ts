@@ -1,0 +1,8 @@
+/** Model files that variants name, as solvers are handed them. */
+import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
+
+/** Model files as the compiler read them, by the path the application gives. */
+export type ModelFiles = ReadonlyMap<
+  string,
+  RamsisBundle["tasks"][number]["variants"][number]["model"]
+>;

@@ -1,0 +1,13 @@
+/** Which of the levels, in words. */
+import type { Level } from "../../../runtime/bundle/schema.ts";
+import { decimalText, listText } from "../number-text.ts";
+
+const MAX_TOLD_LEVELS = 4;
+
+/** Loads of some of so many levels. */
+export function whichText(some: readonly Pick<Level, "loadQps">[], count: number): string {
+  const loads = some.map(({ loadQps }) => decimalText(loadQps, 2));
+  return loads.length > MAX_TOLD_LEVELS
+    ? `${loads.length} of ${count} levels (${loads[0]} to ${loads.at(-1)} requests/s)`
+    : `${listText(loads)} requests/s`;
+}

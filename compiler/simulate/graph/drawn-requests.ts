@@ -1,0 +1,41 @@
+import type { StageGraph } from "../../../runtime/core/graph/stage-graph.ts";
+import { Rng } from "../../../runtime/core/rng.ts";
+import { ArrivalFeed } from "../arrival-feed.ts";
+import { type ArrivalProcess, arrivalSource } from "../arrivals.ts";
+import { type RequestTrace, tossVisits } from "./visits.ts";
+
+/** Stream of one seed; visits have streams of their own, so neither changes the other. */
+const ARRIVAL_STREAM = 1;
+const FIRST_CAPACITY = 2 ** 12;
+
+/** The requests of a process that come before the end of a duration, and where they go. */
+export function drawRequests(
+  graph: StageGraph,
+  arrivals: ArrivalProcess,
+  durationMs: number,
+  seed: number,
+): RequestTrace {
+  const arrivalMs = drawArrivals(arrivals, durationMs, seed);
+  return { arrivalMs, takenByEdge: tossVisits(graph, arrivalMs.length, seed) };
+}
+
+/** Their times alone. */
+export function drawArrivals(
+  arrivals: ArrivalProcess,
+  durationMs: number,
+  seed: number,
+): Float64Array {
+  const source = arrivalSource(arrivals, new Rng(seed, ARRIVAL_STREAM));
+  const feed = new ArrivalFeed(source, durationMs);
+  let arrivalMs = new Float64Array(FIRST_CAPACITY);
+  let count = 0;
+  for (; feed.nextMs < Number.POSITIVE_INFINITY; feed.advance()) {
+    if (count === arrivalMs.length) {
+      const grown = new Float64Array(2 * count);
+      grown.set(arrivalMs);
+      arrivalMs = grown;
+    }
+    arrivalMs[count++] = feed.nextMs;
+  }
+  return arrivalMs.slice(0, count);
+}

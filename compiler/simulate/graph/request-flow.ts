@@ -1,0 +1,224 @@
+import { assert } from "../../../runtime/core/assert.ts";
+import { type CommandBuffer, DROP } from "../../../runtime/core/command-buffer.ts";
+import {
+  NO_PARENT,
+  type PipelineDispatcher,
+} from "../../../runtime/core/graph/pipeline-dispatcher.ts";
+import { REQUESTS, type StageGraph } from "../../../runtime/core/graph/stage-graph.ts";
+import { VisitProgress } from "../../../runtime/core/graph/visit-progress.ts";
+import { DeliveryRing } from "./delivery-ring.ts";
+import { RequestSlots } from "./request-slots.ts";
+import type { RequestTally } from "./request-tally.ts";
+import type { RequestTrace } from "./visits.ts";
+
+/** Requests under way at most; one that finds no room is dropped. */
+const REQUEST_CAPACITY = 2 ** 20;
+
+/** Requests that are under way at most at one time. */
+export function slotCountFor({ arrivalMs }: RequestTrace): number {
+  return Math.max(1, Math.min(arrivalMs.length, REQUEST_CAPACITY));
+}
+
+export interface FlowFrame {
+  readonly graph: StageGraph;
+  readonly trace: RequestTrace;
+  readonly sloMs: number;
+  /** Queries are on their way to every task for this long. */
+  readonly hopMs: number;
+  readonly hasLatencies: boolean;
+}
+
+/**
+ * Requests under way: where each has come to, what of it is on its way, and when it is over.
+ *
+ * A query is named by the slot of its request and its task, since a request visits a task once at most. A request that loses a query is dropped: its
+ * queries that wait are cancelled, and those on their way or in a batch are ignored when they come. Its slot is free again once none of them is left.
+ */
+export class RequestFlow {
+  /** In the order of the arrivals, NaN for a request that is not done or was dropped. */
+  readonly latencyMsByRequest: Float64Array | null;
+  /** Requests that lost a query. */
+  lostCount = 0;
+  readonly #graph: StageGraph;
+  readonly #trace: RequestTrace;
+  readonly #sloMs: number;
+  readonly #hopMs: number;
+  readonly #dispatcher: PipelineDispatcher;
+  readonly #commands: CommandBuffer;
+  readonly #tally: RequestTally;
+  readonly #progress: VisitProgress;
+  readonly #slots: RequestSlots;
+  readonly #deliveries = new DeliveryRing();
+  /** [slotCount]: queries that were sent and are not over; and whether one of them was dropped. */
+  readonly #pending: Uint16Array;
+  readonly #isLost: Uint8Array;
+  #nextRequest = 0;
+
+  /** @param commands to which the dispatcher appends; empty whenever something is handed in. */
+  constructor(
+    { graph, trace, sloMs, hopMs, hasLatencies }: FlowFrame,
+    dispatcher: PipelineDispatcher,
+    commands: CommandBuffer,
+    tally: RequestTally,
+  ) {
+    const slotCount = slotCountFor(trace);
+    this.#graph = graph;
+    this.#trace = trace;
+    this.#sloMs = sloMs;
+    this.#hopMs = hopMs;
+    this.#dispatcher = dispatcher;
+    this.#commands = commands;
+    this.#tally = tally;
+    this.#progress = new VisitProgress(graph, slotCount);
+    this.#slots = new RequestSlots(slotCount);
+    this.#pending = new Uint16Array(slotCount);
+    this.#isLost = new Uint8Array(slotCount);
+    const { length } = trace.arrivalMs;
+    this.latencyMsByRequest = hasLatencies ? new Float64Array(length).fill(Number.NaN) : null;
+  }
+
+  /** When the next request or query comes, Infinity when none is left. */
+  get nextMs(): number {
+    return Math.min(this.#nextArrivalMs, this.#deliveries.nextMs);
+  }
+
+  /** Whether all requests have come and are over. */
+  get isOver(): boolean {
+    return this.#slots.openCount === 0 && this.#nextArrivalMs === Number.POSITIVE_INFINITY;
+  }
+
+  /** Hands in what comes now: requests, then queries. */
+  step(nowMs: number): void {
+    while (this.#nextArrivalMs === nowMs) this.#arrive(this.#nextRequest++, nowMs);
+    const deliveries = this.#deliveries;
+    while (deliveries.nextMs === nowMs) this.#handIn(deliveries.pop(), nowMs);
+  }
+
+  /** A query is served: settles where its request goes from there. @param accuracy of what served it. */
+  serve(query: number, accuracy: number, nowMs: number): void {
+    const { taskCount, outStart, outEdge, childByEdge } = this.#graph;
+    const progress = this.#progress;
+    const slot = Math.floor(query / taskCount);
+    if (this.#isLost[slot] === 1) {
+      this.#forget(slot);
+      return;
+    }
+    this.#end(slot);
+    const task = query % taskCount;
+    const request = this.#slots.request[slot] ?? 0;
+    progress.serve(slot, task);
+    let isEnd = true;
+    const end = outStart[task + 2] ?? 0;
+    for (let out = outStart[task + 1] ?? 0; out < end; out++) {
+      const edge = outEdge[out] ?? 0;
+      const isTaken = this.#takes(edge, request);
+      if (isTaken) isEnd = false;
+      this.#dispatcher.onFanout(query, childByEdge[edge] ?? 0, isTaken ? 1 : 0);
+      progress.settle(slot, edge, isTaken);
+    }
+    if (isEnd) this.#slots.endAt(slot, accuracy);
+    this.#sendReady(slot, nowMs);
+    if (progress.isDone(slot)) this.#close(slot, nowMs);
+  }
+
+  /** A query is given up, and with it its request. */
+  drop(query: number): void {
+    const { taskCount } = this.#graph;
+    const slot = Math.floor(query / taskCount);
+    if (this.#isLost[slot] === 0) {
+      this.#isLost[slot] = 1;
+      this.lostCount++;
+      this.#tally.countDropped(this.#arrivalMs(slot));
+      const first = slot * taskCount;
+      for (let other = first; other < first + taskCount; other++) {
+        if (this.#dispatcher.onCancel(other)) this.#end(slot);
+      }
+    }
+    this.#forget(slot);
+  }
+
+  get #nextArrivalMs(): number {
+    return this.#trace.arrivalMs[this.#nextRequest] ?? Number.POSITIVE_INFINITY;
+  }
+
+  #arrivalMs(slot: number): number {
+    return this.#trace.arrivalMs[this.#slots.request[slot] ?? 0] ?? Number.NaN;
+  }
+
+  #arrive(request: number, nowMs: number): void {
+    const { outStart, outEdge } = this.#graph;
+    this.#tally.countRequest(nowMs);
+    this.#dispatcher.onRequest(nowMs);
+    if (this.#slots.isFull) {
+      this.#tally.countDropped(nowMs);
+      return;
+    }
+    const slot = this.#slots.open(request);
+    this.#progress.open(slot);
+    const end = outStart[REQUESTS + 2] ?? 0;
+    for (let out = outStart[REQUESTS + 1] ?? 0; out < end; out++) {
+      const edge = outEdge[out] ?? 0;
+      this.#progress.settle(slot, edge, this.#takes(edge, request));
+    }
+    this.#sendReady(slot, nowMs);
+    if (this.#progress.isDone(slot)) this.#close(slot, nowMs);
+  }
+
+  #takes(edge: number, request: number): boolean {
+    const taken = this.#trace.takenByEdge[edge];
+    return taken == null || taken[request] === 1;
+  }
+
+  /** Sends queries to the tasks that a request has come to; with no way to go they are there at once. */
+  #sendReady(slot: number, nowMs: number): void {
+    const progress = this.#progress;
+    const { readyCount } = progress;
+    this.#pending[slot] = (this.#pending[slot] ?? 0) + readyCount;
+    for (let index = 0; index < readyCount; index++) {
+      const query = slot * this.#graph.taskCount + (progress.readyTask[index] ?? 0);
+      if (this.#hopMs > 0) this.#deliveries.push(nowMs + this.#hopMs, query);
+      else this.#handIn(query, nowMs);
+    }
+    progress.clearReady();
+  }
+
+  #handIn(query: number, nowMs: number): void {
+    const { taskCount } = this.#graph;
+    const slot = Math.floor(query / taskCount);
+    if (this.#isLost[slot] === 1) {
+      this.#forget(slot);
+      return;
+    }
+    const commands = this.#commands;
+    const deadlineMs = this.#arrivalMs(slot) + this.#sloMs;
+    this.#dispatcher.onQuery(query, query % taskCount, NO_PARENT, deadlineMs, nowMs, commands);
+    if (commands.count === 0) return;
+    assert(commands.kind(0) === DROP, "no batch starts before all queries are in");
+    commands.clear();
+    this.drop(query);
+  }
+
+  /** One query less is under way. */
+  #end(slot: number): void {
+    this.#pending[slot] = (this.#pending[slot] ?? 0) - 1;
+  }
+
+  /** A query of a dropped request is over. */
+  #forget(slot: number): void {
+    this.#end(slot);
+    if ((this.#pending[slot] ?? 0) > 0) return;
+    this.#isLost[slot] = 0;
+    this.#slots.close(slot);
+  }
+
+  #close(slot: number, nowMs: number): void {
+    const request = this.#slots.request[slot] ?? 0;
+    const arrivalMs = this.#trace.arrivalMs[request] ?? Number.NaN;
+    const latencyMs = nowMs - arrivalMs;
+    // Done − arrival > SLO would round differently.
+    const isLate = nowMs > arrivalMs + this.#sloMs;
+    this.#tally.countServed(arrivalMs, latencyMs, isLate, this.#slots.accuracy(slot));
+    if (this.latencyMsByRequest !== null) this.latencyMsByRequest[request] = latencyMs;
+    this.#slots.close(slot);
+  }
+}

@@ -1,0 +1,117 @@
+import type { AccordionBundle } from "../../../bundle/schema.ts";
+import { assert } from "../../../core/assert.ts";
+
+/** In place of a shape or query: there is none. */
+export const NONE = -1;
+
+/** The bundle's table of models and shapes in flat arrays, for lookups only. */
+export class PipelineTable {
+  readonly modelCount: number;
+  readonly shapeCount: number;
+  /** Pools, whose places are alike. */
+  readonly classCount: number;
+  readonly maxBatch: number;
+  readonly maxDepth: number;
+  /** [shapeCount, classCount] */
+  readonly #counts: Uint16Array;
+  readonly #sizes: Uint16Array;
+  /** [maxDepth + 1]: shapes of so many places at most. */
+  readonly #shapesUpTo: Uint16Array;
+  /** [shapeCount, classCount]: the shape with one place of the class less, NONE where there is none. */
+  readonly #less: Int32Array;
+  /** [modelCount, shapeCount, maxBatch] */
+  readonly #latencyMs: Float64Array;
+  /** [modelCount, shapeCount, maxDepth] */
+  readonly #classOfStage: Uint8Array;
+
+  constructor({ shapes, tasks, policy }: Pick<AccordionBundle, "shapes" | "tasks" | "policy">) {
+    const [shapeCount = 0, classCount = 0] = shapes.shape;
+    const models = tasks.flatMap(({ variants }) => variants);
+    this.modelCount = models.length;
+    this.shapeCount = shapeCount;
+    this.classCount = classCount;
+    this.maxBatch = policy.maxBatch;
+    this.maxDepth = policy.maxDepth;
+    this.#counts = Uint16Array.from(shapes.data);
+    this.#sizes = new Uint16Array(shapeCount);
+    for (let at = 0; at < this.#counts.length; at++) {
+      this.#sizes[Math.floor(at / classCount)]! += this.#counts[at]!;
+    }
+    this.#shapesUpTo = new Uint16Array(this.maxDepth + 1);
+    for (const size of this.#sizes) {
+      for (let most = size; most <= this.maxDepth; most++) this.#shapesUpTo[most]!++;
+    }
+    this.#less = lessOf(this.#counts, shapeCount, classCount);
+    this.#latencyMs = new Float64Array(models.length * shapeCount * this.maxBatch);
+    this.#classOfStage = new Uint8Array(models.length * shapeCount * this.maxDepth);
+    for (const [model, { latencyMs, pipelines }] of models.entries()) {
+      this.#latencyMs.set(latencyMs.data, model * shapeCount * this.maxBatch);
+      for (const [shape, pipeline] of pipelines.entries()) {
+        this.#classOfStage.set(pipeline?.pools ?? [], (model * shapeCount + shape) * this.maxDepth);
+      }
+    }
+  }
+
+  /** Places of a shape. */
+  sizeOf(shape: number): number {
+    return this.#sizes[shape]!;
+  }
+
+  /** How many shapes have so many places at most: they are the first ones. */
+  shapesUpTo(places: number): number {
+    return this.#shapesUpTo[Math.min(places, this.maxDepth)]!;
+  }
+
+  /** Places of one class of a shape. */
+  countOf(shape: number, placeClass: number): number {
+    return this.#counts[shape * this.classCount + placeClass]!;
+  }
+
+  /** The shape with one place of a class less, NONE where it has none of it or that would be no place at all. */
+  less(shape: number, placeClass: number): number {
+    return this.#less[shape * this.classCount + placeClass]!;
+  }
+
+  /** Time of a query of 1 to `maxBatch` instances, ms; Infinity where the model has no pipeline of the shape. */
+  latencyMs(model: number, shape: number, batch: number): number {
+    return this.#latencyMs[(model * this.shapeCount + shape) * this.maxBatch + batch - 1]!;
+  }
+
+  /** Class of the place of a stage. */
+  classOfStage(model: number, shape: number, stage: number): number {
+    return this.#classOfStage[(model * this.shapeCount + shape) * this.maxDepth + stage]!;
+  }
+}
+
+/** Class of every execution place: workers of the pools in their order, as many as the policy uses. */
+export function classOfPlaces({
+  cluster,
+  policy,
+}: Pick<AccordionBundle, "cluster" | "policy">): Uint8Array {
+  const classes = new Uint8Array(policy.executionPlaces);
+  let place = 0;
+  for (const [pool, { workers }] of cluster.pools.entries()) {
+    for (let worker = 0; worker < workers && place < classes.length; worker++) {
+      classes[place++] = pool;
+    }
+  }
+  return classes;
+}
+
+function lessOf(counts: Uint16Array, shapeCount: number, classCount: number): Int32Array {
+  const shapeByKey = new Map<string, number>();
+  const rowOf = (shape: number) => [
+    ...counts.subarray(shape * classCount, (shape + 1) * classCount),
+  ];
+  for (let shape = 0; shape < shapeCount; shape++) shapeByKey.set(rowOf(shape).join(), shape);
+  assert(shapeByKey.size === shapeCount, "every shape is there once");
+  const less = new Int32Array(counts.length).fill(NONE);
+  for (let shape = 0; shape < shapeCount; shape++) {
+    for (let placeClass = 0; placeClass < classCount; placeClass++) {
+      const row = rowOf(shape);
+      row[placeClass]!--;
+      less[shape * classCount + placeClass] = shapeByKey.get(row.join()) ?? NONE;
+    }
+  }
+  return less;
+}

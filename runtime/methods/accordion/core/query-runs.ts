@@ -1,0 +1,175 @@
+import { assert } from "../../../core/assert.ts";
+import { NONE, type PipelineTable } from "./pipeline-table.ts";
+
+/** What is asked for: a query of a model. */
+export interface PlaceQuery {
+  /** Index among the variants. */
+  readonly model: number;
+  /** Instances, 1 to the policy's `maxBatch`. */
+  readonly batch: number;
+  readonly isHigh: boolean;
+  readonly deadlineMs: number;
+}
+
+/** Queries that wait or run, by the driver's name for them: how far they are, on which places, and when they will be done. */
+export class QueryRuns {
+  readonly #table: PipelineTable;
+  readonly #model: Uint16Array;
+  readonly #batch: Uint16Array;
+  readonly #isHigh: Uint8Array;
+  readonly #isKnown: Uint8Array;
+  readonly #openedMs: Float64Array;
+  readonly #deadlineMs: Float64Array;
+  /** Instances that are done, and those that were when the present run began. */
+  readonly #done: Uint16Array;
+  readonly #from: Uint16Array;
+  /** When it will be done, as told by the last instance of the run that was or, before that, by when it began. */
+  readonly #finishMs: Float64Array;
+  /** NONE while it waits. */
+  readonly #shape: Int32Array;
+  readonly #losses: Uint8Array;
+  /** [queryCapacity, maxDepth]: its places in the order of the stages. */
+  readonly #places: Uint16Array;
+  /** Queries that run, in no order, and where in that list each is. */
+  readonly #active: Uint32Array;
+  readonly #activeAt: Uint32Array;
+  #activeCount = 0;
+
+  constructor(table: PipelineTable, queryCapacity: number, placeCount: number) {
+    this.#table = table;
+    this.#model = new Uint16Array(queryCapacity);
+    this.#batch = new Uint16Array(queryCapacity);
+    this.#isHigh = new Uint8Array(queryCapacity);
+    this.#isKnown = new Uint8Array(queryCapacity);
+    this.#openedMs = new Float64Array(queryCapacity);
+    this.#deadlineMs = new Float64Array(queryCapacity);
+    this.#done = new Uint16Array(queryCapacity);
+    this.#from = new Uint16Array(queryCapacity);
+    this.#finishMs = new Float64Array(queryCapacity);
+    this.#shape = new Int32Array(queryCapacity).fill(NONE);
+    this.#losses = new Uint8Array(queryCapacity);
+    this.#places = new Uint16Array(queryCapacity * table.maxDepth);
+    this.#active = new Uint32Array(placeCount);
+    this.#activeAt = new Uint32Array(queryCapacity);
+  }
+
+  get activeCount(): number {
+    return this.#activeCount;
+  }
+
+  /** A query that runs. @param index below `activeCount`. */
+  active(index: number): number {
+    return this.#active[index]!;
+  }
+
+  isKnown(query: number): boolean {
+    return this.#isKnown[query] === 1;
+  }
+
+  isActive(query: number): boolean {
+    return this.#shape[query] !== NONE;
+  }
+
+  model(query: number): number {
+    return this.#model[query]!;
+  }
+
+  isHigh(query: number): boolean {
+    return this.#isHigh[query] === 1;
+  }
+
+  /** When it came. */
+  openedMs(query: number): number {
+    return this.#openedMs[query]!;
+  }
+
+  deadlineMs(query: number): number {
+    return this.#deadlineMs[query]!;
+  }
+
+  done(query: number): number {
+    return this.#done[query]!;
+  }
+
+  /** Instances that are not done. */
+  left(query: number): number {
+    return this.#batch[query]! - this.#done[query]!;
+  }
+
+  shape(query: number): number {
+    return this.#shape[query]!;
+  }
+
+  place(query: number, stage: number): number {
+    return this.#places[query * this.#table.maxDepth + stage]!;
+  }
+
+  setPlace(query: number, stage: number, place: number): void {
+    this.#places[query * this.#table.maxDepth + stage] = place;
+  }
+
+  /** The query begins to wait. */
+  open(query: number, { model, batch, isHigh, deadlineMs }: PlaceQuery, nowMs: number): void {
+    assert(this.#isKnown[query] === 0, "a name that is used is free");
+    assert(batch >= 1 && batch <= this.#table.maxBatch, "a query has 1 to maxBatch instances");
+    this.#isKnown[query] = 1;
+    this.#model[query] = model;
+    this.#batch[query] = batch;
+    this.#isHigh[query] = isHigh ? 1 : 0;
+    this.#openedMs[query] = nowMs;
+    this.#deadlineMs[query] = deadlineMs;
+    this.#done[query] = 0;
+    this.#losses[query] = 0;
+  }
+
+  /** The query begins to run, or goes on with other places. @param startMs when its next instance begins. */
+  run(query: number, shape: number, startMs: number): void {
+    if (this.#shape[query] === NONE) {
+      this.#activeAt[query] = this.#activeCount;
+      this.#active[this.#activeCount++] = query;
+    }
+    this.#shape[query] = shape;
+    this.#from[query] = this.#done[query]!;
+    this.#finishMs[query] = startMs + this.timeLeftMs(query, shape);
+  }
+
+  /** @returns whether it was the last one. */
+  finishInstance(query: number, nowMs: number): boolean {
+    assert(this.isActive(query), "instances of a query that runs are done");
+    const done = ++this.#done[query]!;
+    const batch = this.#batch[query]!;
+    const from = this.#from[query]!;
+    const [model, shape] = [this.#model[query]!, this.#shape[query]!];
+    const wholeMs = this.#table.latencyMs(model, shape, batch - from);
+    this.#finishMs[query] = nowMs + wholeMs - this.#table.latencyMs(model, shape, done - from);
+    return done === batch;
+  }
+
+  /** The query runs no more; it may wait again. */
+  stop(query: number): void {
+    const at = this.#activeAt[query]!;
+    const last = this.#active[--this.#activeCount]!;
+    this.#active[at] = last;
+    this.#activeAt[last] = at;
+    this.#shape[query] = NONE;
+  }
+
+  close(query: number): void {
+    this.#isKnown[query] = 0;
+  }
+
+  /** @returns how many losses of places it has seen. */
+  countLoss(query: number): number {
+    return ++this.#losses[query]!;
+  }
+
+  /** Time of what is left of a query on a shape, from a new start, ms. */
+  timeLeftMs(query: number, shape: number): number {
+    return this.#table.latencyMs(this.#model[query]!, shape, this.left(query));
+  }
+
+  /** When a query that runs will be done as it is. */
+  finishMs(query: number, nowMs: number): number {
+    return Math.max(nowMs, this.#finishMs[query]!);
+  }
+}

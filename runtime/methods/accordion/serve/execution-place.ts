@@ -1,0 +1,84 @@
+import { assert } from "../../../core/assert.ts";
+import { type Batch, type BatchResult, WorkerLostError } from "../../../exec/executor.ts";
+
+/** Who may run on a place. It is told of its own runs only, and only as long as it has the place. */
+export interface Tenant {
+  onResult(result: BatchResult): void;
+  onRefused(error: unknown): void;
+  /** What ran there before, for another, has ended. */
+  onVacant(): void;
+}
+
+/**
+ * One worker. A run on it cannot be interrupted: whoever gets the place while another's run is under way waits for its end, and nobody hears of the
+ * result of that.
+ */
+export class ExecutionPlace {
+  readonly index: number;
+  readonly #execute: (batch: Batch) => Promise<BatchResult>;
+  #tenant: Tenant | null = null;
+  #isRunning = false;
+  #isUp = false;
+  /** Whether a run told that the worker ended before the executor did. */
+  #isBroken = false;
+  /** Counts how often it came up. */
+  #epoch = 0;
+
+  constructor(index: number, execute: (batch: Batch) => Promise<BatchResult>) {
+    this.index = index;
+    this.#execute = execute;
+  }
+
+  /** Whether its worker is up, as far as the executor has told. */
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  /** Whether its tenant can run something now. */
+  get isVacant(): boolean {
+    return this.#isUp && !this.#isBroken && !this.#isRunning;
+  }
+
+  up(): void {
+    this.#isUp = true;
+    this.#isBroken = false;
+    this.#epoch++;
+  }
+
+  down(): void {
+    this.#isUp = false;
+  }
+
+  /** The place is this tenant's from now on. */
+  give(tenant: Tenant): void {
+    this.#tenant = tenant;
+  }
+
+  /** Nothing if another has it already. */
+  leave(tenant: Tenant): void {
+    if (this.#tenant === tenant) this.#tenant = null;
+  }
+
+  run(tenant: Tenant, batch: Batch): void {
+    assert(this.isVacant && this.#tenant === tenant, "a place runs one thing, its tenant's");
+    this.#isRunning = true;
+    const epoch = this.#epoch;
+    // Inside an async function, so that an executor that throws at once rejects as well.
+    const run = async () => this.#execute(batch);
+    run().then(
+      (result) => {
+        this.#isRunning = false;
+        if (this.#tenant === tenant) tenant.onResult(result);
+        else this.#tenant?.onVacant();
+      },
+      (error: unknown) => {
+        this.#isRunning = false;
+        const isLost = error instanceof WorkerLostError;
+        // The executor tells that the worker is gone, or has told it.
+        if (isLost && epoch === this.#epoch) this.#isBroken = true;
+        else if (this.#tenant !== tenant) this.#tenant?.onVacant();
+        if (!isLost && this.#tenant === tenant) tenant.onRefused(error);
+      },
+    );
+  }
+}

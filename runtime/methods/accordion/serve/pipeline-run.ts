@@ -1,0 +1,166 @@
+import { assert } from "../../../core/assert.ts";
+import type { BatchResult } from "../../../exec/executor.ts";
+import type { ExecutionPlace, Tenant } from "./execution-place.ts";
+import type { PlaceStage } from "./place-models.ts";
+import type { InstanceValue, PlaceRequest } from "./place-request.ts";
+
+/** What a run tells; it may be given other places in the call. */
+export interface RunListener {
+  /** The next row of the request is done. */
+  onInstance(run: PipelineRun): void;
+  /** An instance cannot be done. */
+  onFailed(run: PipelineRun, message: string): void;
+}
+
+/** Values of one row on its way, by name. */
+type Instance = Map<string, InstanceValue>;
+
+/**
+ * A query whose instances stream through the stages of its pipeline, in order: each stage runs one at a time, and goes on while no more than one that is
+ * done waits for the next stage, so that stages whose times vary do not keep one another waiting. Given other stages it goes on with the first row that is not done; what was on its way is forgotten.
+ */
+export class PipelineRun {
+  /** The scheduler's name for it. */
+  readonly query: number;
+  readonly request: PlaceRequest;
+  readonly #listener: RunListener;
+  /** In the order of the stages; none while it waits. */
+  #seats: readonly Seat[] = [];
+  /** Row that enters next. */
+  #next = 0;
+
+  constructor(query: number, request: PlaceRequest, listener: RunListener) {
+    this.query = query;
+    this.request = request;
+    this.#listener = listener;
+  }
+
+  /** Places that it has. */
+  get placeCount(): number {
+    return this.#seats.length;
+  }
+
+  has(place: ExecutionPlace): boolean {
+    return this.#seats.some((seat) => seat.place === place);
+  }
+
+  /** Takes the places, one for each stage; nothing runs before `pump`. @returns instances on their way that are forgotten. */
+  begin(stages: readonly PlaceStage[], places: readonly ExecutionPlace[]): number {
+    assert(stages.length === places.length, "every stage has a place");
+    const forgotten = this.halt();
+    this.#seats = places.map((place, index) => {
+      const stage = stages[index];
+      assert(stage !== undefined, "every place has a stage");
+      return new Seat(this, stage, place);
+    });
+    for (const seat of this.#seats) seat.place.give(seat);
+    return forgotten;
+  }
+
+  /** Leaves all places. @returns instances on their way that are forgotten. */
+  halt(): number {
+    for (const seat of this.#seats) seat.place.leave(seat);
+    this.#seats = [];
+    const forgotten = this.#next - this.request.doneRows;
+    this.#next = this.request.doneRows;
+    return forgotten;
+  }
+
+  /** Lets every stage run that can: the last first, which makes room for those before. */
+  pump(): void {
+    const seats = this.#seats;
+    for (let stage = seats.length - 1; stage >= 0; stage--) {
+      const seat = seats[stage];
+      const before = seats[stage - 1];
+      if (seat === undefined || !seat.canRun) continue;
+      const instance = before === undefined ? this.#entering() : before.hand();
+      if (instance !== null) seat.run(instance);
+      // What it has begun may have brought other places.
+      if (this.#seats !== seats) return;
+    }
+  }
+
+  /** A stage is done with an instance. */
+  onStageDone(seat: Seat, instance: Instance): void {
+    if (seat !== this.#seats.at(-1)) {
+      seat.done.push(instance);
+      this.pump();
+      return;
+    }
+    const problem = this.request.take(instance);
+    if (problem !== undefined) {
+      this.#listener.onFailed(this, problem);
+      return;
+    }
+    this.#listener.onInstance(this);
+    this.pump();
+  }
+
+  onStageFailed(message: string): void {
+    this.#listener.onFailed(this, message);
+  }
+
+  #entering(): Instance | null {
+    return this.#next < this.request.rows ? this.request.inputsOf(this.#next++) : null;
+  }
+}
+
+/** A stage on its place. */
+class Seat implements Tenant {
+  readonly place: ExecutionPlace;
+  /** Instances that wait for the next stage. */
+  readonly done: Instance[] = [];
+  readonly #run: PipelineRun;
+  readonly #stage: PlaceStage;
+  /** The instance that runs. */
+  #running: Instance | null = null;
+
+  constructor(run: PipelineRun, stage: PlaceStage, place: ExecutionPlace) {
+    this.#run = run;
+    this.#stage = stage;
+    this.place = place;
+  }
+
+  get canRun(): boolean {
+    return this.done.length < 2 && this.#running === null && this.place.isVacant;
+  }
+
+  /** Gives the first that is done away. */
+  hand(): Instance | null {
+    return this.done.shift() ?? null;
+  }
+
+  run(instance: Instance): void {
+    this.#running = instance;
+    const { stageModel: variant, inputs } = this.#stage;
+    const bytes = inputs.map((name) => [kept(instance, name).bytes]);
+    this.place.run(this, { variant, rows: 1, inputs: bytes });
+  }
+
+  onResult({ outputs }: BatchResult): void {
+    const instance = this.#running;
+    assert(instance !== null, "a result is of an instance that runs");
+    this.#running = null;
+    for (const [index, name] of this.#stage.outputs.entries()) {
+      const value = outputs[index];
+      assert(value !== undefined, "a stage gives every output");
+      instance.set(name, value);
+    }
+    for (const name of instance.keys()) if (!this.#stage.keeps.has(name)) instance.delete(name);
+    this.#run.onStageDone(this, instance);
+  }
+
+  onRefused(error: unknown): void {
+    this.#run.onStageFailed(error instanceof Error ? error.message : String(error));
+  }
+
+  onVacant(): void {
+    this.#run.pump();
+  }
+}
+
+function kept(instance: Instance, name: string): InstanceValue {
+  const value = instance.get(name);
+  assert(value !== undefined, "what a stage needs is kept for it");
+  return value;
+}

@@ -1,0 +1,118 @@
+import { isDeepStrictEqual } from "node:util";
+import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
+import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
+import type { Endpoint, EndpointModel } from "../../../server/endpoint.ts";
+import { PlaceScheduler } from "../core/place-scheduler.ts";
+import { PlaceDriver } from "./place-driver.ts";
+import { PlaceMetrics } from "./place-metrics.ts";
+import { placeModels } from "./place-models.ts";
+import type { PlaceRecorder } from "./place-recording.ts";
+
+export interface PlaceEndpointOptions {
+  readonly bundle: AccordionBundle;
+  readonly bundleSha256: string;
+  readonly nowMs: () => number;
+  /** Rows of requests that have no answer yet, at most. */
+  readonly maxPending: number;
+  readonly recorder?: PlaceRecorder | undefined;
+  readonly onWorkerLost: (worker: number, reason: string) => void;
+}
+
+/** The variants of a bundle, each a model of its own, on the execution places that they share. */
+export class PlaceEndpoint implements Endpoint {
+  readonly models: readonly EndpointModel[];
+  readonly handlers: Required<ExecutorHandlers>;
+  readonly started: Promise<void>;
+  readonly #bundle: AccordionBundle;
+  readonly #bundleSha256: string;
+  readonly #metrics: PlaceMetrics;
+  readonly #scheduler: PlaceScheduler;
+  readonly #driver: PlaceDriver;
+
+  /** @throws RuntimeError RUNTIME_MODEL if a model has no stages, or these do not make up the model. */
+  constructor(options: PlaceEndpointOptions) {
+    const { bundle, bundleSha256, nowMs, maxPending, recorder, onWorkerLost } = options;
+    const models = placeModels(bundle);
+    const metrics = new PlaceMetrics(models.map(({ signature }) => signature.names[0] ?? ""));
+    const scheduler = new PlaceScheduler(bundle, { queryCapacity: maxPending });
+    const observer = metrics;
+    const driver = new PlaceDriver({ models, scheduler, maxPending, nowMs, recorder, observer });
+    this.#bundle = bundle;
+    this.#bundleSha256 = bundleSha256;
+    this.#metrics = metrics;
+    this.#scheduler = scheduler;
+    this.#driver = driver;
+    this.models = models.map(({ signature, fastestMs }, model) => ({
+      signature,
+      metrics: metrics.requests(model),
+      fastestMs,
+      maxRows: bundle.policy.maxBatch,
+      submit: (rows, deadlineMs, isHigh) => driver.submit(model, rows, deadlineMs, isHigh),
+    }));
+    let settleStarted: () => void = () => {};
+    this.started = new Promise((resolve) => {
+      settleStarted = resolve;
+    });
+    const onReady = (worker: number) => {
+      driver.onWorkerReady(worker);
+      if (this.isReady) settleStarted();
+    };
+    const onLost = (worker: number, reason: string) => {
+      driver.onWorkerLost(worker);
+      onWorkerLost(worker, reason);
+    };
+    this.handlers = {
+      onReady,
+      onLost,
+      onReplaced: (worker, reason) => {
+        driver.onWorkerReplaced(worker);
+        onWorkerLost(worker, reason);
+      },
+    };
+  }
+
+  get isReady(): boolean {
+    return this.#driver.canServe;
+  }
+
+  attach(executor: Executor): void {
+    this.#driver.attach(executor);
+  }
+
+  metricsText(): string {
+    const scheduler = this.#scheduler;
+    const { levels, application } = this.#bundle;
+    return this.#metrics.text({
+      places: scheduler.placeCount,
+      readyPlaces: scheduler.readyPlaceCount,
+      busyPlaces: scheduler.busyPlaceCount,
+      activeQueries: scheduler.activeCount,
+      waitingQueries: scheduler.waitingCount,
+      loadQps: this.#driver.loadQps,
+      levelCount: levels.length,
+      topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
+      application,
+      bundleSha256: this.#bundleSha256,
+    });
+  }
+
+  /** Never: queries run by the table they were started by. */
+  replaceBundle(bundle: Bundle): string {
+    const difference = differenceOf(this.#bundle, bundle);
+    if (difference !== null)
+      return `it has another ${difference}, which takes a new start of the server`;
+    return "the table of malleable pipelines is not exchanged while it is served, which takes a new start of the server";
+  }
+
+  drain(): void {}
+
+  abort(): void {
+    this.#driver.abort();
+  }
+}
+
+function differenceOf(before: AccordionBundle, after: Bundle): string | null {
+  if (after.method !== "accordion") return "method";
+  const keys = ["application", "slo", "cluster", "tasks", "policy", "shapes"] as const;
+  return keys.find((key) => !isDeepStrictEqual(before[key], after[key])) ?? null;
+}

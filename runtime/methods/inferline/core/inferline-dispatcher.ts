@@ -1,0 +1,229 @@
+import type { InferlineBundle } from "../../../bundle/schema.ts";
+import { assert } from "../../../core/assert.ts";
+import {
+  type CommandBuffer,
+  DROP_NO_WORKER,
+  DROP_QUEUE_FULL,
+} from "../../../core/command-buffer.ts";
+import { DemandMonitor } from "../../../core/graph/demand-monitor.ts";
+import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
+import type {
+  PipelineDispatcher,
+  PipelineDispatcherOptions,
+} from "../../../core/graph/pipeline-dispatcher.ts";
+import { ReplicaKeeper } from "../../../core/graph/replica-keeper.ts";
+import { StageFleet } from "../../../core/graph/stage-fleet.ts";
+import { busyNames, type StageShape, stageShapeOf } from "../../../core/graph/stage-shape.ts";
+import { levelForLoad } from "../../../core/level-choice.ts";
+import type { ReplicaTuner } from "./replica-tuner.ts";
+import { replicaTunerOf } from "./replica-tuner-of.ts";
+import { StageLevelFollower } from "./stage-level-follower.ts";
+
+export interface InferlineDispatcherOptions extends PipelineDispatcherOptions {
+  /** In place of the tuner that the bundle asks for; it has to start with the level that is followed first. */
+  readonly tuner?: ReplicaTuner;
+  /** Index of a level that is followed whatever the traffic is. */
+  readonly level?: number;
+}
+
+/** How many replicas the tasks have, for the eyes of whoever runs the cluster. Arrays are by task, in force, not copies. */
+export interface StageGauges {
+  /** Replicas that the tuner wants. */
+  readonly targetsByTask: Uint32Array;
+  /** Replicas that there are, those that come up and those that leave after a last batch included. */
+  readonly assignedByTask: Uint32Array;
+  /** Those of them that hold their model. */
+  readonly readyByTask: Uint32Array;
+}
+
+export type InferlineDispatcher = PipelineDispatcher & StageGauges;
+
+/** The dispatcher of a validated bundle; no worker is up yet. @throws Error if the bundle contradicts itself. */
+export function inferlineDispatcherOf(
+  bundle: InferlineBundle,
+  options: InferlineDispatcherOptions,
+): InferlineDispatcher {
+  return new StageDispatcher(bundle, options);
+}
+
+/**
+ * InferLine's serving side: a central queue for each task, first in first out, whose idle replicas take what waits at once, in batches up to the planned
+ * size; and as many replicas as the tuner says. Nothing is dropped for being late. Source: InferLine §4.2, §5, §6.
+ *
+ * Batches start in `onWake` only, after all that happens at one time, in the order of the tasks, the idle worker of the lowest index first.
+ */
+class StageDispatcher implements InferlineDispatcher {
+  readonly workerCount: number;
+  readonly waitingCapacity: number;
+  readonly commandCapacity: number;
+  readonly #shape: StageShape;
+  readonly #fleet: StageFleet;
+  readonly #keeper: ReplicaKeeper;
+  readonly #queues: LinkedQueues;
+  readonly #demand: DemandMonitor;
+  readonly #follower: StageLevelFollower;
+  readonly #tuner: ReplicaTuner;
+  readonly #isLevelFixed: boolean;
+  /** [taskCount]: whether the task has a replica, or will have one of the workers that are up or have yet to come up for the first time. */
+  readonly #isServable: Uint8Array;
+  /** Whether targets or the level have changed since replicas were last seen to. */
+  #isUnsettled = false;
+  #wakeMs = Number.POSITIVE_INFINITY;
+
+  constructor(bundle: InferlineBundle, options: InferlineDispatcherOptions) {
+    const { queryCapacity, initialDemandQps = Number.NaN } = options;
+    const shape = stageShapeOf(bundle);
+    const { taskCount, workerCount } = shape;
+    this.#shape = shape;
+    this.workerCount = workerCount;
+    this.waitingCapacity = queryCapacity - busyNames(shape);
+    assert(this.waitingCapacity > 0, "there are names for the queries that run and for others");
+    // One event drops or starts every query that waits, each in a command of its own, and assigns or releases every worker.
+    this.commandCapacity = this.waitingCapacity + 1 + 2 * workerCount;
+    this.#fleet = new StageFleet(shape);
+    this.#keeper = new ReplicaKeeper(shape, this.#fleet);
+    this.#queues = new LinkedQueues(taskCount, queryCapacity);
+    this.#demand = new DemandMonitor(initialDemandQps);
+    this.#isServable = new Uint8Array(taskCount);
+    const level = options.level ?? levelForLoad(bundle.levels, initialDemandQps);
+    this.#isLevelFixed = options.level !== undefined || bundle.levels.length === 1;
+    this.#follower = new StageLevelFollower(bundle, level);
+    this.#tuner = options.tuner ?? replicaTunerOf(bundle, level);
+  }
+
+  get wakeMs(): number {
+    return Math.min(this.#wakeMs, this.#tuner.wakeMs);
+  }
+
+  get level(): number {
+    return this.#follower.level;
+  }
+
+  get servers(): number {
+    return this.#fleet.replicaCount;
+  }
+
+  get targetsByTask(): Uint32Array {
+    return this.#tuner.targets;
+  }
+
+  get assignedByTask(): Uint32Array {
+    return this.#fleet.assignedByTask;
+  }
+
+  get readyByTask(): Uint32Array {
+    return this.#fleet.holdingByTask;
+  }
+
+  onRequest(nowMs: number): boolean {
+    this.#demand.recordRequest(nowMs);
+    if (this.#tuner.onArrival(nowMs)) {
+      this.#isUnsettled = true;
+      this.#wakeMs = nowMs;
+    }
+    return true;
+  }
+
+  onQuery(
+    query: number,
+    task: number,
+    _parent: number,
+    _deadlineMs: number,
+    nowMs: number,
+    out: CommandBuffer,
+  ): void {
+    if (this.#isServable[task] === 0) out.drop(0, query, DROP_NO_WORKER);
+    else if (this.#queues.waiting === this.waitingCapacity) out.drop(0, query, DROP_QUEUE_FULL);
+    else {
+      this.#queues.append(task, query);
+      if (this.#fleet.idle.count(task) > 0) this.#wakeMs = nowMs;
+    }
+  }
+
+  onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
+    const task = this.#fleet.task[worker]!;
+    if (this.#keeper.finish(worker)) this.#settle(nowMs, out);
+    else if (this.#queues.length(task) > 0) this.#wakeMs = nowMs;
+  }
+
+  /** The tuner goes by requests alone. */
+  onFanout(): void {}
+
+  onWake(nowMs: number, out: CommandBuffer): void {
+    if (nowMs >= this.#tuner.wakeMs) this.#tick(nowMs);
+    if (this.#isUnsettled) this.#settle(nowMs, out);
+    this.#wakeMs = Number.POSITIVE_INFINITY;
+    const { taskCount } = this.#shape;
+    for (let task = 0; task < taskCount; task++) {
+      if (this.#isServable[task] === 1) this.#startBatches(task, out);
+      else this.#dropWaiting(task, out);
+    }
+  }
+
+  onWorkerReady(worker: number, nowMs: number, out: CommandBuffer): void {
+    this.#fleet.comeUp(worker);
+    this.#settle(nowMs, out);
+  }
+
+  onModelReady(worker: number, nowMs: number, out: CommandBuffer): void {
+    this.#fleet.modelReady(worker);
+    if (this.#queues.length(this.#fleet.task[worker]!) > 0) this.#wakeMs = nowMs;
+    this.#settle(nowMs, out);
+  }
+
+  onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void {
+    this.#fleet.goDown(worker);
+    this.#settle(nowMs, out);
+  }
+
+  onCancel(query: number): boolean {
+    return this.#queues.remove(query);
+  }
+
+  loadQps(nowMs: number): number {
+    this.#demand.advance(nowMs);
+    return this.#demand.qps;
+  }
+
+  /** Does what the tuner wants done from time to time, and looks whether another plan is called for. */
+  #tick(nowMs: number): void {
+    if (this.#tuner.tick(nowMs)) this.#isUnsettled = true;
+    if (this.#isLevelFixed || !this.#follower.update(this.#tuner.recentMeanQps, nowMs)) return;
+    this.#tuner.follow(this.#follower.level, nowMs);
+    this.#isUnsettled = true;
+  }
+
+  #settle(nowMs: number, out: CommandBuffer): void {
+    this.#isUnsettled = false;
+    this.#keeper.settle(this.#follower.level, this.#tuner.targets, out);
+    for (let task = 0; task < this.#shape.taskCount; task++) {
+      const isServable = this.#keeper.hasProspect(task);
+      this.#isServable[task] = isServable ? 1 : 0;
+      // What waits is dropped with the next `onWake`, so that it stays where the worker is replaced at once.
+      if (!isServable && this.#queues.length(task) > 0) this.#wakeMs = nowMs;
+    }
+  }
+
+  #dropWaiting(task: number, out: CommandBuffer): void {
+    while (this.#queues.length(task) > 0) out.drop(0, this.#queues.take(task), DROP_NO_WORKER);
+  }
+
+  /** Batches as long as the task has idle workers and queries. */
+  #startBatches(task: number, out: CommandBuffer): void {
+    const queues = this.#queues;
+    const { idle } = this.#fleet;
+    const { poolByWorker, poolCount, variantByTaskPool, maxBatchByTaskPool } = this.#shape;
+    const { level } = this.#follower;
+    const planned = this.#shape.batchByLevelTask[level * this.#shape.taskCount + task]!;
+    while (queues.length(task) > 0 && idle.count(task) > 0) {
+      const worker = idle.lowest(task);
+      const cell = task * poolCount + poolByWorker[worker]!;
+      // A replica of an earlier plan may be in a pool where smaller batches were profiled.
+      const limit = Math.min(planned, maxBatchByTaskPool[cell]!);
+      const batch = Math.min(limit, queues.length(task));
+      out.startBatch(worker, variantByTaskPool[cell]!, level);
+      for (let taken = 0; taken < batch; taken++) out.appendQuery(queues.take(task));
+      this.#fleet.start(worker);
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import type { InferlineBundle } from "../../../bundle/schema.ts";
+import { busyNames, stageShapeOf } from "../../../core/graph/stage-shape.ts";
+import { levelForLoad } from "../../../core/level-choice.ts";
+import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
+import { fastestQueryMs, type ServedPipeline } from "../../../server/graph/served-pipeline.ts";
+import { stageAnswererOf } from "../../../server/graph/stage-answerer.ts";
+import { surelyMs } from "../../../server/graph/sure-visits.ts";
+import { VisitCourses } from "../../../server/graph/visit-courses.ts";
+import { type InferlineDispatcher, inferlineDispatcherOf } from "../core/inferline-dispatcher.ts";
+import { replicaTunerOf } from "../core/replica-tuner-of.ts";
+import { StageMetrics } from "./stage-metrics.ts";
+import { WatchedTuner } from "./watched-tuner.ts";
+
+/** @param maxPending rows that are open at most. @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
+export function inferlinePipeline(
+  bundle: InferlineBundle,
+  maxPending: number,
+): ServedPipeline & { readonly dispatcher: InferlineDispatcher } {
+  const signature = pipelineSignatureOf(bundle);
+  const shape = stageShapeOf(bundle);
+  // A row waits for every task at once at most.
+  const queryCapacity = shape.taskCount * maxPending + busyNames(shape);
+  // The load is not known yet, and too many replicas are better than too few.
+  const tuner = new WatchedTuner(replicaTunerOf(bundle, levelForLoad(bundle.levels, Number.NaN)));
+  const dispatcher = inferlineDispatcherOf(bundle, { queryCapacity, tuner });
+  const metrics = new StageMetrics(bundle, dispatcher, tuner);
+  return {
+    signature,
+    dispatcher,
+    queryCapacity,
+    courses: new VisitCourses(signature, shape.graph, maxPending),
+    answererOf: stageAnswererOf(signature),
+    holdsAllVariants: () => false,
+    // Each on the fastest hardware for one query.
+    fastestMs: surelyMs(bundle, (task) => fastestQueryMs(bundle.tasks[task]?.variants ?? [])),
+    metricLines: (workers) => metrics.lines(workers),
+  };
+}

@@ -1,0 +1,156 @@
+import type { LokiOptions } from "../../../bundle/schema.ts";
+import { type CommandBuffer, DROP_LATE } from "../../../core/command-buffer.ts";
+import { NO_PARENT } from "../../../core/graph/pipeline-dispatcher.ts";
+import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
+import { Rng } from "../../../core/rng.ts";
+import type { Cluster } from "./cluster.ts";
+import { FinishEstimate } from "./finish-estimate.ts";
+import type { QueryQueues } from "./query-queues.ts";
+import type { QueryTable } from "./query-table.ts";
+import type { Router } from "./router.ts";
+
+const TIE_SEED = 1;
+const TIE_STREAM = 0x74696573;
+
+/**
+ * When a query is given up or sent to another group than its route says. Source of all modes but `deadline`: Loki §5.2.
+ *
+ * The budget of a task is the time its batch takes, divided by the part of the SLO that plans give to execution: with execution time alone, as the
+ * paper has it, a query that waits at all is behind, and 8 to 34 % of the requests are dropped at 80 % load; with the rest of the SLO shared out 0.1 % at most.
+ */
+export class DropRule {
+  readonly #shape: PipelineShape;
+  readonly #mode: LokiOptions["drop"];
+  readonly #cluster: Cluster;
+  readonly #router: Router;
+  readonly #queries: QueryTable;
+  readonly #queues: QueryQueues;
+  readonly #estimate: FinishEstimate;
+  readonly #ties = new Rng(TIE_SEED, TIE_STREAM);
+
+  constructor(
+    shape: PipelineShape,
+    mode: LokiOptions["drop"],
+    cluster: Cluster,
+    router: Router,
+    queries: QueryTable,
+    queues: QueryQueues,
+  ) {
+    this.#shape = shape;
+    this.#mode = mode;
+    this.#cluster = cluster;
+    this.#router = router;
+    this.#queries = queries;
+    this.#queues = queues;
+    this.#estimate = new FinishEstimate(shape, cluster, router, queues);
+  }
+
+  /** @param group that is planned. @param base of the queues in force. @returns the group that a new query goes to, NONE if it is dropped. */
+  choose(query: number, parent: number, group: number, nowMs: number, base: number): number {
+    switch (this.#mode) {
+      case "none":
+        return group;
+      case "last-task":
+        return this.#hasTimeForLast(query, group, nowMs) ? group : NONE;
+      case "per-task":
+        return this.#overrunMs(parent, nowMs) > 0 ? NONE : group;
+      case "reroute":
+        return this.#reroute(parent, group, nowMs);
+      case "deadline":
+        return this.#inTime(query, group, nowMs, base);
+    }
+  }
+
+  /** Whether a query cannot be in time whatever is done, and is not to be served then. */
+  isHopeless(query: number, task: number, nowMs: number): boolean {
+    if (this.#mode !== "deadline") return false;
+    return nowMs + this.#shape.fastestFromMs[task]! > this.#queries.deadlineMs[query]!;
+  }
+
+  /** Gives up what the next batch cannot serve in time, in mode `deadline`. @returns how many of the queue the batch takes; 0 when none is left. */
+  formBatch(
+    group: number,
+    worker: number,
+    nowMs: number,
+    base: number,
+    out: CommandBuffer,
+  ): number {
+    const { fleet } = this.#cluster;
+    const queues = this.#queues;
+    const limit = fleet.batch[worker]!;
+    const queue = base + group;
+    if (this.#mode === "deadline") {
+      const { serviceStart, serviceMs, taskByVariant, poolCount, poolByWorker } = this.#shape;
+      const { deadlineMs } = this.#queries;
+      const variant = fleet.model[worker]!;
+      const start = serviceStart[variant * poolCount + poolByWorker[worker]!]!;
+      const fromMs = nowMs + this.#estimate.restMs(taskByVariant[variant]!, base);
+      for (let queued = queues.length(queue); queued > 0; queued--) {
+        const batch = queued < limit ? queued : limit;
+        const first = queues.first(queue);
+        if (fromMs + serviceMs[start + batch - 1]! <= deadlineMs[first]!) break;
+        out.drop(0, queues.take(queue), DROP_LATE);
+      }
+    }
+    return Math.min(queues.length(queue), limit);
+  }
+
+  /** Whether a query that has come to a last task has the time that a batch of its group takes. */
+  #hasTimeForLast(query: number, group: number, nowMs: number): boolean {
+    const { childStart } = this.#shape;
+    const { layout } = this.#cluster;
+    const task = layout.taskByGroup[group]!;
+    if (childStart[task + 1]! > childStart[task]!) return true;
+    return nowMs + layout.latencyMsByGroup[group]! <= this.#queries.deadlineMs[query]!;
+  }
+
+  /** Time that a served query was at its task, waiting included, beyond its budget; a request's own query has none. */
+  #overrunMs(parent: number, nowMs: number): number {
+    if (parent === NO_PARENT) return 0;
+    const { arrivalMs, budgetMs } = this.#queries;
+    return nowMs - this.#shape.hopMs - arrivalMs[parent]! - budgetMs[parent]!;
+  }
+
+  /** The most accurate group with capacity left that makes up for the overrun; of equals one at random. */
+  #reroute(parent: number, group: number, nowMs: number): number {
+    const overrunMs = this.#overrunMs(parent, nowMs);
+    if (!(overrunMs > 0)) return group;
+    const { layout, fleet } = this.#cluster;
+    const { groupStart, latencyMsByGroup, accuracyByGroup } = layout;
+    const router = this.#router;
+    const task = layout.taskByGroup[group]!;
+    const limitMs = latencyMsByGroup[group]! - overrunMs;
+    let best = NONE;
+    let ties = 0;
+    for (let other = groupStart[task]!; other < groupStart[task + 1]!; other++) {
+      if (!router.hasSpare(other) || latencyMsByGroup[other]! > limitMs) continue;
+      if (fleet.readyByGroup[other] === 0) continue;
+      if (best !== NONE && accuracyByGroup[other]! < accuracyByGroup[best]!) break;
+      // Of k equals the last one stays with probability 1 / k.
+      ties++;
+      if (ties === 1 || this.#ties.nextFloat() * ties < 1) best = other;
+    }
+    if (best !== NONE) router.takeSpare(best);
+    return best;
+  }
+
+  /** The planned group, if it is likely to serve the query in time; or else the most accurate that is, or at least the soonest. */
+  #inTime(query: number, group: number, nowMs: number, base: number): number {
+    const estimate = this.#estimate;
+    const { layout, fleet } = this.#cluster;
+    const task = layout.taskByGroup[group]!;
+    const leftMs = this.#queries.deadlineMs[query]! - nowMs - this.#shape.fastestRestMs[task]!;
+    if (fleet.readyByGroup[group] === 0 || estimate.serveMs(group, 1, base) <= leftMs) return group;
+    let soonest = group;
+    let soonestMs = Number.POSITIVE_INFINITY;
+    for (let other = layout.groupStart[task]!; other < layout.groupStart[task + 1]!; other++) {
+      const ms = estimate.serveMs(other, 1, base);
+      if (ms <= leftMs) return other;
+      if (ms >= soonestMs) continue;
+      soonestMs = ms;
+      soonest = other;
+    }
+    // Whether it is dropped is decided when its batch would start: an estimate may be wrong.
+    return soonest;
+  }
+}

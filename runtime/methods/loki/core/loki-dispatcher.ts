@@ -1,0 +1,342 @@
+import type { LokiBundle } from "../../../bundle/schema.ts";
+import { assert } from "../../../core/assert.ts";
+import {
+  type CommandBuffer,
+  DROP_LATE,
+  DROP_NO_WORKER,
+  DROP_QUEUE_FULL,
+} from "../../../core/command-buffer.ts";
+import { DemandMonitor } from "../../../core/graph/demand-monitor.ts";
+import {
+  NO_PARENT,
+  type PipelineDispatcher,
+  type PipelineDispatcherOptions,
+} from "../../../core/graph/pipeline-dispatcher.ts";
+import { NONE, type PipelineShape, pipelineShapeOf } from "../../../core/graph/pipeline-shape.ts";
+import { BUSY, DOWN, LOADING } from "../../../core/graph/worker-fleet.ts";
+import { BatchStarter } from "./batch-starter.ts";
+import { Cluster } from "./cluster.ts";
+import { DropRule } from "./drop-rule.ts";
+import { FanoutMonitor } from "./fanout-monitor.ts";
+import { LevelFollower } from "./level-follower.ts";
+import { type PlanLayout, planLayoutOf } from "./plan-layout.ts";
+import { QueryQueues } from "./query-queues.ts";
+import { QueryTable } from "./query-table.ts";
+import { loadInflation, Router } from "./router.ts";
+
+/** Demand beyond capacity that is not shed yet, in standard deviations of the demand. */
+const SHED_SIGMAS = 2;
+
+/** The dispatcher of a validated bundle; no worker is up yet. @throws Error if the bundle contradicts itself. */
+export function pipelineDispatcherOf(
+  bundle: LokiBundle,
+  options: PipelineDispatcherOptions,
+): PipelineDispatcher {
+  return new LokiDispatcher(bundle, options);
+}
+
+/** Loki's Resource Manager, as a choice among compiled plans, and its Load Balancer. Source: Loki §4.2, §5. */
+class LokiDispatcher implements PipelineDispatcher {
+  readonly workerCount: number;
+  readonly waitingCapacity: number;
+  readonly commandCapacity: number;
+  readonly #shape: PipelineShape;
+  readonly #layouts: readonly PlanLayout[];
+  readonly #carriedQps: Float64Array;
+  readonly #queries: QueryTable;
+  readonly #queues: QueryQueues;
+  /** Queues of two plans: when one follows the other, queries move from one half to the other. The queue of a group is this plus the group. */
+  #base = 0;
+  readonly #halfCount: number;
+  readonly #cluster: Cluster;
+  readonly #router: Router;
+  readonly #dropRule: DropRule;
+  readonly #batches: BatchStarter;
+  readonly #demand: DemandMonitor;
+  readonly #fanouts: FanoutMonitor;
+  readonly #follower: LevelFollower;
+  /** Counts the plans, to know the states of earlier ones. */
+  #generation = 0;
+  #heartbeats = 0;
+  /** Requests are admitted as this adds up, without chance. */
+  #admittedShare = 1;
+  #admission = 0;
+  #nowMs = Number.NEGATIVE_INFINITY;
+
+  constructor(bundle: LokiBundle, options: PipelineDispatcherOptions) {
+    const { levels, policy } = bundle;
+    const shape = pipelineShapeOf(bundle);
+    const layouts = levels.map((level) => planLayoutOf(shape, level));
+    const largestBatch = Math.max(...shape.maxBatch);
+    this.#shape = shape;
+    this.#layouts = layouts;
+    this.workerCount = shape.workerCount;
+    // The names of queries that run, and of a batch whose outputs are being handed in, are taken.
+    this.waitingCapacity = options.queryCapacity - (shape.workerCount + 1) * largestBatch;
+    assert(this.waitingCapacity > 0, "there are names for the queries that run and for others");
+    // One event drops or starts every query that waits, each in a command of its own, and assigns or releases every worker.
+    this.commandCapacity = this.waitingCapacity + 1 + 2 * shape.workerCount;
+    this.#queries = new QueryTable(options.queryCapacity);
+    this.#halfCount = Math.max(...layouts.map((layout) => layout.groupCount));
+    this.#queues = new QueryQueues(2 * this.#halfCount, this.#queries.orderMs);
+    this.#demand = new DemandMonitor(options.initialDemandQps ?? Number.NaN);
+    this.#fanouts = new FanoutMonitor(shape.fanout);
+    this.#follower = new LevelFollower(levels.length);
+    this.#carriedQps = Float64Array.from(layouts, ({ carriedQps }) => carriedQps);
+    this.#follower.update(this.#carriedQps, this.#demand.qps, 0, 0);
+    const layout = layouts[this.#follower.level]!;
+    this.#cluster = new Cluster(shape, layouts, layout);
+    this.#router = new Router(shape, layouts, policy.routing);
+    this.#dropRule = new DropRule(
+      shape,
+      policy.drop,
+      this.#cluster,
+      this.#router,
+      this.#queries,
+      this.#queues,
+    );
+    this.#batches = new BatchStarter(
+      bundle,
+      shape,
+      this.#cluster,
+      this.#queues,
+      this.#queries,
+      this.#dropRule,
+      this.#follower,
+    );
+    this.#refreshRoutes();
+  }
+
+  get wakeMs(): number {
+    if (this.#demand.counts !== this.#heartbeats) return this.#nowMs;
+    return Math.min(this.#demand.countEndMs, this.#batches.wakeMs);
+  }
+
+  get level(): number {
+    return this.#follower.level;
+  }
+
+  get servers(): number {
+    return this.#cluster.servers;
+  }
+
+  onRequest(nowMs: number): boolean {
+    this.#nowMs = nowMs;
+    this.#demand.recordRequest(nowMs);
+    if (this.#admittedShare >= 1) return true;
+    this.#admission += this.#admittedShare;
+    if (this.#admission < 1) return false;
+    this.#admission -= 1;
+    return true;
+  }
+
+  onQuery(
+    query: number,
+    task: number,
+    parent: number,
+    deadlineMs: number,
+    nowMs: number,
+    out: CommandBuffer,
+  ): void {
+    this.#advance(nowMs, out);
+    const queries = this.#queries;
+    queries.task[query] = task;
+    queries.deadlineMs[query] = deadlineMs;
+    queries.arrivalMs[query] = nowMs;
+    const from = parent === NO_PARENT ? NONE : this.#stateOf(parent);
+    const state = this.#router.next(from, this.#shape.ordinalByTask[task]!);
+    const planned = this.#cluster.layout.rows.groupByState[state]!;
+    const ready = this.#openGroup(planned, task);
+    if (ready === NONE) {
+      out.drop(0, query, DROP_NO_WORKER);
+      return;
+    }
+    const group = this.#dropRule.choose(query, parent, ready, nowMs, this.#base);
+    if (group === NONE) out.drop(0, query, DROP_LATE);
+    else if (this.#queues.waiting === this.waitingCapacity) out.drop(0, query, DROP_QUEUE_FULL);
+    else {
+      queries.state[query] = group === planned ? state : this.#router.stateOfGroup(group);
+      this.#enqueue(query, group);
+      // Not before its siblings are in: a batch of one crop would keep the others of its scene waiting.
+      if (this.#cluster.fleet.idleOf(group) !== NONE) this.#batches.wakeMs = nowMs;
+    }
+  }
+
+  onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
+    this.#advance(nowMs, out);
+    const { fleet } = this.#cluster;
+    assert(fleet.state[worker] === BUSY, "a worker that is done was busy");
+    const group = fleet.group[worker]!;
+    const stays = this.#cluster.finishBatch(worker, out);
+    if (stays) this.#batches.start(group, this.#base, nowMs, out);
+    else {
+      // What it leaves behind may go to an idle worker of another group.
+      this.#rehome(out);
+      this.#batches.startAll(this.#base, nowMs, out);
+    }
+  }
+
+  onFanout(query: number, childTask: number, count: number): void {
+    const variant = this.#queries.variant[query]!;
+    const ordinal = this.#shape.ordinalByTask[childTask]!;
+    this.#fanouts.record(this.#shape.fanoutStart[variant]! + ordinal, count);
+  }
+
+  onWake(nowMs: number, out: CommandBuffer): void {
+    this.#advance(nowMs, out);
+    if (nowMs < this.#batches.wakeMs) return;
+    this.#batches.wakeMs = Number.POSITIVE_INFINITY;
+    this.#batches.startAll(this.#base, nowMs, out);
+  }
+
+  onWorkerReady(worker: number, nowMs: number, out: CommandBuffer): void {
+    this.#advance(nowMs, out);
+    assert(this.#cluster.fleet.state[worker] === DOWN, "a worker that comes up was down");
+    this.#cluster.comeUp(worker);
+    this.#followPlan(nowMs, out);
+  }
+
+  onModelReady(worker: number, nowMs: number, out: CommandBuffer): void {
+    this.#advance(nowMs, out);
+    assert(this.#cluster.fleet.state[worker] === LOADING, "a worker with a model was loading it");
+    this.#cluster.modelReady(worker, out);
+    this.#rehome(out);
+    this.#batches.startAll(this.#base, nowMs, out);
+  }
+
+  onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void {
+    this.#advance(nowMs, out);
+    assert(this.#cluster.fleet.state[worker] !== DOWN, "a worker that goes down was up");
+    this.#cluster.goDown(worker);
+    if (!this.#chooseLevel(nowMs, out)) this.#followPlan(nowMs, out);
+  }
+
+  onCancel(query: number): boolean {
+    return this.#queues.remove(query);
+  }
+
+  loadQps(nowMs: number): number {
+    this.#demand.advance(nowMs);
+    return this.#demand.qps;
+  }
+
+  /** Does what is due every second. */
+  #advance(nowMs: number, out: CommandBuffer): void {
+    this.#nowMs = nowMs;
+    if (nowMs >= this.#demand.countEndMs) this.#demand.advance(nowMs);
+    if (this.#demand.counts === this.#heartbeats) return;
+    this.#heartbeats = this.#demand.counts;
+    this.#fanouts.heartbeat();
+    const isOther = this.#chooseLevel(nowMs, out);
+    if (!isOther) this.#refreshRoutes();
+  }
+
+  /** @returns whether another plan is followed now. */
+  #chooseLevel(nowMs: number, out: CommandBuffer): boolean {
+    const { upCount } = this.#cluster;
+    for (let level = 0; level < this.#layouts.length; level++) {
+      const layout = this.#layouts[level]!;
+      const part = Math.min(1, upCount / layout.servers);
+      const inflation = loadInflation(this.#shape, layout, this.#fanouts.fanout);
+      this.#carriedQps[level] = (part * layout.carriedQps) / inflation;
+    }
+    const { qps, noiseQps } = this.#demand;
+    if (!this.#follower.update(this.#carriedQps, qps, noiseQps, nowMs)) return false;
+    this.#followPlan(nowMs, out);
+    return true;
+  }
+
+  /** Puts the workers to the plan of the level, and the queries that wait to its groups. */
+  #followPlan(nowMs: number, out: CommandBuffer): void {
+    const layout = this.#layouts[this.level]!;
+    const before = this.#cluster.layout;
+    this.#cluster.follow(layout, out);
+    this.#refreshRoutes();
+    if (before !== layout) {
+      const base = this.#base;
+      this.#base = this.#halfCount - base;
+      this.#generation++;
+      for (let group = 0; group < before.groupCount; group++) {
+        const same = layout.groupByVariant[before.variantByGroup[group]!]!;
+        this.#moveQueries(base + group, before.taskByGroup[group]!, same, out);
+      }
+    }
+    this.#rehome(out);
+    this.#batches.startAll(this.#base, nowMs, out);
+  }
+
+  #refreshRoutes(): void {
+    const { layout, capacityQps, isWhole } = this.#cluster;
+    const { qps, noiseQps } = this.#demand;
+    this.#router.refresh(layout, qps, this.#fanouts.fanout, capacityQps, isWhole);
+    // What may be noise is not shed.
+    const excused = qps > 0 ? 1 + (SHED_SIGMAS * noiseQps) / qps : 1;
+    this.#admittedShare = this.#router.admittedShare * excused;
+  }
+
+  /** Takes queries out of groups that have no ready worker, when another of the task has one. */
+  #rehome(out: CommandBuffer): void {
+    const { layout, fleet } = this.#cluster;
+    const base = this.#base;
+    for (let group = 0; group < layout.groupCount; group++) {
+      if (fleet.readyByGroup[group]! > 0 || this.#queues.length(base + group) === 0) continue;
+      const task = layout.taskByGroup[group]!;
+      if (this.#openGroup(group, task) === group) continue;
+      this.#moveQueries(base + group, task, NONE, out);
+    }
+  }
+
+  /** @param to where they go if it can be; otherwise each goes where the routes lead. */
+  #moveQueries(queue: number, task: number, to: number, out: CommandBuffer): void {
+    const queues = this.#queues;
+    const { parentByTask, ordinalByTask } = this.#shape;
+    const parent = parentByTask[task]!;
+    const { rows } = this.#cluster.layout;
+    for (let left = queues.length(queue); left > 0; left--) {
+      const query = queues.take(queue);
+      let group = to;
+      if (group === NONE) {
+        const from = parent === NONE ? NONE : rows.firstTask + parent;
+        const next = this.#router.next(from, ordinalByTask[task]!);
+        group = rows.groupByState[next]!;
+      }
+      group = this.#openGroup(group, task);
+      if (group === NONE) {
+        out.drop(0, query, DROP_NO_WORKER);
+        continue;
+      }
+      this.#queries.state[query] = this.#router.stateOfGroup(group);
+      this.#enqueue(query, group);
+    }
+  }
+
+  #enqueue(query: number, group: number): void {
+    const queries = this.#queries;
+    const task = queries.task[query]!;
+    const stage = this.#cluster.layout.stageByTask[task];
+    let orderMs = queries.deadlineMs[query]!;
+    if (stage != null) {
+      const latestMs = orderMs - this.#shape.fastestRestMs[task]!;
+      orderMs = Math.min(latestMs, queries.arrivalMs[query]! + stage.budgetMs);
+    }
+    queries.orderMs[query] = orderMs;
+    queries.generation[query] = this.#generation;
+    this.#queues.insert(this.#base + group, query);
+  }
+
+  /** The group itself if it has a ready worker, or else one of the task that has, or that will have one; NONE if no worker is for the task. */
+  #openGroup(group: number, task: number): number {
+    const cluster = this.#cluster;
+    if (group !== NONE && cluster.fleet.readyByGroup[group]! > 0) return group;
+    const ready = cluster.readyGroup(task);
+    if (ready !== NONE) return ready;
+    if (group !== NONE && cluster.assignedByGroup[group]! > 0) return group;
+    return cluster.assignedGroup(task);
+  }
+
+  #stateOf(served: number): number {
+    const queries = this.#queries;
+    if (queries.generation[served] === this.#generation) return queries.state[served]!;
+    return this.#router.stateOf(queries.variant[served]!);
+  }
+}

@@ -1,0 +1,41 @@
+import type { LokiBundle } from "../../../bundle/schema.ts";
+import type { AxisNames } from "../../../server/graph/output-groups.ts";
+import { answererOf } from "../../../server/graph/paths.ts";
+import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
+import { fastestQueryMs, type ServedPipeline } from "../../../server/graph/served-pipeline.ts";
+import { pipelineDispatcherOf } from "../core/loki-dispatcher.ts";
+import { TreeCourses } from "./tree-courses.ts";
+
+/** Room for what rows of requests become on their way: queries that wait or run, for each row that may be pending. */
+const QUERIES_PER_ROW = 16;
+
+/** @param maxPending rows that are open at most. @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
+export function lokiPipeline(
+  bundle: LokiBundle,
+  axisNames: readonly AxisNames[] | undefined,
+  maxPending: number,
+): ServedPipeline {
+  const signature = pipelineSignatureOf(bundle, axisNames);
+  const queryCapacity = QUERIES_PER_ROW * maxPending;
+  return {
+    signature,
+    dispatcher: pipelineDispatcherOf(bundle, { queryCapacity }),
+    queryCapacity,
+    courses: new TreeCourses(signature),
+    answererOf: answererOf(bundle, signature),
+    holdsAllVariants: (task) =>
+      bundle.levels.some(({ stages }) => (stages?.[task] ?? null) !== null),
+    fastestMs: fastestMs(bundle),
+    metricLines: () => [],
+  };
+}
+
+/** Of the longest path, each task with its fastest variant for one query. */
+function fastestMs({ tasks }: LokiBundle): number {
+  const msToTask: number[] = [];
+  for (const { parent, variants } of tasks) {
+    const before = parent === null ? 0 : (msToTask[parent] ?? 0);
+    msToTask.push(before + fastestQueryMs(variants));
+  }
+  return Math.max(...msToTask);
+}

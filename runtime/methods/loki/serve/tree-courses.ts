@@ -1,0 +1,106 @@
+import { assert } from "../../../core/assert.ts";
+import type { CutOutput } from "../../../server/graph/batch-tensors.ts";
+import type { Course, Courses } from "../../../server/graph/course.ts";
+import { PipelineQuery, type PipelineRequest } from "../../../server/graph/pipeline-request.ts";
+import {
+  at,
+  type PipelineSignature,
+  type ServedEdge,
+} from "../../../server/graph/pipeline-signature.ts";
+import { type Entry, EntryCoin } from "./entry-coin.ts";
+
+/** Courses through a tree of tasks, where a row becomes any number of queries of the next task. */
+export class TreeCourses implements Courses {
+  readonly #signature: PipelineSignature;
+  readonly #coin: EntryCoin;
+
+  constructor(signature: PipelineSignature) {
+    this.#signature = signature;
+    this.#coin = new EntryCoin(signature.entryEdges);
+  }
+
+  courseOf(request: PipelineRequest): Course {
+    return new TreeCourse(this.#signature, request, this.#coin.entriesOf(request.rows));
+  }
+
+  sentOf(task: number, cut: readonly CutOutput[], batchRow: number): readonly number[] {
+    return at(this.#signature.tasks, task).edgesAway.map(({ feed }) => {
+      const [output] = feed?.outputByInput ?? [];
+      return output == null ? 1 : at(cut, output).count(batchRow);
+    });
+  }
+}
+
+/** The queries that came out of one query are its children. */
+class TreeCourse implements Course {
+  readonly #signature: PipelineSignature;
+  readonly #request: PipelineRequest;
+  readonly #entries: readonly Entry[];
+  /** Of each task, in the order of the rows; those of tasks that are no entries stay empty. */
+  readonly #firstByTask: readonly PipelineQuery[][];
+
+  constructor(signature: PipelineSignature, request: PipelineRequest, entries: readonly Entry[]) {
+    this.#signature = signature;
+    this.#request = request;
+    this.#entries = entries;
+    this.#firstByTask = signature.tasks.map(() => []);
+  }
+
+  begin(): readonly PipelineQuery[] {
+    return this.#entries.map(({ row, task }) => {
+      const inputs = at(this.#signature.tasks, task).requestInputs.map((input) =>
+        this.#request.inputRow(input, row),
+      );
+      const query = new PipelineQuery(this.#request, task, null, inputs);
+      at(this.#firstByTask, task).push(query);
+      return query;
+    });
+  }
+
+  follow(
+    query: PipelineQuery,
+    sent: readonly number[],
+    cut: readonly CutOutput[],
+    batchRow: number,
+  ): readonly PipelineQuery[] {
+    const { edgesAway } = at(this.#signature.tasks, query.task);
+    query.children = edgesAway.map((edge, index) =>
+      Array.from({ length: at(sent, index) }, (_, position) => {
+        const inputs = fedInputs(edge, cut, batchRow, position);
+        return new PipelineQuery(query.request, edge.child, query, inputs);
+      }),
+    );
+    return query.children.flat();
+  }
+
+  /** In the order of the rows, and of what came out of each. */
+  queriesByTask(): PipelineQuery[][] {
+    const queriesByTask: PipelineQuery[][] = [];
+    for (const [task, { edges }] of this.#signature.tasks.entries()) {
+      const parent = edges[0]?.parent ?? null;
+      if (parent === null) {
+        queriesByTask.push(at(this.#firstByTask, task));
+        continue;
+      }
+      const { edgesAway } = at(this.#signature.tasks, parent);
+      const position = edgesAway.findIndex(({ child }) => child === task);
+      const queries = at(queriesByTask, parent).flatMap(({ children }) => children[position] ?? []);
+      queriesByTask.push(queries);
+    }
+    return queriesByTask;
+  }
+
+  end(): void {}
+}
+
+function fedInputs(
+  { feed }: ServedEdge,
+  cut: readonly CutOutput[],
+  batchRow: number,
+  position: number,
+): Uint8Array[] {
+  return (feed?.outputByInput ?? []).map((output) => {
+    assert(output !== null, "the only edge to a task gives it every input");
+    return at(cut, output).row(batchRow, position);
+  });
+}

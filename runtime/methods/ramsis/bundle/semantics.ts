@@ -1,0 +1,59 @@
+/** What the fields of a RAMSIS bundle must say about each other, so that no lookup of the runtime can leave a table. */
+import { type RamsisBundle, type RamsisOptions, violationCeiling } from "../../../bundle/schema.ts";
+import {
+  batchByActionOf,
+  checkActions,
+  checkAscending,
+  checkFeasible,
+  checkModel,
+  checkRows,
+  checkServiceTimes,
+  checkShape,
+  checkSlacks,
+  checkTable,
+  checkUnique,
+  refuse,
+  type TableRule,
+} from "../../../bundle/table-semantics.ts";
+import { checkClasses, checkClassLevel } from "./class-semantics.ts";
+
+/** @throws BundleError BUNDLE_SEMANTICS at the first contradiction. */
+export function checkRamsisSemantics(bundle: RamsisBundle): void {
+  const { tasks, policy, decisionSpace, levels, slo } = bundle;
+  for (const [index, { variants, serviceTimes }] of tasks.entries()) {
+    const path = `tasks[${index}]`;
+    checkUnique(variants, `${path}.variants`);
+    for (const [variant, { model }] of variants.entries()) {
+      checkModel(model, `${path}.variants[${variant}].model`);
+    }
+    checkServiceTimes(serviceTimes, variants.length, `${path}.serviceTimes`);
+    checkActions(decisionSpace.actions, serviceTimes, "decisionSpace.actions");
+  }
+  if (policy.balancer !== "pooled" && policy.maxQueue !== decisionSpace.maxQueue) {
+    refuse("decisionSpace.maxQueue", decisionSpace.maxQueue, `${policy.maxQueue}, policy.maxQueue`);
+  }
+  const { slackMs, queued } = decisionSpace;
+  if (queued !== undefined) checkRows(queued, decisionSpace.maxQueue, "decisionSpace.queued");
+  if (policy.discretization.kind === "fixed" && policy.balancer !== "pooled") {
+    checkShape(slackMs, [policy.discretization.steps + 1], "decisionSpace.slackMs");
+  }
+  checkSlacks(slackMs, slo.latencyMs, "decisionSpace.slackMs", "slo.latencyMs");
+  checkClasses(bundle);
+  const rule = tableRuleOf(policy);
+  const batchByAction = batchByActionOf(decisionSpace.actions);
+  checkAscending(levels);
+  for (const [index, level] of levels.entries()) {
+    const path = `levels[${index}]`;
+    checkFeasible(level, violationCeiling(slo), path);
+    checkTable(level.actionByState, decisionSpace, batchByAction, rule, `${path}.actionByState`);
+    checkClassLevel(bundle, level, { batchByAction, rule, path });
+    if (level.mixture === null) continue;
+    const { actionByState } = level.mixture;
+    checkTable(actionByState, decisionSpace, batchByAction, rule, `${path}.mixture.actionByState`);
+  }
+}
+
+function tableRuleOf({ batching, balancer }: RamsisOptions): TableRule {
+  const isPooled = balancer === "pooled";
+  return { isMaximal: batching === "maximal" && !isPooled, mayWait: isPooled };
+}

@@ -1,0 +1,174 @@
+/** The dispatcher with a queue for each worker. */
+import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { assert } from "../../../core/assert.ts";
+import {
+  type CommandBuffer,
+  DROP_LATE,
+  DROP_NO_WORKER,
+  DROP_QUEUE_FULL,
+} from "../../../core/command-buffer.ts";
+import { DeadlineQueues } from "../../../core/queue.ts";
+import { ANY_VARIANT, isNamed } from "../../../core/wanted-variant.ts";
+import { type Balancer, balancerOf } from "./balancer.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import { Policy } from "./policy.ts";
+import { BUSY, DOWN, IDLE, workerStates } from "./worker-states.ts";
+
+/**
+ * A queue per worker, and a query bound to one when it arrives. A worker decides when it is idle and receives a query, and when its batch is done
+ * and others wait; it is never idle while queries wait for it. Source: RAMSIS §3.
+ */
+export class BoundDispatcher implements Dispatcher {
+  readonly workerCount: number;
+  readonly queueCapacity: number;
+  readonly waitingCapacity: number;
+  readonly commandCapacity: number;
+  readonly wakeMs = Number.POSITIVE_INFINITY;
+  readonly #policy: Policy;
+  readonly #balancer: Balancer;
+  readonly #queues: DeadlineQueues;
+  readonly #stateByWorker: Uint8Array;
+  /** Queries that arrive at once, so far. */
+  #jointCount = 0;
+
+  constructor(bundle: RamsisBundle, ready: boolean) {
+    this.#policy = Policy.fromBundle(bundle);
+    this.#stateByWorker = workerStates(bundle, ready);
+    this.workerCount = this.#stateByWorker.length;
+    this.queueCapacity = this.#policy.queueCapacity;
+    this.waitingCapacity = this.workerCount * this.queueCapacity;
+    // What arrives at once may let every worker start, each after drops of what waited for it.
+    this.commandCapacity = this.waitingCapacity + this.workerCount;
+    this.#queues = new DeadlineQueues(this.workerCount, this.queueCapacity);
+    this.#balancer = balancerOf(bundle.policy.balancer, this.#stateByWorker, this.#queues);
+  }
+
+  onArrival(query: number, deadlineMs: number, nowMs: number, out: CommandBuffer): void {
+    this.#place(query, deadlineMs, ANY_VARIANT, nowMs, out);
+    // Counted last: an arrival that counted itself would see a load higher than the true one.
+    this.#policy.recordArrival(nowMs);
+  }
+
+  onJointArrival(
+    query: number,
+    deadlineMs: number,
+    wanted: number,
+    nowMs: number,
+    out: CommandBuffer,
+  ): void {
+    this.#jointCount++;
+    const worker = this.#nextWorker(query, nowMs, out);
+    const queues = this.#queues;
+    if (worker >= 0) queues.insert(worker, query, deadlineMs, queues.arrivingWanted(wanted));
+  }
+
+  onJointEnd(nowMs: number, out: CommandBuffer): void {
+    for (let worker = 0; worker < this.workerCount; worker++) {
+      if (this.#stateByWorker[worker] === IDLE) this.#startBatch(worker, nowMs, out);
+    }
+    if (this.#jointCount > 0) this.#policy.recordArrival(nowMs, this.#jointCount);
+    this.#jointCount = 0;
+    this.#queues.endArrivals();
+  }
+
+  onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
+    assert(this.#stateByWorker[worker] === BUSY, "a worker that is done was busy");
+    this.#stateByWorker[worker] = IDLE;
+    this.#startBatch(worker, nowMs, out);
+  }
+
+  onWake(): void {}
+
+  onWorkerReady(worker: number): void {
+    assert(this.#stateByWorker[worker] === DOWN, "a worker that comes up was down");
+    this.#stateByWorker[worker] = IDLE;
+  }
+
+  onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void {
+    assert(this.#stateByWorker[worker] !== DOWN, "a worker that goes down was up");
+    this.#stateByWorker[worker] = DOWN;
+    const queues = this.#queues;
+    while (queues.length(worker) > 0) {
+      const deadlineMs = queues.earliestDeadlineMs(worker);
+      const wanted = queues.wanted(worker);
+      this.#place(queues.take(worker), deadlineMs, wanted, nowMs, out);
+    }
+  }
+
+  onCancel(query: number): boolean {
+    return this.#queues.remove(query);
+  }
+
+  replaceBundle(bundle: RamsisBundle): void {
+    this.#policy.replaceBundle(bundle);
+  }
+
+  loadQps(nowMs: number): number {
+    return this.#policy.loadQps(nowMs);
+  }
+
+  /** Gives a query to the balancer's worker, which starts if it is idle, or gives it up. */
+  #place(
+    query: number,
+    deadlineMs: number,
+    wanted: number,
+    nowMs: number,
+    out: CommandBuffer,
+  ): void {
+    const worker = this.#nextWorker(query, nowMs, out);
+    if (worker < 0) return;
+    this.#queues.insert(worker, query, deadlineMs, wanted);
+    if (this.#stateByWorker[worker] === IDLE) this.#startBatch(worker, nowMs, out);
+  }
+
+  /** The worker that a query goes to, with room in its queue; −1 once the query is given up. */
+  #nextWorker(query: number, nowMs: number, out: CommandBuffer): number {
+    const queues = this.#queues;
+    const worker = this.#balancer.next();
+    if (worker < 0) {
+      out.drop(0, query, DROP_NO_WORKER);
+      return -1;
+    }
+    // Only queries that arrive at once can be so many for a worker that is idle.
+    const isFull = queues.length(worker) === this.queueCapacity;
+    if (isFull && this.#stateByWorker[worker] === IDLE) this.#startBatch(worker, nowMs, out);
+    if (queues.length(worker) < this.queueCapacity) return worker;
+    out.drop(worker, query, DROP_QUEUE_FULL);
+    return -1;
+  }
+
+  /** Decides for an idle worker, if queries wait for it. */
+  #startBatch(worker: number, nowMs: number, out: CommandBuffer): void {
+    const policy = this.#policy;
+    const queues = this.#queues;
+    while (queues.length(worker) > 0) {
+      const deadlineMs = queues.earliestDeadlineMs(worker);
+      if (!(deadlineMs < nowMs + policy.leastSlackMs(this.#wanted(worker)))) break;
+      out.drop(worker, queues.take(worker), DROP_LATE);
+    }
+    const queued = queues.length(worker);
+    if (queued === 0) return;
+    const slackMs = queues.earliestDeadlineMs(worker) - nowMs;
+    const wanted = this.#wanted(worker);
+    this.#stateByWorker[worker] = BUSY;
+    if (isNamed(wanted)) {
+      const count = queues.namedCount(worker, wanted);
+      const { named } = policy;
+      const batch = named.inTime(wanted, count, slackMs) || named.late(wanted, count);
+      out.startBatch(worker, wanted, policy.level);
+      queues.takeFor(worker, wanted, false, batch, out);
+      return;
+    }
+    const action = policy.decide(queued, slackMs, nowMs);
+    const batch = Math.min(policy.batch(action), queued);
+    assert(batch > 0, "a batch holds at least one query");
+    out.startBatch(worker, policy.variant(action), policy.level);
+    if (queues.isChoosy(worker)) queues.takeFor(worker, policy.variant(action), true, batch, out);
+    else for (let taken = 0; taken < batch; taken++) out.appendQuery(queues.take(worker));
+  }
+
+  /** Which variant the first query of a queue asks for. */
+  #wanted(worker: number): number {
+    return this.#queues.isChoosy(worker) ? this.#queues.wanted(worker) : ANY_VARIANT;
+  }
+}

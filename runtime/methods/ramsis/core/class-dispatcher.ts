@@ -1,0 +1,397 @@
+/** The dispatcher of queries of several classes, each with an SLO of its own. */
+import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { assert } from "../../../core/assert.ts";
+import {
+  type CommandBuffer,
+  DROP_LATE,
+  DROP_NO_WORKER,
+  DROP_QUEUE_FULL,
+} from "../../../core/command-buffer.ts";
+import { LevelChoice, POOLED_LEVEL_CHOICE } from "../../../core/level-choice.ts";
+import { LoadMonitor } from "../../../core/load-monitor.ts";
+import { ANY_VARIANT, isNamed } from "../../../core/wanted-variant.ts";
+import { ClassLoads } from "./class-loads.ts";
+import { type ClassPlan, classPlans, type Line } from "./class-plans.ts";
+import { ClassWorkers } from "./class-workers.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import { LatePause } from "./late-pause.ts";
+import { IN_TIME, type Kind, LATE, LineQueues } from "./line-queues.ts";
+import { GIVE_UP, WAIT } from "./policy.ts";
+
+/**
+ * Late binding where queries are of several classes. As the level says that the measured load calls
+ * for, either all classes wait in one line, the earliest deadline first, or each has a line, a
+ * table and a number of workers of its own; but all wait in one line as long as a class brings more
+ * than its share, for which its workers are too few. Within a line it decides as `PooledDispatcher`
+ * does.
+ *
+ * Every worker serves every class, so a level that gives a class more workers takes hold as batches
+ * end, and a worker that is idle can be lent; a batch counts for the class of its first query. A
+ * query is kept by its class, so that nothing is moved when lines become one or part.
+ */
+export class ClassDispatcher implements Dispatcher {
+  readonly workerCount: number;
+  readonly queueCapacity: number;
+  readonly waitingCapacity: number;
+  readonly commandCapacity: number;
+  wakeMs = Number.POSITIVE_INFINITY;
+  #plans: readonly ClassPlan[];
+  #levelChoice: LevelChoice;
+  #level = 0;
+  /** Of the plan of the level those that are followed. */
+  #lines: readonly Line[];
+  #drops: boolean;
+  readonly #monitor = new LoadMonitor();
+  /** By the first class of a line. */
+  readonly #latePauses: readonly LatePause[];
+  readonly #classLoads: ClassLoads;
+  readonly #classCount: number;
+  readonly #queues: LineQueues;
+  readonly #workers: ClassWorkers;
+  /** Queries that arrive at once, so far, and their class. */
+  #jointCount = 0;
+  #jointClass = 0;
+  /** Of each line that is followed: 1 once nothing more starts from it now. */
+  readonly #closed: Uint8Array;
+
+  /** @throws Error if the bundle contradicts itself. */
+  constructor(bundle: RamsisBundle, ready: boolean) {
+    this.#classCount = bundle.slo.classes?.length ?? 1;
+    this.#plans = classPlans(bundle);
+    this.#lines = this.#plans[0]!.together;
+    this.#levelChoice = levelChoiceOf(bundle);
+    this.#classLoads = new ClassLoads(bundle);
+    this.#drops = bundle.policy.drop;
+    this.#workers = new ClassWorkers(bundle, this.#classCount, ready);
+    this.workerCount = this.#workers.count;
+    this.queueCapacity = capacityOf(bundle);
+    this.waitingCapacity = 2 * this.#classCount * this.queueCapacity;
+    this.commandCapacity = this.waitingCapacity + this.workerCount;
+    this.#queues = new LineQueues(this.#classCount, this.queueCapacity);
+    this.#closed = new Uint8Array(this.#classCount);
+    this.#latePauses = Array.from({ length: this.#classCount }, () => new LatePause());
+  }
+
+  onArrival(
+    query: number,
+    deadlineMs: number,
+    nowMs: number,
+    out: CommandBuffer,
+    sloClass = 0,
+  ): void {
+    assert(sloClass < this.#classCount, "a query is of a class that there is");
+    if (this.#workers.upCount === 0) out.drop(0, query, DROP_NO_WORKER);
+    else if (this.#isFull(sloClass)) out.drop(0, query, DROP_QUEUE_FULL);
+    else {
+      this.#queues.insert(sloClass, IN_TIME, query, deadlineMs);
+      if (this.#workers.idleCount > 0) this.#startBatches(nowMs, out);
+    }
+    this.#recordArrival(sloClass, nowMs, 1);
+  }
+
+  onJointArrival(
+    query: number,
+    deadlineMs: number,
+    wanted: number,
+    nowMs: number,
+    out: CommandBuffer,
+    sloClass = 0,
+  ): void {
+    assert(sloClass < this.#classCount, "a query is of a class that there is");
+    const queues = this.#queues;
+    this.#jointCount++;
+    this.#jointClass = sloClass;
+    if (this.#workers.upCount === 0) {
+      out.drop(0, query, DROP_NO_WORKER);
+      return;
+    }
+    if (this.#isFull(sloClass)) this.#makeRoom(sloClass, nowMs, out);
+    if (this.#isFull(sloClass)) out.drop(0, query, DROP_QUEUE_FULL);
+    else queues.insert(sloClass, IN_TIME, query, deadlineMs, queues.arrivingWanted(wanted));
+  }
+
+  onJointEnd(nowMs: number, out: CommandBuffer): void {
+    if (this.#workers.idleCount > 0) this.#startBatches(nowMs, out);
+    if (this.#jointCount > 0) this.#recordArrival(this.#jointClass, nowMs, this.#jointCount);
+    this.#jointCount = 0;
+    this.#queues.endArrivals();
+  }
+
+  onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
+    this.#workers.onBatchDone(worker);
+    this.#startBatches(nowMs, out);
+  }
+
+  onWake(nowMs: number, out: CommandBuffer): void {
+    this.#startBatches(nowMs, out);
+  }
+
+  onWorkerReady(worker: number, nowMs: number, out: CommandBuffer): void {
+    this.#workers.onReady(worker);
+    this.#startBatches(nowMs, out);
+  }
+
+  onWorkerLost(worker: number, _nowMs: number, out: CommandBuffer): void {
+    this.#workers.onLost(worker);
+    if (this.#workers.idleCount === 0) this.wakeMs = Number.POSITIVE_INFINITY;
+    if (this.#workers.upCount > 0) return;
+    for (let sloClass = 0; sloClass < this.#classCount; sloClass++) {
+      this.#dropAll(sloClass, IN_TIME, out);
+      this.#dropAll(sloClass, LATE, out);
+    }
+  }
+
+  onCancel(query: number): boolean {
+    const waited = this.#queues.remove(query);
+    let waiting = 0;
+    for (let index = 0; index < this.#lines.length; index++) {
+      const line = this.#lines[index]!;
+      waiting += this.#queues.length(line, IN_TIME) + this.#queues.length(line, LATE);
+    }
+    if (waiting === 0) this.wakeMs = Number.POSITIVE_INFINITY;
+    return waited;
+  }
+
+  replaceBundle(bundle: RamsisBundle): void {
+    if (capacityOf(bundle) !== this.queueCapacity) throw new RangeError("queues keep their size");
+    this.#plans = classPlans(bundle);
+    this.#level = 0;
+    this.#lines = this.#plans[0]!.together;
+    this.#levelChoice = levelChoiceOf(bundle);
+    this.#classLoads.replaceBundle(bundle);
+    this.#drops = bundle.policy.drop;
+  }
+
+  loadQps(nowMs: number): number {
+    return this.#monitor.loadQps(nowMs);
+  }
+
+  /** Last of all: an arrival that counted itself would see a load higher than the true one. */
+  #recordArrival(sloClass: number, nowMs: number, queries: number): void {
+    this.#monitor.recordArrival(nowMs, queries);
+    this.#classLoads.recordArrival(sloClass, nowMs, queries);
+  }
+
+  #lineOf(sloClass: number): Line {
+    return this.#lines[this.#lines.length === 1 ? 0 : sloClass]!;
+  }
+
+  /** Whether a line has as many queries of this class, or together, as it holds. */
+  #isFull(sloClass: number): boolean {
+    const line = this.#lineOf(sloClass);
+    return (
+      this.#queues.isFull(sloClass, IN_TIME) || this.#queues.length(line, IN_TIME) >= line.capacity
+    );
+  }
+
+  /**
+   * Lets the line of a class decide, as long as a worker is free for it, until it holds one query
+   * more.
+   */
+  #makeRoom(sloClass: number, nowMs: number, out: CommandBuffer): void {
+    if (this.#workers.idleCount === 0) return;
+    this.wakeMs = Number.POSITIVE_INFINITY;
+    this.#follow(nowMs);
+    const line = this.#lineOf(sloClass);
+    while (this.#workers.idleCount > 0 && this.#isFull(sloClass)) {
+      if (!this.#mayStart(line) || !this.#serve(line, nowMs, out)) return;
+    }
+  }
+
+  /** Chooses the level, and whether classes wait together. */
+  #follow(nowMs: number): void {
+    this.#monitor.look(nowMs);
+    const level = this.#levelChoice.update(this.#monitor, nowMs);
+    const exceed = this.#classLoads.exceed(level, nowMs);
+    const { together, apart } = this.#plans[level]!;
+    this.#level = level;
+    this.#lines = apart === null || exceed ? together : apart;
+  }
+
+  /** Decides as long as a worker is free and a line has something to start. */
+  #startBatches(nowMs: number, out: CommandBuffer): void {
+    this.wakeMs = Number.POSITIVE_INFINITY;
+    if (this.#workers.idleCount === 0) return;
+    this.#follow(nowMs);
+    this.#closed.fill(0);
+    while (this.#workers.idleCount > 0) {
+      const index = this.#nextLine();
+      if (index < 0) break;
+      const line = this.#lines[index]!;
+      if (!this.#mayStart(line) || !this.#serve(line, nowMs, out)) this.#closed[index] = 1;
+    }
+    for (let index = 0; index < this.#lines.length; index++) {
+      if (this.#closed[index] === 0) this.#startLate(this.#lines[index]!, nowMs, out);
+    }
+  }
+
+  /**
+   * The line with the earliest deadline of those that are not closed; on ties the first. @returns
+   * its index, or −1.
+   */
+  #nextLine(): number {
+    let next = -1;
+    let earliestMs = Number.POSITIVE_INFINITY;
+    for (let index = 0; index < this.#lines.length; index++) {
+      if (this.#closed[index] === 1) continue;
+      const sloClass = this.#queues.firstClass(this.#lines[index]!, IN_TIME);
+      if (sloClass < 0) continue;
+      const deadlineMs = this.#queues.deadlineMs(sloClass, IN_TIME);
+      if (next >= 0 && deadlineMs >= earliestMs) continue;
+      next = index;
+      earliestMs = deadlineMs;
+    }
+    return next;
+  }
+
+  /**
+   * Whether a line may have one more batch under way: while it has fewer than workers, and then as
+   * long as every other line that has a claim to one more finds a worker idle. So what is idle is
+   * lent, and nobody waits for what was lent but for a second query that comes at once.
+   */
+  #mayStart(line: Line): boolean {
+    if (this.#hasClaim(line)) return true;
+    let claims = 0;
+    for (let index = 0; index < this.#lines.length; index++) {
+      if (this.#lines[index] !== line && this.#hasClaim(this.#lines[index]!)) claims++;
+    }
+    return this.#workers.idleCount > claims;
+  }
+
+  /** Whether a line has fewer batches under way than its share of the workers that are up. */
+  #hasClaim(line: Line): boolean {
+    return this.#workers.busyCount(line) < this.#shareOf(line);
+  }
+
+  /** Of the workers that are up, those that a line may have busy at a time. */
+  #shareOf(line: Line): number {
+    const { upCount, count } = this.#workers;
+    return Math.ceil((line.workers * upCount) / count);
+  }
+
+  /**
+   * Starts or gives up what is first in a line that is not empty. @returns false if it waits
+   * instead.
+   */
+  #serve(line: Line, nowMs: number, out: CommandBuffer): boolean {
+    const { policy } = line;
+    const queues = this.#queues;
+    const sloClass = queues.firstClass(line, IN_TIME);
+    const deadlineMs = queues.deadlineMs(sloClass, IN_TIME);
+    if (deadlineMs < nowMs + policy.leastSlackMs(ANY_VARIANT)) {
+      out.drop(0, queues.take(sloClass, IN_TIME), DROP_LATE);
+      return true;
+    }
+    const isChoosy = queues.isChoosy(line, IN_TIME);
+    if (isChoosy && isNamed(queues.wanted(sloClass, IN_TIME))) {
+      // One that cannot be in time any more is given up: dropped, or served when all else is.
+      if (!this.#startNamed(line, nowMs, out)) this.#giveUp(sloClass, out);
+      return true;
+    }
+    const queued = queues.length(line, IN_TIME);
+    const slackMs = deadlineMs - nowMs;
+    const action = policy.decide(queued, slackMs, nowMs);
+    if (action === WAIT) {
+      if (isChoosy && this.#startNamed(line, nowMs, out)) return true;
+      this.wakeMs = Math.min(this.wakeMs, nowMs + policy.waitMs(queued, slackMs));
+      return false;
+    }
+    if (action === GIVE_UP) this.#giveUp(sloClass, out);
+    else this.#startBatch(line, IN_TIME, action, out);
+    return true;
+  }
+
+  #startLate(line: Line, nowMs: number, out: CommandBuffer): void {
+    const { policy } = line;
+    const queues = this.#queues;
+    const share = this.#shareOf(line);
+    const pause = this.#latePauses[line.first]!;
+    while (this.#workers.idleCount > 0 && this.#hasClaim(line)) {
+      const sloClass = queues.firstClass(line, LATE);
+      if (sloClass < 0) return;
+      const startMs = pause.endMs(share - this.#workers.busyCount(line), share, nowMs);
+      if (startMs > nowMs) {
+        this.wakeMs = Math.min(this.wakeMs, startMs);
+        return;
+      }
+      const wanted = queues.wanted(sloClass, LATE);
+      if (isNamed(wanted)) {
+        const batch = policy.named.late(wanted, queues.namedCount(line, LATE, wanted));
+        this.#startBatchFor(line, LATE, wanted, false, batch, out);
+        pause.begin(policy.named.serviceMs(wanted, batch), share, nowMs);
+      } else {
+        const action = policy.rescue(queues.length(line, LATE));
+        this.#startBatch(line, LATE, action, out);
+        const serviceMs = policy.named.serviceMs(policy.variant(action), policy.batch(action));
+        pause.begin(serviceMs, share, nowMs);
+      }
+    }
+  }
+
+  /**
+   * Starts a batch of the variant that the first query names which names one, if one is in time.
+   */
+  #startNamed(line: Line, nowMs: number, out: CommandBuffer): boolean {
+    const queues = this.#queues;
+    if (!queues.findNamed(line, IN_TIME)) return false;
+    const variant = queues.foundWanted;
+    const slackMs = queues.foundDeadlineMs - nowMs;
+    const queued = queues.namedCount(line, IN_TIME, variant);
+    const batch = line.policy.named.inTime(variant, queued, slackMs);
+    if (batch > 0) this.#startBatchFor(line, IN_TIME, variant, false, batch, out);
+    return batch > 0;
+  }
+
+  #startBatch(line: Line, kind: Kind, action: number, out: CommandBuffer): void {
+    const { policy } = line;
+    this.#startBatchFor(line, kind, policy.variant(action), true, policy.batch(action), out);
+  }
+
+  /** @param isOpen whether the policy chose the variant. */
+  #startBatchFor(
+    line: Line,
+    kind: Kind,
+    variant: number,
+    isOpen: boolean,
+    most: number,
+    out: CommandBuffer,
+  ): void {
+    const worker = this.#workers.take();
+    out.startBatch(worker, variant, this.#level);
+    const taken = this.#queues.takeFor(line, kind, variant, isOpen, most, out);
+    assert(taken > 0, "a batch holds at least one query");
+    this.#workers.assign(worker, this.#queues.takenClass);
+  }
+
+  /** Of more late queries of a class than may wait, the one that is late the longest goes. */
+  #giveUp(sloClass: number, out: CommandBuffer): void {
+    const queues = this.#queues;
+    const deadlineMs = queues.deadlineMs(sloClass, IN_TIME);
+    const wanted = queues.wanted(sloClass, IN_TIME);
+    const query = queues.take(sloClass, IN_TIME);
+    if (this.#drops) {
+      out.drop(0, query, DROP_LATE);
+      return;
+    }
+    if (queues.isFull(sloClass, LATE)) out.drop(0, queues.take(sloClass, LATE), DROP_LATE);
+    queues.insert(sloClass, LATE, query, deadlineMs, wanted);
+  }
+
+  #dropAll(sloClass: number, kind: Kind, out: CommandBuffer): void {
+    const queues = this.#queues;
+    const span = { first: sloClass, end: sloClass + 1 };
+    while (queues.length(span, kind) > 0) {
+      out.drop(0, queues.take(sloClass, kind), DROP_NO_WORKER);
+    }
+  }
+}
+
+function levelChoiceOf({ levels }: RamsisBundle): LevelChoice {
+  const loads = Float64Array.from(levels, ({ loadQps }) => loadQps);
+  return new LevelChoice(loads, POOLED_LEVEL_CHOICE);
+}
+
+/** Queries of one class that may wait: as many as any line holds. */
+function capacityOf({ decisionSpace, classSpaces = [] }: RamsisBundle): number {
+  return 1 + Math.max(decisionSpace.maxQueue, ...classSpaces.map(({ maxQueue }) => maxQueue));
+}

@@ -1,0 +1,72 @@
+/** Whether classes bring the shares of the load that a bundle was made for. */
+import type { RamsisBundle } from "../../../bundle/schema.ts";
+import {
+  LevelChoice,
+  type LevelChoiceOptions,
+  POOLED_LEVEL_CHOICE,
+} from "../../../core/level-choice.ts";
+import { LoadMonitor } from "../../../core/load-monitor.ts";
+
+/**
+ * The first measurement is of the shortest window, and to call a class too large on its account
+ * would last until a dip as large.
+ */
+const CLASS_LEVEL_CHOICE: LevelChoiceOptions = { ...POOLED_LEVEL_CHOICE, startSigmas: 3 };
+
+/**
+ * Whether the classes bring what the tables for each of them were made for: their shares of the
+ * load of a level.
+ *
+ * Of each class the load is measured as that of all is, and a level chosen for it among its shares
+ * of theirs, with the same regard for noise. Where a class calls for a higher level than the load
+ * of all does, the shares are not those of the bundle. A class of which nothing is known brings
+ * nothing.
+ */
+export class ClassLoads {
+  readonly #monitors: readonly LoadMonitor[];
+  #choices: readonly LevelChoice[];
+
+  constructor(bundle: RamsisBundle) {
+    this.#monitors = (bundle.slo.classes ?? []).map(() => new LoadMonitor());
+    this.#choices = choicesOf(bundle);
+  }
+
+  /**
+   * Follows other levels from now on; the loads measured so far stay known. @param bundle with the
+   * same classes.
+   */
+  replaceBundle(bundle: RamsisBundle): void {
+    this.#choices = choicesOf(bundle);
+  }
+
+  /** @param queries that came at once. */
+  recordArrival(sloClass: number, nowMs: number, queries: number): void {
+    this.#monitors[sloClass]!.recordArrival(nowMs, queries);
+  }
+
+  /**
+   * Takes measurements and tells whether a class brings more than its share of a level. @param
+   * level index of the level for the load of all.
+   */
+  exceed(level: number, nowMs: number): boolean {
+    let isMore = false;
+    for (let sloClass = 0; sloClass < this.#monitors.length; sloClass++) {
+      const monitor = this.#monitors[sloClass]!;
+      monitor.look(nowMs);
+      if (this.#choices[sloClass]!.update(monitor, nowMs) > level) isMore = true;
+    }
+    return isMore;
+  }
+}
+
+/**
+ * Of each class a choice among its shares of the levels' loads, and a last one for what is above
+ * them all.
+ */
+function choicesOf({ slo, levels }: RamsisBundle): readonly LevelChoice[] {
+  return (slo.classes ?? []).map(({ share }) => {
+    const loads = levels.map(({ loadQps }) => share * loadQps);
+    const upwards = Float64Array.of(...loads, Number.POSITIVE_INFINITY);
+    return new LevelChoice(upwards, CLASS_LEVEL_CHOICE);
+  });
+}

@@ -1,0 +1,56 @@
+/**
+ * What the levels of a bundle with classes say of who waits with whom, and of what decides for
+ * them.
+ */
+import type { RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
+import { classBundle, withoutClasses } from "../bundle/class-views.ts";
+import type { ClassSpan } from "./line-queues.ts";
+import { Policy } from "./policy.ts";
+
+/** Queries that wait together: those of all classes, or of one. */
+export interface Line extends ClassSpan {
+  /** Queries that wait in it at most; one that finds so many is dropped. */
+  readonly capacity: number;
+  /** Workers that may run its batches at a time. */
+  readonly workers: number;
+  readonly policy: Policy;
+}
+
+/** What a level says of who waits with whom. */
+export interface ClassPlan {
+  /** One line for all. */
+  readonly together: readonly Line[];
+  /** A line for each class; null where the level has none. */
+  readonly apart: readonly Line[] | null;
+}
+
+/**
+ * One plan for each level of a bundle with classes. @throws Error if the bundle contradicts itself.
+ */
+export function classPlans(bundle: RamsisBundle): readonly ClassPlan[] {
+  const shared = withoutClasses(bundle);
+  return bundle.levels.map((level, index) => ({
+    together: [togetherOf(bundle, { ...shared, levels: shared.levels.slice(index, index + 1) })],
+    apart: apartOf(bundle, level),
+  }));
+}
+
+/** @param alone the bundle with one level and without classes. */
+function togetherOf({ slo, cluster }: RamsisBundle, alone: RamsisBundle): Line {
+  let workers = 0;
+  for (const pool of cluster.pools) workers += pool.workers;
+  return lineOf(alone, 0, slo.classes?.length ?? 1, workers);
+}
+
+function apartOf(bundle: RamsisBundle, level: RamsisLevel): readonly Line[] | null {
+  if (level.classTables === undefined) return null;
+  return level.classTables.map(({ workers }, sloClass) =>
+    lineOf(classBundle(bundle, level, sloClass), sloClass, sloClass + 1, workers),
+  );
+}
+
+/** @param bundle of one level, which therefore decides whatever the load. */
+function lineOf(bundle: RamsisBundle, first: number, end: number, workers: number): Line {
+  const policy = Policy.fromBundle(bundle);
+  return { first, end, capacity: policy.queueCapacity, workers, policy };
+}

@@ -1,0 +1,22 @@
+import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { BoundDispatcher } from "./bound-dispatcher.ts";
+import { ClassDispatcher } from "./class-dispatcher.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import { PooledDispatcher } from "./pooled-dispatcher.ts";
+
+export interface DispatcherOptions {
+  /** Whether every worker is up from the start; otherwise each is once it is said to be ready. */
+  readonly ready: boolean;
+}
+
+/** The dispatcher of a validated bundle, one worker for each in its pools. @throws Error if the bundle contradicts itself. */
+export function dispatcherOf(
+  bundle: RamsisBundle,
+  options: DispatcherOptions = { ready: true },
+): Dispatcher {
+  if (bundle.slo.classes !== undefined) return new ClassDispatcher(bundle, options.ready);
+  const isPooled = bundle.policy.balancer === "pooled";
+  return isPooled
+    ? new PooledDispatcher(bundle, options.ready)
+    : new BoundDispatcher(bundle, options.ready);
+}

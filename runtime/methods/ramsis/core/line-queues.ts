@@ -1,0 +1,212 @@
+/** Queries of several classes that wait, in lines of one class or of several. */
+import type { CommandBuffer } from "../../../core/command-buffer.ts";
+import { DeadlineQueues } from "../../../core/queue.ts";
+import { mayAnswer } from "../../../core/wanted-variant.ts";
+
+/** The classes `first` to `end` − 1. */
+export interface ClassSpan {
+  readonly first: number;
+  readonly end: number;
+}
+
+/**
+ * Those that may be served in time, and those that were given up: they run when nothing else does.
+ */
+export type Kind = 0 | 1;
+export const IN_TIME: Kind = 0;
+export const LATE: Kind = 1;
+
+/**
+ * A queue for each class and kind, earliest deadline first. A line is the queues of its classes,
+ * read together: the earliest deadline of all is first, on ties that of the first class. So lines
+ * may become one, or part, without anything being moved.
+ */
+export class LineQueues {
+  /** The class from whose queue the last batch took its first query. */
+  takenClass = 0;
+  readonly #classCount: number;
+  readonly #capacity: number;
+  /** Of class c and a kind: queue c + kind · #classCount. */
+  readonly #queues: DeadlineQueues;
+  /** Where `findNamed` and `#findAnswerable` have found something. */
+  #foundQueue = -1;
+  #foundPosition = 0;
+
+  /** @param capacity queries that one queue holds at most. */
+  constructor(classCount: number, capacity: number) {
+    this.#classCount = classCount;
+    this.#capacity = capacity;
+    this.#queues = new DeadlineQueues(2 * classCount, capacity);
+  }
+
+  isFull(sloClass: number, kind: Kind): boolean {
+    return this.#queues.length(sloClass + kind * this.#classCount) === this.#capacity;
+  }
+
+  insert(sloClass: number, kind: Kind, query: number, deadlineMs: number, wanted?: number): void {
+    this.#queues.insert(sloClass + kind * this.#classCount, query, deadlineMs, wanted);
+  }
+
+  /** As of `DeadlineQueues`. */
+  arrivingWanted(wanted: number): number {
+    return this.#queues.arrivingWanted(wanted);
+  }
+
+  /** As of `DeadlineQueues`. */
+  endArrivals(): void {
+    this.#queues.endArrivals();
+  }
+
+  /** Removes a query wherever it waits. @returns whether it was there. */
+  remove(query: number): boolean {
+    return this.#queues.remove(query);
+  }
+
+  length({ first, end }: ClassSpan, kind: Kind): number {
+    const offset = kind * this.#classCount;
+    let length = 0;
+    for (let queue = first + offset; queue < end + offset; queue++) {
+      length += this.#queues.length(queue);
+    }
+    return length;
+  }
+
+  /** Class of the query with the earliest deadline; −1 of an empty line. */
+  firstClass({ first, end }: ClassSpan, kind: Kind): number {
+    const queues = this.#queues;
+    const offset = kind * this.#classCount;
+    let found = -1;
+    let earliestMs = Number.POSITIVE_INFINITY;
+    for (let sloClass = first; sloClass < end; sloClass++) {
+      if (queues.length(sloClass + offset) === 0) continue;
+      const deadlineMs = queues.earliestDeadlineMs(sloClass + offset);
+      if (found >= 0 && deadlineMs >= earliestMs) continue;
+      found = sloClass;
+      earliestMs = deadlineMs;
+    }
+    return found;
+  }
+
+  /** Of the first query of a class. */
+  deadlineMs(sloClass: number, kind: Kind): number {
+    return this.#queues.earliestDeadlineMs(sloClass + kind * this.#classCount);
+  }
+
+  /** What the first query of a class asks for. */
+  wanted(sloClass: number, kind: Kind): number {
+    return this.#queues.wanted(sloClass + kind * this.#classCount);
+  }
+
+  /** Removes the first query of a class that has one, and returns it. */
+  take(sloClass: number, kind: Kind): number {
+    return this.#queues.take(sloClass + kind * this.#classCount);
+  }
+
+  /** Whether a query waits that not every variant may answer. */
+  isChoosy({ first, end }: ClassSpan, kind: Kind): boolean {
+    const offset = kind * this.#classCount;
+    for (let queue = first + offset; queue < end + offset; queue++) {
+      if (this.#queues.isChoosy(queue)) return true;
+    }
+    return false;
+  }
+
+  /** Finds the query with the earliest deadline that asks for a variant by name. */
+  findNamed({ first, end }: ClassSpan, kind: Kind): boolean {
+    const queues = this.#queues;
+    const offset = kind * this.#classCount;
+    this.#foundQueue = -1;
+    for (let queue = first + offset; queue < end + offset; queue++) {
+      if (queues.isChoosy(queue)) this.#keepEarlier(queue, queues.firstNamed(queue));
+    }
+    return this.#foundQueue >= 0;
+  }
+
+  /** Of the query that was found last. */
+  get foundWanted(): number {
+    return this.#queues.wanted(this.#foundQueue, this.#foundPosition);
+  }
+
+  /** Of the query that was found last. */
+  get foundDeadlineMs(): number {
+    return this.#queues.earliestDeadlineMs(this.#foundQueue, this.#foundPosition);
+  }
+
+  /** Queries that ask for a variant by name. */
+  namedCount({ first, end }: ClassSpan, kind: Kind, variant: number): number {
+    const offset = kind * this.#classCount;
+    let count = 0;
+    for (let queue = first + offset; queue < end + offset; queue++) {
+      if (this.#queues.isChoosy(queue)) count += this.#queues.namedCount(queue, variant);
+    }
+    return count;
+  }
+
+  /**
+   * Moves the first queries of a line that a variant may answer, `most` of them at most, into the
+   * command opened last. @param isOpen whether the policy chose the variant; otherwise only who
+   * names it is taken. @returns how many.
+   */
+  takeFor(
+    line: ClassSpan,
+    kind: Kind,
+    variant: number,
+    isOpen: boolean,
+    most: number,
+    out: CommandBuffer,
+  ): number {
+    const queues = this.#queues;
+    const offset = kind * this.#classCount;
+    if (line.end - line.first === 1) {
+      this.takenClass = line.first;
+      return queues.takeFor(line.first + offset, variant, isOpen, most, out);
+    }
+    const isChoosy = this.isChoosy(line, kind);
+    let taken = 0;
+    while (taken < most) {
+      const queue = isChoosy
+        ? this.#findAnswerable(line, kind, variant, isOpen)
+        : this.firstClass(line, kind) + offset;
+      if (queue < offset) break;
+      if (taken === 0) this.takenClass = queue - offset;
+      if (isChoosy) queues.takeFor(queue, variant, isOpen, 1, out);
+      else out.appendQuery(queues.take(queue));
+      taken++;
+    }
+    return taken;
+  }
+
+  /**
+   * The queue of a line in which the next query is that the variant may answer; −1 if there is
+   * none.
+   */
+  #findAnswerable(line: ClassSpan, kind: Kind, variant: number, isOpen: boolean): number {
+    const offset = kind * this.#classCount;
+    this.#foundQueue = -1;
+    for (let queue = line.first + offset; queue < line.end + offset; queue++) {
+      this.#keepEarlier(queue, this.#firstAnswerable(queue, variant, isOpen));
+    }
+    return this.#foundQueue;
+  }
+
+  #firstAnswerable(queue: number, variant: number, isOpen: boolean): number {
+    const length = this.#queues.length(queue);
+    for (let position = 0; position < length; position++) {
+      if (mayAnswer(variant, this.#queues.wanted(queue, position), isOpen)) return position;
+    }
+    return -1;
+  }
+
+  /** @param position −1 for nothing. */
+  #keepEarlier(queue: number, position: number): void {
+    if (position < 0) return;
+    const queues = this.#queues;
+    const isEarlier =
+      this.#foundQueue < 0 ||
+      queues.earliestDeadlineMs(queue, position) <
+        queues.earliestDeadlineMs(this.#foundQueue, this.#foundPosition);
+    if (!isEarlier) return;
+    this.#foundQueue = queue;
+    this.#foundPosition = position;
+  }
+}

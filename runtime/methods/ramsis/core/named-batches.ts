@@ -1,0 +1,45 @@
+/** How many queries that ask for one variant make a batch; the decision tables know of none. */
+import type { RamsisBundle } from "../../../bundle/schema.ts";
+
+/** By the service times that the decisions of a bundle rest on. */
+export class NamedBatches {
+  readonly #serviceMs: ArrayLike<number>;
+  readonly #maxBatch: number;
+  /** The largest batch that the policy may form, by variant; at least one query. */
+  readonly #largest: Uint32Array;
+  readonly #sloMs: number;
+
+  constructor({ tasks, slo, decisionSpace }: RamsisBundle) {
+    const { decisionMs } = tasks[0]!.serviceTimes;
+    this.#serviceMs = decisionMs.data;
+    this.#maxBatch = decisionMs.shape[1]!;
+    this.#largest = new Uint32Array(decisionMs.shape[0]!).fill(1);
+    const actions = decisionSpace.actions.data;
+    for (let action = 0; action < actions.length; action += 2) {
+      const variant = actions[action]!;
+      this.#largest[variant] = Math.max(this.#largest[variant]!, actions[action + 1]!);
+    }
+    this.#sloMs = slo.latencyMs;
+  }
+
+  serviceMs(variant: number, batch: number): number {
+    return this.#serviceMs[variant * this.#maxBatch + batch - 1]!;
+  }
+
+  /** Time that a variant takes for one query. */
+  leastMs(variant: number): number {
+    return this.#serviceMs[variant * this.#maxBatch]!;
+  }
+
+  /** The largest batch that ends within the slack. @param queued at least one. @returns 0 if none. */
+  inTime(variant: number, queued: number, slackMs: number): number {
+    let batch = Math.min(queued, this.#largest[variant]!);
+    while (batch > 0 && this.#serviceMs[variant * this.#maxBatch + batch - 1]! > slackMs) batch--;
+    return batch;
+  }
+
+  /** For queries that are late already: the largest that makes none late by itself, at least one. */
+  late(variant: number, queued: number): number {
+    return Math.max(1, this.inTime(variant, queued, this.#sloMs));
+  }
+}

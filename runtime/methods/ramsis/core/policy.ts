@@ -1,0 +1,146 @@
+/** What to run in a state, by the load that was measured. */
+import type { RamsisBundle } from "../../../bundle/schema.ts";
+import {
+  DEFAULT_LEVEL_CHOICE,
+  LevelChoice,
+  type LevelChoiceOptions,
+  POOLED_LEVEL_CHOICE,
+} from "../../../core/level-choice.ts";
+import { LoadMonitor } from "../../../core/load-monitor.ts";
+import { GIVE_UP, PolicyTable, WAIT } from "../../../core/policy-table.ts";
+import { mixtureCoin, SLACK_ROUNDING_MS } from "../../../core/table-lookup.ts";
+import { isNamed } from "../../../core/wanted-variant.ts";
+import { NamedBatches } from "./named-batches.ts";
+
+/** What to run in a state, by the load that was measured: the tables of a bundle, the choice of a level, and the coin of mixtures. */
+export class Policy {
+  readonly queueCapacity: number;
+  /** Index of the level that decided last. */
+  level = 0;
+  /** For queries that ask for one variant. */
+  named: NamedBatches;
+  #drops: boolean;
+  #fastestMs: number;
+  #table: PolicyTable;
+  #rescueByQueued: Uint16Array;
+  #levelChoice: LevelChoice;
+  readonly #levelOptions: LevelChoiceOptions;
+  readonly #monitor = new LoadMonitor();
+  readonly #coin = mixtureCoin();
+  #side: 0 | 1 = 0;
+
+  /** @throws Error if the bundle contradicts itself. */
+  static fromBundle(bundle: RamsisBundle): Policy {
+    return new Policy(bundle, PolicyTable.fromBundle(bundle));
+  }
+
+  private constructor(bundle: RamsisBundle, table: PolicyTable) {
+    const isPooled = bundle.policy.balancer === "pooled";
+    this.#levelOptions = isPooled ? POOLED_LEVEL_CHOICE : DEFAULT_LEVEL_CHOICE;
+    this.queueCapacity = table.queueCapacity;
+    this.#table = table;
+    this.#levelChoice = new LevelChoice(table.levelLoadQps, this.#levelOptions);
+    this.#rescueByQueued = rescuesOf(bundle);
+    this.named = new NamedBatches(bundle);
+    this.#drops = bundle.policy.drop;
+    this.#fastestMs = fastestServiceMs(bundle);
+  }
+
+  /** Follows other levels from now on; the load measured so far stays known. @param bundle with the same decision space. */
+  replaceBundle(bundle: RamsisBundle): void {
+    const table = PolicyTable.fromBundle(bundle);
+    if (table.queueCapacity !== this.queueCapacity) throw new RangeError("queues keep their size");
+    this.#table = table;
+    this.#levelChoice = new LevelChoice(table.levelLoadQps, this.#levelOptions);
+    this.#rescueByQueued = rescuesOf(bundle);
+    this.named = new NamedBatches(bundle);
+    this.#drops = bundle.policy.drop;
+    this.#fastestMs = fastestServiceMs(bundle);
+  }
+
+  /**
+   * A query with less slack is given up: the time for one query of the fastest variant that may
+   * answer it, or minus infinity if queries are served however late.
+   */
+  leastSlackMs(wanted: number): number {
+    if (!this.#drops) return Number.NEGATIVE_INFINITY;
+    return isNamed(wanted) ? this.named.leastMs(wanted) : this.#fastestMs;
+  }
+
+  /** @param queries that arrived at once. */
+  recordArrival(nowMs: number, queries = 1): void {
+    this.#monitor.recordArrival(nowMs, queries);
+  }
+
+  /** Measured load, queries per second; NaN until it is known. */
+  loadQps(nowMs: number): number {
+    return this.#monitor.loadQps(nowMs);
+  }
+
+  /** @param queued at least one. @param slackMs until the earliest deadline. @returns index of an action, WAIT or GIVE_UP. */
+  decide(queued: number, slackMs: number, nowMs: number): number {
+    const monitor = this.#monitor;
+    monitor.look(nowMs);
+    this.level = this.#levelChoice.update(monitor, nowMs);
+    const share = this.#table.mixtureShare(this.level);
+    // No coin is thrown where there is nothing to choose: it would only take time.
+    this.#side = share > 0 && this.#coin.nextFloat() < share ? 1 : 0;
+    return this.#table.lookup(this.level, queued, slackMs + SLACK_ROUNDING_MS, this.#side);
+  }
+
+  /** After `decide` said to wait: how long the slack may fall until it says otherwise, everything else being equal. Above 0. */
+  waitMs(queued: number, slackMs: number): number {
+    const roundedMs = slackMs + SLACK_ROUNDING_MS;
+    const untilMs = this.#table.waitUntilSlackMs(this.level, queued, roundedMs, this.#side);
+    return roundedMs - untilMs + SLACK_ROUNDING_MS;
+  }
+
+  /** For queries that are late already: the action that gets rid of the most of them per time. @param queued at least one. */
+  rescue(queued: number): number {
+    const rescues = this.#rescueByQueued;
+    return rescues[Math.min(queued, rescues.length) - 1]!;
+  }
+
+  variant(action: number): number {
+    return this.#table.variant(action);
+  }
+
+  batch(action: number): number {
+    return this.#table.batch(action);
+  }
+}
+
+export { GIVE_UP, WAIT };
+
+/** What the fastest variant takes for one query; with less time none can be served. */
+export function fastestServiceMs({ tasks }: RamsisBundle): number {
+  let fastestMs = Number.POSITIVE_INFINITY;
+  for (const { variants, serviceTimes } of tasks) {
+    const maxBatch = serviceTimes.decisionMs.shape[1]!;
+    for (let variant = 0; variant < variants.length; variant++) {
+      fastestMs = Math.min(fastestMs, serviceTimes.decisionMs.data[variant * maxBatch]!);
+    }
+  }
+  return fastestMs;
+}
+
+/** Of the batches that do not make a query late by themselves the one of the highest rate, for each number of queries up to the largest batch. */
+function rescuesOf({ slo, tasks, decisionSpace }: RamsisBundle): Uint16Array {
+  const { decisionMs } = tasks[0]!.serviceTimes;
+  const maxBatch = decisionMs.shape[1]!;
+  const actions = decisionSpace.actions.data;
+  const rescues = new Uint16Array(maxBatch);
+  let best = 0;
+  let bestRate = 0;
+  for (let queued = 1; queued <= maxBatch; queued++) {
+    for (let action = 0; 2 * action < actions.length; action++) {
+      if (actions[2 * action + 1] !== queued) continue;
+      const ms = decisionMs.data[actions[2 * action]! * maxBatch + queued - 1]!;
+      if ((ms > slo.latencyMs && queued > 1) || queued / ms <= bestRate) continue;
+      best = action;
+      bestRate = queued / ms;
+    }
+    rescues[queued - 1] = best;
+  }
+  return rescues;
+}

@@ -1,0 +1,174 @@
+import { type RamsisBundle, type RamsisLevel, violationCeiling } from "../../../bundle/schema.ts";
+import type { GenerationOutcome } from "./metrics.ts";
+import { OverloadDetector } from "./overload-detector.ts";
+import type { ServedPolicy } from "./served-policy.ts";
+
+/** Computes a level of a bundle, away from the thread that serves. @throws the signal's reason once it is aborted. */
+export type GenerateLevel = (
+  bundle: RamsisBundle,
+  loadQps: number,
+  signal: AbortSignal,
+) => Promise<RamsisLevel>;
+
+export interface LevelGenerationOptions {
+  readonly policy: ServedPolicy;
+  readonly generateLevel: GenerateLevel;
+  readonly onDone: (outcome: GenerationOutcome) => void;
+  readonly onNotice: (message: string) => void;
+}
+
+/** Levels added to a bundle at most: with the head-room, enough for four times its top load. */
+const MAX_ADDED = 16;
+/** How far above the measured load a level is computed, so that a load that goes on rising does not need another one at once. */
+const HEAD_ROOM = 0.1;
+/** Loads closer than this, relative to them, are not worth a level of their own. */
+const MIN_GAP = 0.02;
+/** After a failure that had nothing to do with the load. */
+const RETRY_MS = 60_000;
+
+/**
+ * On-line generation: when the load stays above the highest level, that level is computed while the top one goes on deciding, and added once it is
+ * there and feasible. One at a time. Source: RAMSIS §3.2.2, "if that anticipated load is higher than any pre-computed policy can support, a new one
+ * is generated".
+ *
+ * A load that turns out to have no feasible policy is a ceiling that later levels stay below, as is the capacity of the cluster. Below it the
+ * highest feasible load is found by halves: above what the cluster carries, the level next to that decides better than one far below.
+ */
+export class LevelGeneration {
+  readonly #options: LevelGenerationOptions;
+  readonly #detector = new OverloadDetector();
+  #running: AbortController | undefined;
+  #ceilingQps = Number.POSITIVE_INFINITY;
+  #addedCount = 0;
+  #retryMs = Number.NEGATIVE_INFINITY;
+  #lastMs = 0;
+  #hasSaidEnd = false;
+  #isClosed = false;
+
+  constructor(options: LevelGenerationOptions) {
+    this.#options = options;
+  }
+
+  /** A query has arrived. Times must not go back. */
+  onArrival(nowMs: number): void {
+    if (this.#isClosed) return;
+    this.#lastMs = nowMs;
+    const { policy } = this.#options;
+    const overloadQps = this.#detector.onArrival(nowMs, policy.topLevel.loadQps);
+    if (Number.isNaN(overloadQps) || this.#running !== undefined || nowMs < this.#retryMs) return;
+    const loadQps = this.#addedCount < MAX_ADDED ? this.#loadFor(overloadQps) : null;
+    if (loadQps !== null) void this.#generate(overloadQps, loadQps);
+    else this.#sayEnd(overloadQps);
+  }
+
+  /** Another file decides: what is being computed is for the old one, and what was learnt about it is void. */
+  onPolicyReplaced(): void {
+    this.#giveUp();
+    this.#detector.reset();
+    this.#ceilingQps = Number.POSITIVE_INFINITY;
+    this.#addedCount = 0;
+    this.#retryMs = Number.NEGATIVE_INFINITY;
+    this.#hasSaidEnd = false;
+  }
+
+  /** Gives up what is being computed, and begins nothing more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#giveUp();
+  }
+
+  #giveUp(): void {
+    this.#running?.abort();
+    this.#running = undefined;
+  }
+
+  /** The load to compute a level for, null if no level above the top one is worth it. */
+  #loadFor(overloadQps: number): number | null {
+    const { loadQps: topQps, capacityQps } = this.#options.policy.topLevel;
+    const ceilingQps = Math.min(this.#ceilingQps, capacityQps);
+    const wantedQps = roundedUp(overloadQps * (1 + HEAD_ROOM));
+    if (wantedQps < ceilingQps) return wantedQps;
+    // Half-way down to the load itself; if that is no better, to the level there is.
+    const isWorthIt = (middleQps: number): boolean =>
+      middleQps > topQps * (1 + MIN_GAP) && middleQps < ceilingQps * (1 - MIN_GAP / 2);
+    const floorsQps = overloadQps < ceilingQps ? [overloadQps, topQps] : [topQps];
+    const middlesQps = floorsQps.map((floorQps) => toThreeDigits((floorQps + ceilingQps) / 2));
+    return middlesQps.find(isWorthIt) ?? null;
+  }
+
+  /** Never rejects. */
+  async #generate(overloadQps: number, loadQps: number): Promise<void> {
+    const { policy, generateLevel, onDone, onNotice } = this.#options;
+    const running = new AbortController();
+    this.#running = running;
+    onNotice(
+      `load is ${Math.round(overloadQps)} qps, above the top level of ${policy.topLevel.loadQps} qps: computing a level for ${loadQps} qps`,
+    );
+    let outcome: GenerationOutcome = "failed";
+    try {
+      const level = await generateLevel(policy.bundle, loadQps, running.signal);
+      if (running.signal.aborted) return;
+      outcome = this.#take(level, loadQps);
+    } catch (error) {
+      if (running.signal.aborted) return;
+      this.#retryMs = this.#lastMs + RETRY_MS;
+      const reason = error instanceof Error ? error.message : String(error);
+      onNotice(`no level for ${loadQps} qps, ${topGoesOn(policy)}: ${reason}`);
+    }
+    this.#running = undefined;
+    // What was counted is above the old top level; the next one has to be exceeded anew.
+    this.#detector.reset();
+    onDone(outcome);
+  }
+
+  #take(level: RamsisLevel, loadQps: number): GenerationOutcome {
+    const { policy, onNotice } = this.#options;
+    const { feasible, expected } = level;
+    if (!feasible) {
+      this.#ceilingQps = loadQps;
+      const allowed = violationCeiling(policy.bundle.slo);
+      onNotice(
+        `no level for ${loadQps} qps, ${topGoesOn(policy)}: it is not feasible, expected violations ${ratio(expected.violationRate)}, allowed ${ratio(allowed)}`,
+      );
+      return "infeasible";
+    }
+    policy.addLevel(level);
+    this.#addedCount++;
+    onNotice(
+      `level for ${loadQps} qps added: expected accuracy ${ratio(expected.accuracyPerQuery)}, violations ${ratio(expected.violationRate)}`,
+    );
+    return "added";
+  }
+
+  /** Once, since nothing changes about it. */
+  #sayEnd(overloadQps: number): void {
+    if (this.#hasSaidEnd) return;
+    this.#hasSaidEnd = true;
+    const { policy, onNotice } = this.#options;
+    const why =
+      this.#addedCount < MAX_ADDED
+        ? "the cluster carries no more"
+        : `${MAX_ADDED} levels have been added, as many as may`;
+    onNotice(`load is ${Math.round(overloadQps)} qps, ${topGoesOn(policy)}: ${why}`);
+  }
+}
+
+function topGoesOn({ topLevel }: ServedPolicy): string {
+  return `the top level of ${topLevel.loadQps} qps goes on deciding`;
+}
+
+function ratio(value: number): string {
+  return `${(100 * value).toPrecision(3)} %`;
+}
+
+/** The next number of two digits, or of three below 20 and the like: at most 5 % more. */
+function roundedUp(loadQps: number): number {
+  const exponent = Number(loadQps.toExponential().split("e")[1]);
+  const unit = 10 ** (exponent - 1) * (loadQps < 2 * 10 ** exponent ? 0.5 : 1);
+  // A load that is round already, up to its last bit, stays.
+  return toThreeDigits(Math.ceil(loadQps / unit - 1e-9) * unit);
+}
+
+function toThreeDigits(loadQps: number): number {
+  return Number(loadQps.toPrecision(3));
+}

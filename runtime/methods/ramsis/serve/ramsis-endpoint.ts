@@ -1,0 +1,151 @@
+/** The endpoint of one model whose variants are chosen batch by batch. */
+import type { Bundle, RamsisBundle } from "../../../bundle/schema.ts";
+import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
+import type { Endpoint, EndpointModel } from "../../../server/endpoint.ts";
+import type { RequestRows, Submission } from "../../../server/request.ts";
+import { RequestClasses } from "../../../server/request-classes.ts";
+import { type ModelSignature, signatureOf } from "../../../server/signature.ts";
+import { classViews } from "../tell/class-level-view.ts";
+import { type GenerateLevel, LevelGeneration } from "./level-generation.ts";
+import { type GenerationOutcome, Metrics } from "./metrics.ts";
+import type { RecordedCommand, RecordedEvent, Recorder } from "./recording.ts";
+import { Scheduler } from "./scheduler.ts";
+import { ServedPolicy } from "./served-policy.ts";
+
+export interface RamsisEndpointOptions {
+  readonly bundle: RamsisBundle;
+  readonly bundleSha256: string;
+  readonly nowMs: () => number;
+  readonly maxPending: number;
+  readonly recorder?: Recorder | undefined;
+  readonly onWorkerLost: (worker: number, reason: string) => void;
+  readonly generateLevel?: GenerateLevel | undefined;
+  readonly onNotice?: ((message: string) => void) | undefined;
+}
+
+/** One model, whose variant is chosen batch by batch. */
+export class RamsisEndpoint implements Endpoint, EndpointModel {
+  readonly models: readonly EndpointModel[] = [this];
+  readonly signature: ModelSignature;
+  readonly classes?: RequestClasses;
+  readonly metrics: Metrics;
+  readonly handlers: Required<ExecutorHandlers>;
+  readonly started: Promise<void>;
+  readonly #scheduler: Scheduler;
+  readonly #policy: ServedPolicy;
+  readonly #generation: LevelGeneration | undefined;
+
+  /** @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
+  constructor(options: RamsisEndpointOptions) {
+    const { bundle, bundleSha256, nowMs, maxPending, recorder, onWorkerLost } = options;
+    const signature = signatureOf(bundle);
+    if (bundle.slo.classes === undefined) this.signature = signature;
+    else {
+      this.classes = new RequestClasses(bundle.slo.classes, signature.names);
+      this.signature = { ...signature, names: [...signature.names, ...this.classes.modelNames] };
+    }
+    const { names, variants } = this.signature;
+    const { classes = [] } = bundle.slo;
+    const classNames = classes.map(({ name }) => name);
+    this.metrics = new Metrics(names[0] ?? "", variants, classNames);
+    const record: Recorder = (entry: RecordedEvent | RecordedCommand) => {
+      const isArrival = entry.kind === "arrival" || entry.kind === "joint-arrival";
+      if (isArrival) this.#generation?.onArrival(entry.nowMs);
+      recorder?.(entry);
+    };
+    const scheduler = new Scheduler({
+      bundle,
+      signature: this.signature,
+      nowMs,
+      maxPending,
+      recorder: record,
+      observer: this.metrics,
+    });
+    this.#scheduler = scheduler;
+    this.#policy = new ServedPolicy(bundle, bundleSha256, scheduler);
+    this.#generation = generationOf(options, this.#policy, this.metrics);
+    let settleStarted: () => void = () => {};
+    this.started = new Promise((resolve) => {
+      settleStarted = resolve;
+    });
+    this.handlers = {
+      onReady: (worker) => {
+        scheduler.onWorkerReady(worker);
+        if (this.isReady) settleStarted();
+      },
+      onLost: (worker, reason) => {
+        scheduler.onWorkerLost(worker, reason);
+        onWorkerLost(worker, reason);
+      },
+      onReplaced: (worker, reason) => {
+        scheduler.onWorkerReplaced(worker, reason);
+        onWorkerLost(worker, reason);
+      },
+    };
+  }
+
+  get fastestMs(): number {
+    return this.#policy.fastestMs;
+  }
+
+  get isReady(): boolean {
+    return this.#scheduler.readyWorkerCount === this.#scheduler.workerCount;
+  }
+
+  variantMs(variant: number): number {
+    return this.#policy.variantMs(variant);
+  }
+
+  attach(executor: Executor): void {
+    this.#scheduler.attach(executor);
+  }
+
+  submit(rows: RequestRows, deadlineMs: number, _isHigh?: boolean, sloClass?: number): Submission {
+    return this.#scheduler.submit(rows, deadlineMs, sloClass);
+  }
+
+  metricsText(): string {
+    const scheduler = this.#scheduler;
+    const policy = this.#policy;
+    return this.metrics.text({
+      loadQps: scheduler.loadQps,
+      pendingQueries: scheduler.pendingCount,
+      readyWorkers: scheduler.readyWorkerCount,
+      workers: scheduler.workerCount,
+      levelCount: policy.bundle.levels.length,
+      topLevelQps: policy.topLevel.loadQps,
+      bundleSha256: policy.bundleSha256,
+      classesAt: (level) => {
+        const decided = policy.bundle.levels[level];
+        return decided === undefined ? [] : classViews(policy.bundle, decided);
+      },
+    });
+  }
+
+  replaceBundle(bundle: Bundle, bundleSha256: string): string | null {
+    const refusal = this.#policy.replace(bundle, bundleSha256);
+    if (refusal !== null) return refusal;
+    this.#generation?.onPolicyReplaced();
+    // Their shares of the load may have changed, and nothing else about them.
+    if (this.classes !== undefined) this.classes.stated = bundle.slo.classes ?? [];
+    return refusal;
+  }
+
+  drain(): void {
+    this.#generation?.close();
+  }
+
+  abort(): void {
+    this.#scheduler.abort();
+  }
+}
+
+function generationOf(
+  { generateLevel, onNotice = () => {} }: RamsisEndpointOptions,
+  policy: ServedPolicy,
+  metrics: Metrics,
+): LevelGeneration | undefined {
+  if (generateLevel === undefined) return undefined;
+  const onDone = (outcome: GenerationOutcome) => metrics.onGenerationDone(outcome);
+  return new LevelGeneration({ policy, generateLevel, onDone, onNotice });
+}

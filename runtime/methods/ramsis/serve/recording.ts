@@ -1,0 +1,50 @@
+/** The log of a running server: what its dispatcher was told and what it answered. Replaying the events gives the same commands. */
+import type { RamsisBundle } from "../../../bundle/schema.ts";
+
+export type RecordedEvent =
+  | {
+      readonly kind: "arrival";
+      readonly query: number;
+      readonly deadlineMs: number;
+      readonly nowMs: number;
+      /** Index of its class; left out for the first, or where there are none. */
+      readonly sloClass?: number;
+    }
+  /** One of several queries that arrive at once, or one that names a variant. */
+  | {
+      readonly kind: "joint-arrival";
+      readonly query: number;
+      readonly deadlineMs: number;
+      readonly wanted: number;
+      readonly nowMs: number;
+      /** As above. */
+      readonly sloClass?: number;
+    }
+  /** All that arrive at once have arrived. */
+  | { readonly kind: "joint-end"; readonly nowMs: number }
+  | { readonly kind: "done"; readonly worker: number; readonly nowMs: number }
+  | { readonly kind: "ready"; readonly worker: number; readonly nowMs: number }
+  | { readonly kind: "lost"; readonly worker: number; readonly nowMs: number }
+  | { readonly kind: "wake"; readonly nowMs: number }
+  | { readonly kind: "cancel"; readonly query: number; readonly nowMs: number }
+  /** From here on this bundle decides. */
+  | { readonly kind: "policy"; readonly bundle: RamsisBundle; readonly nowMs: number };
+
+export type RecordedCommand =
+  | {
+      readonly kind: "start-batch";
+      readonly worker: number;
+      readonly variant: number;
+      readonly level: number;
+      /** Earliest deadline first. */
+      readonly queries: readonly number[];
+    }
+  | {
+      readonly kind: "drop";
+      readonly worker: number;
+      readonly query: number;
+      readonly reason: number;
+    };
+
+/** Receives every event just before the dispatcher does, then the commands that answer it, in order. It must not throw. */
+export type Recorder = (entry: RecordedEvent | RecordedCommand) => void;

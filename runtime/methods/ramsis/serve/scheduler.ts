@@ -1,0 +1,402 @@
+/** The dispatcher's driver on the wall clock. */
+import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { assert } from "../../../core/assert.ts";
+import { CommandBuffer, DROP, DROP_LATE, DROP_NO_WORKER } from "../../../core/command-buffer.ts";
+import { ANY_VARIANT, sameVariant } from "../../../core/wanted-variant.ts";
+import { type BatchResult, type Executor, WorkerLostError } from "../../../exec/executor.ts";
+import {
+  type Outcome,
+  PendingRequest,
+  type RequestRows,
+  type RowAnswer,
+  type RowedOutput,
+  rowedOutput,
+  type Submission,
+} from "../../../server/request.ts";
+import type { ModelSignature } from "../../../server/signature.ts";
+import { WakeTimer } from "../../../server/wake-timer.ts";
+import type { Dispatcher } from "../core/dispatcher.ts";
+import { dispatcherOf } from "../core/dispatcher-of.ts";
+import { inputParts, type Row } from "./batch-rows.ts";
+import type { Recorder } from "./recording.ts";
+
+export interface SchedulerOptions {
+  readonly bundle: RamsisBundle;
+  readonly signature: ModelSignature;
+  readonly nowMs: () => number;
+  /** Queries that wait or run at most; a request that would exceed it is refused as a whole. */
+  readonly maxPending: number;
+  readonly recorder?: Recorder | undefined;
+  readonly observer?: SchedulerObserver | undefined;
+}
+
+/** What metrics are made of. */
+export interface SchedulerObserver {
+  onBatchStart(batch: BatchStart): void;
+  onBatchDone(batch: BatchStart, wallMs: number): void;
+  /** @param sloClass index of its class, 0 where there are none. */
+  onQueryDropped(sloClass: number): void;
+  /** @param isLate whether its answer came after its deadline. @param variant that answered. */
+  onQueryAnswered(isLate: boolean, sloClass: number, variant: number): void;
+  onWorkerLost(worker: number, reason: string): void;
+}
+
+export interface BatchStart {
+  readonly variant: number;
+  readonly level: number;
+  readonly rows: number;
+  /** Time to the earliest deadline; negative when that is over. */
+  readonly slackMs: number;
+}
+
+interface RunningBatch extends BatchStart {
+  readonly worker: number;
+  readonly queries: readonly number[];
+}
+
+/**
+ * Requests become queries, one per row, which arrive together; batches that the dispatcher starts
+ * are run by the executor; their results go back, row by row, to the requests they belong to.
+ *
+ * A query is the index of a slot, and slots are limited, so a query has the memory of its request and nothing outlives it. The executor tells of
+ * its workers through `onWorkerReady` and `onWorkerLost`.
+ */
+export class Scheduler {
+  readonly #signature: ModelSignature;
+  readonly #dispatcher: Dispatcher;
+  readonly #commands: CommandBuffer;
+  readonly #nowMs: () => number;
+  readonly #recorder: Recorder | undefined;
+  readonly #observer: SchedulerObserver | undefined;
+  readonly #rowBySlot: (Row | undefined)[];
+  readonly #freeSlots: number[];
+  readonly #batchByWorker: (RunningBatch | undefined)[];
+  readonly #isUp: boolean[];
+  readonly #requests = new Set<PendingRequest>();
+  #executor: Executor | undefined;
+  #lastMs = 0;
+  readonly #wakeTimer = new WakeTimer(() => this.#wake());
+
+  constructor({ bundle, signature, nowMs, maxPending, recorder, observer }: SchedulerOptions) {
+    this.#signature = signature;
+    this.#dispatcher = dispatcherOf(bundle, { ready: false });
+    const { commandCapacity, waitingCapacity, workerCount } = this.#dispatcher;
+    this.#commands = new CommandBuffer(commandCapacity, waitingCapacity);
+    this.#nowMs = nowMs;
+    this.#recorder = recorder;
+    this.#observer = observer;
+    this.#rowBySlot = new Array<Row | undefined>(maxPending).fill(undefined);
+    this.#freeSlots = Array.from({ length: maxPending }, (_, slot) => maxPending - 1 - slot);
+    this.#batchByWorker = new Array<RunningBatch | undefined>(workerCount).fill(undefined);
+    this.#isUp = new Array<boolean>(workerCount).fill(false);
+  }
+
+  get workerCount(): number {
+    return this.#isUp.length;
+  }
+
+  get readyWorkerCount(): number {
+    return this.#isUp.filter((isUp) => isUp).length;
+  }
+
+  /** As the dispatcher measures it, rows per second; NaN until it is known. */
+  get loadQps(): number {
+    return this.#dispatcher.loadQps(this.#now());
+  }
+
+  /** Queries that wait or run. */
+  get pendingCount(): number {
+    return this.#rowBySlot.length - this.#freeSlots.length;
+  }
+
+  /** Gives the scheduler its executor, once; no worker is ready before. */
+  attach(executor: Executor): void {
+    assert(this.#executor === undefined, "a scheduler has one executor");
+    this.#executor = executor;
+  }
+
+  /** @param sloClass index of the request's class, where the bundle has some. */
+  submit(rows: RequestRows, deadlineMs: number, sloClass = 0): Submission<RowAnswer> {
+    let settle: (outcome: Outcome<RowAnswer>) => void = () => {};
+    const outcome = new Promise<Outcome<RowAnswer>>((resolve) => {
+      settle = resolve;
+    });
+    const nowMs = this.#now();
+    const times = { arrivalMs: nowMs, deadlineMs, sloClass };
+    const request = new PendingRequest(this.#signature, rows, times, settle);
+    if (rows.rows > this.#freeSlots.length) {
+      for (let row = 0; row < rows.rows; row++) this.#observer?.onQueryDropped(sloClass);
+      request.fail("queue-full", `${this.pendingCount} queries wait or run, as many as may`);
+    } else {
+      this.#requests.add(request);
+      this.#arrive(request, nowMs);
+    }
+    return { outcome, cancel: () => this.#fail(request, "cancelled", "the client went away") };
+  }
+
+  onWorkerReady(worker: number): void {
+    if (this.#isUp[worker] !== false) return;
+    const nowMs = this.#now();
+    this.#isUp[worker] = true;
+    this.#recorder?.({ kind: "ready", worker, nowMs });
+    this.#dispatcher.onWorkerReady(worker, nowMs, this.#commands);
+    this.#carryOut(nowMs);
+  }
+
+  onWorkerLost(worker: number, reason: string): void {
+    // A worker may also end while it starts; the dispatcher has not heard of that one.
+    if (this.#isUp[worker] !== true) return;
+    const nowMs = this.#now();
+    this.#isUp[worker] = false;
+    this.#observer?.onWorkerLost(worker, reason);
+    const batch = this.#batchByWorker[worker];
+    this.#batchByWorker[worker] = undefined;
+    this.#recorder?.({ kind: "lost", worker, nowMs });
+    this.#dispatcher.onWorkerLost(worker, nowMs, this.#commands);
+    this.#carryOut(nowMs);
+    if (batch === undefined) return;
+    this.#failBatch(batch, "worker-lost", `worker ${worker} ended during the batch: ${reason}`);
+  }
+
+  /** A standby has taken the place of a lost worker. For the dispatcher only a batch is over: what waits for the place stays there. */
+  onWorkerReplaced(worker: number, reason: string): void {
+    if (this.#isUp[worker] !== true) return;
+    this.#observer?.onWorkerLost(worker, reason);
+    const batch = this.#batchByWorker[worker];
+    if (batch === undefined) return;
+    this.#release(batch);
+    this.#failBatch(batch, "worker-lost", `worker ${worker} ended during the batch: ${reason}`);
+  }
+
+  /** Lets another bundle decide from now on. @param bundle one of the same cluster and decision space; what waits and runs stays as it is. */
+  replaceBundle(bundle: RamsisBundle): void {
+    this.#recorder?.({ kind: "policy", bundle, nowMs: this.#now() });
+    this.#dispatcher.replaceBundle(bundle);
+  }
+
+  /** Fails every request that is still open. */
+  abort(): void {
+    this.#wakeTimer.clear();
+    for (const request of [...this.#requests]) {
+      this.#fail(request, "closed", "the server has stopped");
+    }
+  }
+
+  #arrive(request: PendingRequest, nowMs: number): void {
+    if (request.rows === 1 && typeof request.variant !== "number") {
+      const { deadlineMs, sloClass } = request;
+      const query = this.#takeSlot(request, 0);
+      this.#recorder?.({ kind: "arrival", query, deadlineMs, nowMs, ...named(sloClass) });
+      this.#dispatcher.onArrival(query, deadlineMs, nowMs, this.#commands, sloClass);
+    } else {
+      this.#arriveTogether(request, nowMs);
+      this.#recorder?.({ kind: "joint-end", nowMs });
+      this.#dispatcher.onJointEnd(nowMs, this.#commands);
+    }
+    this.#carryOut(nowMs);
+  }
+
+  #arriveTogether(request: PendingRequest, nowMs: number): void {
+    const { deadlineMs, sloClass } = request;
+    // A row that is dropped fails the request, and the rows after it need not arrive.
+    for (let row = 0; row < request.rows && !request.isSettled; row++) {
+      const query = this.#takeSlot(request, row);
+      const wanted = wantedVariant(request);
+      const arrival = { query, deadlineMs, wanted, nowMs, ...named(sloClass) };
+      this.#recorder?.({ kind: "joint-arrival", ...arrival });
+      this.#dispatcher.onJointArrival(query, deadlineMs, wanted, nowMs, this.#commands, sloClass);
+      this.#carryOut(nowMs);
+    }
+  }
+
+  #takeSlot(request: PendingRequest, row: number): number {
+    const query = this.#freeSlots.pop();
+    assert(query !== undefined, "the request was refused if there are not enough slots");
+    this.#rowBySlot[query] = { request, row };
+    request.queryByRow[row] = query;
+    return query;
+  }
+
+  /** Copies the commands out before acting on them: what is done may bring the next event. */
+  #carryOut(nowMs: number): void {
+    const commands = this.#commands;
+    this.#wakeTimer.set(this.#dispatcher.wakeMs, nowMs);
+    if (commands.count === 0) return;
+    const started: RunningBatch[] = [];
+    const dropped: { readonly query: number; readonly reason: number }[] = [];
+    for (let command = 0; command < commands.count; command++) {
+      const worker = commands.worker(command);
+      if (commands.kind(command) === DROP) {
+        const drop = { query: commands.query(command, 0), reason: commands.reason(command) };
+        this.#recorder?.({ kind: "drop", worker, ...drop });
+        dropped.push(drop);
+      } else {
+        started.push(this.#startedBatch(command, nowMs));
+      }
+    }
+    commands.clear();
+    for (const { query, reason } of dropped) this.#drop(query, reason);
+    for (const batch of started) this.#run(batch);
+  }
+
+  #wake(): void {
+    const nowMs = this.#now();
+    // Timers and clocks do not agree to the microsecond.
+    if (nowMs >= this.#dispatcher.wakeMs) {
+      this.#recorder?.({ kind: "wake", nowMs });
+      this.#dispatcher.onWake(nowMs, this.#commands);
+    }
+    this.#carryOut(nowMs);
+  }
+
+  #startedBatch(command: number, nowMs: number): RunningBatch {
+    const commands = this.#commands;
+    const worker = commands.worker(command);
+    const variant = commands.variant(command);
+    const level = commands.level(command);
+    const queries = Array.from({ length: commands.queryCount(command) }, (_, position) =>
+      commands.query(command, position),
+    );
+    this.#recorder?.({ kind: "start-batch", worker, variant, level, queries });
+    let earliestMs = Number.POSITIVE_INFINITY;
+    for (const query of queries) {
+      const { request, row } = this.#rowOf(query);
+      request.variantByRow[row] = variant;
+      if (!(request.startMs <= nowMs)) request.startMs = nowMs;
+      earliestMs = Math.min(earliestMs, request.deadlineMs);
+    }
+    const slackMs = earliestMs - nowMs;
+    const batch = { worker, variant, level, rows: queries.length, slackMs, queries };
+    assert(this.#batchByWorker[worker] === undefined, "a worker runs one batch at a time");
+    this.#batchByWorker[worker] = batch;
+    this.#observer?.onBatchStart(batch);
+    return batch;
+  }
+
+  #run(batch: RunningBatch): void {
+    const { worker, variant, rows } = batch;
+    // Its worker was lost while an earlier command was carried out.
+    if (this.#batchByWorker[worker] !== batch) return;
+    assert(this.#executor !== undefined, "workers are ready once there is an executor");
+    const executor = this.#executor;
+    const order = this.#signature.variants[variant]?.inputOrder ?? [];
+    const inputs = inputParts(
+      batch.queries.map((query) => this.#rowOf(query)),
+      order,
+    );
+    // Inside an async function, so that an executor that throws at once rejects as well.
+    const run = async () => executor.run(worker, { variant, rows, inputs });
+    run().then(
+      (result) => this.#onResult(batch, result),
+      (error: unknown) => this.#onRefused(batch, error),
+    );
+  }
+
+  #onResult(batch: RunningBatch, result: BatchResult): void {
+    if (this.#batchByWorker[batch.worker] !== batch) return;
+    this.#observer?.onBatchDone(batch, result.wallMs);
+    const nowMs = this.#release(batch);
+    const order = this.#signature.variants[batch.variant]?.outputOrder ?? [];
+    const outputs: RowedOutput[] = [];
+    for (const [output, index] of order.entries()) {
+      const own = result.outputs[index];
+      const rowed =
+        own === undefined ? undefined : rowedOutput(this.#signature, output, own, batch.rows);
+      if (rowed === undefined) {
+        this.#failBatch(batch, "inference", `the model's output is not one of ${batch.rows} rows`);
+        return;
+      }
+      outputs.push(rowed);
+    }
+    for (const [index, query] of batch.queries.entries()) {
+      const { request, row } = this.#free(query);
+      if (request.isSettled) continue;
+      const isLate = nowMs > request.deadlineMs;
+      this.#observer?.onQueryAnswered(isLate, request.sloClass, batch.variant);
+      request.takeRow(row, outputs, index, nowMs);
+      if (request.isSettled) this.#takeBack(request);
+    }
+  }
+
+  #onRefused(batch: RunningBatch, error: unknown): void {
+    if (this.#batchByWorker[batch.worker] !== batch) return;
+    const message = error instanceof Error ? error.message : String(error);
+    if (error instanceof WorkerLostError) {
+      // The worker stays busy for the dispatcher until the executor says that it is gone, which also counts the loss.
+      this.#batchByWorker[batch.worker] = { ...batch, queries: [] };
+      this.#failBatch(batch, "worker-lost", message);
+      return;
+    }
+    this.#release(batch);
+    this.#failBatch(batch, "inference", message);
+  }
+
+  /** Tells the dispatcher first, so that the worker has its next batch before answers are written. */
+  #release({ worker }: RunningBatch): number {
+    const nowMs = this.#now();
+    this.#batchByWorker[worker] = undefined;
+    this.#recorder?.({ kind: "done", worker, nowMs });
+    this.#dispatcher.onBatchDone(worker, nowMs, this.#commands);
+    this.#carryOut(nowMs);
+    return nowMs;
+  }
+
+  #failBatch(batch: RunningBatch, reason: "worker-lost" | "inference", message: string): void {
+    for (const query of batch.queries) this.#fail(this.#free(query).request, reason, message);
+  }
+
+  #drop(query: number, reason: number): void {
+    const { request } = this.#free(query);
+    this.#observer?.onQueryDropped(request.sloClass);
+    if (reason === DROP_NO_WORKER) this.#fail(request, "no-worker", "no worker is up");
+    else if (reason === DROP_LATE)
+      this.#fail(request, "late", "its deadline cannot be met any more");
+    else this.#fail(request, "queue-full", "the queue of the worker is full");
+  }
+
+  #fail(request: PendingRequest, ...why: Parameters<PendingRequest["fail"]>): void {
+    if (request.isSettled) return;
+    request.fail(...why);
+    this.#takeBack(request);
+  }
+
+  /** Removes the rows of a settled request that still wait; rows that run keep their slots until the batch is over. */
+  #takeBack(request: PendingRequest): void {
+    this.#requests.delete(request);
+    for (const query of request.queryByRow) {
+      if (this.#rowBySlot[query]?.request !== request) continue;
+      this.#recorder?.({ kind: "cancel", query, nowMs: this.#now() });
+      if (this.#dispatcher.onCancel(query)) this.#free(query);
+    }
+  }
+
+  #rowOf(query: number | undefined): Row {
+    const row = query === undefined ? undefined : this.#rowBySlot[query];
+    assert(row !== undefined, "a query of the dispatcher has a slot");
+    return row;
+  }
+
+  #free(query: number): Row {
+    const row = this.#rowOf(query);
+    this.#rowBySlot[query] = undefined;
+    this.#freeSlots.push(query);
+    return row;
+  }
+
+  /** The load monitor takes no time that goes back, whatever the clock does. */
+  #now(): number {
+    this.#lastMs = Math.max(this.#lastMs, this.#nowMs());
+    return this.#lastMs;
+  }
+}
+
+/** What a row that arrives now asks of the dispatcher. */
+function wantedVariant({ variant, queryByRow }: PendingRequest): number {
+  if (variant === undefined) return ANY_VARIANT;
+  return variant === "same" ? sameVariant(queryByRow[0] ?? 0) : variant;
+}
+
+/** What a record says of a class: nothing of the first. */
+function named(sloClass: number): { readonly sloClass?: number } {
+  return sloClass === 0 ? {} : { sloClass };
+}

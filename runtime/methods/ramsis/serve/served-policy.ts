@@ -1,0 +1,112 @@
+/** The bundle that decides in a running server. */
+import { isDeepStrictEqual } from "node:util";
+import type { Bundle, RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
+import { validateBundle } from "../../../bundle/validate.ts";
+import { assert } from "../../../core/assert.ts";
+import { NamedBatches } from "../core/named-batches.ts";
+import { fastestServiceMs } from "../core/policy.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+/** The bundle that decides, which may be replaced while requests wait and run. */
+export class ServedPolicy {
+  readonly #scheduler: Pick<Scheduler, "replaceBundle">;
+  #bundle: RamsisBundle;
+  #bundleSha256: string;
+  #fastestMs: number;
+
+  /** @param bundleSha256 of the file it is from. */
+  constructor(
+    bundle: RamsisBundle,
+    bundleSha256: string,
+    scheduler: Pick<Scheduler, "replaceBundle">,
+  ) {
+    this.#scheduler = scheduler;
+    this.#bundle = bundle;
+    this.#bundleSha256 = bundleSha256;
+    this.#fastestMs = fastestServiceMs(bundle);
+  }
+
+  get bundle(): RamsisBundle {
+    return this.#bundle;
+  }
+
+  /** Of the file; levels that were added since change nothing about it. */
+  get bundleSha256(): string {
+    return this.#bundleSha256;
+  }
+
+  get topLevel(): RamsisLevel {
+    const top = this.#bundle.levels.at(-1);
+    if (top === undefined) throw new RangeError("a bundle has at least one level");
+    return top;
+  }
+
+  /** Time of the fastest variant for one row. */
+  get fastestMs(): number {
+    return this.#fastestMs;
+  }
+
+  /** Time of one variant for one row. */
+  variantMs(variant: number): number {
+    return new NamedBatches(this.#bundle).leastMs(variant);
+  }
+
+  /** Adds a level above all others, which decides from now on if the load is there. @throws Error if it is not one of this bundle; nothing has changed then. */
+  addLevel(level: RamsisLevel): void {
+    const topQps = this.topLevel.loadQps;
+    if (!(level.loadQps > topQps)) {
+      throw new RangeError(`expected a level above ${topQps} qps, got ${level.loadQps} qps`);
+    }
+    // Only what is new is checked, which does not hold up requests.
+    const validated = validateBundle({ ...this.#bundle, levels: [level] });
+    assert(validated.method === "ramsis", "validating a bundle leaves its method");
+    this.#swap({ ...this.#bundle, levels: [...this.#bundle.levels, ...validated.levels] });
+  }
+
+  /** Lets another file decide from now on. @param bundle a validated one. @returns why it cannot, or null; nothing has changed if it cannot. */
+  replace(bundle: Bundle, bundleSha256: string): string | null {
+    const difference = bundle.method === "ramsis" ? differenceOf(this.#bundle, bundle) : "method";
+    if (bundle.method !== "ramsis" || difference !== null) {
+      return `it has another ${difference}, which takes a new start of the server`;
+    }
+    this.#swap(bundle);
+    this.#bundleSha256 = bundleSha256;
+    this.#fastestMs = fastestServiceMs(bundle);
+    return null;
+  }
+
+  #swap(bundle: RamsisBundle): void {
+    this.#scheduler.replaceBundle(bundle);
+    this.#bundle = bundle;
+  }
+}
+
+/** What two bundles have to have in common for one to follow the other in a running server; null if they do. */
+function differenceOf(before: RamsisBundle, after: RamsisBundle): string | null {
+  const partsOf = (bundle: RamsisBundle): readonly (readonly [string, unknown])[] => [
+    ["application", bundle.application],
+    ["method", bundle.method],
+    ["SLO latency", bundle.slo.latencyMs],
+    ["list of classes", bundle.slo.classes?.map(({ name, latencyMs }) => [name, latencyMs])],
+    ["cluster", bundle.cluster],
+    [
+      "list of variants",
+      bundle.tasks.map(({ name, variants }) => [name, variants.map(servedPart)]),
+    ],
+    ["balancer", bundle.policy.balancer],
+    ["rule for late queries", bundle.policy.drop],
+    ["grid of states or set of actions", [bundle.decisionSpace, bundle.classSpaces]],
+  ];
+  const parts = partsOf(after);
+  const [difference] = partsOf(before).filter(
+    ([, part], index) => !isDeepStrictEqual(part, parts[index]?.[1]),
+  );
+  return difference?.[0] ?? null;
+}
+
+type Task = RamsisBundle["tasks"][number];
+
+/** What clients and workers see of a variant. */
+function servedPart({ name, accuracy, model }: Task["variants"][number]): unknown {
+  return { name, accuracy, model };
+}

@@ -1,0 +1,59 @@
+/**
+ * What a level of a bundle with classes says of each class, as data, and the bundle whose table
+ * answers for a class.
+ */
+import type { ClassExpected, RamsisBundle, RamsisLevel, SloClass } from "../../../bundle/schema.ts";
+import { RuntimeError } from "../../../errors.ts";
+import { classBundle } from "../bundle/class-views.ts";
+
+export interface ClassView extends SloClass {
+  /** Null where one queue is followed. */
+  readonly workers: number | null;
+  readonly expected: ClassExpected | null;
+}
+
+/** In the order of the bundle; none without classes. */
+export function classViews(
+  { slo }: Pick<RamsisBundle, "slo">,
+  { classTables, expected }: RamsisLevel,
+): ClassView[] {
+  return (slo.classes ?? []).map((sloClass, index) => ({
+    ...sloClass,
+    workers: classTables?.[index]?.workers ?? null,
+    expected: expected.byClass?.[sloClass.name] ?? null,
+  }));
+}
+
+export interface DecidingTable {
+  /** A bundle without classes of its own at the level, whose table decides. */
+  readonly bundle: RamsisBundle;
+  /** Index of the level in that bundle. */
+  readonly level: number;
+  /** Whose table it is; left out where it is that of all queries. */
+  readonly sloClass?: string;
+}
+
+/**
+ * The table that decides for a class at a level: its own, or that of all.
+ * @param name undefined for the first class. @throws RuntimeError RUNTIME_USAGE if there is no such
+ * class.
+ */
+export function decidingTable(
+  bundle: RamsisBundle,
+  level: number,
+  name: string | undefined,
+): DecidingTable {
+  const names = (bundle.slo.classes ?? []).map((sloClass) => sloClass.name);
+  const index = name === undefined ? 0 : names.indexOf(name);
+  if (index < 0) {
+    const expected =
+      names.length === 0
+        ? "expected no class, since all queries have the same SLO"
+        : `expected class to be ${names.join(" or ")}`;
+    throw new RuntimeError("RUNTIME_USAGE", `--state: ${expected}, got "${name}"`);
+  }
+  const decides = bundle.levels[level];
+  if (decides?.classTables === undefined) return { bundle, level };
+  const alone = classBundle(bundle, decides, index);
+  return { bundle: alone, level: 0, sloClass: names[index] ?? "" };
+}

@@ -1,0 +1,255 @@
+/** What the fields of a Themis bundle must say about each other, so that its plans can be followed without a look aside. */
+import { MAX_MS } from "../../../bundle/common-fields.ts";
+import type {
+  LatencyByCores,
+  Pool,
+  ScaledStage,
+  ScaledTask,
+  ScalePlan,
+  Table,
+  ThemisBundle,
+  ThemisLevel,
+  ThemisOptions,
+} from "../../../bundle/schema.ts";
+import {
+  checkBranches,
+  checkClose,
+  checkEdges,
+  TOLERANCE,
+} from "../../../bundle/stage-semantics.ts";
+import {
+  checkAscending,
+  checkModel,
+  checkNonDecreasing,
+  checkShape,
+  checkUnique,
+  refuse,
+} from "../../../bundle/table-semantics.ts";
+
+/** @throws BundleError BUNDLE_SEMANTICS at the first contradiction. */
+export function checkThemisSemantics(bundle: ThemisBundle): void {
+  const { tasks, levels, policy } = bundle;
+  checkUnique(tasks, "tasks");
+  for (const [index, task] of tasks.entries()) {
+    const path = `tasks[${index}]`;
+    checkEdges(task.edges, index, `${path}.edges`);
+    checkScaleFactor(task, tasks, `${path}.scaleFactor`);
+    for (const { model, latency } of task.variants) {
+      checkModel(model, `${path}.variants[0].model`);
+      checkLatency(latency, policy, `${path}.variants[0].latency`);
+    }
+  }
+  checkBranches(bundle);
+  checkAscending(levels);
+  for (const [index, level] of levels.entries()) checkLevel(level, bundle, `levels[${index}]`);
+  checkTransitions(bundle);
+}
+
+/** Of a join it depends on how often several edges are taken together: at least the most that come by one, at most all. */
+function checkScaleFactor(
+  { edges, scaleFactor }: ScaledTask,
+  tasks: readonly ScaledTask[],
+  path: string,
+): void {
+  const parts = edges.map(
+    ({ parent, share }) => share * (parent === null ? 1 : (tasks[parent]?.scaleFactor ?? 0)),
+  );
+  const least = Math.max(...parts);
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined) {
+    checkClose(scaleFactor, only, path, "as the shares of the edges say");
+    return;
+  }
+  const sum = parts.reduce((total, part) => total + part, 0);
+  const most = Math.min(sum, 1);
+  if (scaleFactor >= least * (1 - TOLERANCE) && scaleFactor <= most * (1 + TOLERANCE)) return;
+  refuse(path, scaleFactor, `${least} to ${most}, as the shares of the edges say`);
+}
+
+function checkLatency(
+  { ms, points }: LatencyByCores,
+  policy: Pick<ThemisOptions, "maxBatch" | "maxCores">,
+  path: string,
+): void {
+  const [maxCores = 0, maxBatch = 0] = ms.shape;
+  if (maxCores > policy.maxCores || maxBatch > policy.maxBatch) {
+    const allowed = `[at most ${policy.maxCores}, at most ${policy.maxBatch}]`;
+    refuse(`${path}.ms.shape`, `[${ms.shape}]`, allowed);
+  }
+  checkNonDecreasing(ms, maxBatch, `${path}.ms`);
+  checkPoints(points, [maxCores, maxBatch], `${path}.points`);
+}
+
+/** Each once, by ascending cores and batch, where the table has a cell. */
+function checkPoints(
+  points: Table,
+  [maxCores, maxBatch]: readonly [number, number],
+  path: string,
+): void {
+  const [pointCount = 0] = points.shape;
+  checkShape(points, [pointCount, 3], path);
+  let previous = -1;
+  for (let point = 0; point < pointCount; point++) {
+    const at = 3 * point;
+    const batch = points.data[at] ?? 0;
+    const cores = points.data[at + 1] ?? 0;
+    const ms = points.data[at + 2] ?? 0;
+    checkCount(batch, maxBatch, `${path}.data[${at}]`, "a batch size");
+    checkCount(cores, maxCores, `${path}.data[${at + 1}]`, "cores");
+    // The comparisons also refuse NaN.
+    if (!(ms > 0 && ms <= MAX_MS)) refuse(`${path}.data[${at + 2}]`, ms, "a time above 0");
+    const cell = cores * (maxBatch + 1) + batch;
+    if (cell <= previous) {
+      const found = `batch ${batch} on ${cores} cores`;
+      refuse(`${path}.data[${at}]`, found, "ascending cores, and batches for the same cores");
+    }
+    previous = cell;
+  }
+}
+
+function checkCount(count: number, most: number, path: string, what: string): void {
+  if (Number.isInteger(count) && count >= 1 && count <= most) return;
+  refuse(path, count, `${what} from 1 to ${most}`);
+}
+
+function checkLevel(level: ThemisLevel, bundle: ThemisBundle, path: string): void {
+  const { loadQps, capacityQps, horizontal, vertical, joint, steady } = level;
+  checkFeasible(level, bundle, path);
+  if (horizontal !== null) checkPlan(horizontal, loadQps, bundle, `${path}.horizontal`);
+  if (vertical !== null) checkPlan(vertical, loadQps, bundle, `${path}.vertical`);
+  if (joint !== null) checkPlan(joint, loadQps, bundle, `${path}.joint`);
+  checkPlan(steady, capacityQps, bundle, `${path}.steady`);
+  for (const [index, { cores }] of horizontal?.stages.entries() ?? []) {
+    if (cores !== 1) refuse(`${path}.horizontal.stages[${index}].cores`, cores, "1");
+  }
+  for (const [index, { instances }] of vertical?.stages.entries() ?? []) {
+    if (instances !== 1) refuse(`${path}.vertical.stages[${index}].instances`, instances, "1");
+  }
+  checkJoint(level, bundle.policy, path);
+}
+
+function checkFeasible(level: ThemisLevel, { tasks, policy }: ThemisBundle, path: string): void {
+  const { feasible, loadQps, capacityQps, horizontal, vertical, joint, solve } = level;
+  if (feasible ? capacityQps !== loadQps : capacityQps >= loadQps) {
+    const allowed = `${feasible ? "" : "less than "}${loadQps}, the load`;
+    refuse(`${path}.capacityQps`, capacityQps, allowed);
+  }
+  if (feasible && solve.status === "infeasible") {
+    refuse(`${path}.feasible`, "true", "false, as solve.status");
+  }
+  if (feasible && horizontal === null && vertical === null && joint === null) {
+    refuse(`${path}.feasible`, "true", "false, since there is no plan");
+  }
+  if (policy.queueing === "paper" && solve.quantile !== null) {
+    refuse(`${path}.solve.quantile`, solve.quantile, "null with the paper's queueing");
+  }
+  if (solve.bindingTask !== null && solve.bindingTask >= tasks.length) {
+    refuse(`${path}.solve.bindingTask`, solve.bindingTask, "the index of a task");
+  }
+}
+
+/** Each stage within its table and fast enough for its part of the load, all of them within the pool. */
+function checkPlan(
+  { cores, stages }: ScalePlan,
+  loadQps: number,
+  { tasks, cluster }: ThemisBundle,
+  path: string,
+): void {
+  if (stages.length !== tasks.length) {
+    refuse(`${path}.stages.length`, stages.length, `${tasks.length}, one per task`);
+  }
+  let sum = 0;
+  for (const [index, task] of tasks.entries()) {
+    const stage = stages[index];
+    if (stage === undefined) continue;
+    checkStage(stage, task, loadQps, `${path}.stages[${index}]`);
+    sum += stage.cores * stage.instances;
+  }
+  if (cores !== sum) refuse(`${path}.cores`, cores, `${sum}, those of the stages`);
+  const most = poolCores(cluster.pools);
+  if (cores > most) refuse(`${path}.cores`, cores, `at most ${most}, those of the pool`);
+}
+
+/** Rates differ from each other in their last bits, depending on how they were computed. */
+function checkStage(
+  { batch, cores, instances }: ScaledStage,
+  { variants, scaleFactor }: ScaledTask,
+  loadQps: number,
+  path: string,
+): void {
+  const [variant] = variants;
+  if (variant === undefined) return;
+  const { ms } = variant.latency;
+  const [maxCores = 0, maxBatch = 0] = ms.shape;
+  checkCount(batch, maxBatch, `${path}.batch`, "a batch size");
+  checkCount(cores, maxCores, `${path}.cores`, "cores");
+  const latencyMs = ms.data[(cores - 1) * maxBatch + batch - 1] ?? Number.NaN;
+  const throughputQps = (1000 * batch * instances) / latencyMs;
+  const neededQps = loadQps * scaleFactor;
+  const isFastEnough = throughputQps >= neededQps * (1 - TOLERANCE);
+  // An infinite one would carry everything.
+  if (isFastEnough && Number.isFinite(throughputQps)) return;
+  refuse(path, `${throughputQps} qps`, `at least ${neededQps} qps, the load of the task`);
+}
+
+/** Without random waiting the exact solver's plan of any kind is the cheapest of all; by quantiles that simulations choose each kind has its own. */
+function checkJoint(
+  { horizontal, vertical, joint }: ThemisLevel,
+  { solver, queueing }: ThemisOptions,
+  path: string,
+): void {
+  if (solver !== "exact" || queueing !== "paper") return;
+  for (const [name, plan] of Object.entries({ horizontal, vertical })) {
+    if (plan === null) continue;
+    if (joint === null) {
+      refuse(`${path}.joint`, "null", `a plan, since the ${name} one is of its kind`);
+    }
+    if (joint.cores > plan.cores) {
+      refuse(`${path}.joint.cores`, joint.cores, `at most ${plan.cores}, as the ${name} plan`);
+    }
+  }
+}
+
+function checkTransitions({ tasks, levels, transitions, cluster }: ThemisBundle): void {
+  const path = "transitions";
+  checkShape(transitions, [levels.length, levels.length, tasks.length, 3], path);
+  const places = poolCores(cluster.pools);
+  const limits = tasks.map(({ variants }) => variants[0]?.latency.ms.shape ?? []);
+  const cells = transitions.data;
+  let at = 0;
+  for (const [row, { steady }] of levels.entries()) {
+    for (const column of levels.keys()) {
+      let taken = 0;
+      for (const [task, stage] of steady.stages.entries()) {
+        const [maxCores = 0, maxBatch = 0] = limits[task] ?? [];
+        const [leastCores, mostCores] = [stage.cores, column > row ? maxCores : stage.cores];
+        const [leastBatch, mostBatch] = column > row ? [1, maxBatch] : [stage.batch, stage.batch];
+        checkCell(cells, at, [leastBatch, mostBatch], "a batch size");
+        checkCell(cells, at + 1, [leastCores, mostCores], "cores");
+        if (column <= row) checkCell(cells, at + 2, [0, 0], "instances to add");
+        taken += stage.instances + (cells[at + 2] ?? 0);
+        at += 3;
+      }
+      if (taken <= places) continue;
+      const found = `${taken} instances from level ${row} to ${column}`;
+      refuse(path, found, `at most ${places}, one for each core of the pool`);
+    }
+  }
+}
+
+function checkCell(
+  cells: Table["data"],
+  at: number,
+  [least, most]: readonly [number, number],
+  what: string,
+): void {
+  const value = cells[at] ?? 0;
+  if (value >= least && value <= most) return;
+  const range = least === most ? `${least}` : `from ${least} to ${most}`;
+  refuse(`transitions.data[${at}]`, value, `${what} ${range}`);
+}
+
+/** Of all workers; one that does not say how many it has counts as one. */
+function poolCores(pools: readonly Pool[]): number {
+  return pools.reduce((sum, { workers, cores }) => sum + workers * (cores ?? 1), 0);
+}

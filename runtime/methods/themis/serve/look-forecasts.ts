@@ -1,0 +1,57 @@
+import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
+import type { Forecasts } from "../../../server/graph/forecasts.ts";
+import type { ScalingDispatcher } from "../core/scaling-dispatcher.ts";
+
+export interface LookForecastsOptions {
+  readonly dispatcher: Pick<ScalingDispatcher, "lookCount" | "perSecondQps">;
+  readonly forecaster: Pick<OnnxForecaster, "forecast">;
+  /** Told why there are no forecasts, once until there are some again. */
+  readonly onNotice: (message: string) => void;
+}
+
+/** Forecasts by a model: one after each look at the traffic, made beside what is served, and one at a time. */
+export class LookForecasts implements Forecasts {
+  readonly #options: LookForecastsOptions;
+  #seenLooks = 0;
+  #isBusy = false;
+  #isFailing = false;
+
+  constructor(options: LookForecastsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The dispatcher may have looked: then another forecast is begun, unless the one before is not done yet.
+   * @param tell called with it, or with NaN where it failed, so that none of before stays in force.
+   */
+  follow(tell: (qps: number) => void): void {
+    const { dispatcher, forecaster } = this.#options;
+    if (this.#isBusy || dispatcher.lookCount === this.#seenLooks) return;
+    this.#seenLooks = dispatcher.lookCount;
+    this.#isBusy = true;
+    // The next look overwrites what this forecast is made of.
+    const perSecondQps = dispatcher.perSecondQps.slice();
+    forecaster.forecast(perSecondQps).then(
+      (qps) => {
+        this.#isFailing = false;
+        this.#end(qps, tell);
+      },
+      (error: unknown) => {
+        this.#refuse(error);
+        this.#end(Number.NaN, tell);
+      },
+    );
+  }
+
+  #end(qps: number, tell: (qps: number) => void): void {
+    this.#isBusy = false;
+    tell(qps);
+  }
+
+  #refuse(error: unknown): void {
+    if (this.#isFailing) return;
+    this.#isFailing = true;
+    const reason = error instanceof Error ? error.message : String(error);
+    this.#options.onNotice(`no forecast, the last seconds count in its place: ${reason}`);
+  }
+}

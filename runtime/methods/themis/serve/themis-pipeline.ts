@@ -1,0 +1,60 @@
+import type { ThemisBundle } from "../../../bundle/schema.ts";
+import { assert } from "../../../core/assert.ts";
+import { busyNames } from "../../../core/graph/stage-shape.ts";
+import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
+import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
+import type { ServedPipeline } from "../../../server/graph/served-pipeline.ts";
+import { stageAnswererOf } from "../../../server/graph/stage-answerer.ts";
+import { surelyMs } from "../../../server/graph/sure-visits.ts";
+import { VisitCourses } from "../../../server/graph/visit-courses.ts";
+import { scaleShapeOf } from "../core/scale-shape.ts";
+import { type ScalingDispatcher, scalingDispatcherOf } from "../core/scaling-dispatcher.ts";
+import { LookForecasts } from "./look-forecasts.ts";
+import { ScaleMetrics } from "./scale-metrics.ts";
+
+export interface ThemisPipelineOptions {
+  /** Rows that are open at most. */
+  readonly maxPending: number;
+  /** Where the policy's predictor is a model. */
+  readonly forecaster?: Pick<OnnxForecaster, "forecast"> | undefined;
+  readonly onNotice?: ((message: string) => void) | undefined;
+}
+
+/** @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
+export function themisPipeline(
+  bundle: ThemisBundle,
+  { maxPending, forecaster, onNotice = () => {} }: ThemisPipelineOptions,
+): ServedPipeline & { readonly dispatcher: ScalingDispatcher } {
+  const signature = pipelineSignatureOf(bundle);
+  const shape = scaleShapeOf(bundle);
+  // A row waits for every task at once at most.
+  const queryCapacity = shape.taskCount * maxPending + busyNames(shape);
+  // The load is not known yet: the plan of the highest level is the first.
+  const dispatcher = scalingDispatcherOf(bundle, { queryCapacity });
+  const metrics = new ScaleMetrics(bundle, dispatcher);
+  const isForetold = bundle.policy.predictor === "lstm";
+  assert(!isForetold || forecaster !== undefined, "whoever serves forecasts by a model opens it");
+  return {
+    signature,
+    dispatcher,
+    queryCapacity,
+    courses: new VisitCourses(signature, shape.graph, maxPending),
+    answererOf: stageAnswererOf(signature),
+    holdsAllVariants: () => false,
+    fastestMs: surelyMs(bundle, (task) => fastestQueryMs(bundle, task)),
+    forecasts:
+      isForetold && forecaster !== undefined
+        ? new LookForecasts({ dispatcher, forecaster, onNotice })
+        : undefined,
+    watch: (entry) => metrics.watch(entry),
+    metricLines: () => metrics.lines(),
+  };
+}
+
+/** Time of a query that runs alone, on the number of cores where it is shortest. */
+function fastestQueryMs({ tasks }: ThemisBundle, task: number): number {
+  const ms = tasks[task]?.variants[0]?.latency.ms;
+  const [coreCount = 0, batchCount = 0] = ms?.shape ?? [];
+  const alone = Array.from({ length: coreCount }, (_, core) => ms?.data[core * batchCount]);
+  return Math.min(...alone.map((time) => time ?? Number.NaN));
+}

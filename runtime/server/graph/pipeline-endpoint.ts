@@ -1,0 +1,142 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Bundle } from "../../bundle/schema.ts";
+import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
+import type { Endpoint, EndpointModel } from "../endpoint.ts";
+import type { RequestRows, Submission } from "../request.ts";
+import type { PipelineBundle } from "./linked-tasks.ts";
+import { PipelineMetrics } from "./pipeline-metrics.ts";
+import type { PipelineRecorder } from "./pipeline-recording.ts";
+import { PipelineScheduler } from "./pipeline-scheduler.ts";
+import type { PipelineSignature } from "./pipeline-signature.ts";
+import type { ServedPipeline } from "./served-pipeline.ts";
+
+export interface PipelineEndpointOptions {
+  readonly bundle: PipelineBundle;
+  readonly bundleSha256: string;
+  /** What serving the bundle needs of it. */
+  readonly pipeline: ServedPipeline;
+  readonly nowMs: () => number;
+  /** Rows of requests that have no answer yet, at most. */
+  readonly maxPending: number;
+  readonly recorder?: PipelineRecorder | undefined;
+  readonly onWorkerLost: (worker: number, reason: string) => void;
+}
+
+/** A pipeline as one model: rows for its entry tasks in, the outputs of all tasks out. */
+export class PipelineEndpoint implements Endpoint, EndpointModel {
+  readonly models: readonly EndpointModel[] = [this];
+  readonly signature: PipelineSignature;
+  readonly metrics: PipelineMetrics;
+  readonly handlers: Required<AssignedExecutorHandlers>;
+  readonly fastestMs: number;
+  readonly started: Promise<void>;
+  readonly #bundle: PipelineBundle;
+  readonly #bundleSha256: string;
+  readonly #pipeline: ServedPipeline;
+  readonly #scheduler: PipelineScheduler;
+
+  constructor(options: PipelineEndpointOptions) {
+    const { bundle, bundleSha256, pipeline, nowMs, maxPending, onWorkerLost } = options;
+    this.signature = pipeline.signature;
+    this.metrics = new PipelineMetrics(this.signature);
+    this.fastestMs = pipeline.fastestMs;
+    this.#bundle = bundle;
+    this.#bundleSha256 = bundleSha256;
+    this.#pipeline = pipeline;
+    const observer = this.metrics;
+    const recorder = bothOf(pipeline.watch, options.recorder);
+    const scheduler = new PipelineScheduler({ ...pipeline, maxPending, nowMs, recorder, observer });
+    this.#scheduler = scheduler;
+    const onLost = (worker: number, reason: string) => {
+      scheduler.onWorkerLost(worker, reason);
+      onWorkerLost(worker, reason);
+    };
+    let settleStarted: () => void = () => {};
+    this.started = new Promise((resolve) => {
+      settleStarted = resolve;
+    });
+    this.handlers = {
+      onReady: (worker) => scheduler.onWorkerReady(worker),
+      onModelReady: (worker, loads) => {
+        scheduler.onModelReady(worker, loads);
+        if (this.isReady) settleStarted();
+      },
+      onResized: (worker) => scheduler.onResized(worker),
+      onLost,
+      onReplaced: (worker, reason) => {
+        onLost(worker, reason);
+        scheduler.onWorkerReady(worker);
+      },
+    };
+  }
+
+  get isReady(): boolean {
+    return this.#scheduler.workers.canServe;
+  }
+
+  attach(executor: AssignedExecutor): void {
+    this.#scheduler.attach(executor);
+  }
+
+  submit(rows: RequestRows, deadlineMs: number): Submission {
+    return this.#scheduler.submit(rows, deadlineMs);
+  }
+
+  metricsText(): string {
+    const scheduler = this.#scheduler;
+    const { levels } = this.#bundle;
+    const gauges = {
+      loadQps: scheduler.loadQps,
+      pendingQueries: scheduler.pendingCount,
+      readyWorkers: scheduler.workers.readyCount,
+      workers: scheduler.workers.workerCount,
+      servers: scheduler.servers,
+      level: scheduler.level,
+      levelCount: levels.length,
+      topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
+      bundleSha256: this.#bundleSha256,
+    };
+    return this.metrics.text(gauges, this.#pipeline.metricLines(scheduler.workers));
+  }
+
+  /** Never: what waits is bound to the plan it was routed by. */
+  replaceBundle(bundle: Bundle): string {
+    const difference = differenceOf(this.#bundle, bundle);
+    if (difference !== null)
+      return `it has another ${difference}, which takes a new start of the server`;
+    return "the plans of a pipeline are not exchanged while it is served, which takes a new start of the server";
+  }
+
+  drain(): void {}
+
+  abort(): void {
+    this.#scheduler.abort();
+  }
+}
+
+function bothOf(
+  one: PipelineRecorder | undefined,
+  other: PipelineRecorder | undefined,
+): PipelineRecorder | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return (entry) => {
+    one(entry);
+    other(entry);
+  };
+}
+
+function differenceOf(before: PipelineBundle, after: Bundle): string | null {
+  if (before.method === "loki") {
+    const keys = ["application", "slo", "cluster", "tasks", "leaves", "policy"] as const;
+    return after.method === "loki" ? firstDifference(before, after, keys) : "method";
+  }
+  const keys = ["application", "slo", "cluster", "tasks", "entryBranch", "policy"] as const;
+  if (before.method === "inferline") {
+    return after.method === "inferline" ? firstDifference(before, after, keys) : "method";
+  }
+  return after.method === "themis" ? firstDifference(before, after, keys) : "method";
+}
+
+function firstDifference<B>(before: B, after: B, keys: readonly (keyof B & string)[]) {
+  return keys.find((key) => !isDeepStrictEqual(before[key], after[key])) ?? null;
+}

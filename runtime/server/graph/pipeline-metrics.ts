@@ -1,0 +1,213 @@
+/** Counters of a running pipeline, and their text for Prometheus. */
+import { DROP_LATE, DROP_NO_WORKER, DROP_QUEUE_FULL } from "../../core/command-buffer.ts";
+import { Histogram, head, line, metric } from "../exposition.ts";
+import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../histogram-bounds.ts";
+import { RequestMetrics } from "../request-metrics.ts";
+import type { PipelineObserver, RowsOutcome, StartedBatch } from "./pipeline-observer.ts";
+import { at, type PipelineSignature } from "./pipeline-signature.ts";
+
+/** Words for why a query was dropped. */
+const DROP_REASONS: readonly (readonly [reason: number, text: string])[] = [
+  [DROP_QUEUE_FULL, "queue-full"],
+  [DROP_NO_WORKER, "no-worker"],
+  [DROP_LATE, "late"],
+];
+
+/** State of the server at the time it is asked. */
+export interface PipelineGauges {
+  readonly loadQps: number;
+  readonly pendingQueries: number;
+  readonly readyWorkers: number;
+  readonly workers: number;
+  readonly servers: number;
+  readonly level: number;
+  readonly levelCount: number;
+  readonly topLevelQps: number;
+  readonly bundleSha256: string;
+}
+
+interface VariantCounters {
+  readonly task: string;
+  readonly variant: string;
+  readonly batchSize: Histogram;
+  batches: number;
+}
+
+interface FanoutCounters {
+  readonly variant: number;
+  readonly child: number;
+  served: number;
+  sent: number;
+}
+
+interface DropCounter {
+  readonly task: number;
+  readonly reason: number;
+  readonly text: string;
+  count: number;
+}
+
+export class PipelineMetrics extends RequestMetrics implements PipelineObserver {
+  readonly #taskNames: readonly string[];
+  readonly #taskOfVariant: readonly number[];
+  readonly #variants: readonly VariantCounters[];
+  readonly #fanouts: readonly FanoutCounters[];
+  readonly #drops: readonly DropCounter[];
+  readonly #slackByTask: readonly Histogram[];
+  readonly #rows: Record<RowsOutcome, number> = { satisfied: 0, late: 0, dropped: 0 };
+  #planSwitches = 0;
+  #modelLoads = 0;
+  #workersLost = 0;
+
+  constructor({ names, tasks, variants }: PipelineSignature) {
+    super(names[0] ?? "");
+    this.#taskNames = tasks.map(({ name }) => name);
+    this.#taskOfVariant = variants.map(({ task }) => task);
+    this.#variants = variants.map(({ task, name }) => ({
+      task: at(tasks, task).name,
+      variant: name,
+      batchSize: new Histogram(BATCH_BOUNDS),
+      batches: 0,
+    }));
+    this.#fanouts = variants.flatMap(({ task }, variant) =>
+      at(tasks, task).edgesAway.map(({ child }) => ({ variant, child, served: 0, sent: 0 })),
+    );
+    this.#drops = tasks.flatMap((_, task) =>
+      DROP_REASONS.map(([reason, text]) => ({ task, reason, text, count: 0 })),
+    );
+    this.#slackByTask = tasks.map(() => new Histogram(SLACK_BOUNDS_MS));
+  }
+
+  onBatchStart({ variant, rows, slackMs }: StartedBatch): void {
+    const counters = at(this.#variants, variant);
+    counters.batches++;
+    counters.batchSize.observe(rows);
+    at(this.#slackByTask, at(this.#taskOfVariant, variant)).observe(slackMs);
+  }
+
+  onQueryDropped(task: number, reason: number): void {
+    const counter = this.#drops.find((one) => one.task === task && one.reason === reason);
+    if (counter !== undefined) counter.count++;
+  }
+
+  onRowsDone(outcome: RowsOutcome, rows: number): void {
+    this.#rows[outcome] += rows;
+  }
+
+  onFanout(variant: number, child: number, count: number): void {
+    const counters = this.#fanouts.find((one) => one.variant === variant && one.child === child);
+    if (counters === undefined) return;
+    counters.served++;
+    counters.sent += count;
+  }
+
+  onPlanSwitch(): void {
+    this.#planSwitches++;
+  }
+
+  onModelsLoaded(count: number): void {
+    this.#modelLoads += count;
+  }
+
+  onWorkerLost(): void {
+    this.#workersLost++;
+  }
+
+  /** @param more lines to put at the end. */
+  text(gauges: PipelineGauges, more: readonly string[] = []): string {
+    const lines = [
+      ...this.tritonLines(),
+      ...this.#variantLines(),
+      ...this.#taskLines(),
+      ...this.#planLines(gauges),
+      ...this.#clusterLines(gauges),
+      ...more,
+    ];
+    return `${lines.join("\n")}\n`;
+  }
+
+  #variantLines(): string[] {
+    const decisions = "stratagem_decisions_total";
+    const size = "stratagem_batch_size";
+    const fanout = "stratagem_fanout";
+    return [
+      ...head(decisions, "counter", "Batches started, by task and variant"),
+      ...this.#variants.map(({ task, variant, batches }) =>
+        line(decisions, { task, variant }, batches),
+      ),
+      ...head(size, "histogram", "Queries of a started batch, by task and variant"),
+      ...this.#variants.flatMap(({ task, variant, batchSize }) =>
+        batchSize.lines(size, { task, variant }),
+      ),
+      ...head(fanout, "gauge", "Queries sent to a child task per query served, since the start"),
+      ...this.#fanouts.map(({ variant, child, served, sent }) => {
+        const { task, variant: name } = at(this.#variants, variant);
+        return line(
+          fanout,
+          { task, variant: name, child: at(this.#taskNames, child) },
+          sent / served,
+        );
+      }),
+    ];
+  }
+
+  #taskLines(): string[] {
+    const slack = "stratagem_dispatch_slack_ms";
+    const dropped = "stratagem_queries_dropped_total";
+    return [
+      ...head(slack, "histogram", "Slack of a batch when it starts, by task"),
+      ...this.#slackByTask.flatMap((histogram, task) =>
+        histogram.lines(slack, { task: at(this.#taskNames, task) }),
+      ),
+      ...head(dropped, "counter", "Queries dropped, by task and reason"),
+      ...this.#drops.map(({ task, text, count }) =>
+        line(dropped, { task: at(this.#taskNames, task), reason: text }, count),
+      ),
+    ];
+  }
+
+  #planLines({ servers, level, levelCount, topLevelQps }: PipelineGauges): string[] {
+    return [
+      ...metric("stratagem_level", "gauge", "Index of the load level that is followed", level),
+      ...metric("stratagem_levels", "gauge", "Load levels there are", levelCount),
+      ...metric("stratagem_top_level_qps", "gauge", "Load of the highest level", topLevelQps),
+      ...metric("stratagem_servers", "gauge", "Workers that the plan uses", servers),
+      ...metric(
+        "stratagem_plan_switches_total",
+        "counter",
+        "Changes of the level that is followed",
+        this.#planSwitches,
+      ),
+      ...metric(
+        "stratagem_model_loads_total",
+        "counter",
+        "Models that workers loaded",
+        this.#modelLoads,
+      ),
+    ];
+  }
+
+  #clusterLines(gauges: PipelineGauges): string[] {
+    const { loadQps, pendingQueries, readyWorkers, workers, bundleSha256: sha256 } = gauges;
+    return [
+      ...head("stratagem_queries_total", "counter", "Rows of requests by what became of them"),
+      ...Object.entries(this.#rows).map(([outcome, count]) =>
+        line("stratagem_queries_total", { outcome }, count),
+      ),
+      ...metric("stratagem_load_qps", "gauge", "Measured load, rows of requests a second", loadQps),
+      ...metric(
+        "stratagem_pending_queries",
+        "gauge",
+        "Queries of all tasks that wait or run",
+        pendingQueries,
+      ),
+      ...metric("stratagem_workers", "gauge", "Workers of the cluster", workers),
+      ...metric("stratagem_workers_ready", "gauge", "Workers that take batches", readyWorkers),
+      ...metric("stratagem_workers_lost_total", "counter", "Workers that ended", this.#workersLost),
+      ...metric("stratagem_bundle_info", "gauge", "The policy bundle that decides", 1, {
+        application: this.model,
+        sha256,
+      }),
+    ];
+  }
+}

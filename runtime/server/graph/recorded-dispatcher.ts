@@ -1,0 +1,168 @@
+import {
+  ASSIGN,
+  CommandBuffer,
+  DROP,
+  RELEASE,
+  RESIZE,
+  START_BATCH,
+} from "../../core/command-buffer.ts";
+import type { PipelineDispatcher, ResizedPipeline } from "../../core/graph/pipeline-dispatcher.ts";
+import { WakeTimer } from "../wake-timer.ts";
+import type { PipelineCommand, PipelineRecorder } from "./pipeline-recording.ts";
+
+/** A dispatcher of a pipeline; where its plans resize workers it is told of that, and of forecasts. */
+export type ServedDispatcher = PipelineDispatcher & Partial<ResizedPipeline>;
+
+export interface RecordedDispatcherOptions {
+  /** Nothing has been told to it. */
+  readonly dispatcher: ServedDispatcher;
+  /** Queries of the commands of one event at most. */
+  readonly queryCapacity: number;
+  readonly recorder: PipelineRecorder | undefined;
+  /** Called when the dispatcher wants to be asked again. */
+  readonly onWake: () => void;
+}
+
+/** A pipeline's dispatcher whose events and commands are recorded. Commands are copied out: what is done about one may bring the next event. */
+export class RecordedDispatcher {
+  readonly #dispatcher: ServedDispatcher;
+  readonly #recorder: PipelineRecorder | undefined;
+  readonly #buffer: CommandBuffer;
+  readonly #wakeTimer: WakeTimer;
+
+  constructor({ dispatcher, queryCapacity, recorder, onWake }: RecordedDispatcherOptions) {
+    this.#dispatcher = dispatcher;
+    this.#recorder = recorder;
+    this.#buffer = new CommandBuffer(dispatcher.commandCapacity, queryCapacity);
+    this.#wakeTimer = new WakeTimer(onWake);
+  }
+
+  get workerCount(): number {
+    return this.#dispatcher.workerCount;
+  }
+
+  get level(): number {
+    return this.#dispatcher.level;
+  }
+
+  get servers(): number {
+    return this.#dispatcher.servers;
+  }
+
+  get wakeMs(): number {
+    return this.#dispatcher.wakeMs;
+  }
+
+  loadQps(nowMs: number): number {
+    return this.#dispatcher.loadQps(nowMs);
+  }
+
+  onRequest(nowMs: number): boolean {
+    this.#recorder?.({ kind: "request", nowMs });
+    const isAdmitted = this.#dispatcher.onRequest(nowMs);
+    this.#wakeTimer.set(this.#dispatcher.wakeMs, nowMs);
+    return isAdmitted;
+  }
+
+  onQuery(query: number, task: number, parent: number, deadlineMs: number, nowMs: number) {
+    this.#recorder?.({ kind: "query", query, task, parent, deadlineMs, nowMs });
+    this.#dispatcher.onQuery(query, task, parent, deadlineMs, nowMs, this.#buffer);
+    return this.#commands(nowMs);
+  }
+
+  onBatchDone(worker: number, nowMs: number) {
+    this.#recorder?.({ kind: "done", worker, nowMs });
+    this.#dispatcher.onBatchDone(worker, nowMs, this.#buffer);
+    return this.#commands(nowMs);
+  }
+
+  onFanout(query: number, childTask: number, count: number): void {
+    this.#recorder?.({ kind: "fanout", query, childTask, count });
+    this.#dispatcher.onFanout(query, childTask, count);
+  }
+
+  /** The timer has called; timers and clocks do not agree to the microsecond. */
+  onTimer(nowMs: number) {
+    if (nowMs >= this.#dispatcher.wakeMs) {
+      this.#recorder?.({ kind: "wake", nowMs });
+      this.#dispatcher.onWake(nowMs, this.#buffer);
+    }
+    return this.#commands(nowMs);
+  }
+
+  onWorkerReady(worker: number, nowMs: number) {
+    this.#recorder?.({ kind: "ready", worker, nowMs });
+    this.#dispatcher.onWorkerReady(worker, nowMs, this.#buffer);
+    return this.#commands(nowMs);
+  }
+
+  onModelReady(worker: number, nowMs: number) {
+    this.#recorder?.({ kind: "model-ready", worker, nowMs });
+    this.#dispatcher.onModelReady(worker, nowMs, this.#buffer);
+    return this.#commands(nowMs);
+  }
+
+  onResized(worker: number, nowMs: number) {
+    this.#recorder?.({ kind: "resized", worker, nowMs });
+    this.#dispatcher.onResized?.(worker, nowMs, this.#buffer);
+    return this.#commands(nowMs);
+  }
+
+  /** It counts from the next look at the traffic on. */
+  onForecast(qps: number): void {
+    this.#recorder?.({ kind: "forecast", qps });
+    this.#dispatcher.onForecast?.(qps);
+  }
+
+  onWorkerLost(worker: number, nowMs: number) {
+    this.#recorder?.({ kind: "lost", worker, nowMs });
+    this.#dispatcher.onWorkerLost(worker, nowMs, this.#buffer);
+    return this.#commands(nowMs);
+  }
+
+  onCancel(query: number): boolean {
+    this.#recorder?.({ kind: "cancel", query });
+    return this.#dispatcher.onCancel(query);
+  }
+
+  /** No timer calls any more, until the next event. */
+  stop(): void {
+    this.#wakeTimer.clear();
+  }
+
+  #commands(nowMs: number): readonly PipelineCommand[] {
+    this.#wakeTimer.set(this.#dispatcher.wakeMs, nowMs);
+    const commands = commandsOf(this.#buffer);
+    this.#buffer.clear();
+    if (this.#recorder !== undefined) commands.forEach(this.#recorder);
+    return commands;
+  }
+}
+
+const NONE: readonly PipelineCommand[] = [];
+
+/** The commands of a buffer, in order. */
+export function commandsOf(buffer: CommandBuffer): readonly PipelineCommand[] {
+  if (buffer.count === 0) return NONE;
+  return Array.from({ length: buffer.count }, (_, command) => commandOf(buffer, command));
+}
+
+function commandOf(buffer: CommandBuffer, command: number): PipelineCommand {
+  const worker = buffer.worker(command);
+  const kind = buffer.kind(command);
+  if (kind === DROP) {
+    return { kind: "drop", query: buffer.query(command, 0), reason: buffer.reason(command) };
+  }
+  if (kind === RELEASE) return { kind: "release", worker };
+  if (kind === RESIZE) return { kind: "resize", worker, cores: buffer.cores(command) };
+  const variant = buffer.variant(command);
+  if (kind === ASSIGN) {
+    const cores = buffer.cores(command);
+    return { kind: "assign", worker, variant, ...(cores === 0 ? {} : { cores }) };
+  }
+  if (kind !== START_BATCH) throw new RangeError(`no command is of kind ${kind}`);
+  const queries = Array.from({ length: buffer.queryCount(command) }, (_, position) =>
+    buffer.query(command, position),
+  );
+  return { kind: "start-batch", worker, variant, level: buffer.level(command), queries };
+}

@@ -1,0 +1,38 @@
+import type { PoolProfile } from "../../bundle/schema.ts";
+import type { Courses } from "./course.ts";
+import type { Forecasts } from "./forecasts.ts";
+import type { PipelineRecorder } from "./pipeline-recording.ts";
+import type { AnswererOf } from "./pipeline-request.ts";
+import type { PipelineSignature } from "./pipeline-signature.ts";
+import type { ServedDispatcher } from "./recorded-dispatcher.ts";
+import type { WorkerModels } from "./worker-models.ts";
+
+/** What serving a pipeline needs of its bundle: where the methods differ. */
+export interface ServedPipeline {
+  readonly signature: PipelineSignature;
+  /** With room for `queryCapacity` queries; nothing has been told to it. */
+  readonly dispatcher: ServedDispatcher;
+  readonly queryCapacity: number;
+  readonly courses: Courses;
+  readonly answererOf: AnswererOf;
+  /** Whether a worker of a task holds all its variants, for batches that choose among them. */
+  readonly holdsAllVariants: (task: number) => boolean;
+  /** Least time in which a request can be answered. */
+  readonly fastestMs: number;
+  /** Where the driver makes forecasts for the dispatcher. */
+  readonly forecasts?: Forecasts | undefined;
+  /** Sees all that is recorded, for metrics of this method's own. */
+  readonly watch?: PipelineRecorder | undefined;
+  /** Lines of the metrics that only this method has. */
+  readonly metricLines: (workers: Pick<WorkerModels, "isAssigned">) => string[];
+}
+
+/** Time of a query that runs alone, with the variant and on the hardware where it is shortest. */
+export function fastestQueryMs(
+  variants: readonly { readonly profiles: readonly (PoolProfile | null)[] }[],
+): number {
+  const times = variants.flatMap(({ profiles }) =>
+    profiles.map((profile) => profile?.serviceTimes.decisionMs.data[0] ?? Number.POSITIVE_INFINITY),
+  );
+  return Math.min(...times);
+}

@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { SOLVERS } from "../../../compiler/methods/registry.ts";
+import { loadApplication } from "../../../compiler/spec/load-application.ts";
+import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "stratagem-pool-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** As it ships: its workers are files of dist/. */
+async function shipped(): Promise<typeof import("../../../compiler/levels/level-pool.ts")> {
+  return import(new URL("../../../dist/compiler/levels/level-pool.js", import.meta.url).href);
+}
+
+function compiled() {
+  const variants = { small: { accuracy: 0.7, latencyMs: { 1: 10, 4: 22 } } };
+  const profile = { format: "latency-profile/1", hardware: "test", variants };
+  const spec = {
+    version: 1,
+    application: "pool",
+    slo: { latency: "100 ms" },
+    workload: { arrivals: { process: "poisson" }, loads: [50] },
+    cluster: { workers: 2 },
+    tasks: [{ name: "classify", variants: [{ name: "small", profile: "profile.json#small" }] }],
+    policy: { method: "ramsis", maxQueue: 4 },
+  };
+  writeFileSync(join(folder, "profile.json"), JSON.stringify(profile));
+  writeFileSync(join(folder, "app.json"), JSON.stringify(spec));
+  const { application, inputs } = loadApplication(join(folder, "app.json"));
+  const solver = SOLVERS.ramsis;
+  const frame = solver.frame(application, new Map());
+  const levels = [solver.solveLevel(frame, 50)];
+  const bundle: RamsisBundle = { ...frame, levels, provenance: { compiler: "test", inputs } };
+  return { bundle, expected: solver.solveLevel(frame, 120) };
+}
+
+test("one more level of a bundle, solved in a process of its own, is the one that compile would have made", async () => {
+  const { bundle, expected } = compiled();
+  const { solveLevelOf } = await shipped();
+  expect(await solveLevelOf(bundle, 120, new AbortController().signal)).toEqual(expected);
+});
+
+test("an aborted one rejects with the reason, before it begins and while it runs", async () => {
+  const { bundle } = compiled();
+  const { solveLevelOf } = await shipped();
+  const reason = new Error("enough");
+  await expect(solveLevelOf(bundle, 120, AbortSignal.abort(reason))).rejects.toBe(reason);
+  const abort = new AbortController();
+  const running = solveLevelOf(bundle, 120, abort.signal);
+  abort.abort(reason);
+  await expect(running).rejects.toBe(reason);
+});
+
+test("workers answer in the order of the requests, run after run, and count their progress on", async () => {
+  const { bundle } = compiled();
+  const { LevelWorkers } = await shipped();
+  const { levels: _, provenance: __, ...frame } = bundle;
+  const progress: [number, number, string | undefined][] = [];
+  const threads = new LevelWorkers(frame, {
+    jobs: 2,
+    onProgress: (...call) => progress.push([call[0], call[1], call[2]]),
+    signal: new AbortController().signal,
+  });
+  const solve = async (loadsQps: readonly number[], stage: string) => {
+    const requests = loadsQps.map((loadQps) => ({ kind: "solve", loadQps }) as const);
+    const replies = await threads.run(requests, stage);
+    return replies.map((reply) => (reply.kind === "solved" ? reply.level.loadQps : null));
+  };
+  try {
+    expect(await solve([60, 20, 100], "round 1")).toEqual([60, 20, 100]);
+    expect(await solve([], "round 2")).toEqual([]);
+    expect(await solve([80], "round 3")).toEqual([80]);
+  } finally {
+    await threads.close();
+  }
+  expect(progress).toEqual([
+    [1, 3, "round 1"],
+    [2, 3, "round 1"],
+    [3, 3, "round 1"],
+    [4, 4, "round 3"],
+  ]);
+});
+
+test("a request that the solver cannot answer rejects", async () => {
+  const { bundle } = compiled();
+  const { solveLevelOf } = await shipped();
+  const signal = new AbortController().signal;
+  await expect(solveLevelOf({ ...bundle, tasks: [] }, 120, signal)).rejects.toThrow("one task");
+});

@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest";
+import { lookHistories } from "../../../../../compiler/methods/themis/simulate/look-histories.ts";
+import { simulateScales } from "../../../../../compiler/methods/themis/simulate/simulate-scales.ts";
+import { drawRequests } from "../../../../../compiler/simulate/graph/drawn-requests.ts";
+import { HISTORY_SECONDS } from "../../../../../runtime/core/forecasters.ts";
+import { stageGraphOf } from "../../../../../runtime/core/graph/stage-graph.ts";
+import { scalingDispatcherOf } from "../../../../../runtime/methods/themis/core/scaling-dispatcher.ts";
+import { scaleBundle } from "../../../../support/scale-bundle.ts";
+
+const DURATION_MS = 90_000;
+
+/** What the dispatcher sees at each look, and what it is told after it. */
+function run(tickMs: number, forecastByLook: Float64Array) {
+  const bundle = scaleBundle({ policy: { predictor: "lstm", tickMs, scaling: "themis" } });
+  const trace = drawRequests(stageGraphOf(bundle), { kind: "poisson", qps: 25 }, DURATION_MS, 3);
+  const seen: number[][] = [];
+  const told: [look: number, qps: number][] = [];
+  const result = simulateScales(bundle, {
+    arrivals: { kind: "requests", trace },
+    durationMs: DURATION_MS,
+    seed: 3,
+    startLevel: 0,
+    forecastByLook,
+    dispatcherOf: (...values) => {
+      const dispatcher = scalingDispatcherOf(...values);
+      const onWake = dispatcher.onWake.bind(dispatcher);
+      const onForecast = dispatcher.onForecast.bind(dispatcher);
+      return Object.assign(dispatcher, {
+        onWake: (nowMs: number, out: Parameters<typeof onWake>[1]) => {
+          const { lookCount } = dispatcher;
+          onWake(nowMs, out);
+          if (dispatcher.lookCount > lookCount) seen.push([...dispatcher.perSecondQps]);
+        },
+        onForecast: (qps: number) => {
+          told.push([dispatcher.lookCount, qps]);
+          onForecast(qps);
+        },
+      });
+    },
+  });
+  return { seen, told, result, trace };
+}
+
+test.each([1000, 700])(
+  "every look %i ms after the other has the history that the dispatcher has",
+  (tickMs) => {
+    const { seen, trace } = run(tickMs, new Float64Array(0));
+    const { lookCount, perSecondQps } = lookHistories(trace.arrivalMs, tickMs, DURATION_MS);
+    const histories = Array.from({ length: lookCount }, (_, look) => [
+      ...perSecondQps.subarray(look * HISTORY_SECONDS, (look + 1) * HISTORY_SECONDS),
+    ]);
+    // The last requests may be under way for a while longer.
+    expect(histories).toEqual(seen.slice(0, lookCount));
+    expect(seen.length).toBeLessThanOrEqual(lookCount + 1);
+    expect(seen.at(-1)?.some(Number.isNaN)).toBe(false);
+  },
+);
+
+test("without requests there is no look", () => {
+  expect(lookHistories(new Float64Array(0), 1000, 60_000).lookCount).toBe(0);
+});
+
+describe("forecasts", () => {
+  test("are handed over after their looks, as far as there are some", () => {
+    const { told } = run(1000, Float64Array.of(30, 31, 32));
+    expect(told).toEqual([
+      [1, 30],
+      [2, 31],
+      [3, 32],
+    ]);
+  });
+
+  test("decide whether instances follow the load", () => {
+    const steady = (qps: number) => run(1000, new Float64Array(100).fill(qps)).result.scaling;
+    // Foretold to be as much as no plan carries, the load never agrees with it.
+    expect(steady(1000).settled).toBe(0);
+    expect(steady(Number.NaN).settled).toBeGreaterThan(0);
+  });
+});

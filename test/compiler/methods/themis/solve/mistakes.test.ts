@@ -1,0 +1,279 @@
+/** What an application cannot ask of Themis, and what it is told. */
+import { describe, expect, test } from "vitest";
+import { themisMistakes } from "../../../../../compiler/methods/themis/solve/mistakes.ts";
+import { loadApplication } from "../../../../../compiler/spec/load-application.ts";
+import { edited, folderOf, mistakeOfSpec } from "../../../spec/spec-folder.ts";
+
+/** Three tasks in a row on one pool; `edited` makes one with mistakes. */
+const CHAIN = `version: 1
+application: chain
+slo: { latency: 300 ms }
+workload:
+  arrivals: { process: poisson }
+  loads: [10, 20]
+cluster:
+  pools:
+    - { name: local, hardware: cpu, workers: 3, cores: 4 }
+tasks:
+  - name: find
+    variants:
+      - { name: finder, accuracy: 0.9, profile: profile.json#fitted }
+    to: [{ task: name, share: 0.5 }]
+  - name: name
+    variants:
+      - { name: namer, accuracy: 0.8, profile: profile.json#measured }
+    to: [{ task: tell }]
+  - name: tell
+    variants:
+      - { name: teller, accuracy: 0.7, profile: profile.json#fitted }
+policy:
+  method: themis
+  maxBatch: 8
+  maxCores: 4
+`;
+
+/** A batch of one takes 50 ms on one core and 27.5 ms on four; the rows 30 ms and 10 ms. */
+const PROFILE = `{
+  "format": "latency-profile/1",
+  "hardware": "cpu",
+  "variants": {
+    "fitted": { "fit": { "gamma": 20, "epsilon": 10, "delta": 10, "eta": 10 } },
+    "measured": {
+      "byCores": {
+        "1": { "1": 30, "8": 170 },
+        "4": { "1": 10, "8": 50 }
+      }
+    },
+    "plain": { "latencyMs": { "1": 20, "8": 90 } },
+    "wide": { "byCores": { "2": { "1": 15 }, "4": { "1": 10 } } },
+    "negative": { "fit": { "gamma": 20, "epsilon": 0, "delta": 0, "eta": -6 } },
+    "falling": { "fit": { "gamma": 1, "epsilon": 0, "delta": -3, "eta": 60 } }
+  }
+}
+`;
+const GPU_PROFILE = edited(PROFILE, '"hardware": "cpu"', '"hardware": "gpu"');
+
+/** Code, place and message of each mistake. */
+function mistakesOf(spec: string): string[] {
+  const files = { "app.yaml": spec, "profile.json": PROFILE, "gpu.json": GPU_PROFILE };
+  const { application } = loadApplication(`${folderOf(files)}/app.yaml`);
+  return [...themisMistakes(application)].map(
+    ({ code, path, message }) => `${code} ${path.join(".")}: ${message}`,
+  );
+}
+
+/** With each pair of texts replaced. */
+function changed(...changes: readonly (readonly [string, string])[]): string {
+  return changes.reduce((text, [from, to]) => edited(text, from, to), CHAIN);
+}
+
+test("has nothing to say of an application that can be scaled", () => {
+  expect(mistakesOf(CHAIN)).toEqual([]);
+  expect(mistakesOf(changed(["maxCores: 4", "maxCores: 4\n  solver: paper"]))).toEqual([]);
+});
+
+test("leaves the applications of other methods to those", () => {
+  const ramsis = changed(
+    ["method: themis\n  maxBatch: 8\n  maxCores: 4", "method: inferline"],
+    ["profile.json#fitted", "profile.json#plain"],
+    ["profile.json#measured", "profile.json#plain"],
+    ["profile.json#fitted", "profile.json#plain"],
+  );
+  expect(mistakesOf(ramsis)).toEqual([]);
+});
+
+test.each<[string, readonly (readonly [string, string])[], string]>([
+  [
+    "several pools",
+    [
+      [
+        "workers: 3, cores: 4 }",
+        "workers: 3, cores: 4 }\n    - { name: more, hardware: gpu, workers: 1 }",
+      ],
+    ],
+    "INPUT_UNSUPPORTED cluster.pools.1: themis scales the instances of one pool, got 2; allowed: one, of machines that are alike",
+  ],
+  [
+    "levels that are placed by accuracy",
+    [["loads: [10, 20]", "loads: { from: 10, to: 90, maxAccuracyStep: 1% }"]],
+    "INPUT_UNSUPPORTED workload.loads.maxAccuracyStep: themis does not choose accuracies, so levels cannot be placed by them; allowed: a list of rates, or from, to and step",
+  ],
+  [
+    "several variants that a pool can run",
+    [
+      [
+        "profile: profile.json#measured }",
+        "profile: profile.json#measured }\n      - { name: other, accuracy: 0.9, profile: profile.json#fitted }",
+      ],
+    ],
+    'INPUT_CONFLICT tasks.1.variants.1: themis does not choose among variants: "namer" and "other" can both run in pool "local"; expected one',
+  ],
+  [
+    "a task that the pool has no profile of",
+    [["profile.json#measured", "gpu.json#measured"]],
+    'INPUT_CONFLICT tasks.1.variants.0.profile: the pool cannot run "name": its profiles are of "gpu", and the pool is local (cpu)',
+  ],
+  [
+    "more than one query for each of the task before",
+    [["profile: profile.json#measured }", "profile: profile.json#measured, fanout: 1.5 }"]],
+    'INPUT_UNSUPPORTED tasks.1.variants.0.fanout: themis sends a query to "tell" at most once for each of "name", got a fan-out of 1.5; allowed: up to 1',
+  ],
+  [
+    "a fit that is negative where it is used",
+    [["profile.json#measured", "profile.json#negative"]],
+    "INPUT_CONFLICT tasks.1.variants.0.profile: profile.json#negative has a fit that gives -1 ms for a batch of 1 on 4 cores; allowed: latencies above 0 that do not fall with the batch, up to batch 8 and 4 cores (policy.maxBatch, policy.maxCores)",
+  ],
+  [
+    "a fit by which larger batches are faster",
+    [["profile.json#measured", "profile.json#falling"]],
+    "INPUT_CONFLICT tasks.1.variants.0.profile: profile.json#falling has a fit that gives 44 ms for a batch of 8 on 1 core; allowed: latencies above 0 that do not fall with the batch, up to batch 8 and 4 cores (policy.maxBatch, policy.maxCores)",
+  ],
+  [
+    "rows that leave out one core",
+    [["profile.json#measured", "profile.json#wide"]],
+    "INPUT_CONFLICT tasks.1.variants.0.profile: profile.json#wide has byCores measured on 2, 4 cores; allowed: rows for 1 core among them, since plans start with one",
+  ],
+])("refuses %s", (_, changes, message) => {
+  expect(mistakesOf(changed(...changes))).toEqual([message]);
+});
+
+test("takes a fit that is negative only for more cores than a machine has", () => {
+  const spec = changed(
+    ["profile.json#measured", "profile.json#negative"],
+    ["cores: 4", "cores: 3"],
+  );
+  expect(mistakesOf(spec)).toEqual([]);
+});
+
+test("takes several variants of which the pool can run one", () => {
+  const spec = changed([
+    "profile: profile.json#measured }",
+    "profile: profile.json#measured }\n      - { name: other, accuracy: 0.9, profile: gpu.json#fitted }",
+  ]);
+  expect(mistakesOf(spec)).toEqual([]);
+});
+
+test("tells everything that is wrong with the shape at once, and what follows from it later", () => {
+  const spec = changed(
+    ["loads: [10, 20]", "loads: { from: 10, to: 90, maxAccuracyStep: 1% }"],
+    ["profile.json#measured", "gpu.json#measured"],
+    ["latency: 300 ms", "latency: 50.1 ms"],
+  );
+  expect(mistakesOf(spec).map((text) => text.split(":")[0])).toEqual([
+    "INPUT_UNSUPPORTED workload.loads.maxAccuracyStep",
+    "INPUT_CONFLICT tasks.1.variants.0.profile",
+  ]);
+});
+
+describe("chances", () => {
+  /** A task and so many behind it, each by a chance of its own. */
+  const fan = (count: number): string => {
+    const names = Array.from({ length: count }, (_, index) => `leaf-${index}`);
+    const leaves = names.map(
+      (name) => `  - name: ${name}
+    variants:
+      - { name: teller, accuracy: 0.7, profile: profile.json#fitted }
+`,
+    );
+    const to = names.map((name) => `{ task: ${name}, share: 0.5 }`).join(", ");
+    const [head = "", rest = ""] = CHAIN.split("  - name: name\n");
+    const policy = rest.slice(rest.indexOf("policy:"));
+    const root = edited(head, "[{ task: name, share: 0.5 }]", `[${to}]`);
+    return edited(root + leaves.join("") + policy, "workers: 3", "workers: 9");
+  };
+
+  test("may be as many as can be gone through", () => {
+    expect(mistakesOf(fan(14))).toEqual([]);
+  });
+
+  test("may not be more", () => {
+    expect(mistakesOf(fan(15))).toEqual([
+      "INPUT_UNSUPPORTED tasks: themis goes through every outcome of the shares of edges, got 32768 of them; allowed: 16384",
+    ]);
+  });
+});
+
+describe("the programmes of the paper", () => {
+  const paper = ["maxCores: 4", "maxCores: 4\n  solver: paper"] as const;
+
+  test("are for chains", () => {
+    const graph = changed(paper, [
+      "[{ task: name, share: 0.5 }]",
+      "[{ task: name }, { task: tell }]",
+    ]);
+    expect(mistakesOf(graph)).toEqual([
+      'INPUT_UNSUPPORTED policy.solver: the programmes of the paper are for chains, and "tell" does not simply follow the task before; use solver: exact',
+    ]);
+    expect(mistakesOf(edited(graph, "solver: paper", "solver: exact"))).toEqual([]);
+  });
+
+  test("take one behind a root that only passes requests on, and no two side by side", () => {
+    const root = "tasks:\n  - name: source\n    passThrough: true\n";
+    const one = changed(paper, ["tasks:\n", `${root}    to: [{ task: find }]\n`]);
+    expect(mistakesOf(one)).toEqual([]);
+    const [two] = mistakesOf(
+      changed(
+        paper,
+        ["tasks:\n", `${root}    to: [{ task: find }, { task: name }]\n`],
+        ["    to: [{ task: name, share: 0.5 }]\n", ""],
+      ),
+    );
+    expect(two).toContain('the programmes of the paper are for chains, and "name" does not');
+  });
+});
+
+describe("an SLO that nothing meets", () => {
+  // A query alone takes 27.5, 10 and 27.5 ms on four cores, 50, 30 and 50 ms on one.
+  test("is told with the time of the longest path and the task that takes most of it", () => {
+    expect(mistakesOf(changed(["latency: 300 ms", "latency: 60 ms"]))).toEqual([
+      'INPUT_CONFLICT slo.latency: expected at least the 65 ms that the longest path takes one query at a time on up to 4 cores each; "find" takes most of it, 27.5 ms; got 60 ms',
+    ]);
+    expect(mistakesOf(changed(["latency: 300 ms", "latency: 65 ms"]))).toEqual([]);
+  });
+
+  test("is told on one core each where instances have no more", () => {
+    const horizontal = ["maxCores: 4", "maxCores: 4\n  scaling: horizontal"] as const;
+    expect(mistakesOf(changed(horizontal, ["latency: 300 ms", "latency: 120 ms"]))).toEqual([
+      'INPUT_CONFLICT slo.latency: expected at least the 130 ms that the longest path takes one query at a time on 1 core each; "find" takes most of it, 50 ms; got 120 ms',
+    ]);
+    expect(mistakesOf(changed(horizontal, ["latency: 300 ms", "latency: 130 ms"]))).toEqual([]);
+    const machine = ["cores: 4 }", "cores: 1 }"] as const;
+    expect(mistakesOf(changed(machine, ["latency: 300 ms", "latency: 120 ms"]))[0]).toContain(
+      "expected at least the 130 ms that the longest path takes one query at a time on 1 core each",
+    );
+  });
+
+  test("counts the hops between tasks", () => {
+    const hops = ["cluster:\n", "cluster:\n  communicationLatency: 2 ms\n"] as const;
+    expect(mistakesOf(changed(hops, ["latency: 300 ms", "latency: 66 ms"]))[0]).toContain(
+      "expected at least the 71 ms that the longest path takes one query at a time on up to 4 cores each, communication included",
+    );
+  });
+});
+
+test("refuses a pool with fewer cores than one query at a time takes", () => {
+  const message = (cores: number, budget: number) =>
+    `INPUT_CONFLICT cluster: expected at least ${cores} cores, which serving one query at a time in 300 ms takes, got ${budget} (machines times their cores)`;
+  expect(mistakesOf(changed(["workers: 3, cores: 4", "workers: 2, cores: 1"]))).toEqual([
+    message(3, 2),
+  ]);
+  expect(mistakesOf(changed(["workers: 3, cores: 4", "workers: 3, cores: 1"]))).toEqual([]);
+});
+
+test.each([
+  ["maxBatch: 8", "maxBatch: 0", "policy.maxBatch"],
+  ["maxCores: 4", "maxCores: 0", "policy.maxCores"],
+  ["maxCores: 4", "maxCores: 1.5", "policy.maxCores"],
+  ["loads: [10, 20]", "loads: [0, 20]", "workload.loads[0]"],
+  ["cores: 4 }", "cores: 0 }", "cluster.pools[0].cores"],
+  ["maxCores: 4", "maxCores: 4\n  quantile: 1", "policy.quantile"],
+])("the spec itself is refused with %s as %s", (from, to, place) => {
+  expect(mistakeOfSpec(edited(CHAIN, from, to), PROFILE)).toContain(` ${place}: expected `);
+});
+
+test("the spec itself is refused where a profile does not tell cores apart", () => {
+  const spec = changed(["profile.json#measured", "profile.json#plain"]);
+  expect(mistakeOfSpec(spec, PROFILE)).toContain(
+    'tasks[1].variants[0].profile: method themis needs fit or byCores, and profile.json has neither for "plain"',
+  );
+});

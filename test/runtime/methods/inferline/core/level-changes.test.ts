@@ -1,0 +1,195 @@
+import { describe, expect, test } from "vitest";
+import { type StageBundleSketch, stageBundle } from "../../../../support/stage-bundle.ts";
+import { A } from "../../../../support/stage-chain.ts";
+import { StageDriver, ToldTuner } from "../../../../support/stage-driver.ts";
+
+describe("levels", () => {
+  const TWO: StageBundleSketch = {
+    tasks: [
+      {
+        name: "a",
+        latencyMs: [
+          { 1: 40, 2: 60 },
+          { 1: 10, 4: 20 },
+        ],
+      },
+    ],
+    levels: [
+      { loadQps: 100, stages: [[2, 2, 0]], peakQps: 120 },
+      { loadQps: 300, stages: [[4, 2, 1]], peakQps: 320 },
+    ],
+    workers: [3, 2],
+  };
+
+  test.each([
+    [50, 0],
+    [100, 0],
+    [101, 1],
+    [5000, 1],
+    [Number.NaN, 1],
+  ])("%d requests per second start with level %d", (initialDemandQps, level) => {
+    const driver = new StageDriver(stageBundle(TWO), { initialDemandQps });
+    expect(driver.dispatcher.level).toBe(level);
+  });
+
+  /** Followed from level 0 to 1, with two requests at work. */
+  function changing(sketch: StageBundleSketch) {
+    const bundle = stageBundle(sketch);
+    const tuner = new ToldTuner(bundle);
+    const driver = new StageDriver(bundle, { tuner, initialDemandQps: 100 }).start();
+    const riseAt = (timeMs: number) => {
+      tuner.recentMeanQps = 200;
+      driver.nowMs = timeMs;
+      tuner.wakeMs = timeMs;
+      driver.endEvent();
+      driver.passTo(timeMs + 15_000);
+      expect(driver.dispatcher.level).toBe(1);
+    };
+    return { driver, tuner, riseAt };
+  }
+
+  test("change when more traffic than chance explains has come for 15 s, and the tuner is told", () => {
+    const { driver, tuner } = changing(TWO);
+    // Three deviations of the 3000 requests of 30 s are 5.5 requests per second.
+    tuner.recentMeanQps = 105.4;
+    tuner.wakeMs = 1000;
+    driver.passTo(60_000);
+    expect(driver.dispatcher.level).toBe(0);
+    tuner.recentMeanQps = 105.6;
+    driver.passTo(75_999);
+    expect(driver.dispatcher.level).toBe(0);
+    driver.passTo(76_000);
+    expect(driver.dispatcher.level).toBe(1);
+    tuner.recentMeanQps = 100;
+    driver.passTo(136_999);
+    expect(driver.dispatcher.level).toBe(1);
+    driver.passTo(137_000);
+    expect(driver.dispatcher.level).toBe(0);
+    expect(tuner.followed).toEqual([1, 0]);
+  });
+
+  test("never change when one is fixed", () => {
+    const bundle = stageBundle(TWO);
+    const tuner = new ToldTuner(bundle, 0);
+    const driver = new StageDriver(bundle, { tuner, level: 0 }).start();
+    tuner.recentMeanQps = 1000;
+    tuner.wakeMs = 0;
+    driver.passTo(100_000);
+    expect(driver.dispatcher.level).toBe(0);
+  });
+
+  test("that put a stage elsewhere start its new replicas before the old ones stop", () => {
+    const { driver, riseAt } = changing(TWO);
+    expect(driver.placed).toBe("a a - - -");
+    riseAt(1000);
+    expect(driver.placed).toBe("a a - (a) (a)");
+    driver.finishLoad(3);
+    expect(driver.placed).toBe("a a - a (a)");
+    // Old and new ones serve side by side, the old ones in the batches of their profile.
+    for (let n = 0; n < 7; n++) driver.request();
+    driver.endEvent();
+    expect(driver.running).toEqual([[0, 1], [2, 3], [], [4, 5, 6], []]);
+    driver.finish(0);
+    driver.endEvent();
+    driver.finishLoad(4);
+    expect(driver.placed).toBe("- a! - a! a");
+    driver.finish(1);
+    expect(driver.placed).toBe("- - - a! a");
+    expect(driver.waitingCount).toBe(0);
+    expect(driver.done).toEqual([0, 1, 2, 3]);
+  });
+
+  test("that put a stage elsewhere have no use for replicas that still load where it was", () => {
+    const { driver, tuner, riseAt } = changing(TWO);
+    tuner.tell(3);
+    tuner.wakeMs = driver.nowMs;
+    driver.endEvent();
+    expect(driver.placed).toBe("a a (a) - -");
+    riseAt(1000);
+    expect(driver.placed).toBe("a a - (a) (a)");
+  });
+
+  test("that change a batch size do so at once", () => {
+    const { driver, riseAt } = changing({
+      tasks: [A],
+      levels: [
+        { loadQps: 100, stages: [[1, 1]], peakQps: 120 },
+        { loadQps: 300, stages: [[4, 1]], peakQps: 320 },
+      ],
+    });
+    const { length } = driver.log;
+    riseAt(0);
+    expect(driver.log.slice(length)).toEqual([]);
+    for (let n = 0; n < 5; n++) driver.request();
+    driver.endEvent();
+    expect(driver.running[0]).toEqual([0, 1, 2, 3]);
+  });
+
+  /** Two stages change places in two full pools. */
+  const SWAP: StageBundleSketch = {
+    tasks: [
+      { name: "a", latencyMs: { 1: 10 } },
+      { name: "b", from: { a: 1 }, latencyMs: { 1: 10 } },
+    ],
+    levels: [
+      {
+        loadQps: 100,
+        stages: [
+          [1, 2, 0],
+          [1, 2, 1],
+        ],
+        peakQps: 120,
+      },
+      {
+        loadQps: 300,
+        stages: [
+          [1, 2, 1],
+          [1, 2, 0],
+        ],
+        peakQps: 320,
+      },
+    ],
+    workers: [2, 2],
+  };
+
+  test("let old replicas give way where there is no room, but not a task's last ready one", () => {
+    const { driver, riseAt } = changing(SWAP);
+    expect(driver.placed).toBe("a a b b");
+    riseAt(0);
+    expect(driver.placed).toBe("a (b) b (a)");
+    driver.finishLoad(3);
+    expect(driver.placed).toBe("(b) (b) b a");
+    driver.finishLoad(1);
+    expect(driver.placed).toBe("(b) b (a) a");
+    driver.finishLoads();
+    expect(driver.placed).toBe("b b a a");
+  });
+
+  test("let a last one give way when nothing else would ever make room", () => {
+    const one = (pool: number) => [1, 1, pool] as const;
+    const { driver, riseAt } = changing({
+      ...SWAP,
+      levels: [
+        { loadQps: 100, stages: [one(0), one(1)], peakQps: 120 },
+        { loadQps: 300, stages: [one(1), one(0)], peakQps: 320 },
+      ],
+      workers: [1, 1],
+    });
+    for (let n = 0; n < 3; n++) driver.request();
+    driver.endEvent();
+    riseAt(0);
+    expect(driver.placed).toBe("a! b");
+    driver.finish(0);
+    expect(driver.placed).toBe("(b) b");
+    driver.endEvent();
+    driver.finishLoads();
+    for (let step = 0; step < 20; step++) {
+      driver.finish(0);
+      driver.finish(1);
+      driver.endEvent();
+      driver.finishLoads();
+    }
+    expect(driver.placed).toBe("b a");
+    expect(driver.done).toEqual([0, 1, 2]);
+  });
+});

@@ -1,0 +1,238 @@
+import { afterEach, expect, test } from "vitest";
+import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
+import { type RunningServer, startPipelineServer } from "../../../../../runtime/server/serve.ts";
+import type { StageLevelSketch } from "../../../../support/stage-bundle.ts";
+import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
+import { servedPipeline } from "../../../server/graph/served-pipeline.ts";
+import { type CascadeRow, outputsOf, servedStages } from "../../../server/graph/served-stages.ts";
+
+const open: RunningServer[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((server) => server.close()));
+});
+
+/** A server over HTTP whose models are not real, whose clock stands still, and whose batches and loads wait for the test. */
+async function serving(bundle: InferlineBundle = servedStages()) {
+  const clock = { nowMs: 1000 };
+  let executor: FakeAssignedExecutor | undefined;
+  const server = await startPipelineServer({
+    bundle,
+    bundleSha256: "ab".repeat(32),
+    host: "127.0.0.1",
+    port: 0,
+    nowMs: () => clock.nowMs,
+    version: "0.0.0",
+    executorFactory: (handlers) => {
+      executor = new FakeAssignedExecutor(handlers, outputsOf);
+      return executor;
+    },
+  });
+  open.push(server);
+  if (executor === undefined) throw new Error("the server made no executor");
+  for (let worker = 0; worker < 6; worker++) executor.handlers.onReady(worker);
+  return { server, executor, clock };
+}
+
+type Serving = Awaited<ReturnType<typeof serving>>;
+
+function infer({ server }: Serving, rows: readonly CascadeRow[], extra: object = {}) {
+  const data = rows.map(({ escalate, keep, value }) => [escalate, keep, value]);
+  const input = { name: "x", datatype: "FP32", shape: [rows.length, 3], data };
+  const body = JSON.stringify({ inputs: [input], ...extra });
+  return fetch(`${server.url}/v2/models/stages/infer`, { method: "POST", body });
+}
+
+async function get({ server }: Serving, path: string) {
+  const reply = await fetch(`${server.url}${path}`);
+  return { status: reply.status, text: await reply.text() };
+}
+
+async function metricsOf(house: Serving): Promise<string[]> {
+  return (await get(house, "/metrics")).text.split("\n");
+}
+
+/** Ends loads and batches until the reply is there. */
+async function driven(house: Serving, reply: Promise<Response>): Promise<Response> {
+  const wait: { reply?: Response } = {};
+  const arrived = reply.then((response) => {
+    wait.reply = response;
+  });
+  while (wait.reply === undefined) {
+    if (house.executor.held.length > 0) house.executor.finish();
+    await new Promise(setImmediate);
+  }
+  await arrived;
+  return wait.reply;
+}
+
+function loadAll({ executor }: Serving): void {
+  while (executor.loading.length > 0) executor.load();
+}
+
+test("is ready once the replicas of the plan hold their models, and tells what it takes and gives", async () => {
+  const house = await serving();
+  expect((await get(house, "/v2/health/ready")).status).toBe(503);
+  loadAll(house);
+  await house.server.started;
+  expect((await get(house, "/v2/health/ready")).status).toBe(200);
+  expect(JSON.parse((await get(house, "/v2/models/stages")).text)).toMatchObject({
+    inputs: [{ name: "x", datatype: "FP32", shape: [-1, 3] }],
+    outputs: [
+      { name: "gate.escalate", datatype: "INT64", shape: [-1] },
+      { name: "gate.keep" },
+      { name: "gate.image" },
+      { name: "gate.quick" },
+      { name: "slow.score" },
+      { name: "slow.request_row", datatype: "INT64", shape: [-1] },
+      { name: "last.total" },
+      { name: "last.request_row" },
+    ],
+  });
+  // The only gate goes: there is nothing to answer with.
+  const gate = house.executor.told.find((told) => told.endsWith(": 0"))?.split(":")[0];
+  house.executor.lose(Number(gate));
+  expect((await get(house, "/v2/health/ready")).status).toBe(503);
+});
+
+test("gives what is sent on and what counts tell only to those who ask for it", async () => {
+  const house = await serving();
+  loadAll(house);
+  const rows = [
+    { escalate: 1, keep: 0, value: 4 },
+    { escalate: 0, keep: 0, value: 5 },
+  ];
+  const reply = await driven(house, infer(house, rows, { id: "q" }));
+  expect(reply.status).toBe(200);
+  expect(reply.headers.get("stratagem-variant")).toBe("gate:1,last:1");
+  expect(await reply.json()).toEqual({
+    model_name: "stages",
+    model_version: "1",
+    id: "q",
+    parameters: { variant: "gate:1,last:1", accuracy: 0.75 },
+    outputs: [
+      { name: "gate.escalate", datatype: "INT64", shape: [2], data: [1, 0] },
+      { name: "gate.keep", datatype: "INT64", shape: [2], data: [0, 0] },
+      { name: "last.total", datatype: "FP32", shape: [1, 1], data: [80] },
+    ],
+  });
+  const outputs = [{ name: "gate.quick" }, { name: "last.request_row" }];
+  const asked = await driven(house, infer(house, rows, { outputs }));
+  expect(await asked.json()).toMatchObject({
+    outputs: [
+      { name: "gate.quick", shape: [2, 1], data: [4, 5] },
+      { name: "last.request_row", shape: [1], data: [0] },
+    ],
+  });
+});
+
+/** Made for so little traffic that a dozen rows make the tuner want all there is. */
+const RESTLESS: StageLevelSketch = {
+  loadQps: 1,
+  stages: [
+    [4, 1],
+    [2, 1],
+    [4, 1],
+  ],
+  envelope: [
+    [1000, 1],
+    [60_000, 60],
+  ],
+};
+
+const BURST = Array.from({ length: 12 }, (_, value) => ({ escalate: value & 1, keep: 0, value }));
+
+test("tells of replicas, the envelope, what is scaled and what it costs", async () => {
+  const house = await serving(
+    servedStages({ policy: { tuner: "relative" }, prices: [0.1], levels: [RESTLESS] }),
+  );
+  loadAll(house);
+  const rows = [{ escalate: 1, keep: 0, value: 1 }];
+  expect((await driven(house, infer(house, rows))).status).toBe(200);
+  for (const line of [
+    'stratagem_replicas_target{task="slow"} 1',
+    'stratagem_replicas_assigned{task="slow"} 1',
+    'stratagem_replicas_ready{task="slow"} 1',
+    'stratagem_scaling_actions_total{task="slow",direction="up"} 0',
+    'stratagem_envelope_requests{window_ms="1000",of="observed"} 1',
+    'stratagem_envelope_requests{window_ms="1000",of="sample"} 1',
+    'stratagem_envelope_requests{window_ms="60000",of="sample"} 60',
+    "stratagem_envelope_excess 1",
+    "stratagem_cost_per_hour 0.3",
+    "stratagem_servers 3",
+    "stratagem_workers 6",
+    "stratagem_workers_ready 3",
+    'stratagem_decisions_total{task="slow",variant="slow"} 1',
+    'stratagem_queries_total{outcome="satisfied"} 1',
+  ]) {
+    expect(await metricsOf(house)).toContain(line);
+  }
+  expect((await driven(house, infer(house, BURST))).status).toBe(200);
+  const risen = await metricsOf(house);
+  for (const line of [
+    'stratagem_replicas_target{task="slow"} 6',
+    'stratagem_replicas_assigned{task="slow"} 2',
+    'stratagem_replicas_ready{task="slow"} 1',
+    'stratagem_scaling_actions_total{task="slow",direction="up"} 5',
+    'stratagem_scaling_actions_total{task="slow",direction="down"} 0',
+    'stratagem_envelope_requests{window_ms="1000",of="observed"} 13',
+    "stratagem_envelope_excess 13",
+    "stratagem_cost_per_hour 0.6",
+    "stratagem_servers 6",
+  ]) {
+    expect(risen).toContain(line);
+  }
+  loadAll(house);
+  expect(await metricsOf(house)).toContain('stratagem_replicas_ready{task="slow"} 2');
+});
+
+test("a replica that is too many goes when its batch is done, not before", async () => {
+  const house = await serving(servedStages({ policy: { tuner: "relative" }, levels: [RESTLESS] }));
+  loadAll(house);
+  await driven(house, infer(house, BURST));
+  loadAll(house);
+  const { held, told } = house.executor;
+  const rows = [{ escalate: 0, keep: 0, value: 1 }];
+  // Two gates are busy when the minute is over and one of them is too many.
+  const replies: Promise<Response>[] = [];
+  for (let count = 1; count <= 2; count++) {
+    replies.push(infer(house, rows));
+    while (held.length < count) await new Promise(setImmediate);
+  }
+  const busy = held.map(({ worker }) => worker);
+  const isOff = (worker: number) => told.includes(`${worker}: off`);
+  house.clock.nowMs += 61_000;
+  replies.push(infer(house, rows));
+  const target = 'stratagem_replicas_target{task="gate"} 1';
+  while (!(await metricsOf(house)).includes(target)) await new Promise(setImmediate);
+  expect(await metricsOf(house)).toContain('stratagem_replicas_assigned{task="gate"} 2');
+  expect(busy.some(isOff)).toBe(false);
+  const statuses = replies.map(async (reply) => (await driven(house, reply)).status);
+  expect(await Promise.all(statuses)).toEqual([200, 200, 200]);
+  expect(busy.filter(isOff)).toHaveLength(1);
+  const after = await metricsOf(house);
+  expect(after).toContain('stratagem_replicas_assigned{task="gate"} 1');
+  expect(after).toContain('stratagem_scaling_actions_total{task="gate",direction="down"} 5');
+});
+
+test("a client that cannot wait for what every row takes is told so", async () => {
+  const house = await serving();
+  loadAll(house);
+  // A row may end at the gate, which takes 5 ms for one.
+  const reply = await infer(house, [{ escalate: 1, keep: 0, value: 1 }], {
+    parameters: { timeout: 4_000 },
+  });
+  expect(reply.status).toBe(503);
+  expect(await reply.json()).toEqual({ error: expect.stringContaining("at least 5000") });
+});
+
+test("another bundle is not followed, and why not is said", async () => {
+  const { server } = await serving();
+  const refusalOf = (bundle: Parameters<RunningServer["replaceBundle"]>[0]) =>
+    server.replaceBundle(bundle, "cd".repeat(32));
+  expect(refusalOf(servedStages({ sloMs: 2000 }))).toMatch(/it has another slo/);
+  expect(refusalOf(servedStages({ entryBranch: "exclusive" }))).toMatch(/another entryBranch/);
+  expect(refusalOf(servedPipeline())).toMatch(/it has another method/);
+  expect(refusalOf(servedStages({ levels: [RESTLESS] }))).toMatch(
+    /not exchanged while it is served/,
+  );
+});

@@ -1,0 +1,209 @@
+import { afterEach, expect, test } from "vitest";
+import type { LokiBundle } from "../../../../../runtime/bundle/schema.ts";
+import { type RunningServer, startPipelineServer } from "../../../../../runtime/server/serve.ts";
+import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
+import {
+  AXIS_NAMES,
+  LARGE_ONLY,
+  type SceneRow,
+  servedPipeline,
+} from "../../../server/graph/served-pipeline.ts";
+
+const open: RunningServer[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((server) => server.close()));
+});
+
+/** A server over HTTP whose models are not real, whose clock stands still, and whose batches wait for the test. */
+async function serving(bundle: LokiBundle = servedPipeline({ levels: LARGE_ONLY })) {
+  const clock = { nowMs: 1000 };
+  let executor: FakeAssignedExecutor | undefined;
+  const lost: string[] = [];
+  const server = await startPipelineServer({
+    bundle,
+    bundleSha256: "ab".repeat(32),
+    axisNames: AXIS_NAMES,
+    host: "127.0.0.1",
+    port: 0,
+    nowMs: () => clock.nowMs,
+    version: "0.0.0",
+    onWorkerLost: (worker, reason) => lost.push(`${worker} ${reason}`),
+    executorFactory: (handlers) => {
+      executor = new FakeAssignedExecutor(handlers);
+      return executor;
+    },
+  });
+  open.push(server);
+  if (executor === undefined) throw new Error("the server made no executor");
+  for (let worker = 0; worker < 6; worker++) executor.handlers.onReady(worker);
+  return { server, executor, clock, lost };
+}
+
+type Serving = Awaited<ReturnType<typeof serving>>;
+
+function infer({ server }: Serving, rows: readonly SceneRow[], extra: object = {}) {
+  const data = rows.map(({ crops, value }) => [crops, value]);
+  const input = { name: "x", datatype: "FP32", shape: [rows.length, 2], data };
+  const body = JSON.stringify({ inputs: [input], ...extra });
+  return fetch(`${server.url}/v2/models/pipeline/infer`, { method: "POST", body });
+}
+
+async function get({ server }: Serving, path: string) {
+  const reply = await fetch(`${server.url}${path}`);
+  return { status: reply.status, text: await reply.text() };
+}
+
+/** Ends batches until the reply is there. */
+async function driven(house: Serving, reply: Promise<Response>): Promise<Response> {
+  const wait: { reply?: Response } = {};
+  const arrived = reply.then((response) => {
+    wait.reply = response;
+  });
+  while (wait.reply === undefined) {
+    if (house.executor.held.length > 0) house.executor.finish();
+    await new Promise(setImmediate);
+  }
+  await arrived;
+  return wait.reply;
+}
+
+function loadAll({ executor }: Serving): void {
+  while (executor.loading.length > 0) executor.load();
+}
+
+test("refuses a request that names a variant, since several answer a row", async () => {
+  const house = await serving();
+  const reply = await infer(house, [{ crops: 1, value: 1 }], { parameters: { variant: "any" } });
+  expect(reply.status).toBe(400);
+  expect(await reply.text()).toContain("parameters.variant: expected nothing");
+});
+
+test("is ready once the workers of the first plan hold their models", async () => {
+  const house = await serving();
+  expect((await get(house, "/v2/health/ready")).status).toBe(503);
+  loadAll(house);
+  await house.server.started;
+  expect((await get(house, "/v2/health/ready")).status).toBe(200);
+  expect(JSON.parse((await get(house, "/v2/models/pipeline")).text)).toMatchObject({
+    inputs: [{ name: "x", datatype: "FP32", shape: [-1, 2] }],
+    outputs: [
+      { name: "detect.crops", shape: [-1, 2] },
+      { name: "detect.crop_count", datatype: "INT64", shape: [-1] },
+      { name: "detect.boxes" },
+      { name: "detect.value" },
+      { name: "classify.logits" },
+    ],
+  });
+  expect((await get(house, "/v2/models/classify")).status).toBe(404);
+  // The only detector goes: there is nothing to answer with.
+  const detector = house.executor.told.find((told) => told.endsWith(": 1"))?.split(":")[0];
+  house.executor.lose(Number(detector));
+  expect((await get(house, "/v2/health/ready")).status).toBe(503);
+  expect(house.lost).toEqual([`${detector} killed`]);
+});
+
+test("counts by task and variant", async () => {
+  const house = await serving();
+  loadAll(house);
+  const rows = [
+    { crops: 3, value: 1 },
+    { crops: 0, value: 2 },
+  ];
+  const reply = await driven(house, infer(house, rows));
+  expect(reply.status).toBe(200);
+  expect(reply.headers.get("stratagem-variant")).toBe("large%7Clarge");
+  const { text } = await get(house, "/metrics");
+  for (const line of [
+    'nv_inference_request_success{model="pipeline",version="1"} 1',
+    'nv_inference_count{model="pipeline",version="1"} 5',
+    // The two rows are one batch, and so are the three crops.
+    'stratagem_decisions_total{task="detect",variant="large"} 1',
+    'stratagem_decisions_total{task="classify",variant="large"} 1',
+    'stratagem_decisions_total{task="classify",variant="small"} 0',
+    'stratagem_batch_size_sum{task="classify",variant="large"} 3',
+    'stratagem_fanout{task="detect",variant="large",child="classify"} 1.5',
+    'stratagem_queries_total{outcome="satisfied"} 2',
+    'stratagem_queries_dropped_total{task="classify",reason="late"} 0',
+    "stratagem_servers 3",
+    "stratagem_level 0",
+    "stratagem_plan_switches_total 0",
+    "stratagem_model_loads_total 3",
+    "stratagem_workers 6",
+    "stratagem_workers_ready 3",
+    "stratagem_pending_queries 0",
+  ]) {
+    expect(text.split("\n")).toContain(line);
+  }
+});
+
+test("what is dropped on its way is an error at once, to be tried again later", async () => {
+  const house = await serving(servedPipeline({ levels: LARGE_ONLY, policy: { drop: "deadline" } }));
+  loadAll(house);
+  const reply = infer(house, [{ crops: 2, value: 1 }]);
+  while (house.executor.held.length === 0) await new Promise(setImmediate);
+  house.clock.nowMs += 999;
+  house.executor.finish();
+  const { status, headers } = await reply;
+  expect([status, headers.get("retry-after")]).toEqual([503, "1"]);
+  expect(await (await reply).json()).toEqual({
+    error: "classify: its deadline cannot be met any more",
+  });
+});
+
+test("beyond what the plans carry the excess is refused", async () => {
+  const house = await serving(
+    servedPipeline({ levels: LARGE_ONLY, sloMs: 100_000, policy: { routing: "auto" } }),
+  );
+  loadAll(house);
+  const statuses: number[] = [];
+  for (let second = 0; second < 6; second++) {
+    const replies = Array.from({ length: 90 }, async () => {
+      const reply = await infer(house, [{ crops: 0, value: 1 }]);
+      statuses.push(reply.status);
+      if (reply.status !== 200) {
+        expect([reply.status, reply.headers.get("retry-after")]).toEqual([503, "1"]);
+        expect(await reply.json()).toEqual({ error: expect.stringContaining("beyond") });
+      }
+    });
+    let isDone = false;
+    const all = Promise.all(replies).then(() => {
+      isDone = true;
+    });
+    while (!isDone) {
+      if (house.executor.held.length > 0) house.executor.finish();
+      await new Promise(setImmediate);
+    }
+    await all;
+    house.clock.nowMs += 1000;
+  }
+  expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(100);
+  expect(statuses.filter((status) => status === 503).length).toBeGreaterThan(100);
+}, 60_000);
+
+test("a client that cannot wait for the fastest path is told so", async () => {
+  const house = await serving();
+  loadAll(house);
+  // The fastest detector takes 10 ms for one row, the fastest classifier 4 ms.
+  const reply = await infer(house, [{ crops: 1, value: 1 }], { parameters: { timeout: 13_000 } });
+  expect(reply.status).toBe(503);
+  expect(await reply.json()).toEqual({ error: expect.stringContaining("at least 14000") });
+});
+
+test("another bundle is not followed, and why not is said", async () => {
+  const { server } = await serving();
+  const other = servedPipeline({ levels: LARGE_ONLY, workers: [7] });
+  expect(server.replaceBundle(other, "cd".repeat(32))).toMatch(/it has another cluster/);
+  const plans = servedPipeline();
+  expect(server.replaceBundle(plans, "cd".repeat(32))).toMatch(/not exchanged while it is served/);
+});
+
+test("closing answers what was accepted", async () => {
+  const house = await serving();
+  loadAll(house);
+  const first = infer(house, [{ crops: 2, value: 1 }]);
+  while (house.executor.held.length === 0) await new Promise(setImmediate);
+  const closed = house.server.close();
+  expect((await infer(house, [{ crops: 0, value: 1 }])).status).toBe(503);
+  expect((await driven(house, first)).status).toBe(200);
+  await closed;
+});

@@ -1,0 +1,148 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { WorkerLostError } from "../../../../../runtime/exec/executor.ts";
+import type {
+  RecordedCommand,
+  RecordedEvent,
+} from "../../../../../runtime/methods/ramsis/serve/recording.ts";
+import { Scheduler } from "../../../../../runtime/methods/ramsis/serve/scheduler.ts";
+import type { Outcome, RowAnswer, Submission } from "../../../../../runtime/server/request.ts";
+import { signatureOf } from "../../../../../runtime/server/signature.ts";
+import { FakeExecutor, servedBundle } from "../../../server/harness.ts";
+
+const WORKERS = 3;
+const MAX_PENDING = 12;
+
+function scheduled(workers = WORKERS) {
+  const bundle = servedBundle({ workers, maxQueue: 3 });
+  const clock = { nowMs: 0 };
+  const log: (RecordedEvent | RecordedCommand)[] = [];
+  const scheduler = new Scheduler({
+    bundle,
+    signature: signatureOf(bundle),
+    nowMs: () => clock.nowMs,
+    maxPending: MAX_PENDING,
+    recorder: (entry) => log.push(entry),
+  });
+  const executor = new FakeExecutor({
+    onReady: (worker) => scheduler.onWorkerReady(worker),
+    onLost: (worker, reason) => scheduler.onWorkerLost(worker, reason),
+    onReplaced: (worker, reason) => scheduler.onWorkerReplaced(worker, reason),
+  });
+  executor.isHolding = true;
+  scheduler.attach(executor);
+  return { scheduler, executor, clock, log };
+}
+
+function rowsOf(request: number, rows: number): { rows: number; inputs: Uint8Array[] } {
+  const values = Array.from({ length: rows }, (_, row) => [request, row]).flat();
+  return { rows, inputs: [new Uint8Array(Float32Array.from(values).buffer)] };
+}
+
+const STEP = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant("submit"), n: fc.integer({ min: 1, max: 5 }) }),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("finish"), n: fc.constant(0) }) },
+  fc.record({
+    kind: fc.constantFrom("refuse", "lose", "replace", "cancel", "ready"),
+    n: fc.integer({ min: 0, max: 9 }),
+  }),
+);
+
+test("whatever happens, every request is settled once, with its own rows, and no slot is lost", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(STEP, { maxLength: 60 }), async (steps) => {
+      const { scheduler, executor, clock, log } = scheduled();
+      const submissions: { submission: Submission<RowAnswer>; rows: number }[] = [];
+      for (let worker = 0; worker < WORKERS; worker++) scheduler.onWorkerReady(worker);
+      for (const { kind, n } of steps) {
+        clock.nowMs += 3;
+        if (kind === "submit") {
+          const rows = rowsOf(submissions.length, n);
+          submissions.push({ submission: scheduler.submit(rows, clock.nowMs + 100), rows: n });
+        } else if (kind === "cancel") submissions[n]?.submission.cancel();
+        else if (kind === "ready") scheduler.onWorkerReady(n % WORKERS);
+        else if (executor.held.length > 0) {
+          if (kind === "finish") executor.finish();
+          else if (kind === "refuse") executor.refuse();
+          else if (kind === "replace") executor.replace();
+          else executor.lose();
+        }
+        await Promise.resolve();
+        expect(scheduler.pendingCount).toBeLessThanOrEqual(MAX_PENDING);
+      }
+      while (executor.held.length > 0) {
+        executor.finish();
+        for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+      }
+      const outcomes = await Promise.all(submissions.map(({ submission }) => submission.outcome));
+      for (const [request, outcome] of outcomes.entries()) {
+        const rows = submissions[request]?.rows ?? 0;
+        if (outcome.kind === "answered") {
+          expect(bytesOf(outcome)).toEqual(Buffer.from(rowsOf(request, rows).inputs[0] ?? []));
+          expect(outcome.variantByRow).toHaveLength(rows);
+        }
+      }
+      expect(scheduler.pendingCount).toBe(0);
+      expect(log.filter(({ kind }) => kind === "start-batch").length).toBe(executor.batches.length);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+function bytesOf(outcome: Extract<Outcome, { kind: "answered" }>): Buffer {
+  return Buffer.concat(outcome.outputs[0]?.parts ?? []);
+}
+
+test("queries that wait for a lost worker are answered by another", async () => {
+  const { scheduler, executor } = scheduled(2);
+  scheduler.onWorkerReady(0);
+  const running = scheduler.submit(rowsOf(0, 1), 100);
+  const waiting = scheduler.submit(rowsOf(1, 1), 100);
+  scheduler.onWorkerReady(1);
+  executor.lose();
+  expect(await running.outcome).toMatchObject({ kind: "failed", reason: "worker-lost" });
+  executor.finish();
+  expect(await waiting.outcome).toMatchObject({ kind: "answered" });
+});
+
+test("queries that wait for the only worker stay when a standby takes its place", async () => {
+  for (const isRejectedFirst of [true, false]) {
+    const { scheduler, executor, log } = scheduled(1);
+    scheduler.onWorkerReady(0);
+    const running = scheduler.submit(rowsOf(0, 1), 100);
+    const waiting = scheduler.submit(rowsOf(1, 1), 100);
+    if (isRejectedFirst) {
+      executor.take().reject(new WorkerLostError(0, "killed"));
+      await running.outcome;
+      executor.handlers.onReplaced?.(0, "killed");
+    } else executor.replace();
+    expect(await running.outcome).toMatchObject({ kind: "failed", reason: "worker-lost" });
+    expect(scheduler.readyWorkerCount).toBe(1);
+    executor.finish();
+    expect(await waiting.outcome).toMatchObject({ kind: "answered" });
+    expect(log.filter(({ kind }) => kind === "drop")).toEqual([]);
+  }
+});
+
+test("an output that is not one of the batch's rows fails the batch, not the server", async () => {
+  const { scheduler, executor } = scheduled(1);
+  scheduler.onWorkerReady(0);
+  const { outcome } = scheduler.submit(rowsOf(0, 1), 100);
+  const bytes = new Uint8Array(16);
+  executor.take().resolve({ outputs: [{ shape: [2, 2], bytes }], wallMs: 1, cpuMs: 1, cores: 1 });
+  expect(await outcome).toMatchObject({ kind: "failed", reason: "inference" });
+  const next = scheduler.submit(rowsOf(1, 1), 100);
+  executor.finish();
+  expect(await next.outcome).toMatchObject({ kind: "answered" });
+});
+
+test("stopping settles what is open", async () => {
+  const { scheduler } = scheduled(1);
+  scheduler.onWorkerReady(0);
+  const { outcome } = scheduler.submit(rowsOf(0, 3), 100);
+  scheduler.abort();
+  expect(await outcome).toMatchObject({ kind: "failed", reason: "closed" });
+});

@@ -1,0 +1,223 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { themisPipeline } from "../../../../../runtime/methods/themis/serve/themis-pipeline.ts";
+import { played, STEP } from "../../../server/graph/played-steps.ts";
+import { replayed } from "../../../server/graph/replayed.ts";
+import {
+  type CascadeRow,
+  expectedOutputs,
+  GATE,
+  SLOW,
+} from "../../../server/graph/served-stages.ts";
+import {
+  answerOf,
+  finishAll,
+  finishOf,
+  running,
+  settled,
+} from "../../inferline/serve/scheduled-stages.ts";
+import { type ScaleSetup, scheduledScales, traffic } from "./scheduled-scales.ts";
+import { levelsAt, servedScales } from "./served-scales.ts";
+
+const ESCALATED: CascadeRow = { escalate: 1, keep: 0, value: 3 };
+const KEPT: CascadeRow = { escalate: 0, keep: 1, value: 5 };
+const BOTH: CascadeRow = { escalate: 1, keep: 1, value: 7 };
+const NEITHER: CascadeRow = { escalate: 0, keep: 0, value: 9 };
+
+const MAX_PENDING = 40;
+
+/** What the executor was told since the last call, of the workers of the slow task. */
+function toldOfSlow({ executor, log }: ScaleSetup, since: number): string[] {
+  const assigned = log.flatMap((entry) =>
+    entry.kind === "assign" && entry.variant === SLOW ? [entry.worker] : [],
+  );
+  return executor.told
+    .slice(since)
+    .filter((told) => assigned.includes(Number(told.split(":")[0])))
+    .map((told) => told.slice(told.indexOf(":") + 2));
+}
+
+/** The plan of the lowest level, which follows twenty calm seconds. */
+async function calmed(bundle = servedScales()): Promise<ScaleSetup> {
+  const setup = scheduledScales(bundle);
+  setup.start();
+  await traffic(setup, 30, 2);
+  expect([...setup.pipeline.dispatcher.assignedByTask]).toEqual([1, 1, 1]);
+  expect(setup.scheduler.level).toBe(0);
+  return setup;
+}
+
+describe("instances", () => {
+  test("start with the plan of the highest level and its cores, as the load is not known", () => {
+    const setup = scheduledScales();
+    setup.start();
+    expect(setup.executor.told).toEqual(["0: 0 on 1", "1: 1 on 1", "2: 2 on 1", "3: 1 on 1"]);
+    expect(setup.scheduler.workers.canServe).toBe(true);
+  });
+
+  test("have more cores at once in a burst; others are started beside them, and only once those are up the cores go", async () => {
+    const setup = await calmed();
+    const { executor, pipeline } = setup;
+    const { dispatcher } = pipeline;
+    const before = executor.told.length;
+    const resizesBefore = dispatcher.burstCount;
+    while (executor.loading.length === 0) await traffic(setup, 1, 70);
+    expect(dispatcher.burstCount).toBeGreaterThan(resizesBefore);
+    expect(toldOfSlow(setup, before)).toEqual(["on 2", "1 on 1"]);
+    expect([...dispatcher.coresByTask]).toEqual([1, 3, 1]);
+    await traffic(setup, 2, 70);
+    expect(toldOfSlow(setup, before)).toEqual(["on 2", "1 on 1"]);
+    executor.load();
+    await settled(setup);
+    expect(toldOfSlow(setup, before)).toEqual(["on 2", "1 on 1", "on 1"]);
+    expect([...dispatcher.coresByTask]).toEqual([1, 2, 1]);
+    await traffic(setup, 40, 2);
+    expect(toldOfSlow(setup, before)).toEqual(["on 2", "1 on 1", "on 1", "off"]);
+  });
+
+  test("are on the way to a plan until the executor says that they have its cores", async () => {
+    const setup = await calmed();
+    const { executor, scheduler, pipeline } = setup;
+    const { dispatcher } = pipeline;
+    const settledBefore = dispatcher.settledCount;
+    executor.resize = (worker, cores) => {
+      executor.told.push(`${worker}: on ${cores}`);
+    };
+    while (dispatcher.goal !== 1) await traffic(setup, 1, 35);
+    await traffic(setup, 3, 35);
+    expect(dispatcher.settledCount).toBe(settledBefore);
+    const resized = executor.told.findLast((told) => told.endsWith(": on 2"));
+    // Of a worker that is not an instance nothing is heard.
+    scheduler.onResized(3);
+    expect(dispatcher.settledCount).toBe(settledBefore);
+    scheduler.onResized(Number(resized?.split(":")[0]));
+    expect(dispatcher.settledCount).toBe(settledBefore + 1);
+    expect(setup.log.filter(({ kind }) => kind === "resized")).toHaveLength(1);
+  });
+});
+
+describe("a request", () => {
+  test("goes where its verdicts send it, whatever the cores", async () => {
+    const setup = scheduledScales();
+    setup.start();
+    const rows = [ESCALATED, KEPT, BOTH, NEITHER];
+    const submission = setup.submit(rows);
+    await finishAll(setup);
+    expect(setup.valuesOf(await answerOf(submission))).toEqual(expectedOutputs(rows));
+  });
+
+  test("that is too old when its turn comes is given up, and one that is in time served", async () => {
+    const setup = scheduledScales();
+    setup.start();
+    const first = setup.submit([KEPT], 100);
+    await settled(setup);
+    const old = setup.submit([KEPT], 50);
+    const young = setup.submit([KEPT], 200);
+    setup.clock.nowMs = 60;
+    await finishOf(setup, GATE);
+    expect(await old.outcome).toEqual({
+      kind: "failed",
+      reason: "late",
+      message: "gate: its deadline cannot be met any more",
+    });
+    await finishAll(setup);
+    for (const submission of [first, young]) {
+      expect(setup.valuesOf(await answerOf(submission))).toEqual(expectedOutputs([KEPT]));
+    }
+    expect(setup.scheduler.pendingCount).toBe(0);
+  });
+
+  test("is served however late it is where nothing is to be given up", async () => {
+    const setup = scheduledScales(servedScales({ policy: { dropAfterSlos: null } }));
+    setup.start();
+    const first = setup.submit([KEPT], 100);
+    await settled(setup);
+    const old = setup.submit([KEPT], 50);
+    setup.clock.nowMs = 5000;
+    await finishAll(setup);
+    for (const submission of [first, old]) {
+      expect(setup.valuesOf(await answerOf(submission))).toEqual(expectedOutputs([KEPT]));
+    }
+  });
+
+  test("fails with its worker, and the next one is served by the instance that takes its place", async () => {
+    const setup = await calmed();
+    const { executor, scheduler } = setup;
+    const submission = setup.submit([ESCALATED]);
+    await finishOf(setup, GATE);
+    expect(running(setup)).toEqual([[SLOW, 1]]);
+    const worker = executor.held[0]?.worker ?? -1;
+    executor.lose(worker);
+    expect(await submission.outcome).toMatchObject({ kind: "failed", reason: "worker-lost" });
+    scheduler.onWorkerReady(worker);
+    const next = setup.submit([BOTH]);
+    await finishAll(setup);
+    expect(setup.valuesOf(await answerOf(next))).toEqual(expectedOutputs([BOTH]));
+    expect([...setup.pipeline.dispatcher.readyByTask]).toEqual([1, 1, 1]);
+  });
+});
+
+/** Looks so frequent, and plans that follow so soon, that a few requests change everything. */
+function restless() {
+  const policy = { tickMs: 10, stableTicks: 1, scaling: "vertical" } as const;
+  return servedScales({ levels: levelsAt([1, 10, 80]), policy });
+}
+
+test("whatever happens, every request is settled once, with its own rows, and no slot is lost", async () => {
+  let resizes = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(STEP, { maxLength: 80, size: "max" }), async (steps) => {
+      const setup = scheduledScales(restless(), { maxPending: MAX_PENDING });
+      const submissions = await played(setup, steps);
+      for (const { submission, rows } of submissions) {
+        const outcome = await submission.outcome;
+        if (outcome.kind === "failed") continue;
+        expect(setup.valuesOf(outcome)).toEqual(expectedOutputs(rows));
+      }
+      expect(setup.scheduler.pendingCount).toBe(0);
+      resizes += setup.log.filter(({ kind }) => kind === "resized").length;
+    }),
+    { numRuns: 150 },
+  );
+  // Otherwise this test would say little.
+  expect(resizes).toBeGreaterThan(100);
+});
+
+test("no request waits for workers that never come back", async () => {
+  const gone = fc.subarray([0, 1, 2, 3], { minLength: 2 });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(STEP, { maxLength: 40, size: "max" }),
+      gone,
+      async (steps, workers) => {
+        const setup = scheduledScales(restless(), { maxPending: MAX_PENDING });
+        const submissions = await played(setup, steps, workers);
+        for (const { submission } of submissions) await submission.outcome;
+        expect(setup.scheduler.pendingCount).toBe(0);
+      },
+    ),
+    { numRuns: 150 },
+  );
+});
+
+test("what was recorded replays to identical commands", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(STEP, { maxLength: 60, size: "max" }), async (steps) => {
+      const bundle = restless();
+      const setup = scheduledScales(bundle, { maxPending: MAX_PENDING });
+      await played(setup, steps);
+      const { dispatcher, queryCapacity } = themisPipeline(bundle, { maxPending: MAX_PENDING });
+      expect(replayed(dispatcher, queryCapacity, setup.log)).toEqual(setup.log);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test("stopping settles what is open", async () => {
+  const setup = scheduledScales();
+  setup.start();
+  const submission = setup.submit([BOTH]);
+  await settled(setup);
+  setup.scheduler.abort();
+  expect(await submission.outcome).toMatchObject({ kind: "failed", reason: "closed" });
+});

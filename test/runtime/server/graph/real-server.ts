@@ -1,0 +1,52 @@
+/** A pipeline served the whole way: HTTP, the decision core, worker processes and models. */
+import type { AssignedProcessExecutor } from "../../../../runtime/exec/assigned-pool.ts";
+import { scaleShapeOf } from "../../../../runtime/methods/themis/core/scale-shape.ts";
+import { servedModels } from "../../../../runtime/served-models.ts";
+import type { PipelineBundle } from "../../../../runtime/server/graph/linked-tasks.ts";
+import { type RunningServer, startPipelineServer } from "../../../../runtime/server/serve.ts";
+
+type PoolModule = typeof import("../../../../runtime/exec/assigned-pool.ts");
+// Workers are processes, which run compiled files only.
+const { startAssignedExecutor }: PoolModule = await import(
+  new URL("../../../../dist/runtime/exec/assigned-pool.js", import.meta.url).href
+);
+
+export interface RealServer {
+  readonly url: string;
+  readonly server: RunningServer;
+  readonly executor: AssignedProcessExecutor;
+}
+
+/** A server whose first plan is ready, to be closed. @param folder of its models. @param nowMs real by default, so deadlines are far away. */
+export async function realServer(
+  bundle: PipelineBundle,
+  folder: string,
+  nowMs = () => performance.now(),
+): Promise<RealServer> {
+  const models = await servedModels(bundle, folder);
+  const workerCount =
+    bundle.method === "themis"
+      ? scaleShapeOf(bundle).workerCount
+      : bundle.cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
+  let executor: AssignedProcessExecutor | undefined;
+  const server = await startPipelineServer({
+    bundle,
+    bundleSha256: "ab".repeat(32),
+    axisNames: models.map(({ axisNames }) => axisNames),
+    host: "127.0.0.1",
+    port: 0,
+    nowMs,
+    version: "0.0.0",
+    executorFactory: async (handlers) => {
+      const options = { variants: models, workerCount, threadsPerWorker: 1 };
+      executor = await startAssignedExecutor(
+        { ...options, device: "cpu", deviceIds: [] },
+        handlers,
+      );
+      return executor;
+    },
+  });
+  await server.started;
+  if (executor === undefined) throw new Error("the server made no executor");
+  return { url: server.url, server, executor };
+}
