@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
+import { resolve } from "node:path";
 
 export interface CliRun {
   readonly status: number | null;
@@ -11,6 +12,11 @@ export function stratagem(...args: string[]): CliRun {
   return run("dist/compiler/cli.js", args);
 }
 
+/** Runs the built `stratagem` in another folder. */
+export function stratagemIn(folder: string, ...args: string[]): CliRun {
+  return run(resolve("dist/compiler/cli.js"), args, folder);
+}
+
 /** Runs the built `stratagem-runtime`. */
 export function stratagemRuntime(...args: string[]): CliRun {
   return run("dist/runtime/cli.js", args);
@@ -21,9 +27,10 @@ export function startStratagem(...args: string[]): ReturnType<typeof spawn> {
   return spawn(process.execPath, ["dist/compiler/cli.js", ...args], { stdio: "pipe" });
 }
 
-function run(script: string, args: readonly string[]): CliRun {
+function run(script: string, args: readonly string[], folder?: string): CliRun {
   const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], {
     encoding: "utf8",
+    ...(folder === undefined ? {} : { cwd: folder }),
   });
   return { status, stdout, stderr };
 }

@@ -1,0 +1,163 @@
+/** The commands of README and the methods' pages do what the pages say, in a copy of the examples. */
+import { type ChildProcess, execFileSync } from "node:child_process";
+import { once } from "node:events";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { type CliRun, startStratagem, stratagem, stratagemIn } from "../support/run-cli.ts";
+import { type Fence, readMarkdown } from "./markdown.ts";
+
+/** Why a fence is not run, and the commands that each reason excuses. */
+const REASONS: Readonly<Record<string, readonly string[]>> = {
+  "measures this machine": ["profile"],
+  "npm test compiles it": ["compile"],
+  "serves until stopped": ["serve"],
+  "needs a server": ["bench", "compile", "curl"],
+  "takes longer": ["simulate", "report"],
+};
+/** Commands that are quick enough to run; all but compile and report with files that are committed. */
+const QUICK = ["compile", "inspect", "verify", "diff", "simulate", "report", "schema"];
+/** What a page may show beside `npx stratagem`; these lines are not run. */
+const OTHER = /^(npm|node|curl) /;
+/** Options that name a file or folder which exists before the command runs. */
+const INPUT_OPTIONS = ["--policy", "--models", "--simulation", "--trace", "--inputs", "--labels"];
+
+const pages = readdirSync("docs/methods").map((page) => `docs/methods/${page}`);
+const folder = mkdtempSync(join(tmpdir(), "stratagem-docs-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const helpOf = new Map<string, string>();
+/** Commands that were run; they read the same files on every page, so once is enough. */
+const ran = new Map<string, CliRun>();
+
+describe.each(["README.md", ...pages])("the commands of %s", (page) => {
+  const home = join(folder, page.replaceAll("/", "-"));
+  mkdirSync(home);
+  cpSync("policies", join(home, "policies"), { recursive: true });
+  for (const data of ["models", "profiles"]) symlinkSync(resolve(data), join(home, data));
+
+  for (const fence of readMarkdown(page).fences.filter(({ language }) => language === "sh")) {
+    const reasons = reasonsOf(fence);
+    const lines = commandLines(fence);
+    test(`of the fence in line ${fence.line} are of a known kind`, () => {
+      const verbs = lines.map((line) => verbOf(fence, line));
+      for (const reason of reasons) {
+        const excused = REASONS[reason];
+        if (excused === undefined) throw new Error(`${where(fence)}: unknown mark "${reason}"`);
+        expect(verbs, `${where(fence)} is marked "${reason}"`).toEqual(
+          expect.arrayContaining([expect.toBeOneOf([...excused])]),
+        );
+      }
+    });
+    for (const line of lines.filter((text) => text.startsWith("npx stratagem "))) {
+      const words = line.split(/\s+/).slice(2);
+      const verb = words[0] ?? "";
+      const excused = reasons.some((reason) => REASONS[reason]?.includes(verb));
+      if (excused)
+        test(`${line} (not run) has known options and files`, () => {
+          expectKnown(home, words);
+          standIn(home, words);
+        });
+      else
+        test(line, () => {
+          expect(QUICK, `${where(fence)} needs a mark`).toContain(verb);
+          const { status, stderr } = ran.get(line) ?? stratagemIn(home, ...words);
+          if (!words.includes("-o")) ran.set(line, { status, stdout: "", stderr });
+          expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+        });
+    }
+  }
+});
+
+test("README's request is answered by a server of README's policy", async () => {
+  const fences = readMarkdown("README.md").fences.map((fence) => fence.lines.join("\n"));
+  const client = fences.find((text) => text.includes("| curl ")) ?? "";
+  const [, expression = "", path] =
+    /^node -p '([^']+)' \| curl -s http:\/\/127\.0\.0\.1:8000(\S+) -d @-$/.exec(client) ?? [];
+  const server = startStratagem(
+    ...["serve", "--policy", "policies/letters/bundle.msgpack", "--json", "--standby", "0"],
+    ...["--models", "models/image-classification", "--http", "127.0.0.1:0"],
+  );
+  const ended = once(server, "exit");
+  try {
+    const { url } = await servedAt(server);
+    const body = execFileSync(process.execPath, ["-p", expression], { encoding: "utf8" });
+    const answer = await fetch(`${url}${path}`, { method: "POST", body });
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toMatchObject({
+      model_name: "letters",
+      outputs: [{ name: "logits", shape: [1, 20] }],
+    });
+  } finally {
+    server.kill("SIGTERM");
+    await ended;
+  }
+});
+
+function where(fence: Fence): string {
+  return `${fence.file}:${fence.line}`;
+}
+
+/** The reasons of a fence's mark, none if it has no mark. @throws Error if the mark is no "not run: …". */
+function reasonsOf(fence: Fence): string[] {
+  if (fence.mark === undefined) return [];
+  const reasons = /^not run: (.+)$/.exec(fence.mark)?.[1];
+  if (reasons === undefined) throw new Error(`${where(fence)}: unknown mark "${fence.mark}"`);
+  return reasons.split(", ");
+}
+
+/** The commands of a fence, without comments; an indented line goes on with the one before. */
+function commandLines(fence: Fence): string[] {
+  const bare = fence.lines.map((line) => line.replace(/(^|\s+)#\s.*$/, "")).join("\n");
+  return bare
+    .replace(/\n\s+(?=\S)/g, " ")
+    .split("\n")
+    .filter((line) => line !== "");
+}
+
+/** What a line runs: the verb of `npx stratagem`, or the program. @throws Error if it is neither known. */
+function verbOf(fence: Fence, line: string): string {
+  const verb = /^npx stratagem ([a-z]+)/.exec(line)?.[1];
+  if (verb !== undefined) return verb;
+  if (!OTHER.test(line)) throw new Error(`${where(fence)}: unknown kind of command "${line}"`);
+  return line.includes("curl ") ? "curl" : (line.split(" ")[0] ?? "");
+}
+
+/** What a server says of itself once it serves. */
+async function servedAt(server: ChildProcess): Promise<{ url: string }> {
+  let said = "";
+  for await (const chunk of server.stdout ?? []) {
+    said += chunk;
+    if (said.endsWith("}\n")) return JSON.parse(said);
+  }
+  throw new Error(`the server ended before it served: ${said}`);
+}
+
+/** Expects the options of a command that is not run to be in its help, and its files to exist. */
+function expectKnown(home: string, words: readonly string[]): void {
+  const verb = words[0] ?? "";
+  const help = helpOf.get(verb) ?? stratagem(verb, "--help").stdout;
+  helpOf.set(verb, help);
+  expect(help).toContain(`stratagem ${verb} `);
+  words.forEach((word, at) => {
+    if (word.startsWith("-")) expect(help.split(/[\s,]+/)).toContain(word);
+    const isInput = INPUT_OPTIONS.includes(words[at - 1] ?? "") || word.startsWith("policies/");
+    if (isInput) expect(existsSync(join(home, word)), word).toBe(true);
+  });
+}
+
+/** Puts the committed bundle where a compile that is not run would have written the same bytes. */
+function standIn(home: string, words: readonly string[]): void {
+  const app = words.find((word) => word.endsWith("app.yaml"));
+  const out = words[words.indexOf("-o") + 1];
+  if (words[0] !== "compile" || app === undefined || out === undefined) return;
+  cpSync(join(home, dirname(app), "bundle.msgpack"), join(home, out));
+}

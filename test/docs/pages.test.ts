@@ -1,0 +1,43 @@
+/** The pages a reader sees: links lead somewhere, and lines fit 100 columns. */
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { anchorsOf, documentationFiles, linksOf, readMarkdown } from "./markdown.ts";
+
+const COLUMNS = 100;
+
+describe("README and docs/", () => {
+  test.each(documentationFiles())("%s has links only to what exists", (file) => {
+    const broken = linksOf(readMarkdown(file).text).filter((link) => !leadsSomewhere(file, link));
+    expect(broken).toEqual([]);
+  });
+
+  test.each(documentationFiles())("%s has no text wider than 100 columns", (file) => {
+    const wide = readMarkdown(file).text.filter(
+      ({ text }) => text.length > COLUMNS && !text.trimStart().startsWith("|"),
+    );
+    expect(wide).toEqual([]);
+  });
+
+  test("README fits two screens", () => {
+    const { text, fences } = readMarkdown("README.md");
+    const fenced = fences.reduce((sum, fence) => sum + fence.lines.length + 2, 0);
+    expect(text.length + fenced).toBeLessThanOrEqual(96);
+  });
+
+  test("every method has a page of its own and a page of experiments", () => {
+    for (const method of ["ramsis", "loki", "inferline", "themis", "accordion"]) {
+      expect(existsSync(`docs/methods/${method}.md`)).toBe(true);
+      expect(existsSync(`docs/experiments/${method}.md`)).toBe(true);
+    }
+  });
+});
+
+/** Whether a link's file exists, with its anchor; links to other sites are not looked up. */
+function leadsSomewhere(file: string, link: string): boolean {
+  if (/^[a-z]+:/.test(link)) return true;
+  const [path = "", anchor] = link.split("#");
+  const target = path === "" ? file : join(dirname(file), path);
+  if (target.startsWith("..") || !existsSync(target)) return false;
+  return anchor === undefined || anchorsOf(readMarkdown(target).text).has(anchor);
+}
