@@ -17,11 +17,11 @@ export interface TextLine {
   readonly text: string;
 }
 
-/** README, CONTRIBUTING and every page of docs/, relative to the repository. */
+/** README, CONTRIBUTING, CHANGELOG and every page of docs/, relative to the repository. */
 export function documentationFiles(): string[] {
   const pages = readdirSync("docs", { recursive: true, encoding: "utf8" });
   const markdown = pages.filter((page) => page.endsWith(".md")).map((page) => join("docs", page));
-  return ["README.md", "CONTRIBUTING.md", ...markdown.sort()];
+  return ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", ...markdown.sort()];
 }
 
 /** The fences of a file and what is outside them. @throws Error if a fence is not closed. */
