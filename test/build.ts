@@ -1,6 +1,13 @@
+/** Before all tests: builds dist/, because the command-line tests run what ships, and makes their folder. */
 import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
-/** Builds dist/ once before the tests, because the command-line tests run what ships. */
-export default function setup(): void {
+/** @returns what to do after them: whatever they left in the folder for temporary files goes. */
+export default function setup(): () => void {
   execFileSync("npm", ["run", "-s", "build"], { stdio: "inherit" });
+  const folder = mkdtempSync(join(tmpdir(), "stratagem-tests-"));
+  process.env["TMPDIR"] = folder;
+  return () => rmSync(folder, { recursive: true, maxRetries: 3 });
 }

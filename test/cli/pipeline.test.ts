@@ -208,7 +208,9 @@ describe("a pipeline on the command line", () => {
   });
 
   test("takes the fan-outs that a server observed, and refuses what is not of this pipeline", () => {
-    const app = join(folder, "pipeline.json");
+    const app = writeSpec("observed", (spec) => {
+      spec.workload.loads = [20];
+    });
     const observe = (lines: string): ReturnType<typeof stratagem> => {
       writeFileSync(join(folder, "metrics.txt"), lines);
       const out = join(folder, "observed.msgpack");

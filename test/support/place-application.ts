@@ -1,13 +1,10 @@
 /** An application of malleable pipelines of which one model is a file, in a folder of its own. */
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll } from "vitest";
 
 const root = mkdtempSync(join(tmpdir(), "stratagem-accordion-"));
 let folderCount = 0;
-
-afterAll(() => rmSync(root, { recursive: true }));
 
 /** Layers of models/scenes/mlp-s.onnx. */
 const LAYERS = [0.01, 0.01, 0.01, 0.02, 0.1, 0.01, 0.2, 0.02, 0.01, 0.04];

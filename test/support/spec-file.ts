@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-spec-"));
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 let count = 0;
 
 /** Writes a spec and the files beside it as JSON. @returns path of the spec. */

@@ -1,14 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll } from "vitest";
 import { InputError } from "../../../compiler/spec/input-error.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
 
 const root = mkdtempSync(join(tmpdir(), "stratagem-spec-"));
 let folderCount = 0;
-
-afterAll(() => rmSync(root, { recursive: true }));
 
 /** A new folder with these files. @returns its path. */
 export function folderOf(files: Readonly<Record<string, string | Uint8Array>>): string {

@@ -1,5 +1,5 @@
 /** The executor of assigned workers as it ships, and what it tells. */
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import type {
   AssignedExecutorOptions,
   AssignedProcessExecutor,
@@ -12,9 +12,6 @@ type PoolModule = typeof import("../../../runtime/exec/assigned-pool.ts");
 const { startAssignedExecutor }: PoolModule = await import(
   new URL("../../../dist/runtime/exec/assigned-pool.js", import.meta.url).href
 );
-
-let last: AssignedProcessExecutor | undefined;
-afterEach(() => last?.close());
 
 export interface StartedAssigned {
   readonly executor: AssignedProcessExecutor;
@@ -47,7 +44,7 @@ export async function startedAssigned(
     handlers,
     limits,
   );
-  last = executor;
+  onTestFinished(() => executor.close());
   return {
     executor,
     next: async () => told.shift() ?? new Promise((resolve) => waiting.push(resolve)),

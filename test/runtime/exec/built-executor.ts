@@ -1,8 +1,7 @@
 /** The executor as it ships: its workers are processes, which run compiled files only. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll } from "vitest";
 import type { ExecutorOptions, VariantModel } from "../../../runtime/exec/executor.ts";
 import type { WorkerLimits } from "../../../runtime/exec/worker-limits.ts";
 import type {
@@ -23,7 +22,6 @@ export const { InferenceError, WorkerLostError }: ExecutorModule = await import(
 
 export const WIDTH = 4;
 const folder = mkdtempSync(join(tmpdir(), "stratagem-executor-"));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** A variant whose model gives back what it gets, in a file of its own. */
 export function identityVariant(name: string, width = WIDTH): VariantModel {

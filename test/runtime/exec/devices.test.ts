@@ -1,13 +1,20 @@
 import { writeFileSync } from "node:fs";
-import { beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { countingRows, identityVariant, startedExecutor } from "./built-executor.ts";
 
 const AUTO_ORDER = ["cuda", "webgpu", "cpu"];
 
 // Workers inherit these: accelerators that this machine may have are hidden from them, so that the tests mean the same everywhere.
+const before = { ...process.env };
 beforeAll(() => {
   process.env["CUDA_VISIBLE_DEVICES"] = "";
   process.env["VK_DRIVER_FILES"] = "none";
+});
+afterAll(() => {
+  for (const name of ["CUDA_VISIBLE_DEVICES", "VK_DRIVER_FILES"]) {
+    if (before[name] === undefined) delete process.env[name];
+    else process.env[name] = before[name];
+  }
 });
 
 test("an accelerator that is absent is named, with the reason", async () => {
