@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { themisMistakes } from "../../../../../compiler/methods/themis/solve/mistakes.ts";
 import { loadApplication } from "../../../../../compiler/spec/load-application.ts";
+import { ofMethod } from "../../../../support/of-method.ts";
 import { edited, folderOf, mistakeOfSpec } from "../../../spec/spec-folder.ts";
 
 /** Three tasks in a row on one pool; `edited` makes one with mistakes. */
@@ -57,7 +58,7 @@ const GPU_PROFILE = edited(PROFILE, '"hardware": "cpu"', '"hardware": "gpu"');
 function mistakesOf(spec: string): string[] {
   const files = { "app.yaml": spec, "profile.json": PROFILE, "gpu.json": GPU_PROFILE };
   const { application } = loadApplication(`${folderOf(files)}/app.yaml`);
-  return [...themisMistakes(application)].map(
+  return [...themisMistakes(ofMethod("themis", application))].map(
     ({ code, path, message }) => `${code} ${path.join(".")}: ${message}`,
   );
 }
