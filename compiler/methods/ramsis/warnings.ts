@@ -8,7 +8,7 @@ import { percent } from "../../../runtime/commands/text.ts";
 
 /** One line for each run of neighbours that are not feasible. */
 export function tableWarnings({ levels, slo }: RamsisBundle): string[] {
-  const allowed = `allowed ${percent(violationCeiling(slo))}`;
+  const ceiling = violationCeiling(slo);
   const infeasible = infeasibleRuns(levels).map((run) => {
     const [{ loadQps: first }, last] = [run[0], run[run.length - 1] ?? run[0]];
     const { loadQps, capacityQps } = last;
@@ -16,13 +16,26 @@ export function tableWarnings({ levels, slo }: RamsisBundle): string[] {
       run.length === 1
         ? `level ${first} qps is`
         : `${run.length} levels, ${first} to ${loadQps} qps, are`;
-    const highest = Math.max(...run.map(({ expected }) => expected.violationRate));
-    const violations = `expected violations ${run.length === 1 ? "" : "up to "}${percent(highest)}`;
     return loadQps > capacityQps
-      ? `${which} not feasible: above the capacity of ${Math.floor(capacityQps)} qps, ${violations}`
-      : `${which} not feasible: ${violations}, ${allowed}`;
+      ? `${which} not feasible: above the capacity of ${Math.floor(capacityQps)} qps, expected violations ${ratesOf(run)}`
+      : `${which} not feasible: expected violations ${missedLimits(run, ceiling)}, allowed ${percent(ceiling)}`;
   });
   return [...infeasible, ...levels.filter(isFarBelow).map(farBelow)];
+}
+
+/** The highest rate in a run of levels. */
+function ratesOf(run: Run, rateOf = (level: RamsisLevel) => level.expected.violationRate): string {
+  return `${run.length === 1 ? "" : "up to "}${percent(Math.max(...run.map(rateOf)))}`;
+}
+
+/** The limit holds for each class, where there are classes: the rates of those that miss it. */
+function missedLimits(run: Run, ceiling: number): string {
+  const missed = Object.keys(run[0].expected.byClass ?? {}).flatMap((name) => {
+    const rateOf = ({ expected }: RamsisLevel) => expected.byClass?.[name]?.violationRate ?? 0;
+    if (run.every((level) => rateOf(level) <= ceiling)) return [];
+    return [`of class ${name} ${ratesOf(run, rateOf)}`];
+  });
+  return missed.length === 0 ? ratesOf(run) : missed.join(", ");
 }
 
 /** Of the capacity: below it there is time to spare, and a policy that is far from its bound needs an explanation. */

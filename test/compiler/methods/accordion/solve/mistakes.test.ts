@@ -17,11 +17,6 @@ test("has nothing to say of an application whose models can be scheduled", () =>
   expect(mistakesOf(["profile.json#small", "profile.json#both"])).toEqual([]);
 });
 
-test("leaves the applications of other methods to those", () => {
-  const policy = "accordion\n  maxDepth: 4\n  maxBatch: 8\n  meanBatch: 4";
-  expect(mistakesOf([policy, "ramsis"], ["loads: [10, 40]", "loads: [1]"])).toEqual([]);
-});
-
 test.each<[string, readonly Change[], string]>([
   [
     "levels that are placed by accuracy",

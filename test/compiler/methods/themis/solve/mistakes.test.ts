@@ -73,16 +73,6 @@ test("has nothing to say of an application that can be scaled", () => {
   expect(mistakesOf(changed(["maxCores: 4", "maxCores: 4\n  solver: paper"]))).toEqual([]);
 });
 
-test("leaves the applications of other methods to those", () => {
-  const ramsis = changed(
-    ["method: themis\n  maxBatch: 8\n  maxCores: 4", "method: inferline"],
-    ["profile.json#fitted", "profile.json#plain"],
-    ["profile.json#measured", "profile.json#plain"],
-    ["profile.json#fitted", "profile.json#plain"],
-  );
-  expect(mistakesOf(ramsis)).toEqual([]);
-});
-
 test.each<[string, readonly (readonly [string, string])[], string]>([
   [
     "several pools",
