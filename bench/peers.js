@@ -17,7 +17,7 @@ import {
   triedSettings,
   tunedSettings,
 } from "../dist/compiler/methods/ramsis/simulate/peers/simulate-peer.js";
-import { SOLVERS } from "../dist/compiler/methods/registry.js";
+import { ramsis } from "../dist/compiler/methods/ramsis/solve/ramsis.js";
 import { loadApplication } from "../dist/compiler/spec/load-application.js";
 import { readTrace } from "../dist/compiler/spec/trace.js";
 import { Rng } from "../dist/runtime/core/rng.js";
@@ -234,8 +234,8 @@ function compile(path, policy) {
   const own = path.replace(/json$/, `${policy.balancer ?? "pooled"}.json`);
   writeFileSync(own, JSON.stringify({ ...spec, policy: { ...spec.policy, ...policy } }));
   const { application } = loadApplication(own);
-  const frame = SOLVERS.ramsis.frame(application, new Map());
-  const levels = application.loads.qps.map((qps) => SOLVERS.ramsis.solveLevel(frame, qps));
+  const frame = ramsis.frame(application, new Map());
+  const levels = application.loads.qps.map((qps) => ramsis.solveLevel(frame, qps));
   return { ...frame, levels, provenance: { compiler: "bench", inputs: [] } };
 }
 

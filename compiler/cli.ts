@@ -15,10 +15,10 @@ import type { ProfileCommand } from "./commands/profile.ts";
 import { startProgress } from "./commands/progress.ts";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
-/** bin `stratagem`: argv → commands. The only file of the compiler that prints for people, exits, or reads a clock. */
-import { SOLVER_NAMES, type SolverName } from "./commands/solver-names.ts";
 import { explainCompilerError, InterruptedError } from "./errors.ts";
-import type { LevelPoolOptions } from "./levels/level-pool.ts";
+/** bin `stratagem`: argv → commands. The only file of the compiler that prints for people, exits, or reads a clock. */
+import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
+import type { LevelPoolOptions } from "./processes/level-pool.ts";
 
 type Watch = Pick<LevelPoolOptions, "signal" | "onProgress">;
 type ProfileFlags = Pick<ProfileCommand, "out" | "repeat" | "threads" | "device" | "seed"> & {
@@ -71,8 +71,10 @@ program
   });
 
 addInspect(program, async (bundle, level, queued, slackMs) => {
-  const { actionValuesOf } = await import("./methods/ramsis/action-values.ts");
-  return actionValuesOf(bundle, level, queued, slackMs);
+  const { methodOf } = await import("./methods/registry.ts");
+  const values = methodOf(bundle).actionValues?.(bundle, level, queued, slackMs);
+  if (values === undefined) throw new TypeError(`method ${bundle.method} has no action values`);
+  return values;
 });
 
 program
@@ -221,7 +223,7 @@ program
   });
 
 addServe(program, version, async (bundle, loadQps, signal) => {
-  const { solveLevelOf } = await import("./levels/level-pool.ts");
+  const { solveLevelOf } = await import("./processes/level-pool.ts");
   return solveLevelOf(bundle, loadQps, signal);
 });
 

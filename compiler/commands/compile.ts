@@ -2,40 +2,23 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { encodeBundle } from "../../runtime/bundle/codec.ts";
-import {
-  type Bundle,
-  FORMAT_VERSION,
-  type LokiLevel,
-  type ModelFile,
-} from "../../runtime/bundle/schema.ts";
+import { type Bundle, FORMAT_VERSION, type ModelFile } from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { classTable, levelTable } from "../../runtime/commands/inspect.ts";
+import { levelTable } from "../../runtime/commands/inspect.ts";
 import { percent } from "../../runtime/commands/text.ts";
-import { RuntimeError } from "../../runtime/errors.ts";
 import { levelReports } from "../../runtime/inspect.ts";
 import { writeAllAtomically } from "../atomic-write.ts";
+import { withObservedFanouts } from "../graph/observed-fanouts.ts";
 import type { Placement } from "../levels/adaptive-levels.ts";
-import {
-  type Compiled,
-  type CompileOptions,
-  compile,
-  type LevelSolver,
-} from "../levels/compile.ts";
-import { type LevelPoolOptions, LevelWorkers } from "../levels/level-pool.ts";
-import {
-  cutStages,
-  openLayers,
-  stagePaths,
-  stagesThatDiffer,
-} from "../methods/accordion/compile-stages.ts";
-import { pipelineTable } from "../methods/accordion/place-report.ts";
-import { isCut, type StageFile } from "../methods/accordion/stage-models.ts";
-import { withObservedFanouts } from "../methods/loki/observed-fanouts.ts";
-import type { BundleFrame } from "../methods/solver.ts";
+import { type Compiled, compile } from "../levels/compile.ts";
+import type { BundleFile } from "../methods/method.ts";
+import { methodOf } from "../methods/registry.ts";
+import type { SolverName } from "../methods/solver-names.ts";
+import type { LevelPoolOptions } from "../processes/level-pool.ts";
 import { InputError } from "../spec/input-error.ts";
 import { type LoadedApplication, loadApplication } from "../spec/load-application.ts";
-import { warnings } from "./compile-warnings.ts";
-import type { SolverName } from "./solver-names.ts";
+import { filesThatDiffer, pathsBeside } from "./bundle-files.ts";
+import { openLevelSolver } from "./level-solvers.ts";
 
 export interface CompileCommand {
   readonly app: string;
@@ -58,101 +41,35 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
   const specified = withSolver(loadApplication(app), command.solver);
   const loaded = fanouts === null ? specified : withObservedFanouts(specified, fanouts, app);
   const models = await readModels(loaded);
-  const layered = await openLayers(loaded);
+  const method = methodOf(loaded.application.policy);
+  const opened = (await method.openModels?.(loaded)) ?? null;
   const compiled = await compile(loaded, {
     compiler: command.compiler,
     models,
-    layerCounts: new Map([...layered].map(([path, { layerCount }]) => [path, layerCount])),
-    openLevelSolver: inThreads(command.pool),
-    solveInTurn: inTurn(command),
+    opened,
+    openLevelSolver: (frame) => openLevelSolver(frame, method, command.pool, command.nowMs),
   });
-  const { bundle, files } = cutStages(loaded, compiled.bundle, layered);
+  const { bundle, files } = opened?.cut(compiled.bundle) ?? { bundle: compiled.bundle, files: [] };
   const bytes = encodeBundle(bundle);
   const { out } = command;
-  const stages = stagePaths(out, files);
   if (command.check) return compareWith(out, bytes, files);
   command.pool.signal.throwIfAborted();
-  await writeAllAtomically([...stages, { path: out, bytes }], command.pool.signal);
-  const told = { ...compiled, bundle, uncut: uncutModels(loaded), files };
+  await writeAllAtomically([...pathsBeside(out, files), { path: out, bytes }], command.pool.signal);
+  const told = {
+    ...compiled,
+    bundle,
+    files,
+    warnings: method.warnings(bundle, loaded.application),
+  };
   return report(out, bytes, told, command.nowMs() - startMs);
-}
-
-/** Names of models that have a file and no layers. */
-function uncutModels({ application }: LoadedApplication): string[] {
-  if (application.policy.method !== "accordion") return [];
-  const variants = application.tasks.flatMap((task) => task.variants);
-  return variants
-    .filter((variant) => variant.model !== null && !isCut(variant, application))
-    .map(({ name }) => name);
 }
 
 /** @throws RuntimeError if the method of the application has no such solver. */
 function withSolver(loaded: LoadedApplication, solver: SolverName | null): LoadedApplication {
   if (solver === null) return loaded;
   const { application } = loaded;
-  const { policy } = application;
-  if (policy.method === "loki" && solver !== "value-iteration") {
-    return { ...loaded, application: { ...application, policy: { ...policy, solver } } };
-  }
-  if (policy.method === "ramsis" && solver === "value-iteration") return loaded;
-  if (policy.method === "inferline") {
-    throw new RuntimeError(
-      "RUNTIME_USAGE",
-      `--solver: method inferline has one solver, got ${solver}; leave the option out, policy.refine says how far it goes`,
-    );
-  }
-  if (policy.method === "themis") {
-    throw new RuntimeError(
-      "RUNTIME_USAGE",
-      `--solver: policy.solver says how method themis solves, exact or paper, got ${solver}; leave the option out`,
-    );
-  }
-  if (policy.method === "accordion") {
-    throw new RuntimeError(
-      "RUNTIME_USAGE",
-      `--solver: method accordion has one solver, whose partitions are exact, got ${solver}; leave the option out`,
-    );
-  }
-  const allowed = policy.method === "loki" ? "auto, glpk or highs" : "value-iteration";
-  throw new RuntimeError(
-    "RUNTIME_USAGE",
-    `--solver: expected ${allowed} for method ${policy.method}, got ${solver}`,
-  );
-}
-
-function inThreads(pool: LevelPoolOptions): (frame: BundleFrame) => LevelSolver {
-  return (frame) => {
-    const threads = new LevelWorkers(frame, pool);
-    return {
-      async solve(loadsQps, round) {
-        const requests = loadsQps.map((loadQps) => ({ kind: "solve", loadQps }) as const);
-        const stage = round === undefined ? undefined : `round ${round}`;
-        const replies = await threads.run(requests, stage);
-        return replies.filter((reply) => reply.kind === "solved");
-      },
-      async settle(level, neighbour) {
-        const [reply] = await threads.run([{ kind: "settle", level, neighbour }], "neighbours");
-        if (reply?.kind !== "solved") throw new TypeError("a level is answered by a level");
-        return reply.level as LokiLevel;
-      },
-      close: () => threads.close(),
-    };
-  };
-}
-
-/** Lets signals and progress through between two levels. */
-function inTurn({ pool, nowMs }: CompileCommand): CompileOptions["solveInTurn"] {
-  return async (loadsQps, solve) => {
-    const solved = [];
-    for (const loadQps of loadsQps) {
-      await new Promise((resolve) => setImmediate(resolve));
-      pool.signal.throwIfAborted();
-      const startMs = nowMs();
-      solved.push({ level: solve(loadQps), ms: nowMs() - startMs });
-      pool.onProgress(solved.length, loadsQps.length);
-    }
-    return solved;
-  };
+  const policy = methodOf(application.policy).withSolver(application.policy, solver);
+  return { ...loaded, application: { ...application, policy } };
 }
 
 /** Digests and tensors of the models that variants name. onnxruntime is loaded only if there are any. */
@@ -179,14 +96,14 @@ async function readModels({ application }: LoadedApplication): Promise<Map<strin
 async function compareWith(
   path: string,
   bytes: Uint8Array,
-  files: readonly StageFile[],
+  files: readonly BundleFile[],
 ): Promise<CommandResult> {
   const existing = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return null;
     throw new InputError("INPUT_UNREADABLE", `${path}: cannot be read (${error.code})`);
   });
   const isSame = existing !== null && Buffer.compare(existing, bytes) === 0;
-  const differing = await stagesThatDiffer(path, files);
+  const differing = await filesThatDiffer(path, files);
   const same = isSame && differing.length === 0;
   const state = existing === null ? "does not exist" : isSame ? "is up to date" : "differs";
   const stages =
@@ -207,25 +124,26 @@ async function compareWith(
 }
 
 interface Told extends Compiled {
-  readonly uncut: readonly string[];
-  readonly files: readonly StageFile[];
+  readonly warnings: readonly string[];
+  readonly files: readonly BundleFile[];
 }
 
 function report(path: string, bytes: Uint8Array, told: Told, compileMs: number): CommandResult {
   const { bundle, solveMs, placement, files } = told;
   const digest = sha256(bytes);
   const { application, method } = bundle;
+  const around = methodOf(bundle).tablesAround?.(bundle);
   return {
     exitCode: 0,
     text: [
       `${path}: ${bytes.length} bytes, sha256 ${digest.slice(0, 12)}…, compiled in ${Math.round(compileMs)} ms`,
       ...(files.length === 0 ? [] : [`${files.length} stages of models beside it`]),
       "",
-      ...(bundle.method === "accordion" ? [pipelineTable(bundle), ""] : []),
+      ...(around?.before ?? []).flatMap((table) => [table, ""]),
       levelTable(bundle),
-      ...(bundle.method === "ramsis" && bundle.slo.classes ? ["", classTable(bundle)] : []),
+      ...(around?.after ?? []).flatMap((table) => ["", table]),
       ...(placement === null ? [] : placementText(placement, bundle)),
-      ...warnings(bundle, told.uncut),
+      ...told.warnings,
     ].join("\n"),
     json: {
       bundle: { path, bytes: bytes.length, sha256: digest, formatVersion: FORMAT_VERSION },
@@ -239,7 +157,7 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
   };
 }
 
-function stageReport({ file, sha256: digest }: StageFile): object {
+function stageReport({ file, sha256: digest }: BundleFile): object {
   return { file, sha256: digest };
 }
 

@@ -2,9 +2,9 @@
 import type { Bundle, Level } from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { verifyBundle } from "../../runtime/commands/verify.ts";
-import { type LevelPoolOptions, runInWorkers } from "../levels/level-pool.ts";
-import { hasTraces } from "../methods/inferline/solve/sample-traces.ts";
-import type { BundleFrame } from "../methods/solver.ts";
+import type { CompilerMethod } from "../methods/method.ts";
+import { methodOf } from "../methods/registry.ts";
+import { type LevelPoolOptions, runInWorkers } from "../processes/level-pool.ts";
 
 /** A stated figure may differ from the recomputed one by this much: far above rounding, far below what matters. */
 const TOLERANCE = 1e-9;
@@ -41,46 +41,26 @@ export async function verifyCommand(path: string, pool: LevelPoolOptions): Promi
 
 /** Null where what a level promises cannot be computed again from the bundle alone. */
 async function recompute(bundle: Bundle, pool: LevelPoolOptions): Promise<LevelCheck[] | null> {
-  const frame = frameOf(bundle);
-  if (frame.method === "inferline" && !hasTraces(frame)) return null;
+  const method = methodOf(bundle);
+  const frame = method.frameOf(bundle);
+  if (method.isRecomputable?.(frame) === false) return null;
   const levels: readonly Level[] = bundle.levels;
   const requests = levels.map((level) => ({ kind: "evaluate", level }) as const);
   const replies = await runInWorkers(frame, requests, pool);
   return replies
     .filter((reply) => reply.kind === "evaluated")
-    .map(({ promised }, index) => check(levels[index], promised));
+    .map(({ promised }, index) => check(method, levels[index], promised));
 }
 
-/** What a bundle tells of the frame it was compiled from. */
-function frameOf(bundle: Bundle): BundleFrame {
-  const { levels: _levels, provenance: _provenance, ...frame } = bundle;
-  if (frame.method !== "themis") {
-    return frame.method === "inferline" ? { ...frame, recorded: null } : frame;
-  }
-  const { transitions: _transitions, ...shared } = frame;
-  return shared;
-}
-
-function check(level: Level | undefined, recomputed: object): LevelCheck {
+function check(method: CompilerMethod, level: Level | undefined, recomputed: object): LevelCheck {
   if (level === undefined) throw new RangeError("one reply per level");
   const { loadQps } = level;
-  const stated = statedBy(level);
+  const stated = method.stated(level);
   const found = numbersOf(recomputed);
   const ok = numbersOf(stated).every(
     (value, index) => Math.abs(value - (found[index] ?? Number.NaN)) <= TOLERANCE,
   );
   return { loadQps, stated, recomputed, ok };
-}
-
-/** What a level promises. */
-function statedBy(level: Level): object {
-  if ("expected" in level && "occupancy" in level.expected) {
-    return { capacityQps: level.capacityQps, expected: level.expected };
-  }
-  if ("sample" in level) return { sample: level.sample, expected: level.expected };
-  if ("expected" in level) return level.expected;
-  const { horizontal, vertical, joint, steady } = level;
-  return { horizontal, vertical, joint, steady };
 }
 
 /** In the order of their names, at whatever depth. */

@@ -12,13 +12,8 @@
  * Source: RAMSIS §6, query load adaptation.
  */
 import type { Level, PipelinePlan } from "../../runtime/bundle/schema.ts";
+import type { SolvedLevel } from "../methods/method.ts";
 import { invalid, type Mistake } from "../spec/mistakes.ts";
-
-/** A level and how long it took, which is reported but not part of the reproducible bundle. */
-export interface SolvedLevel {
-  readonly level: Level;
-  readonly ms: number;
-}
 
 export interface AdaptiveLoads {
   readonly fromQps: number;
@@ -97,7 +92,6 @@ function byLoad(a: SolvedLevel, b: SolvedLevel): number {
 function accuracyStep({ level: a }: SolvedLevel, { level: b }: SolvedLevel): number {
   const [planA, planB] = [accuratePlan(a), accuratePlan(b)];
   if (planA !== null && planB !== null) return Math.abs(planA.accuracy - planB.accuracy);
-  if (!("expected" in a && "expected" in b)) return 0;
   if (!("expected" in a && "expected" in b)) return 0;
   if (!("accuracyPerQuery" in a.expected && "accuracyPerQuery" in b.expected)) return 0;
   const perQuery = Math.abs(a.expected.accuracyPerQuery - b.expected.accuracyPerQuery);

@@ -1,21 +1,28 @@
-/** Which solver answers for which method. */
-import { accordion } from "./accordion/solve/accordion.ts";
-import { inferline } from "./inferline/solve/inferline.ts";
-import { loki } from "./loki/solve/loki.ts";
+/** Which method answers for which name: the only file of the compiler that lists them. */
+import type { MethodName } from "../spec/application.ts";
+import { accordionMethod } from "./accordion/accordion.ts";
+import { inferlineMethod } from "./inferline/inferline.ts";
+import { lokiMethod } from "./loki/loki.ts";
+import type { CompilerMethod, CompilerMethodOf } from "./method.ts";
+import { ramsisMethod } from "./ramsis/ramsis.ts";
 import { ramsis } from "./ramsis/solve/ramsis.ts";
-import type {
-  PlaceSolver,
-  PlanSolver,
-  ProvisioningSolver,
-  ScalingSolver,
-  TableSolver,
-} from "./solver.ts";
-import { themis } from "./themis/solve/themis.ts";
+import { themisMethod } from "./themis/themis.ts";
 
-export const SOLVERS: {
-  readonly ramsis: TableSolver;
-  readonly loki: PlanSolver;
-  readonly inferline: ProvisioningSolver;
-  readonly themis: ScalingSolver;
-  readonly accordion: PlaceSolver;
-} = { ramsis, loki, inferline, themis, accordion };
+const METHODS: { readonly [M in MethodName]: CompilerMethodOf<M> } = {
+  ramsis: ramsisMethod,
+  // A task of a plan may have a table of its own.
+  loki: lokiMethod(ramsis),
+  inferline: inferlineMethod,
+  themis: themisMethod,
+  accordion: accordionMethod,
+};
+
+/** The method of a policy, a frame or a bundle. */
+export function methodOf({ method }: { readonly method: MethodName }): CompilerMethod {
+  return METHODS[method];
+}
+
+/** In the order in which people are told of them. */
+export function allMethods(): readonly CompilerMethod[] {
+  return Object.values(METHODS);
+}

@@ -120,7 +120,7 @@ export async function planProfile(
     repeat,
     cores,
     isByCores: options.cores !== null,
-    maxDepth: spec.policy.method === "accordion" ? spec.policy.maxDepth : DEFAULT_DEPTH,
+    maxDepth: "maxDepth" in spec.policy ? spec.policy.maxDepth : DEFAULT_DEPTH,
     device,
     seed,
     machine,

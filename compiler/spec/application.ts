@@ -1,7 +1,8 @@
 /** An application as the compiler sees it after the edge: every value checked, in one unit system (ms, queries/s, 0..1), deep-frozen. */
 
 import type { Trace } from "./trace.ts";
-export interface Application {
+/** @typeParam P policy of the method that it is compiled by, where one is meant. */
+export interface Application<P extends Policy = Policy> {
   readonly name: string;
   readonly slo: Slo;
   readonly arrivals: Arrivals;
@@ -9,7 +10,7 @@ export interface Application {
   readonly cluster: Cluster;
   /** A rooted DAG in the order of the spec; names are unique. */
   readonly tasks: readonly Task[];
-  readonly policy: Policy;
+  readonly policy: P;
 }
 
 export interface Slo {
@@ -160,6 +161,8 @@ export interface CoreProfile {
 }
 
 export type Policy = RamsisPolicy | LokiPolicy | InferlinePolicy | ThemisPolicy | AccordionPolicy;
+export type MethodName = Policy["method"];
+export type PolicyOf<M extends MethodName> = Extract<Policy, { readonly method: M }>;
 
 export interface RamsisPolicy {
   readonly method: "ramsis";

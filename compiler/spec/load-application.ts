@@ -1,4 +1,4 @@
-import type { Application, Arrivals, Cluster, Task, Variant } from "./application.ts";
+import type { Application, Arrivals, Cluster, Policy, Task, Variant } from "./application.ts";
 import { type ApplicationSpec, applicationSchema, type TaskSpec } from "./application-schema.ts";
 import { type KeyPath, readDocument } from "./document.ts";
 import { loadMistakes, resolveLoads } from "./loads.ts";
@@ -12,8 +12,8 @@ import { resolveSlo, sloMistakes } from "./slo.ts";
 import { parseStructure } from "./structure.ts";
 import { readTrace } from "./trace.ts";
 
-export interface LoadedApplication {
-  readonly application: Application;
+export interface LoadedApplication<P extends Policy = Policy> {
+  readonly application: Application<P>;
   /** Every file the application was made of, sorted by path, each once. */
   readonly inputs: readonly InputFile[];
   /** Refuses the application for what only a later stage can know. @throws InputError that says where in the spec. */

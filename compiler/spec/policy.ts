@@ -1,159 +1,38 @@
-import type {
-  AccordionPolicy,
-  InferlinePolicy,
-  LokiPolicy,
-  PathAccuracy,
-  Policy,
-  ThemisPolicy,
-} from "./application.ts";
-import type { ApplicationSpec, TaskSpec } from "./application-schema.ts";
-import { compileExpression } from "./expression.ts";
-import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
-import { suggestion } from "./nearest.ts";
-import { leafTasks, variantPaths } from "./pipeline.ts";
+/** Whose rules hold for the policy of a spec: a registry. */
+import { accordionRules } from "./accordion-policy.ts";
+import type { MethodName, Policy } from "./application.ts";
+import type { ApplicationSpec } from "./application-schema.ts";
+import { inferlineRules } from "./inferline-policy.ts";
+import { lokiRules } from "./loki-policy.ts";
+import type { Mistake } from "./mistakes.ts";
+import type { PolicyRules, PolicyRulesOf } from "./policy-rules.ts";
+import { ramsisRules } from "./ramsis-policy.ts";
+import { themisRules } from "./themis-policy.ts";
 
-type LokiSpec = Extract<ApplicationSpec["policy"], { method: "loki" }>;
-type InferlineSpec = Extract<ApplicationSpec["policy"], { method: "inferline" }>;
-type ThemisSpec = Extract<ApplicationSpec["policy"], { method: "themis" }>;
-type AccordionSpec = Extract<ApplicationSpec["policy"], { method: "accordion" }>;
+const RULES: { readonly [M in MethodName]: PolicyRulesOf<M> } = {
+  ramsis: ramsisRules,
+  loki: lokiRules,
+  inferline: inferlineRules,
+  themis: themisRules,
+  accordion: accordionRules,
+};
 
-/** Most paths of a pipeline that an accuracy table may have to cover. */
-const MAX_TABLE_PATHS = 100_000;
+export function rulesOf({ method }: { readonly method: MethodName }): PolicyRules {
+  return RULES[method];
+}
+
+/** Methods that serve classes of requests with SLOs of their own. */
+export function methodsWithClasses(): string[] {
+  const rules: Readonly<Record<string, PolicyRules>> = RULES;
+  return Object.keys(rules).filter((name) => rules[name]?.classes !== undefined);
+}
 
 /** What in a policy does not fit the tasks of its spec, whose pipeline is sound. */
-export function* policyMistakes(spec: ApplicationSpec): Generator<Mistake> {
-  if (spec.policy.method !== "loki") return;
-  yield* weightMistakes(spec.policy, spec.tasks);
-  const { accuracyOf } = spec.policy;
-  if (typeof accuracyOf === "object") {
-    yield* tableMistakes(accuracyOf.table, spec.tasks);
-  } else if (accuracyOf !== "product") {
-    yield* expressionMistakes(accuracyOf, spec.tasks);
-  }
-}
-
-function* weightMistakes(
-  { leafWeights }: LokiSpec,
-  tasks: readonly TaskSpec[],
-): Generator<Mistake> {
-  if (leafWeights === undefined) return;
-  const path = ["policy", "leafWeights"];
-  const leaves = leafTasks(tasks);
-  for (const name of Object.keys(leafWeights)) {
-    if (leaves.includes(name)) continue;
-    yield conflict(
-      [...path, name],
-      `no leaf task is named ${show(name)}${suggestion(name, leaves)}`,
-    );
-  }
-  for (const leaf of leaves) {
-    if (!Object.hasOwn(leafWeights, leaf)) {
-      yield missing([...path, leaf], "a weight for every leaf task");
-    }
-  }
-  if (Object.values(leafWeights).every((weight) => weight === 0)) {
-    yield conflict(path, "expected at least one weight above 0");
-  }
-}
-
-function* expressionMistakes(text: string, tasks: readonly TaskSpec[]): Generator<Mistake> {
-  const names = tasks.filter((task) => !task.passThrough).map((task) => task.name);
-  const expected = `"product", or an expression over the tasks ${names.join(", ")}`;
-  const path = ["policy", "accuracyOf"];
-  const compiled = compileExpression(text, names);
-  if (!compiled.ok) {
-    yield invalid(path, expected, `${show(text)} (${compiled.reason})`);
-    return;
-  }
-  const perfect = compiled.evaluate(Object.fromEntries(names.map((name) => [name, 1])));
-  if (!(perfect >= 0 && perfect <= 1)) {
-    const found = `${show(text)} (${perfect} when every task is perfect, which is no accuracy)`;
-    yield invalid(path, expected, found);
-  }
-}
-
-function* tableMistakes(
-  table: Readonly<Record<string, number>>,
-  tasks: readonly TaskSpec[],
-): Generator<Mistake> {
-  const path = ["policy", "accuracyOf", "table"];
-  const paths = new Set<string>();
-  let walked = 0;
-  for (const variants of variantPaths(tasks)) {
-    if (++walked > MAX_TABLE_PATHS) {
-      yield conflict(
-        path,
-        `expected a pipeline of at most ${MAX_TABLE_PATHS} paths; use an expression`,
-      );
-      return;
-    }
-    paths.add(variants);
-  }
-  for (const key of Object.keys(table)) {
-    if (paths.has(key)) continue;
-    yield conflict([...path, key], `no path is ${show(key)}${suggestion(key, [...paths])}`);
-  }
-  for (const variants of paths) {
-    if (!Object.hasOwn(table, variants))
-      yield missing([...path, variants], "an accuracy for every path");
-  }
+export function policyMistakes({ policy, tasks }: ApplicationSpec): Iterable<Mistake> {
+  return rulesOf(policy).taskMistakes?.(policy, tasks) ?? [];
 }
 
 /** The policy of a spec without mistakes. */
-export function resolvePolicy(spec: ApplicationSpec): Policy {
-  const { policy } = spec;
-  if (policy.method === "loki") return resolveLoki(policy, spec.tasks);
-  if (policy.method === "themis") return resolveThemis(policy);
-  if (policy.method === "accordion") return resolveAccordion(policy);
-  return policy.method === "inferline" ? resolveInferline(policy) : policy;
-}
-
-function resolveThemis(policy: ThemisSpec): ThemisPolicy {
-  const { tick, resize, coldStart, dropAfter, ...rest } = policy;
-  return {
-    ...rest,
-    tickMs: tick,
-    resizeMs: resize,
-    coldStartMs: coldStart,
-    dropAfterSlos: dropAfter === "never" ? null : dropAfter,
-  };
-}
-
-function resolveAccordion(policy: AccordionSpec): AccordionPolicy {
-  const { reconfiguration, dropAfter, ...rest } = policy;
-  return {
-    ...rest,
-    reconfigurationMs: reconfiguration,
-    dropAfterSlos: dropAfter === "never" ? null : dropAfter,
-  };
-}
-
-function resolveInferline(policy: InferlineSpec): InferlinePolicy {
-  const { sampleDuration, solveLimit, activation, ...rest } = policy;
-  return {
-    ...rest,
-    sampleDurationMs: sampleDuration,
-    solveLimitMs: solveLimit,
-    activationMs: activation,
-  };
-}
-
-function resolveLoki(policy: LokiSpec, tasks: readonly TaskSpec[]): LokiPolicy {
-  const leaves = leafTasks(tasks);
-  const equal = Object.fromEntries(leaves.map((leaf) => [leaf, 1 / leaves.length]));
-  const { solveLimit, modelLoad, ...rest } = policy;
-  return {
-    ...rest,
-    solveLimitMs: solveLimit,
-    modelLoadMs: modelLoad,
-    accuracyOf: pathAccuracy(policy.accuracyOf),
-    leafWeights: policy.leafWeights ?? equal,
-  };
-}
-
-function pathAccuracy(accuracyOf: LokiSpec["accuracyOf"]): PathAccuracy {
-  if (typeof accuracyOf === "object") return { kind: "table", accuracyByPath: accuracyOf.table };
-  return accuracyOf === "product"
-    ? { kind: "product" }
-    : { kind: "expression", expression: accuracyOf };
+export function resolvePolicy({ policy, tasks }: ApplicationSpec): Policy {
+  return rulesOf(policy).resolve(policy, tasks);
 }

@@ -3,6 +3,7 @@ import type { Slo, SloClass } from "./application.ts";
 import type { ApplicationSpec } from "./application-schema.ts";
 import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
 import { duplicateNames } from "./pipeline.ts";
+import { methodsWithClasses, rulesOf } from "./policy.ts";
 
 const PATH = ["slo", "classes"] as const;
 const MIN_CLASSES = 2;
@@ -15,7 +16,8 @@ const SHARE_TOLERANCE = 0.002;
 /** What is wrong with the SLO of a spec beyond its form. */
 export function* sloMistakes({ slo, policy }: ApplicationSpec): Generator<Mistake> {
   const { latency, classes } = slo;
-  const asked = policy.method === "ramsis" ? policy.classes : undefined;
+  const rules = rulesOf(policy).classes;
+  const asked = rules?.asked(policy);
   if (classes === undefined) {
     if (latency === undefined) {
       yield missing(["slo", "latency"], "a time above 0 with its unit such as 150 ms, or classes");
@@ -27,15 +29,13 @@ export function* sloMistakes({ slo, policy }: ApplicationSpec): Generator<Mistak
     return;
   }
   if (latency !== undefined) yield conflict(PATH, "expected latency or classes, got both");
-  if (policy.method !== "ramsis") {
-    const message = `method ${policy.method} has one SLO for all requests; allowed: slo.latency, or method ramsis`;
+  if (rules === undefined) {
+    const allowed = `slo.latency, or method ${methodsWithClasses().join(" or ")}`;
+    const message = `method ${policy.method} has one SLO for all requests; allowed: ${allowed}`;
     yield { code: "INPUT_UNSUPPORTED", path: PATH, message };
     return;
   }
-  if (policy.balancer !== "pooled") {
-    const message = `expected "pooled", since slo has classes, got ${show(policy.balancer)}`;
-    yield conflict(["policy", "balancer"], message);
-  }
+  yield* rules.mistakes(policy);
   yield* classMistakes(classes);
 }
 

@@ -15,6 +15,7 @@ import { ramsisFrame } from "../../compiler/methods/ramsis/solve/frame.ts";
 import { loadApplication } from "../../compiler/spec/load-application.ts";
 import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { Rng } from "../../runtime/core/rng.ts";
+import { ofMethod } from "../support/of-method.ts";
 import { tinyBundle } from "../support/tiny-bundle.ts";
 
 const reference = process.env["STRATAGEM_REFERENCE"];
@@ -30,7 +31,7 @@ beforeAll(() => {
   const { application } = loadApplication(join(folder, "app.yaml"));
   const [level] = tinyBundle().levels;
   if (level === undefined) throw new Error("a bundle has a level");
-  const frame = ramsisFrame(application, new Map());
+  const frame = ramsisFrame(ofMethod("ramsis", application), new Map());
   bundle = { ...frame, levels: [level], provenance: { compiler: "test", inputs: [] } };
 });
 

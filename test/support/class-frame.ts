@@ -1,7 +1,8 @@
 /** Small problems with classes for the solver. */
-import { SOLVERS } from "../../compiler/methods/registry.ts";
-import type { RamsisFrame } from "../../compiler/methods/solver.ts";
+import { ramsis } from "../../compiler/methods/ramsis/solve/ramsis.ts";
+import type { RamsisFrame } from "../../compiler/model/frames.ts";
 import type { Application, Policy, Slo } from "../../compiler/spec/application.ts";
+import { ofMethod } from "./of-method.ts";
 
 export interface ClassFrameOptions {
   readonly workers: number;
@@ -65,7 +66,7 @@ export function classApplication(options: ClassFrameOptions): Application {
 }
 
 export function classFrameOf(options: ClassFrameOptions): RamsisFrame {
-  return SOLVERS.ramsis.frame(classApplication(options), new Map());
+  return ramsis.frame(ofMethod("ramsis", classApplication(options)), new Map());
 }
 
 function variantOf(

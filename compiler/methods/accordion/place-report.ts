@@ -2,6 +2,8 @@
 import { type AccordionBundle, violationCeiling } from "../../../runtime/bundle/schema.ts";
 import { alignColumns, percent, short } from "../../../runtime/commands/text.ts";
 import { depthViews } from "../../../runtime/methods/accordion/tell/layer-plan-view.ts";
+import type { Application, Variant } from "../../spec/application.ts";
+import { isCut } from "./stage-models.ts";
 
 /** Rows that are told; with several pools there can be a thousand shapes. */
 const MAX_ROWS = 64;
@@ -29,16 +31,21 @@ export function pipelineTable(bundle: AccordionBundle): string {
   ].join("\n");
 }
 
-/** @param uncut names of models whose file is not cut, since nothing says how. */
-export function placeWarnings(bundle: AccordionBundle, uncut: readonly string[]): string[] {
+export function placeWarnings(bundle: AccordionBundle, application: Application): string[] {
   return [
-    ...uncut.map(
-      (name) =>
+    ...uncutModels(application).map(
+      ({ name }) =>
         `model ${name} can be simulated and not served: its profile has speed-ups instead of layers, so its file is not cut; profile --layers measures layers`,
     ),
     ...slowModels(bundle),
     ...levelWarnings(bundle),
   ];
+}
+
+/** Those whose file is not cut, since nothing says how. */
+function uncutModels(application: Application): Variant[] {
+  const variants = application.tasks.flatMap((task) => task.variants);
+  return variants.filter((variant) => variant.model !== null && !isCut(variant, application));
 }
 
 /** Models whose queries of the mean batch are late even alone on the best places. */

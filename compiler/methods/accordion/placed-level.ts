@@ -5,9 +5,9 @@ import {
   type PlaceExpected,
   violationCeiling,
 } from "../../../runtime/bundle/schema.ts";
-import { SOLVERS } from "../registry.ts";
-import type { AccordionFrame } from "../solver.ts";
+import type { AccordionFrame } from "../../model/frames.ts";
 import { simulatePlaces } from "./simulate/simulate-places.ts";
+import { capacityQps as capacityQpsOf } from "./solve/capacity.ts";
 
 const SEED = 1;
 /** Queries that a level is simulated for: enough to tell a violation rate of 1 % to about a tenth of it. */
@@ -20,7 +20,7 @@ const MOST = 5;
 
 /** The same frame and load give the same level, bit for bit. */
 export function placedLevel(frame: AccordionFrame, loadQps: number): AccordionLevel {
-  const capacityQps = SOLVERS.accordion.capacityQps(frame);
+  const capacityQps = capacityQpsOf(frame);
   const expected = placeExpectation(frame, loadQps);
   const feasible = loadQps <= capacityQps && expected.violationRate <= violationCeiling(frame.slo);
   return { loadQps, feasible, capacityQps, expected };

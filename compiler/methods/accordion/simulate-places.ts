@@ -4,7 +4,7 @@ import type { CommandResult } from "../../../runtime/commands/command-result.ts"
 import { alignColumns, percent, short } from "../../../runtime/commands/text.ts";
 import { levelForLoad } from "../../../runtime/core/level-choice.ts";
 import { EXIT_CODES, RuntimeError } from "../../../runtime/errors.ts";
-import type { SimulateWatch } from "../../levels/simulate-watch.ts";
+import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import type { LatencySummary } from "../../simulate/latency-sample.ts";
 import type { ServiceTimeMode } from "../../simulate/service-times.ts";

@@ -6,9 +6,10 @@ import type {
   StageModel,
   TensorInfo,
 } from "../../../runtime/bundle/schema.ts";
+import { profileFor } from "../../model/pool-profile.ts";
 import type { Application, Variant } from "../../spec/application.ts";
 import { conflict, type Mistake } from "../../spec/mistakes.ts";
-import { profileFor } from "../pool-profile.ts";
+import type { BundleFile } from "../method.ts";
 
 /** A model that can be cut between any two of its layers. */
 export interface LayeredModel {
@@ -24,18 +25,9 @@ export interface LayeredModel {
   };
 }
 
-/** A file that a bundle names. */
-export interface StageFile {
-  /** File name without directories. */
-  readonly file: string;
-  readonly sha256: string;
-  /** Cut anew with every call: those of all stages together are many times the model. */
-  readonly bytes: () => Uint8Array;
-}
-
 export interface CutBundle {
   readonly bundle: AccordionBundle;
-  readonly files: readonly StageFile[];
+  readonly files: readonly BundleFile[];
 }
 
 /** Of the SHA-256 of a stage, in the name of its file. */
@@ -53,7 +45,7 @@ export function withStages(
   { tasks }: Pick<Application, "tasks">,
   layered: ReadonlyMap<string, LayeredModel>,
 ): CutBundle | Mistake {
-  const files: StageFile[] = [];
+  const files: BundleFile[] = [];
   const variants: MalleableVariant[] = [];
   for (const [index, variant] of (bundle.tasks[0]?.variants ?? []).entries()) {
     const path = tasks[0]?.variants[index]?.model ?? null;

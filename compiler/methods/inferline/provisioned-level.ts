@@ -4,10 +4,10 @@ import type {
   InferlineLevel,
   ProvisioningExpected,
 } from "../../../runtime/bundle/schema.ts";
+import type { InferlineFrame } from "../../model/frames.ts";
 import type { StageArrivals } from "../../simulate/graph/stage-arrivals.ts";
-import { SOLVERS } from "../registry.ts";
-import type { InferlineFrame } from "../solver.ts";
 import { simulateStages } from "./simulate/simulate-stages.ts";
+import { inferline } from "./solve/inferline.ts";
 import { hasTraces, SampleTraces } from "./solve/sample-traces.ts";
 
 /** Not that of the sample: what was planned with proves little. */
@@ -18,7 +18,7 @@ const MIN_DURATION_MS = 60_000;
 const MAX_DURATION_MS = 600_000;
 
 export function provisionedLevel(frame: InferlineFrame, loadQps: number): InferlineLevel {
-  const { heldOut, ...level } = SOLVERS.inferline.provisionLevel(frame, loadQps);
+  const { heldOut, ...level } = inferline.provisionLevel(frame, loadQps);
   return { ...level, expected: { ...simulated(frame, level), heldOut } };
 }
 
@@ -27,7 +27,7 @@ export function promisedByStages(
   frame: InferlineFrame,
   level: InferlineLevel,
 ): Pick<InferlineLevel, "expected" | "sample"> {
-  const estimate = SOLVERS.inferline.estimateOf(frame, level);
+  const estimate = inferline.estimateOf(frame, level);
   if (estimate === null) throw new RangeError("the recorded trace is at hand");
   const { sample, heldOut } = estimate;
   return { sample, expected: { ...simulated(frame, level), heldOut } };

@@ -1,9 +1,10 @@
 /** What to expect of a plan: a simulation of it under its own load, by the code that follows it. */
 import type { LokiBundle, LokiLevel, PipelineExpected } from "../../../runtime/bundle/schema.ts";
-import type { LokiFrame, PlannedLevel } from "../solver.ts";
+import type { LokiFrame } from "../../model/frames.ts";
 import { simulatePipeline } from "./simulate/simulate-pipeline.ts";
+import type { PlannedLevel } from "./solve/loki.ts";
 import { pipelineProblem } from "./solve/problem.ts";
-import { stagePoliciesOf } from "./stage-policies.ts";
+import { type StageSolver, stagePoliciesOf } from "./stage-policies.ts";
 
 const SEED = 1;
 /** Queries of all tasks that one level is simulated for: enough to tell a violation rate of 1 % to about a tenth of it. */
@@ -15,10 +16,14 @@ const MAX_DURATION_MS = 300_000;
 const TRIED_LOADS = [0.9, 1] as const;
 
 /** Adds what a simulation gives, and the tables of its stages, where the policy asks for them and they serve requests more accurately. */
-export function predictLevel(frame: LokiFrame, planned: PlannedLevel): LokiLevel {
+export function predictLevel(
+  stageSolver: StageSolver,
+  frame: LokiFrame,
+  planned: PlannedLevel,
+): LokiLevel {
   const transition = { modelLoadsFromBelow: null, modelLoadsFromAbove: null };
   const fixed: LokiLevel = { ...planned, stages: null, transition, expected: UNKNOWN };
-  const stages = stagePoliciesOf(frame, planned);
+  const stages = stagePoliciesOf(stageSolver, frame, planned);
   const level = stages === null ? fixed : moreAccurate(frame, fixed, { ...fixed, stages });
   return { ...level, expected: simulatedExpectation(frame, level) };
 }

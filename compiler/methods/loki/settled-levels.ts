@@ -1,25 +1,21 @@
 /** Plans of neighbouring levels brought together: a change of level costs as few model loads as the optima allow. */
 import type { LokiLevel } from "../../../runtime/bundle/schema.ts";
-import type { SolvedLevel } from "../../levels/adaptive-levels.ts";
+import type { LokiFrame } from "../../model/frames.ts";
 import type { PipelineProblem } from "../../model/pipeline.ts";
-import type { LokiFrame } from "../solver.ts";
+import type { Settle, SolvedLevel } from "../method.ts";
 import { solverPlan } from "./solve/bundled-plan.ts";
 import { modelLoads } from "./solve/plan/nearest-plan.ts";
 import { pipelineProblem } from "./solve/problem.ts";
 
-/** As the level that it is given, but with the plan among those as good that is the closest to the neighbour's. */
-export type SettleLevel = (level: LokiLevel, neighbour: LokiLevel) => Promise<LokiLevel>;
-
 /** From the lowest level up, each is settled against the one below; then every one says what changing to it costs. */
 export async function settleLevels(
   frame: LokiFrame,
-  solved: readonly SolvedLevel[],
-  settle: SettleLevel,
-): Promise<SolvedLevel[]> {
+  solved: readonly SolvedLevel<LokiLevel>[],
+  settle: Settle<LokiLevel>,
+): Promise<SolvedLevel<LokiLevel>[]> {
   const levels: LokiLevel[] = [];
-  for (const { level } of solved) {
+  for (const { level: own } of solved) {
     const below = levels.at(-1);
-    const own = level as LokiLevel;
     levels.push(below === undefined ? own : await settle(own, below));
   }
   const problem = pipelineProblem(frame);

@@ -3,22 +3,21 @@ import type { LokiBundle, LokiLevel } from "../../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../../runtime/commands/command-result.ts";
 import { alignColumns, percent, short } from "../../../runtime/commands/text.ts";
 import { EXIT_CODES, RuntimeError } from "../../../runtime/errors.ts";
-import { type LevelPoolOptions, runInWorkers } from "../../levels/level-pool.ts";
-import type { PipelineBaseline } from "../../levels/level-worker.ts";
-import type { SimulateWatch } from "../../levels/simulate-watch.ts";
+import { type LevelPoolOptions, runInWorkers } from "../../processes/level-pool.ts";
+import type { SimulateWatch } from "../../processes/simulate-watch.ts";
+import type { NamedBaseline } from "../method.ts";
 import {
   type PipelineSimulationOptions,
   type PipelineSimulationResult,
   simulatePipeline,
 } from "./simulate/simulate-pipeline.ts";
-
-export const PIPELINE_BASELINES = ["inferline", "proteus"] as const;
+import { PIPELINE_BASELINES, type PipelineBaseline } from "./solve/baseline-plan.ts";
 
 /** @param baseline null for the plans of the bundle. @throws RuntimeError for a baseline of another kind of bundle. */
 export async function simulatePipelineCommand(
   bundle: LokiBundle,
   options: PipelineSimulationOptions,
-  baseline: PipelineBaseline | { readonly kind: string } | null,
+  baseline: NamedBaseline | null,
   watch: SimulateWatch,
 ): Promise<CommandResult> {
   const simulated = baseline === null ? bundle : await replanned(bundle, baseline, watch);
@@ -44,13 +43,19 @@ export async function simulatePipelineCommand(
 
 function replanned(
   bundle: LokiBundle,
-  baseline: PipelineBaseline | { readonly kind: string },
+  baseline: NamedBaseline,
   watch: SimulateWatch,
 ): Promise<LokiBundle> {
-  if (typeof baseline === "string") return baselineBundle(bundle, baseline, watch);
+  const { text, name, from } = baseline;
+  const own = PIPELINE_BASELINES.find((one) => one === text);
+  if (own !== undefined) return baselineBundle(bundle, own, watch);
+  const why =
+    from.baselines.of === null
+      ? "is for a single task, and this bundle is of a pipeline"
+      : `is for a bundle of method ${from.name}, and this one is of method loki`;
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `--baseline ${baseline.kind} is for a single task, and this bundle is of a pipeline; expected one of ${PIPELINE_BASELINES.join(", ")}`,
+    `--baseline ${name} ${why}; expected one of ${PIPELINE_BASELINES.join(", ")}`,
   );
 }
 
@@ -62,9 +67,9 @@ export async function baselineBundle(
 ): Promise<LokiBundle> {
   const { levels, provenance, ...frame } = bundle;
   const requests = levels.map((level) => ({ kind: "baseline", baseline, level }) as const);
-  const replies = await runInWorkers(frame, requests, pool);
+  const replies = await runInWorkers<LokiLevel>(frame, requests, pool);
   const planned = replies.flatMap((reply) => {
-    if (reply.kind === "solved") return [reply.level as LokiLevel];
+    if (reply.kind === "solved") return [reply.level];
     const loadQps = reply.kind === "unplanned" ? reply.loadQps : Number.NaN;
     throw new RuntimeError(
       "RUNTIME_USAGE",

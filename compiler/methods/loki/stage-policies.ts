@@ -1,26 +1,41 @@
 /** RAMSIS inside Loki: for a task of a plan, a table that chooses the variant of each batch within the task's time and servers. */
-import type { PipelineTask, StagePolicy } from "../../../runtime/bundle/schema.ts";
-import type { Application, Pool, Variant } from "../../spec/application.ts";
-import { SOLVERS } from "../registry.ts";
-import type { LokiFrame, PlannedLevel } from "../solver.ts";
-import { pathTo } from "./solve/flat-tasks.ts";
+import type { PipelineTask, RamsisLevel, StagePolicy } from "../../../runtime/bundle/schema.ts";
+import { pathTo } from "../../graph/flat-tasks.ts";
+import type { LokiFrame, RamsisFrame } from "../../model/frames.ts";
+import type { ModelFiles } from "../../model/model-files.ts";
+import type { Application, Pool, RamsisPolicy, Variant } from "../../spec/application.ts";
+import type { Mistake } from "../../spec/mistakes.ts";
+import type { PlannedLevel } from "./solve/loki.ts";
 import { pipelineProblem } from "./solve/problem.ts";
 
 /** Largest queue with a row of its own, where profiles have batches as large. */
 const MAX_QUEUE = 32;
 const SLACK_STEPS = 100;
 
+/** What makes a table for one task, which is another method. */
+export interface StageSolver {
+  mistakes(application: Application<RamsisPolicy>): Iterable<Mistake>;
+  frame(application: Application<RamsisPolicy>, models: ModelFiles): RamsisFrame;
+  solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel;
+}
+
 /** In the order of the tasks, null for one that gets none; null if none does. */
 export function stagePoliciesOf(
+  solver: StageSolver,
   frame: LokiFrame,
   planned: PlannedLevel,
 ): (StagePolicy | null)[] | null {
   if (frame.policy.stagePolicy === "fixed") return null;
-  const stages = frame.tasks.map((_, task) => stagePolicyOf(frame, planned, task));
+  const stages = frame.tasks.map((_, task) => stagePolicyOf(solver, frame, planned, task));
   return stages.every((stage) => stage === null) ? null : stages;
 }
 
-function stagePolicyOf(frame: LokiFrame, planned: PlannedLevel, index: number): StagePolicy | null {
+function stagePolicyOf(
+  solver: StageSolver,
+  frame: LokiFrame,
+  planned: PlannedLevel,
+  index: number,
+): StagePolicy | null {
   const task = frame.tasks[index];
   const instances = planned.plan.instances.filter((instance) => instance.task === index);
   const [first] = instances;
@@ -39,9 +54,9 @@ function stagePolicyOf(frame: LokiFrame, planned: PlannedLevel, index: number): 
     demandQps,
     burst: Math.max(1, demandQps / before),
   });
-  if ([...SOLVERS.ramsis.mistakes(application)].length > 0) return null;
-  const stage = SOLVERS.ramsis.frame(application, new Map());
-  const level = SOLVERS.ramsis.solveLevel(stage, demandQps);
+  if ([...solver.mistakes(application)].length > 0) return null;
+  const stage = solver.frame(application, new Map());
+  const level = solver.solveLevel(stage, demandQps);
   const [{ serviceTimes }] = stage.tasks as [(typeof stage.tasks)[number]];
   const { decisionSpace } = stage;
   return { budgetMs, serviceTimes, decisionSpace, actionByState: level.actionByState };
@@ -114,7 +129,7 @@ function stageApplication(
   { slo }: LokiFrame,
   { name, variants }: PipelineTask,
   { pool, poolIndex, budgetMs, demandQps, burst }: StageSetting,
-): Application {
+): Application<RamsisPolicy> {
   const profiles = variants.map((variant) => variant.profiles[poolIndex]);
   const largest = profiles.map((profile) => profile?.serviceTimes.decisionMs.shape[1] ?? 1);
   return {

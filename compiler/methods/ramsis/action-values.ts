@@ -1,6 +1,6 @@
 /** What the actions of one state of a bundle are worth, as its solver recomputes it. */
 import type { ActionValues, NoActionValues, RamsisBundle } from "../../../runtime/bundle/schema.ts";
-import { SOLVERS } from "../registry.ts";
+import { ramsis } from "./solve/ramsis.ts";
 
 /** @param level index of the level that decides. */
 export function actionValuesOf(
@@ -11,5 +11,5 @@ export function actionValuesOf(
 ): ActionValues | NoActionValues {
   const decides = levels[level];
   if (decides === undefined) throw new RangeError(`no level ${level}`);
-  return SOLVERS.ramsis.actionValues(frame, decides, queued, slackMs);
+  return ramsis.actionValues(frame, decides, queued, slackMs);
 }

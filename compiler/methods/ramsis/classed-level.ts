@@ -13,10 +13,10 @@ import {
   violationCeiling,
 } from "../../../runtime/bundle/schema.ts";
 import { classFrame } from "../../../runtime/methods/ramsis/bundle/class-views.ts";
-import { SOLVERS } from "../registry.ts";
-import type { RamsisFrame } from "../solver.ts";
+import type { RamsisFrame } from "../../model/frames.ts";
 import { type SimulationResult, simulate } from "./simulate/simulate.ts";
 import { classBound, classCapacityQps, fluidSplit } from "./solve/class-fluid.ts";
+import { ramsis } from "./solve/ramsis.ts";
 import { ViolationBlocks } from "./solve/violation-blocks.ts";
 
 const SEED = 1;
@@ -130,7 +130,7 @@ function judged(frame: RamsisFrame, level: RamsisLevel): Judged {
  * there would be without classes.
  */
 function sharedLevel(frame: RamsisFrame, loadQps: number): Judged {
-  const own = judged(frame, SOLVERS.ramsis.solveLevel(frame, loadQps));
+  const own = judged(frame, ramsis.solveLevel(frame, loadQps));
   const strict = judged(frame, asOfShortest(frame, loadQps));
   return strict.score > own.score ? strict : own;
 }
@@ -146,7 +146,7 @@ function asOfShortest(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const { slackMs = decisionSpace.slackMs } = classSpaces[shortest] ?? {};
   const space = { ...decisionSpace, slackMs };
   const alone = { ...classFrame(frame, shortest, 1), arrivals, cluster, decisionSpace: space };
-  const { actionByState, mixture, solve, ...level } = SOLVERS.ramsis.solveLevel(alone, loadQps);
+  const { actionByState, mixture, solve, ...level } = ramsis.solveLevel(alone, loadQps);
   const widened = (table: Table) => withColumns(table, slackMs, decisionSpace.slackMs);
   return {
     ...level,
@@ -241,7 +241,7 @@ class ClassTables {
     if (known !== undefined) return known;
     const share = this.#frame.slo.classes?.[index]?.share ?? Number.NaN;
     const alone = classFrame(this.#frame, index, workers);
-    const level = SOLVERS.ramsis.solveLevel(alone, share * this.#loadQps);
+    const level = ramsis.solveLevel(alone, share * this.#loadQps);
     this.#solved.set(key, level);
     return level;
   }

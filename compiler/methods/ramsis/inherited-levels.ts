@@ -1,24 +1,22 @@
 /** Accuracy does not fall as load falls: a level may always use the table of the level above it. */
 import type { RamsisLevel } from "../../../runtime/bundle/schema.ts";
-import type { SolvedLevel } from "../../levels/adaptive-levels.ts";
-import type { RamsisFrame, TableSolver } from "../solver.ts";
+import type { RamsisFrame } from "../../model/frames.ts";
+import type { SolvedLevel } from "../method.ts";
+
+/** The level of a load with the tables of another level, and what they promise there. */
+type WithTableOf = (frame: RamsisFrame, loadQps: number, level: RamsisLevel) => RamsisLevel;
 
 /** @param solved by ascending load. @returns the levels, those that are worse than their upper neighbour's table with that table. */
 export function inheritLevels(
   frame: RamsisFrame,
-  solved: readonly SolvedLevel[],
-  { withTableOf }: Pick<TableSolver, "withTableOf">,
-): SolvedLevel[] {
+  solved: readonly SolvedLevel<RamsisLevel>[],
+  { withTableOf }: { readonly withTableOf: WithTableOf },
+): SolvedLevel<RamsisLevel>[] {
   const levels = [...solved];
   for (let index = levels.length - 2; index >= 0; index--) {
     const [own, above] = [levels[index], levels[index + 1]];
     if (own === undefined || above === undefined) continue;
-    const better = betterOf(
-      frame,
-      own.level as RamsisLevel,
-      above.level as RamsisLevel,
-      withTableOf,
-    );
+    const better = betterOf(frame, own.level, above.level, withTableOf);
     if (better !== null) levels[index] = { ...own, level: better };
   }
   return levels;
@@ -28,7 +26,7 @@ function betterOf(
   frame: RamsisFrame,
   own: RamsisLevel,
   above: RamsisLevel,
-  withTableOf: TableSolver["withTableOf"],
+  withTableOf: WithTableOf,
 ): RamsisLevel | null {
   if (own.feasible && own.expected.accuracyPerQuery >= above.expected.accuracyPerQuery) return null;
   if (!own.feasible && !above.feasible) return null;

@@ -1,7 +1,7 @@
 /** What scaled stages are compared with: the same pipeline planned and scaled as other systems do. */
 import type { ThemisBundle, ThemisOptions } from "../../../runtime/bundle/schema.ts";
 import { RuntimeError } from "../../../runtime/errors.ts";
-import { SOLVERS } from "../registry.ts";
+import { themis } from "./solve/themis.ts";
 
 /**
  * FA2 scales instances of one core, Sponge (as the paper extends it to pipelines) the cores of one instance for each task, Themis both; all of them with plans that
@@ -36,7 +36,7 @@ export function scaleBaseline(bundle: ThemisBundle, name: string): ThemisBundle 
 export function rescaled(bundle: ThemisBundle, options: Partial<ThemisOptions>): ThemisBundle {
   const { levels, transitions: _, provenance, ...shared } = bundle;
   const frame = { ...shared, policy: { ...bundle.policy, ...options } };
-  const scaler = SOLVERS.themis.open(frame);
+  const scaler = themis.open(frame);
   const planned = levels.map(({ loadQps }) => scaler.scaleLevel(loadQps));
   return { ...frame, levels: planned, transitions: scaler.transitions(planned), provenance };
 }

@@ -4,8 +4,8 @@ import {
   type AdaptiveLoads,
   type PlacedLevels,
   placeLevels,
-  type SolvedLevel,
 } from "../../../compiler/levels/adaptive-levels.ts";
+import type { SolvedLevel } from "../../../compiler/methods/method.ts";
 import type { RamsisLevel } from "../../../runtime/bundle/schema.ts";
 import { tinyBundle } from "../../support/tiny-bundle.ts";
 

@@ -23,6 +23,7 @@ import {
 import { lowPriorityText, placeFacts, placeLead, SCHEDULER_WORDS } from "./place-summary.ts";
 import { schedulerSample } from "./scheduler-marks.ts";
 import { comparedSchedulers, schedulerTable, violationTable } from "./scheduler-table.ts";
+import { isMalleable } from "./simulated-schedulers.ts";
 import { drawSpeedups } from "./speedup-figure.ts";
 
 export interface PlaceReportContent extends PlaceEvidence {
@@ -77,14 +78,13 @@ const RULES = `.sample{width:26px;height:12px;vertical-align:middle;margin-right
 function loadSection(evidence: PlaceEvidence): Markup {
   const { bundle } = evidence;
   const { scheduler, reconfigurationMs } = bundle.policy;
-  const changes =
-    scheduler === "accordion"
-      ? captionedFigure(
-          "Changes of places",
-          drawChanges(evidence),
-          `How often a running query goes on with other places, at ${msText(reconfigurationMs)} each.`,
-        )
-      : "";
+  const changes = isMalleable(scheduler)
+    ? captionedFigure(
+        "Changes of places",
+        drawChanges(evidence),
+        `How often a running query goes on with other places, at ${msText(reconfigurationMs)} each.`,
+      )
+    : "";
   return html`${schedulerKey(evidence)}<div class="figures">
 ${captionedFigure("Violations", drawViolations(evidence), `Late or dropped, on a logarithmic scale; the lowest line also stands for none at all. The thin line is what ${scheduler} drops.`)}
 ${captionedFigure("Latency", drawLatency(evidence), `From arrival to the last instance, of the queries that are served: median (p50) and 99th percentile of ${scheduler}, 99th of the others.`)}

@@ -12,6 +12,7 @@ import { counted, decimalText, listText, msText, ratioText } from "../../../repo
 import { fewestPlaces, largestBatch } from "./depths.ts";
 import { comparedSchedulers, type SchedulerSummary } from "./scheduler-table.ts";
 import type { ScheduledRun } from "./simulated-schedulers.ts";
+import { isMalleable } from "./simulated-schedulers.ts";
 
 /** More levels than that are told by their ends. */
 const MAX_TOLD_LEVELS = 4;
@@ -145,7 +146,7 @@ function placesText({ cluster, policy }: AccordionBundle): string {
 }
 
 function reshapeText({ policy }: AccordionBundle): string {
-  if (policy.scheduler !== "accordion") return "never: it keeps those it starts with";
+  if (!isMalleable(policy.scheduler)) return "never: it keeps those it starts with";
   const cost = `cost it ${msText(policy.reconfigurationMs)} and the instances that are in the pipeline`;
   return policy.regrow
     ? `${cost}; it gets more when that saves one of high priority from being late, or when nothing waits and it ends earlier`

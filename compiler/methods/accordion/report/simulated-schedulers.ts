@@ -9,14 +9,22 @@ import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
 import { type PlaceSimulationResult, simulatePlaces } from "../simulate/simulate-places.ts";
 import { spread } from "./spread.ts";
 
+/** Whose queries go on with other places while they run. */
+const MALLEABLE: SchedulerName = "accordion";
+
 /** The malleable one, then the baselines. Source: Accordion §4.2. */
 export const SCHEDULERS: readonly SchedulerName[] = [
-  "accordion",
+  MALLEABLE,
   "slo-conforming",
   "fastest",
   "bbs",
   "one-stage",
 ];
+/** Whether running queries may be given other places. */
+export function isMalleable(scheduler: SchedulerName): boolean {
+  return scheduler === MALLEABLE;
+}
+
 /** Queries of all runs together; with more, every run gets shorter. That is about a second. */
 const MAX_QUERIES = 200_000;
 /** Levels that are compared, evenly spread. */

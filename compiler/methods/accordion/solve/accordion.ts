@@ -1,10 +1,9 @@
 /** Accordion: how each model is cut into a pipeline for any number of execution places, and how long queries then take. Source: Accordion §3. */
-import type { PlaceSolver } from "../../solver.ts";
 import { capacityQps } from "./capacity.ts";
 import { accordionFrame } from "./frame.ts";
 import { accordionMistakes, layerCountMistakes } from "./mistakes.ts";
 
-export const accordion: PlaceSolver = {
+export const accordion = {
   mistakes: accordionMistakes,
   layerCountMistakes,
   frame: accordionFrame,

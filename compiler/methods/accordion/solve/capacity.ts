@@ -1,7 +1,7 @@
 /** The load that no schedule carries more of, whatever it gives to whom. */
 import { placesByPool } from "../../../../runtime/methods/accordion/bundle/place-shapes.ts";
+import type { AccordionFrame } from "../../../model/frames.ts";
 import { minimise } from "../../../numeric/nelder-mead.ts";
-import type { AccordionFrame } from "../../solver.ts";
 
 /** Evaluations for each pool; any price gives a bound, better ones a lower. */
 const EVALUATIONS = 200;

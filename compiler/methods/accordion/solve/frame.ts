@@ -9,22 +9,24 @@ import {
   placeShapes,
   placesByPool,
 } from "../../../../runtime/methods/accordion/bundle/place-shapes.ts";
+import type { AccordionFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
+import { profileFor } from "../../../model/pool-profile.ts";
 import type {
   AccordionPolicy,
   Application,
   Variant,
   VariantProfile,
 } from "../../../spec/application.ts";
-import { profileFor } from "../../pool-profile.ts";
-import type { AccordionFrame } from "../../solver.ts";
 import { latencyTable } from "./latency-table.ts";
 import { pipelinesOf } from "./pipelines.ts";
 
 /** @param application one without mistakes, whose method is accordion. @returns no stages of models: they are cut where the files are read. */
-export function accordionFrame(application: Application, models: ModelFiles): AccordionFrame {
+export function accordionFrame(
+  application: Application<AccordionPolicy>,
+  models: ModelFiles,
+): AccordionFrame {
   const { name, slo, cluster, policy, tasks } = application;
-  if (policy.method !== "accordion") throw new TypeError("an application of another method");
   const options = optionsOf(policy, application);
   const places = placesByPool(cluster.pools, options.executionPlaces);
   const shapes = [...placeShapes(places, options.maxDepth)];

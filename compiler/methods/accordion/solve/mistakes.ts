@@ -3,12 +3,14 @@ import {
   placeShapes,
   placesByPool,
 } from "../../../../runtime/methods/accordion/bundle/place-shapes.ts";
+import { profileFor } from "../../../model/pool-profile.ts";
 import type { AccordionPolicy, Application, Task, Variant } from "../../../spec/application.ts";
 import type { KeyPath } from "../../../spec/document.ts";
 import { conflict, invalid, type Mistake, show } from "../../../spec/mistakes.ts";
-import { profileFor } from "../../pool-profile.ts";
 import { accordionFrame } from "./frame.ts";
 import { sizeOf } from "./pipelines.ts";
+
+type AccordionApplication = Application<AccordionPolicy>;
 
 /** Most ways to have places of the pools. */
 const MAX_SHAPES = 1024;
@@ -19,9 +21,8 @@ const MAX_ENTRIES = 2 ** 22;
 /** What is safe as part of a file name everywhere. */
 const FILE_NAME = /^[\p{L}\p{N}_-][\p{L}\p{N}_. -]*$/u;
 
-export function* accordionMistakes(application: Application): Generator<Mistake> {
+export function* accordionMistakes(application: AccordionApplication): Generator<Mistake> {
   const { policy, tasks } = application;
-  if (policy.method !== "accordion") return;
   const found = [
     ...loadMistakes(application),
     ...taskMistakes(tasks),
@@ -40,7 +41,7 @@ export function* accordionMistakes(application: Application): Generator<Mistake>
 
 /** Models with another number of layers than was measured. @param layerCounts by path of the model file. */
 export function* layerCountMistakes(
-  { tasks }: Application,
+  { tasks }: AccordionApplication,
   layerCounts: ReadonlyMap<string, number>,
 ): Generator<Mistake> {
   for (const [task, { variants }] of tasks.entries()) {
@@ -57,7 +58,7 @@ export function* layerCountMistakes(
   }
 }
 
-function* loadMistakes({ loads }: Application): Generator<Mistake> {
+function* loadMistakes({ loads }: AccordionApplication): Generator<Mistake> {
   if (loads.kind === "list") return;
   yield {
     code: "INPUT_UNSUPPORTED",
@@ -75,7 +76,7 @@ function* taskMistakes(tasks: readonly Task[]): Generator<Mistake> {
 }
 
 /** Stages are measured as who asks for them sees them. */
-function* communicationMistakes({ cluster }: Application): Generator<Mistake> {
+function* communicationMistakes({ cluster }: AccordionApplication): Generator<Mistake> {
   const { communicationLatencyMs } = cluster;
   if (communicationLatencyMs === 0) return;
   const message = `stages of accordion are measured with the way to their places, so it would count twice; allowed: 0 ms, got ${communicationLatencyMs} ms`;
@@ -89,7 +90,7 @@ function* batchMistakes({ meanBatch, maxBatch }: AccordionPolicy): Generator<Mis
 }
 
 function* shapeMistakes(
-  { cluster, tasks }: Application,
+  { cluster, tasks }: AccordionApplication,
   policy: AccordionPolicy,
 ): Generator<Mistake> {
   const places = placesByPool(cluster.pools, policy.executionPlaces);
@@ -112,7 +113,7 @@ function* shapeMistakes(
 }
 
 function* variantMistakes(
-  { cluster, policy }: Application,
+  { cluster, policy }: AccordionApplication,
   variant: Variant,
   path: KeyPath,
 ): Generator<Mistake> {
@@ -141,7 +142,7 @@ function* variantMistakes(
     const message = `expected the same number of layers in all profiles of ${show(name)}; ${counts.join(", ")}`;
     return yield conflict(at, message);
   }
-  if (policy.method !== "accordion" || first?.layers !== null) return;
+  if (first?.layers !== null) return;
   const used = placesByPool(cluster.pools, policy.executionPlaces).filter((count) => count > 0);
   if (used.length === 1) return;
   const message = `${first.file}#${first.variant} has speedups, which are of places that are alike, and there are places of ${used.length} pools; expected layers`;
@@ -149,7 +150,7 @@ function* variantMistakes(
 }
 
 /** Models that cannot answer a query of one instance in time, however many places it has. */
-function* sloMistakes(application: Application): Generator<Mistake> {
+function* sloMistakes(application: AccordionApplication): Generator<Mistake> {
   const { slo } = application;
   const { tasks, shapes, policy } = accordionFrame(application, new Map());
   const [shapeCount = 0, poolCount = 0] = shapes.shape;

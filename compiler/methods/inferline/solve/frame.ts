@@ -2,17 +2,19 @@
 import type { InferlineOptions, StageTask } from "../../../../runtime/bundle/schema.ts";
 import { stageEdgesOf } from "../../../graph/stage-edges.ts";
 import { type OrderedTask, orderedTasks } from "../../../graph/stage-order.ts";
+import type { InferlineFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
+import { poolProfileOf, profileFor } from "../../../model/pool-profile.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import { nextMeasuredTimes } from "../../../model/stage-times.ts";
 import type { Application, InferlinePolicy } from "../../../spec/application.ts";
-import { poolProfileOf, profileFor } from "../../pool-profile.ts";
-import type { InferlineFrame } from "../../solver.ts";
 
 /** @param application one without mistakes, whose method is inferline. */
-export function inferlineFrame(application: Application, models: ModelFiles): InferlineFrame {
+export function inferlineFrame(
+  application: Application<InferlinePolicy>,
+  models: ModelFiles,
+): InferlineFrame {
   const { name, slo, arrivals, cluster, policy } = application;
-  if (policy.method !== "inferline") throw new TypeError("an application of another method");
   const { tasks, entryBranch } = orderedTasks(application);
   const isTrace = arrivals.process === "trace";
   return {

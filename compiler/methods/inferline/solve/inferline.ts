@@ -8,9 +8,9 @@ import {
   type TrafficSample,
 } from "../../../../runtime/bundle/schema.ts";
 import type { Configuration } from "../../../graph/served-stages.ts";
+import type { InferlineFrame } from "../../../model/frames.ts";
 import { envelopeOf, peakRate, windowLengths } from "../../../numeric/traffic-envelope.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
-import type { InferlineFrame, ProvisionedLevel, ProvisioningSolver } from "../../solver.ts";
 import { inferlineFrame } from "./frame.ts";
 import { judge } from "./judge.ts";
 import { type MarginPlan, planWithLeastMargin, planWithMargin } from "./margin.ts";
@@ -22,7 +22,12 @@ import { hasTraces, SampleTraces } from "./sample-traces.ts";
 import { scaleFactorsOf } from "./scale-factors.ts";
 import { serviceTimeMs } from "./service-time.ts";
 
-export const inferline: ProvisioningSolver = {
+/** A level as provisioned, before a simulation with the tuner has said what to expect of it. */
+export type ProvisionedLevel = Omit<InferlineLevel, "expected"> & {
+  readonly heldOut: InferlineLevel["expected"]["heldOut"];
+};
+
+export const inferline = {
   mistakes: inferlineMistakes,
   frame: inferlineFrame,
   provisionLevel,

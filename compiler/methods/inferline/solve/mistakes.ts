@@ -4,13 +4,13 @@ import { priceMicros } from "../../../../runtime/bundle/schema.ts";
 import { stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
 import { fanoutMistakes, shapeMistakes } from "../../../graph/stage-mistakes.ts";
 import { orderedTasks } from "../../../graph/stage-order.ts";
-import type { Application, Pool, Task } from "../../../spec/application.ts";
+import { profileFor } from "../../../model/pool-profile.ts";
+import type { Application, InferlinePolicy, Pool, Task } from "../../../spec/application.ts";
 import { conflict, invalid, type Mistake, missing, show } from "../../../spec/mistakes.ts";
-import { profileFor } from "../../pool-profile.ts";
 import { placedOnce } from "./one-each.ts";
 import { serviceTimeMs } from "./service-time.ts";
 
-export function* inferlineMistakes(application: Application): Generator<Mistake> {
+export function* inferlineMistakes(application: Application<InferlinePolicy>): Generator<Mistake> {
   const found = [
     ...loadMistakes(application),
     ...priceMistakes(application),
@@ -28,8 +28,11 @@ export function* inferlineMistakes(application: Application): Generator<Mistake>
 /** Requests that a sample has at least: fewer say nothing of a 99th percentile. */
 const LEAST_REQUESTS = 100;
 
-function* loadMistakes({ loads, arrivals, policy }: Application): Generator<Mistake> {
-  if (policy.method !== "inferline") return;
+function* loadMistakes({
+  loads,
+  arrivals,
+  policy,
+}: Application<InferlinePolicy>): Generator<Mistake> {
   if (loads.kind === "list") {
     const [least = 0] = loads.qps;
     const requests = (least * policy.sampleDurationMs) / 1000;

@@ -1,7 +1,7 @@
 import { priceMicros, violationCeiling } from "../../../../runtime/bundle/schema.ts";
 import { stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
 import { aloneMs } from "../../../graph/served-stages.ts";
-import type { InferlineFrame } from "../../solver.ts";
+import type { InferlineFrame } from "../../../model/frames.ts";
 import type { ProvisioningProblem, StageHardware } from "./problem.ts";
 
 /** The decision problem of a frame. */

@@ -1,10 +1,10 @@
 /** The traces that plans are made and judged with: drawn from the arrival process, or parts of a recorded trace. */
 import { type StageGraph, stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
+import type { InferlineFrame } from "../../../model/frames.ts";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
 import { drawArrivals } from "../../../simulate/graph/drawn-requests.ts";
 import { type RequestTrace, tossVisits } from "../../../simulate/graph/visits.ts";
 import type { Trace } from "../../../spec/trace.ts";
-import type { InferlineFrame } from "../../solver.ts";
 
 /** Seeds of traces that are not planned with begin this far from those that are. */
 const CALIBRATION_SEEDS = 1_000_000;

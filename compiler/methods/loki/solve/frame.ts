@@ -1,17 +1,16 @@
 /** From an application to the frame of a Loki bundle: everything its levels share. */
 import type { LokiOptions, PipelineTask } from "../../../../runtime/bundle/schema.ts";
+import { type FlatTask, flatTasks } from "../../../graph/flat-tasks.ts";
+import type { LokiFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
+import { poolProfileOf, profileFor } from "../../../model/pool-profile.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import type { Application, LokiPolicy, Pool, Variant } from "../../../spec/application.ts";
-import { poolProfileOf, profileFor } from "../../pool-profile.ts";
-import type { LokiFrame } from "../../solver.ts";
-import { type FlatTask, flatTasks } from "./flat-tasks.ts";
 import { leavesOf } from "./leaves.ts";
 
 /** @param application one without mistakes, whose method is loki. */
-export function lokiFrame(application: Application, models: ModelFiles): LokiFrame {
+export function lokiFrame(application: Application<LokiPolicy>, models: ModelFiles): LokiFrame {
   const { name, slo, arrivals, cluster, policy } = application;
-  if (policy.method !== "loki") throw new TypeError("an application of another method");
   const tasks = flatTasks(application.tasks);
   return {
     application: name,

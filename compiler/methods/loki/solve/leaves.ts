@@ -1,7 +1,8 @@
 /** End-to-end accuracy of every path of a pipeline. Source: Loki §4.1, Â(p). */
+
+import { type FlatTask, pathTo } from "../../../graph/flat-tasks.ts";
 import type { LokiPolicy, PathAccuracy } from "../../../spec/application.ts";
 import { compileExpression } from "../../../spec/expression.ts";
-import { type FlatTask, pathTo } from "./flat-tasks.ts";
 
 export interface LeafAccuracies {
   /** Index of the task. */

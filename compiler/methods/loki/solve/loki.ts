@@ -4,8 +4,8 @@ import type {
   LokiLevel,
   PlanReport,
 } from "../../../../runtime/bundle/schema.ts";
+import type { LokiFrame } from "../../../model/frames.ts";
 import type { PipelineProblem } from "../../../model/pipeline.ts";
-import type { LokiFrame, PlannedLevel, PlanSolver } from "../../solver.ts";
 import { bundledPlan, solverPlan } from "./bundled-plan.ts";
 import { lokiFrame } from "./frame.ts";
 import { lokiMistakes } from "./mistakes.ts";
@@ -15,7 +15,10 @@ import type { PlanOptions } from "./plan/plan-options.ts";
 import { planPipeline } from "./plan/plan-pipeline.ts";
 import { pipelineProblem } from "./problem.ts";
 
-export const loki: PlanSolver = {
+/** A level as planned, before a simulation has said what to expect of it. */
+export type PlannedLevel = Omit<LokiLevel, "expected" | "stages" | "transition">;
+
+export const loki = {
   mistakes: lokiMistakes,
   frame: lokiFrame,
   planLevel,

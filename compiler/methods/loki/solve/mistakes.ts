@@ -1,8 +1,9 @@
 /** What an application asks for that Loki cannot do. */
-import type { Application, Variant } from "../../../spec/application.ts";
+
+import { type FlatTask, flatTasks } from "../../../graph/flat-tasks.ts";
+import { profileFor } from "../../../model/pool-profile.ts";
+import type { Application, LokiPolicy, Variant } from "../../../spec/application.ts";
 import { conflict, invalid, type Mistake, show } from "../../../spec/mistakes.ts";
-import { profileFor } from "../../pool-profile.ts";
-import { type FlatTask, flatTasks } from "./flat-tasks.ts";
 import { type LeafAccuracies, leavesOf, variantsOf } from "./leaves.ts";
 import { latencyLimitMs } from "./problem.ts";
 
@@ -11,9 +12,8 @@ const MAX_PATHS = 100_000;
 /** Most tasks on the way to one leaf. */
 const MAX_DEPTH = 15;
 
-export function* lokiMistakes(application: Application): Generator<Mistake> {
+export function* lokiMistakes(application: Application<LokiPolicy>): Generator<Mistake> {
   const { policy, tasks } = application;
-  if (policy.method !== "loki") return;
   const joins = [...joinMistakes(application)];
   if (joins.length > 0) return yield* joins;
   const flat = flatTasks(tasks);
@@ -95,9 +95,8 @@ function* accuracyMistakes(
 function* latencyMistakes(
   { task, path }: LeafAccuracies,
   tasks: readonly FlatTask[],
-  { slo, cluster, policy }: Application,
+  { slo, cluster, policy }: Application<LokiPolicy>,
 ): Generator<Mistake> {
-  if (policy.method !== "loki") return;
   const steps = path.map((at) => fastestOf(tasks[at]?.task.variants ?? [], cluster.pools));
   const leastMs = steps.reduce((sum, { latencyMs }) => sum + latencyMs, 0);
   const limitMs = latencyLimitMs({ slo, policy, cluster }, path.length);

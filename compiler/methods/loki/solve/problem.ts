@@ -1,8 +1,8 @@
 /** The decision problem of a Loki frame. */
 import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
+import { pathTo } from "../../../graph/flat-tasks.ts";
+import type { LokiFrame } from "../../../model/frames.ts";
 import type { Configuration, PipelineProblem } from "../../../model/pipeline.ts";
-import type { LokiFrame } from "../../solver.ts";
-import { pathTo } from "./flat-tasks.ts";
 
 type Task = LokiBundle["tasks"][number];
 

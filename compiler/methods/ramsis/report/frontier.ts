@@ -5,10 +5,10 @@ import {
   type RamsisLevel,
   violationCeiling,
 } from "../../../../runtime/bundle/schema.ts";
+import type { RamsisFrame } from "../../../model/frames.ts";
 import { drawFigure } from "../../../report/figure.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, NEGLIGIBLE_RATIO, ratioText } from "../../../report/number-text.ts";
-import type { RamsisFrame } from "../../solver.ts";
 
 /** Ceilings to solve for, beside the bundle's own. */
 const CEILINGS = [0.1, 0.01, 0.001, 1e-4] as const;

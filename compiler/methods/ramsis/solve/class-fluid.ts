@@ -6,7 +6,7 @@
  * most where the curves rise most. Source: the bound of `fluid-bound.ts`, class by class.
  */
 import { classFrame } from "../../../../runtime/methods/ramsis/bundle/class-views.ts";
-import type { RamsisFrame } from "../../solver.ts";
+import type { RamsisFrame } from "../../../model/frames.ts";
 import { workerProblem } from "./ramsis.ts";
 import { meanServiceMs, probabilityInTime, type WorkerProblem } from "./worker-problem.ts";
 

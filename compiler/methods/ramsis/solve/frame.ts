@@ -9,20 +9,21 @@ import {
   type ServiceTimes,
   type Table,
 } from "../../../../runtime/bundle/schema.ts";
+import type { RamsisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
 import { dominatedVariants } from "../../../model/pareto.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
 import type { KeyPath } from "../../../spec/document.ts";
 import { conflict, invalid, type Mistake } from "../../../spec/mistakes.ts";
-import type { RamsisFrame } from "../../solver.ts";
 import { dispersionOf } from "./arrival-counts.ts";
 import { queueRows } from "./pooled/queue-rows.ts";
 
-type Task = Application["tasks"][number];
+type RamsisApplication = Application<RamsisPolicy>;
+type Task = RamsisApplication["tasks"][number];
 type SpecVariant = Task["variants"][number];
 
-export function ramsisFrame(application: Application, models: ModelFiles): RamsisFrame {
+export function ramsisFrame(application: RamsisApplication, models: ModelFiles): RamsisFrame {
   const task = onlyTask(application);
   const largestByVariant = task.variants.map((variant) =>
     largestBatch(application, variant, models),
@@ -62,7 +63,7 @@ export function ramsisFrame(application: Application, models: ModelFiles): Ramsi
 }
 
 /** What a policy has to know of the arrivals: of a trace, how bursty it is over the time that a query has. */
-function arrivalModelOf({ arrivals, slo }: Application): RamsisBundle["arrivals"] {
+function arrivalModelOf({ arrivals, slo }: RamsisApplication): RamsisBundle["arrivals"] {
   if (arrivals.process !== "trace") return arrivals;
   const { file, trace } = arrivals;
   const dispersion = trace.kind === "arrivals" ? dispersionOf(trace.arrivalMs, slo.latencyMs) : 1;
@@ -77,9 +78,8 @@ const MAX_CHOICES = 2_000_000;
 const MAX_ACTIONS = GIVE_UP - 1;
 
 /** What the format allows and this version of the solver does not. */
-export function* ramsisMistakes(application: Application): Generator<Mistake> {
+export function* ramsisMistakes(application: RamsisApplication): Generator<Mistake> {
   const { policy, cluster, tasks } = application;
-  if (policy.method !== "ramsis") return;
   const unsupported = (path: KeyPath, found: string, allowed: string): Mistake => ({
     code: "INPUT_UNSUPPORTED",
     path,
@@ -141,7 +141,7 @@ function* pooledMistakes({ objective, discretization }: RamsisPolicy): Generator
 
 /** Workers of their own for more classes than there are workers. */
 function* classMistakes(
-  { slo, cluster }: Application,
+  { slo, cluster }: RamsisApplication,
   { classes }: RamsisPolicy,
 ): Generator<Mistake> {
   const count = slo.classes?.length ?? 0;
@@ -156,11 +156,10 @@ function* classMistakes(
  * own objective takes one query more, those of a full queue.
  */
 function largestBatch(
-  { policy }: Application,
+  { policy }: RamsisApplication,
   { profile, model }: SpecVariant,
   models: ModelFiles,
 ): number {
-  if (policy.method !== "ramsis") throw new TypeError("the registry gives ramsis only its own");
   const asked = policy.maxQueue + (isPapers(policy) ? 1 : 0);
   const profiled = profile.rows.at(-1)?.batch ?? 1;
   const inputs = (model === null ? null : models.get(model))?.inputs ?? [];
@@ -177,8 +176,7 @@ function isPapers({ objective, balancer }: Pick<RamsisPolicy, "objective" | "bal
 }
 
 /** The options of an application without mistakes. @param largest batch of any variant, which no queue needs to be longer than. */
-function optionsOf({ policy, slo }: Application, largest: number): RamsisOptions {
-  if (policy.method !== "ramsis") throw new TypeError("the registry gives ramsis only its own");
+function optionsOf({ policy, slo }: RamsisApplication, largest: number): RamsisOptions {
   const { objective, discretization, balancer, serviceTimes, drop } = policy;
   const maxQueue = Math.min(policy.maxQueue, largest);
   // A pooled policy takes batches of any size, whatever is asked for.
@@ -187,7 +185,7 @@ function optionsOf({ policy, slo }: Application, largest: number): RamsisOptions
   return slo.classes === undefined ? options : { ...options, classes: policy.classes ?? "auto" };
 }
 
-function onlyTask({ tasks }: Application): Task {
+function onlyTask({ tasks }: RamsisApplication): Task {
   const [task] = tasks;
   if (task === undefined) throw new RangeError("ramsisMistakes lets exactly one task through");
   return task;
@@ -239,7 +237,7 @@ function rowOf(table: Table, row: number): Float64Array {
 
 /** The slack grid, and every batch of every variant worth choosing. */
 function decisionSpaceOf(
-  application: Application,
+  application: RamsisApplication,
   options: RamsisOptions,
   variants: RamsisBundle["tasks"][number]["variants"],
   serviceTimes: ServiceTimes,
@@ -259,7 +257,7 @@ function decisionSpaceOf(
 
 /** The axes of tables of one class each, whose queue holds what its share of the load brings. */
 function classSpacesOf(
-  application: Application,
+  application: RamsisApplication,
   options: RamsisOptions,
   variants: RamsisBundle["tasks"][number]["variants"],
   serviceTimes: ServiceTimes,
@@ -274,7 +272,7 @@ function classSpacesOf(
 
 /** Queue lengths and slacks. @param share of the load that comes to the queue. */
 function axesOf(
-  { slo, loads }: Pick<Application, "slo" | "loads">,
+  { slo, loads }: Pick<RamsisApplication, "slo" | "loads">,
   options: RamsisOptions,
   variants: RamsisBundle["tasks"][number]["variants"],
   serviceTimes: ServiceTimes,
@@ -353,8 +351,8 @@ function withServiceTimes(
 
 /** What the highest load brings within the SLO and a fifth more: of a longer queue the last query is lost. */
 function pooledQueue(
-  loads: Application["loads"],
-  { latencyMs, classes }: Application["slo"],
+  loads: RamsisApplication["loads"],
+  { latencyMs, classes }: RamsisApplication["slo"],
   { maxQueue }: RamsisOptions,
   share = 1,
 ): number {

@@ -13,8 +13,8 @@ import {
   type Table,
   violationCeiling,
 } from "../../../../runtime/bundle/schema.ts";
+import type { RamsisFrame } from "../../../model/frames.ts";
 import { KNOT_COUNT, quantileKnots } from "../../../numeric/quantile-distribution.ts";
-import type { RamsisFrame, TableSolver } from "../../solver.ts";
 import { actionValues } from "./action-values.ts";
 import { dispersionOfModel } from "./arrival-counts.ts";
 import { fluidBound } from "./fluid-bound.ts";
@@ -34,13 +34,18 @@ import {
   type WorkerProblem,
 } from "./worker-problem.ts";
 
-export const ramsis: TableSolver = {
+export const ramsis = {
   mistakes: ramsisMistakes,
   frame: ramsisFrame,
-  solveLevel: (frame, loadQps) => (isPooled(frame) ? solvePooledLevel : solveLevel)(frame, loadQps),
+  /** Computes the policy for one load. The same frame and load give the same level, bit for bit. */
+  solveLevel: (frame: RamsisFrame, loadQps: number): RamsisLevel =>
+    (isPooled(frame) ? solvePooledLevel : solveLevel)(frame, loadQps),
+  /** The level of a load with the tables of another level, and what they promise there. */
   withTableOf,
-  expectedOf: (frame, level) =>
+  /** Recomputes what a level's policy promises, from its tables alone. */
+  expectedOf: (frame: RamsisFrame, level: RamsisLevel): Expected =>
     (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, level),
+  /** What actions of a state are worth where a level decides ever after, from its tables alone. */
   actionValues: actionValuesOf,
 };
 

@@ -8,22 +8,24 @@ import type {
 import { stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
 import { stageEdgesOf } from "../../../graph/stage-edges.ts";
 import { orderedTasks } from "../../../graph/stage-order.ts";
+import type { ThemisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
+import { profileFor } from "../../../model/pool-profile.ts";
 import type {
   Application,
   ThemisPolicy,
   Variant,
   VariantProfile,
 } from "../../../spec/application.ts";
-import { profileFor } from "../../pool-profile.ts";
-import type { ThemisFrame } from "../../solver.ts";
 import { isUsable, latencyByCores } from "./latency-by-cores.ts";
 import { visitRates } from "./visit-rates.ts";
 
 /** @param application one without mistakes, whose method is themis. */
-export function themisFrame(application: Application, models: ModelFiles): ThemisFrame {
+export function themisFrame(
+  application: Application<ThemisPolicy>,
+  models: ModelFiles,
+): ThemisFrame {
   const { name, slo, cluster, policy } = application;
-  if (policy.method !== "themis") throw new TypeError("an application of another method");
   const { tasks, entryBranch } = orderedTasks(application);
   const shapes = tasks.map((ordered) => ({
     name: ordered.task.name,

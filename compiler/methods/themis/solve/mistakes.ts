@@ -2,18 +2,17 @@
 import { stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
 import { fanoutMistakes, shapeMistakes } from "../../../graph/stage-mistakes.ts";
 import { orderedTasks } from "../../../graph/stage-order.ts";
+import { profileFor } from "../../../model/pool-profile.ts";
 import type { Application, Pool, Task, ThemisPolicy } from "../../../spec/application.ts";
 import { conflict, type Mistake, show } from "../../../spec/mistakes.ts";
-import { profileFor } from "../../pool-profile.ts";
 import { mostCores, themisFrame } from "./frame.ts";
 import { isUsable, latencyByCores } from "./latency-by-cores.ts";
 import { isPlan } from "./problem.ts";
 import { ScalePlanner } from "./scale-planner.ts";
 import { MAX_OUTCOMES, outcomeCount } from "./visit-rates.ts";
 
-export function* themisMistakes(application: Application): Generator<Mistake> {
+export function* themisMistakes(application: Application<ThemisPolicy>): Generator<Mistake> {
   const { policy, tasks } = application;
-  if (policy.method !== "themis") return;
   const found = [
     ...loadMistakes(application),
     ...poolMistakes(application),
@@ -116,7 +115,10 @@ function* chainMistakes(application: Application, { solver }: ThemisPolicy): Gen
 }
 
 /** Where nothing waits for anything. */
-function* sloMistakes(application: Application, policy: ThemisPolicy): Generator<Mistake> {
+function* sloMistakes(
+  application: Application<ThemisPolicy>,
+  policy: ThemisPolicy,
+): Generator<Mistake> {
   const { slo, cluster } = application;
   const frame = themisFrame(application, new Map());
   const isHorizontal = policy.scaling === "horizontal";

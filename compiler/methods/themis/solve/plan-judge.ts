@@ -2,10 +2,10 @@
 import type { ScaleExpected } from "../../../../runtime/bundle/schema.ts";
 import { FeedForward } from "../../../graph/feed-forward.ts";
 import { allowedMisses, type ServedStages } from "../../../graph/served-stages.ts";
+import type { ThemisFrame } from "../../../model/frames.ts";
 import { selectRank } from "../../../numeric/selection.ts";
 import { drawArrivals } from "../../../simulate/graph/drawn-requests.ts";
 import { tossVisits } from "../../../simulate/graph/visits.ts";
-import type { ThemisFrame } from "../../solver.ts";
 import type { StageScale } from "./problem.ts";
 import { servedStagesOf } from "./scale-planner.ts";
 

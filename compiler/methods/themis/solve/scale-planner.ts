@@ -5,7 +5,7 @@ import {
 } from "../../../../runtime/bundle/schema.ts";
 import { stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
 import type { ServedStages } from "../../../graph/served-stages.ts";
-import type { ThemisFrame } from "../../solver.ts";
+import type { ThemisFrame } from "../../../model/frames.ts";
 import { ExactScaler } from "./exact.ts";
 import { solveAsPaper } from "./paper.ts";
 import { isPlan, type NoScalingPlan, type ScalingPlan, type ScalingProblem } from "./problem.ts";

@@ -5,7 +5,7 @@ import {
   type ThemisOptions,
   violationCeiling,
 } from "../../../../runtime/bundle/schema.ts";
-import type { ScalingSolver, ThemisFrame } from "../../solver.ts";
+import type { ThemisFrame } from "../../../model/frames.ts";
 import { themisFrame } from "./frame.ts";
 import { themisMistakes } from "./mistakes.ts";
 import { PlanJudge } from "./plan-judge.ts";
@@ -14,11 +14,16 @@ import { ScalePlanner } from "./scale-planner.ts";
 import type { ScalingMode } from "./stage-options.ts";
 import { transitionsOf } from "./transitions.ts";
 
-export const themis: ScalingSolver = {
+export const themis = {
   mistakes: themisMistakes,
   frame: themisFrame,
-  open: (frame) => new ThemisLevels(frame),
-  expectedOf: (frame, level) => {
+  /**
+   * Plans for loads, one after the other as they are asked for. The same frame gives the same
+   * levels, bit for bit, in any order.
+   */
+  open: (frame: ThemisFrame): ThemisLevels => new ThemisLevels(frame),
+  /** Recomputes what a level's plans promise, from the bundle alone. */
+  expectedOf: (frame: ThemisFrame, level: ThemisLevel): PromisedPlans => {
     const judge = new PlanJudge(frame);
     const judged = (plan: ScalePlan, qps: number): ScalePlan => ({
       ...plan,
@@ -49,6 +54,9 @@ interface Found {
   readonly answer: ScalingPlan | NoScalingPlan;
   readonly quantile: number | null;
 }
+
+/** What a level states of its plans. */
+export type PromisedPlans = Pick<ThemisLevel, "horizontal" | "vertical" | "joint" | "steady">;
 
 class ThemisLevels {
   readonly #frame: ThemisFrame;

@@ -4,7 +4,7 @@ import {
   classedExpectation,
   classedLevel,
 } from "../../../../compiler/methods/ramsis/classed-level.ts";
-import type { RamsisFrame } from "../../../../compiler/methods/solver.ts";
+import type { RamsisFrame } from "../../../../compiler/model/frames.ts";
 import type { RamsisBundle, RamsisLevel } from "../../../../runtime/bundle/schema.ts";
 import { validateBundle } from "../../../../runtime/bundle/validate.ts";
 import { classFrameOf } from "../../../support/class-frame.ts";

@@ -11,9 +11,9 @@ import {
   type RamsisLevel,
 } from "../../../../../runtime/bundle/schema.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
+import type { RamsisFrame } from "../../../../model/frames.ts";
 import { type ArrivalProcess, arrivalSource } from "../../../../simulate/arrivals.ts";
 import { serviceTimeModel } from "../../../../simulate/service-times.ts";
-import type { RamsisFrame } from "../../../solver.ts";
 import type { FluidBound } from "../fluid-bound.ts";
 import type { WorkerProblem } from "../worker-problem.ts";
 import { oneWorkerRule } from "./one-worker-rule.ts";

@@ -1,7 +1,7 @@
 /** Tables of Accordion, from profiles to what a query of any batch takes on any shape. */
 import { describe, expect, it } from "vitest";
 import { accordion } from "../../../../../compiler/methods/accordion/solve/accordion.ts";
-import type { AccordionFrame } from "../../../../../compiler/methods/solver.ts";
+import type { AccordionFrame } from "../../../../../compiler/model/frames.ts";
 import { layerPartitions } from "../../../../../compiler/numeric/partition.ts";
 import { validateBundle } from "../../../../../runtime/bundle/validate.ts";
 import { table1Bundle } from "../../../../support/place-bundle.ts";

@@ -1,11 +1,12 @@
 /** What an application cannot ask of Accordion, and what it is told. */
 import { expect, test } from "vitest";
 import { accordion } from "../../../../../compiler/methods/accordion/solve/accordion.ts";
+import { ofMethod } from "../../../../support/of-method.ts";
 import { type Change, loadedPlaces, TWO_POOLS, TWO_PROFILES, TWO_SMALL } from "./places-spec.ts";
 
 /** Code, place and message of each mistake. */
 function mistakesOf(...changes: readonly Change[]): string[] {
-  return [...accordion.mistakes(loadedPlaces(...changes).application)].map(
+  return [...accordion.mistakes(ofMethod("accordion", loadedPlaces(...changes).application))].map(
     ({ code, path, message }) => `${code} ${path.join(".")}: ${message}`,
   );
 }
@@ -14,11 +15,6 @@ test("has nothing to say of an application whose models can be scheduled", () =>
   expect(mistakesOf()).toEqual([]);
   expect(mistakesOf(TWO_POOLS, TWO_PROFILES, TWO_SMALL)).toEqual([]);
   expect(mistakesOf(["profile.json#small", "profile.json#both"])).toEqual([]);
-});
-
-test("leaves the applications of other methods to those", () => {
-  const policy = "accordion\n  maxDepth: 4\n  maxBatch: 8\n  meanBatch: 4";
-  expect(mistakesOf([policy, "ramsis"], ["loads: [10, 40]", "loads: [1]"])).toEqual([]);
 });
 
 test.each<[string, readonly Change[], string]>([
@@ -137,9 +133,12 @@ test("refuses a model that has other layers than were measured", () => {
   const loaded = loadedPlaces(["name: deep,", "name: deep, model: deep.onnx,"]);
   const path = loaded.application.tasks[0]?.variants[0]?.model ?? "";
   const found = (count: number) =>
-    [...accordion.layerCountMistakes(loaded.application, new Map([[path, count]]))].map(
-      ({ message }) => message,
-    );
+    [
+      ...accordion.layerCountMistakes(
+        ofMethod("accordion", loaded.application),
+        new Map([[path, count]]),
+      ),
+    ].map(({ message }) => message);
   expect(found(6)).toEqual([]);
   expect(found(7)).toEqual([
     "the model has 7 layers, and profile.json#deep has times of 6; expected a profile of this model: measure it again with profile --layers",

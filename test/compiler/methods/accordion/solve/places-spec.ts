@@ -1,10 +1,11 @@
 /** An application of Accordion: three models on two pools; `edited` makes one with mistakes. */
 import { accordion } from "../../../../../compiler/methods/accordion/solve/accordion.ts";
-import type { AccordionFrame } from "../../../../../compiler/methods/solver.ts";
+import type { AccordionFrame } from "../../../../../compiler/model/frames.ts";
 import {
   type LoadedApplication,
   loadApplication,
 } from "../../../../../compiler/spec/load-application.ts";
+import { ofMethod } from "../../../../support/of-method.ts";
 import { edited, folderOf } from "../../../spec/spec-folder.ts";
 
 export const PLACES = `version: 1
@@ -100,5 +101,5 @@ export function loadedPlaces(...changes: readonly Change[]): LoadedApplication {
 
 export function placesFrame(...changes: readonly Change[]): AccordionFrame {
   const { application } = loadedPlaces(...changes);
-  return accordion.frame(application, new Map());
+  return accordion.frame(ofMethod("accordion", application), new Map());
 }

@@ -5,6 +5,7 @@ import {
   type LoadedApplication,
   loadApplication,
 } from "../../../../../compiler/spec/load-application.ts";
+import { ofMethod } from "../../../../support/of-method.ts";
 import { writeSpec } from "../../../../support/spec-file.ts";
 
 const PROFILE = {
@@ -52,13 +53,15 @@ const FOREST = [
 ];
 
 function mistakes(loaded: LoadedApplication): string[] {
-  return [...loki.mistakes(loaded.application)].map(({ code, message }) => `${code} ${message}`);
+  return [...loki.mistakes(ofMethod("loki", loaded.application))].map(
+    ({ code, message }) => `${code} ${message}`,
+  );
 }
 
 test("leaves out what only passes on, and multiplies shares and fan-outs along the way", () => {
   const loaded = load(FOREST);
   expect(mistakes(loaded)).toEqual([]);
-  const frame = loki.frame(loaded.application, new Map());
+  const frame = loki.frame(ofMethod("loki", loaded.application), new Map());
   expect(frame.tasks.map(({ name, parent, entryShare }) => [name, parent, entryShare])).toEqual([
     ["detect", null, 1],
     ["cars", 0, 1],
@@ -81,7 +84,7 @@ test("leaves out what only passes on, and multiplies shares and fan-outs along t
 
 test("a path may take its part of the SLO less a hop for each of its servers", () => {
   const { application } = load(FOREST);
-  const problem = pipelineProblem(loki.frame(application, new Map()));
+  const problem = pipelineProblem(loki.frame(ofMethod("loki", application), new Map()));
   expect(problem.leaves.map(({ latencyLimitMs }) => latencyLimitMs)).toEqual([190, 190, 195]);
   expect(problem.tasks[0]?.variants[1]?.configurations).toEqual([
     { pool: 0, batch: 1, latencyMs: 40, throughputQps: 25 },
@@ -95,7 +98,7 @@ test("an expression counts only the tasks on the path, and weights are of their 
     accuracyOf: "min(detect, cars * faces) * caption",
     leafWeights: { cars: 3, faces: 1, caption: 0 },
   };
-  const { leaves } = loki.frame(load(FOREST, { policy }).application, new Map());
+  const { leaves } = loki.frame(ofMethod("loki", load(FOREST, { policy }).application), new Map());
   expect(leaves.map(({ weight }) => weight)).toEqual([0.75, 0.25, 0]);
   expect(Array.from(leaves[0]?.accuracyByPath.data ?? [])).toEqual([0.6, 0.6, 0.6, 0.9]);
   expect(Array.from(leaves[2]?.accuracyByPath.data ?? [])).toEqual([0.9]);
@@ -110,7 +113,7 @@ test("a variant runs on the pools whose hardware it was measured on", () => {
   const tasks = [{ name: "detect", variants: [both, variant("slow")] }];
   const loaded = load(tasks, { cluster: { pools } });
   expect(mistakes(loaded)).toEqual([]);
-  const frame = loki.frame(loaded.application, new Map());
+  const frame = loki.frame(ofMethod("loki", loaded.application), new Map());
   const found = frame.tasks[0]?.variants.map(({ profiles }) =>
     profiles.map((profile) => profile && Array.from(profile.latencyMs.data)),
   );

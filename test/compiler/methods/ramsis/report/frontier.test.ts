@@ -3,7 +3,7 @@ import {
   frontierSection,
   traceFrontier,
 } from "../../../../../compiler/methods/ramsis/report/frontier.ts";
-import type { RamsisFrame } from "../../../../../compiler/methods/solver.ts";
+import type { RamsisFrame } from "../../../../../compiler/model/frames.ts";
 import type { RamsisLevel } from "../../../../../runtime/bundle/schema.ts";
 import { tinyBundle } from "../../../../support/tiny-bundle.ts";
 

@@ -11,6 +11,7 @@ import {
 import { ramsis } from "../../../../../compiler/methods/ramsis/solve/ramsis.ts";
 import type { SloClass } from "../../../../../runtime/bundle/schema.ts";
 import { classApplication, classFrameOf } from "../../../../support/class-frame.ts";
+import { ofMethod } from "../../../../support/of-method.ts";
 import { maximum, type Row } from "./linear-program.ts";
 
 const classesOf = (shares: readonly number[], latencies: readonly number[]): SloClass[] => {
@@ -129,9 +130,9 @@ test("workers of their own need one for each class, and a frame has the axes of 
   const classes = classesOf([1, 1, 2], [100, 200, 400]);
   const slo = { latencyMs: 400, classes };
   const mistakes = (workers: number) =>
-    [...ramsis.mistakes(classApplication({ workers, slo, how: "separate" }))].map(
-      ({ path, message }) => `${path.join(".")}: ${message}`,
-    );
+    [
+      ...ramsis.mistakes(ofMethod("ramsis", classApplication({ workers, slo, how: "separate" }))),
+    ].map(({ path, message }) => `${path.join(".")}: ${message}`);
   expect(mistakes(3)).toEqual([]);
   expect(mistakes(2)).toEqual([
     'policy.classes: "separate" takes a worker for each of the 3 classes, got 2; allowed: "auto" or "shared"',

@@ -4,6 +4,7 @@ import { ramsis } from "../../../../../compiler/methods/ramsis/solve/ramsis.ts";
 import type { Application, RamsisPolicy } from "../../../../../compiler/spec/application.ts";
 import { loadApplication } from "../../../../../compiler/spec/load-application.ts";
 import type { RamsisLevel } from "../../../../../runtime/bundle/schema.ts";
+import { ofMethod } from "../../../../support/of-method.ts";
 
 const { application } = loadApplication("policies/image-classification/app.yaml");
 
@@ -22,8 +23,8 @@ function solve(
       ...policy,
     },
   } as Application;
-  expect([...ramsis.mistakes(app)]).toEqual([]);
-  const frame = ramsis.frame(app, new Map());
+  expect([...ramsis.mistakes(ofMethod("ramsis", app))]).toEqual([]);
+  const frame = ramsis.frame(ofMethod("ramsis", app), new Map());
   return { frame, level: ramsis.solveLevel(frame, loadQps) };
 }
 

@@ -15,6 +15,7 @@ import type {
 } from "../../../../../compiler/spec/application.ts";
 import { loadApplication } from "../../../../../compiler/spec/load-application.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
+import { ofMethod } from "../../../../support/of-method.ts";
 import { workerProblem } from "../../../../support/worker-problem.ts";
 
 const { application: letters } = loadApplication("policies/letters/app.yaml");
@@ -36,12 +37,14 @@ function changed({ from = letters, policy = {}, arrivals = from.arrivals }: Chan
 }
 
 function mistakesOf(change: Change): string[] {
-  return [...ramsis.mistakes(changed(change))].map(({ code, path }) => `${code} ${path.join(".")}`);
+  return [...ramsis.mistakes(ofMethod("ramsis", changed(change)))].map(
+    ({ code, path }) => `${code} ${path.join(".")}`,
+  );
 }
 
 function frameOf(change: Change) {
   expect(mistakesOf(change)).toEqual([]);
-  return ramsis.frame(changed(change), new Map());
+  return ramsis.frame(ofMethod("ramsis", changed(change)), new Map());
 }
 
 const GAMMA: Arrivals = { process: "gamma", cv2: 4 };

@@ -6,11 +6,12 @@ import type { Baseline } from "../../../../../compiler/methods/ramsis/simulate/b
 import { PEER_NAMES } from "../../../../../compiler/methods/ramsis/simulate/peers/peers.ts";
 import { simulate } from "../../../../../compiler/methods/ramsis/simulate/simulate.ts";
 import { accuracyBound, ramsis } from "../../../../../compiler/methods/ramsis/solve/ramsis.ts";
-import type { RamsisFrame } from "../../../../../compiler/methods/solver.ts";
+import type { RamsisFrame } from "../../../../../compiler/model/frames.ts";
 import type { Application } from "../../../../../compiler/spec/application.ts";
 import { loadApplication } from "../../../../../compiler/spec/load-application.ts";
 import type { RamsisBundle, RamsisLevel } from "../../../../../runtime/bundle/schema.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
+import { ofMethod } from "../../../../support/of-method.ts";
 import { bestAccuracy, type TickProblem } from "../../../../support/pooled-oracle.ts";
 import { writeSpec } from "../../../../support/spec-file.ts";
 
@@ -59,7 +60,7 @@ function applicationOf(own: Case, name = "case"): Application {
 }
 
 function frameOf(own: Case, name?: string): RamsisFrame {
-  return ramsis.frame(applicationOf(own, name), new Map());
+  return ramsis.frame(ofMethod("ramsis", applicationOf(own, name)), new Map());
 }
 
 function levelsOf(own: Case, name?: string): { frame: RamsisFrame; levels: RamsisLevel[] } {
@@ -309,7 +310,7 @@ describe("the examples that were wrong", () => {
 
   test("letters at 1, 2 and 3 queries/s: the best variant, for there is all the time in the world", () => {
     const loads = { kind: "list", qps: [1, 2, 3] } as const;
-    const frame = ramsis.frame({ ...letters, loads }, new Map());
+    const frame = ramsis.frame(ofMethod("ramsis", { ...letters, loads }), new Map());
     for (const loadQps of [1, 2, 3]) {
       const { accuracyPerQuery } = ramsis.solveLevel(frame, loadQps).expected;
       expect(accuracyPerQuery).toBeGreaterThan(0.9794);
@@ -339,7 +340,7 @@ describe("60 workers of the ImageNet example", () => {
   const at = (loadQps: number, maxViolationRate: number) => {
     const loads = { kind: "list", qps: [loadQps] } as const;
     const slo = { ...images.slo, maxViolationRate };
-    const frame = ramsis.frame({ ...images, slo, loads }, new Map());
+    const frame = ramsis.frame(ofMethod("ramsis", { ...images, slo, loads }), new Map());
     return { frame, level: ramsis.solveLevel(frame, loadQps) };
   };
 
@@ -362,7 +363,7 @@ describe("60 workers of the ImageNet example", () => {
       pools: images.cluster.pools.map((pool) => ({ ...pool, workers: 1200 })),
     };
     const loads = { kind: "list", qps: [40_000] } as const;
-    const frame = ramsis.frame({ ...images, cluster, loads }, new Map());
+    const frame = ramsis.frame(ofMethod("ramsis", { ...images, cluster, loads }), new Map());
     const { expected, actionByState } = ramsis.solveLevel(frame, 40_000);
     expect(expected.accuracyPerQuery).toBeGreaterThan(0.998 * expected.upperBoundAccuracy);
     expect(expected.violationRate).toBeLessThan(1e-3);
@@ -372,7 +373,7 @@ describe("60 workers of the ImageNet example", () => {
 
 test("when arrivals stop, those who wait are served in time", () => {
   const { application } = loadApplication("policies/image-classification/app.yaml");
-  const frame = ramsis.frame(application, new Map());
+  const frame = ramsis.frame(ofMethod("ramsis", application), new Map());
   for (const qps of [1200, 2000]) {
     const level = ramsis.solveLevel(frame, qps) as RamsisLevel;
     const bundle = { ...frame, levels: [level], provenance: { compiler: "test", inputs: [] } };

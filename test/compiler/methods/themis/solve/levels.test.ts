@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { ThemisFrame } from "../../../../../compiler/methods/solver.ts";
 import { simulateScales } from "../../../../../compiler/methods/themis/simulate/simulate-scales.ts";
 import { PlanJudge } from "../../../../../compiler/methods/themis/solve/plan-judge.ts";
 import { themis } from "../../../../../compiler/methods/themis/solve/themis.ts";
+import type { ThemisFrame } from "../../../../../compiler/model/frames.ts";
 import { drawArrivals } from "../../../../../compiler/simulate/graph/drawn-requests.ts";
 import { tossVisits } from "../../../../../compiler/simulate/graph/visits.ts";
 import {

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { themisMistakes } from "../../../../../compiler/methods/themis/solve/mistakes.ts";
 import { loadApplication } from "../../../../../compiler/spec/load-application.ts";
+import { ofMethod } from "../../../../support/of-method.ts";
 import { edited, folderOf, mistakeOfSpec } from "../../../spec/spec-folder.ts";
 
 /** Three tasks in a row on one pool; `edited` makes one with mistakes. */
@@ -57,7 +58,7 @@ const GPU_PROFILE = edited(PROFILE, '"hardware": "cpu"', '"hardware": "gpu"');
 function mistakesOf(spec: string): string[] {
   const files = { "app.yaml": spec, "profile.json": PROFILE, "gpu.json": GPU_PROFILE };
   const { application } = loadApplication(`${folderOf(files)}/app.yaml`);
-  return [...themisMistakes(application)].map(
+  return [...themisMistakes(ofMethod("themis", application))].map(
     ({ code, path, message }) => `${code} ${path.join(".")}: ${message}`,
   );
 }
@@ -70,16 +71,6 @@ function changed(...changes: readonly (readonly [string, string])[]): string {
 test("has nothing to say of an application that can be scaled", () => {
   expect(mistakesOf(CHAIN)).toEqual([]);
   expect(mistakesOf(changed(["maxCores: 4", "maxCores: 4\n  solver: paper"]))).toEqual([]);
-});
-
-test("leaves the applications of other methods to those", () => {
-  const ramsis = changed(
-    ["method: themis\n  maxBatch: 8\n  maxCores: 4", "method: inferline"],
-    ["profile.json#fitted", "profile.json#plain"],
-    ["profile.json#measured", "profile.json#plain"],
-    ["profile.json#fitted", "profile.json#plain"],
-  );
-  expect(mistakesOf(ramsis)).toEqual([]);
 });
 
 test.each<[string, readonly (readonly [string, string])[], string]>([

@@ -2,16 +2,17 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { SOLVERS } from "../../../compiler/methods/registry.ts";
+import { ramsis as solver } from "../../../compiler/methods/ramsis/solve/ramsis.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
 import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
+import { ofMethod } from "../../support/of-method.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-pool-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** As it ships: its workers are files of dist/. */
-async function shipped(): Promise<typeof import("../../../compiler/levels/level-pool.ts")> {
-  return import(new URL("../../../dist/compiler/levels/level-pool.js", import.meta.url).href);
+async function shipped(): Promise<typeof import("../../../compiler/processes/level-pool.ts")> {
+  return import(new URL("../../../dist/compiler/processes/level-pool.js", import.meta.url).href);
 }
 
 function compiled() {
@@ -29,8 +30,7 @@ function compiled() {
   writeFileSync(join(folder, "profile.json"), JSON.stringify(profile));
   writeFileSync(join(folder, "app.json"), JSON.stringify(spec));
   const { application, inputs } = loadApplication(join(folder, "app.json"));
-  const solver = SOLVERS.ramsis;
-  const frame = solver.frame(application, new Map());
+  const frame = solver.frame(ofMethod("ramsis", application), new Map());
   const levels = [solver.solveLevel(frame, 50)];
   const bundle: RamsisBundle = { ...frame, levels, provenance: { compiler: "test", inputs } };
   return { bundle, expected: solver.solveLevel(frame, 120) };

@@ -1,15 +1,20 @@
 /** What one task gives the next has to be what that one takes: tensors by name, type and row shape. */
 import type { ModelFile, TensorInfo } from "../../runtime/bundle/schema.ts";
-import type { ModelFiles } from "../model/model-files.ts";
 import type { Application, Edge, Task } from "../spec/application.ts";
 import type { KeyPath } from "../spec/document.ts";
 import { conflict, type Mistake, show } from "../spec/mistakes.ts";
+import type { ModelFiles } from "./model-files.ts";
+
+/** What has to give a task all its inputs: each edge that leads to it, or those together. */
+export type FeedKind = "every edge" | "all edges together";
 
 /** Edges whose models do not fit; variants of a task are alike, so the first that has a model speaks for it. */
 export function* feedMistakes(
-  { tasks, policy }: Pick<Application, "tasks" | "policy">,
+  { tasks }: Pick<Application, "tasks">,
   models: ModelFiles,
+  feeds: FeedKind,
 ): Generator<Mistake> {
+  const isJoined = feeds === "all edges together";
   for (const [taskIndex, task] of tasks.entries()) {
     const model = modelOf(task, models);
     for (const [index, edge] of task.to.entries()) {
@@ -19,13 +24,13 @@ export function* feedMistakes(
       const path = ["tasks", taskIndex, "to", index];
       yield* unknownInputs(edge, next, path);
       for (const input of next.inputs) {
-        if (policy.method === "inferline" && !gives(edge, model, input)) continue;
+        if (isJoined && !gives(edge, model, input)) continue;
         yield* inputMistakes(edge, model, next, input, path);
       }
       yield* countMistakes(edge, model, path);
     }
   }
-  if (policy.method === "inferline") yield* missingInputs(tasks, models);
+  if (isJoined) yield* missingInputs(tasks, models);
 }
 
 /** Inputs that no edge to their task gives, where a row may come along several; what comes from requests is theirs to give. */

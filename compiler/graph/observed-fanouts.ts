@@ -1,12 +1,12 @@
 /** Fan-outs as a server has observed them in place of the specified ones: what heartbeats report, for the next compile. Source: Loki §4.2. */
 import { dirname, relative, sep } from "node:path";
-import type { Application, Task, Variant } from "../../spec/application.ts";
-import { InputError } from "../../spec/input-error.ts";
-import type { LoadedApplication } from "../../spec/load-application.ts";
-import { show } from "../../spec/mistakes.ts";
-import { suggestion } from "../../spec/nearest.ts";
-import { decodeUtf8, digest, MEBIBYTE, readBytes } from "../../spec/source.ts";
-import { flatTasks } from "./solve/flat-tasks.ts";
+import type { Application, Task, Variant } from "../spec/application.ts";
+import { InputError } from "../spec/input-error.ts";
+import type { LoadedApplication } from "../spec/load-application.ts";
+import { show } from "../spec/mistakes.ts";
+import { suggestion } from "../spec/nearest.ts";
+import { decodeUtf8, digest, MEBIBYTE, readBytes } from "../spec/source.ts";
+import { flatTasks } from "./flat-tasks.ts";
 
 const MAX_BYTES = 16 * MEBIBYTE;
 const LINE = /^stratagem_fanout\{task="([^"]*)",variant="([^"]*)",child="([^"]*)"\} (\S+)$/;

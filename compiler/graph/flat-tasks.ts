@@ -1,5 +1,5 @@
 /** The tasks that do work, each with the one before it: tasks that only pass requests on are left out. */
-import type { Edge, Task } from "../../../spec/application.ts";
+import type { Edge, Task } from "../spec/application.ts";
 
 export interface FlatTask {
   readonly task: Task;

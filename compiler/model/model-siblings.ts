@@ -1,8 +1,8 @@
 /** The variants of a task answer the same requests, so their models have to take and give the same tensors. */
 import type { ModelFile, TensorInfo } from "../../runtime/bundle/schema.ts";
-import type { ModelFiles } from "../model/model-files.ts";
 import type { Application } from "../spec/application.ts";
 import { conflict, type Mistake } from "../spec/mistakes.ts";
+import type { ModelFiles } from "./model-files.ts";
 
 /** Every model that differs from the first one of its task. */
 export function* siblingMistakes({ tasks }: Application, models: ModelFiles): Generator<Mistake> {

@@ -1,7 +1,7 @@
 /** What was measured of a variant on the hardware of a pool, in the terms of a bundle. */
 import type { PoolProfile } from "../../runtime/bundle/schema.ts";
-import type { MeasuredRow } from "../model/service-time.ts";
 import type { Pool, Variant, VariantProfile } from "../spec/application.ts";
+import type { MeasuredRow } from "./service-time.ts";
 
 /** What was measured on the hardware of a pool; a pool of no stated hardware is that of the only profile. */
 export function profileFor({ profiles }: Variant, { hardware }: Pool): VariantProfile | null {

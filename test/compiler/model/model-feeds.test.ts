@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { feedMistakes } from "../../../compiler/levels/model-feeds.ts";
-import type { Application, Edge, Task } from "../../../compiler/spec/application.ts";
+import { feedMistakes } from "../../../compiler/model/model-feeds.ts";
+import type { Edge, Task } from "../../../compiler/spec/application.ts";
 import type { ModelFile } from "../../../runtime/bundle/schema.ts";
 
 type Method = "loki" | "inferline";
@@ -37,9 +37,9 @@ function mistakesOf(method: Method, changes: Edges = {}): string[] {
     variants: name === "root" ? [] : [{ model: `${name}.onnx` }],
     to: to.map((edge) => ({ share: 1, inputs: null, count: null, ...edge })),
   }));
-  const policy = { method } as Application["policy"];
+  const feeds = method === "inferline" ? "all edges together" : "every edge";
   const models = new Map(MODELS.map((one) => [one.file, one]));
-  const mistakes = feedMistakes({ tasks: tasks as unknown as Task[], policy }, models);
+  const mistakes = feedMistakes({ tasks: tasks as unknown as Task[] }, models, feeds);
   return [...mistakes].map(({ path, message }) => `${path.join(".")}: ${message}`);
 }
 

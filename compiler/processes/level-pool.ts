@@ -6,9 +6,9 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { RamsisBundle, RamsisLevel } from "../../runtime/bundle/schema.ts";
-import type { BundleFrame } from "../methods/solver.ts";
-import type { LevelFailure, LevelReply, LevelRequest } from "./level-worker.ts";
+import type { Level, RamsisBundle, RamsisLevel } from "../../runtime/bundle/schema.ts";
+import type { BundleFrame } from "../model/frames.ts";
+import type { LevelFailure, LevelReply, LevelRequest } from "./level-request.ts";
 
 export interface LevelPoolOptions {
   /** Most processes at a time, at least 1. */
@@ -20,7 +20,7 @@ export interface LevelPoolOptions {
 }
 
 /** Workers for one frame, started when they are needed and kept between runs: a warm one solves faster. Close them. */
-export class LevelWorkers {
+export class LevelWorkers<L extends Level = Level> {
   readonly #frame: BundleFrame;
   readonly #options: LevelPoolOptions;
   readonly #workers: ChildProcess[] = [];
@@ -43,12 +43,12 @@ export class LevelWorkers {
   }
 
   /** @returns the replies in the order of the requests. One run at a time. @throws the signal's reason once it is aborted. */
-  async run(requests: readonly LevelRequest[], stage?: string): Promise<LevelReply[]> {
+  async run(requests: readonly LevelRequest[], stage?: string): Promise<LevelReply<L>[]> {
     this.#options.signal.throwIfAborted();
     const { jobs, onProgress } = this.#options;
     while (this.#workers.length < Math.min(jobs, requests.length)) this.#start();
     this.#total += requests.length;
-    const replies: LevelReply[] = [];
+    const replies: LevelReply<L>[] = [];
     let next = 0;
     const drain = (worker: ChildProcess): Promise<void> =>
       new Promise((resolve) => {
@@ -63,7 +63,7 @@ export class LevelWorkers {
           worker.off("message", onMessage);
           resolve();
         };
-        const onMessage = (reply: LevelReply | LevelFailure): void => {
+        const onMessage = (reply: LevelReply<L> | LevelFailure): void => {
           if (reply.kind === "failed") {
             this.#fail(new Error(reply.stack));
             return;
@@ -86,7 +86,7 @@ export class LevelWorkers {
   }
 
   #start(): void {
-    const path = fileURLToPath(new URL("./level-worker.js", import.meta.url));
+    const path = fileURLToPath(new URL("../levels/level-worker.js", import.meta.url));
     // Nothing that a worker prints is output of ours.
     const worker = fork(path, [], {
       serialization: "advanced",
@@ -111,13 +111,16 @@ function ended(worker: ChildProcess): Promise<void> {
   });
 }
 
-/** Answers requests in processes of their own. @returns the replies in the order of the requests. */
-export async function runInWorkers(
+/**
+ * Answers requests in processes of their own. @typeParam L level of the frame's method.
+ * @returns the replies in the order of the requests.
+ */
+export async function runInWorkers<L extends Level>(
   frame: BundleFrame,
   requests: readonly LevelRequest[],
   options: LevelPoolOptions,
-): Promise<LevelReply[]> {
-  const workers = new LevelWorkers(frame, options);
+): Promise<LevelReply<L>[]> {
+  const workers = new LevelWorkers<L>(frame, options);
   try {
     return await workers.run(requests);
   } finally {
@@ -125,14 +128,26 @@ export async function runInWorkers(
   }
 }
 
-/** Solves one more level of a bundle, in a process. @throws whatever the solver does; the signal's reason once it is aborted. */
-export async function solveLevelOf(
+/**
+ * Solves a level in a process of its own. @throws whatever the solver does; the signal's reason
+ * once it is aborted.
+ */
+export async function solveInProcess<L extends Level>(
+  frame: BundleFrame,
+  loadQps: number,
+  signal: AbortSignal,
+): Promise<L> {
+  const options = { jobs: 1, onProgress: () => {}, signal };
+  const [reply] = await runInWorkers<L>(frame, [{ kind: "solve", loadQps }], options);
+  if (reply?.kind !== "solved") throw new TypeError("a request to solve is answered by a level");
+  return reply.level;
+}
+
+/** Solves one more level of a bundle that takes levels while it is served. */
+export function solveLevelOf(
   { levels: _, provenance: __, ...frame }: RamsisBundle,
   loadQps: number,
   signal: AbortSignal,
 ): Promise<RamsisLevel> {
-  const options = { jobs: 1, onProgress: () => {}, signal };
-  const [reply] = await runInWorkers(frame, [{ kind: "solve", loadQps }], options);
-  if (reply?.kind !== "solved") throw new TypeError("a request to solve is answered by a level");
-  return reply.level as RamsisLevel;
+  return solveInProcess<RamsisLevel>(frame, loadQps, signal);
 }

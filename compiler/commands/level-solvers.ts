@@ -1,0 +1,64 @@
+/** Where `compile` solves levels: in processes beside this one, or one after the other in it. */
+import { answer } from "../levels/answer.ts";
+import type { LevelSolver } from "../levels/compile.ts";
+import type { CompilerMethod, SolvedLevel } from "../methods/method.ts";
+import type { BundleFrame } from "../model/frames.ts";
+import { type LevelPoolOptions, LevelWorkers } from "../processes/level-pool.ts";
+import type { LevelReply } from "../processes/level-request.ts";
+
+/** @param nowMs a monotonic clock, ms. */
+export function openLevelSolver(
+  frame: BundleFrame,
+  { isQuick }: Pick<CompilerMethod, "isQuick">,
+  pool: LevelPoolOptions,
+  nowMs: () => number,
+): LevelSolver {
+  return isQuick ? inTurn(frame, pool, nowMs) : inProcesses(frame, pool);
+}
+
+function inProcesses(frame: BundleFrame, pool: LevelPoolOptions): LevelSolver {
+  const workers = new LevelWorkers(frame, pool);
+  return {
+    async solve(loadsQps, round) {
+      const requests = loadsQps.map((loadQps) => ({ kind: "solve", loadQps }) as const);
+      const stage = round === undefined ? undefined : `round ${round}`;
+      const replies = await workers.run(requests, stage);
+      return replies.filter((reply) => reply.kind === "solved");
+    },
+    async settle(level, neighbour) {
+      const [reply] = await workers.run([{ kind: "settle", level, neighbour }], "neighbours");
+      return solvedBy(reply).level;
+    },
+    close: () => workers.close(),
+  };
+}
+
+/** Lets signals and progress through between two levels. */
+function inTurn(
+  frame: BundleFrame,
+  { signal, onProgress }: LevelPoolOptions,
+  nowMs: () => number,
+): LevelSolver {
+  return {
+    async solve(loadsQps) {
+      const solved: SolvedLevel[] = [];
+      for (const loadQps of loadsQps) {
+        await new Promise((resolve) => setImmediate(resolve));
+        signal.throwIfAborted();
+        solved.push(solvedBy(await answer(frame, { kind: "solve", loadQps }, nowMs)));
+        onProgress(solved.length, loadsQps.length);
+      }
+      return solved;
+    },
+    async settle(level, neighbour) {
+      const reply = await answer(frame, { kind: "settle", level, neighbour }, nowMs);
+      return solvedBy(reply).level;
+    },
+    async close() {},
+  };
+}
+
+function solvedBy(reply: LevelReply | undefined): SolvedLevel {
+  if (reply?.kind !== "solved") throw new TypeError("a level is answered by a level");
+  return reply;
+}

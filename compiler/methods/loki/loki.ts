@@ -1,0 +1,98 @@
+/** Loki as a method of the compiler: which variants run on how many servers of a pipeline. */
+import { type LokiLevel, violationCeiling } from "../../../runtime/bundle/schema.ts";
+import { RuntimeError } from "../../../runtime/errors.ts";
+import type { LokiFrame } from "../../model/frames.ts";
+import { modelFitMistakes } from "../../model/model-fit.ts";
+import type { CompilerMethodOf, Solved } from "../method.ts";
+import { refuseTableOptions } from "../table-options.ts";
+import { predictLevel, simulatedExpectation } from "./predicted-level.ts";
+import { settleLevels } from "./settled-levels.ts";
+import { baselinePlan, PIPELINE_BASELINES } from "./solve/baseline-plan.ts";
+import { loki } from "./solve/loki.ts";
+import type { StageSolver } from "./stage-policies.ts";
+import { planWarnings } from "./warnings.ts";
+
+/** @param stageSolver makes the tables of tasks that choose their variants batch by batch. */
+export function lokiMethod(stageSolver: StageSolver): CompilerMethodOf<"loki"> {
+  return {
+    name: "loki",
+
+    mistakes: loki.mistakes,
+    modelMistakes: (application, models) => modelFitMistakes(application, models, "every edge"),
+    withSolver(policy, solver) {
+      if (solver !== "value-iteration") return { ...policy, solver };
+      throw new RuntimeError(
+        "RUNTIME_USAGE",
+        `--solver: expected auto, glpk or highs for method loki, got ${solver}`,
+      );
+    },
+    frame: loki.frame,
+
+    isQuick: false,
+    solveLevel: (frame, loadQps, nowMs) => plannedLevel(stageSolver, frame, loadQps, nowMs),
+    afterLevels: settleLevels,
+    async settle(frame, level, neighbour, nowMs) {
+      const plan = await loki.settle(frame, level, neighbour, nowMs);
+      const isSame = JSON.stringify(plan) === JSON.stringify(level.plan);
+      return isSame ? level : predictLevel(stageSolver, frame, { ...level, plan });
+    },
+    bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
+
+    frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+    stated: ({ expected }) => expected,
+    promised: (frame, level) => simulatedExpectation(frame, level),
+
+    baselines: {
+      of: "a pipeline",
+      isOfPipelines: true,
+      names: PIPELINE_BASELINES,
+      tunable: false,
+      has: (text) => PIPELINE_BASELINES.some((name) => name === text),
+    },
+    baselineLevel(frame, level, baseline, nowMs) {
+      const known = PIPELINE_BASELINES.find((name) => name === baseline);
+      const plan = known === undefined ? null : baselinePlan(frame, known, level.loadQps, nowMs);
+      return plan && { ...level, plan, stages: null };
+    },
+    async simulate(bundle, { baseline, ...options }, watch) {
+      const { simulatePipelineCommand } = await import("./simulate-pipeline.ts");
+      return simulatePipelineCommand(bundle, options, baseline, watch);
+    },
+
+    warnings: planWarnings,
+    async report(bundle, asked) {
+      refuseTableOptions(asked, "plans");
+      const { renderPipelineReport } = await import("./report/pipeline-report.ts");
+      return { page: renderPipelineReport({ bundle, file: asked.file }) };
+    },
+  };
+}
+
+/** Rooms that are tried where the policy leaves it to us, the smallest first. */
+const HEADROOMS = [0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 1.5, 2];
+
+/** The time is that of the last optimisation: what follows it is a simulation. */
+async function plannedLevel(
+  stageSolver: StageSolver,
+  frame: LokiFrame,
+  loadQps: number,
+  nowMs: () => number,
+): Promise<Solved<LokiLevel>> {
+  const { headroom } = frame.policy;
+  const ceiling = violationCeiling(frame.slo);
+  let best: LokiLevel | null = null;
+  let solveMs = Number.NaN;
+  for (const room of headroom === "auto" ? HEADROOMS : [headroom]) {
+    const startMs = nowMs();
+    const planned = await loki.planLevel(frame, loadQps, { headroom: room, nowMs });
+    solveMs = nowMs() - startMs;
+    const level = predictLevel(stageSolver, frame, planned);
+    const { violationRate } = level.expected;
+    if (best === null || violationRate < best.expected.violationRate) best = level;
+    // More room than the capacity changes nothing.
+    const isAtCapacity = planned.plan.demandQps < loadQps * (1 + room) * (1 - 1e-9);
+    if (violationRate <= ceiling || isAtCapacity) break;
+  }
+  if (best === null) throw new RangeError("some headroom is tried");
+  return { level: best, solveMs };
+}

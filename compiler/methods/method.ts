@@ -1,0 +1,208 @@
+/**
+ * What the compiler knows of a method: how an application becomes levels, what they promise, how
+ * they are simulated and shown. A method is one object of this form in the registry; nothing else
+ * of the compiler knows methods apart.
+ */
+import type {
+  ActionValues,
+  Bundle,
+  Level,
+  NoActionValues,
+  Provenance,
+} from "../../runtime/bundle/schema.ts";
+import type { CommandResult } from "../../runtime/commands/command-result.ts";
+import type { BundleFrame } from "../model/frames.ts";
+import type { ModelFiles } from "../model/model-files.ts";
+import type { SimulateWatch } from "../processes/simulate-watch.ts";
+import type { ArrivalProcess } from "../simulate/arrivals.ts";
+import type { ServiceTimeMode } from "../simulate/service-times.ts";
+import type { Application, MethodName, Policy, PolicyOf } from "../spec/application.ts";
+import type { LoadedApplication } from "../spec/load-application.ts";
+import type { Mistake } from "../spec/mistakes.ts";
+import type { SolverName } from "./solver-names.ts";
+
+/** The method of a name, with the bundle, frame and policy that are its own. */
+export type CompilerMethodOf<M extends MethodName> = CompilerMethod<
+  Extract<Bundle, { readonly method: M }>,
+  Extract<BundleFrame, { readonly method: M }>,
+  PolicyOf<M>
+>;
+
+/**
+ * Members are methods and not functions, so that one of known types can be held as one of any: who
+ * asks the registry for the method of a bundle hands it that bundle.
+ *
+ * @typeParam B bundles. @typeParam F what their levels share. @typeParam P policy of the spec.
+ * @typeParam L levels of B.
+ */
+export interface CompilerMethod<
+  B extends Bundle = Bundle,
+  F extends BundleFrame = BundleFrame,
+  P extends Policy = Policy,
+  L extends Level = B["levels"][number],
+> {
+  readonly name: MethodName;
+
+  // From an application to a frame. Nothing here reads a file or a clock but `openModels`.
+
+  /** What the application asks for that the method cannot do. */
+  mistakes(application: Application<P>): Iterable<Mistake>;
+  /** What of the model files does not fit each other. */
+  modelMistakes(application: Application<P>, models: ModelFiles): Iterable<Mistake>;
+  /** Where the method makes files of models. @throws InputError for a model it cannot work with. */
+  openModels?(loaded: LoadedApplication<P>): Promise<OpenedModels<B>>;
+  /** The policy under `--solver`. @throws RuntimeError if the method has no such solver. */
+  withSolver(policy: P, solver: SolverName): P;
+  /** @param application one without mistakes. */
+  frame(application: Application<P>, models: ModelFiles): F;
+
+  // From a frame to levels.
+
+  /** Whether a level is so quick that nothing but one after the other, in this process, pays. */
+  readonly isQuick: boolean;
+  /**
+   * The level for one load: the same frame and load give the same level, bit for bit, unless a
+   * time limit of the policy cuts it short. @param nowMs a monotonic clock, for the limit.
+   */
+  solveLevel(frame: F, loadQps: number, nowMs: () => number): Solved<L> | Promise<Solved<L>>;
+  /** What is left to do once all levels are solved, which ascend by load. */
+  afterLevels?(
+    frame: F,
+    solved: readonly SolvedLevel<L>[],
+    settle: Settle<L>,
+  ): readonly SolvedLevel<L>[] | Promise<readonly SolvedLevel<L>[]>;
+  /** Of the levels that are as good as one, the one closest to its neighbour. */
+  settle?(frame: F, level: L, neighbour: L, nowMs: () => number): Promise<L>;
+  bundle(frame: F, levels: readonly L[], provenance: Provenance): B;
+
+  // What a level promises.
+
+  /** What a bundle tells of the frame it was compiled from. */
+  frameOf(bundle: B): F;
+  /** Whether promises can be computed again from the frame of a bundle alone; left out for yes. */
+  isRecomputable?(frame: F): boolean;
+  /** What a level states that can be computed again, figures by name. */
+  stated(level: L): object;
+  /** The same figures, computed from the level's decisions. */
+  promised(frame: F, level: L): object;
+  /** What the actions of a state are worth at a level, where they have a value each. */
+  actionValues?(
+    bundle: B,
+    level: number,
+    queued: number,
+    slackMs: number,
+  ): ActionValues | NoActionValues;
+
+  // Simulation.
+
+  readonly baselines: Baselines;
+  /** The level as a baseline would plan it, null for none; for baselines solved in processes. */
+  baselineLevel?(frame: F, level: L, baseline: string, nowMs: () => number): L | null;
+  /** @throws RuntimeError for a baseline of another method, and for what cannot be simulated. */
+  simulate(
+    bundle: B,
+    asked: SimulationRequest,
+    watch: SimulateWatch,
+  ): CommandResult | Promise<CommandResult>;
+
+  // What people are told.
+
+  /** What the cluster, or the application, cannot do as it was asked to; a line each. */
+  warnings(bundle: B, application: Application<P>): readonly string[];
+  /** What `compile` shows before and after the table of levels. */
+  tablesAround?(bundle: B): {
+    readonly before: readonly string[];
+    readonly after: readonly string[];
+  };
+  /** @throws RuntimeError for an option that asks for what there is not, InputError for a simulation. */
+  report(bundle: B, asked: ReportRequest): Promise<Report>;
+}
+
+export interface Solved<L extends Level = Level> {
+  readonly level: L;
+  /** Time of the solver alone, ms, where more was done than solving. */
+  readonly solveMs?: number;
+}
+
+/** A level and how long it took, ms, which is reported but not part of the reproducible bundle. */
+export interface SolvedLevel<L extends Level = Level> {
+  readonly level: L;
+  readonly ms: number;
+}
+
+/** As the level it is given, but the closest to its neighbour of those that are as good. */
+export type Settle<L extends Level = Level> = (level: L, neighbour: L) => Promise<L>;
+
+/** Models that were opened to make files of them. */
+export interface OpenedModels<B extends Bundle = Bundle> {
+  /** What of them does not fit what was measured. */
+  mistakes(): Iterable<Mistake>;
+  /** @returns the bundle that names the files. @throws InputError for a model that cannot be served. */
+  cut(bundle: B): { readonly bundle: B; readonly files: readonly BundleFile[] };
+}
+
+/** A file that a bundle names and that lies beside it. */
+export interface BundleFile {
+  /** File name without directories. */
+  readonly file: string;
+  readonly sha256: string;
+  /** Made anew with every call: those of all files together can be many times the models. */
+  readonly bytes: () => Uint8Array;
+}
+
+/** What bundles of a method are compared with when they are simulated. */
+export interface Baselines {
+  /** What they stand in for, such as "a pipeline"; null for one task. */
+  readonly of: string | null;
+  /** Whether that is a graph of tasks. */
+  readonly isOfPipelines: boolean;
+  /** In the order that the help and messages have them. */
+  readonly names: readonly string[];
+  /** Whether parameters of theirs can be chosen in hindsight. */
+  readonly tunable: boolean;
+  /** @throws RuntimeError where `tuned` asks for more than the baseline has. */
+  has(text: string, tuned: boolean): boolean;
+}
+
+export interface NamedBaseline {
+  /** As given. */
+  readonly text: string;
+  /** Without what follows a colon. */
+  readonly name: string;
+  readonly tuned: boolean;
+  /** A method that has it; the bundle's own may have one of that name as well. */
+  readonly from: Pick<CompilerMethod, "name" | "baselines">;
+}
+
+/** As the command line says it. */
+export interface SimulationRequest {
+  readonly arrivals: ArrivalProcess;
+  readonly durationMs: number;
+  readonly seed: number;
+  readonly serviceTimes: ServiceTimeMode;
+  readonly fanout: "rounded" | "poisson";
+  /** Null for the bundle itself. */
+  readonly baseline: NamedBaseline | null;
+}
+
+export interface ReportRequest {
+  /** Path of the bundle. */
+  readonly path: string;
+  readonly file: { readonly byteCount: number; readonly sha256: string };
+  /** Files that `simulate --json` printed. */
+  readonly simulations: readonly string[];
+  /** Load to solve again under other ceilings; null for the highest feasible, false for none. */
+  readonly frontierQps: number | null | false;
+  readonly signal: AbortSignal;
+  /** Counts work that is done, and lets a signal be delivered. @param total of such work. */
+  progress(total: number): () => Promise<void>;
+}
+
+export interface Report {
+  /** The whole HTML document. */
+  readonly page: string;
+  /** Outcomes of simulations that it shows. */
+  readonly runs?: readonly object[];
+  /** What other ceilings cost, where that was solved. */
+  readonly frontier?: object | null;
+}

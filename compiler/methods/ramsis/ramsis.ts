@@ -1,0 +1,64 @@
+/** RAMSIS as a method of the compiler: which variant a worker runs its queued queries on. */
+import { classTable } from "../../../runtime/commands/inspect.ts";
+import { RuntimeError } from "../../../runtime/errors.ts";
+import { modelFitMistakes } from "../../model/model-fit.ts";
+import type { CompilerMethodOf } from "../method.ts";
+import { actionValuesOf } from "./action-values.ts";
+import { classedExpectation, classedLevel, classedTableAt, hasClasses } from "./classed-level.ts";
+import { inheritLevels } from "./inherited-levels.ts";
+import { SINGLE_BASELINES, singleBaselineNamed } from "./single-baselines.ts";
+import { ramsis } from "./solve/ramsis.ts";
+import { tableWarnings } from "./warnings.ts";
+
+export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
+  name: "ramsis",
+
+  mistakes: ramsis.mistakes,
+  modelMistakes: (application, models) => modelFitMistakes(application, models, "every edge"),
+  withSolver(policy, solver) {
+    if (solver === "value-iteration") return policy;
+    throw new RuntimeError(
+      "RUNTIME_USAGE",
+      `--solver: expected value-iteration for method ramsis, got ${solver}`,
+    );
+  },
+  frame: ramsis.frame,
+
+  isQuick: false,
+  solveLevel(frame, loadQps) {
+    const solve = hasClasses(frame) ? classedLevel : ramsis.solveLevel;
+    return { level: solve(frame, loadQps) };
+  },
+  afterLevels(frame, solved) {
+    if (frame.policy.balancer !== "pooled") return solved;
+    const inherit = hasClasses(frame) ? { withTableOf: classedTableAt } : ramsis;
+    return inheritLevels(frame, solved, inherit);
+  },
+  bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
+
+  frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
+  stated: ({ expected }) => expected,
+  promised(frame, level) {
+    return hasClasses(frame) ? classedExpectation(frame, level) : ramsis.expectedOf(frame, level);
+  },
+  actionValues: actionValuesOf,
+
+  baselines: {
+    of: null,
+    isOfPipelines: false,
+    names: SINGLE_BASELINES,
+    tunable: true,
+    has: (text, tuned) => singleBaselineNamed(text, tuned) !== null,
+  },
+  async simulate(bundle, asked, watch) {
+    const { simulateTablesCommand } = await import("./simulate-tables.ts");
+    return simulateTablesCommand(bundle, asked, watch);
+  },
+
+  warnings: tableWarnings,
+  tablesAround: (bundle) => ({ before: [], after: bundle.slo.classes ? [classTable(bundle)] : [] }),
+  async report(bundle, asked) {
+    const { reportTables } = await import("./table-report.ts");
+    return reportTables(bundle, asked);
+  },
+};

@@ -1,0 +1,73 @@
+/** What `compile` warns of in a bundle of tables: loads that the cluster cannot carry, and doubtful levels. */
+import {
+  type RamsisBundle,
+  type RamsisLevel,
+  violationCeiling,
+} from "../../../runtime/bundle/schema.ts";
+import { percent } from "../../../runtime/commands/text.ts";
+
+/** One line for each run of neighbours that are not feasible. */
+export function tableWarnings({ levels, slo }: RamsisBundle): string[] {
+  const ceiling = violationCeiling(slo);
+  const infeasible = infeasibleRuns(levels).map((run) => {
+    const [{ loadQps: first }, last] = [run[0], run[run.length - 1] ?? run[0]];
+    const { loadQps, capacityQps } = last;
+    const which =
+      run.length === 1
+        ? `level ${first} qps is`
+        : `${run.length} levels, ${first} to ${loadQps} qps, are`;
+    return loadQps > capacityQps
+      ? `${which} not feasible: above the capacity of ${Math.floor(capacityQps)} qps, expected violations ${ratesOf(run)}`
+      : `${which} not feasible: expected violations ${missedLimits(run, ceiling)}, allowed ${percent(ceiling)}`;
+  });
+  return [...infeasible, ...levels.filter(isFarBelow).map(farBelow)];
+}
+
+/** The highest rate in a run of levels. */
+function ratesOf(run: Run, rateOf = (level: RamsisLevel) => level.expected.violationRate): string {
+  return `${run.length === 1 ? "" : "up to "}${percent(Math.max(...run.map(rateOf)))}`;
+}
+
+/** The limit holds for each class, where there are classes: the rates of those that miss it. */
+function missedLimits(run: Run, ceiling: number): string {
+  const missed = Object.keys(run[0].expected.byClass ?? {}).flatMap((name) => {
+    const rateOf = ({ expected }: RamsisLevel) => expected.byClass?.[name]?.violationRate ?? 0;
+    if (run.every((level) => rateOf(level) <= ceiling)) return [];
+    return [`of class ${name} ${ratesOf(run, rateOf)}`];
+  });
+  return missed.length === 0 ? ratesOf(run) : missed.join(", ");
+}
+
+/** Of the capacity: below it there is time to spare, and a policy that is far from its bound needs an explanation. */
+const LOW_UTILISATION = 0.5;
+const FAR_BELOW = 0.02;
+
+function isFarBelow({ loadQps, capacityQps, expected }: RamsisLevel): boolean {
+  const gap = (expected.servedBoundAccuracy ?? 0) - expected.accuracyPerQuery;
+  return loadQps <= LOW_UTILISATION * capacityQps && gap > FAR_BELOW;
+}
+
+function farBelow({ loadQps, capacityQps, expected }: RamsisLevel): string {
+  const used = percent(loadQps / capacityQps);
+  const [own, bound] = [expected.accuracyPerQuery, expected.servedBoundAccuracy ?? 0];
+  return `level ${loadQps} qps: an accuracy of ${percent(own)} is far below the bound of ${percent(bound)} at ${used} of the capacity; with few workers or a tight SLO queries that meet by chance may be why`;
+}
+
+type Run = [RamsisLevel, ...RamsisLevel[]];
+
+/** Levels that are not feasible and follow each other; those above the capacity are a run of their own. */
+function infeasibleRuns(levels: readonly RamsisLevel[]): Run[] {
+  const runs: Run[] = [];
+  for (const [index, level] of levels.entries()) {
+    const previous = levels[index - 1];
+    const run = runs[runs.length - 1];
+    if (level.feasible) continue;
+    const isSameKind =
+      previous !== undefined &&
+      !previous.feasible &&
+      previous.loadQps > previous.capacityQps === level.loadQps > level.capacityQps;
+    if (isSameKind && run !== undefined) run.push(level);
+    else runs.push([level]);
+  }
+  return runs;
+}

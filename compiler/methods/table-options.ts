@@ -1,0 +1,20 @@
+/** Options of `report` that only pages of decision tables have. */
+import { RuntimeError } from "../../runtime/errors.ts";
+import type { ReportRequest } from "./method.ts";
+
+/**
+ * Leaving the frontier out is granted: there is none. @param kind what the bundle is of.
+ * @throws RuntimeError for an option that asks for what there is of tables alone.
+ */
+export function refuseTableOptions(
+  { path, simulations, frontierQps }: ReportRequest,
+  kind: string,
+): void {
+  const isAsked = typeof frontierQps === "number";
+  const option = simulations.length > 0 ? "--simulation" : isAsked ? "--frontier" : null;
+  if (option === null) return;
+  throw new RuntimeError(
+    "RUNTIME_USAGE",
+    `${option}: expected a bundle of decision tables, got ${path}, one of ${kind}, whose page shows what its levels hold and nothing beside; leave the option out`,
+  );
+}

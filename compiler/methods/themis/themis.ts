@@ -1,0 +1,63 @@
+/** Themis as a method of the compiler: how many instances of how many cores each stage has. */
+import { RuntimeError } from "../../../runtime/errors.ts";
+import type { ThemisFrame } from "../../model/frames.ts";
+import { modelFitMistakes } from "../../model/model-fit.ts";
+import type { CompilerMethodOf } from "../method.ts";
+import { refuseTableOptions } from "../table-options.ts";
+import { SCALE_BASELINES } from "./scale-baselines.ts";
+import { themis } from "./solve/themis.ts";
+import { scalingWarnings } from "./warnings.ts";
+
+export const themisMethod: CompilerMethodOf<"themis"> = {
+  name: "themis",
+
+  mistakes: themis.mistakes,
+  modelMistakes: (application, models) => modelFitMistakes(application, models, "every edge"),
+  withSolver(_policy, solver) {
+    throw new RuntimeError(
+      "RUNTIME_USAGE",
+      `--solver: policy.solver says how method themis solves, exact or paper, got ${solver}; leave the option out`,
+    );
+  },
+  frame: themis.frame,
+
+  isQuick: true,
+  solveLevel: (frame, loadQps) => ({ level: scalerOf(frame).scaleLevel(loadQps) }),
+  bundle(frame, levels, provenance) {
+    return { ...frame, transitions: scalerOf(frame).transitions(levels), levels, provenance };
+  },
+
+  frameOf({ levels: _, provenance: __, transitions: ___, ...frame }) {
+    return frame;
+  },
+  stated: ({ horizontal, vertical, joint, steady }) => ({ horizontal, vertical, joint, steady }),
+  promised: themis.expectedOf,
+
+  baselines: {
+    of: "scaled stages",
+    isOfPipelines: true,
+    names: SCALE_BASELINES,
+    tunable: false,
+    has: (text) => SCALE_BASELINES.some((name) => name === text),
+  },
+  async simulate(bundle, { baseline, fanout: _, ...options }, watch) {
+    const { simulateScalesCommand } = await import("./simulate-scales.ts");
+    return simulateScalesCommand(bundle, options, baseline?.name ?? null, watch);
+  },
+
+  warnings: scalingWarnings,
+  async report(bundle, asked) {
+    refuseTableOptions(asked, "plans");
+    const { renderScaleReport } = await import("./report/scale-report.ts");
+    return { page: renderScaleReport({ bundle, file: asked.file }) };
+  },
+};
+
+const scalers = new WeakMap<ThemisFrame, ReturnType<typeof themis.open>>();
+
+/** What a scaler has found for one level of a frame it need not look for again. */
+function scalerOf(frame: ThemisFrame): ReturnType<typeof themis.open> {
+  const known = scalers.get(frame) ?? themis.open(frame);
+  scalers.set(frame, known);
+  return known;
+}

@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+/** Names of methods: a file that is compared with one chooses by it, which is the registry's to do. */
+const METHODS = readdirSync("compiler/methods", { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name);
+/** Folders that ask a registry, by the file that is one. */
+const REGISTRIES = new Map([["compiler", "compiler/methods/registry.ts"]]);
+
+const NAME = `["'\`](?:${METHODS.join("|")})["'\`]`;
+const COMPARISON = new RegExp(`[!=]==?\\s*${NAME}|${NAME}\\s*[!=]==?|\\bcase\\s+${NAME}`);
+
+test("every method has a folder", () => {
+  const five = ["accordion", "inferline", "loki", "ramsis", "themis"];
+  expect(METHODS).toEqual(expect.arrayContaining(five));
+});
+
+test.each([...REGISTRIES])(
+  "nothing in %s compares a method's name but its registry",
+  (room, registry) => {
+    const found = readdirSync(room, { recursive: true, encoding: "utf8" })
+      .map((name) => `${room}/${name.replaceAll("\\", "/")}`)
+      .filter((file) => file.endsWith(".ts") && file !== registry)
+      .flatMap((file) => comparisonsIn(file));
+    expect(found).toEqual([]);
+  },
+);
+
+test.each([...REGISTRIES])(
+  "nothing in %s chooses by whatever method there is",
+  (room, registry) => {
+    const found = readdirSync(room, { recursive: true, encoding: "utf8" })
+      .map((name) => `${room}/${name.replaceAll("\\", "/")}`)
+      .filter((file) => file.endsWith(".ts") && file !== registry)
+      .filter((file) => /\bmethod\)? (?:===|!==) |switch \([\w.]*\bmethod\)/.test(textOf(file)));
+    expect(found).toEqual([]);
+  },
+);
+
+/** `file:line` of each; a comparison may go over two lines. */
+function comparisonsIn(file: string): string[] {
+  const text = textOf(file);
+  return [...text.matchAll(new RegExp(COMPARISON, "g"))].map(
+    ({ index }) => `${file}:${text.slice(0, index).split("\n").length}`,
+  );
+}
+
+function textOf(file: string): string {
+  return readFileSync(file, "utf8");
+}
