@@ -2,8 +2,8 @@
 // answered. `node bench/recorded-places.js BUNDLE MODEL_FOLDER` after a build, until SIGTERM.
 import { startExecutor } from "../dist/runtime/exec/worker-pool.js";
 import { loadBundle } from "../dist/runtime/load-bundle.js";
+import { startPlaceServer } from "../dist/runtime/methods/accordion/serve/place-server.js";
 import { servedModels } from "../dist/runtime/served-models.js";
-import { startPlaceServer } from "../dist/runtime/server/serve.js";
 
 const [policy, folder] = process.argv.slice(2);
 const { bundle, sha256 } = await loadBundle(policy);

@@ -1,6 +1,7 @@
 /** `diff BEFORE AFTER`: exit code 2 when the bundles say different things. */
-import { type BundleDiff, diffBundles, type FieldDiff, type LevelDiff } from "../diff.ts";
+import { type BundleDiff, diffBundles } from "../diff.ts";
 import { EXIT_CODES } from "../errors.ts";
+import type { FieldDiff, LevelDiff } from "../level-diff.ts";
 import { loadBundle } from "../load-bundle.ts";
 import type { CommandResult } from "./command-result.ts";
 import { short } from "./text.ts";

@@ -1,12 +1,16 @@
-import { isDeepStrictEqual } from "node:util";
+/** The endpoint of models that run as malleable pipelines. */
 import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
+import { bundleDifference } from "../../../server/bundle-difference.ts";
 import type { Endpoint, EndpointModel } from "../../../server/endpoint.ts";
 import { PlaceScheduler } from "../core/place-scheduler.ts";
 import { PlaceDriver } from "./place-driver.ts";
 import { PlaceMetrics } from "./place-metrics.ts";
 import { placeModels } from "./place-models.ts";
 import type { PlaceRecorder } from "./place-recording.ts";
+
+/** What stays the same while a bundle is served. */
+const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "policy", "shapes"] as const;
 
 export interface PlaceEndpointOptions {
   readonly bundle: AccordionBundle;
@@ -98,7 +102,7 @@ export class PlaceEndpoint implements Endpoint {
 
   /** Never: queries run by the table they were started by. */
   replaceBundle(bundle: Bundle): string {
-    const difference = differenceOf(this.#bundle, bundle);
+    const difference = bundleDifference(this.#bundle, bundle, SERVED_PARTS);
     if (difference !== null)
       return `it has another ${difference}, which takes a new start of the server`;
     return "the table of malleable pipelines is not exchanged while it is served, which takes a new start of the server";
@@ -109,10 +113,4 @@ export class PlaceEndpoint implements Endpoint {
   abort(): void {
     this.#driver.abort();
   }
-}
-
-function differenceOf(before: AccordionBundle, after: Bundle): string | null {
-  if (after.method !== "accordion") return "method";
-  const keys = ["application", "slo", "cluster", "tasks", "policy", "shapes"] as const;
-  return keys.find((key) => !isDeepStrictEqual(before[key], after[key])) ?? null;
 }

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
-import { type RunningServer, startPlaceServer } from "../../../../../runtime/server/serve.ts";
+import { startPlaceServer } from "../../../../../runtime/methods/accordion/serve/place-server.ts";
+import type { RunningServer } from "../../../../../runtime/server/serve.ts";
 import type { Entry } from "./driven-places.ts";
 import { answeredRow, DEEP, FakePlaces, SMALL, servedPlaces } from "./fake-places.ts";
 

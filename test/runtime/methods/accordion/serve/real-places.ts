@@ -12,8 +12,9 @@ import type {
 import { type Executor, WorkerLostError } from "../../../../../runtime/exec/executor.ts";
 import { probeTensors } from "../../../../../runtime/exec/probe-tensors.ts";
 import type { ProcessExecutor } from "../../../../../runtime/exec/worker-pool.ts";
+import { startPlaceServer } from "../../../../../runtime/methods/accordion/serve/place-server.ts";
 import { type ServedModel, servedModels } from "../../../../../runtime/served-models.ts";
-import { type RunningServer, startPlaceServer } from "../../../../../runtime/server/serve.ts";
+import type { RunningServer } from "../../../../../runtime/server/serve.ts";
 import { onnxModel } from "../../../../support/onnx-graph.ts";
 import { type PlaceBundleSketch, placeBundle } from "../../../../support/place-bundle.ts";
 import type { Entry } from "./driven-places.ts";
