@@ -1,4 +1,4 @@
-/** Bundles from bytes or values, checked by their methods, and their bytes. Source: docs/bundle-format.md. */
+/** Bundles from bytes or values, checked by their methods. Source: docs/bundle-format.md. */
 import { bytesOfBundle, valueOfBytes } from "./bundle/codec.ts";
 import type { Bundle } from "./bundle/schema.ts";
 import { methodNamed } from "./methods/registry.ts";
@@ -12,9 +12,11 @@ export function encodeBundle(bundle: Bundle): Uint8Array {
 }
 
 /**
- * The bundle of a file, frozen, sharing no memory with `bytes`. Whatever the bytes are, this returns
+ * The bundle of a file, frozen, sharing no memory with `bytes`. Whatever the bytes are, this
+ * returns
  * or throws a BundleError; it does not limit their number.
- * @throws BundleError BUNDLE_MAGIC, _VERSION, _LENGTH, _CHECKSUM, _SCHEMA or _SEMANTICS, in this order.
+ * @throws BundleError BUNDLE_MAGIC, _VERSION, _LENGTH, _CHECKSUM, _SCHEMA or _SEMANTICS, in this
+ * order.
  */
 export function decodeBundle(bytes: Uint8Array): Bundle {
   return validateBundle(valueOfBytes(bytes));

@@ -1,9 +1,11 @@
-/** What is not the same in two levels or frames, field by field: what every method's diff is made of. */
+/** What is not the same in two levels or frames, field by field: of this each diff is made. */
 import { createHash } from "node:crypto";
 
 /** A scalar or a whole table that is not the same; undefined where one bundle lacks it. */
 export interface FieldDiff {
-  /** Items of lists are named where they have a name: `tasks[classify].variants[small].accuracy`. */
+  /**
+   * Items of lists are named where they have a name: `tasks[classify].variants[small].accuracy`.
+   */
   readonly path: string;
   readonly before: unknown;
   readonly after: unknown;
@@ -72,7 +74,10 @@ export function diffFields(before: unknown, after: unknown): FieldDiff[] {
 /** A longer array is told by its digest. */
 const MAX_TOLD_VALUES = 8;
 
-/** Every scalar with its path; a typed array counts as the text of its values, or as their digest. Depth is bounded by the schema. */
+/**
+ * Every scalar with its path; a typed array counts as the text of its values, or as their digest.
+ * Depth is bounded by the schema.
+ */
 function leavesOf(value: unknown, path: string): (readonly [string, unknown])[] {
   if (value instanceof Float64Array || value instanceof Uint16Array) {
     const digest = createHash("sha256").update(value).digest("hex").slice(0, 12);

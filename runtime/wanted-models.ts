@@ -20,7 +20,8 @@ interface ModelTask {
 }
 
 /**
- * Variants of the tasks of a pipeline, by the names of both. What comes out of a row may be several,
+ * Variants of the tasks of a pipeline, by the names of both. What comes out of a row may be
+ * several,
  * which the server counts. @param warm of each variant of all tasks.
  */
 export function taskModels(

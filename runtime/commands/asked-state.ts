@@ -11,7 +11,10 @@ export interface AskedState extends StateQuery {
   readonly sloClass?: string;
 }
 
-/** Reads `queued=7,slack=40ms` and `class=NAME` with it; slack in ms or s, a bare number is ms. @throws RuntimeError RUNTIME_USAGE. */
+/**
+ * Reads `queued=7,slack=40ms` and `class=NAME` with it; slack in ms or s, a bare number is ms.
+ * @throws RuntimeError RUNTIME_USAGE.
+ */
 export function parseState(text: string): AskedState {
   const fields = new Map<string, string>();
   for (const part of text.split(",")) {
@@ -39,7 +42,9 @@ function refuseState(found: string, allowed: string): never {
   );
 }
 
-/** For bundles without states. @throws RuntimeError RUNTIME_USAGE, of the text if that is no good. */
+/**
+ * For bundles without states. @throws RuntimeError RUNTIME_USAGE, of the text if that is no good.
+ */
 export function refuseStates(text: string, why: string): never {
   parseState(text);
   throw new RuntimeError(

@@ -7,7 +7,10 @@ export function pooledWorkers({ cluster }: Pick<Bundle, "cluster">): number {
   return cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
 }
 
-/** @param stages those that a server begins with, and each in words; without them nothing is said of stages. */
+/**
+ * @param stages those that a server begins with, and each in words; without them nothing is said
+ * of stages.
+ */
 export function servingTold(workers: number, stages?: FirstStages): ServingTold {
   const of = `${workers} workers`;
   if (stages === undefined) return { workers: of, more: "", json: {} };

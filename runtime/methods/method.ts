@@ -1,4 +1,4 @@
-/** A method as the runtime sees it: what every one of them says of its bundles, and how it serves them. */
+/** A method as the runtime sees it: what it says of its bundles, and how it serves them. */
 import type {
   ActionValues,
   Bundle,
@@ -35,7 +35,10 @@ export interface RuntimeMethod<B extends Bundle> {
 
   /** Tasks as `inspect --json` tells them: figures as plain arrays, tables left out. */
   taskReports(bundle: B): readonly object[];
-  /** Levels as `inspect` and `compile` tell them. @param solveMs wall time of each, where it is known. */
+  /**
+   * Levels as `inspect` and `compile` tell them. @param solveMs wall time of each, where it is
+   * known.
+   */
   levelReports(bundle: B, solveMs: readonly number[]): readonly object[];
   /** One row per level: its load and what it promises. */
   levelTable(bundle: B): string;
@@ -61,7 +64,8 @@ export interface RuntimeMethod<B extends Bundle> {
   tellServing(bundle: B): ServingTold;
   /**
    * Opens its endpoint and serves it over HTTP. @throws RuntimeError RUNTIME_LISTEN if the address
-   * cannot be listened at, RUNTIME_MODEL if the bundle's models do not fit together, RUNTIME_DEVICE.
+   * cannot be listened at, RUNTIME_MODEL if the bundle's models do not fit together,
+   * RUNTIME_DEVICE.
    */
   serve(bundle: B, options: ServeMethodOptions): Promise<RunningServer>;
 }
@@ -128,7 +132,10 @@ export type ActionValuesOf = (
   slackMs: number,
 ) => Promise<ActionValues | NoActionValues>;
 
-/** Computes a level of a bundle, away from the thread that serves. @throws the signal's reason once it is aborted. */
+/**
+ * Computes a level of a bundle, away from the thread that serves. @throws the signal's reason once
+ * it is aborted.
+ */
 export type GenerateLevel = (
   bundle: RamsisBundle,
   loadQps: number,

@@ -20,7 +20,10 @@ export function methodOf({ method }: Bundle): RuntimeMethod<Bundle> {
   return METHODS[method];
 }
 
-/** @param name as a bundle says it; one that says none is of ramsis. @throws BundleError BUNDLE_SCHEMA */
+/**
+ * @param name as a bundle says it; one that says none is of ramsis. @throws BundleError
+ * BUNDLE_SCHEMA
+ */
 export function methodNamed(name: unknown): RuntimeMethod<Bundle> {
   return METHODS[name === undefined ? "ramsis" : oneOf(name, "method", NAMES)];
 }

@@ -1,4 +1,4 @@
-/** Accordion: models run as pipelines of layers over execution places, cut for any number of them. Ties its rooms together. */
+/** Accordion: models run as pipelines of layers, cut for any number of execution places. */
 import type { AccordionBundle } from "../../bundle/schema.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readAccordionBundle } from "./bundle/read.ts";
@@ -30,8 +30,8 @@ export const accordion: RuntimeMethod<AccordionBundle> = {
   workerCount: (bundle) => classOfPlaces(bundle).length,
   tellServing: servingPlaces,
   serve: async (bundle, { workers, ...options }) => {
-    const { startPlaceServer } = await import("./serve/place-server.ts");
+    const { startAccordionServer } = await import("./serve/accordion-server.ts");
     const executorFactory = workers.start.bind(workers);
-    return startPlaceServer({ ...options, bundle, executorFactory });
+    return startAccordionServer({ ...options, bundle, executorFactory });
   },
 };

@@ -1,4 +1,4 @@
-/** InferLine: plans say on what hardware each stage runs, in what batches and on how many replicas. Ties its rooms together. */
+/** InferLine: plans say on what hardware each stage runs, in what batches, on how many replicas. */
 import type { InferlineBundle } from "../../bundle/schema.ts";
 import { refuseStates } from "../../commands/asked-state.ts";
 import { pooledWorkers, servingTold } from "../../commands/serving-told.ts";
@@ -12,7 +12,8 @@ import { inferlineLevels, inferlineTasks } from "./tell/reports.ts";
 import { inferlineSections } from "./tell/sections.ts";
 
 const NO_STATES =
-  "provisioning plans, whose stages take what is queued as soon as a replica is idle; --level shows the plan for a load";
+  "provisioning plans, whose stages take what is queued as soon as a replica is idle; " +
+  "--level shows the plan for a load";
 
 export const inferline: RuntimeMethod<InferlineBundle> = {
   name: "inferline",

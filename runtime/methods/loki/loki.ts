@@ -1,4 +1,4 @@
-/** Loki: plans say which servers run which variant, and which path a request takes. Ties its rooms together. */
+/** Loki: plans say which servers run which variant, and which path a request takes. */
 import type { LokiBundle } from "../../bundle/schema.ts";
 import { refuseStates } from "../../commands/asked-state.ts";
 import { pooledWorkers, servingTold } from "../../commands/serving-told.ts";

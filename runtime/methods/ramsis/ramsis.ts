@@ -1,4 +1,4 @@
-/** RAMSIS: tables say which variant runs which batch. Ties its rooms together for the registry. */
+/** RAMSIS: tables say which variant runs which batch. */
 import type { RamsisBundle } from "../../bundle/schema.ts";
 import { pooledWorkers, servingTold } from "../../commands/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";

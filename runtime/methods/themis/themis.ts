@@ -1,4 +1,4 @@
-/** Themis: plans say how many instances of how many cores each stage has, and what a burst makes of them. Ties its rooms together. */
+/** Themis: plans say how many instances of how many cores each stage has, also in a burst. */
 import type { ThemisBundle } from "../../bundle/schema.ts";
 import { refuseStates } from "../../commands/asked-state.ts";
 import { servingTold } from "../../commands/serving-told.ts";
@@ -13,7 +13,8 @@ import { themisLevels, themisTasks } from "./tell/reports.ts";
 import { themisSections } from "./tell/sections.ts";
 
 const NO_STATES =
-  "plans of cores and instances, whose stages take what is queued as soon as an instance is idle; --level shows the plan for a load";
+  "plans of cores and instances, whose stages take what is queued as soon as an instance is idle; " +
+  "--level shows the plan for a load";
 
 /** As many as its plans and bursts have instances at a time. */
 const workerCount = (bundle: ThemisBundle): number => scaleShapeOf(bundle).workerCount;

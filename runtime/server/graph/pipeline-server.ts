@@ -21,8 +21,10 @@ export interface PipelineServerOptions extends CommonServerOptions {
 }
 
 /**
- * As `openServer`. @param pipelineOf what serving the bundle needs of it, with room for so many rows.
- * @throws RuntimeError RUNTIME_LISTEN if the address cannot be listened at, or what `pipelineOf` throws.
+ * As `openServer`. @param pipelineOf what serving the bundle needs of it, with room for so many
+ * rows.
+ * @throws RuntimeError RUNTIME_LISTEN if the address cannot be listened at, or what `pipelineOf`
+ * throws.
  */
 export function startPipelineServer(
   options: PipelineServerOptions,

@@ -8,7 +8,10 @@ export function accordionDiffer(before: AccordionBundle, after: AccordionBundle)
     diffPlans(loadQps, before.levels[index.before], after.levels[index.after]);
 }
 
-/** Pipelines by the places they have, such as `pipelines[2 default].cut: 3 + 3 → 4 + 2`, and with the latencies that the table has of them. */
+/**
+ * Pipelines by the places they have, such as `pipelines[2 default].cut: 3 + 3 → 4 + 2`, and with
+ * the latencies that the table has of them.
+ */
 export function placesByName(frame: Omit<AccordionBundle, "levels">): object {
   const { tasks, shapes: _shapes, ...rest } = frame;
   return {

@@ -6,7 +6,10 @@ export function accordionTasks({ tasks }: AccordionBundle) {
   return tasks.map(malleableReport);
 }
 
-/** Pipelines are told with the levels; latencies by shape and batch less one, null where there is no pipeline. */
+/**
+ * Pipelines are told with the levels; latencies by shape and batch less one, null where there is
+ * no pipeline.
+ */
 function malleableReport({ variants, ...task }: AccordionBundle["tasks"][number]) {
   return {
     ...task,

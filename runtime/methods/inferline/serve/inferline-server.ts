@@ -11,7 +11,10 @@ export interface InferlineServerOptions extends PipelineServerOptions {
   readonly bundle: InferlineBundle;
 }
 
-/** @throws RuntimeError RUNTIME_LISTEN, or RUNTIME_MODEL if the bundle's models do not fit together. */
+/**
+ * @throws RuntimeError RUNTIME_LISTEN, or RUNTIME_MODEL if the bundle's models do not fit
+ * together.
+ */
 export function startInferlineServer(options: InferlineServerOptions): Promise<RunningServer> {
   return startPipelineServer(options, (maxPending) =>
     inferlinePipeline(options.bundle, maxPending),

@@ -16,7 +16,10 @@ export interface RamsisServerOptions extends CommonServerOptions {
   /** Makes the executor, whose workers may be ready at once. Called when the server listens. */
   readonly executorFactory: (handlers: ExecutorHandlers) => Executor | Promise<Executor>;
   readonly recorder?: Recorder;
-  /** Computes a level when the load stays above the highest one; without it the top level decides there. */
+  /**
+   * Computes a level when the load stays above the highest one; without it the top level decides
+   * there.
+   */
   readonly generateLevel?: GenerateLevel | undefined;
 }
 

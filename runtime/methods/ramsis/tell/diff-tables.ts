@@ -81,7 +81,10 @@ function diffStates(
   return { changedStates, states: lengths.length * slacks.length, examples };
 }
 
-/** Classes that have a table of their own at the level in both bundles, each as a bundle of one level. */
+/**
+ * Classes that have a table of their own at the level in both bundles, each as a bundle of one
+ * level.
+ */
 function sharedClasses(
   before: RamsisBundle,
   after: RamsisBundle,

@@ -48,7 +48,10 @@ function sloLines({ slo, policy }: RamsisBundle, violations: string): string[] {
   return [`slo by class: ${each.join(", ")}${violations}; ${how}`];
 }
 
-/** One row per level and class: its workers where it has some of its own, and what the level promises it. */
+/**
+ * One row per level and class: its workers where it has some of its own, and what the level
+ * promises it.
+ */
 export function classTable(bundle: RamsisBundle): string {
   const rows = bundle.levels.flatMap((level) =>
     classViews(bundle, level).map(({ name, latencyMs, share, workers, expected }) => [

@@ -12,7 +12,10 @@ export interface PolicyMap {
   readonly variantByState: readonly (readonly number[])[];
 }
 
-/** The policy of a level at no more than `maxRows` × `maxColumns` states, evenly spread, the first and last included. */
+/**
+ * The policy of a level at no more than `maxRows` × `maxColumns` states, evenly spread, the first
+ * and last included.
+ */
 export function mapPolicy(
   bundle: RamsisBundle,
   level: number,

@@ -34,10 +34,16 @@ export interface StateInspection extends StateQuery {
   readonly level: { readonly index: number; readonly loadQps: number };
   /** The class whose table it was; left out where the level has one for all. */
   readonly sloClass?: string;
-  /** The state as the table knows it: the queue cut to its capacity, the slack rounded down to the grid. */
+  /**
+   * The state as the table knows it: the queue cut to its capacity, the slack rounded down to the
+   * grid.
+   */
   readonly tableState: StateQuery;
   readonly decision: Decision;
-  /** Every variant at the decided batch size, the decided one included; where the decision is to wait, at that of all that wait. */
+  /**
+   * Every variant at the decided batch size, the decided one included; where the decision is to
+   * wait, at that of all that wait.
+   */
   readonly alternatives: readonly Choice[];
   readonly withOneMoreQueued: Decision;
   /** Null in the first column. */

@@ -23,7 +23,10 @@ function scaleBatches({ tasks, levels, transitions }: ThemisBundle): number[][] 
   return ascending(batches);
 }
 
-/** Core counts that instances of each task have in plans that are followed and in bursts; of new ones as well. */
+/**
+ * Core counts that instances of each task have in plans that are followed and in bursts; of new
+ * ones as well.
+ */
 function coresByTask({ tasks, levels, transitions, policy }: ThemisBundle): number[][] {
   const cores = tasks.map(() => new Set(policy.extraCores === "one" ? [1] : []));
   for (const { steady } of levels) {

@@ -11,11 +11,17 @@ import { themisPipeline } from "./themis-pipeline.ts";
 
 export interface ThemisServerOptions extends PipelineServerOptions {
   readonly bundle: ThemisBundle;
-  /** Makes the forecasts of a bundle that has a model make them; the caller closes it, after the server. */
+  /**
+   * Makes the forecasts of a bundle that has a model make them; the caller closes it, after the
+   * server.
+   */
   readonly forecaster?: Pick<OnnxForecaster, "forecast"> | undefined;
 }
 
-/** @throws RuntimeError RUNTIME_LISTEN, or RUNTIME_MODEL if the bundle's models do not fit together. */
+/**
+ * @throws RuntimeError RUNTIME_LISTEN, or RUNTIME_MODEL if the bundle's models do not fit
+ * together.
+ */
 export function startThemisServer(options: ThemisServerOptions): Promise<RunningServer> {
   const { bundle, forecaster, onNotice } = options;
   return startPipelineServer(options, (maxPending) =>
@@ -23,7 +29,10 @@ export function startThemisServer(options: ThemisServerOptions): Promise<Running
   );
 }
 
-/** As `startThemisServer`, with the model that makes the bundle's forecasts opened and closed where it has one. */
+/**
+ * As `startThemisServer`, with the model that makes the bundle's forecasts opened and closed where
+ * it has one.
+ */
 export async function startForetoldServer(options: ThemisServerOptions): Promise<RunningServer> {
   if (options.bundle.policy.predictor !== "lstm") return startThemisServer(options);
   const forecaster = await openForecastModel();

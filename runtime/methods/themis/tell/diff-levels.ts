@@ -11,7 +11,10 @@ export function themisDiffer(before: ThemisBundle, after: ThemisBundle): DiffLev
   };
 }
 
-/** A level whose stages have the names of their tasks, and its transitions to the loads that the other bundle has too. */
+/**
+ * A level whose stages have the names of their tasks, and its transitions to the loads that the
+ * other bundle has too.
+ */
 function scaleLevel(bundle: ThemisBundle, index: number, other: ThemisBundle): object | undefined {
   const level = bundle.levels[index];
   if (level === undefined) return undefined;

@@ -7,7 +7,9 @@ export function themisTasks({ tasks }: ThemisBundle) {
   return tasks.map(scaledReport);
 }
 
-/** Latencies by cores less one and batch less one, and how far the fit is from what was measured. */
+/**
+ * Latencies by cores less one and batch less one, and how far the fit is from what was measured.
+ */
 function scaledReport({ variants, ...task }: ThemisBundle["tasks"][number]) {
   return {
     ...task,

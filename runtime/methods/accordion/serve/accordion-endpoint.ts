@@ -12,7 +12,7 @@ import type { PlaceRecorder } from "./place-recording.ts";
 /** What stays the same while a bundle is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "policy", "shapes"] as const;
 
-export interface PlaceEndpointOptions {
+export interface AccordionEndpointOptions {
   readonly bundle: AccordionBundle;
   readonly bundleSha256: string;
   readonly nowMs: () => number;
@@ -23,7 +23,7 @@ export interface PlaceEndpointOptions {
 }
 
 /** The variants of a bundle, each a model of its own, on the execution places that they share. */
-export class PlaceEndpoint implements Endpoint {
+export class AccordionEndpoint implements Endpoint {
   readonly models: readonly EndpointModel[];
   readonly handlers: Required<ExecutorHandlers>;
   readonly started: Promise<void>;
@@ -34,7 +34,7 @@ export class PlaceEndpoint implements Endpoint {
   readonly #driver: PlaceDriver;
 
   /** @throws RuntimeError RUNTIME_MODEL if a model has no stages, or these do not make up the model. */
-  constructor(options: PlaceEndpointOptions) {
+  constructor(options: AccordionEndpointOptions) {
     const { bundle, bundleSha256, nowMs, maxPending, recorder, onWorkerLost } = options;
     const models = placeModels(bundle);
     const metrics = new PlaceMetrics(models.map(({ signature }) => signature.names[0] ?? ""));
