@@ -1,14 +1,14 @@
 /** What differs between two bundles, in the words of their application: variants and batches, not action indices. */
 import { isOfSameMethod } from "./bundle/same-method.ts";
 import type { Bundle } from "./bundle/schema.ts";
+import { methodOf } from "./methods/registry.ts";
 import {
   type DiffLevel,
   diffFields,
   type FieldDiff,
   type LevelDiff,
   levelDiff,
-} from "./level-diff.ts";
-import { methodOf } from "./methods/registry.ts";
+} from "./tell/level-diff.ts";
 
 export interface BundleDiff {
   readonly same: boolean;

@@ -7,7 +7,7 @@ import {
   type ThemisBundle,
   violationCeiling,
 } from "../../runtime/bundle/schema.ts";
-import { percent } from "../../runtime/commands/text.ts";
+import { percent } from "../../runtime/tell/text.ts";
 import { placeWarnings } from "../methods/accordion/place-report.ts";
 
 /** Levels that the cluster cannot carry, or not in time. @param uncut names of models that have a file and no layers. */

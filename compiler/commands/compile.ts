@@ -10,10 +10,10 @@ import {
 import { encodeBundle } from "../../runtime/checked-bundle.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { levelTable } from "../../runtime/commands/inspect.ts";
-import { percent } from "../../runtime/commands/text.ts";
 import { RuntimeError } from "../../runtime/errors.ts";
 import { levelReports } from "../../runtime/inspect.ts";
 import { classTable } from "../../runtime/methods/ramsis/tell/inspect-summary.ts";
+import { percent } from "../../runtime/tell/text.ts";
 import { writeAllAtomically } from "../atomic-write.ts";
 import type { Placement } from "../levels/adaptive-levels.ts";
 import {

@@ -1,14 +1,14 @@
 /** `stratagem simulate BUNDLE`: the bundle's decisions on a virtual clock. */
 import type { RamsisBundle, RamsisLevel } from "../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
+import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
+import { loadBundle } from "../../runtime/load-bundle.ts";
 import {
   alignColumns,
   countedViolations,
   percent,
   promisedViolations,
-} from "../../runtime/commands/text.ts";
-import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
-import { loadBundle } from "../../runtime/load-bundle.ts";
+} from "../../runtime/tell/text.ts";
 import type { PipelineBaseline } from "../levels/level-worker.ts";
 import type { SimulateWatch } from "../levels/simulate-watch.ts";
 import { PLACE_BASELINES, type PlaceBaselineName } from "../methods/accordion/place-baselines.ts";

@@ -6,16 +6,17 @@ import type {
   RamsisBundle,
   RamsisLevel,
 } from "../bundle/schema.ts";
-import type { Section } from "../bundle-sections.ts";
 import type {
   AssignedExecutor,
   AssignedExecutorHandlers,
   Executor,
   ExecutorHandlers,
 } from "../exec/executor.ts";
-import type { DiffLevel } from "../level-diff.ts";
 import type { AxisNames } from "../server/graph/output-groups.ts";
 import type { CommonServerOptions, RunningServer } from "../server/serve.ts";
+import type { Section } from "../tell/bundle-sections.ts";
+import type { DiffLevel } from "../tell/level-diff.ts";
+import type { ServingTold } from "../tell/serving-told.ts";
 import type { WantedModel } from "../wanted-models.ts";
 
 /**
@@ -97,15 +98,6 @@ export interface DecisionCheck {
   /** States that have a decision; null where levels are plans. */
   readonly stateCount: number | null;
   readonly text: string;
-}
-
-export interface ServingTold {
-  /** How many, and what they are: "4 workers". */
-  readonly workers: string;
-  /** What follows the device, its separator included. */
-  readonly more: string;
-  /** Fields of the method's own. */
-  readonly json: object;
 }
 
 export interface ServeMethodOptions extends CommonServerOptions {

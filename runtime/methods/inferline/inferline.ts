@@ -1,7 +1,7 @@
 /** InferLine: plans say on what hardware each stage runs, in what batches, on how many replicas. */
 import type { InferlineBundle } from "../../bundle/schema.ts";
-import { refuseStates } from "../../commands/asked-state.ts";
-import { pooledWorkers, servingTold } from "../../commands/serving-told.ts";
+import { refuseStates } from "../../tell/asked-state.ts";
+import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readInferlineBundle } from "./bundle/read.ts";
 import { inferlineModels } from "./serve/models.ts";

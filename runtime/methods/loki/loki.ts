@@ -1,7 +1,7 @@
 /** Loki: plans say which servers run which variant, and which path a request takes. */
 import type { LokiBundle } from "../../bundle/schema.ts";
-import { refuseStates } from "../../commands/asked-state.ts";
-import { pooledWorkers, servingTold } from "../../commands/serving-told.ts";
+import { refuseStates } from "../../tell/asked-state.ts";
+import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readLokiBundle } from "./bundle/read.ts";
 import { lokiModels } from "./serve/models.ts";

@@ -1,6 +1,6 @@
 /** RAMSIS: tables say which variant runs which batch. */
 import type { RamsisBundle } from "../../bundle/schema.ts";
-import { pooledWorkers, servingTold } from "../../commands/serving-told.ts";
+import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readRamsisBundle } from "./bundle/read.ts";
 import { ramsisModels } from "./serve/models.ts";

@@ -1,7 +1,7 @@
 /** Themis: plans say how many instances of how many cores each stage has, also in a burst. */
 import type { ThemisBundle } from "../../bundle/schema.ts";
-import { refuseStates } from "../../commands/asked-state.ts";
-import { servingTold } from "../../commands/serving-told.ts";
+import { refuseStates } from "../../tell/asked-state.ts";
+import { servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readThemisBundle } from "./bundle/read.ts";
 import { scaleShapeOf } from "./core/scale-shape.ts";

@@ -1,6 +1,6 @@
 /** Pipelines by the places they have, to compare them by. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
-import { type DiffLevel, diffPlans } from "../../../level-diff.ts";
+import { type DiffLevel, diffPlans } from "../../../tell/level-diff.ts";
 import { depthViews } from "./layer-plan-view.ts";
 
 export function accordionDiffer(before: AccordionBundle, after: AccordionBundle): DiffLevel {

@@ -1,7 +1,7 @@
 /** `inspect BUNDLE [--level QPS] [--state batch=20,free=3,slack=400ms]` of malleable pipelines: what each number of places makes of a model, and what is decided. */
 import type { AccordionBundle, AccordionLevel, MalleableVariant } from "../../../bundle/schema.ts";
-import { alignColumns, percent, short } from "../../../commands/text.ts";
 import { levelAt } from "../../../core/level-choice.ts";
+import { alignColumns, percent, short } from "../../../tell/text.ts";
 import type { BundleFile, Told } from "../../method.ts";
 import { placesByPool } from "../bundle/place-shapes.ts";
 import { type DepthView, depthViews, layerPlanView } from "./layer-plan-view.ts";

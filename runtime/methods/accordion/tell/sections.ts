@@ -1,6 +1,6 @@
 /** The tables of a bundle of accordion, in its order. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
-import { type Section, sectionOf } from "../../../bundle-sections.ts";
+import { type Section, sectionOf } from "../../../tell/bundle-sections.ts";
 
 export function accordionSections({ tasks, shapes }: AccordionBundle): Section[] {
   const latencies = tasks.flatMap(({ variants }, index) =>

@@ -1,6 +1,6 @@
 /** The execution places of a bundle, as `serve` tells them. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
-import type { ServingTold } from "../../method.ts";
+import type { ServingTold } from "../../../tell/serving-told.ts";
 import { classOfPlaces } from "../core/pipeline-table.ts";
 
 export function servingPlaces(bundle: AccordionBundle): ServingTold {

@@ -1,6 +1,6 @@
 /** Provisioning plans with the names of tasks and hardware, to compare them by. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
-import { type DiffLevel, diffPlans } from "../../../level-diff.ts";
+import { type DiffLevel, diffPlans } from "../../../tell/level-diff.ts";
 import { stagePlanView } from "./stage-plan-view.ts";
 
 export function inferlineDiffer(before: InferlineBundle, after: InferlineBundle): DiffLevel {

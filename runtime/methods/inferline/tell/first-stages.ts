@@ -1,6 +1,6 @@
 /** The stages that a server begins with, as `serve` tells them. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
-import type { FirstStages } from "../../../commands/serving-told.ts";
+import type { FirstStages } from "../../../tell/serving-told.ts";
 
 /** Those of the highest level. */
 export function firstReplicas({ tasks, cluster, levels }: InferlineBundle): FirstStages {

@@ -1,9 +1,9 @@
 /** `inspect BUNDLE [--level QPS]` of provisioning plans: stages, what each runs on, and why it is not cheaper. */
 import type { InferlineBundle, InferlineLevel, StageTask } from "../../../bundle/schema.ts";
-import { stageTitle } from "../../../commands/stage-title.ts";
-import { alignColumns, percent, short } from "../../../commands/text.ts";
 import { longestPathMs } from "../../../core/graph/longest-path.ts";
 import { levelAt } from "../../../core/level-choice.ts";
+import { stageTitle } from "../../../tell/stage-title.ts";
+import { alignColumns, percent, short } from "../../../tell/text.ts";
 import type { BundleFile, Told } from "../../method.ts";
 import {
   type CheaperHardware,

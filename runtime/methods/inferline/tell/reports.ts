@@ -1,6 +1,6 @@
 /** Tasks and levels of provisioning plans as `inspect --json` tells them. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
-import { measuredReports } from "../../../profile-reports.ts";
+import { measuredReports } from "../../../tell/profile-reports.ts";
 import { stagePlanView, trafficView } from "./stage-plan-view.ts";
 
 export function inferlineTasks({ tasks }: InferlineBundle) {

@@ -1,6 +1,6 @@
 /** The tables of a bundle of inferline, in its order. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
-import { profileSections, type Section, sectionOf } from "../../../bundle-sections.ts";
+import { profileSections, type Section, sectionOf } from "../../../tell/bundle-sections.ts";
 
 export function inferlineSections({ tasks, levels }: InferlineBundle): Section[] {
   const envelopes = levels.flatMap(({ sample: { envelope } }, index) => {

@@ -1,6 +1,6 @@
 /** Plans with the names of what they place, to compare them by. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
-import { type DiffLevel, diffPlans } from "../../../level-diff.ts";
+import { type DiffLevel, diffPlans } from "../../../tell/level-diff.ts";
 import { planView } from "./plan-view.ts";
 
 export function lokiDiffer(before: LokiBundle, after: LokiBundle): DiffLevel {

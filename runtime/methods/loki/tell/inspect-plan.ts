@@ -1,7 +1,7 @@
 /** `inspect BUNDLE [--level QPS]` of a pipeline: its plans as tables. */
 import type { LokiBundle, LokiLevel } from "../../../bundle/schema.ts";
-import { alignColumns, percent, short } from "../../../commands/text.ts";
 import { levelAt } from "../../../core/level-choice.ts";
+import { alignColumns, percent, short } from "../../../tell/text.ts";
 import type { BundleFile, Told } from "../../method.ts";
 import { planView } from "./plan-view.ts";
 

@@ -1,6 +1,6 @@
 /** Tasks and levels of plans as `inspect --json` tells them. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
-import { measuredReports } from "../../../profile-reports.ts";
+import { measuredReports } from "../../../tell/profile-reports.ts";
 import { planView } from "./plan-view.ts";
 
 export function lokiTasks({ tasks }: LokiBundle) {

@@ -5,7 +5,7 @@ import {
   type Section,
   sectionOf,
   serviceTimeSections,
-} from "../../../bundle-sections.ts";
+} from "../../../tell/bundle-sections.ts";
 
 export function lokiSections({ tasks, leaves, levels }: LokiBundle): Section[] {
   const sections = profileSections(tasks);

@@ -8,7 +8,7 @@ import {
   type LevelDiff,
   type Pair,
   type StateDiff,
-} from "../../../level-diff.ts";
+} from "../../../tell/level-diff.ts";
 import { classBundle } from "../bundle/class-views.ts";
 
 const MAX_EXAMPLES = 3;

@@ -1,7 +1,7 @@
 /** `inspect BUNDLE --level QPS` of tables: which variant runs in which states. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
-import { alignColumns, short } from "../../../commands/text.ts";
 import { levelAt } from "../../../core/level-choice.ts";
+import { alignColumns, short } from "../../../tell/text.ts";
 import type { Told } from "../../method.ts";
 import { classViews, decidingTable } from "./class-level-view.ts";
 import { mapPolicy, type PolicyMap } from "./policy-map.ts";

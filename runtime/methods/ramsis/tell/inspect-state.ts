@@ -1,7 +1,7 @@
 /** `inspect BUNDLE --state STATE` of tables: the decision, and what others would be worth. */
 import type { ActionValues, NoActionValues, RamsisBundle } from "../../../bundle/schema.ts";
-import { parseState } from "../../../commands/asked-state.ts";
-import { alignColumns, percent, short } from "../../../commands/text.ts";
+import { parseState } from "../../../tell/asked-state.ts";
+import { alignColumns, percent, short } from "../../../tell/text.ts";
 import type { StateRequest, Told } from "../../method.ts";
 import { decidingTable } from "./class-level-view.ts";
 import { type Decision, inspectState, type StateInspection } from "./state-view.ts";

@@ -1,6 +1,6 @@
 /** `inspect BUNDLE` of tables: what they are for, and what each level promises. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
-import { alignColumns, percent, promisedViolations, short } from "../../../commands/text.ts";
+import { alignColumns, percent, promisedViolations, short } from "../../../tell/text.ts";
 import type { BundleFile } from "../../method.ts";
 import { classViews } from "./class-level-view.ts";
 

@@ -1,6 +1,6 @@
 /** The tables of a bundle of ramsis, in its order. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
-import { type Section, sectionOf, serviceTimeSections } from "../../../bundle-sections.ts";
+import { type Section, sectionOf, serviceTimeSections } from "../../../tell/bundle-sections.ts";
 
 export function ramsisSections(bundle: RamsisBundle): Section[] {
   const { tasks, decisionSpace, classSpaces = [], levels } = bundle;

@@ -1,8 +1,8 @@
 /** The decision of a table in one state, and what else could have been done. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
-import type { AskedState, StateQuery } from "../../../commands/asked-state.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "../../../core/policy-table.ts";
+import type { AskedState, StateQuery } from "../../../tell/asked-state.ts";
 import { decidingTable } from "./class-level-view.ts";
 import { onlyTask, serviceMsOf } from "./service-ms.ts";
 

@@ -1,6 +1,6 @@
 /** Plans of cores and instances with the names of tasks, to compare them by. */
 import type { ScalePlan, ThemisBundle } from "../../../bundle/schema.ts";
-import { type DiffLevel, diffPlans } from "../../../level-diff.ts";
+import { type DiffLevel, diffPlans } from "../../../tell/level-diff.ts";
 import { burstsFrom } from "./burst-view.ts";
 import { scaleReportView } from "./scale-plan-view.ts";
 

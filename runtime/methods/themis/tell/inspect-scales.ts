@@ -1,8 +1,8 @@
 /** `inspect BUNDLE [--level QPS]` of plans of cores and instances: what each load takes, and what a burst makes of it. */
 import type { ScaledTask, ScalePlan, ThemisBundle, ThemisLevel } from "../../../bundle/schema.ts";
-import { stageTitle } from "../../../commands/stage-title.ts";
-import { alignColumns, percent, short } from "../../../commands/text.ts";
 import { levelAt } from "../../../core/level-choice.ts";
+import { stageTitle } from "../../../tell/stage-title.ts";
+import { alignColumns, percent, short } from "../../../tell/text.ts";
 import type { BundleFile, Told } from "../../method.ts";
 import { type Burst, type BurstStage, burstsFrom, distinctBursts } from "./burst-view.ts";
 import { type FittedPoint, fitError, fittedPoints } from "./latency-fit-view.ts";

@@ -1,6 +1,6 @@
 /** The tables of a bundle of themis, in its order. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
-import { type Section, sectionOf } from "../../../bundle-sections.ts";
+import { type Section, sectionOf } from "../../../tell/bundle-sections.ts";
 
 export function themisSections({ tasks, transitions }: ThemisBundle): Section[] {
   const latencies = tasks.flatMap(({ variants }, index) =>

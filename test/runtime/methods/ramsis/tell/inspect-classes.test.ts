@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
-import { parseState } from "../../../../../runtime/commands/asked-state.ts";
 import { diffText } from "../../../../../runtime/commands/diff.ts";
 import { inspectCommand } from "../../../../../runtime/commands/inspect.ts";
 import { diffBundles } from "../../../../../runtime/diff.ts";
 import { inspectState } from "../../../../../runtime/methods/ramsis/tell/state-view.ts";
+import { parseState } from "../../../../../runtime/tell/asked-state.ts";
 import { classBundle } from "../../../../support/class-bundle.ts";
 import { changedAt } from "../../../../support/refused-bundle.ts";
 

@@ -1,6 +1,6 @@
 /** What `inspect` lists of a bundle's tables instead of their cells. */
 import { createHash } from "node:crypto";
-import type { InferlineBundle, LokiBundle, ServiceTimes, Table } from "./bundle/schema.ts";
+import type { InferlineBundle, LokiBundle, ServiceTimes, Table } from "../bundle/schema.ts";
 
 export interface Section {
   /** Path of the table inside the bundle. */

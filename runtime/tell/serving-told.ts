@@ -1,6 +1,14 @@
 /** What `serve` says of the workers of a bundle once it is ready. */
 import type { Bundle } from "../bundle/schema.ts";
-import type { ServingTold } from "../methods/method.ts";
+
+export interface ServingTold {
+  /** How many, and what they are: "4 workers". */
+  readonly workers: string;
+  /** What follows the device, its separator included. */
+  readonly more: string;
+  /** Fields of the method's own. */
+  readonly json: object;
+}
 
 /** Those of all pools. */
 export function pooledWorkers({ cluster }: Pick<Bundle, "cluster">): number {

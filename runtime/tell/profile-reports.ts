@@ -1,5 +1,5 @@
 /** Measured profiles of variants as `inspect --json` tells them. */
-import type { PipelineVariant, StageVariant } from "./bundle/schema.ts";
+import type { PipelineVariant, StageVariant } from "../bundle/schema.ts";
 
 /** Tables as the sections they are, apart from what was measured. */
 export function measuredReports(variants: readonly (PipelineVariant | StageVariant)[]) {
