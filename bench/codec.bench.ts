@@ -1,8 +1,8 @@
 /** Encoding and decoding a bundle of 200 levels of 33 × 101 states. Targets: encode < 3 ms, decode and verify < 2 ms. */
 import { gzipSync } from "node:zlib";
 import { bench, describe } from "vitest";
-import { decodeBundle, encodeBundle } from "../runtime/bundle/codec.ts";
 import type { RamsisBundle } from "../runtime/bundle/schema.ts";
+import { decodeBundle, encodeBundle } from "../runtime/checked-bundle.ts";
 import { sampleBundle } from "../test/support/sample-bundle.ts";
 import { type TinyVariant, tinyBundle } from "../test/support/tiny-bundle.ts";
 

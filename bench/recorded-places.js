@@ -2,15 +2,15 @@
 // answered. `node bench/recorded-places.js BUNDLE MODEL_FOLDER` after a build, until SIGTERM.
 import { startExecutor } from "../dist/runtime/exec/worker-pool.js";
 import { loadBundle } from "../dist/runtime/load-bundle.js";
+import { startAccordionServer } from "../dist/runtime/methods/accordion/serve/accordion-server.js";
 import { servedModels } from "../dist/runtime/served-models.js";
-import { startPlaceServer } from "../dist/runtime/server/serve.js";
 
 const [policy, folder] = process.argv.slice(2);
 const { bundle, sha256 } = await loadBundle(policy);
 const variants = await servedModels(bundle, folder);
 const workerCount = bundle.policy.executionPlaces;
 
-const server = await startPlaceServer({
+const server = await startAccordionServer({
   bundle,
   bundleSha256: sha256,
   host: "127.0.0.1",

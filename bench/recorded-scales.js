@@ -6,8 +6,8 @@ import { startAssignedExecutor } from "../dist/runtime/exec/assigned-pool.js";
 import { loadBundle } from "../dist/runtime/load-bundle.js";
 import { scaleShapeOf } from "../dist/runtime/methods/themis/core/scale-shape.js";
 import { openForecastModel } from "../dist/runtime/methods/themis/serve/forecast-model.js";
+import { startThemisServer } from "../dist/runtime/methods/themis/serve/themis-server.js";
 import { servedModels } from "../dist/runtime/served-models.js";
-import { startPipelineServer } from "../dist/runtime/server/serve.js";
 
 const [policy, folder] = process.argv.slice(2);
 const { bundle, sha256 } = await loadBundle(policy);
@@ -18,7 +18,7 @@ const forecaster = bundle.policy.predictor === "lstm" ? await openForecastModel(
 const instances = new Map();
 let nowMs = performance.now();
 
-const server = await startPipelineServer({
+const server = await startThemisServer({
   bundle,
   bundleSha256: sha256,
   host: "127.0.0.1",

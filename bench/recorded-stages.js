@@ -2,8 +2,8 @@
 // assigned to holding its model. `node bench/recorded-stages.js BUNDLE MODEL_FOLDER` after a build, until SIGTERM.
 import { startAssignedExecutor } from "../dist/runtime/exec/assigned-pool.js";
 import { loadBundle } from "../dist/runtime/load-bundle.js";
+import { startInferlineServer } from "../dist/runtime/methods/inferline/serve/inferline-server.js";
 import { servedModels } from "../dist/runtime/served-models.js";
-import { startPipelineServer } from "../dist/runtime/server/serve.js";
 
 const [policy, folder] = process.argv.slice(2);
 const { bundle, sha256 } = await loadBundle(policy);
@@ -14,7 +14,7 @@ const startMs = performance.now();
 const assignments = new Map();
 let nowMs = startMs;
 
-const server = await startPipelineServer({
+const server = await startInferlineServer({
   bundle,
   bundleSha256: sha256,
   axisNames: models.map(({ axisNames }) => axisNames),

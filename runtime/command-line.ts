@@ -1,10 +1,9 @@
 /** What the two command lines share: printing results, explaining errors, and the verbs both have. */
 import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { CommandResult } from "./commands/command-result.ts";
-import type { ActionValuesOf } from "./commands/inspect.ts";
 import type { ServeOptions } from "./commands/serve.ts";
 import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError } from "./errors.ts";
-import type { GenerateLevel } from "./methods/ramsis/serve/level-generation.ts";
+import type { ActionValuesOf, GenerateLevel } from "./methods/method.ts";
 
 /** An error that is not a bug: told in one line, with an exit code of its own. */
 export interface ExplainedError {

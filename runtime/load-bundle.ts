@@ -1,8 +1,9 @@
+/** Reads a bundle's file. */
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { BundleError } from "./bundle/bundle-error.ts";
-import { decodeBundle } from "./bundle/codec.ts";
 import type { Bundle } from "./bundle/schema.ts";
+import { decodeBundle } from "./checked-bundle.ts";
 import { RuntimeError } from "./errors.ts";
 
 /** A bundle of 200 levels is about 1.3 MiB. */

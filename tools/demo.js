@@ -4,8 +4,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { runLoad } from "../dist/compiler/load/run-load.js";
-import { decodeBundle } from "../dist/runtime/bundle/codec.js";
-import { alignColumns, percent } from "../dist/runtime/commands/text.js";
+import { decodeBundle } from "../dist/runtime/checked-bundle.js";
+import { alignColumns, percent } from "../dist/runtime/tell/text.js";
 import { drawImages, HELD_OUT_SEED, IMAGE_BYTES } from "./image-classification/dataset.js";
 
 /** Kept between runs: the profile of this machine. */

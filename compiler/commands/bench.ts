@@ -1,7 +1,7 @@
 /** `stratagem bench URL`: open-loop load on a running server. */
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { alignColumns, percent } from "../../runtime/commands/text.ts";
 import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
+import { alignColumns, percent } from "../../runtime/tell/text.ts";
 import { inputsFromFiles } from "../load/input-file.ts";
 import type { LoadOutcome } from "../load/load-tally.ts";
 import {

@@ -1,12 +1,12 @@
 /** `stratagem compile APP -o OUT`: application spec and profiles → bundle. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { encodeBundle } from "../../runtime/bundle/codec.ts";
 import { type Bundle, FORMAT_VERSION, type ModelFile } from "../../runtime/bundle/schema.ts";
+import { encodeBundle } from "../../runtime/checked-bundle.ts";
 import type { CommandResult } from "../../runtime/commands/command-result.ts";
 import { levelTable } from "../../runtime/commands/inspect.ts";
-import { percent } from "../../runtime/commands/text.ts";
 import { levelReports } from "../../runtime/inspect.ts";
+import { percent } from "../../runtime/tell/text.ts";
 import { writeAllAtomically } from "../atomic-write.ts";
 import { withObservedFanouts } from "../graph/observed-fanouts.ts";
 import type { Placement } from "../levels/adaptive-levels.ts";

@@ -4,7 +4,6 @@ import { Packr, Unpackr } from "msgpackr";
 import { BundleError, type BundleErrorCode } from "./bundle-error.ts";
 import { scanMsgpack } from "./msgpack-scan.ts";
 import { type Bundle, FORMAT_VERSION } from "./schema.ts";
-import { validateBundle } from "./validate.ts";
 
 /** Array of 4, then the 9-byte string "stratagem", then the marker of the uint32 version. */
 const MAGIC = Uint8Array.of(0x94, 0xa9, ...new TextEncoder().encode("stratagem"), 0xce);
@@ -23,13 +22,10 @@ const HEADER_BYTES = LENGTH_OFFSET + 4;
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true });
 
-/**
- * The file of a bundle. Equal bundles give equal bytes, whatever the order of their keys.
- * @throws BundleError if the bundle would be refused when read.
- */
-export function encodeBundle(bundle: Bundle): Uint8Array {
+/** The file of a bundle that was checked. Equal bundles give equal bytes, whatever the order of their keys. */
+export function bytesOfBundle(bundle: Bundle): Uint8Array {
   requireLittleEndian();
-  const payload = packr.pack(canonical(validateBundle(bundle)));
+  const payload = packr.pack(canonical(bundle));
   const bytes = new Uint8Array(HEADER_BYTES + payload.length);
   const view = new DataView(bytes.buffer);
   bytes.set(MAGIC);
@@ -43,15 +39,15 @@ export function encodeBundle(bundle: Bundle): Uint8Array {
 }
 
 /**
- * The bundle of a file, frozen, sharing no memory with `bytes`. Whatever the bytes are, this returns or throws a BundleError; it does not limit
- * their number.
- * @throws BundleError BUNDLE_MAGIC, _VERSION, _LENGTH, _CHECKSUM, _SCHEMA or _SEMANTICS, in this order.
+ * What a file holds, unchecked, sharing no memory with `bytes`. Whatever these are, this returns or
+ * throws a BundleError; it does not limit their number.
+ * @throws BundleError BUNDLE_MAGIC, _VERSION, _LENGTH, _CHECKSUM or _SCHEMA, in this order.
  */
-export function decodeBundle(bytes: Uint8Array): Bundle {
+export function valueOfBytes(bytes: Uint8Array): unknown {
   requireLittleEndian();
   const payload = payloadOf(bytes);
   scanMsgpack(payload);
-  return validateBundle(unpackr.unpack(payload));
+  return unpackr.unpack(payload);
 }
 
 function payloadOf(bytes: Uint8Array): Uint8Array {

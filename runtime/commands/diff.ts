@@ -1,9 +1,10 @@
 /** `diff BEFORE AFTER`: exit code 2 when the bundles say different things. */
-import { type BundleDiff, diffBundles, type FieldDiff, type LevelDiff } from "../diff.ts";
+import { type BundleDiff, diffBundles } from "../diff.ts";
 import { EXIT_CODES } from "../errors.ts";
 import { loadBundle } from "../load-bundle.ts";
+import type { FieldDiff, LevelDiff } from "../tell/level-diff.ts";
+import { short } from "../tell/text.ts";
 import type { CommandResult } from "./command-result.ts";
-import { short } from "./text.ts";
 
 const MAX_VALUE_LENGTH = 60;
 /** What is foretold of a level, not what is done. */

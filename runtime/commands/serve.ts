@@ -1,6 +1,6 @@
 /** `serve --policy BUNDLE`: answers inference requests until it is told to stop. */
 import { dirname } from "node:path";
-import type { AccordionBundle, Bundle, InferlineBundle, ThemisBundle } from "../bundle/schema.ts";
+import type { Bundle } from "../bundle/schema.ts";
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import { type AssignedProcessExecutor, startAssignedExecutor } from "../exec/assigned-pool.ts";
 import type {
@@ -16,19 +16,10 @@ import {
   startExecutor,
 } from "../exec/worker-pool.ts";
 import { loadBundle } from "../load-bundle.ts";
-import { classOfPlaces } from "../methods/accordion/core/pipeline-table.ts";
-import type { GenerateLevel } from "../methods/ramsis/serve/level-generation.ts";
-import { scaleShapeOf } from "../methods/themis/core/scale-shape.ts";
-import { openForecastModel } from "../methods/themis/serve/forecast-model.ts";
-import { type ServedModel, servedModels } from "../served-models.ts";
-import {
-  type CommonServerOptions,
-  type PipelineServerOptions,
-  type RunningServer,
-  startPipelineServer,
-  startPlaceServer,
-  startServer,
-} from "../server/serve.ts";
+import type { GenerateLevel, WorkerStarter } from "../methods/method.ts";
+import { methodOf } from "../methods/registry.ts";
+import { servedModels } from "../served-models.ts";
+import type { RunningServer } from "../server/serve.ts";
 import type { CommandResult } from "./command-result.ts";
 
 export interface ServeOptions {
@@ -70,9 +61,8 @@ export async function serveCommand(
   const { nowMs, epochOffsetMs, version, signal, onReady, onNotice, generateLevel } = surroundings;
   const { bundle, sha256 } = await loadBundle(options.policy);
   const models = await servedModels(bundle, options.models ?? dirname(options.policy));
-  const workerCount = workerCountOf(bundle);
-  const isForetold = bundle.method === "themis" && bundle.policy.predictor === "lstm";
-  const forecaster = isForetold ? await openForecastModel() : undefined;
+  const method = methodOf(bundle);
+  const workerCount = method.workerCount(bundle);
   const common = {
     bundleSha256: sha256,
     ...parseAddress(options.http),
@@ -84,41 +74,14 @@ export async function serveCommand(
     onNotice,
   };
   const workers = new Workers({ options, models, workerCount, onNotice });
-  const server = await started({ common, bundle, models, workers, generateLevel, forecaster });
+  const axisNames = models.map((model) => model.axisNames);
+  const server = await method.serve(bundle, { ...common, axisNames, workers, generateLevel });
   surroundings.onReload(() => void reload(server, options.policy, onNotice));
   await Promise.race([server.started, aborted(signal)]);
   onReady(readyResult(server, options, bundle, workers.device));
   await aborted(signal);
   onNotice("stopping: answering what was accepted");
   await server.close();
-  await forecaster?.close();
-}
-
-interface StartOptions {
-  readonly common: CommonServerOptions;
-  readonly bundle: Bundle;
-  readonly models: readonly ServedModel[];
-  readonly workers: Workers;
-  readonly generateLevel: GenerateLevel | undefined;
-  readonly forecaster: PipelineServerOptions["forecaster"];
-}
-
-function started(options: StartOptions): Promise<RunningServer> {
-  const { common, bundle, models, workers, generateLevel, forecaster } = options;
-  const executorFactory = (handlers: ExecutorHandlers) => workers.start(handlers);
-  if (bundle.method === "ramsis") {
-    return startServer({ ...common, bundle, executorFactory, generateLevel });
-  }
-  if (bundle.method === "accordion") {
-    return startPlaceServer({ ...common, bundle, executorFactory });
-  }
-  return startPipelineServer({
-    ...common,
-    bundle,
-    axisNames: models.map(({ axisNames }) => axisNames),
-    executorFactory: (handlers) => workers.startAssigned(handlers),
-    forecaster,
-  });
 }
 
 /** Reads the bundle's file again and follows it if it is good and for this server; otherwise says why not. Never rejects. */
@@ -149,7 +112,7 @@ interface WorkersOptions {
 }
 
 /** Starts the workers of a server, and remembers what they run on. */
-class Workers {
+class Workers implements WorkerStarter {
   device: SettledDevice = "cpu";
   readonly #options: WorkersOptions;
 
@@ -201,75 +164,13 @@ function readyResult(
   bundle: Bundle,
   device: SettledDevice,
 ): CommandResult {
-  if (bundle.method === "accordion") return placesResult(url, policy, bundle, device);
-  const workers = workerCountOf(bundle);
-  const text = `serving ${policy} at ${url}: ${workers} workers on ${device}`;
-  const json = { url, policy, workers, device };
-  if (bundle.method !== "inferline" && bundle.method !== "themis") {
-    return { exitCode: EXIT_CODES.ok, text, json };
-  }
-  const { stages, texts } =
-    bundle.method === "inferline" ? firstReplicas(bundle) : firstInstances(bundle);
+  const method = methodOf(bundle);
+  const { workers, more, json } = method.tellServing(bundle);
   return {
     exitCode: EXIT_CODES.ok,
-    text: [text, ...texts].join("\n"),
-    json: { ...json, stages },
+    text: `serving ${policy} at ${url}: ${workers} on ${device}${more}`,
+    json: { url, policy, workers: method.workerCount(bundle), device, ...json },
   };
-}
-
-function placesResult(
-  url: string,
-  policy: string,
-  bundle: AccordionBundle,
-  device: SettledDevice,
-): CommandResult {
-  const places = workerCountOf(bundle);
-  const models = bundle.tasks.flatMap(({ variants }) => variants.map(({ name }) => name));
-  const count = places === 1 ? "1 execution place" : `${places} execution places`;
-  const of = `${models.length === 1 ? "model" : "models"} ${models.join(", ")}`;
-  return {
-    exitCode: EXIT_CODES.ok,
-    text: `serving ${policy} at ${url}: ${count} on ${device}; ${of}`,
-    json: { url, policy, workers: places, device, models },
-  };
-}
-
-/** Worker places: of a bundle that scales, as many as its plans and bursts have instances at a time; of malleable pipelines, the execution places. */
-function workerCountOf(bundle: Bundle): number {
-  if (bundle.method === "themis") return scaleShapeOf(bundle).workerCount;
-  const workers = bundle.cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
-  return bundle.method === "accordion" ? classOfPlaces(bundle).length : workers;
-}
-
-/** The stages that a server begins with: those of the highest level. */
-interface FirstStages {
-  readonly stages: readonly object[];
-  readonly texts: readonly string[];
-}
-
-function firstReplicas({ tasks, cluster, levels }: InferlineBundle): FirstStages {
-  const stages = (levels.at(-1)?.plan.stages ?? []).map(({ pool, batch, replicas }, index) => {
-    const { name = "", hardware = null } = cluster.pools[pool] ?? {};
-    const task = tasks[index]?.name ?? "";
-    return { task, hardware: hardware ?? name, batch, replicas };
-  });
-  const texts = stages.map(({ task, hardware, batch, replicas }) => {
-    const times = replicas === 1 ? "1 replica" : `${replicas} replicas`;
-    return `  ${task}: ${times} planned for ${hardware}, batches up to ${batch}`;
-  });
-  return { stages, texts };
-}
-
-function firstInstances({ tasks, levels }: ThemisBundle): FirstStages {
-  const stages = (levels.at(-1)?.steady.stages ?? []).map((stage, index) => {
-    return { task: tasks[index]?.name ?? "", ...stage };
-  });
-  const texts = stages.map(({ task, batch, cores, instances }) => {
-    const times = instances === 1 ? "1 instance" : `${instances} instances`;
-    const size = cores === 1 ? "1 core" : `${cores} cores`;
-    return `  ${task}: ${times} of ${size}, batches up to ${batch}`;
-  });
-  return { stages, texts };
 }
 
 /** @throws RuntimeError if it is not HOST:PORT. */

@@ -3,6 +3,7 @@ import { BundleError } from "../bundle/bundle-error.ts";
 import { type Bundle, FORMAT_VERSION } from "../bundle/schema.ts";
 import { EXIT_CODES } from "../errors.ts";
 import { type LoadedBundle, loadBundle } from "../load-bundle.ts";
+import { methodOf } from "../methods/registry.ts";
 import type { CommandResult } from "./command-result.ts";
 
 /** Decodes a bundle and reports on it; `bundle` is null if it was refused. @throws RuntimeError if the file cannot be read. */
@@ -31,13 +32,13 @@ export async function verifyCommand(path: string): Promise<CommandResult> {
 
 function accepted({ path, byteCount, sha256, bundle }: LoadedBundle): CommandResult {
   const { application, method, levels } = bundle;
-  const stateCount = stateCountOf(bundle);
+  const { stateCount, text: decisions } = methodOf(bundle).decisions(bundle);
   return {
     exitCode: EXIT_CODES.ok,
     text: [
       `integrity ok: ${path}, ${byteCount} bytes, sha256 ${sha256}`,
       `schema ok: format version ${FORMAT_VERSION}, ${method} for "${application}"`,
-      `semantics ok: ${levels.length} levels, ${decisionsText(bundle, stateCount)}`,
+      `semantics ok: ${levels.length} levels, ${decisions}`,
     ].join("\n"),
     json: {
       path,
@@ -51,20 +52,6 @@ function accepted({ path, byteCount, sha256, bundle }: LoadedBundle): CommandRes
       stateCount,
     },
   };
-}
-
-function decisionsText({ method }: Bundle, stateCount: number | null): string {
-  if (stateCount !== null) return `${stateCount} states, each with a decision in range`;
-  if (method === "accordion") return "each pipeline with the times that its stages give";
-  return method === "loki"
-    ? "each with a plan whose flows add up"
-    : "each with a plan whose stages are as profiled and whose costs add up";
-}
-
-/** Null where levels are plans. */
-function stateCountOf(bundle: Bundle): number | null {
-  if (bundle.method !== "ramsis") return null;
-  return bundle.levels.reduce((count, level) => count + level.actionByState.data.length, 0);
 }
 
 function refused(path: string, { code, message }: BundleError): CommandResult {

@@ -173,3 +173,10 @@ function exceeds(window: LoadWindow, levelQps: number, sigmas: number): boolean 
 function noiseQps(loadQps: number, { ms, clump }: LoadWindow): number {
   return Math.sqrt((loadQps * clump * 1000) / ms);
 }
+
+/** @throws RangeError if there is none: a level is chosen from those there are. */
+export function levelAt<L>(levels: readonly L[], index: number): L {
+  const level = levels[index];
+  if (level === undefined) throw new RangeError("a level is chosen from those there are");
+  return level;
+}

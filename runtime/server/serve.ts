@@ -1,23 +1,8 @@
-import type { AccordionBundle, Bundle, RamsisBundle } from "../bundle/schema.ts";
-import type {
-  AssignedExecutor,
-  AssignedExecutorHandlers,
-  Executor,
-  ExecutorHandlers,
-} from "../exec/executor.ts";
-import type { OnnxForecaster } from "../exec/onnx-forecaster.ts";
-import { PlaceEndpoint } from "../methods/accordion/serve/place-endpoint.ts";
-import type { PlaceRecorder } from "../methods/accordion/serve/place-recording.ts";
-import type { GenerateLevel } from "../methods/ramsis/serve/level-generation.ts";
-import { RamsisEndpoint } from "../methods/ramsis/serve/ramsis-endpoint.ts";
-import type { Recorder } from "../methods/ramsis/serve/recording.ts";
-import { servedPipelineOf } from "../methods/served-pipelines.ts";
+/** A server from its listening to its close, whatever answers in it. */
+import type { Bundle } from "../bundle/schema.ts";
+import type { Executor, ExecutorHandlers } from "../exec/executor.ts";
 import { type HttpContext, hostedModels, isReady } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
-import type { PipelineBundle } from "./graph/linked-tasks.ts";
-import type { AxisNames } from "./graph/output-groups.ts";
-import { PipelineEndpoint } from "./graph/pipeline-endpoint.ts";
-import type { PipelineRecorder } from "./graph/pipeline-recording.ts";
 import { type ConnectionLimits, closeServer, listen, serverOf, urlOf } from "./listening.ts";
 
 export interface ServerLimits extends ConnectionLimits {
@@ -43,9 +28,6 @@ export const DEFAULT_LIMITS: ServerLimits = {
   drainTimeoutMs: 30_000,
 };
 
-/** Largest requests that may wait or run on execution places, at least. */
-const PENDING = 64;
-
 /** What servers of all kinds of bundles have in common. */
 export interface CommonServerOptions {
   readonly bundleSha256: string;
@@ -65,33 +47,9 @@ export interface CommonServerOptions {
   readonly onNotice?: (message: string) => void;
 }
 
-export interface ServerOptions extends CommonServerOptions {
-  readonly bundle: RamsisBundle;
-  /** Makes the executor, whose workers may be ready at once. Called when the server listens. */
-  readonly executorFactory: (handlers: ExecutorHandlers) => Executor | Promise<Executor>;
-  readonly recorder?: Recorder;
-  /** Computes a level when the load stays above the highest one; without it the top level decides there. */
-  readonly generateLevel?: GenerateLevel | undefined;
-}
-
-export interface PipelineServerOptions extends CommonServerOptions {
-  readonly bundle: PipelineBundle;
-  /** Names of first dimensions, of each variant of all tasks; needed where a row becomes several. */
-  readonly axisNames?: readonly AxisNames[];
-  /** As in `ServerOptions`. */
-  readonly executorFactory: (
-    handlers: AssignedExecutorHandlers,
-  ) => AssignedExecutor | Promise<AssignedExecutor>;
-  readonly recorder?: PipelineRecorder;
-  /** Makes the forecasts of a bundle that has a model make them; the caller closes it, after the server. */
-  readonly forecaster?: Pick<OnnxForecaster, "forecast"> | undefined;
-}
-
-export interface PlaceServerOptions extends CommonServerOptions {
-  readonly bundle: AccordionBundle;
-  /** As in `ServerOptions`; all workers hold all stage models. */
-  readonly executorFactory: (handlers: ExecutorHandlers) => Executor | Promise<Executor>;
-  readonly recorder?: PlaceRecorder;
+/** With what is served. */
+export interface ServedOptions extends CommonServerOptions {
+  readonly bundle: Bundle;
 }
 
 export interface RunningServer {
@@ -110,47 +68,27 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
+/** What answers, on what: where the methods differ. */
+export interface Opening<E extends Executor, H extends Required<ExecutorHandlers>> {
+  readonly endpointOf: (
+    onWorkerLost: (worker: number, reason: string) => void,
+  ) => ServedEndpoint<E, H>;
+  /** Makes the executor, whose workers may be ready at once. Called when the server listens. */
+  readonly executorFactory: (handlers: H) => E | Promise<E>;
+}
+
 /**
- * Serves a bundle over HTTP. Health and metadata are answered at once; inference once workers are ready.
- * @throws RuntimeError RUNTIME_LISTEN if the address cannot be listened at, RUNTIME_MODEL if the bundle's models do not fit together;
- * whatever `executorFactory` throws, with nothing left open.
+ * Serves a bundle over HTTP. Health and metadata are answered at once; inference once workers are
+ * ready. @throws RuntimeError RUNTIME_LISTEN if the address cannot be listened at; whatever
+ * `endpointOf` and `executorFactory` throw, with nothing left open.
  */
-export function startServer(options: ServerOptions): Promise<RunningServer> {
-  const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const house = new House(options, limits, (onWorkerLost) => {
-    return new RamsisEndpoint({ ...options, maxPending: limits.maxPending, onWorkerLost });
-  });
-  return open(options, limits, house, options.executorFactory);
-}
-
-/** As `startServer`, for a pipeline, all of which it serves. */
-export function startPipelineServer(options: PipelineServerOptions): Promise<RunningServer> {
-  const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const house = new House(options, limits, (onWorkerLost) => {
-    const { maxPending } = limits;
-    const pipeline = servedPipelineOf({ ...options, maxPending });
-    return new PipelineEndpoint({ ...options, pipeline, maxPending, onWorkerLost });
-  });
-  return open(options, limits, house, options.executorFactory);
-}
-
-/** As `startServer`, for models that run as malleable pipelines, each under its own name. */
-export function startPlaceServer(options: PlaceServerOptions): Promise<RunningServer> {
-  // A request of many rows is one query.
-  const maxPending = Math.max(DEFAULT_LIMITS.maxPending, PENDING * options.bundle.policy.maxBatch);
-  const limits = { ...DEFAULT_LIMITS, maxPending, ...options.limits };
-  const house = new House(options, limits, (onWorkerLost) => {
-    return new PlaceEndpoint({ ...options, maxPending: limits.maxPending, onWorkerLost });
-  });
-  return open(options, limits, house, options.executorFactory);
-}
-
-async function open<E extends Executor, H extends Required<ExecutorHandlers>>(
-  { host, port }: CommonServerOptions,
+export async function openServer<E extends Executor, H extends Required<ExecutorHandlers>>(
+  options: ServedOptions,
   limits: ServerLimits,
-  house: House<E, H>,
-  executorFactory: (handlers: H) => E | Promise<E>,
+  { endpointOf, executorFactory }: Opening<E, H>,
 ): Promise<RunningServer> {
+  const { host, port } = options;
+  const house = new House(options, limits, endpointOf);
   const server = serverOf(house.context, limits);
   await listen(server, host, port);
   let executor: Executor;
@@ -183,7 +121,7 @@ async function open<E extends Executor, H extends Required<ExecutorHandlers>>(
 }
 
 /** An endpoint that takes an executor of a kind, and what that has to tell. */
-interface ServedEndpoint<E extends Executor, H extends ExecutorHandlers> extends Endpoint {
+export interface ServedEndpoint<E extends Executor, H extends ExecutorHandlers> extends Endpoint {
   readonly handlers: H & Required<ExecutorHandlers>;
   attach(executor: E): void;
 }
@@ -197,7 +135,7 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
   #onEmpty: () => void = () => {};
 
   constructor(
-    options: CommonServerOptions & { readonly bundle: Bundle },
+    options: ServedOptions,
     limits: ServerLimits,
     endpointOf: (onWorkerLost: (worker: number, reason: string) => void) => ServedEndpoint<E, H>,
   ) {

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { decodeBundle, encodeBundle } from "../../runtime/bundle/codec.ts";
+import { decodeBundle, encodeBundle } from "../../runtime/checked-bundle.ts";
 import { identityModel } from "../support/onnx-model.js";
 import { startStratagem, stratagem } from "../support/run-cli.ts";
 

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { encodeBundle } from "../../runtime/bundle/codec.ts";
+import { encodeBundle } from "../../runtime/checked-bundle.ts";
 import { placeBundle } from "../support/place-bundle.ts";
 import { stratagem } from "../support/run-cli.ts";
 

@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import { inspectBundle, inspectState, mapPolicy, parseState } from "../../runtime/inspect.ts";
+import { inspectBundle } from "../../runtime/inspect.ts";
+import { mapPolicy } from "../../runtime/methods/ramsis/tell/policy-map.ts";
+import { inspectState } from "../../runtime/methods/ramsis/tell/state-view.ts";
+import { parseState } from "../../runtime/tell/asked-state.ts";
 import { sampleBundle } from "../support/sample-bundle.ts";
 
 const bundle = sampleBundle();

@@ -2,9 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import type { ModelFile, RamsisBundle } from "../../runtime/bundle/schema.ts";
+import type { Bundle, ModelFile, RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { readModelFile } from "../../runtime/exec/model-file.ts";
-import { batchesByVariant, servedModels } from "../../runtime/served-models.ts";
+import { methodOf } from "../../runtime/methods/registry.ts";
+import { servedModels } from "../../runtime/served-models.ts";
 import { identityModel } from "../support/onnx-model.js";
 import { table1Bundle } from "../support/place-bundle.ts";
 import { tinyBundle } from "../support/tiny-bundle.ts";
@@ -16,6 +17,12 @@ import { servedStages, writeModels as writeStageModels } from "./server/graph/se
 const folder = mkdtempSync(join(tmpdir(), "stratagem-served-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 writeFileSync(join(folder, "identity.onnx"), identityModel(3));
+
+function batchesByVariant(bundle: Bundle) {
+  return methodOf(bundle)
+    .models(bundle)
+    .map(({ warmBatches }) => warmBatches);
+}
 
 async function bundleWith(change: (model: ModelFile) => ModelFile | null): Promise<RamsisBundle> {
   const model = change(await readModelFile(join(folder, "identity.onnx")));

@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { Packr, Unpackr } from "msgpackr";
 import type { BundleErrorCode } from "../../runtime/bundle/bundle-error.ts";
-import { encodeBundle } from "../../runtime/bundle/codec.ts";
 import type { Bundle, RamsisBundle } from "../../runtime/bundle/schema.ts";
+import { encodeBundle } from "../../runtime/checked-bundle.ts";
 import { classBundle } from "./class-bundle.ts";
 import { placeBundle } from "./place-bundle.ts";
 import { changedAt } from "./refused-bundle.ts";

@@ -1,5 +1,5 @@
 import { BundleError } from "../../runtime/bundle/bundle-error.ts";
-import { validateBundle } from "../../runtime/bundle/validate.ts";
+import { validateBundle } from "../../runtime/checked-bundle.ts";
 
 type Node = Record<string | number, unknown>;
 

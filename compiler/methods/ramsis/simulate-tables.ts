@@ -1,13 +1,13 @@
 /** `stratagem simulate BUNDLE` of decision tables: the bundle's decisions, or a baseline's, on a virtual clock. */
 import type { RamsisBundle, RamsisLevel } from "../../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../../runtime/commands/command-result.ts";
+import { EXIT_CODES, RuntimeError } from "../../../runtime/errors.ts";
 import {
   alignColumns,
   countedViolations,
   percent,
   promisedViolations,
-} from "../../../runtime/commands/text.ts";
-import { EXIT_CODES, RuntimeError } from "../../../runtime/errors.ts";
+} from "../../../runtime/tell/text.ts";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import type { NamedBaseline, SimulationRequest } from "../method.ts";

@@ -4,7 +4,7 @@ import {
   type RamsisLevel,
   violationCeiling,
 } from "../../../runtime/bundle/schema.ts";
-import { percent } from "../../../runtime/commands/text.ts";
+import { percent } from "../../../runtime/tell/text.ts";
 
 /** One line for each run of neighbours that are not feasible. */
 export function tableWarnings({ levels, slo }: RamsisBundle): string[] {

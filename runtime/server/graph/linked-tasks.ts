@@ -25,12 +25,19 @@ export interface LinkedEdge {
 }
 
 export function linkedTasks(bundle: PipelineBundle): LinkedTask[] {
-  if (bundle.method === "loki") {
-    return bundle.tasks.map(({ name, variants, parent, entryShare, feed }) => {
-      const edges = [{ parent, share: entryShare, feed }];
-      return { name, variants, edges, isVisited: false, rowsOutput: "none" };
-    });
-  }
+  return "entryBranch" in bundle ? visitedTasks(bundle) : treeTasks(bundle);
+}
+
+/** Of a tree, a query of whose task becomes any number of queries of the next. */
+function treeTasks({ tasks }: LokiBundle): LinkedTask[] {
+  return tasks.map(({ name, variants, parent, entryShare, feed }) => {
+    const edges = [{ parent, share: entryShare, feed }];
+    return { name, variants, edges, isVisited: false, rowsOutput: "none" };
+  });
+}
+
+/** Of a graph whose tasks a row visits or does not. */
+function visitedTasks(bundle: InferlineBundle | ThemisBundle): LinkedTask[] {
   const visits = visitsOf(bundle);
   return bundle.tasks.map(({ name, variants, edges }, task) => {
     const { isSure = false, isTold = false } = visits[task] ?? {};

@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from "node:util";
+/** A pipeline as one model of a server. */
 import type { Bundle } from "../../bundle/schema.ts";
 import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
 import type { Endpoint, EndpointModel } from "../endpoint.ts";
@@ -101,7 +101,7 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
 
   /** Never: what waits is bound to the plan it was routed by. */
   replaceBundle(bundle: Bundle): string {
-    const difference = differenceOf(this.#bundle, bundle);
+    const difference = this.#pipeline.differenceFrom(bundle);
     if (difference !== null)
       return `it has another ${difference}, which takes a new start of the server`;
     return "the plans of a pipeline are not exchanged while it is served, which takes a new start of the server";
@@ -123,20 +123,4 @@ function bothOf(
     one(entry);
     other(entry);
   };
-}
-
-function differenceOf(before: PipelineBundle, after: Bundle): string | null {
-  if (before.method === "loki") {
-    const keys = ["application", "slo", "cluster", "tasks", "leaves", "policy"] as const;
-    return after.method === "loki" ? firstDifference(before, after, keys) : "method";
-  }
-  const keys = ["application", "slo", "cluster", "tasks", "entryBranch", "policy"] as const;
-  if (before.method === "inferline") {
-    return after.method === "inferline" ? firstDifference(before, after, keys) : "method";
-  }
-  return after.method === "themis" ? firstDifference(before, after, keys) : "method";
-}
-
-function firstDifference<B>(before: B, after: B, keys: readonly (keyof B & string)[]) {
-  return keys.find((key) => !isDeepStrictEqual(before[key], after[key])) ?? null;
 }

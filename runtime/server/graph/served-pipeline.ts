@@ -1,4 +1,5 @@
-import type { PoolProfile } from "../../bundle/schema.ts";
+/** A pipeline as its server sees it. */
+import type { Bundle, PoolProfile } from "../../bundle/schema.ts";
 import type { Courses } from "./course.ts";
 import type { Forecasts } from "./forecasts.ts";
 import type { PipelineRecorder } from "./pipeline-recording.ts";
@@ -23,6 +24,8 @@ export interface ServedPipeline {
   readonly forecasts?: Forecasts | undefined;
   /** Sees all that is recorded, for metrics of this method's own. */
   readonly watch?: PipelineRecorder | undefined;
+  /** What is not the same in another bundle, so it could not follow this one; null if nothing is. */
+  readonly differenceFrom: (after: Bundle) => string | null;
   /** Lines of the metrics that only this method has. */
   readonly metricLines: (workers: Pick<WorkerModels, "isAssigned">) => string[];
 }

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { decodeBundle, encodeBundle } from "../../../runtime/bundle/codec.ts";
+import { decodeBundle, encodeBundle } from "../../../runtime/checked-bundle.ts";
 import { fixtures } from "../../support/bundle-fixtures.ts";
 
 // The files are written by:

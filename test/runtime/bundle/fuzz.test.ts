@@ -4,8 +4,8 @@ import {
   BundleError,
   type BundleErrorCode,
 } from "../../../runtime/bundle/bundle-error.ts";
-import { decodeBundle, encodeBundle } from "../../../runtime/bundle/codec.ts";
 import type { InferlineBundle, RamsisBundle, Table } from "../../../runtime/bundle/schema.ts";
+import { decodeBundle, encodeBundle } from "../../../runtime/checked-bundle.ts";
 import { stageGraphOf } from "../../../runtime/core/graph/stage-graph.ts";
 import { stageShapeOf } from "../../../runtime/core/graph/stage-shape.ts";
 import { PolicyTable } from "../../../runtime/core/policy-table.ts";

@@ -9,10 +9,10 @@ import {
   WorkerLostError,
 } from "../../../runtime/exec/executor.ts";
 import {
-  type RunningServer,
-  type ServerOptions,
-  startServer,
-} from "../../../runtime/server/serve.ts";
+  type RamsisServerOptions,
+  startRamsisServer,
+} from "../../../runtime/methods/ramsis/serve/ramsis-server.ts";
+import type { RunningServer } from "../../../runtime/server/serve.ts";
 import { type TinyBundleOptions, tinyBundle } from "../../support/tiny-bundle.ts";
 
 export const X: TensorInfo = { name: "x", dtype: "float32", shape: [-1, 2] };
@@ -133,7 +133,7 @@ const OPEN: RunningServer[] = [];
 
 /** A server whose workers are all ready. Close it with `closeAll`. */
 export async function serve(
-  options: Partial<ServerOptions> = {},
+  options: Partial<RamsisServerOptions> = {},
   { ready = true }: { readonly ready?: boolean } = {},
 ): Promise<Harness> {
   const bundle = options.bundle ?? servedBundle();
@@ -143,7 +143,7 @@ export async function serve(
     options.executorFactory ??
     ((handlers: ExecutorHandlers) => new FakeExecutor(handlers, outputs));
   let executor: Executor | undefined;
-  const server = await startServer({
+  const server = await startRamsisServer({
     bundle,
     bundleSha256: "ab".repeat(32),
     host: "127.0.0.1",

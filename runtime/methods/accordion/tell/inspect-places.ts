@@ -1,11 +1,8 @@
 /** `inspect BUNDLE [--level QPS] [--state batch=20,free=3,slack=400ms]` of malleable pipelines: what each number of places makes of a model, and what is decided. */
-
 import type { AccordionBundle, AccordionLevel, MalleableVariant } from "../../../bundle/schema.ts";
-import type { CommandResult } from "../../../commands/command-result.ts";
-import { alignColumns, percent, short } from "../../../commands/text.ts";
-import { levelForLoad } from "../../../core/level-choice.ts";
-import { EXIT_CODES } from "../../../errors.ts";
-import type { BundleInspection } from "../../../inspect.ts";
+import { levelAt } from "../../../core/level-choice.ts";
+import { alignColumns, percent, short } from "../../../tell/text.ts";
+import type { BundleFile, Told } from "../../method.ts";
 import { placesByPool } from "../bundle/place-shapes.ts";
 import { type DepthView, depthViews, layerPlanView } from "./layer-plan-view.ts";
 import {
@@ -16,31 +13,22 @@ import {
   parsePlaceState,
 } from "./place-state.ts";
 
-/** @param asked as given to `--state`. @throws RuntimeError RUNTIME_USAGE if the state is no good. */
-export function inspectPlaces(
-  bundle: AccordionBundle,
-  inspection: BundleInspection,
-  loadQps: number | null,
-  asked: string | null,
-): CommandResult {
-  const exitCode = EXIT_CODES.ok;
-  if (asked !== null) {
-    const state = inspectPlaceState(bundle, parsePlaceState(asked, bundle));
-    return { exitCode, text: stateText(bundle, state), json: { ...inspection, state } };
-  }
-  if (loadQps === null) {
-    return { exitCode, text: placeSummary(bundle, inspection), json: inspection };
-  }
-  const index = levelForLoad(bundle.levels, loadQps);
-  const level = bundle.levels[index];
-  if (level === undefined) throw new RangeError("a level is chosen from those there are");
-  const chosen = { index, ...level, plan: layerPlanView(bundle) };
-  return { exitCode, text: levelText(bundle, level), json: { ...inspection, level: chosen } };
+/** What a simulation of a level's load gives, and the pipelines of every load. */
+export function placesTold(bundle: AccordionBundle, index: number): Told {
+  const level = levelAt(bundle.levels, index);
+  const json = { index, ...level, plan: layerPlanView(bundle) };
+  return { text: levelText(bundle, level), json };
 }
 
-function placeSummary(
+/** @param asked as given to `--state`. @throws RuntimeError RUNTIME_USAGE if the state is no good. */
+export function placeStateTold(bundle: AccordionBundle, asked: string): Told {
+  const state = inspectPlaceState(bundle, parsePlaceState(asked, bundle));
+  return { text: stateText(bundle, state), json: state };
+}
+
+export function placeSummary(
   bundle: AccordionBundle,
-  { bytes, sha256, formatVersion }: BundleInspection,
+  { bytes, sha256, formatVersion }: BundleFile,
 ): string {
   const { slo, policy, cluster, provenance, levels } = bundle;
   const places = placesByPool(cluster.pools, policy.executionPlaces);

@@ -1,6 +1,8 @@
+/** What a server of pipelines needs of a bundle of inferline. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { busyNames, stageShapeOf } from "../../../core/graph/stage-shape.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
+import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
 import { fastestQueryMs, type ServedPipeline } from "../../../server/graph/served-pipeline.ts";
 import { stageAnswererOf } from "../../../server/graph/stage-answerer.ts";
@@ -10,6 +12,9 @@ import { type InferlineDispatcher, inferlineDispatcherOf } from "../core/inferli
 import { replicaTunerOf } from "../core/replica-tuner-of.ts";
 import { StageMetrics } from "./stage-metrics.ts";
 import { WatchedTuner } from "./watched-tuner.ts";
+
+/** What stays the same while a bundle is served. */
+const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "entryBranch", "policy"] as const;
 
 /** @param maxPending rows that are open at most. @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
 export function inferlinePipeline(
@@ -33,6 +38,7 @@ export function inferlinePipeline(
     holdsAllVariants: () => false,
     // Each on the fastest hardware for one query.
     fastestMs: surelyMs(bundle, (task) => fastestQueryMs(bundle.tasks[task]?.variants ?? [])),
+    differenceFrom: (after) => bundleDifference(bundle, after, SERVED_PARTS),
     metricLines: (workers) => metrics.lines(workers),
   };
 }

@@ -1,12 +1,10 @@
 /** `inspect BUNDLE [--level QPS]` of provisioning plans: stages, what each runs on, and why it is not cheaper. */
 import type { InferlineBundle, InferlineLevel, StageTask } from "../../../bundle/schema.ts";
-import type { CommandResult } from "../../../commands/command-result.ts";
-import { stageTitle } from "../../../commands/stage-title.ts";
-import { alignColumns, percent, short } from "../../../commands/text.ts";
 import { longestPathMs } from "../../../core/graph/longest-path.ts";
-import { levelForLoad } from "../../../core/level-choice.ts";
-import { EXIT_CODES, RuntimeError } from "../../../errors.ts";
-import type { BundleInspection } from "../../../inspect.ts";
+import { levelAt } from "../../../core/level-choice.ts";
+import { stageTitle } from "../../../tell/stage-title.ts";
+import { alignColumns, percent, short } from "../../../tell/text.ts";
+import type { BundleFile, Told } from "../../method.ts";
 import {
   type CheaperHardware,
   type FewerReplicas,
@@ -15,39 +13,22 @@ import {
 } from "./stage-limits.ts";
 import { hardwareOf, stagePlanView, trafficView } from "./stage-plan-view.ts";
 
-/** @throws RuntimeError RUNTIME_USAGE if a state is asked for, which stages do not have. */
-export function inspectStages(
-  bundle: InferlineBundle,
-  inspection: BundleInspection,
-  loadQps: number | null,
-  asksState: boolean,
-): CommandResult {
-  if (asksState) {
-    throw new RuntimeError(
-      "RUNTIME_USAGE",
-      "--state: expected a bundle of tables, got one of provisioning plans, whose stages take what is queued as soon as a replica is idle; --level shows the plan for a load",
-    );
-  }
-  const exitCode = EXIT_CODES.ok;
-  if (loadQps === null) {
-    return { exitCode, text: stageSummary(bundle, inspection), json: inspection };
-  }
-  const index = levelForLoad(bundle.levels, loadQps);
-  const level = bundle.levels[index];
-  if (level === undefined) throw new RangeError("a level is chosen from those there are");
-  const chosen = {
+/** The plan of a level, the traffic it is for, and what keeps it from being cheaper. */
+export function stagePlanTold(bundle: InferlineBundle, index: number): Told {
+  const level = levelAt(bundle.levels, index);
+  const json = {
     index,
     loadQps: level.loadQps,
     plan: stagePlanView(bundle, level),
     sample: trafficView(level.sample),
     limits: stageLimits(bundle, level),
   };
-  return { exitCode, text: stagePlanText(bundle, level), json: { ...inspection, level: chosen } };
+  return { text: stagePlanText(bundle, level), json };
 }
 
-function stageSummary(
+export function stageSummary(
   bundle: InferlineBundle,
-  { bytes, sha256, formatVersion }: BundleInspection,
+  { bytes, sha256, formatVersion }: BundleFile,
 ): string {
   const { slo, policy, cluster, provenance } = bundle;
   const violations =

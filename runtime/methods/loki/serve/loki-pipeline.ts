@@ -1,10 +1,15 @@
+/** What a server of pipelines needs of a bundle of loki. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
+import { bundleDifference } from "../../../server/bundle-difference.ts";
 import type { AxisNames } from "../../../server/graph/output-groups.ts";
 import { answererOf } from "../../../server/graph/paths.ts";
 import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
 import { fastestQueryMs, type ServedPipeline } from "../../../server/graph/served-pipeline.ts";
 import { pipelineDispatcherOf } from "../core/loki-dispatcher.ts";
 import { TreeCourses } from "./tree-courses.ts";
+
+/** What stays the same while a bundle is served. */
+const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "leaves", "policy"] as const;
 
 /** Room for what rows of requests become on their way: queries that wait or run, for each row that may be pending. */
 const QUERIES_PER_ROW = 16;
@@ -26,6 +31,7 @@ export function lokiPipeline(
     holdsAllVariants: (task) =>
       bundle.levels.some(({ stages }) => (stages?.[task] ?? null) !== null),
     fastestMs: fastestMs(bundle),
+    differenceFrom: (after) => bundleDifference(bundle, after, SERVED_PARTS),
     metricLines: () => [],
   };
 }

@@ -1,12 +1,13 @@
 /** `inspect BUNDLE [--level QPS]` of a pipeline: its plans as tables. */
 import type { LokiBundle, LokiLevel } from "../../../bundle/schema.ts";
-import { alignColumns, percent, short } from "../../../commands/text.ts";
-import type { BundleInspection } from "../../../inspect.ts";
+import { levelAt } from "../../../core/level-choice.ts";
+import { alignColumns, percent, short } from "../../../tell/text.ts";
+import type { BundleFile, Told } from "../../method.ts";
 import { planView } from "./plan-view.ts";
 
 export function pipelineSummary(
   bundle: LokiBundle,
-  { bytes, sha256, formatVersion }: BundleInspection,
+  { bytes, sha256, formatVersion }: BundleFile,
 ): string {
   const { slo, policy, cluster, provenance } = bundle;
   const violations =
@@ -72,8 +73,14 @@ export function planTable(levels: readonly LokiLevel[]): string {
   ]);
 }
 
+export function planTold(bundle: LokiBundle, index: number): Told {
+  const level = levelAt(bundle.levels, index);
+  const json = { index, loadQps: level.loadQps, plan: planView(bundle, level) };
+  return { text: planText(bundle, level), json };
+}
+
 /** One level: what runs where, and what path the requests take. */
-export function planText(bundle: LokiBundle, level: LokiLevel): string {
+function planText(bundle: LokiBundle, level: LokiLevel): string {
   const view = planView(bundle, level);
   return [
     `level ${short(level.loadQps)} qps: ${view.step} step, ${view.servers} servers, accuracy ${percent(view.accuracy)}`,

@@ -1,14 +1,9 @@
-import { type RamsisBundle, type RamsisLevel, violationCeiling } from "../../../bundle/schema.ts";
+/** Levels that are computed while a bundle is served, for loads above all that it has. */
+import { type RamsisLevel, violationCeiling } from "../../../bundle/schema.ts";
+import type { GenerateLevel } from "../../method.ts";
 import type { GenerationOutcome } from "./metrics.ts";
 import { OverloadDetector } from "./overload-detector.ts";
 import type { ServedPolicy } from "./served-policy.ts";
-
-/** Computes a level of a bundle, away from the thread that serves. @throws the signal's reason once it is aborted. */
-export type GenerateLevel = (
-  bundle: RamsisBundle,
-  loadQps: number,
-  signal: AbortSignal,
-) => Promise<RamsisLevel>;
 
 export interface LevelGenerationOptions {
   readonly policy: ServedPolicy;

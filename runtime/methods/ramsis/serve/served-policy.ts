@@ -1,8 +1,8 @@
 /** The bundle that decides in a running server. */
 import { isDeepStrictEqual } from "node:util";
+import { isOfSameMethod } from "../../../bundle/same-method.ts";
 import type { Bundle, RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
-import { validateBundle } from "../../../bundle/validate.ts";
-import { assert } from "../../../core/assert.ts";
+import { readRamsisBundle } from "../bundle/read.ts";
 import { NamedBatches } from "../core/named-batches.ts";
 import { fastestServiceMs } from "../core/policy.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -58,17 +58,17 @@ export class ServedPolicy {
       throw new RangeError(`expected a level above ${topQps} qps, got ${level.loadQps} qps`);
     }
     // Only what is new is checked, which does not hold up requests.
-    const validated = validateBundle({ ...this.#bundle, levels: [level] });
-    assert(validated.method === "ramsis", "validating a bundle leaves its method");
+    const validated = readRamsisBundle({ ...this.#bundle, levels: [level] });
     this.#swap({ ...this.#bundle, levels: [...this.#bundle.levels, ...validated.levels] });
   }
 
   /** Lets another file decide from now on. @param bundle a validated one. @returns why it cannot, or null; nothing has changed if it cannot. */
   replace(bundle: Bundle, bundleSha256: string): string | null {
-    const difference = bundle.method === "ramsis" ? differenceOf(this.#bundle, bundle) : "method";
-    if (bundle.method !== "ramsis" || difference !== null) {
-      return `it has another ${difference}, which takes a new start of the server`;
-    }
+    const refusal = (difference: string) =>
+      `it has another ${difference}, which takes a new start of the server`;
+    if (!isOfSameMethod(this.#bundle, bundle)) return refusal("method");
+    const difference = differenceOf(this.#bundle, bundle);
+    if (difference !== null) return refusal(difference);
     this.#swap(bundle);
     this.#bundleSha256 = bundleSha256;
     this.#fastestMs = fastestServiceMs(bundle);

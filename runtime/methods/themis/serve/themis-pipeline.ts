@@ -1,7 +1,9 @@
+/** What a server of pipelines needs of a bundle of themis. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { busyNames } from "../../../core/graph/stage-shape.ts";
 import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
+import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
 import type { ServedPipeline } from "../../../server/graph/served-pipeline.ts";
 import { stageAnswererOf } from "../../../server/graph/stage-answerer.ts";
@@ -11,6 +13,9 @@ import { scaleShapeOf } from "../core/scale-shape.ts";
 import { type ScalingDispatcher, scalingDispatcherOf } from "../core/scaling-dispatcher.ts";
 import { LookForecasts } from "./look-forecasts.ts";
 import { ScaleMetrics } from "./scale-metrics.ts";
+
+/** What stays the same while a bundle is served. */
+const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "entryBranch", "policy"] as const;
 
 export interface ThemisPipelineOptions {
   /** Rows that are open at most. */
@@ -47,6 +52,7 @@ export function themisPipeline(
         ? new LookForecasts({ dispatcher, forecaster, onNotice })
         : undefined,
     watch: (entry) => metrics.watch(entry),
+    differenceFrom: (after) => bundleDifference(bundle, after, SERVED_PARTS),
     metricLines: () => metrics.lines(),
   };
 }

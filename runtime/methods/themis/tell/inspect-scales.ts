@@ -1,11 +1,9 @@
 /** `inspect BUNDLE [--level QPS]` of plans of cores and instances: what each load takes, and what a burst makes of it. */
 import type { ScaledTask, ScalePlan, ThemisBundle, ThemisLevel } from "../../../bundle/schema.ts";
-import type { CommandResult } from "../../../commands/command-result.ts";
-import { stageTitle } from "../../../commands/stage-title.ts";
-import { alignColumns, percent, short } from "../../../commands/text.ts";
-import { levelForLoad } from "../../../core/level-choice.ts";
-import { EXIT_CODES, RuntimeError } from "../../../errors.ts";
-import type { BundleInspection } from "../../../inspect.ts";
+import { levelAt } from "../../../core/level-choice.ts";
+import { stageTitle } from "../../../tell/stage-title.ts";
+import { alignColumns, percent, short } from "../../../tell/text.ts";
+import type { BundleFile, Told } from "../../method.ts";
 import { type Burst, type BurstStage, burstsFrom, distinctBursts } from "./burst-view.ts";
 import { type FittedPoint, fitError, fittedPoints } from "./latency-fit-view.ts";
 import { scalePlansView, scalePlanView } from "./scale-plan-view.ts";
@@ -13,36 +11,18 @@ import { scalePlansView, scalePlanView } from "./scale-plan-view.ts";
 /** More rows than these do not fit a terminal. */
 const MAX_BURSTS = 24;
 
-/** @throws RuntimeError RUNTIME_USAGE if a state is asked for, which stages do not have. */
-export function inspectScales(
-  bundle: ThemisBundle,
-  inspection: BundleInspection,
-  loadQps: number | null,
-  asksState: boolean,
-): CommandResult {
-  if (asksState) {
-    throw new RuntimeError(
-      "RUNTIME_USAGE",
-      "--state: expected a bundle of tables, got one of plans of cores and instances, whose stages take what is queued as soon as an instance is idle; --level shows the plan for a load",
-    );
-  }
-  const exitCode = EXIT_CODES.ok;
-  if (loadQps === null) {
-    return { exitCode, text: scaleSummary(bundle, inspection), json: inspection };
-  }
-  const index = levelForLoad(bundle.levels, loadQps);
-  const level = bundle.levels[index];
-  if (level === undefined) throw new RangeError("a level is chosen from those there are");
+/** The plans of a level, and what a burst makes of the one that is followed. */
+export function scalePlanTold(bundle: ThemisBundle, index: number): Told {
+  const level = levelAt(bundle.levels, index);
   const bursts = burstsFrom(bundle, index);
   const plan = scalePlansView(bundle, level);
-  const chosen = { index, loadQps: level.loadQps, plan, bursts };
-  const text = scaleLevelText(bundle, level, bursts);
-  return { exitCode, text, json: { ...inspection, level: chosen } };
+  const json = { index, loadQps: level.loadQps, plan, bursts };
+  return { text: scaleLevelText(bundle, level, bursts), json };
 }
 
-function scaleSummary(
+export function scaleSummary(
   bundle: ThemisBundle,
-  { bytes, sha256, formatVersion }: BundleInspection,
+  { bytes, sha256, formatVersion }: BundleFile,
 ): string {
   const { slo, policy, cluster, provenance } = bundle;
   const violations =

@@ -9,7 +9,7 @@ import {
   type PlaceCommandOptions,
   simulatePlacesCommand,
 } from "../../../../compiler/methods/accordion/simulate-places.ts";
-import { encodeBundle } from "../../../../runtime/bundle/codec.ts";
+import { encodeBundle } from "../../../../runtime/checked-bundle.ts";
 import { placeBundle } from "../../../support/place-bundle.ts";
 
 const BUNDLE = placeBundle();

@@ -6,7 +6,7 @@ import {
 } from "../../../../compiler/methods/ramsis/classed-level.ts";
 import type { RamsisFrame } from "../../../../compiler/model/frames.ts";
 import type { RamsisBundle, RamsisLevel } from "../../../../runtime/bundle/schema.ts";
-import { validateBundle } from "../../../../runtime/bundle/validate.ts";
+import { validateBundle } from "../../../../runtime/checked-bundle.ts";
 import { classFrameOf } from "../../../support/class-frame.ts";
 
 const SLO = {

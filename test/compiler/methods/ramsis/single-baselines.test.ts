@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { type SimulateOptions, simulateCommand } from "../../../../compiler/commands/simulate.ts";
 import { SINGLE_BASELINES } from "../../../../compiler/methods/ramsis/single-baselines.ts";
-import { encodeBundle } from "../../../../runtime/bundle/codec.ts";
+import { encodeBundle } from "../../../../runtime/checked-bundle.ts";
 import type { CommandResult } from "../../../../runtime/commands/command-result.ts";
 import { stageBundle } from "../../../support/stage-bundle.ts";
 import { tinyBundle } from "../../../support/tiny-bundle.ts";

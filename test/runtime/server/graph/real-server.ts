@@ -1,9 +1,9 @@
 /** A pipeline served the whole way: HTTP, the decision core, worker processes and models. */
 import type { AssignedProcessExecutor } from "../../../../runtime/exec/assigned-pool.ts";
-import { scaleShapeOf } from "../../../../runtime/methods/themis/core/scale-shape.ts";
+import { methodOf } from "../../../../runtime/methods/registry.ts";
 import { servedModels } from "../../../../runtime/served-models.ts";
 import type { PipelineBundle } from "../../../../runtime/server/graph/linked-tasks.ts";
-import { type RunningServer, startPipelineServer } from "../../../../runtime/server/serve.ts";
+import type { RunningServer } from "../../../../runtime/server/serve.ts";
 
 type PoolModule = typeof import("../../../../runtime/exec/assigned-pool.ts");
 // Workers are processes, which run compiled files only.
@@ -24,26 +24,26 @@ export async function realServer(
   nowMs = () => performance.now(),
 ): Promise<RealServer> {
   const models = await servedModels(bundle, folder);
-  const workerCount =
-    bundle.method === "themis"
-      ? scaleShapeOf(bundle).workerCount
-      : bundle.cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
+  const method = methodOf(bundle);
+  const workerCount = method.workerCount(bundle);
   let executor: AssignedProcessExecutor | undefined;
-  const server = await startPipelineServer({
-    bundle,
+  const server = await method.serve(bundle, {
     bundleSha256: "ab".repeat(32),
     axisNames: models.map(({ axisNames }) => axisNames),
     host: "127.0.0.1",
     port: 0,
     nowMs,
     version: "0.0.0",
-    executorFactory: async (handlers) => {
-      const options = { variants: models, workerCount, threadsPerWorker: 1 };
-      executor = await startAssignedExecutor(
-        { ...options, device: "cpu", deviceIds: [] },
-        handlers,
-      );
-      return executor;
+    workers: {
+      start: () => Promise.reject(new Error("a pipeline assigns its workers")),
+      startAssigned: async (handlers) => {
+        const options = { variants: models, workerCount, threadsPerWorker: 1 };
+        executor = await startAssignedExecutor(
+          { ...options, device: "cpu", deviceIds: [] },
+          handlers,
+        );
+        return executor;
+      },
     },
   });
   await server.started;

@@ -7,8 +7,8 @@ import { type ReportCommand, reportCommand } from "../../../../../compiler/comma
 import { renderPlaceReport } from "../../../../../compiler/methods/accordion/report/place-report.ts";
 import type { ScheduledRun } from "../../../../../compiler/methods/accordion/report/simulated-schedulers.ts";
 import { decimalText } from "../../../../../compiler/report/number-text.ts";
-import { encodeBundle } from "../../../../../runtime/bundle/codec.ts";
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
+import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
 import { placeBundle, table1Bundle } from "../../../../support/place-bundle.ts";
 import { placeSample } from "./place-sample.ts";
 

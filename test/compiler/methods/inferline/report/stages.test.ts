@@ -8,8 +8,8 @@ import { type ReportCommand, reportCommand } from "../../../../../compiler/comma
 import { hardwareKeys } from "../../../../../compiler/methods/inferline/report/hardware-keys.ts";
 import { renderStageReport } from "../../../../../compiler/methods/inferline/report/stage-report.ts";
 import { layersOf, SOURCE } from "../../../../../compiler/report/kit/layers.ts";
-import { encodeBundle } from "../../../../../runtime/bundle/codec.ts";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
+import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
 import { stageBundle } from "../../../../support/stage-bundle.ts";
 import { stageSample } from "../../../../support/stage-samples.ts";
 

@@ -5,8 +5,8 @@ import { parseHTML } from "linkedom";
 import { afterAll, describe, expect, test } from "vitest";
 import { type ReportCommand, reportCommand } from "../../../../../compiler/commands/report.ts";
 import { renderScaleReport } from "../../../../../compiler/methods/themis/report/scale-report.ts";
-import { encodeBundle } from "../../../../../runtime/bundle/codec.ts";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
+import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
 import { scaleBundle } from "../../../../support/scale-bundle.ts";
 import { scaleSample } from "../../../../support/scale-samples.ts";
 

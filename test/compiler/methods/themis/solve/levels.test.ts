@@ -11,7 +11,7 @@ import {
   type ThemisOptions,
   violationCeiling,
 } from "../../../../../runtime/bundle/schema.ts";
-import { validateBundle } from "../../../../../runtime/bundle/validate.ts";
+import { validateBundle } from "../../../../../runtime/checked-bundle.ts";
 import { stageGraphOf } from "../../../../../runtime/core/graph/stage-graph.ts";
 import { type ScaleBundleSketch, scaleBundle } from "../../../../support/scale-bundle.ts";
 import { type Coefficients, REFERENCE, readThemis } from "../../../../support/scaling-reference.ts";

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
-import { type RunningServer, startPlaceServer } from "../../../../../runtime/server/serve.ts";
+import { startAccordionServer } from "../../../../../runtime/methods/accordion/serve/accordion-server.ts";
+import type { RunningServer } from "../../../../../runtime/server/serve.ts";
 import type { Entry } from "./driven-places.ts";
 import { answeredRow, DEEP, FakePlaces, SMALL, servedPlaces } from "./fake-places.ts";
 
@@ -15,7 +16,7 @@ async function serving(bundle: AccordionBundle = servedPlaces(), isUp = true) {
   const log: Entry[] = [];
   const lost: string[] = [];
   let executor: FakePlaces | undefined;
-  const server = await startPlaceServer({
+  const server = await startAccordionServer({
     bundle,
     bundleSha256: "ab".repeat(32),
     host: "127.0.0.1",

@@ -12,8 +12,9 @@ import type {
 import { type Executor, WorkerLostError } from "../../../../../runtime/exec/executor.ts";
 import { probeTensors } from "../../../../../runtime/exec/probe-tensors.ts";
 import type { ProcessExecutor } from "../../../../../runtime/exec/worker-pool.ts";
+import { startAccordionServer } from "../../../../../runtime/methods/accordion/serve/accordion-server.ts";
 import { type ServedModel, servedModels } from "../../../../../runtime/served-models.ts";
-import { type RunningServer, startPlaceServer } from "../../../../../runtime/server/serve.ts";
+import type { RunningServer } from "../../../../../runtime/server/serve.ts";
 import { onnxModel } from "../../../../support/onnx-graph.ts";
 import { type PlaceBundleSketch, placeBundle } from "../../../../support/place-bundle.ts";
 import type { Entry } from "./driven-places.ts";
@@ -133,7 +134,7 @@ export async function realPlaces(bundle: AccordionBundle, folder: string): Promi
   const wholes = variants.map((variant) => wholeModel(variant, folder));
   const log: Entry[] = [];
   let executor: ProcessExecutor | undefined;
-  const server = await startPlaceServer({
+  const server = await startAccordionServer({
     bundle,
     bundleSha256: "ab".repeat(32),
     host: "127.0.0.1",

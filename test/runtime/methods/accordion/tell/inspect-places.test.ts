@@ -2,11 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { encodeBundle } from "../../../../../runtime/bundle/codec.ts";
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
+import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
 import { inspectCommand, levelTable } from "../../../../../runtime/commands/inspect.ts";
 import { verifyCommand } from "../../../../../runtime/commands/verify.ts";
 import { inspectBundle, levelReports } from "../../../../../runtime/inspect.ts";
+import { accordionTasks } from "../../../../../runtime/methods/accordion/tell/reports.ts";
 import { placeBundle, table1Bundle } from "../../../../support/place-bundle.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-inspect-places-"));
@@ -91,7 +92,8 @@ test("lists latencies and shapes as sections, and latencies with the models, nul
     ["tasks[0].variants[1].latencyMs", [4, 8]],
     ["shapes", [4, 1]],
   ]);
-  expect(report.tasks[0]?.variants[1]).toMatchObject({
+  expect(report.tasks).toEqual(accordionTasks(placeBundle()));
+  expect(accordionTasks(placeBundle())[0]?.variants[1]).toMatchObject({
     name: "small",
     layerCount: 2,
     msByShape: [[5, 10, 15, 20, 25, 30, 35, 40], [5, 8, 11, 14, 17, 20, 23, 26], null, null],

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
-import { type RunningServer, startPipelineServer } from "../../../../../runtime/server/serve.ts";
+import { startInferlineServer } from "../../../../../runtime/methods/inferline/serve/inferline-server.ts";
+import type { RunningServer } from "../../../../../runtime/server/serve.ts";
 import type { StageLevelSketch } from "../../../../support/stage-bundle.ts";
 import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
 import { servedPipeline } from "../../../server/graph/served-pipeline.ts";
@@ -15,7 +16,7 @@ afterEach(async () => {
 async function serving(bundle: InferlineBundle = servedStages()) {
   const clock = { nowMs: 1000 };
   let executor: FakeAssignedExecutor | undefined;
-  const server = await startPipelineServer({
+  const server = await startInferlineServer({
     bundle,
     bundleSha256: "ab".repeat(32),
     host: "127.0.0.1",

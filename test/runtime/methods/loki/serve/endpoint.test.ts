@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import type { LokiBundle } from "../../../../../runtime/bundle/schema.ts";
-import { type RunningServer, startPipelineServer } from "../../../../../runtime/server/serve.ts";
+import { startLokiServer } from "../../../../../runtime/methods/loki/serve/loki-server.ts";
+import type { RunningServer } from "../../../../../runtime/server/serve.ts";
 import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
 import {
   AXIS_NAMES,
@@ -19,7 +20,7 @@ async function serving(bundle: LokiBundle = servedPipeline({ levels: LARGE_ONLY 
   const clock = { nowMs: 1000 };
   let executor: FakeAssignedExecutor | undefined;
   const lost: string[] = [];
-  const server = await startPipelineServer({
+  const server = await startLokiServer({
     bundle,
     bundleSha256: "ab".repeat(32),
     axisNames: AXIS_NAMES,

@@ -1,8 +1,11 @@
 /** What a bundle with classes has to say. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { decodeBundle, encodeBundle } from "../../../../../runtime/bundle/codec.ts";
-import { validateBundle } from "../../../../../runtime/bundle/validate.ts";
+import {
+  decodeBundle,
+  encodeBundle,
+  validateBundle,
+} from "../../../../../runtime/checked-bundle.ts";
 import { CommandBuffer } from "../../../../../runtime/core/command-buffer.ts";
 import { ClassDispatcher } from "../../../../../runtime/methods/ramsis/core/class-dispatcher.ts";
 import { withBytes } from "../../../../support/bundle-fixtures.ts";

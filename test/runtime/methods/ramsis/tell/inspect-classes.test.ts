@@ -3,12 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { encodeBundle } from "../../../../../runtime/bundle/codec.ts";
 import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
+import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
 import { diffText } from "../../../../../runtime/commands/diff.ts";
 import { inspectCommand } from "../../../../../runtime/commands/inspect.ts";
 import { diffBundles } from "../../../../../runtime/diff.ts";
-import { inspectState, parseState } from "../../../../../runtime/inspect.ts";
+import { inspectState } from "../../../../../runtime/methods/ramsis/tell/state-view.ts";
+import { parseState } from "../../../../../runtime/tell/asked-state.ts";
 import { classBundle } from "../../../../support/class-bundle.ts";
 import { changedAt } from "../../../../support/refused-bundle.ts";
 

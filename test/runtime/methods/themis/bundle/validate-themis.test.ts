@@ -1,7 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { decodeBundle, encodeBundle } from "../../../../../runtime/bundle/codec.ts";
-import { validateBundle } from "../../../../../runtime/bundle/validate.ts";
+import {
+  decodeBundle,
+  encodeBundle,
+  validateBundle,
+} from "../../../../../runtime/checked-bundle.ts";
 import { changedAt, refusal } from "../../../../support/refused-bundle.ts";
 import { scaleBundle } from "../../../../support/scale-bundle.ts";
 import { scaleSample } from "../../../../support/scale-samples.ts";

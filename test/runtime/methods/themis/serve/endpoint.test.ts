@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
-import { type RunningServer, startPipelineServer } from "../../../../../runtime/server/serve.ts";
+import { startThemisServer } from "../../../../../runtime/methods/themis/serve/themis-server.ts";
+import type { RunningServer } from "../../../../../runtime/server/serve.ts";
 import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
 import { type CascadeRow, outputsOf, servedStages } from "../../../server/graph/served-stages.ts";
 import { levelsAt, servedScales } from "./served-scales.ts";
@@ -16,7 +17,7 @@ const ROW: CascadeRow = { escalate: 1, keep: 0, value: 4 };
 async function serving(bundle: ThemisBundle = servedScales()) {
   const clock = { nowMs: 1000 };
   let executor: FakeAssignedExecutor | undefined;
-  const server = await startPipelineServer({
+  const server = await startThemisServer({
     bundle,
     bundleSha256: "ab".repeat(32),
     host: "127.0.0.1",

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { diffText } from "../../../../../runtime/commands/diff.ts";
 import { diffBundles } from "../../../../../runtime/diff.ts";
-import { batchesByVariant } from "../../../../../runtime/served-models.ts";
+import { themisModels } from "../../../../../runtime/methods/themis/serve/models.ts";
 import { scaleBundle } from "../../../../support/scale-bundle.ts";
 import { scaleSample } from "../../../../support/scale-samples.ts";
 import { stageSample } from "../../../../support/stage-samples.ts";
@@ -96,7 +96,7 @@ test("levels of another method are other plans", () => {
 });
 
 test("single queries and the batches of plans and bursts are warmed", () => {
-  expect(batchesByVariant(scaleBundle())).toEqual([
+  expect(themisModels(scaleBundle()).map((model) => model.warmBatches)).toEqual([
     [1, 2, 4],
     [1, 2],
   ]);
@@ -119,5 +119,5 @@ test("single queries and the batches of plans and bursts are warmed", () => {
       ],
     ],
   });
-  expect(batchesByVariant(bursts)).toEqual([[1], [1]]);
+  expect(themisModels(bursts).map((model) => model.warmBatches)).toEqual([[1], [1]]);
 });

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { encodeBundle } from "../../../../../runtime/bundle/codec.ts";
+import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
 import { inspectCommand, levelTable } from "../../../../../runtime/commands/inspect.ts";
 import { inspectBundle, levelReports } from "../../../../../runtime/inspect.ts";
 import { burstsFrom } from "../../../../../runtime/methods/themis/tell/burst-view.ts";

@@ -1,6 +1,7 @@
-import { isDeepStrictEqual } from "node:util";
+/** The endpoint of models that run as malleable pipelines. */
 import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
+import { bundleDifference } from "../../../server/bundle-difference.ts";
 import type { Endpoint, EndpointModel } from "../../../server/endpoint.ts";
 import { PlaceScheduler } from "../core/place-scheduler.ts";
 import { PlaceDriver } from "./place-driver.ts";
@@ -8,7 +9,10 @@ import { PlaceMetrics } from "./place-metrics.ts";
 import { placeModels } from "./place-models.ts";
 import type { PlaceRecorder } from "./place-recording.ts";
 
-export interface PlaceEndpointOptions {
+/** What stays the same while a bundle is served. */
+const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "policy", "shapes"] as const;
+
+export interface AccordionEndpointOptions {
   readonly bundle: AccordionBundle;
   readonly bundleSha256: string;
   readonly nowMs: () => number;
@@ -19,7 +23,7 @@ export interface PlaceEndpointOptions {
 }
 
 /** The variants of a bundle, each a model of its own, on the execution places that they share. */
-export class PlaceEndpoint implements Endpoint {
+export class AccordionEndpoint implements Endpoint {
   readonly models: readonly EndpointModel[];
   readonly handlers: Required<ExecutorHandlers>;
   readonly started: Promise<void>;
@@ -30,7 +34,7 @@ export class PlaceEndpoint implements Endpoint {
   readonly #driver: PlaceDriver;
 
   /** @throws RuntimeError RUNTIME_MODEL if a model has no stages, or these do not make up the model. */
-  constructor(options: PlaceEndpointOptions) {
+  constructor(options: AccordionEndpointOptions) {
     const { bundle, bundleSha256, nowMs, maxPending, recorder, onWorkerLost } = options;
     const models = placeModels(bundle);
     const metrics = new PlaceMetrics(models.map(({ signature }) => signature.names[0] ?? ""));
@@ -98,7 +102,7 @@ export class PlaceEndpoint implements Endpoint {
 
   /** Never: queries run by the table they were started by. */
   replaceBundle(bundle: Bundle): string {
-    const difference = differenceOf(this.#bundle, bundle);
+    const difference = bundleDifference(this.#bundle, bundle, SERVED_PARTS);
     if (difference !== null)
       return `it has another ${difference}, which takes a new start of the server`;
     return "the table of malleable pipelines is not exchanged while it is served, which takes a new start of the server";
@@ -109,10 +113,4 @@ export class PlaceEndpoint implements Endpoint {
   abort(): void {
     this.#driver.abort();
   }
-}
-
-function differenceOf(before: AccordionBundle, after: Bundle): string | null {
-  if (after.method !== "accordion") return "method";
-  const keys = ["application", "slo", "cluster", "tasks", "policy", "shapes"] as const;
-  return keys.find((key) => !isDeepStrictEqual(before[key], after[key])) ?? null;
 }

@@ -1,0 +1,37 @@
+/** Accordion: models run as pipelines of layers, cut for any number of execution places. */
+import type { AccordionBundle } from "../../bundle/schema.ts";
+import type { RuntimeMethod } from "../method.ts";
+import { readAccordionBundle } from "./bundle/read.ts";
+import { classOfPlaces } from "./core/pipeline-table.ts";
+import { accordionModels } from "./serve/models.ts";
+import { accordionDiffer, placesByName } from "./tell/diff-levels.ts";
+import { placeStateTold, placeSummary, placesTold, placeTable } from "./tell/inspect-places.ts";
+import { accordionLevels, accordionTasks } from "./tell/reports.ts";
+import { accordionSections } from "./tell/sections.ts";
+import { servingPlaces } from "./tell/serving-places.ts";
+
+export const accordion: RuntimeMethod<AccordionBundle> = {
+  name: "accordion",
+  read: readAccordionBundle,
+  sections: accordionSections,
+  taskReports: accordionTasks,
+  levelReports: accordionLevels,
+  levelTable: ({ levels }) => placeTable(levels),
+  summary: placeSummary,
+  tellLevel: placesTold,
+  tellState: async (bundle, { text }) => placeStateTold(bundle, text),
+  decisions: () => ({
+    stateCount: null,
+    text: "each pipeline with the times that its stages give",
+  }),
+  diffFrame: ({ levels: _, ...frame }) => placesByName(frame),
+  levelDiffer: accordionDiffer,
+  models: accordionModels,
+  workerCount: (bundle) => classOfPlaces(bundle).length,
+  tellServing: servingPlaces,
+  serve: async (bundle, { workers, ...options }) => {
+    const { startAccordionServer } = await import("./serve/accordion-server.ts");
+    const executorFactory = workers.start.bind(workers);
+    return startAccordionServer({ ...options, bundle, executorFactory });
+  },
+};

@@ -1,0 +1,33 @@
+/** The models of a bundle of accordion, and the batches that it asks of them. */
+import type { AccordionBundle } from "../../../bundle/schema.ts";
+import { RuntimeError } from "../../../errors.ts";
+import type { WantedModel } from "../../../wanted-models.ts";
+
+/** One for each stage. @throws RuntimeError RUNTIME_MODEL if a variant has nothing to run. */
+export function accordionModels(bundle: AccordionBundle): WantedModel[] {
+  checkStages(bundle);
+  return bundle.tasks.flatMap(({ variants }) =>
+    variants.flatMap(({ name, model: whole, stages }) => {
+      const given = new Set(whole?.inputs.map((input) => input.name));
+      return stages.map(({ from, to, model }) => {
+        // One instance. Zeros may be none of the indices or sizes that a stage before gives.
+        const made = model.inputs.filter((input) => !given.has(input.name));
+        const warmBatches = made.every(({ dtype }) => dtype.startsWith("float")) ? [1] : [];
+        const stage = `${name} stage ${from}-${to}`;
+        return { name: stage, model, warmBatches, outputsAreRows: false };
+      });
+    }),
+  );
+}
+
+/** @throws RuntimeError if a variant has nothing to run. */
+function checkStages({ tasks }: AccordionBundle): void {
+  for (const { name, layerCount, stages } of tasks.flatMap(({ variants }) => variants)) {
+    if (stages.length > 0) continue;
+    const cause = layerCount === 0 ? "from speed-ups" : "without models";
+    throw new RuntimeError(
+      "RUNTIME_MODEL",
+      `variant "${name}": expected stage models, but the bundle was compiled ${cause}; name a model in the application spec, profile its layers and compile again`,
+    );
+  }
+}

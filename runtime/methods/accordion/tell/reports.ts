@@ -1,0 +1,36 @@
+/** Models and levels of malleable pipelines as `inspect --json` tells them. */
+import type { AccordionBundle } from "../../../bundle/schema.ts";
+import { layerPlanView } from "./layer-plan-view.ts";
+
+export function accordionTasks({ tasks }: AccordionBundle) {
+  return tasks.map(malleableReport);
+}
+
+/**
+ * Pipelines are told with the levels; latencies by shape and batch less one, null where there is
+ * no pipeline.
+ */
+function malleableReport({ variants, ...task }: AccordionBundle["tasks"][number]) {
+  return {
+    ...task,
+    variants: variants.map(({ latencyMs, pipelines, ...variant }) => {
+      const [, maxBatch = 0] = latencyMs.shape;
+      const msByShape = pipelines.map((pipeline, shape) =>
+        pipeline === null
+          ? null
+          : Array.from(latencyMs.data.subarray(shape * maxBatch, (shape + 1) * maxBatch)),
+      );
+      return { ...variant, msByShape };
+    }),
+  };
+}
+
+/** As `compile` reports levels. @param solveMs wall time of each, where it is known. */
+export function accordionLevels(bundle: AccordionBundle, solveMs: readonly number[]) {
+  // The same at every load, which says only what comes of it.
+  const plan = layerPlanView(bundle);
+  return bundle.levels.map(({ loadQps, feasible, capacityQps, expected }, index) => {
+    const solve = { ms: solveMs[index] ?? null, method: "partition" };
+    return { loadQps, feasible, capacityQps, plan, expected, solve };
+  });
+}

@@ -1,0 +1,19 @@
+/** The models of a bundle of inferline, and the batches that it asks of them. */
+import type { InferlineBundle } from "../../../bundle/schema.ts";
+import { ascending, taskModels, type WantedModel } from "../../../wanted-models.ts";
+
+export function inferlineModels(bundle: InferlineBundle): WantedModel[] {
+  const warm = stageBatches(bundle).map((warmBatches) => ({ warmBatches }));
+  return taskModels(bundle.tasks, warm);
+}
+
+/** The largest batch of each stage, and a single query. */
+function stageBatches({ tasks, levels }: InferlineBundle): number[][] {
+  const batches = tasks.map(({ variants }) => variants.map(() => new Set<number>()));
+  for (const { plan } of levels) {
+    for (const [task, { variant, batch }] of plan.stages.entries()) {
+      batches[task]?.[variant]?.add(1).add(batch);
+    }
+  }
+  return ascending(batches.flat());
+}

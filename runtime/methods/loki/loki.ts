@@ -1,0 +1,36 @@
+/** Loki: plans say which servers run which variant, and which path a request takes. */
+import type { LokiBundle } from "../../bundle/schema.ts";
+import { refuseStates } from "../../tell/asked-state.ts";
+import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
+import type { RuntimeMethod } from "../method.ts";
+import { readLokiBundle } from "./bundle/read.ts";
+import { lokiModels } from "./serve/models.ts";
+import { lokiDiffer } from "./tell/diff-levels.ts";
+import { pipelineSummary, planTable, planTold } from "./tell/inspect-plan.ts";
+import { lokiLevels, lokiTasks } from "./tell/reports.ts";
+import { lokiSections } from "./tell/sections.ts";
+
+const NO_STATES = "plans, whose queues have no states; --level shows the plan for a load";
+
+export const loki: RuntimeMethod<LokiBundle> = {
+  name: "loki",
+  read: readLokiBundle,
+  sections: lokiSections,
+  taskReports: lokiTasks,
+  levelReports: lokiLevels,
+  levelTable: ({ levels }) => planTable(levels),
+  summary: pipelineSummary,
+  tellLevel: planTold,
+  tellState: async (_, { text }) => refuseStates(text, NO_STATES),
+  decisions: () => ({ stateCount: null, text: "each with a plan whose flows add up" }),
+  diffFrame: ({ levels: _, ...frame }) => frame,
+  levelDiffer: lokiDiffer,
+  models: lokiModels,
+  workerCount: pooledWorkers,
+  tellServing: (bundle) => servingTold(pooledWorkers(bundle)),
+  serve: async (bundle, { workers, ...options }) => {
+    const { startLokiServer } = await import("./serve/loki-server.ts");
+    const executorFactory = workers.startAssigned.bind(workers);
+    return startLokiServer({ ...options, bundle, executorFactory });
+  },
+};

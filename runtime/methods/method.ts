@@ -1,0 +1,135 @@
+/** A method as the runtime sees it: what it says of its bundles, and how it serves them. */
+import type {
+  ActionValues,
+  Bundle,
+  NoActionValues,
+  RamsisBundle,
+  RamsisLevel,
+} from "../bundle/schema.ts";
+import type {
+  AssignedExecutor,
+  AssignedExecutorHandlers,
+  Executor,
+  ExecutorHandlers,
+} from "../exec/executor.ts";
+import type { AxisNames } from "../server/graph/output-groups.ts";
+import type { CommonServerOptions, RunningServer } from "../server/serve.ts";
+import type { Section } from "../tell/bundle-sections.ts";
+import type { DiffLevel } from "../tell/level-diff.ts";
+import type { ServingTold } from "../tell/serving-told.ts";
+import type { WantedModel } from "../wanted-models.ts";
+
+/**
+ * One object per method, made in its folder of what the folder holds, and found in `registry.ts`.
+ * All but `serve` is computed from the bundle alone and loads no model and no server.
+ */
+export interface RuntimeMethod<B extends Bundle> {
+  readonly name: B["method"];
+
+  /**
+   * Checks a value and everything in it, as `validateBundle` does.
+   * @throws BundleError BUNDLE_SCHEMA or BUNDLE_SEMANTICS.
+   */
+  read(value: unknown): B;
+  /** Its tables, in the order of the bundle. */
+  sections(bundle: B): Section[];
+
+  /** Tasks as `inspect --json` tells them: figures as plain arrays, tables left out. */
+  taskReports(bundle: B): readonly object[];
+  /**
+   * Levels as `inspect` and `compile` tell them. @param solveMs wall time of each, where it is
+   * known.
+   */
+  levelReports(bundle: B, solveMs: readonly number[]): readonly object[];
+  /** One row per level: its load and what it promises. */
+  levelTable(bundle: B): string;
+  /** The text of `inspect` without options. */
+  summary(bundle: B, file: BundleFile): string;
+  /** What `inspect --level` tells. @param level index of the one that decides. */
+  tellLevel(bundle: B, level: number): Told;
+  /** What `inspect --state` tells. @throws RuntimeError RUNTIME_USAGE if there is no such state. */
+  tellState(bundle: B, request: StateRequest): Promise<Told>;
+  /** What `verify` has found to be sound. */
+  decisions(bundle: B): DecisionCheck;
+
+  /** All that `diff` does not compare level by level, with names where the bundle has indices. */
+  diffFrame(bundle: B): object;
+  /** How `diff` compares two levels of the same load. */
+  levelDiffer(before: B, after: B): DiffLevel;
+
+  /** @throws RuntimeError RUNTIME_MODEL if the bundle was compiled without what is to run. */
+  models(bundle: B): readonly WantedModel[];
+  /** Worker processes that serving it takes. */
+  workerCount(bundle: B): number;
+  /** What `serve` says once it is ready. */
+  tellServing(bundle: B): ServingTold;
+  /**
+   * Opens its endpoint and serves it over HTTP. @throws RuntimeError RUNTIME_LISTEN if the address
+   * cannot be listened at, RUNTIME_MODEL if the bundle's models do not fit together,
+   * RUNTIME_DEVICE.
+   */
+  serve(bundle: B, options: ServeMethodOptions): Promise<RunningServer>;
+}
+
+/** The file that held a bundle. */
+export interface BundleFile {
+  readonly formatVersion: number;
+  readonly bytes: number;
+  /** Of the whole file. */
+  readonly sha256: string;
+}
+
+/** The same thing for people and for `--json`. */
+export interface Told {
+  readonly text: string;
+  readonly json: object;
+}
+
+export interface StateRequest {
+  /** As given to `--state`. */
+  readonly text: string;
+  /** Load whose level is asked; null for the highest. */
+  readonly loadQps: number | null;
+  /** Left out where there is no solver. */
+  readonly actionValuesOf?: ActionValuesOf | undefined;
+}
+
+export interface DecisionCheck {
+  /** States that have a decision; null where levels are plans. */
+  readonly stateCount: number | null;
+  readonly text: string;
+}
+
+export interface ServeMethodOptions extends CommonServerOptions {
+  /** Names of first dimensions, of each model that the bundle wants. */
+  readonly axisNames: readonly AxisNames[];
+  readonly workers: WorkerStarter;
+  /** For methods that add levels while they serve; left out where there is no solver. */
+  readonly generateLevel?: GenerateLevel | undefined;
+}
+
+/** Starts as many workers as the method wants, once the server listens. */
+export interface WorkerStarter {
+  /** All models on every worker. @throws RuntimeError RUNTIME_DEVICE */
+  start(handlers: ExecutorHandlers): Promise<Executor>;
+  /** On every worker what it is assigned. @throws RuntimeError RUNTIME_DEVICE */
+  startAssigned(handlers: AssignedExecutorHandlers): Promise<AssignedExecutor>;
+}
+
+/** Computes what the actions of a state are worth. @param level index of the level that decides. */
+export type ActionValuesOf = (
+  bundle: RamsisBundle,
+  level: number,
+  queued: number,
+  slackMs: number,
+) => Promise<ActionValues | NoActionValues>;
+
+/**
+ * Computes a level of a bundle, away from the thread that serves. @throws the signal's reason once
+ * it is aborted.
+ */
+export type GenerateLevel = (
+  bundle: RamsisBundle,
+  loadQps: number,
+  signal: AbortSignal,
+) => Promise<RamsisLevel>;

@@ -1,0 +1,38 @@
+/** RAMSIS: tables say which variant runs which batch. */
+import type { RamsisBundle } from "../../bundle/schema.ts";
+import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
+import type { RuntimeMethod } from "../method.ts";
+import { readRamsisBundle } from "./bundle/read.ts";
+import { ramsisModels } from "./serve/models.ts";
+import { tableDiffer } from "./tell/diff-tables.ts";
+import { tableMap } from "./tell/inspect-map.ts";
+import { tableState } from "./tell/inspect-state.ts";
+import { promiseTable, tableSummary } from "./tell/inspect-summary.ts";
+import { ramsisLevels, ramsisTasks } from "./tell/reports.ts";
+import { ramsisSections } from "./tell/sections.ts";
+
+export const ramsis: RuntimeMethod<RamsisBundle> = {
+  name: "ramsis",
+  read: readRamsisBundle,
+  sections: ramsisSections,
+  taskReports: ramsisTasks,
+  levelReports: ramsisLevels,
+  levelTable: promiseTable,
+  summary: tableSummary,
+  tellLevel: tableMap,
+  tellState: tableState,
+  decisions: ({ levels }) => {
+    const stateCount = levels.reduce((count, level) => count + level.actionByState.data.length, 0);
+    return { stateCount, text: `${stateCount} states, each with a decision in range` };
+  },
+  diffFrame: ({ levels: _, ...frame }) => frame,
+  levelDiffer: tableDiffer,
+  models: ramsisModels,
+  workerCount: pooledWorkers,
+  tellServing: (bundle) => servingTold(pooledWorkers(bundle)),
+  serve: async (bundle, { workers, ...options }) => {
+    const { startRamsisServer } = await import("./serve/ramsis-server.ts");
+    const executorFactory = workers.start.bind(workers);
+    return startRamsisServer({ ...options, bundle, executorFactory });
+  },
+};

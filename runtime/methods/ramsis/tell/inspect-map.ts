@@ -1,0 +1,68 @@
+/** `inspect BUNDLE --level QPS` of tables: which variant runs in which states. */
+import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { levelAt } from "../../../core/level-choice.ts";
+import { alignColumns, short } from "../../../tell/text.ts";
+import type { Told } from "../../method.ts";
+import { classViews, decidingTable } from "./class-level-view.ts";
+import { mapPolicy, type PolicyMap } from "./policy-map.ts";
+
+/** A map of this many rows and columns fits a terminal. */
+const MAP_SIZE = [40, 20] as const;
+const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/** The map of a level, or of each class that has a table of its own there. */
+export function tableMap(bundle: RamsisBundle, index: number): Told {
+  const level = levelAt(bundle.levels, index);
+  const { loadQps } = level;
+  const map = mapPolicy(bundle, index, MAP_SIZE);
+  if (level.classTables === undefined) {
+    const chosen = { index, loadQps, map };
+    return { text: mapText(bundle, chosen), json: chosen };
+  }
+  const classes = classViews(bundle, level).map(({ name, workers }) => {
+    const own = decidingTable(bundle, index, name);
+    return { name, workers, map: mapPolicy(own.bundle, own.level, MAP_SIZE) };
+  });
+  const texts = classes.map(({ name, workers, map: own }) =>
+    mapText(bundle, { loadQps, map: own }, `, class ${name} on ${workers} of the workers`),
+  );
+  const note = "while a class brings more than its share, one queue is followed:";
+  return {
+    text: [...texts, `${note}\n${mapText(bundle, { loadQps, map })}`].join("\n\n"),
+    json: { index, loadQps, map, classes },
+  };
+}
+
+function mapText(
+  bundle: RamsisBundle,
+  { loadQps, map }: { loadQps: number; map: PolicyMap },
+  whose = "",
+): string {
+  const variants = bundle.tasks.flatMap((task) => task.variants);
+  const used = new Set(map.variantByState.flat());
+  const legend = [...used]
+    .sort((a, b) => a - b)
+    .map(
+      (variant) =>
+        `${letterOf(variant)} ${variants[variant]?.name ?? (variant === -1 ? "wait" : "give the earliest query up")}`,
+    );
+  const first = short(map.slackMs[0] ?? 0);
+  const last = short(map.slackMs[map.slackMs.length - 1] ?? 0);
+  return [
+    `level ${short(loadQps)} qps${whose}: variant by queries queued (rows) and slack, ${first} to ${last} ms (columns)`,
+    ...legend,
+    "",
+    alignColumns([
+      ["queued", "slack →"],
+      ...map.variantByState.map((row, index) => [
+        String(map.queued[index]),
+        row.map(letterOf).join(" "),
+      ]),
+    ]),
+  ].join("\n");
+}
+
+function letterOf(variant: number): string {
+  if (variant < 0) return variant === -1 ? "." : "!";
+  return LETTERS[variant] ?? "?";
+}

@@ -1,0 +1,103 @@
+/** The decision of a table in one state, and what else could have been done. */
+import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { levelForLoad } from "../../../core/level-choice.ts";
+import { GIVE_UP, PolicyTable, WAIT } from "../../../core/policy-table.ts";
+import type { AskedState, StateQuery } from "../../../tell/asked-state.ts";
+import { decidingTable } from "./class-level-view.ts";
+import { onlyTask, serviceMsOf } from "./service-ms.ts";
+
+/** One way to serve a state. */
+export interface Choice {
+  readonly variant: string;
+  readonly batch: number;
+  readonly serviceMs: number;
+  readonly accuracy: number;
+  /** Whether the batch ends within the slack of the query that has waited longest. */
+  readonly meetsSlack: boolean;
+}
+
+/** No batch yet: a later one will be better. */
+export interface Wait {
+  /** Waiting ends when the slack falls below this, or another query comes. */
+  readonly waitUntilSlackMs: number;
+}
+
+/** The earliest query is not served in time, for the sake of the others. */
+export interface GiveUp {
+  readonly givesUp: true;
+}
+
+export type Decision = Choice | Wait | GiveUp;
+
+export interface StateInspection extends StateQuery {
+  /** The level that answered. */
+  readonly level: { readonly index: number; readonly loadQps: number };
+  /** The class whose table it was; left out where the level has one for all. */
+  readonly sloClass?: string;
+  /**
+   * The state as the table knows it: the queue cut to its capacity, the slack rounded down to the
+   * grid.
+   */
+  readonly tableState: StateQuery;
+  readonly decision: Decision;
+  /**
+   * Every variant at the decided batch size, the decided one included; where the decision is to
+   * wait, at that of all that wait.
+   */
+  readonly alternatives: readonly Choice[];
+  readonly withOneMoreQueued: Decision;
+  /** Null in the first column. */
+  readonly withOneSlackStepLess: (Decision & { readonly slackMs: number }) | null;
+}
+
+/**
+ * The decision in a state, and what else could have been done. @param loadQps null when unknown.
+ * @throws RuntimeError RUNTIME_USAGE for a class that there is not.
+ */
+export function inspectState(
+  whole: RamsisBundle,
+  asked: AskedState & { readonly loadQps: number | null },
+): StateInspection {
+  const { loadQps, queued, slackMs } = asked;
+  const index = levelForLoad(whole.levels, loadQps ?? Number.NaN);
+  const { bundle, level, sloClass } = decidingTable(whole, index, asked.sloClass);
+  const table = PolicyTable.fromBundle(bundle);
+  const decide = (atQueued: number, atSlackMs: number): Decision => {
+    const action = table.lookup(level, atQueued, atSlackMs);
+    if (action === GIVE_UP) return { givesUp: true };
+    if (action === WAIT) {
+      return { waitUntilSlackMs: table.waitUntilSlackMs(level, atQueued, atSlackMs, 0) };
+    }
+    return choiceOf(bundle, table.variant(action), table.batch(action), atSlackMs);
+  };
+  const grid = bundle.decisionSpace.slackMs.data;
+  const column = Math.max(
+    0,
+    grid.findLastIndex((ms: number) => ms <= slackMs),
+  );
+  const lessMs = grid[column - 1];
+  const decision = decide(queued, slackMs);
+  const maxBatch = onlyTask(bundle).serviceTimes.decisionMs.shape[1] ?? 1;
+  const batch = "batch" in decision ? decision.batch : Math.min(queued, maxBatch);
+  return {
+    queued,
+    slackMs,
+    level: { index, loadQps: whole.levels[index]?.loadQps ?? 0 },
+    ...(sloClass === undefined ? {} : { sloClass }),
+    tableState: { queued: table.rowQueued(queued), slackMs: grid[column] ?? 0 },
+    decision,
+    alternatives: onlyTask(bundle).variants.map((_, variant) =>
+      choiceOf(bundle, variant, batch, slackMs),
+    ),
+    withOneMoreQueued: decide(queued + 1, slackMs),
+    withOneSlackStepLess:
+      lessMs === undefined ? null : { ...decide(queued, lessMs), slackMs: lessMs },
+  };
+}
+
+function choiceOf(bundle: RamsisBundle, variant: number, batch: number, slackMs: number): Choice {
+  const { variants, serviceTimes } = onlyTask(bundle);
+  const serviceMs = serviceMsOf(serviceTimes.decisionMs, variant, batch);
+  const { name = "", accuracy = 0 } = variants[variant] ?? {};
+  return { variant: name, batch, serviceMs, accuracy, meetsSlack: serviceMs <= slackMs };
+}

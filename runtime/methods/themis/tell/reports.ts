@@ -1,0 +1,35 @@
+/** Tasks and levels of plans of cores and instances as `inspect --json` tells them. */
+import type { ThemisBundle } from "../../../bundle/schema.ts";
+import { fitError, fittedPoints } from "./latency-fit-view.ts";
+import { scalePlansView, scaleReportView } from "./scale-plan-view.ts";
+
+export function themisTasks({ tasks }: ThemisBundle) {
+  return tasks.map(scaledReport);
+}
+
+/**
+ * Latencies by cores less one and batch less one, and how far the fit is from what was measured.
+ */
+function scaledReport({ variants, ...task }: ThemisBundle["tasks"][number]) {
+  return {
+    ...task,
+    variants: variants.map(({ latency, ...variant }) => {
+      const [maxCores = 0, maxBatch = 0] = latency.ms.shape;
+      const points = fittedPoints(latency);
+      const msByCores = Array.from({ length: maxCores }, (_, core) =>
+        Array.from(latency.ms.data.subarray(core * maxBatch, (core + 1) * maxBatch)),
+      );
+      return { ...variant, fit: latency.fit, fitError: fitError(points), points, msByCores };
+    }),
+  };
+}
+
+/** As `compile` reports levels. @param solveMs wall time of each, where it is known. */
+export function themisLevels(bundle: ThemisBundle, solveMs: readonly number[]) {
+  return bundle.levels.map((level, index) => {
+    const { loadQps, feasible, capacityQps, steady } = level;
+    const plan = scalePlansView(bundle, level);
+    const solve = { ms: solveMs[index] ?? null, ...scaleReportView(bundle, level.solve) };
+    return { loadQps, feasible, capacityQps, plan, expected: steady.expected, solve };
+  });
+}
