@@ -107,11 +107,13 @@ describe("the cores of a batch", () => {
       expect(await next()).toBe("resized 0: 1");
       const atRest = wakeups();
       for (let run = 0; run < 20; run++) await executor.run(0, batch);
-      expect(wakeups()).toBe(atRest);
+      const settled = wakeups();
+      // On a busy machine it may fall asleep once more after the change; none of the batches wakes it.
+      expect(settled - atRest).toBeLessThanOrEqual(1);
       executor.resize(0, 2);
       expect(await next()).toBe("resized 0: 2");
       for (let run = 0; run < 20; run++) await executor.run(0, batch);
-      expect(wakeups()).toBeGreaterThan(atRest);
+      expect(wakeups()).toBeGreaterThan(settled);
     },
   );
 });
