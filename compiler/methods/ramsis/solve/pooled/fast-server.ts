@@ -20,8 +20,8 @@
  */
 import { GIVE_UP } from "../../../../../runtime/bundle/schema.ts";
 import { rowByQueued } from "../../../../../runtime/core/table-lookup.ts";
-import { type GapOutcome, gapOutcomes } from "./gap-outcomes.ts";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
+import { isCheaper, type ServedAction, servedActions } from "./served-actions.ts";
 
 /** Widest step of the solver's own grid of ages, of the SLO; values between are interpolated, so it may be coarser than the table's. */
 const WIDEST_STEP = 1 / 50;
@@ -49,17 +49,6 @@ const WAITS = -1;
 const GIVES_UP = -2;
 /** Most successors that one action has. */
 const MAX_SUCCESSORS = 96;
-
-interface ServedAction {
-  readonly action: PooledAction;
-  readonly batch: number;
-  readonly serviceMs: number;
-  readonly reward: number;
-  /** Of the whole cluster, ms. */
-  readonly stepMs: number;
-  /** What may come until the next worker is free, unless several batches are taken as one. */
-  readonly gap: readonly GapOutcome[];
-}
 
 /** What a state's choice is worth. */
 export interface ActionWorth {
@@ -152,17 +141,7 @@ export class FastServer {
     this.#rows = Float64Array.from(rows);
     this.#rowByQueued = rowByQueued(rows);
     this.#stride = rows.length + 1;
-    this.#actions = choices
-      .filter((action) => isWorthALook(action, choices))
-      .map((action) => ({
-        action,
-        batch: action.batch,
-        serviceMs: action.serviceMs,
-        reward: action.batch * action.accuracy,
-        stepMs: action.meanMs / workerCount,
-        gap: gapOutcomes(action.meanMs / workerCount, arrivalsPerMs, dispersion),
-      }))
-      .sort((a, b) => a.batch - b.batch);
+    this.#actions = servedActions(problem);
     this.#seenAt = new Uint32Array(this.#actions.length);
     this.#actions.forEach(({ action: { variant } }, index) => {
       this.#byVariant.set(variant, [...(this.#byVariant.get(variant) ?? []), index]);
@@ -711,36 +690,6 @@ export class FastServer {
     const comesMs = 1 / this.#ratePerMs - (columnMs * nobody) / (1 - nobody);
     this.#next(queued + 1, ageMs + Math.max(0, comesMs), 1 - nobody);
   }
-}
-
-/** Accuracy by which an action may be below the line of two others that are possible whenever it is, and cost as much. */
-const WORTH_A_LOOK = 0.02;
-
-/** Whether some price of time makes an action nearly the best of those that need no more queries and no more slack. */
-function isWorthALook(action: PooledAction, choices: readonly PooledAction[]): boolean {
-  const costOf = ({ meanMs, batch }: PooledAction): number => meanMs / batch;
-  const cost = costOf(action);
-  const others = choices.filter(
-    ({ batch, serviceMs }) => batch <= action.batch && serviceMs <= action.serviceMs,
-  );
-  const above = others.filter((other) => other.accuracy > action.accuracy + WORTH_A_LOOK);
-  return others.every((cheaper) => {
-    const spare = cost - costOf(cheaper);
-    if (spare < 0) return true;
-    if (cheaper.accuracy > action.accuracy + WORTH_A_LOOK) return false;
-    return above.every((dearer) => {
-      const extra = costOf(dearer) - costOf(cheaper);
-      if (extra <= spare) return false;
-      const between = cheaper.accuracy + (spare / extra) * (dearer.accuracy - cheaper.accuracy);
-      return between <= action.accuracy + WORTH_A_LOOK;
-    });
-  });
-}
-
-/** Whether a batch takes less time per query than another, or as little and is larger. */
-function isCheaper(one: ServedAction, other: ServedAction): boolean {
-  const [own, its] = [one.stepMs * other.batch, other.stepMs * one.batch];
-  return own < its * (1 - 1e-9) || (own < its * (1 + 1e-9) && one.batch > other.batch);
 }
 
 /** From 0 to the SLO, in steps that grow from `narrowMs` on: how long the first has waited matters most where few have come. */

@@ -1,0 +1,60 @@
+/** The batches that the fast server chooses from: those that are the best use of some price of time. */
+import { type GapOutcome, gapOutcomes } from "./gap-outcomes.ts";
+import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
+
+export interface ServedAction {
+  readonly action: PooledAction;
+  readonly batch: number;
+  readonly serviceMs: number;
+  readonly reward: number;
+  /** Of the whole cluster, ms. */
+  readonly stepMs: number;
+  /** What may come until the next worker is free, unless several batches are taken as one. */
+  readonly gap: readonly GapOutcome[];
+}
+
+/** Smallest batches first. */
+export function servedActions(problem: PooledProblem): ServedAction[] {
+  const { choices, workerCount, arrivalsPerMs, dispersion } = problem;
+  return choices
+    .filter((action) => isWorthALook(action, choices))
+    .map((action) => ({
+      action,
+      batch: action.batch,
+      serviceMs: action.serviceMs,
+      reward: action.batch * action.accuracy,
+      stepMs: action.meanMs / workerCount,
+      gap: gapOutcomes(action.meanMs / workerCount, arrivalsPerMs, dispersion),
+    }))
+    .sort((a, b) => a.batch - b.batch);
+}
+
+/** Accuracy by which an action may be below the line of two others that are possible whenever it is, and cost as much. */
+const WORTH_A_LOOK = 0.02;
+
+/** Whether some price of time makes an action nearly the best of those that need no more queries and no more slack. */
+function isWorthALook(action: PooledAction, choices: readonly PooledAction[]): boolean {
+  const costOf = ({ meanMs, batch }: PooledAction): number => meanMs / batch;
+  const cost = costOf(action);
+  const others = choices.filter(
+    ({ batch, serviceMs }) => batch <= action.batch && serviceMs <= action.serviceMs,
+  );
+  const above = others.filter((other) => other.accuracy > action.accuracy + WORTH_A_LOOK);
+  return others.every((cheaper) => {
+    const spare = cost - costOf(cheaper);
+    if (spare < 0) return true;
+    if (cheaper.accuracy > action.accuracy + WORTH_A_LOOK) return false;
+    return above.every((dearer) => {
+      const extra = costOf(dearer) - costOf(cheaper);
+      if (extra <= spare) return false;
+      const between = cheaper.accuracy + (spare / extra) * (dearer.accuracy - cheaper.accuracy);
+      return between <= action.accuracy + WORTH_A_LOOK;
+    });
+  });
+}
+
+/** Whether a batch takes less time per query than another, or as little and is larger. */
+export function isCheaper(one: ServedAction, other: ServedAction): boolean {
+  const [own, its] = [one.stepMs * other.batch, other.stepMs * one.batch];
+  return own < its * (1 - 1e-9) || (own < its * (1 + 1e-9) && one.batch > other.batch);
+}
