@@ -5,16 +5,16 @@
  * with --margin the plan whose margin the tool has chosen; and of 200 traces that no plan was made with, how many meet the SLO.
  */
 import { parseArgs } from "node:util";
-import { judge } from "../dist/compiler/methods/inferline/solve/judge.js";
+import { judge } from "../compiler/dist/methods/inferline/solve/judge.js";
 import {
   planWithLeastMargin,
   planWithMargin,
-} from "../dist/compiler/methods/inferline/solve/margin.js";
-import { costOf } from "../dist/compiler/methods/inferline/solve/problem.js";
-import { nextMeasuredTimes } from "../dist/compiler/model/stage-times.js";
-import { drawRequests } from "../dist/compiler/simulate/graph/drawn-requests.js";
-import { stageGraphOf } from "../dist/runtime/core/graph/stage-graph.js";
-import { Rng } from "../dist/runtime/core/rng.js";
+} from "../compiler/dist/methods/inferline/solve/margin.js";
+import { costOf } from "../compiler/dist/methods/inferline/solve/problem.js";
+import { nextMeasuredTimes } from "../compiler/dist/model/stage-times.js";
+import { drawRequests } from "../compiler/dist/simulate/graph/drawn-requests.js";
+import { stageGraphOf } from "../runtime/dist/core/graph/stage-graph.js";
+import { Rng } from "../runtime/dist/core/rng.js";
 
 const { values } = parseArgs({
   options: {

@@ -5,12 +5,12 @@
 import { spawn } from "node:child_process";
 import { cpus, loadavg } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
-import { runLoad } from "../dist/compiler/load/run-load.js";
-import { simulateScales } from "../dist/compiler/methods/themis/simulate/simulate-scales.js";
-import { drawArrivals } from "../dist/compiler/simulate/graph/drawn-requests.js";
-import { tossVisits } from "../dist/compiler/simulate/graph/visits.js";
-import { stageGraphOf } from "../dist/runtime/core/graph/stage-graph.js";
-import { loadBundle } from "../dist/runtime/load-bundle.js";
+import { runLoad } from "../compiler/dist/load/run-load.js";
+import { simulateScales } from "../compiler/dist/methods/themis/simulate/simulate-scales.js";
+import { drawArrivals } from "../compiler/dist/simulate/graph/drawn-requests.js";
+import { tossVisits } from "../compiler/dist/simulate/graph/visits.js";
+import { stageGraphOf } from "../runtime/dist/core/graph/stage-graph.js";
+import { loadBundle } from "../runtime/dist/load-bundle.js";
 import { drawImages, IMAGE_BYTES } from "../tools/image-classification/dataset.js";
 import { drawScenes, SCENE_BYTES } from "../tools/scenes/dataset.js";
 import { listening } from "./listening.js";

@@ -8,8 +8,8 @@ import {
   print,
   runProgram,
   wholeNumber,
-} from "../runtime/command-line.ts";
-import { packageVersion } from "../runtime/version.ts";
+} from "stratagem-runtime/internal/command-line";
+import { packageVersion } from "stratagem-runtime/internal/version";
 import type { BenchOptions } from "./commands/bench.ts";
 import type { ProfileCommand } from "./commands/profile.ts";
 import { startProgress } from "./commands/progress.ts";
@@ -95,7 +95,7 @@ program
   .argument("<after>", "policy bundle")
   .option("--json", "one JSON document on stdout")
   .action(async (before: string, after: string) => {
-    const { diffCommand } = await import("../runtime/commands/diff.ts");
+    const { diffCommand } = await import("stratagem-runtime/internal/commands/diff");
     print(await diffCommand(before, after));
   });
 
@@ -192,9 +192,9 @@ program
   .action(async (app: string, flags: ProfileFlags) => {
     const { parseBatches, parseCores, profileCommand } = await import("./commands/profile.ts");
     const { describeMachine } = await import("./profile/machine.ts");
-    const { readModelFile } = await import("../runtime/exec/model-file.ts");
+    const { readModelFile } = await import("stratagem-runtime/internal/exec/model-file");
     const { startAssignedExecutor: startExecutor } = await import(
-      "../runtime/exec/assigned-pool.ts"
+      "stratagem-runtime/internal/exec/assigned-pool"
     );
     const { out, repeat, threads, device, seed, layers = false } = flags;
     const { task = null, hardware = null, dryRun = false, force = false } = flags;
@@ -211,7 +211,7 @@ program
     const commands = await import("./commands/profile-layers.ts");
     commands.requireSingleInstances(batches);
     const { openLayeredModel } = await import("./onnx/layered-model.ts");
-    const { probeTensors } = await import("../runtime/exec/probe-tensors.ts");
+    const { probeTensors } = await import("stratagem-runtime/internal/exec/probe-tensors");
     const run = (watch: Watch) =>
       commands.profileLayersCommand(options, {
         nowMs,

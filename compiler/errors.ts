@@ -1,6 +1,6 @@
 /** Every error of the compiler that is not a bug, beside those of the runtime. */
-import type { ExplainedError } from "../runtime/command-line.ts";
-import { EXIT_CODES } from "../runtime/errors.ts";
+import type { ExplainedError } from "stratagem-runtime/internal/command-line";
+import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import { INPUT_ERRORS, InputError } from "./spec/input-error.ts";
 
 export const COMPILER_ERRORS = {

@@ -1,7 +1,7 @@
 /** `stratagem bench URL`: open-loop load on a running server. */
-import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
-import { alignColumns, percent } from "../../runtime/tell/text.ts";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { alignColumns, percent } from "stratagem-runtime/internal/tell/text";
 import { inputsFromFiles } from "../load/input-file.ts";
 import type { LoadOutcome } from "../load/load-tally.ts";
 import {

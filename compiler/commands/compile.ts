@@ -1,12 +1,16 @@
 /** `stratagem compile APP -o OUT`: application spec and profiles → bundle. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { type Bundle, FORMAT_VERSION, type ModelFile } from "../../runtime/bundle/schema.ts";
-import { encodeBundle } from "../../runtime/checked-bundle.ts";
-import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { levelTable } from "../../runtime/commands/inspect.ts";
-import { levelReports } from "../../runtime/inspect.ts";
-import { percent } from "../../runtime/tell/text.ts";
+import {
+  type Bundle,
+  FORMAT_VERSION,
+  type ModelFile,
+} from "stratagem-runtime/internal/bundle/schema";
+import { encodeBundle } from "stratagem-runtime/internal/checked-bundle";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { levelTable } from "stratagem-runtime/internal/commands/inspect";
+import { levelReports } from "stratagem-runtime/internal/inspect";
+import { percent } from "stratagem-runtime/internal/tell/text";
 import { writeAllAtomically } from "../atomic-write.ts";
 import { withObservedFanouts } from "../graph/observed-fanouts.ts";
 import type { Placement } from "../levels/adaptive-levels.ts";
@@ -78,7 +82,7 @@ async function readModels({ application }: LoadedApplication): Promise<Map<strin
   for (const task of application.tasks) {
     for (const { name, model } of task.variants) {
       if (model === null || models.has(model)) continue;
-      const { readModelFile } = await import("../../runtime/exec/model-file.ts");
+      const { readModelFile } = await import("stratagem-runtime/internal/exec/model-file");
       try {
         models.set(model, await readModelFile(model));
       } catch (error) {

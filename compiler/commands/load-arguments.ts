@@ -1,5 +1,5 @@
 /** Options of the command line that say what load there is. */
-import { RuntimeError } from "../../runtime/errors.ts";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import { readQuantity } from "../spec/quantity.ts";
 import { readTrace } from "../spec/trace.ts";

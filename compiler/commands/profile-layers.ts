@@ -1,8 +1,8 @@
 /** `stratagem profile --layers APP -o FILE`: measures the layers of the models, and the stages of the pipelines that they are best cut into. */
 import { existsSync, statSync } from "node:fs";
-import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
-import { alignColumns } from "../../runtime/tell/text.ts";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { alignColumns } from "stratagem-runtime/internal/tell/text";
 import { writeAtomically } from "../atomic-write.ts";
 import { UnwritableError } from "../errors.ts";
 import {

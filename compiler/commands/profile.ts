@@ -1,8 +1,8 @@
 /** `stratagem profile APP -o FILE`: measures on this machine how long the variants of an application take. */
 import { rm } from "node:fs/promises";
-import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
-import { alignColumns } from "../../runtime/tell/text.ts";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { alignColumns } from "stratagem-runtime/internal/tell/text";
 import { writeAtomically } from "../atomic-write.ts";
 import {
   describeMeasurement,

@@ -1,9 +1,9 @@
 /** `stratagem report BUNDLE -o report.html`: a bundle as one page for people. */
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
-import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { EXIT_CODES } from "../../runtime/errors.ts";
-import { loadBundle } from "../../runtime/load-bundle.ts";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { EXIT_CODES } from "stratagem-runtime/internal/errors";
+import { loadBundle } from "stratagem-runtime/internal/load-bundle";
 import { writeAtomically } from "../atomic-write.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { LevelPoolOptions } from "../processes/level-pool.ts";

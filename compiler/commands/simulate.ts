@@ -1,7 +1,7 @@
 /** `stratagem simulate BUNDLE`: the bundle's decisions on a virtual clock. */
-import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { RuntimeError } from "../../runtime/errors.ts";
-import { loadBundle } from "../../runtime/load-bundle.ts";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { loadBundle } from "stratagem-runtime/internal/load-bundle";
 import type { CompilerMethod, NamedBaseline } from "../methods/method.ts";
 import { allMethods, methodOf } from "../methods/registry.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";

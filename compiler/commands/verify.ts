@@ -1,7 +1,7 @@
 /** `stratagem verify BUNDLE`: integrity, schema and semantics as the runtime checks them, then every stated guarantee recomputed. */
-import type { Bundle, Level } from "../../runtime/bundle/schema.ts";
-import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { verifyBundle } from "../../runtime/commands/verify.ts";
+import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { verifyBundle } from "stratagem-runtime/internal/commands/verify";
 import type { CompilerMethod } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import { type LevelPoolOptions, runInWorkers } from "../processes/level-pool.ts";

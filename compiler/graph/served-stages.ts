@@ -1,5 +1,5 @@
 /** Stages as an estimator sees them: what a batch takes, on each thing that a stage can run on. */
-import type { StageGraph } from "../../runtime/core/graph/stage-graph.ts";
+import type { StageGraph } from "stratagem-runtime/internal/core/graph/stage-graph";
 
 export interface ServedStages {
   readonly graph: StageGraph;

@@ -11,7 +11,7 @@
  *  - an interval whose ends agree is not searched: accuracy is taken to fall with the load, as it does up to how levels are solved.
  * Source: RAMSIS §6, query load adaptation.
  */
-import type { Level, PipelinePlan } from "../../runtime/bundle/schema.ts";
+import type { Level, PipelinePlan } from "stratagem-runtime/internal/bundle/schema";
 import type { SolvedLevel } from "../methods/method.ts";
 import { invalid, type Mistake } from "../spec/mistakes.ts";
 

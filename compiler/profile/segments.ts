@@ -1,7 +1,7 @@
 /** Runs of layers as models of their own: the files that a worker opens, and what they are run on. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { assert } from "../../runtime/core/assert.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import { randomInputs } from "../onnx/batch-inputs.ts";
 import type { StageBytes } from "../onnx/layered-model.ts";
 import { digest } from "../spec/source.ts";

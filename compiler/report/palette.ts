@@ -1,5 +1,5 @@
 /** One colour and one letter per variant, the same in every figure. Nothing is told by colour alone: letters and hover texts say it too. */
-import type { Variant } from "../../runtime/bundle/schema.ts";
+import type { Variant } from "stratagem-runtime/internal/bundle/schema";
 
 /**
  * [on white, on dark]. Neighbours differ in lightness, since variants that are neighbours in accuracy meet in the heat maps. After the "muted"

@@ -1,5 +1,5 @@
-import { assert } from "../../runtime/core/assert.ts";
-import type { Rng } from "../../runtime/core/rng.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
+import type { Rng } from "stratagem-runtime/internal/core/rng";
 import type { Trace } from "../spec/trace.ts";
 
 /** How queries arrive at the central queue. Rates are queries per second; `cv2` is the squared coefficient of variation of the gaps. */

@@ -1,4 +1,4 @@
-import { assert } from "../../runtime/core/assert.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
 
 /**
  * What is to happen to workers, at most one thing to each, such as the end of a batch: a binary heap of workers, ordered by time, then rank, then order of

@@ -1,5 +1,5 @@
 /** Accordion as a method of the compiler: how models are cut into pipelines over execution places. */
-import { RuntimeError } from "../../../runtime/errors.ts";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { openModels } from "./compile-stages.ts";

@@ -1,7 +1,7 @@
 /** What `compile` tells of a bundle of pipelines: how models are cut, what they take, and what is not as it was asked for. */
-import { type AccordionBundle, violationCeiling } from "../../../runtime/bundle/schema.ts";
-import { depthViews } from "../../../runtime/methods/accordion/tell/layer-plan-view.ts";
-import { alignColumns, percent, short } from "../../../runtime/tell/text.ts";
+import { type AccordionBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { depthViews } from "stratagem-runtime/internal/methods/accordion/tell/layer-plan-view";
+import { alignColumns, percent, short } from "stratagem-runtime/internal/tell/text";
 import type { Application, Variant } from "../../spec/application.ts";
 import { isCut } from "./stage-models.ts";
 

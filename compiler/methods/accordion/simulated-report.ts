@@ -1,5 +1,5 @@
 /** `stratagem report BUNDLE` of malleable pipelines: its levels under every scheduler. */
-import type { AccordionBundle } from "../../../runtime/bundle/schema.ts";
+import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import type { Report, ReportRequest } from "../method.ts";
 import { renderPlaceReport } from "./report/place-report.ts";
 import { planSchedules, runSchedules, type ScheduledRun } from "./report/simulated-schedulers.ts";

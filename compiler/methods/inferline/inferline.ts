@@ -1,5 +1,5 @@
 /** InferLine as a method of the compiler: how many replicas each stage of a pipeline has. */
-import { RuntimeError } from "../../../runtime/errors.ts";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";

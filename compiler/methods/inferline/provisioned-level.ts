@@ -3,7 +3,7 @@ import type {
   InferlineBundle,
   InferlineLevel,
   ProvisioningExpected,
-} from "../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import type { InferlineFrame } from "../../model/frames.ts";
 import type { StageArrivals } from "../../simulate/graph/stage-arrivals.ts";
 import { simulateStages } from "./simulate/simulate-stages.ts";

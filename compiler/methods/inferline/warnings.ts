@@ -1,6 +1,6 @@
 /** What `compile` warns of in a bundle of provisioned stages: loads without a plan, and plans that miss. */
-import { type InferlineBundle, violationCeiling } from "../../../runtime/bundle/schema.ts";
-import { percent } from "../../../runtime/tell/text.ts";
+import { type InferlineBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { percent } from "stratagem-runtime/internal/tell/text";
 
 /** Of held-out traces, for which a margin is worth a thought. */
 const FEW_MET = 0.95;

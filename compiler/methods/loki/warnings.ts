@@ -1,6 +1,6 @@
 /** What `compile` warns of in a bundle of plans: loads that the cluster cannot carry, or not in time. */
-import { type LokiBundle, violationCeiling } from "../../../runtime/bundle/schema.ts";
-import { percent } from "../../../runtime/tell/text.ts";
+import { type LokiBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { percent } from "stratagem-runtime/internal/tell/text";
 
 export function planWarnings({ levels, slo }: LokiBundle): string[] {
   const ceiling = violationCeiling(slo);

@@ -1,7 +1,7 @@
 /** RAMSIS as a method of the compiler: which variant a worker runs its queued queries on. */
 
-import { RuntimeError } from "../../../runtime/errors.ts";
-import { classTable } from "../../../runtime/methods/ramsis/tell/inspect-summary.ts";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { classTable } from "stratagem-runtime/internal/methods/ramsis/tell/inspect-summary";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { actionValuesOf } from "./action-values.ts";

@@ -1,6 +1,6 @@
 /** `stratagem report BUNDLE` of decision tables: simulations of its levels, and what other ceilings cost. */
-import type { RamsisBundle, RamsisLevel } from "../../../runtime/bundle/schema.ts";
-import { levelForLoad } from "../../../runtime/core/level-choice.ts";
+import type { RamsisBundle, RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
+import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { solveInProcess } from "../../processes/level-pool.ts";
 import type { Report, ReportRequest } from "../method.ts";

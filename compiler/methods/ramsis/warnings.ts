@@ -3,8 +3,8 @@ import {
   type RamsisBundle,
   type RamsisLevel,
   violationCeiling,
-} from "../../../runtime/bundle/schema.ts";
-import { percent } from "../../../runtime/tell/text.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { percent } from "stratagem-runtime/internal/tell/text";
 
 /** One line for each run of neighbours that are not feasible. */
 export function tableWarnings({ levels, slo }: RamsisBundle): string[] {

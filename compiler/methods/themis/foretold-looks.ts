@@ -1,7 +1,7 @@
 /** Forecasts of the LSTM for a simulation, which cannot wait for a model: made beforehand from the requests that it will see. */
-import type { ThemisBundle } from "../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../runtime/core/graph/stage-graph.ts";
-import { openForecastModel } from "../../../runtime/methods/themis/serve/forecast-model.ts";
+import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { stageGraphOf } from "stratagem-runtime/internal/core/graph/stage-graph";
+import { openForecastModel } from "stratagem-runtime/internal/methods/themis/serve/forecast-model";
 import { requestsOf } from "../../simulate/graph/stage-arrivals.ts";
 import { lookHistories } from "./simulate/look-histories.ts";
 import type { ScaleSimulationOptions } from "./simulate/simulate-scales.ts";

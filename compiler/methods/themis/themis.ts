@@ -1,5 +1,5 @@
 /** Themis as a method of the compiler: how many instances of how many cores each stage has. */
-import { RuntimeError } from "../../../runtime/errors.ts";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { ThemisFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";

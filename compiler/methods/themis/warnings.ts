@@ -1,6 +1,6 @@
 /** What `compile` warns of in a bundle of scaled stages: loads without a plan, and plans that miss. */
-import { type ThemisBundle, violationCeiling } from "../../../runtime/bundle/schema.ts";
-import { percent } from "../../../runtime/tell/text.ts";
+import { type ThemisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { percent } from "stratagem-runtime/internal/tell/text";
 
 export function scalingWarnings({ levels, slo, policy }: ThemisBundle): string[] {
   const ceiling = violationCeiling(slo);

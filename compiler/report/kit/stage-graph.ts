@@ -1,5 +1,5 @@
 /** The stages as a picture: which follows which, and what share of the queries goes along each edge. */
-import type { InferlineBundle, StageTask } from "../../../runtime/bundle/schema.ts";
+import type { InferlineBundle, StageTask } from "stratagem-runtime/internal/bundle/schema";
 import { FIGURE_WIDTH, roundTo } from "../figure.ts";
 import { escapeText, Markup } from "../markup.ts";
 import { listText, ratioText } from "../number-text.ts";

@@ -1,5 +1,5 @@
-import type { StageGraph } from "../../../runtime/core/graph/stage-graph.ts";
-import { Rng } from "../../../runtime/core/rng.ts";
+import type { StageGraph } from "stratagem-runtime/internal/core/graph/stage-graph";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import { ArrivalFeed } from "../arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "../arrivals.ts";
 import { type RequestTrace, tossVisits } from "./visits.ts";

@@ -1,4 +1,4 @@
-import type { StageGraph } from "../../../runtime/core/graph/stage-graph.ts";
+import type { StageGraph } from "stratagem-runtime/internal/core/graph/stage-graph";
 import { type ArrivalProcess, initialQps } from "../arrivals.ts";
 import { drawRequests } from "./drawn-requests.ts";
 import type { RequestTrace } from "./visits.ts";

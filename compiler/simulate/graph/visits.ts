@@ -1,7 +1,7 @@
 /** Which edges of a pipeline each request takes: coins that are tossed once per request, so that every plan is tried on the same requests. */
-import { chosenEdge, SHARE_TOLERANCE } from "../../../runtime/core/graph/exclusive-edges.ts";
-import { REQUESTS, type StageGraph } from "../../../runtime/core/graph/stage-graph.ts";
-import { Rng } from "../../../runtime/core/rng.ts";
+import { chosenEdge, SHARE_TOLERANCE } from "stratagem-runtime/internal/core/graph/exclusive-edges";
+import { REQUESTS, type StageGraph } from "stratagem-runtime/internal/core/graph/stage-graph";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 
 /** Requests of a trace, and what each of them leads to whatever serves it. */
 export interface RequestTrace {

@@ -1,6 +1,6 @@
 /** Time of a query against its batch for each number of places, and which number of places a batch needs. */
 import * as Plot from "@observablehq/plot";
-import type { AccordionBundle, MalleableVariant } from "../../../../runtime/bundle/schema.ts";
+import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import { limitMarks } from "../../../report/kit/load-axis.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";

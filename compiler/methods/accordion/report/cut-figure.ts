@@ -1,6 +1,6 @@
 /** How a model is cut for each number of places: stages as bars of their time, and the same in numbers. */
 import * as Plot from "@observablehq/plot";
-import type { AccordionBundle, MalleableVariant } from "../../../../runtime/bundle/schema.ts";
+import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";

@@ -3,7 +3,7 @@ import type {
   AccordionBundle,
   LayerPipeline,
   MalleableVariant,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 
 /** A pipeline of a model on places of a shape. */
 export interface Depth {

@@ -1,5 +1,5 @@
 /** One colour and one letter per model. */
-import type { AccordionBundle } from "../../../../runtime/bundle/schema.ts";
+import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import { letterAt, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 
 /** In the order of the models. */

@@ -1,6 +1,6 @@
 /** What the figures over the load of an Accordion bundle have in common. */
 import * as Plot from "@observablehq/plot";
-import type { AccordionBundle } from "../../../../runtime/bundle/schema.ts";
+import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import { loadAxis, upright } from "../../../report/kit/load-axis.ts";
 import { decimalText } from "../../../report/number-text.ts";
 

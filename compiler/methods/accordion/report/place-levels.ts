@@ -1,5 +1,5 @@
 /** All levels in one table, and what its numbers mean. */
-import { type AccordionBundle, violationCeiling } from "../../../../runtime/bundle/schema.ts";
+import { type AccordionBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { limited } from "../../../report/kit/limited-cell.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, msText, ratioText } from "../../../report/number-text.ts";

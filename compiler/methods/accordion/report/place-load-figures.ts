@@ -4,7 +4,7 @@ import {
   type AccordionBundle,
   type SchedulerName,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure, type FigureText } from "../../../report/figure.ts";
 import { levelLine, limitMarks, pointsOf } from "../../../report/kit/load-axis.ts";
 import { floorOf } from "../../../report/kit/rate-floor.ts";

@@ -1,5 +1,5 @@
 /** A bundle of malleable pipelines as one page for people: what load does and under which scheduler, how the models are cut, and which places a query needs. */
-import type { AccordionBundle, MalleableVariant } from "../../../../runtime/bundle/schema.ts";
+import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";

@@ -4,8 +4,8 @@ import {
   type AccordionLevel,
   type SchedulerName,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
-import { placesByPool } from "../../../../runtime/methods/accordion/bundle/place-shapes.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { placesByPool } from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { counted, decimalText, listText, msText, ratioText } from "../../../report/number-text.ts";

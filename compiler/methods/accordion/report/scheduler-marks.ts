@@ -1,6 +1,6 @@
 /** How each scheduler looks in the figures over the load and in their key: a dash and a sign of its own, without colour. */
 import * as Plot from "@observablehq/plot";
-import type { SchedulerName } from "../../../../runtime/bundle/schema.ts";
+import type { SchedulerName } from "stratagem-runtime/internal/bundle/schema";
 import { MAX_DOTS, type Point } from "../../../report/load-marks.ts";
 import { Markup } from "../../../report/markup.ts";
 

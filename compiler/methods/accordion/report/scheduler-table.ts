@@ -3,7 +3,7 @@ import {
   type AccordionBundle,
   type SchedulerName,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import { limited } from "../../../report/kit/limited-cell.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, ratioText } from "../../../report/number-text.ts";

@@ -4,7 +4,7 @@ import type {
   AccordionLevel,
   ArrivalModel,
   SchedulerName,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
 import { type PlaceSimulationResult, simulatePlaces } from "../simulate/simulate-places.ts";
 import { spread } from "./spread.ts";

@@ -1,6 +1,6 @@
 /** How many times as fast instances pass on so many places, against as many times as there are places. */
 import * as Plot from "@observablehq/plot";
-import type { AccordionBundle } from "../../../../runtime/bundle/schema.ts";
+import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { wholeAxis } from "../../../report/kit/whole-axis.ts";

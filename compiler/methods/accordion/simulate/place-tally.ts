@@ -1,4 +1,4 @@
-import type { MalleableVariant } from "../../../../runtime/bundle/schema.ts";
+import type { MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
 import { ratio } from "../../../simulate/graph/batch-tally.ts";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
 import type { PlaceQueries } from "./place-queries.ts";

@@ -1,15 +1,15 @@
-import type { AccordionBundle } from "../../../../runtime/bundle/schema.ts";
-import { assert } from "../../../../runtime/core/assert.ts";
+import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import {
   DROP,
   PlaceCommands,
   RESHAPE,
   START,
-} from "../../../../runtime/methods/accordion/core/place-commands.ts";
+} from "stratagem-runtime/internal/methods/accordion/core/place-commands";
 import {
   PlaceScheduler,
   type PlaceSchedulerOptions,
-} from "../../../../runtime/methods/accordion/core/place-scheduler.ts";
+} from "stratagem-runtime/internal/methods/accordion/core/place-scheduler";
 import { EventQueue } from "../../../simulate/event-queue.ts";
 import { type PlaceArrivals, type PlaceQueries, queriesOf } from "./place-queries.ts";
 import { PlaceTally, type QueryOutcome } from "./place-tally.ts";

@@ -1,5 +1,9 @@
 /** What queries take: a table of shapes and batches, so that who schedules computes nothing. */
-import type { AccordionOptions, LayerPipeline, Table } from "../../../../runtime/bundle/schema.ts";
+import type {
+  AccordionOptions,
+  LayerPipeline,
+  Table,
+} from "stratagem-runtime/internal/bundle/schema";
 
 /** Time of one instance through a pipeline. @param first pipeline of the model, which stands for the whole where stages are not known. */
 export function fillMs({ stageMs }: LayerPipeline, first: LayerPipeline): number {

@@ -2,7 +2,7 @@
 import {
   placeShapes,
   placesByPool,
-} from "../../../../runtime/methods/accordion/bundle/place-shapes.ts";
+} from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
 import { profileFor } from "../../../model/pool-profile.ts";
 import type { AccordionPolicy, Application, Task, Variant } from "../../../spec/application.ts";
 import type { KeyPath } from "../../../spec/document.ts";

@@ -1,5 +1,5 @@
 /** How a model is cut for every shape, from what was measured of it. Source: Accordion §3. */
-import type { LayerPipeline } from "../../../../runtime/bundle/schema.ts";
+import type { LayerPipeline } from "stratagem-runtime/internal/bundle/schema";
 import { layerPartitions, mixedPartitions } from "../../../numeric/partition.ts";
 import type { LatencyQuantiles, LayerProfile, VariantProfile } from "../../../spec/application.ts";
 

@@ -1,6 +1,6 @@
 /** What load does to cost, to replicas and to latency. */
 import * as Plot from "@observablehq/plot";
-import type { InferlineBundle, InferlineLevel } from "../../../../runtime/bundle/schema.ts";
+import type { InferlineBundle, InferlineLevel } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import { beyondMarks, drawLatencies, mostMs } from "../../../report/kit/latency-figure.ts";
 import {

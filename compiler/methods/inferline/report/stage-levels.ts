@@ -3,14 +3,14 @@ import {
   type InferlineBundle,
   type InferlineLevel,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
-import { longestPathMs } from "../../../../runtime/core/graph/longest-path.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { longestPathMs } from "stratagem-runtime/internal/core/graph/longest-path";
 import {
   type CheaperHardware,
   type StageLimits,
   stageLimits,
-} from "../../../../runtime/methods/inferline/tell/stage-limits.ts";
-import { stagePlanView } from "../../../../runtime/methods/inferline/tell/stage-plan-view.ts";
+} from "stratagem-runtime/internal/methods/inferline/tell/stage-limits";
+import { stagePlanView } from "stratagem-runtime/internal/methods/inferline/tell/stage-plan-view";
 import { limited } from "../../../report/kit/limited-cell.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";

@@ -1,6 +1,6 @@
 /** A bundle of provisioning plans as one page for people: the stages, what load costs, and for every load what runs where and why. */
-import type { InferlineBundle, StageTask } from "../../../../runtime/bundle/schema.ts";
-import { hardwareOf } from "../../../../runtime/methods/inferline/tell/stage-plan-view.ts";
+import type { InferlineBundle, StageTask } from "stratagem-runtime/internal/bundle/schema";
+import { hardwareOf } from "stratagem-runtime/internal/methods/inferline/tell/stage-plan-view";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";

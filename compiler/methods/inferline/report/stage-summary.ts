@@ -4,8 +4,8 @@ import {
   type InferlineLevel,
   type InferlineOptions,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
-import { hardwareOf } from "../../../../runtime/methods/inferline/tell/stage-plan-view.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { hardwareOf } from "stratagem-runtime/internal/methods/inferline/tell/stage-plan-view";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { whichText } from "../../../report/kit/which-levels.ts";
 import { html, type Markup } from "../../../report/markup.ts";

@@ -1,4 +1,8 @@
-import { type InferlineBundle, MICROS, priceMicros } from "../../../../runtime/bundle/schema.ts";
+import {
+  type InferlineBundle,
+  MICROS,
+  priceMicros,
+} from "stratagem-runtime/internal/bundle/schema";
 import { type MeanAndMax, TimeWeighted } from "../../../simulate/graph/time-weighted.ts";
 
 export interface ReplicaSummary {

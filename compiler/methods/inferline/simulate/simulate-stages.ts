@@ -1,22 +1,22 @@
-import type { InferlineBundle } from "../../../../runtime/bundle/schema.ts";
-import { assert } from "../../../../runtime/core/assert.ts";
+import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import {
   ASSIGN,
   CommandBuffer,
   RELEASE,
   START_BATCH,
-} from "../../../../runtime/core/command-buffer.ts";
+} from "stratagem-runtime/internal/core/command-buffer";
 import {
   busyNames,
   type StageShape,
   stageShapeOf,
-} from "../../../../runtime/core/graph/stage-shape.ts";
-import { Rng } from "../../../../runtime/core/rng.ts";
+} from "stratagem-runtime/internal/core/graph/stage-shape";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import {
   type InferlineDispatcher,
   inferlineDispatcherOf,
-} from "../../../../runtime/methods/inferline/core/inferline-dispatcher.ts";
-import type { ReplicaTuner } from "../../../../runtime/methods/inferline/core/replica-tuner.ts";
+} from "stratagem-runtime/internal/methods/inferline/core/inferline-dispatcher";
+import type { ReplicaTuner } from "stratagem-runtime/internal/methods/inferline/core/replica-tuner";
 import { EventQueue } from "../../../simulate/event-queue.ts";
 import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-times.ts";
 import { RequestFlow, slotCountFor } from "../../../simulate/graph/request-flow.ts";

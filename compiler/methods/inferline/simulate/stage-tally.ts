@@ -1,4 +1,4 @@
-import type { InferlineBundle } from "../../../../runtime/bundle/schema.ts";
+import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
 import {
   BatchTally,
   type StageVariantOutcome,

@@ -1,7 +1,7 @@
 /** What an application asks for that InferLine cannot do. */
 
-import { priceMicros } from "../../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
+import { priceMicros } from "stratagem-runtime/internal/bundle/schema";
+import { stageGraphOf } from "stratagem-runtime/internal/core/graph/stage-graph";
 import { fanoutMistakes, shapeMistakes } from "../../../graph/stage-mistakes.ts";
 import { orderedTasks } from "../../../graph/stage-order.ts";
 import { profileFor } from "../../../model/pool-profile.ts";

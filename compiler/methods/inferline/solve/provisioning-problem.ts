@@ -1,5 +1,5 @@
-import { priceMicros, violationCeiling } from "../../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
+import { priceMicros, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { stageGraphOf } from "stratagem-runtime/internal/core/graph/stage-graph";
 import { aloneMs } from "../../../graph/served-stages.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
 import type { ProvisioningProblem, StageHardware } from "./problem.ts";

@@ -4,7 +4,7 @@ import {
   type LokiBundle,
   type LokiLevel,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import {
   levelLine,

@@ -1,5 +1,5 @@
 /** A bundle of plans as one page for people: the pipeline, which servers every load takes, what the plans promise and what a simulation gave. */
-import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
+import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";

@@ -4,7 +4,7 @@ import {
   type LokiLevel,
   type LokiOptions,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import { whichText } from "../../../report/kit/which-levels.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";

@@ -1,5 +1,5 @@
 /** The variants that plans use, each with the letter and the colour that it has in every figure. */
-import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
+import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 import { letterAt, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 
 /** Of the variants that the plan of some level uses: by task, and from the least accurate up. */

@@ -3,8 +3,8 @@ import {
   type LokiBundle,
   type LokiLevel,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
-import { type PathView, planView } from "../../../../runtime/methods/loki/tell/plan-view.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { type PathView, planView } from "stratagem-runtime/internal/methods/loki/tell/plan-view";
 import { limited } from "../../../report/kit/limited-cell.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";

@@ -1,6 +1,6 @@
 /** Where the step of the plans changes, and where their capacity ends. */
 import * as Plot from "@observablehq/plot";
-import type { LokiBundle, LokiLevel } from "../../../../runtime/bundle/schema.ts";
+import type { LokiBundle, LokiLevel } from "stratagem-runtime/internal/bundle/schema";
 import { loadAxis, upright } from "../../../report/kit/load-axis.ts";
 
 /** Loads between which plans go from the hardware step to the accuracy step. */

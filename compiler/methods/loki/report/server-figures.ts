@@ -1,6 +1,6 @@
 /** Which servers a level takes, and how many of them have to load another model when the level changes. */
 import * as Plot from "@observablehq/plot";
-import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
+import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import { levelBand } from "../../../report/kit/load-axis.ts";
 import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";

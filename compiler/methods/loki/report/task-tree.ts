@@ -3,7 +3,7 @@ import type {
   LokiBundle,
   PipelineTask,
   PipelineVariant,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, msText, ratioText, shareText } from "../../../report/number-text.ts";

@@ -1,4 +1,4 @@
-import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
+import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
 
 /** What became of the requests of one simulation. Ratios of nothing are null, except the violation rate, which is then 0. */

@@ -1,4 +1,4 @@
-import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
+import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 
 /** End-to-end accuracy of requests: of each leaf the mean over its queries by the paths they took, weighted over the leaves that were reached. */
 export class RequestAccuracy {

@@ -1,4 +1,4 @@
-import { assert } from "../../../../runtime/core/assert.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
 
 const NONE = -1;
 

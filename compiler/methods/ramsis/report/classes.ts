@@ -2,7 +2,7 @@
  * Classes of queries: what each has to keep, and what every level promises and was simulated to
  * give it.
  */
-import type { RamsisBundle } from "../../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { html } from "../../../report/markup.ts";
 import { decimalText, listText, msText, ratioText } from "../../../report/number-text.ts";
 import type { PageSection } from "../../../report/page.ts";

@@ -4,7 +4,7 @@ import {
   type RamsisBundle,
   type RamsisLevel,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import { drawFigure } from "../../../report/figure.ts";
 import { html, type Markup } from "../../../report/markup.ts";

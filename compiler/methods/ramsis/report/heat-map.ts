@@ -5,7 +5,7 @@ import {
   NO_ACTION,
   type RamsisBundle,
   type Table,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import { type DrawMarkup, drawFigure, type FigureText, roundTo } from "../../../report/figure.ts";
 import { escapeText, type Markup } from "../../../report/markup.ts";
 import { msText } from "../../../report/number-text.ts";

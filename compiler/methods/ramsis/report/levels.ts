@@ -5,8 +5,8 @@ import {
   type RamsisBundle,
   type RamsisLevel,
   type Table,
-} from "../../../../runtime/bundle/schema.ts";
-import { classBundle } from "../../../../runtime/methods/ramsis/bundle/class-views.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { classBundle } from "stratagem-runtime/internal/methods/ramsis/bundle/class-views";
 import { html, type Markup } from "../../../report/markup.ts";
 import {
   countedText,

@@ -1,6 +1,6 @@
 /** What load does to accuracy and violations, for the policy and for single variants. */
 import * as Plot from "@observablehq/plot";
-import { type RamsisBundle, violationCeiling } from "../../../../runtime/bundle/schema.ts";
+import { type RamsisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import {
   dots,

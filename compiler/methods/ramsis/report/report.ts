@@ -1,5 +1,5 @@
 /** A bundle as one page for people: what the policy does, what it promises, and what it was simulated to give. */
-import { type RamsisBundle, violationCeiling } from "../../../../runtime/bundle/schema.ts";
+import { type RamsisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, ratioText } from "../../../report/number-text.ts";

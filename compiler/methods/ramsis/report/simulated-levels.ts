@@ -1,5 +1,5 @@
 /** Short seeded simulations of every level, by the policy and by single variants: what the figures set beside the stated expectation. */
-import type { ArrivalModel, RamsisBundle } from "../../../../runtime/bundle/schema.ts";
+import type { ArrivalModel, RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
 import { type SimulationResult, simulate } from "../simulate/simulate.ts";
 

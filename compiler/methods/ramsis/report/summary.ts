@@ -3,7 +3,7 @@ import {
   type RamsisBundle,
   type RamsisLevel,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, listText, ratioText, shareText } from "../../../report/number-text.ts";
 import type { VariantKey } from "../../../report/palette.ts";

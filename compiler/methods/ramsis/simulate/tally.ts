@@ -1,4 +1,4 @@
-import type { RamsisLevel, Variant } from "../../../../runtime/bundle/schema.ts";
+import type { RamsisLevel, Variant } from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
 
 /** What happened to the queries of one simulation. Ratios of nothing are null, except the violation rate, which is then 0. */

@@ -6,7 +6,7 @@
  * Dinkelbach's steps: solve for the reward n · (accuracy · satisfied − g), set g to the ratio its policy attains, repeat; g
  * never falls after the first step and converges superlinearly. (W. Dinkelbach, "On Nonlinear Fractional Programming", 1967.)
  */
-import type { RamsisOptions } from "../../../../runtime/bundle/schema.ts";
+import type { RamsisOptions } from "stratagem-runtime/internal/bundle/schema";
 import {
   type Guarantees,
   guaranteesOf,

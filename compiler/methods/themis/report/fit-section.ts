@@ -1,12 +1,16 @@
 /** The latency model of every stage: its curves, what was measured beside them, and the error of the fit point by point. */
 import * as Plot from "@observablehq/plot";
-import type { LatencyFit, ScaledTask, ThemisBundle } from "../../../../runtime/bundle/schema.ts";
+import type {
+  LatencyFit,
+  ScaledTask,
+  ThemisBundle,
+} from "stratagem-runtime/internal/bundle/schema";
 import {
   type FittedPoint,
   fitError,
   fittedPoints,
-} from "../../../../runtime/methods/themis/tell/latency-fit-view.ts";
-import { latencyAt } from "../../../../runtime/methods/themis/tell/scale-plan-view.ts";
+} from "stratagem-runtime/internal/methods/themis/tell/latency-fit-view";
+import { latencyAt } from "stratagem-runtime/internal/methods/themis/tell/scale-plan-view";
 import { drawFigure } from "../../../report/figure.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { wholeAxis } from "../../../report/kit/whole-axis.ts";

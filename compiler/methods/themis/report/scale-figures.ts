@@ -4,7 +4,7 @@ import {
   type ScalePlan,
   type ThemisBundle,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import { beyondMarks, drawLatencies, mostMs } from "../../../report/kit/latency-figure.ts";
 import {

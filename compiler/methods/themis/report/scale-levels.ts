@@ -4,13 +4,13 @@ import {
   type ThemisBundle,
   type ThemisLevel,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import {
   type BurstStage,
   burstsFrom,
   distinctBursts,
-} from "../../../../runtime/methods/themis/tell/burst-view.ts";
-import { scalePlanView } from "../../../../runtime/methods/themis/tell/scale-plan-view.ts";
+} from "stratagem-runtime/internal/methods/themis/tell/burst-view";
+import { scalePlanView } from "stratagem-runtime/internal/methods/themis/tell/scale-plan-view";
 import { limited } from "../../../report/kit/limited-cell.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";

@@ -1,5 +1,5 @@
 /** A bundle of plans of cores and instances as one page for people: the stages, what load takes, and for every load its plans and what a burst makes of them. */
-import type { ThemisBundle } from "../../../../runtime/bundle/schema.ts";
+import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
 import { drawStageGraph } from "../../../report/kit/stage-graph.ts";

@@ -4,7 +4,7 @@ import {
   type ThemisLevel,
   type ThemisOptions,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { whichText } from "../../../report/kit/which-levels.ts";
 import { html, type Markup } from "../../../report/markup.ts";

@@ -1,5 +1,5 @@
-import { HISTORY_SECONDS } from "../../../../runtime/core/forecasters.ts";
-import { RateHistory } from "../../../../runtime/methods/themis/core/rate-history.ts";
+import { HISTORY_SECONDS } from "stratagem-runtime/internal/core/forecasters";
+import { RateHistory } from "stratagem-runtime/internal/methods/themis/core/rate-history";
 
 export interface LookHistories {
   readonly lookCount: number;

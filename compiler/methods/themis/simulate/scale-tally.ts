@@ -1,4 +1,4 @@
-import type { ThemisBundle } from "../../../../runtime/bundle/schema.ts";
+import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
 import {
   BatchTally,
   type StageVariantOutcome,

@@ -1,5 +1,5 @@
-import type { ThemisBundle } from "../../../../runtime/bundle/schema.ts";
-import { assert } from "../../../../runtime/core/assert.ts";
+import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import {
   ASSIGN,
   CommandBuffer,
@@ -7,16 +7,16 @@ import {
   RELEASE,
   RESIZE,
   START_BATCH,
-} from "../../../../runtime/core/command-buffer.ts";
-import { busyNames } from "../../../../runtime/core/graph/stage-shape.ts";
+} from "stratagem-runtime/internal/core/command-buffer";
+import { busyNames } from "stratagem-runtime/internal/core/graph/stage-shape";
 import {
   type ScaleShape,
   scaleShapeOf,
-} from "../../../../runtime/methods/themis/core/scale-shape.ts";
+} from "stratagem-runtime/internal/methods/themis/core/scale-shape";
 import {
   type ScalingDispatcher,
   scalingDispatcherOf,
-} from "../../../../runtime/methods/themis/core/scaling-dispatcher.ts";
+} from "stratagem-runtime/internal/methods/themis/core/scaling-dispatcher";
 import { EventQueue } from "../../../simulate/event-queue.ts";
 import { RequestFlow, slotCountFor } from "../../../simulate/graph/request-flow.ts";
 import {

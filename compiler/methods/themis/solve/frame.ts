@@ -4,8 +4,8 @@ import type {
   LatencyByCores,
   ScaledTask,
   ThemisOptions,
-} from "../../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { stageGraphOf } from "stratagem-runtime/internal/core/graph/stage-graph";
 import { stageEdgesOf } from "../../../graph/stage-edges.ts";
 import { orderedTasks } from "../../../graph/stage-order.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";

@@ -1,7 +1,7 @@
 /** The latency model l(b, c) = γ b / c + ε / c + δ b + η, fitted to measured points. Source: Themis eq. 1. */
 import { createRequire } from "node:module";
 import type * as MathJs from "mathjs";
-import { fittedMs, type LatencyFit } from "../../../../runtime/bundle/schema.ts";
+import { fittedMs, type LatencyFit } from "stratagem-runtime/internal/bundle/schema";
 
 export interface LatencyPoint {
   readonly batch: number;

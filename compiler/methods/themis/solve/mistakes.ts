@@ -1,5 +1,5 @@
 /** What an application asks for that Themis cannot do. */
-import { stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
+import { stageGraphOf } from "stratagem-runtime/internal/core/graph/stage-graph";
 import { fanoutMistakes, shapeMistakes } from "../../../graph/stage-mistakes.ts";
 import { orderedTasks } from "../../../graph/stage-order.ts";
 import { profileFor } from "../../../model/pool-profile.ts";

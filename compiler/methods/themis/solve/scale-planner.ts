@@ -2,8 +2,8 @@ import {
   type LatencyByCores,
   type ThemisOptions,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { stageGraphOf } from "stratagem-runtime/internal/core/graph/stage-graph";
 import type { ServedStages } from "../../../graph/served-stages.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
 import { ExactScaler } from "./exact.ts";

@@ -4,8 +4,8 @@ import {
   type ProvisioningPlan,
   priceMicros,
   type StagePlan,
-} from "../../../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../../../runtime/core/graph/stage-graph.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { stageGraphOf } from "stratagem-runtime/internal/core/graph/stage-graph";
 import { slidingPeakRate } from "../../../../numeric/traffic-envelope.ts";
 import { serviceTimeMs } from "../service-time.ts";
 

@@ -1,4 +1,4 @@
-import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { InputError } from "../../../../spec/input-error.ts";
 import { taskOf } from "../baseline-bundle.ts";
 import { PEER_NAMES, type PeerName } from "../peers/peers.ts";

@@ -1,5 +1,5 @@
-import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
-import { assert } from "../../../../../runtime/core/assert.ts";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import {
   type Decision,
   deadlineAwareBundle,

@@ -1,4 +1,4 @@
-import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import {
   deadlineAwareBundle,
   fastestVariant,

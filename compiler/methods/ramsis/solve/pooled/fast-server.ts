@@ -18,8 +18,8 @@
  * Sources: Howard, "Dynamic Programming and Markov Processes", 1960; Puterman, "Markov Decision Processes", 1994, §8.7 and §11.4. The process of
  * a single worker: RAMSIS §4.
  */
-import { GIVE_UP } from "../../../../../runtime/bundle/schema.ts";
-import { rowByQueued } from "../../../../../runtime/core/table-lookup.ts";
+import { GIVE_UP } from "stratagem-runtime/internal/bundle/schema";
+import { rowByQueued } from "stratagem-runtime/internal/core/table-lookup";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 import { isCheaper, type ServedAction, servedActions } from "./served-actions.ts";
 

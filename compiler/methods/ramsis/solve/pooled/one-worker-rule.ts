@@ -2,7 +2,7 @@
  * The table of the paper, whose batches are all that wait, as a rule for the queue that all workers share: the optimum of one worker that gets a K-th of the arrivals, which of n queries
  * in the common queue takes those of its share. With one worker it is the exact table.
  */
-import { GIVE_UP } from "../../../../../runtime/bundle/schema.ts";
+import { GIVE_UP } from "stratagem-runtime/internal/bundle/schema";
 import { solvePolicy } from "../objective.ts";
 import { stateIndex } from "../transitions.ts";
 import { admissibleActions, buildWorkerMdp } from "../worker-mdp.ts";

@@ -1,5 +1,5 @@
 /** The decision problem of a cluster whose workers share one queue, as data. */
-import { type RamsisBundle, violationCeiling } from "../../../../../runtime/bundle/schema.ts";
+import { type RamsisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { dispersionOfModel } from "../arrival-counts.ts";
 
 export interface PooledAction {

@@ -9,8 +9,8 @@ import {
   NO_ACTION,
   type NoActionValues,
   type RamsisLevel,
-} from "../../../../../runtime/bundle/schema.ts";
-import { Rng } from "../../../../../runtime/core/rng.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import type { RamsisFrame } from "../../../../model/frames.ts";
 import { type ArrivalProcess, arrivalSource } from "../../../../simulate/arrivals.ts";
 import { serviceTimeModel } from "../../../../simulate/service-times.ts";
