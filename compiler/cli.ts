@@ -222,7 +222,7 @@ program
     print(await watched("measuring", run));
   });
 
-addServe(program, version, async (bundle, loadQps, signal) => {
+addServe(program, async (bundle, loadQps, signal) => {
   const { solveLevelOf } = await import("./processes/level-pool.ts");
   return solveLevelOf(bundle, loadQps, signal);
 });

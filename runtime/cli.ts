@@ -10,7 +10,7 @@ const program = new Command("stratagem-runtime")
   .exitOverride();
 
 addInspect(program);
-addServe(program, packageVersion());
+addServe(program);
 
 program
   .command("verify")

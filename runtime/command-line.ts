@@ -55,13 +55,8 @@ export function addInspect(program: Command, actionValuesOf?: ActionValuesOf): v
     });
 }
 
-type ServeFlags = Omit<ServeOptions, "models" | "deviceIds"> & {
-  readonly models?: string;
-  readonly deviceIds?: number[];
-};
-
 /** Adds `serve`. @param generateLevel computes levels above the highest one, where there is a solver. */
-export function addServe(program: Command, version: string, generateLevel?: GenerateLevel): void {
+export function addServe(program: Command, generateLevel?: GenerateLevel): void {
   program
     .command("serve")
     .description(
@@ -84,19 +79,15 @@ export function addServe(program: Command, version: string, generateLevel?: Gene
     )
     .option("--standby <n>", "warm workers in reserve", count, 1)
     .option("--json", "one JSON document on stdout, once it serves")
-    .action(async ({ models, deviceIds: ids, ...flags }: ServeFlags) => {
+    .action(async (flags: ServeOptions) => {
       const { serveCommand } = await import("./commands/serve.ts");
       await serveCommand(
-        { ...flags, models: models ?? null, deviceIds: ids ?? [] },
+        { ...flags, generateLevel },
         {
-          nowMs: () => performance.now(),
-          epochOffsetMs: performance.timeOrigin,
-          version,
           signal: stopSignal(),
           onReady: print,
           onNotice: (message) => process.stderr.write(`${message}\n`),
           onReload: (reload) => process.on("SIGHUP", reload),
-          generateLevel,
         },
       );
     });

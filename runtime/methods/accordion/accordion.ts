@@ -3,14 +3,17 @@ import type { AccordionBundle } from "../../bundle/schema.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readAccordionBundle } from "./bundle/read.ts";
 import { classOfPlaces } from "./core/pipeline-table.ts";
+import { PlaceCommands } from "./core/place-commands.ts";
+import { PlaceScheduler, type PlaceSchedulerOptions } from "./core/place-scheduler.ts";
 import { accordionModels } from "./serve/models.ts";
+import { placeDecision } from "./tell/decision.ts";
 import { accordionDiffer, placesByName } from "./tell/diff-levels.ts";
 import { placeStateTold, placeSummary, placesTold, placeTable } from "./tell/inspect-places.ts";
 import { accordionLevels, accordionTasks } from "./tell/reports.ts";
 import { accordionSections } from "./tell/sections.ts";
 import { servingPlaces } from "./tell/serving-places.ts";
 
-export const accordion: RuntimeMethod<AccordionBundle> = {
+export const accordion = {
   name: "accordion",
   read: readAccordionBundle,
   sections: accordionSections,
@@ -24,6 +27,11 @@ export const accordion: RuntimeMethod<AccordionBundle> = {
     stateCount: null,
     text: "each pipeline with the times that its stages give",
   }),
+  decide: placeDecision,
+  core: (bundle: AccordionBundle, options: PlaceSchedulerOptions) => ({
+    core: new PlaceScheduler(bundle, options),
+    commands: new PlaceCommands(),
+  }),
   diffFrame: ({ levels: _, ...frame }) => placesByName(frame),
   levelDiffer: accordionDiffer,
   models: accordionModels,
@@ -34,4 +42,4 @@ export const accordion: RuntimeMethod<AccordionBundle> = {
     const executorFactory = workers.start.bind(workers);
     return startAccordionServer({ ...options, bundle, executorFactory });
   },
-};
+} satisfies RuntimeMethod<AccordionBundle>;

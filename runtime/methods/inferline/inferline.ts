@@ -1,9 +1,15 @@
 /** InferLine: plans say on what hardware each stage runs, in what batches, on how many replicas. */
 import type { InferlineBundle } from "../../bundle/schema.ts";
+import { CommandBuffer } from "../../core/command-buffer.ts";
+import { levelAt } from "../../core/level-choice.ts";
 import { refuseStates } from "../../tell/asked-state.ts";
 import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readInferlineBundle } from "./bundle/read.ts";
+import {
+  type InferlineDispatcherOptions,
+  inferlineDispatcherOf,
+} from "./core/inferline-dispatcher.ts";
 import { inferlineModels } from "./serve/models.ts";
 import { inferlineDiffer } from "./tell/diff-levels.ts";
 import { firstReplicas } from "./tell/first-stages.ts";
@@ -15,7 +21,7 @@ const NO_STATES =
   "provisioning plans, whose stages take what is queued as soon as a replica is idle; " +
   "--level shows the plan for a load";
 
-export const inferline: RuntimeMethod<InferlineBundle> = {
+export const inferline = {
   name: "inferline",
   read: readInferlineBundle,
   sections: inferlineSections,
@@ -29,6 +35,11 @@ export const inferline: RuntimeMethod<InferlineBundle> = {
     stateCount: null,
     text: "each with a plan whose stages are as profiled and whose costs add up",
   }),
+  decide: ({ levels }: InferlineBundle, level: number) => levelAt(levels, level),
+  core: (bundle: InferlineBundle, options: InferlineDispatcherOptions) => {
+    const core = inferlineDispatcherOf(bundle, options);
+    return { core, commands: new CommandBuffer(core.commandCapacity, options.queryCapacity) };
+  },
   diffFrame: ({ levels: _, ...frame }) => frame,
   levelDiffer: inferlineDiffer,
   models: inferlineModels,
@@ -39,4 +50,4 @@ export const inferline: RuntimeMethod<InferlineBundle> = {
     const executorFactory = workers.startAssigned.bind(workers);
     return startInferlineServer({ ...options, bundle, executorFactory });
   },
-};
+} satisfies RuntimeMethod<InferlineBundle>;

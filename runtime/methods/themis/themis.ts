@@ -1,10 +1,13 @@
 /** Themis: plans say how many instances of how many cores each stage has, also in a burst. */
 import type { ThemisBundle } from "../../bundle/schema.ts";
+import { CommandBuffer } from "../../core/command-buffer.ts";
+import { levelAt } from "../../core/level-choice.ts";
 import { refuseStates } from "../../tell/asked-state.ts";
 import { servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readThemisBundle } from "./bundle/read.ts";
 import { scaleShapeOf } from "./core/scale-shape.ts";
+import { type ScalingDispatcherOptions, scalingDispatcherOf } from "./core/scaling-dispatcher.ts";
 import { themisModels } from "./serve/models.ts";
 import { themisDiffer } from "./tell/diff-levels.ts";
 import { firstInstances } from "./tell/first-stages.ts";
@@ -19,7 +22,7 @@ const NO_STATES =
 /** As many as its plans and bursts have instances at a time. */
 const workerCount = (bundle: ThemisBundle): number => scaleShapeOf(bundle).workerCount;
 
-export const themis: RuntimeMethod<ThemisBundle> = {
+export const themis = {
   name: "themis",
   read: readThemisBundle,
   sections: themisSections,
@@ -33,6 +36,11 @@ export const themis: RuntimeMethod<ThemisBundle> = {
     stateCount: null,
     text: "each with a plan whose stages are as profiled and whose costs add up",
   }),
+  decide: ({ levels }: ThemisBundle, level: number) => levelAt(levels, level),
+  core: (bundle: ThemisBundle, options: ScalingDispatcherOptions) => {
+    const core = scalingDispatcherOf(bundle, options);
+    return { core, commands: new CommandBuffer(core.commandCapacity, options.queryCapacity) };
+  },
   diffFrame: ({ levels: _levels, transitions: _rows, ...frame }) => frame,
   levelDiffer: themisDiffer,
   models: themisModels,
@@ -43,4 +51,4 @@ export const themis: RuntimeMethod<ThemisBundle> = {
     const executorFactory = workers.startAssigned.bind(workers);
     return startForetoldServer({ ...options, bundle, executorFactory });
   },
-};
+} satisfies RuntimeMethod<ThemisBundle>;

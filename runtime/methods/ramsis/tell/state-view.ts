@@ -62,14 +62,8 @@ export function inspectState(
   const index = levelForLoad(whole.levels, loadQps ?? Number.NaN);
   const { bundle, level, sloClass } = decidingTable(whole, index, asked.sloClass);
   const table = PolicyTable.fromBundle(bundle);
-  const decide = (atQueued: number, atSlackMs: number): Decision => {
-    const action = table.lookup(level, atQueued, atSlackMs);
-    if (action === GIVE_UP) return { givesUp: true };
-    if (action === WAIT) {
-      return { waitUntilSlackMs: table.waitUntilSlackMs(level, atQueued, atSlackMs, 0) };
-    }
-    return choiceOf(bundle, table.variant(action), table.batch(action), atSlackMs);
-  };
+  const decide = (atQueued: number, atSlackMs: number): Decision =>
+    decisionIn(bundle, table, level, atQueued, atSlackMs);
   const grid = bundle.decisionSpace.slackMs.data;
   const column = Math.max(
     0,
@@ -93,6 +87,22 @@ export function inspectState(
     withOneSlackStepLess:
       lessMs === undefined ? null : { ...decide(queued, lessMs), slackMs: lessMs },
   };
+}
+
+/** @param table of the bundle, which has no classes at the level. */
+export function decisionIn(
+  bundle: RamsisBundle,
+  table: PolicyTable,
+  level: number,
+  queued: number,
+  slackMs: number,
+): Decision {
+  const action = table.lookup(level, queued, slackMs);
+  if (action === GIVE_UP) return { givesUp: true };
+  if (action === WAIT) {
+    return { waitUntilSlackMs: table.waitUntilSlackMs(level, queued, slackMs, 0) };
+  }
+  return choiceOf(bundle, table.variant(action), table.batch(action), slackMs);
 }
 
 function choiceOf(bundle: RamsisBundle, variant: number, batch: number, slackMs: number): Choice {
