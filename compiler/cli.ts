@@ -2,6 +2,7 @@
 import { availableParallelism } from "node:os";
 import { Command, Option } from "commander";
 import {
+  addDiff,
   addInspect,
   addServe,
   positiveNumber,
@@ -88,16 +89,7 @@ program
     print(await withPool("checking levels", jobs, (pool) => verifyCommand(path, pool)));
   });
 
-program
-  .command("diff")
-  .description("say how two bundles differ; exit with 2 if they do")
-  .argument("<before>", "policy bundle")
-  .argument("<after>", "policy bundle")
-  .option("--json", "one JSON document on stdout")
-  .action(async (before: string, after: string) => {
-    const { diffCommand } = await import("stratagem-runtime/internal/commands/diff");
-    print(await diffCommand(before, after));
-  });
+addDiff(program);
 
 program
   .command("simulate")

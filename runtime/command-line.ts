@@ -55,6 +55,19 @@ export function addInspect(program: Command, actionValuesOf?: ActionValuesOf): v
     });
 }
 
+export function addDiff(program: Command): void {
+  program
+    .command("diff")
+    .description("say how two bundles differ; exit with 2 if they do")
+    .argument("<before>", "policy bundle")
+    .argument("<after>", "policy bundle")
+    .option("--json", "one JSON document on stdout")
+    .action(async (before: string, after: string) => {
+      const { diffCommand } = await import("./commands/diff.ts");
+      print(await diffCommand(before, after));
+    });
+}
+
 /** Adds `serve`. @param generateLevel computes levels above the highest one, where there is a solver. */
 export function addServe(program: Command, generateLevel?: GenerateLevel): void {
   program
