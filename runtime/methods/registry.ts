@@ -12,7 +12,7 @@ import { themis } from "./themis/themis.ts";
 type Methods = { readonly [B in Bundle as B["method"]]: RuntimeMethod<B> };
 
 const METHODS: Methods = { ramsis, loki, inferline, themis, accordion };
-const NAMES = ["ramsis", "loki", "inferline", "themis", "accordion"] as const;
+const METHOD_NAME = oneOf(["ramsis", "loki", "inferline", "themis", "accordion"]);
 
 /** The method of a bundle, to be asked about bundles of this method only. */
 export function methodOf<B extends Bundle>(bundle: B): RuntimeMethod<B>;
@@ -25,5 +25,5 @@ export function methodOf({ method }: Bundle): RuntimeMethod<Bundle> {
  * BUNDLE_SCHEMA
  */
 export function methodNamed(name: unknown): RuntimeMethod<Bundle> {
-  return METHODS[name === undefined ? "ramsis" : oneOf(name, "method", NAMES)];
+  return METHODS[name === undefined ? "ramsis" : METHOD_NAME.read(name, "method")];
 }
