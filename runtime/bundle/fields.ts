@@ -1,4 +1,4 @@
-/** Shapes of single values: each says in words what is allowed, and reads or refuses what it gets. */
+/** Shapes of single values: each says in words what is allowed, and reads or refuses a value. */
 import { clip, refuse, refuseAs, UNPRINTABLE } from "./refuse.ts";
 
 /** What a value has to be. The type is exact: a shape of fewer values is no shape of more. */
@@ -168,7 +168,9 @@ export function or<Apart extends Word, Value>(
   };
 }
 
-/** Absent values are nil in the file, never missing keys; but for the optional fields of a record. */
+/**
+ * Absent values are nil in the file, never missing keys; but for the optional fields of a record.
+ */
 export function orNull<Value>(shape: Shape<Value>): Shape<Value | null> {
   return or(null, shape);
 }

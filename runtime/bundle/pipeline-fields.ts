@@ -45,8 +45,8 @@ const feed = record<Feed>({
 /** How tensors come to a task. */
 export const feedField: Field<Feed | null> = [
   orNull(feed),
-  "How tensors come here from the parent; nil for what comes from the requests, or where no model " +
-    "is served.",
+  "How tensors come here from the parent; nil for what comes from the requests, or where no " +
+    "model is served.",
 ];
 
 export const branch = oneOf<Branch>(["independent", "exclusive"]);

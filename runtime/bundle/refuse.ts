@@ -14,7 +14,7 @@ export function refuse(path: string, found: unknown, allowed: string): never {
 export function refuseAs(path: string, found: string, allowed: string): never {
   throw new BundleError(
     "BUNDLE_SCHEMA",
-    `${path === "" ? "payload" : path}: expected ${allowed}, got ${found}; compile the bundle again`,
+    `${path || "payload"}: expected ${allowed}, got ${found}; compile the bundle again`,
   );
 }
 

@@ -42,7 +42,10 @@ export function table(
   };
 }
 
-/** A float64 table of numbers above 0, at most `max`. @param apart a number that is allowed besides. */
+/**
+ * A float64 table of numbers above 0, at most `max`.
+ * @param apart a number that is allowed besides.
+ */
 export function positiveTable(
   axes: readonly string[],
   max: number,

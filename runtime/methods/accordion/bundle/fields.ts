@@ -118,8 +118,8 @@ const variant = record<MalleableVariant>({
   ],
   stages: [
     listOf([0, MAX_STAGES], stage),
-    "Each range of layers that is a stage of some pipeline, strictly ascending in `from` and then " +
-      "`to`; empty where `model` is nil.",
+    "Each range of layers that is a stage of some pipeline, strictly ascending in `from` and " +
+      "then `to`; empty where `model` is nil.",
   ],
 });
 

@@ -87,7 +87,8 @@ const options = record<InferlineOptions>({
   solveLimitMs: [milliseconds, "Longest time for one optimisation."],
   betweenBatches: [
     oneOf(["next", "linear"]),
-    "What a batch between two profiled sizes takes: as the next larger one, or linear between them.",
+    "What a batch between two profiled sizes takes: as the next larger one, or linear between " +
+      "them.",
   ],
   tuner: [
     oneOf(["relative", "paper", "none"]),

@@ -174,8 +174,8 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
     solve: [solve, "How the level was computed."],
     actionByState: [
       actionTable,
-      "The action of each state, a row index of `actions`; with the pooled balancer also 65535, to " +
-        "wait, not in column 0, and 65534, to give the earliest query up.",
+      "The action of each state, a row index of `actions`; with the pooled balancer also 65535, " +
+        "to wait, not in column 0, and 65534, to give the earliest query up.",
     ],
     classTables,
     mixture: [
