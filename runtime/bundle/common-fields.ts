@@ -66,6 +66,7 @@ export const MAX_COUNT = 2 ** 32 - 1;
 export const count = integerIn(0, MAX_COUNT);
 export const bigCount = integerIn(0, Number.MAX_SAFE_INTEGER);
 export const batchSize = integerIn(1, MAX_QUEUE);
+export const notNegative = named("a number from 0", numberIn(0, Number.MAX_VALUE));
 
 const aboveZeroBelowOne = numberBetween(0, 1);
 /** 0 is one, 1 is not. */
@@ -87,7 +88,7 @@ export const sloFields: Fields<Omit<Slo, "classes">> = {
   latencyMs: [milliseconds, "What a query may take from arrival to answer."],
   maxViolationRate: [
     orNull(ratio),
-    "Ratio of queries that may take longer; nil if the application sets no ceiling.",
+    "Of the queries, those that may take longer; nil if the application sets no ceiling.",
   ],
   percentile: [
     percentile,
@@ -111,7 +112,7 @@ const arrivalModel = tagged<"process", ArrivalModel>("process", {
 });
 
 const pool = record<Pool>({
-  name: [text, "What actions and plans call it by is its index."],
+  name: [text, "The pool's name; plans refer to its index."],
   hardware: [orNull(text), "What its workers are; nil if the application does not say."],
   workers: [workerCount, "How many it has."],
   cores: [orNull(workerCount), "Cores of each worker; nil if the application does not say."],
@@ -123,14 +124,14 @@ const tensor = record<TensorInfo>({
   dtype: [text, "The type of its elements, as ONNX Runtime names it."],
   shape: [
     listOf([0, MAX_RANK], or(-1, integerIn(1, 2 ** 31))),
-    "Its dimensions, -1 where one is dynamic.",
+    "Its dimensions, −1 where one is dynamic.",
   ],
 });
 const tensors = listOf([1, MAX_TENSORS], tensor);
 
 export const modelFile = record<ModelFile>({
   file: [fileName, "The server looks it up in its models folder."],
-  sha256: [sha256, "Digest of that file."],
+  sha256: [sha256, "That of the file."],
   inputs: [tensors, "What the model takes."],
   outputs: [tensors, "What the model gives."],
 });
@@ -139,7 +140,7 @@ export const profileReference = record<ProfileReference>({
   file: [fileName, "The profile."],
   variant: [text, "Name of the variant in that file."],
   hardware: [text, "What the variant was measured on."],
-  sha256: [sha256, "Digest of that file."],
+  sha256: [sha256, "That of the file."],
 });
 
 export const variantName: Field<string> = [text, "Unique in the task."];
@@ -223,7 +224,7 @@ export function levelsOf<Level>(level: Shape<Level>): Shape<readonly Level[]> {
 export const accuracyFields: Fields<ClassExpected> = {
   accuracyPerSatisfied: [ratio, "Mean accuracy of the queries that are answered in time."],
   accuracyPerQuery: [ratio, "Mean accuracy of all queries, late ones counting 0."],
-  violationRate: [ratio, "Ratio of the queries that are late."],
+  violationRate: [ratio, "Of the queries, those that are late."],
 };
 
 /** What a simulation tells of the time that queries take. */
@@ -234,14 +235,14 @@ export const latencyFields: Fields<Pick<PipelineExpected, "latencyMsP50" | "late
 
 export const seed: Field<number> = [count, "What the simulation's random numbers begin with."];
 export const durationMs: Field<number> = [milliseconds, "Length of the simulation."];
-export const solverName: Field<string> = [text, "Name of the solver."];
+export const solverName: Field<string> = [text, "The solver's name."];
 
 /** How many times the SLO; null for never. */
 export const slosOrNever = orNull(positive(MAX_SLOS));
 
 const input = record<InputDigest>({
   path: [relativePath, "A file, from the folder of the application specification."],
-  sha256: [sha256, "Digest of that file."],
+  sha256: [sha256, "That of the file."],
 });
 
 const compiled = record<Provenance>({

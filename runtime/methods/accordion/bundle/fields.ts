@@ -124,7 +124,7 @@ const variant = record<MalleableVariant>({
 });
 
 const task = record<MalleableTask>({
-  name: [text, "Name of the task."],
+  name: [text, "The task's name."],
   variants: [listOf([1, MAX_VARIANTS], variant), "The models that clients name."],
 });
 
@@ -163,14 +163,14 @@ const options = record<AccordionOptions>({
   ],
   meanBatch: [numberIn(1, MAX_BATCH), "Mean of the log-normal batches of simulated queries."],
   batchSigma: [numberIn(0, MAX_SIGMA), "Standard deviation of the logarithm of these batches."],
-  lowShare: [ratio, "Ratio of simulated queries that are of low priority."],
+  lowShare: [ratio, "Of simulated queries, those of low priority."],
 });
 
 const expected = record<PlaceExpected>({
-  violationRate: [ratio, "Ratio of the queries that are late or dropped."],
-  droppedRate: [ratio, "Ratio of the queries that are dropped, at most as much."],
+  violationRate: [ratio, "Of the queries, those that are late or dropped."],
+  droppedRate: [ratio, "Of the queries, those that are dropped, at most as much."],
   ...latencyFields,
-  occupancy: [ratio, "Mean ratio of the places that are busy."],
+  occupancy: [ratio, "Of the places, those that are busy in the mean."],
   activeQueries: [numberIn(0, MAX_PLACES), "Mean number of queries that run at a time."],
   reconfigurations: [numberIn(0, Number.MAX_SAFE_INTEGER), "Shrinks and growths per query."],
   queries: [bigCount, "Queries that came."],

@@ -16,6 +16,7 @@ import {
   milliseconds,
   millisecondsOr0,
   model,
+  notNegative,
   properRatio,
   provenance,
   rate,
@@ -80,7 +81,11 @@ const options = record<InferlineOptions>({
     oneOf(["exact", "none"]),
     "Whether the greedy plan is improved until it is proven best, or the time is over.",
   ],
-  margin: [or("auto", properRatio), "Part of the SLO that plans keep free."],
+  margin: [
+    or("auto", properRatio),
+    "Part of the SLO that plans keep free; auto: as little as traces that were not planned with " +
+      "allow.",
+  ],
   traces: [integerIn(1, MAX_TRACES), "Sample traces that a plan has to meet the SLO on."],
   sampleDurationMs: [milliseconds, "Length of a sample trace that is drawn."],
   sampleSeed: [count, "What the random numbers of sample traces begin with."],
@@ -110,10 +115,7 @@ const stage = record<StagePlan>({
   latencyMs: [milliseconds, "What a whole batch takes, the same number as in `serviceTimes`."],
   throughputQps: [rate, "What one replica carries: μ = 1000 · `batch` / `latencyMs`."],
   scaleFactor: [ratio, "Mean queries of the task per request: s."],
-  provisioningRatio: [
-    numberIn(0, Number.MAX_VALUE),
-    "ρ = `sample.meanQps` · s / (`replicas` · μ).",
-  ],
+  provisioningRatio: [notNegative, "ρ = `sample.meanQps` · s / (`replicas` · μ)."],
 });
 
 const plan = record<ProvisioningPlan>({
@@ -123,7 +125,7 @@ const plan = record<ProvisioningPlan>({
 
 const estimate = record<TrafficSample["estimate"]>({
   p99Ms: [millisecondsOr0, "99th percentile of the latencies."],
-  missRate: [ratio, "Ratio of the requests that miss the SLO."],
+  missRate: [ratio, "Of the requests, those that miss the SLO."],
 });
 
 const envelope = record<TrafficEnvelope>({
@@ -147,11 +149,11 @@ const sample = record<TrafficSample>({
 const heldOut = record<ProvisioningExpected["heldOut"]>({
   traces: [traceCount, "How many there are."],
   met: [traceCount, "Those of them on which the plan alone meets the SLO."],
-  missRate: [ratio, "Ratio of the requests of all of them that miss the SLO."],
+  missRate: [ratio, "Of the requests of all of them, those that miss the SLO."],
 });
 
 const expected = record<ProvisioningExpected>({
-  violationRate: [ratio, "Ratio of the requests that are late."],
+  violationRate: [ratio, "Of the requests, those that are late."],
   ...latencyFields,
   costPerHour: [cost, "Mean over the time of the replicas that run or come up."],
   seed,

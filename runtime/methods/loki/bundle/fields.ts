@@ -126,7 +126,8 @@ const options = record<LokiOptions>({
   ],
   headroom: [
     or("auto", numberIn(0, MAX_HEADROOM)),
-    "What plans carry beyond the load of their level, relative to it.",
+    "What plans carry beyond the load of their level, relative to it; auto: as little as a " +
+      "simulation of the level allows.",
   ],
   oneBatchPerVariant: [boolean, "Whether a variant has one batch size in a plan."],
   solver: [oneOf(["auto", "glpk", "highs"]), "Which solver computes plans."],

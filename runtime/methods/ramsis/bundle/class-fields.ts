@@ -23,7 +23,11 @@ const CLASS_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
 const sloClass = record<SloClass>({
   name: [
-    textOf(CLASS_NAME, "a letter, then up to 63 letters, digits, _ or -"),
+    textOf(
+      CLASS_NAME,
+      "a letter, then up to 63 letters, digits, _ or -",
+      "a letter, then up to 63 letters, digits, `_` or `-`",
+    ),
     "Unique among the classes.",
   ],
   latencyMs: [milliseconds, "What a query of the class may take."],

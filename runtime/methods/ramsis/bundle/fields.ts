@@ -15,6 +15,7 @@ import {
   MAX_VARIANTS,
   METHOD,
   model,
+  notNegative,
   profileReference,
   provenance,
   ratio,
@@ -27,7 +28,6 @@ import {
   integerIn,
   listOf,
   numberBetween,
-  numberIn,
   oneOf,
   orNull,
   type Shape,
@@ -63,7 +63,7 @@ const variant = record<Variant>({
 });
 
 const task = record<Task>({
-  name: [text, "Name of the task."],
+  name: [text, "The task's name."],
   variants: [listOf([1, MAX_VARIANTS], variant), "Actions refer to their index."],
   serviceTimes: [serviceTimes, "How long a batch takes; a row for each variant."],
 });
@@ -153,7 +153,7 @@ const expectedFields: Fields<ExpectedOfAll> = {
 const solve = record<SolveReport>({
   method: solverName,
   iterations: [count, "Iterations of the solver."],
-  residual: [numberIn(0, Number.MAX_VALUE), "Span of the last Bellman residual."],
+  residual: [notNegative, "Span of the last Bellman residual."],
   states: [count, "States of the decision problem."],
 });
 

@@ -110,7 +110,11 @@ const options = record<ThemisOptions>({
     oneOf(["stochastic", "paper"]),
     "What a query waits: for its batch, as in the paper, or at a quantile of random arrivals.",
   ],
-  quantile: [or("auto", properRatio), "Of the waiting times of the stochastic model."],
+  quantile: [
+    or("auto", properRatio),
+    "Which of the waiting times of the stochastic model is taken; auto: as low as a simulation " +
+      "of the plan allows.",
+  ],
   solver: [oneOf(["exact", "paper"]), "How plans are searched."],
   scaling: [
     oneOf(["joint", "themis", "horizontal", "vertical"]),
@@ -141,7 +145,7 @@ const stage = record<ScaledStage>({
 });
 
 const expected = record<ScaleExpected>({
-  violationRate: [ratio, "Ratio of the requests that are late."],
+  violationRate: [ratio, "Of the requests, those that are late."],
   ...latencyFields,
   requests: [bigCount, "Requests that were simulated."],
   seed,
@@ -152,7 +156,10 @@ const plan = record<ScalePlan>({
     integerIn(1, MAX_CORES),
     "The sum over the stages of cores times instances, at most those of the pool.",
   ],
-  latencyMs: [milliseconds, "Of the longest path by the model: processing, queueing and hops."],
+  latencyMs: [
+    milliseconds,
+    "What the longest path takes by the model: processing, queueing and hops.",
+  ],
   stages: [listOf([1, MAX_TASKS], stage), "One for each task, in their order."],
   expected: [expected, "What a simulation of random arrivals at the load of the plan gives."],
 });
