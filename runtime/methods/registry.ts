@@ -18,7 +18,7 @@ export {
 type Methods = { readonly [B in Bundle as B["method"]]: RuntimeMethod<B> };
 
 const METHODS = { ramsis, loki, inferline, themis, accordion } satisfies Methods;
-const NAMES = ["ramsis", "loki", "inferline", "themis", "accordion"] as const;
+const METHOD_NAME = oneOf(["ramsis", "loki", "inferline", "themis", "accordion"]);
 
 /** What the method of a bundle takes for a state, and what it gives for a decision and a core. */
 export type StateOf<B extends Bundle> = Parameters<(typeof METHODS)[B["method"]]["decide"]>[2];
@@ -37,5 +37,5 @@ export function methodOf({ method }: Bundle): RuntimeMethod<Bundle> {
  * BUNDLE_SCHEMA
  */
 export function methodNamed(name: unknown): RuntimeMethod<Bundle> {
-  return METHODS[name === undefined ? "ramsis" : oneOf(name, "method", NAMES)];
+  return METHODS[name === undefined ? "ramsis" : METHOD_NAME.read(name, "method")];
 }
