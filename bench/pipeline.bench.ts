@@ -4,7 +4,7 @@ import type { LokiBundle } from "../runtime/bundle/schema.ts";
 import { pipelineShapeOf } from "../runtime/core/graph/pipeline-shape.ts";
 import { flowsFor, mostAccurateFirst } from "../runtime/methods/loki/core/most-accurate-first.ts";
 import { planLayoutOf } from "../runtime/methods/loki/core/plan-layout.ts";
-import { fillWorkerTables, workerTablesFor } from "../runtime/methods/loki/core/worker-tables.ts";
+import { fillWorkerTables, workerTablesFor } from "../test/support/loki-worker-tables.ts";
 import { pipelineBundle, type TaskSketch } from "../test/support/pipeline-bundle.ts";
 
 /** Loki's traffic analysis at 600 requests per second on 20 servers: profile, plan and shares of the reference. */

@@ -14,7 +14,7 @@ export interface FlatTask {
 }
 
 /** The edges from one working task to the next, as one. */
-export interface FlatEdge {
+interface FlatEdge {
   /** Task that the first of them leads to: what fan-outs are keyed by. */
   readonly first: string;
   /** Product of the shares. */

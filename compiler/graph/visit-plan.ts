@@ -23,7 +23,7 @@ export interface StageVisits {
 }
 
 /** What makes a query of the stage ready. */
-export type StageSource =
+type StageSource =
   /** The request itself, in the order of arrival: these. */
   | { readonly kind: "requests"; readonly request: Uint32Array }
   /** The only task before, when it is done with the query. @param isFiltered whether some of them do not come here. */
@@ -31,7 +31,7 @@ export type StageSource =
   | JoinSource;
 
 /** The last verdict on the edges that lead here: a task that was skipped passes on the verdict that skipped it. */
-export interface JoinSource {
+interface JoinSource {
   readonly kind: "join";
   /** Where verdicts come from, ascending: tasks, or REQUESTS. */
   readonly origins: readonly number[];

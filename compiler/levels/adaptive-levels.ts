@@ -23,7 +23,7 @@ export interface AdaptiveLoads {
 }
 
 /** Neighbours that are as close as levels get and still differ by the step or more. */
-export interface AccuracyJump {
+interface AccuracyJump {
   readonly fromQps: number;
   readonly toQps: number;
   readonly accuracyStep: number;

@@ -27,7 +27,7 @@ export interface PipelineTask {
   readonly variants: readonly PipelineVariant[];
 }
 
-export interface PipelineVariant {
+interface PipelineVariant {
   readonly name: string;
   /** Of the variant alone, 0..1. */
   readonly accuracy: number;

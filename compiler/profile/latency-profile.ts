@@ -27,7 +27,7 @@ export interface Measurement {
   readonly cells: readonly CellMeasurement[];
 }
 
-export interface Noise {
+interface Noise {
   /** Mean of the noise of the cells; 1 is a machine that always takes the same time. */
   readonly figure: number;
   readonly limit: number;
@@ -38,7 +38,7 @@ export interface Noise {
   readonly waitingShare: number | null;
 }
 
-export interface CellMeasurement {
+interface CellMeasurement {
   readonly variant: string;
   readonly batch: number;
   readonly cores: number;
@@ -53,7 +53,7 @@ export interface CellMeasurement {
 /** Added to both sides of a cell's noise: jitter of some tenths of a millisecond, which no deadline notices, must not condemn a model that takes as little. */
 const JITTER_MS = 0.5;
 /** Above this the quantiles are those of the neighbours. A pinned, quiet core has p99 ÷ p50 of about 1.2, one with a noisy neighbour 2 to 3. */
-export const NOISE_LIMIT = 1.5;
+const NOISE_LIMIT = 1.5;
 
 /** @param cells of the plan, at least one run each. @param layersOf what was measured of the layers of a variant, by its name. */
 export function latencyProfile(

@@ -28,7 +28,7 @@ export interface Cell {
 export type InputsOf = (variant: number, batch: number) => readonly Uint8Array[];
 
 /** A run of a cell, by its index. */
-export interface TurnRun {
+interface TurnRun {
   readonly cell: number;
   readonly worker: number;
   /** False where it is only company for the others of its turn, and its own time is taken in another. */

@@ -17,7 +17,7 @@ import { parseStructure } from "../spec/structure.ts";
 import type { Machine } from "./machine.ts";
 
 /** A profile holds for one device, so none is chosen for the user. */
-export type ProfiledDevice = Exclude<Device, "auto">;
+type ProfiledDevice = Exclude<Device, "auto">;
 
 export interface ProfileOptions {
   /** Path of the application spec. */

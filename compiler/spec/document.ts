@@ -28,7 +28,7 @@ export interface SourceDocument {
   readonly locate: (path: KeyPath) => Place;
 }
 
-export interface Place {
+interface Place {
   /** From 1. */
   readonly line: number;
   /** Characters from the start of the file to the key or list item. */

@@ -9,7 +9,7 @@ export type Evaluated =
   | { readonly ok: false; readonly reason: string };
 
 /** Longest expression that is read; it also bounds the depth of its tree. */
-export const MAX_EXPRESSION_LENGTH = 500;
+const MAX_EXPRESSION_LENGTH = 500;
 
 const FUNCTIONS = ["min", "max", "sqrt"];
 const OPERATORS = ["add", "subtract", "multiply", "divide", "pow", "unaryMinus"];

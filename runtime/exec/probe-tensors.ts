@@ -23,7 +23,7 @@ export interface ProbeOptions {
   readonly dtypes: ReadonlySet<string>;
 }
 
-export interface ProbedTensor {
+interface ProbedTensor {
   readonly dtype: string;
   readonly shape: readonly number[];
   /** What onnxruntime infers without running: −1 where it cannot; empty as well where it does not know the number of dimensions. */

@@ -22,7 +22,7 @@ export interface InferRequest {
   readonly sloClass: string | undefined;
 }
 
-export interface RequestedOutput {
+interface RequestedOutput {
   /** Index in `ClientSignature.outputs`; beyond them, that of `VARIANT_OUTPUT`. */
   readonly index: number;
   readonly isBinary: boolean;

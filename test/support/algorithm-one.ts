@@ -7,7 +7,7 @@ export interface LiteralTask {
   readonly workers: readonly LiteralWorker[];
 }
 
-export interface LiteralWorker {
+interface LiteralWorker {
   readonly id: string;
   readonly accuracy: number;
   readonly capacityQps: number;

@@ -31,7 +31,7 @@ export interface DenseOutcome {
   readonly perDecision: number;
 }
 
-export function poissonByLogarithms(count: number, mean: number): number {
+function poissonByLogarithms(count: number, mean: number): number {
   if (count < 0) return 0;
   if (mean === 0) return count === 0 ? 1 : 0;
   let logFactorial = 0;
@@ -112,7 +112,7 @@ function rateDuringBatch(problem: WorkerProblem, queued: number): number {
 }
 
 /** Distribution of the next state, shape (maxQueue · slackCount + 1,), by the sums of eq. 2 and eq. 3. */
-export function nextStates(
+function nextStates(
   problem: WorkerProblem,
   queued: number,
   slack: number,

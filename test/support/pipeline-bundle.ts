@@ -13,7 +13,7 @@ import type {
   StagePolicy,
 } from "../../runtime/bundle/schema.ts";
 
-export interface VariantSketch {
+interface VariantSketch {
   readonly name: string;
   readonly accuracy: number;
   /** Latency by batch size, ms; batch sizes between are interpolated. */
@@ -31,7 +31,7 @@ export interface TaskSketch {
   readonly variants: readonly VariantSketch[];
 }
 
-export interface InstanceSketch {
+interface InstanceSketch {
   /** `task/variant` */
   readonly of: string;
   readonly batch: number;

@@ -26,14 +26,14 @@ export interface PlaceModelSketch {
   readonly hasModel?: boolean;
 }
 
-export interface PlacePoolSketch {
+interface PlacePoolSketch {
   readonly workers: number;
   readonly name?: string;
   /** Of its places: layer times are divided by it. */
   readonly speed?: number;
 }
 
-export interface PlaceLevelSketch {
+interface PlaceLevelSketch {
   readonly loadQps: number;
   readonly feasible?: boolean;
   readonly capacityQps?: number;
@@ -137,7 +137,7 @@ export function placeBundle(sketch: PlaceBundleSketch = {}): AccordionBundle {
 }
 
 /** The models of Accordion's Table 1, seconds and speed-ups as printed, the depths between interpolated. */
-export const TABLE_1: readonly PlaceModelSketch[] = [
+const TABLE_1: readonly PlaceModelSketch[] = [
   { name: "ResNet50", accuracy: 1, wholeMs: 1400, speedups: { 2: 1.33, 4: 2.19, 8: 3.29 } },
   { name: "VGG16", accuracy: 1, wholeMs: 690, speedups: { 2: 1.43, 4: 2.71, 8: 3.47 } },
   { name: "ResNet152", accuracy: 1, wholeMs: 4820, speedups: { 2: 1.94, 4: 2.06, 8: 5.66 } },

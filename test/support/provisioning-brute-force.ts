@@ -25,7 +25,7 @@ export function meetsSlo(
 }
 
 /** All configurations with at most so many replicas for each stage. */
-export function* allConfigurations(
+function* allConfigurations(
   problem: ProvisioningProblem,
   mostReplicas: number,
 ): Generator<Configuration> {

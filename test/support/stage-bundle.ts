@@ -106,7 +106,7 @@ function taskOf(task: StageSketch, all: readonly StageSketch[], poolCount: numbe
   };
 }
 
-export function stageProfile(
+function stageProfile(
   variant: string,
   latencyMs: Readonly<Record<number, number>>,
   pool: number,

@@ -4,7 +4,6 @@ import { RuntimeError } from "../../../runtime/errors.ts";
 
 /** Schedulers, in the order the help names them. Source: Accordion §4.2. */
 export const PLACE_BASELINES = ["slo-conforming", "fastest", "bbs", "one-stage"] as const;
-export type PlaceBaselineName = (typeof PLACE_BASELINES)[number];
 
 /** The bundle under the scheduler of a baseline. @throws RuntimeError for a name that is none of `PLACE_BASELINES`. */
 export function placeBaseline(bundle: AccordionBundle, name: string): AccordionBundle {

@@ -27,7 +27,7 @@ export function placedLevel(frame: AccordionFrame, loadQps: number): AccordionLe
 }
 
 /** The same frame and load give the same numbers, bit for bit. */
-export function placeExpectation(frame: AccordionFrame, loadQps: number): PlaceExpected {
+function placeExpectation(frame: AccordionFrame, loadQps: number): PlaceExpected {
   const { arrivals, slo } = frame;
   const enoughMs = (1000 * QUERIES) / loadQps;
   const wantedMs = Math.min(Math.max(enoughMs, MIN_SLOS * slo.latencyMs), MOST * enoughMs);

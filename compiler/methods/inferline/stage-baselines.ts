@@ -19,7 +19,7 @@ export const STAGE_BASELINES = [
   "cg-mean-autoscale",
   "cg-peak-autoscale",
 ] as const;
-export type StageBaselineName = (typeof STAGE_BASELINES)[number];
+type StageBaselineName = (typeof STAGE_BASELINES)[number];
 
 const BASELINES: Readonly<Record<StageBaselineName, Baseline>> = {
   "cg-mean": { sizing: "mean", isTuned: false },

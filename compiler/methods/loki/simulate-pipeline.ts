@@ -60,7 +60,7 @@ function replanned(
 }
 
 /** The same loads, planned as the baseline does and followed by the same core. */
-export async function baselineBundle(
+async function baselineBundle(
   bundle: LokiBundle,
   baseline: PipelineBaseline,
   pool: LevelPoolOptions,

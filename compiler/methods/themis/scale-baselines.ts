@@ -18,7 +18,6 @@ const AS_PAPER = { queueing: "paper", solver: "exact", tickMs: 1000, stableTicks
 
 /** In the order the help names them. */
 export const SCALE_BASELINES = ["fa2", "sponge", "themis"] as const;
-export type ScaleBaselineName = (typeof SCALE_BASELINES)[number];
 
 /** The bundle of a baseline for the same levels. @throws RuntimeError for a name that is none of `SCALE_BASELINES`. */
 export function scaleBaseline(bundle: ThemisBundle, name: string): ThemisBundle {
@@ -33,7 +32,7 @@ export function scaleBaseline(bundle: ThemisBundle, name: string): ThemisBundle 
 }
 
 /** The levels of a bundle planned anew under other options. */
-export function rescaled(bundle: ThemisBundle, options: Partial<ThemisOptions>): ThemisBundle {
+function rescaled(bundle: ThemisBundle, options: Partial<ThemisOptions>): ThemisBundle {
   const { levels, transitions: _, provenance, ...shared } = bundle;
   const frame = { ...shared, policy: { ...bundle.policy, ...options } };
   const scaler = themis.open(frame);

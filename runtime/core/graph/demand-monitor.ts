@@ -1,5 +1,5 @@
 /** Requests are counted over this time each; routing is set anew as often. */
-export const HEARTBEAT_MS = 1000;
+const HEARTBEAT_MS = 1000;
 /** Weight of the newest count: a span of about five counts. Source: Loki's evaluation code. */
 const SMOOTHING = 0.385;
 /** What a second without requests leaves of the average, as a logarithm. */

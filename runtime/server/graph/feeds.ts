@@ -25,7 +25,7 @@ export interface FedEdge {
   readonly feed: Feed | null;
 }
 
-export interface FedTask {
+interface FedTask {
   readonly name: string;
   readonly variants: readonly ModelVariant[];
 }

@@ -17,7 +17,7 @@ export interface LinkedTask {
   readonly rowsOutput: "none" | "internal" | "shown";
 }
 
-export interface LinkedEdge {
+interface LinkedEdge {
   /** Null for the requests. */
   readonly parent: number | null;
   readonly share: number;

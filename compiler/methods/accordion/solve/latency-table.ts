@@ -2,7 +2,7 @@
 import type { AccordionOptions, LayerPipeline, Table } from "../../../../runtime/bundle/schema.ts";
 
 /** Time of one instance through a pipeline. @param first pipeline of the model, which stands for the whole where stages are not known. */
-export function fillMs({ stageMs }: LayerPipeline, first: LayerPipeline): number {
+function fillMs({ stageMs }: LayerPipeline, first: LayerPipeline): number {
   if (stageMs.length > 0) return stageMs.reduce((sum, ms) => sum + ms, 0);
   return first.stageMs.length > 0 ? fillMs(first, first) : first.stepMs;
 }

@@ -18,7 +18,7 @@ export interface StageOutcome extends RequestOutcome, ReplicaSummary {
   readonly timeline: readonly StageTimelineSecond[] | null;
 }
 
-export interface StageTaskOutcome extends TaskBatches {
+interface StageTaskOutcome extends TaskBatches {
   readonly replicas: MeanAndMax;
 }
 

@@ -23,7 +23,7 @@ import { scaleFactorsOf } from "./scale-factors.ts";
 import { serviceTimeMs } from "./service-time.ts";
 
 /** A level as provisioned, before a simulation with the tuner has said what to expect of it. */
-export type ProvisionedLevel = Omit<InferlineLevel, "expected"> & {
+type ProvisionedLevel = Omit<InferlineLevel, "expected"> & {
   readonly heldOut: InferlineLevel["expected"]["heldOut"];
 };
 

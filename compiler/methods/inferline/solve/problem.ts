@@ -14,7 +14,7 @@ export interface ProvisioningProblem extends ServedStages {
   readonly sloMs: number;
 }
 
-export interface Stage {
+interface Stage {
   readonly name: string;
   /** By ascending price, then latency of a batch of one, then pool. */
   readonly hardware: readonly StageHardware[];

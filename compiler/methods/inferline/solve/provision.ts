@@ -22,7 +22,7 @@ export interface ProvisionOptions {
   readonly known?: KnownPlan;
 }
 
-export interface KnownPlan {
+interface KnownPlan {
   /** Meets the SLO of the options on the traces, within the pools; or null. */
   readonly configuration: Configuration | null;
   /** No configuration that meets it costs less, millionths per hour. */

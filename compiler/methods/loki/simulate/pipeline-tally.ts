@@ -32,7 +32,7 @@ export interface PipelineOutcome {
   readonly timeline: readonly TimelineSecond[] | null;
 }
 
-export interface PipelineVariantOutcome {
+interface PipelineVariantOutcome {
   /** Queries of the task that it served. */
   readonly queries: number;
   readonly batches: number;
@@ -40,7 +40,7 @@ export interface PipelineVariantOutcome {
   readonly accuracy: number;
 }
 
-export interface TaskOutcome {
+interface TaskOutcome {
   /** Queries that came to the task. */
   readonly queries: number;
   readonly served: number;
@@ -51,7 +51,7 @@ export interface TaskOutcome {
 }
 
 /** By the second in which requests came. */
-export interface TimelineSecond {
+interface TimelineSecond {
   readonly requests: number;
   readonly violations: number;
   /** Of the satisfied requests; null without any. */

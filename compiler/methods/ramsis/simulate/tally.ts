@@ -34,7 +34,7 @@ export interface VariantOutcome {
   readonly accuracy: number;
 }
 
-export interface LevelOutcome {
+interface LevelOutcome {
   /** Batches started by the table of this level. */
   readonly decisions: number;
 }

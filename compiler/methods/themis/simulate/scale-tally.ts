@@ -21,7 +21,7 @@ export interface ScaleOutcome extends RequestOutcome, CoreSummary {
   readonly timeline: readonly ScaleTimelineSecond[] | null;
 }
 
-export interface ScaleTaskOutcome extends TaskBatches {
+interface ScaleTaskOutcome extends TaskBatches {
   readonly instances: MeanAndMax;
   /** Of all its instances. */
   readonly cores: MeanAndMax;

@@ -14,7 +14,7 @@ export interface LevelFollowerOptions {
  * deviations violates 0.7, 0.8, 1.0, 1.2 % at accuracies 0.707 to 0.718. A steady demand at the load of a level changes plans every 1 to 3 minutes
  * with a fall at 1 or 2 deviations, and once with 3.
  */
-export const DEFAULT_LEVEL_FOLLOWER: LevelFollowerOptions = {
+const DEFAULT_LEVEL_FOLLOWER: LevelFollowerOptions = {
   periodMs: 10_000,
   riseSigmas: 1,
   fallSigmas: 3,

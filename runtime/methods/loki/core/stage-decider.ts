@@ -6,7 +6,7 @@ import { stageTableOf } from "./stage-table.ts";
 /** Far above the rounding of a difference of times, far below a service time. */
 const ROUNDING_MS = 1e-6;
 
-export const STAGE_START = 0;
+const STAGE_START = 0;
 export const STAGE_WAIT = 1;
 export const STAGE_GIVE_UP = 2;
 

@@ -12,24 +12,22 @@ import type { LevelSketch, PipelineSketch } from "../../../support/pipeline-bund
 import { chainBundle } from "../../../support/pipeline-samples.ts";
 
 /** Crops of a row at most. */
-export const MAX_CROPS = 8;
+const MAX_CROPS = 8;
 
 /** Of the variants of the classifier, "small" and "large". */
 export const FACTORS: readonly number[] = [-1, 2];
 
-export const DETECTOR_INPUTS: readonly TensorInfo[] = [
-  { name: "x", dtype: "float32", shape: [-1, 2] },
-];
-export const DETECTOR_OUTPUTS: readonly TensorInfo[] = [
+const DETECTOR_INPUTS: readonly TensorInfo[] = [{ name: "x", dtype: "float32", shape: [-1, 2] }];
+const DETECTOR_OUTPUTS: readonly TensorInfo[] = [
   { name: "crops", dtype: "float32", shape: [-1, 2] },
   { name: "crop_count", dtype: "int64", shape: [-1] },
   { name: "boxes", dtype: "float32", shape: [-1, 1] },
   { name: "value", dtype: "float32", shape: [-1, 1] },
 ];
-export const CLASSIFIER_INPUTS: readonly TensorInfo[] = [
+const CLASSIFIER_INPUTS: readonly TensorInfo[] = [
   { name: "crop", dtype: "float32", shape: [-1, 2] },
 ];
-export const CLASSIFIER_OUTPUTS: readonly TensorInfo[] = [
+const CLASSIFIER_OUTPUTS: readonly TensorInfo[] = [
   { name: "logits", dtype: "float32", shape: [-1, 2] },
 ];
 

@@ -14,7 +14,7 @@ import {
   type StepResult,
 } from "./step.ts";
 
-export interface PlanReport {
+interface PlanReport {
   readonly method: string;
   /** "unknown": neither a plan nor a proof that there is none was found within the limits. */
   readonly status: "optimal" | "feasible" | "infeasible" | "unknown";

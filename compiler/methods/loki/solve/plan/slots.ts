@@ -1,7 +1,7 @@
 import type { PipelineProblem } from "../../../../model/pipeline.ts";
 
 /** One thing a server can be: a variant of a task in one of its configurations. */
-export interface Slot {
+interface Slot {
   readonly task: number;
   readonly variant: number;
   readonly configuration: number;
@@ -18,7 +18,7 @@ export interface Slot {
  * Slots whose servers are counted together: all servers, those of a pool, of a task in a pool, of a variant in a pool (a group), and, where a
  * variant may use several batch sizes, of one slot. Every set but the first is inside another; a number of servers is whole in each.
  */
-export interface SlotSet {
+interface SlotSet {
   readonly parent: number | null;
   readonly level: SetLevel;
   readonly slots: readonly number[];

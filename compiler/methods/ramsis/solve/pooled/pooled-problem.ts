@@ -15,7 +15,7 @@ export interface PooledAction {
 }
 
 /** One of the kinds of queries that share the queue. */
-export interface QueryClass {
+interface QueryClass {
   readonly sloMs: number;
   /** Of the arrivals, in (0, 1]. */
   readonly share: number;

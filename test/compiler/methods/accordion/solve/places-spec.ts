@@ -8,7 +8,7 @@ import {
 import { ofMethod } from "../../../../support/of-method.ts";
 import { edited, folderOf } from "../../../spec/spec-folder.ts";
 
-export const PLACES = `version: 1
+const PLACES = `version: 1
 application: places
 slo: { latency: 200 ms }
 workload:

@@ -96,7 +96,7 @@ export function expectOwnRows({ bundle }: Driven, { model, values, outcomes }: A
   return outcome;
 }
 
-export function variantOf({ tasks }: AccordionBundle, model: number) {
+function variantOf({ tasks }: AccordionBundle, model: number) {
   const variant = tasks[0]?.variants[model];
   if (variant === undefined) throw new Error(`no model ${model}`);
   return variant;

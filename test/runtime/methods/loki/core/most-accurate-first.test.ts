@@ -7,12 +7,9 @@ import {
   mostAccurateFirst,
 } from "../../../../../runtime/methods/loki/core/most-accurate-first.ts";
 import { planLayoutOf } from "../../../../../runtime/methods/loki/core/plan-layout.ts";
-import {
-  fillWorkerTables,
-  workerTablesFor,
-} from "../../../../../runtime/methods/loki/core/worker-tables.ts";
 import { algorithmOne, type LiteralTask } from "../../../../support/algorithm-one.ts";
 import { REFERENCE, readReference, referenceBundle } from "../../../../support/loki-reference.ts";
+import { fillWorkerTables, workerTablesFor } from "../../../../support/loki-worker-tables.ts";
 import { chainBundle, treeBundle } from "../../../../support/pipeline-samples.ts";
 
 interface Published {

@@ -26,7 +26,7 @@ const TASKS: readonly ScaledTaskSketch[] = [
 ];
 
 /** Of 20, 40 and 80 requests a second. */
-export const LOADS = [0.5, 1, 2].map((load) => 40 * load);
+const LOADS = [0.5, 1, 2].map((load) => 40 * load);
 
 /** @param loads of the three levels. */
 export function levelsAt(loads: readonly number[]): ScaleLevelSketch[] {

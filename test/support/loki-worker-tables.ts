@@ -1,5 +1,6 @@
-import type { PipelineShape } from "../../../core/graph/pipeline-shape.ts";
-import type { PlanLayout } from "./plan-layout.ts";
+/** Reference for Loki's routing: the rows server by server, as the paper hands them out, where the product keeps one for each group. */
+import type { PipelineShape } from "../../runtime/core/graph/pipeline-shape.ts";
+import type { PlanLayout } from "../../runtime/methods/loki/core/plan-layout.ts";
 
 /** Routing rows by server, as Loki's load balancer hands them out: every server of a group has an equal part of what the group gets. */
 export interface WorkerTables {
@@ -22,24 +23,24 @@ export function workerTablesFor(
   const { groupCount, groupStart, taskByGroup } = layout;
   const serverStart = new Uint32Array(groupCount + 1);
   for (let group = 0; group < groupCount; group++) {
-    serverStart[group + 1] = serverStart[group]! + serversByGroup[group]!;
+    serverStart[group + 1] = at(serverStart, group) + at(serversByGroup, group);
   }
-  const groupByServer = new Uint32Array(serverStart[groupCount]!);
+  const groupByServer = new Uint32Array(at(serverStart, groupCount));
   for (let group = 0; group < groupCount; group++) {
     groupByServer.fill(group, serverStart[group], serverStart[group + 1]);
   }
   const serversOf = (task: number) =>
-    serverStart[groupStart[task + 1]!]! - serverStart[groupStart[task]!]!;
+    at(serverStart, at(groupStart, task + 1)) - at(serverStart, at(groupStart, task));
   const lengths = Array.from(shape.entryTasks, serversOf);
   for (const group of groupByServer) {
-    const task = taskByGroup[group]!;
-    for (let edge = shape.childStart[task]!; edge < shape.childStart[task + 1]!; edge++) {
-      lengths.push(serversOf(shape.childTask[edge]!));
+    const task = at(taskByGroup, group);
+    for (let edge = at(shape.childStart, task); edge < at(shape.childStart, task + 1); edge++) {
+      lengths.push(serversOf(at(shape.childTask, edge)));
     }
   }
   const rowStart = new Uint32Array(lengths.length + 1);
-  for (const [row, length] of lengths.entries()) rowStart[row + 1] = rowStart[row]! + length;
-  const server = new Uint32Array(rowStart[lengths.length]!);
+  for (const [row, length] of lengths.entries()) rowStart[row + 1] = at(rowStart, row) + length;
+  const server = new Uint32Array(at(rowStart, lengths.length));
   const probability = new Float64Array(server.length);
   return { groupByServer, serverStart, rowStart, server, probability };
 }
@@ -54,16 +55,16 @@ export function fillWorkerTables(
   const { childStart, childTask } = shape;
   let tableRow = 0;
   for (let ordinal = 0; ordinal < shape.entryTasks.length; ordinal++) {
-    const row = rows.firstRow[rows.groupEntry]! + ordinal;
-    fillRow(layout, shape.entryTasks[ordinal]!, row, tables, tableRow++);
+    const row = at(rows.firstRow, rows.groupEntry) + ordinal;
+    fillRow(layout, at(shape.entryTasks, ordinal), row, tables, tableRow++);
   }
   const { groupByServer } = tables;
   for (let server = 0; server < groupByServer.length; server++) {
-    const group = groupByServer[server]!;
-    const task = taskByGroup[group]!;
-    for (let edge = childStart[task]!; edge < childStart[task + 1]!; edge++) {
-      const row = rows.firstRow[rows.firstGroup + group]! + edge - childStart[task]!;
-      fillRow(layout, childTask[edge]!, row, tables, tableRow++);
+    const group = at(groupByServer, server);
+    const task = at(taskByGroup, group);
+    for (let edge = at(childStart, task); edge < at(childStart, task + 1); edge++) {
+      const row = at(rows.firstRow, rows.firstGroup + group) + edge - at(childStart, task);
+      fillRow(layout, at(childTask, edge), row, tables, tableRow++);
     }
   }
 }
@@ -77,17 +78,21 @@ function fillRow(
 ): void {
   const { rows, groupStart } = layout;
   const { serverStart, rowStart, server, probability } = tables;
-  let entry = rows.entryStart[row]!;
-  let at = rowStart[tableRow]!;
-  for (let group = groupStart[task]!; group < groupStart[task + 1]!; group++) {
-    const begin = serverStart[group]!;
-    const end = serverStart[group + 1]!;
-    const share = rows.probability[entry]! / (end - begin);
+  let entry = at(rows.entryStart, row);
+  let next = at(rowStart, tableRow);
+  for (let group = at(groupStart, task); group < at(groupStart, task + 1); group++) {
+    const begin = at(serverStart, group);
+    const end = at(serverStart, group + 1);
+    const share = at(rows.probability, entry) / (end - begin);
     for (let worker = begin; worker < end; worker++) {
-      server[at] = worker;
-      probability[at] = share;
-      at++;
+      server[next] = worker;
+      probability[next] = share;
+      next++;
     }
     entry++;
   }
+}
+
+function at(values: Uint32Array | Float64Array, index: number): number {
+  return values[index] ?? Number.NaN;
 }
