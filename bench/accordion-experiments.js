@@ -20,8 +20,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { drawPlaceQueries } from "../dist/compiler/methods/accordion/simulate/place-queries.js";
-import { simulatePlaces } from "../dist/compiler/methods/accordion/simulate/simulate-places.js";
+import { drawPlaceQueries } from "../dist/compiler/methods/accordion/simulate/queries.js";
+import { simulatePlaces } from "../dist/compiler/methods/accordion/simulate/simulate.js";
 import { Rng } from "../dist/runtime/core/rng.js";
 import { loadBundle } from "../dist/runtime/load-bundle.js";
 

@@ -1,10 +1,10 @@
 /** Accordion's decisions at 64 places and 64 running queries of Table 1, and simulations of 10-minute streams. */
 import { bench, describe } from "vitest";
-import { simulatePlaces } from "../compiler/methods/accordion/simulate/simulate-places.ts";
+import { simulatePlaces } from "../compiler/methods/accordion/simulate/simulate.ts";
 import type { AccordionOptions } from "../runtime/bundle/schema.ts";
-import { PlaceCommands, RESHAPE, START } from "../runtime/methods/accordion/core/place-commands.ts";
-import { PlaceScheduler } from "../runtime/methods/accordion/core/place-scheduler.ts";
-import { table1Bundle } from "../test/support/place-bundle.ts";
+import { PlaceCommands, RESHAPE, START } from "../runtime/methods/accordion/core/commands.ts";
+import { PlaceScheduler } from "../runtime/methods/accordion/core/scheduler.ts";
+import { table1Bundle } from "../test/support/accordion-bundle.ts";
 
 const PLACES = 64;
 const RESNET_152 = 2;

@@ -11,9 +11,9 @@ import {
   planWithMargin,
 } from "../dist/compiler/methods/inferline/solve/margin.js";
 import { costOf } from "../dist/compiler/methods/inferline/solve/problem.js";
-import { nextMeasuredTimes } from "../dist/compiler/model/stage-times.js";
+import { nextMeasuredTimes } from "../dist/compiler/model/next-measured-times.js";
 import { drawRequests } from "../dist/compiler/simulate/graph/drawn-requests.js";
-import { stageGraphOf } from "../dist/runtime/core/graph/stage-graph.js";
+import { stageGraphOf } from "../dist/runtime/core/graph/task-graph.js";
 import { Rng } from "../dist/runtime/core/rng.js";
 
 const { values } = parseArgs({

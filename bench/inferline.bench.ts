@@ -1,13 +1,13 @@
 /** The estimator on an hour of 300 requests/s, and plans for four stages on three kinds of hardware. */
 import { bench, describe } from "vitest";
 import { FeedForward } from "../compiler/graph/feed-forward.ts";
-import { simulateStages } from "../compiler/methods/inferline/simulate/simulate-stages.ts";
+import { simulateStages } from "../compiler/methods/inferline/simulate/simulate.ts";
 import { provision } from "../compiler/methods/inferline/solve/provision.ts";
 import { drawRequests } from "../compiler/simulate/graph/drawn-requests.ts";
 import type { InferlineBundle } from "../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../runtime/core/graph/stage-graph.ts";
-import { type StageSketch, stageBundle } from "../test/support/stage-bundle.ts";
-import { problemAndPlan } from "../test/support/stage-problem.ts";
+import { stageGraphOf } from "../runtime/core/graph/task-graph.ts";
+import { type StageSketch, stageBundle } from "../test/support/inferline-bundle.ts";
+import { problemAndPlan } from "../test/support/inferline-problem.ts";
 
 const HOUR_MS = 3_600_000;
 const LATENCY = { 1: 20, 2: 24, 4: 32, 8: 48, 16: 80 };

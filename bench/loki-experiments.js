@@ -6,8 +6,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { simulatePipeline } from "../dist/compiler/methods/loki/simulate/simulate-pipeline.js";
-import { baselineBundle } from "../dist/compiler/methods/loki/simulate-pipeline.js";
+import { simulatePipeline } from "../dist/compiler/methods/loki/simulate/simulate.js";
+import { baselineBundle } from "../dist/compiler/methods/loki/simulate-command.js";
 import { loadBundle } from "../dist/runtime/load-bundle.js";
 
 const REFERENCE = process.env.STRATAGEM_REFERENCE ?? "../shared/reference";

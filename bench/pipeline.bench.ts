@@ -1,11 +1,11 @@
 import { bench, describe } from "vitest";
-import { simulatePipeline } from "../compiler/methods/loki/simulate/simulate-pipeline.ts";
+import { simulatePipeline } from "../compiler/methods/loki/simulate/simulate.ts";
 import type { LokiBundle } from "../runtime/bundle/schema.ts";
 import { pipelineShapeOf } from "../runtime/core/graph/pipeline-shape.ts";
 import { flowsFor, mostAccurateFirst } from "../runtime/methods/loki/core/most-accurate-first.ts";
 import { planLayoutOf } from "../runtime/methods/loki/core/plan-layout.ts";
+import { pipelineBundle, type TaskSketch } from "../test/support/loki-bundle.ts";
 import { fillWorkerTables, workerTablesFor } from "../test/support/loki-worker-tables.ts";
-import { pipelineBundle, type TaskSketch } from "../test/support/pipeline-bundle.ts";
 
 /** Loki's traffic analysis at 600 requests per second on 20 servers: profile, plan and shares of the reference. */
 const traffic = pipelineBundle({

@@ -4,7 +4,7 @@
 
 import { startAssignedExecutor } from "../dist/runtime/exec/assigned-pool.js";
 import { loadBundle } from "../dist/runtime/load-bundle.js";
-import { scaleShapeOf } from "../dist/runtime/methods/themis/core/scale-shape.js";
+import { scaleShapeOf } from "../dist/runtime/methods/themis/core/shape.js";
 import { openForecastModel } from "../dist/runtime/methods/themis/serve/forecast-model.js";
 import { startThemisServer } from "../dist/runtime/methods/themis/serve/themis-server.js";
 import { servedModels } from "../dist/runtime/served-models.js";

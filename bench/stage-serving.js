@@ -5,9 +5,9 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
-import { simulateStages } from "../dist/compiler/methods/inferline/simulate/simulate-stages.js";
+import { simulateStages } from "../dist/compiler/methods/inferline/simulate/simulate.js";
 import { drawRequests } from "../dist/compiler/simulate/graph/drawn-requests.js";
-import { stageGraphOf } from "../dist/runtime/core/graph/stage-graph.js";
+import { stageGraphOf } from "../dist/runtime/core/graph/task-graph.js";
 import { loadBundle } from "../dist/runtime/load-bundle.js";
 import {
   CLASS_NAMES,

@@ -4,7 +4,7 @@ import { arrivalSource } from "../compiler/simulate/arrivals.ts";
 import { Rng } from "../runtime/core/rng.ts";
 import { EnvelopeTuner } from "../runtime/methods/inferline/core/envelope-tuner.ts";
 import { TrailingEnvelope } from "../runtime/methods/inferline/core/traffic-envelope.ts";
-import { stageBundle } from "../test/support/stage-bundle.ts";
+import { stageBundle } from "../test/support/inferline-bundle.ts";
 
 const ARRIVALS = 100_000;
 

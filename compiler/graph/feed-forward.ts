@@ -9,7 +9,7 @@ import {
   aloneMs,
   type ServedStages,
   type StageConfiguration,
-} from "./served-stages.ts";
+} from "./served-tasks.ts";
 import { type StageVisits, type VisitPlan, visitPlanOf } from "./visit-plan.ts";
 
 /** Queries of one stage in the order in which something happens to them. */

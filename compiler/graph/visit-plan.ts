@@ -1,5 +1,5 @@
 /** Where each request of a trace goes, whatever serves it: coins are tossed once, so this is the same for all configurations. */
-import { REQUESTS, type StageGraph } from "../../runtime/core/graph/stage-graph.ts";
+import { REQUESTS, type StageGraph } from "../../runtime/core/graph/task-graph.ts";
 import { marked, upTo } from "../numeric/flow.ts";
 import type { RequestTrace } from "../simulate/graph/visits.ts";
 

@@ -2,7 +2,7 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { placeApplication } from "../support/place-application.ts";
+import { placeApplication } from "../support/accordion-application.ts";
 import { stratagem } from "../support/run-cli.ts";
 
 describe("malleable pipelines on the command line", () => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { encodeBundle } from "../../runtime/checked-bundle.ts";
-import { placeBundle } from "../support/place-bundle.ts";
+import { placeBundle } from "../support/accordion-bundle.ts";
 import { stratagem } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-report-"));

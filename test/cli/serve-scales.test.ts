@@ -7,7 +7,7 @@ import {
   type CascadeRow,
   expectedOutputs,
   writeModels,
-} from "../runtime/server/graph/served-stages.ts";
+} from "../runtime/server/graph/served-tasks.ts";
 import { startStratagem, stratagem } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-serve-scales-"));

@@ -6,13 +6,13 @@ import type { Bundle, ModelFile, RamsisBundle } from "../../runtime/bundle/schem
 import { readModelFile } from "../../runtime/exec/model-file.ts";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import { servedModels } from "../../runtime/served-models.ts";
+import { table1Bundle } from "../support/accordion-bundle.ts";
 import { identityModel } from "../support/onnx-model.js";
-import { table1Bundle } from "../support/place-bundle.ts";
 import { tinyBundle } from "../support/tiny-bundle.ts";
 import { DEEP, SMALL, servedPlaces } from "./methods/accordion/serve/fake-places.ts";
-import { servedScales } from "./methods/themis/serve/served-scales.ts";
+import { servedScales } from "./methods/themis/serve/served.ts";
 import { servedPipeline, writeModels } from "./server/graph/served-pipeline.ts";
-import { servedStages, writeModels as writeStageModels } from "./server/graph/served-stages.ts";
+import { servedStages, writeModels as writeStageModels } from "./server/graph/served-tasks.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-served-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -4,11 +4,11 @@ import { Packr, Unpackr } from "msgpackr";
 import type { BundleErrorCode } from "../../runtime/bundle/bundle-error.ts";
 import type { Bundle, RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { encodeBundle } from "../../runtime/checked-bundle.ts";
+import { placeBundle } from "./accordion-bundle.ts";
 import { classBundle } from "./class-bundle.ts";
-import { placeBundle } from "./place-bundle.ts";
 import { changedAt } from "./refused-bundle.ts";
 import { sampleBundle } from "./sample-bundle.ts";
-import { scaleBundle } from "./scale-bundle.ts";
+import { scaleBundle } from "./themis-bundle.ts";
 
 /** Bytes before the payload. Source: docs/bundle-format.md. */
 export const HEADER_BYTES = 55;

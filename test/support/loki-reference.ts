@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LokiBundle, LokiOptions } from "../../runtime/bundle/schema.ts";
-import { type PipelineSketch, pipelineBundle } from "./pipeline-bundle.ts";
+import { type PipelineSketch, pipelineBundle } from "./loki-bundle.ts";
 
 /** Folder of the reference answers; tests that need it are skipped without. */
 export const REFERENCE = process.env["STRATAGEM_REFERENCE"];

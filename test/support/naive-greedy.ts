@@ -3,7 +3,7 @@ import {
   aloneMs,
   type Configuration,
   type StageConfiguration,
-} from "../../compiler/graph/served-stages.ts";
+} from "../../compiler/graph/served-tasks.ts";
 import {
   costOf,
   excessOf,
@@ -13,7 +13,7 @@ import {
 } from "../../compiler/methods/inferline/solve/problem.ts";
 import { scaleFactorsOf } from "../../compiler/methods/inferline/solve/scale-factors.ts";
 import type { RequestTrace } from "../../compiler/simulate/graph/visits.ts";
-import { meetsSlo } from "./provisioning-brute-force.ts";
+import { meetsSlo } from "./inferline-brute-force.ts";
 
 interface Candidate {
   readonly configuration: Configuration;

@@ -2,10 +2,10 @@
 import { RuntimeError } from "../../../runtime/errors.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
+import { PLACE_BASELINES } from "./baselines.ts";
+import { pipelineTable, placeWarnings } from "./compile-report.ts";
 import { openModels } from "./compile-stages.ts";
-import { PLACE_BASELINES } from "./place-baselines.ts";
-import { pipelineTable, placeWarnings } from "./place-report.ts";
-import { placedLevel } from "./placed-level.ts";
+import { placedLevel } from "./simulated-level.ts";
 import { accordion } from "./solve/accordion.ts";
 
 export const accordionMethod: CompilerMethodOf<"accordion"> = {
@@ -42,7 +42,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
     has: (text) => PLACE_BASELINES.some((name) => name === text),
   },
   async simulate(bundle, { baseline, fanout: _, ...options }, watch) {
-    const { simulatePlacesCommand } = await import("./simulate-places.ts");
+    const { simulatePlacesCommand } = await import("./simulate-command.ts");
     return simulatePlacesCommand(bundle, options, baseline?.name ?? null, watch);
   },
 
@@ -50,7 +50,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   tablesAround: (bundle) => ({ before: [pipelineTable(bundle)], after: [] }),
   async report(bundle, asked) {
     refuseTableOptions(asked, "malleable pipelines");
-    const { reportPlaces } = await import("./simulated-report.ts");
+    const { reportPlaces } = await import("./report-command.ts");
     return reportPlaces(bundle, asked);
   },
 };

@@ -3,10 +3,10 @@ import { RuntimeError } from "../../../runtime/errors.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
-import { promisedByStages, provisionedLevel } from "./provisioned-level.ts";
+import { STAGE_BASELINES } from "./baselines.ts";
+import { promisedByStages, provisionedLevel } from "./simulated-level.ts";
 import { inferline } from "./solve/inferline.ts";
 import { hasTraces } from "./solve/sample-traces.ts";
-import { STAGE_BASELINES } from "./stage-baselines.ts";
 import { provisioningWarnings } from "./warnings.ts";
 
 export const inferlineMethod: CompilerMethodOf<"inferline"> = {
@@ -42,7 +42,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
     has: (text) => STAGE_BASELINES.some((name) => name === text),
   },
   async simulate(bundle, { baseline, fanout: _, ...options }, watch) {
-    const { simulateStagesCommand } = await import("./simulate-stages.ts");
+    const { simulateStagesCommand } = await import("./simulate-command.ts");
     return simulateStagesCommand(bundle, options, baseline?.name ?? null, watch);
   },
 

@@ -5,11 +5,11 @@ import type { LokiFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf, Solved } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
-import { predictLevel, simulatedExpectation } from "./predicted-level.ts";
 import { settleLevels } from "./settled-levels.ts";
+import { predictLevel, simulatedExpectation } from "./simulated-level.ts";
 import { baselinePlan, PIPELINE_BASELINES } from "./solve/baseline-plan.ts";
 import { loki } from "./solve/loki.ts";
-import type { StageSolver } from "./stage-policies.ts";
+import type { StageSolver } from "./task-policies.ts";
 import { planWarnings } from "./warnings.ts";
 
 /** @param stageSolver makes the tables of tasks that choose their variants batch by batch. */
@@ -55,7 +55,7 @@ export function lokiMethod(stageSolver: StageSolver): CompilerMethodOf<"loki"> {
       return plan && { ...level, plan, stages: null };
     },
     async simulate(bundle, { baseline, ...options }, watch) {
-      const { simulatePipelineCommand } = await import("./simulate-pipeline.ts");
+      const { simulatePipelineCommand } = await import("./simulate-command.ts");
       return simulatePipelineCommand(bundle, options, baseline, watch);
     },
 

@@ -1,10 +1,10 @@
 /** Forecasts of the LSTM for a simulation, which cannot wait for a model: made beforehand from the requests that it will see. */
 import type { ThemisBundle } from "../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../runtime/core/graph/stage-graph.ts";
+import { stageGraphOf } from "../../../runtime/core/graph/task-graph.ts";
 import { openForecastModel } from "../../../runtime/methods/themis/serve/forecast-model.ts";
-import { requestsOf } from "../../simulate/graph/stage-arrivals.ts";
+import { requestsOf } from "../../simulate/graph/arriving-requests.ts";
 import { lookHistories } from "./simulate/look-histories.ts";
-import type { ScaleSimulationOptions } from "./simulate/simulate-scales.ts";
+import type { ScaleSimulationOptions } from "./simulate/simulate.ts";
 
 /** By look; undefined for a predictor that the core is itself. @throws RuntimeError RUNTIME_MODEL if the model cannot be opened. */
 export async function foretoldLooks(

@@ -4,7 +4,7 @@ import type { ThemisFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
-import { SCALE_BASELINES } from "./scale-baselines.ts";
+import { SCALE_BASELINES } from "./baselines.ts";
 import { themis } from "./solve/themis.ts";
 import { scalingWarnings } from "./warnings.ts";
 
@@ -41,7 +41,7 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
     has: (text) => SCALE_BASELINES.some((name) => name === text),
   },
   async simulate(bundle, { baseline, fanout: _, ...options }, watch) {
-    const { simulateScalesCommand } = await import("./simulate-scales.ts");
+    const { simulateScalesCommand } = await import("./simulate-command.ts");
     return simulateScalesCommand(bundle, options, baseline?.name ?? null, watch);
   },
 

@@ -1,4 +1,4 @@
-import type { StageGraph } from "../../../runtime/core/graph/stage-graph.ts";
+import type { StageGraph } from "../../../runtime/core/graph/task-graph.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
 import { ArrivalFeed } from "../arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "../arrivals.ts";

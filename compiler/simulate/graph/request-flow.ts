@@ -4,7 +4,7 @@ import {
   NO_PARENT,
   type PipelineDispatcher,
 } from "../../../runtime/core/graph/pipeline-dispatcher.ts";
-import { REQUESTS, type StageGraph } from "../../../runtime/core/graph/stage-graph.ts";
+import { REQUESTS, type StageGraph } from "../../../runtime/core/graph/task-graph.ts";
 import { VisitProgress } from "../../../runtime/core/graph/visit-progress.ts";
 import { DeliveryRing } from "./delivery-ring.ts";
 import { RequestSlots } from "./request-slots.ts";

@@ -1,6 +1,6 @@
 /** Which edges of a pipeline each request takes: coins that are tossed once per request, so that every plan is tried on the same requests. */
 import { chosenEdge, SHARE_TOLERANCE } from "../../../runtime/core/graph/exclusive-edges.ts";
-import { REQUESTS, type StageGraph } from "../../../runtime/core/graph/stage-graph.ts";
+import { REQUESTS, type StageGraph } from "../../../runtime/core/graph/task-graph.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
 
 /** Requests of a trace, and what each of them leads to whatever serves it. */

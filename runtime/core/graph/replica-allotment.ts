@@ -1,6 +1,6 @@
 import { NONE } from "./pipeline-shape.ts";
-import type { StageFleet } from "./stage-fleet.ts";
-import type { StageShape } from "./stage-shape.ts";
+import type { StageFleet } from "./replica-fleet.ts";
+import type { StageShape } from "./replica-shape.ts";
 
 /**
  * How many replicas each task gets, and in which pool, of the workers that are up.

@@ -1,8 +1,8 @@
 import type { CommandBuffer } from "../command-buffer.ts";
 import { NONE } from "./pipeline-shape.ts";
 import { ReplicaAllotment } from "./replica-allotment.ts";
-import type { StageFleet } from "./stage-fleet.ts";
-import type { StageShape } from "./stage-shape.ts";
+import type { StageFleet } from "./replica-fleet.ts";
+import type { StageShape } from "./replica-shape.ts";
 import { BUSY, IDLE, LOADING, OFF } from "./worker-fleet.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { assert } from "../assert.ts";
-import { REQUESTS, type StageGraph } from "./stage-graph.ts";
+import { REQUESTS, type StageGraph } from "./task-graph.ts";
 
 /** What is known of an edge of a request. */
 const UNDECIDED = 0;

@@ -4,7 +4,7 @@ import { refuseStates } from "../../tell/asked-state.ts";
 import { servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readThemisBundle } from "./bundle/read.ts";
-import { scaleShapeOf } from "./core/scale-shape.ts";
+import { scaleShapeOf } from "./core/shape.ts";
 import { themisModels } from "./serve/models.ts";
 import { themisDiffer } from "./tell/diff-levels.ts";
 import { firstInstances } from "./tell/first-stages.ts";

@@ -1,5 +1,5 @@
 import { chosenEdge, SHARE_TOLERANCE } from "../../core/graph/exclusive-edges.ts";
-import type { StageGraph } from "../../core/graph/stage-graph.ts";
+import type { StageGraph } from "../../core/graph/task-graph.ts";
 import { Rng } from "../../core/rng.ts";
 
 /** Any fixed seed, so that the same rows go the same ways. */

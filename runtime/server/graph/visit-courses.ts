@@ -1,5 +1,5 @@
 import { assert } from "../../core/assert.ts";
-import { REQUESTS, type StageGraph } from "../../core/graph/stage-graph.ts";
+import { REQUESTS, type StageGraph } from "../../core/graph/task-graph.ts";
 import { VisitProgress } from "../../core/graph/visit-progress.ts";
 import type { CutOutput } from "./batch-tensors.ts";
 import type { Course, Courses } from "./course.ts";

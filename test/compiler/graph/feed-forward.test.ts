@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { FeedForward } from "../../../compiler/graph/feed-forward.ts";
-import { simulateStages } from "../../../compiler/methods/inferline/simulate/simulate-stages.ts";
+import { simulateStages } from "../../../compiler/methods/inferline/simulate/simulate.ts";
 import { type RequestTrace, tossVisits } from "../../../compiler/simulate/graph/visits.ts";
 import type { InferlineBundle } from "../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../runtime/core/graph/stage-graph.ts";
+import { stageGraphOf } from "../../../runtime/core/graph/task-graph.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
-import { randomStages } from "../../support/random-stages.ts";
-import { stageBundle } from "../../support/stage-bundle.ts";
-import { problemAndPlan } from "../../support/stage-problem.ts";
+import { stageBundle } from "../../support/inferline-bundle.ts";
+import { problemAndPlan } from "../../support/inferline-problem.ts";
+import { randomStages } from "../../support/inferline-random.ts";
 
 /** On a grid, so that much happens at the same time; off it every other seed. */
 function randomTrace(bundle: InferlineBundle, seed: number, count: number): RequestTrace {

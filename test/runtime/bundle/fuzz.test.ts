@@ -6,20 +6,20 @@ import {
 } from "../../../runtime/bundle/bundle-error.ts";
 import type { InferlineBundle, RamsisBundle, Table } from "../../../runtime/bundle/schema.ts";
 import { decodeBundle, encodeBundle } from "../../../runtime/checked-bundle.ts";
-import { stageGraphOf } from "../../../runtime/core/graph/stage-graph.ts";
-import { stageShapeOf } from "../../../runtime/core/graph/stage-shape.ts";
+import { stageShapeOf } from "../../../runtime/core/graph/replica-shape.ts";
+import { stageGraphOf } from "../../../runtime/core/graph/task-graph.ts";
 import { PolicyTable } from "../../../runtime/core/policy-table.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
 import { inspectBundle } from "../../../runtime/inspect.ts";
 import { EnvelopeTuner } from "../../../runtime/methods/inferline/core/envelope-tuner.ts";
 import { stageLimits } from "../../../runtime/methods/inferline/tell/stage-limits.ts";
+import { placeBundle } from "../../support/accordion-bundle.ts";
+import { checkPlacesInRange, drivePlaces } from "../../support/accordion-sound.ts";
 import { fileOf, fileOfValue, HEADER_BYTES, plainPayload } from "../../support/bundle-fixtures.ts";
-import { placeBundle } from "../../support/place-bundle.ts";
+import { stageSample } from "../../support/inferline-samples.ts";
 import { sampleBundle } from "../../support/sample-bundle.ts";
-import { scaleSample } from "../../support/scale-samples.ts";
-import { checkPlacesInRange, drivePlaces } from "../../support/sound-places.ts";
-import { checkScalesInRange, readScales } from "../../support/sound-scales.ts";
-import { stageSample } from "../../support/stage-samples.ts";
+import { scaleSample } from "../../support/themis-samples.ts";
+import { checkScalesInRange, readScales } from "../../support/themis-sound.ts";
 
 const SEED = 20_241_121;
 const BYTE_MUTATIONS = 40_000;

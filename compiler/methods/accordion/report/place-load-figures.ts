@@ -11,7 +11,7 @@ import { floorOf } from "../../../report/kit/rate-floor.ts";
 import { endLabels, type Point, percentTick } from "../../../report/load-marks.ts";
 import type { Markup } from "../../../report/markup.ts";
 import { decimalText, msText, ratioText } from "../../../report/number-text.ts";
-import type { PlaceSimulationResult } from "../simulate/simulate-places.ts";
+import type { PlaceSimulationResult } from "../simulate/simulate.ts";
 import { capacityMarks, queryAxis } from "./place-axis.ts";
 import { schedulerLine } from "./scheduler-marks.ts";
 import { SCHEDULERS, type ScheduledRun } from "./simulated-schedulers.ts";

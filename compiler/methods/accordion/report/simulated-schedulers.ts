@@ -6,7 +6,7 @@ import type {
   SchedulerName,
 } from "../../../../runtime/bundle/schema.ts";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
-import { type PlaceSimulationResult, simulatePlaces } from "../simulate/simulate-places.ts";
+import { type PlaceSimulationResult, simulatePlaces } from "../simulate/simulate.ts";
 import { spread } from "./spread.ts";
 
 /** Whose queries go on with other places while they run. */

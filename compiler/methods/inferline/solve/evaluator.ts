@@ -1,6 +1,6 @@
 /** Whether configurations meet the SLO on every sample trace; stages that a configuration shares with the one before are not served again. */
 import type { FeedForward } from "../../../graph/feed-forward.ts";
-import type { Configuration, StageConfiguration } from "../../../graph/served-stages.ts";
+import type { Configuration, StageConfiguration } from "../../../graph/served-tasks.ts";
 import type { ProvisioningProblem } from "./problem.ts";
 
 export class Evaluator {

@@ -7,7 +7,7 @@ import {
   type StagePlan,
   type TrafficSample,
 } from "../../../../runtime/bundle/schema.ts";
-import type { Configuration } from "../../../graph/served-stages.ts";
+import type { Configuration } from "../../../graph/served-tasks.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
 import { envelopeOf, peakRate, windowLengths } from "../../../numeric/traffic-envelope.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
@@ -17,7 +17,7 @@ import { type MarginPlan, planWithLeastMargin, planWithMargin } from "./margin.t
 import { inferlineMistakes } from "./mistakes.ts";
 import { oneEach } from "./one-each.ts";
 import { costOf, hardwareOf, type ProvisioningProblem, throughputQps } from "./problem.ts";
-import { provisioningProblem } from "./provisioning-problem.ts";
+import { provisioningProblem } from "./problem-of.ts";
 import { hasTraces, SampleTraces } from "./sample-traces.ts";
 import { scaleFactorsOf } from "./scale-factors.ts";
 import { serviceTimeMs } from "./service-time.ts";

@@ -1,6 +1,6 @@
 /** Replicas below which no configuration of the other stages can meet the SLO on a trace: proven, unlike any simulation with fewer. */
 import { type FeedForward, fastestMs, restOf } from "../../../graph/feed-forward.ts";
-import { aloneMs } from "../../../graph/served-stages.ts";
+import { aloneMs } from "../../../graph/served-tasks.ts";
 import { fluidMisses } from "../../../numeric/fluid-misses.ts";
 import type { ProvisioningProblem, StageHardware } from "./problem.ts";
 

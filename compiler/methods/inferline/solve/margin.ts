@@ -1,5 +1,5 @@
 /** How much of the SLO a plan keeps free, so that it holds on traces that it was not made with. */
-import type { Configuration } from "../../../graph/served-stages.ts";
+import type { Configuration } from "../../../graph/served-tasks.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
 import { judge } from "./judge.ts";
 import type { ProvisioningProblem } from "./problem.ts";

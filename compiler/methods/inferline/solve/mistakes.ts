@@ -1,9 +1,9 @@
 /** What an application asks for that InferLine cannot do. */
 
 import { priceMicros } from "../../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
-import { fanoutMistakes, shapeMistakes } from "../../../graph/stage-mistakes.ts";
-import { orderedTasks } from "../../../graph/stage-order.ts";
+import { stageGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
+import { fanoutMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
+import { orderedTasks } from "../../../graph/task-order.ts";
 import { profileFor } from "../../../model/pool-profile.ts";
 import type { Application, InferlinePolicy, Pool, Task } from "../../../spec/application.ts";
 import { conflict, invalid, type Mistake, missing, show } from "../../../spec/mistakes.ts";

@@ -1,4 +1,4 @@
-import type { Configuration, StageConfiguration } from "../../../graph/served-stages.ts";
+import type { Configuration, StageConfiguration } from "../../../graph/served-tasks.ts";
 import type { ProvisioningProblem } from "./problem.ts";
 
 /**

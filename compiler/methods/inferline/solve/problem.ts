@@ -4,7 +4,7 @@ import type {
   Configuration,
   ServedStages,
   StageConfiguration,
-} from "../../../graph/served-stages.ts";
+} from "../../../graph/served-tasks.ts";
 
 export interface ProvisioningProblem extends ServedStages {
   /** In the order of the tasks. */

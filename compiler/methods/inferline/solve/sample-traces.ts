@@ -1,5 +1,5 @@
 /** The traces that plans are made and judged with: drawn from the arrival process, or parts of a recorded trace. */
-import { type StageGraph, stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
+import { type StageGraph, stageGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
 import { drawArrivals } from "../../../simulate/graph/drawn-requests.ts";

@@ -1,6 +1,6 @@
 /** What a search works with: the problem, the estimator, and what is proven about it beforehand. */
 
-import type { Configuration, StageConfiguration } from "../../../graph/served-stages.ts";
+import type { Configuration, StageConfiguration } from "../../../graph/served-tasks.ts";
 import type { Evaluator } from "./evaluator.ts";
 import type { LowerBounds } from "./lower-bounds.ts";
 import { hardwareOf, type ProvisioningProblem } from "./problem.ts";

@@ -1,6 +1,6 @@
 /** Of plans that cost the same, one with less latency: batches are free. */
 
-import type { Configuration } from "../../../graph/served-stages.ts";
+import type { Configuration } from "../../../graph/served-tasks.ts";
 import { hardwareOf } from "./problem.ts";
 import { isFeasible, replaced, type SearchSpace } from "./search-space.ts";
 

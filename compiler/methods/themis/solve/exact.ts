@@ -15,7 +15,7 @@ import {
 import { compositionOf, type Merge } from "./composition.ts";
 import { PathSearch } from "./path-search.ts";
 import type { NoScalingPlan, ScalingPlan, ScalingProblem, ScalingStage } from "./problem.ts";
-import { limitsOf, paperOptions, type ScalingMode, type StageOptionsOf } from "./stage-options.ts";
+import { limitsOf, paperOptions, type ScalingMode, type StageOptionsOf } from "./task-options.ts";
 
 /** Sums of the same latencies in another order differ in the last bits; nothing is to be refused for that, relative to the SLO. */
 const ROUNDING = 1e-12;

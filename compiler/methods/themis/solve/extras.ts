@@ -1,6 +1,6 @@
 /** Vertical scaling as far as it goes, and further instances for the rest of the load. Source: Themis Algorithm 1, from line 26 on. */
 import type { ScalingPlan } from "./problem.ts";
-import type { ScalingMode } from "./stage-options.ts";
+import type { ScalingMode } from "./task-options.ts";
 
 type VerticalMode = Extract<ScalingMode, { readonly kind: "vertical" }>;
 type SizedMode = Extract<ScalingMode, { readonly kind: "sized" }>;

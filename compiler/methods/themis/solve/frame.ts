@@ -5,9 +5,9 @@ import type {
   ScaledTask,
   ThemisOptions,
 } from "../../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
-import { stageEdgesOf } from "../../../graph/stage-edges.ts";
-import { orderedTasks } from "../../../graph/stage-order.ts";
+import { stageGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
+import { stageEdgesOf } from "../../../graph/task-edges.ts";
+import { orderedTasks } from "../../../graph/task-order.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
 import { profileFor } from "../../../model/pool-profile.ts";

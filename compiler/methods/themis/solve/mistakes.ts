@@ -1,14 +1,14 @@
 /** What an application asks for that Themis cannot do. */
-import { stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
-import { fanoutMistakes, shapeMistakes } from "../../../graph/stage-mistakes.ts";
-import { orderedTasks } from "../../../graph/stage-order.ts";
+import { stageGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
+import { fanoutMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
+import { orderedTasks } from "../../../graph/task-order.ts";
 import { profileFor } from "../../../model/pool-profile.ts";
 import type { Application, Pool, Task, ThemisPolicy } from "../../../spec/application.ts";
 import { conflict, type Mistake, show } from "../../../spec/mistakes.ts";
 import { mostCores, themisFrame } from "./frame.ts";
 import { isUsable, latencyByCores } from "./latency-by-cores.ts";
+import { ScalePlanner } from "./planner.ts";
 import { isPlan } from "./problem.ts";
-import { ScalePlanner } from "./scale-planner.ts";
 import { MAX_OUTCOMES, outcomeCount } from "./visit-rates.ts";
 
 export function* themisMistakes(application: Application<ThemisPolicy>): Generator<Mistake> {

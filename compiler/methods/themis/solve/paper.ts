@@ -14,7 +14,7 @@ import {
   limitsOf,
   type ScalingMode,
   throughputQps,
-} from "./stage-options.ts";
+} from "./task-options.ts";
 
 /** Joint scaling is not in the paper. */
 export type PaperMode = Exclude<ScalingMode, { readonly kind: "joint" }>;

@@ -1,13 +1,13 @@
 /** What random arrivals make of a plan: the estimator, on one trace that is as fast as the load. */
 import type { ScaleExpected } from "../../../../runtime/bundle/schema.ts";
 import { FeedForward } from "../../../graph/feed-forward.ts";
-import { allowedMisses, type ServedStages } from "../../../graph/served-stages.ts";
+import { allowedMisses, type ServedStages } from "../../../graph/served-tasks.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
 import { selectRank } from "../../../numeric/selection.ts";
 import { drawArrivals } from "../../../simulate/graph/drawn-requests.ts";
 import { tossVisits } from "../../../simulate/graph/visits.ts";
+import { servedStagesOf } from "./planner.ts";
 import type { StageScale } from "./problem.ts";
-import { servedStagesOf } from "./scale-planner.ts";
 
 /** Requests of the trace: enough to tell a violation rate of 1 % to about a tenth of it. */
 const REQUESTS = 10_000;

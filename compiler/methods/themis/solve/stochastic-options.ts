@@ -1,7 +1,7 @@
 /** Every way to run one stage at a load when arrivals are random: what a query waits at a quantile counts, and more instances shorten it. */
 import { erlangCOf, erlangQuantile } from "../../../numeric/erlang.ts";
 import type { Frontier } from "../../../numeric/frontier.ts";
-import { carries, leastInstances, type StageOptionsOf, throughputQps } from "./stage-options.ts";
+import { carries, leastInstances, type StageOptionsOf, throughputQps } from "./task-options.ts";
 
 /** Instances beyond the fewest that carry the load. With one in eight more hardly anything waits. */
 const MOST_MORE = 64;

@@ -9,9 +9,9 @@ import type { ThemisFrame } from "../../../model/frames.ts";
 import { themisFrame } from "./frame.ts";
 import { themisMistakes } from "./mistakes.ts";
 import { PlanJudge } from "./plan-judge.ts";
+import { ScalePlanner } from "./planner.ts";
 import { isPlan, type NoScalingPlan, type ScalingPlan } from "./problem.ts";
-import { ScalePlanner } from "./scale-planner.ts";
-import type { ScalingMode } from "./stage-options.ts";
+import type { ScalingMode } from "./task-options.ts";
 import { transitionsOf } from "./transitions.ts";
 
 export const themis = {

@@ -1,7 +1,7 @@
 /** How the instances of one plan carry the load of another at once. Source: Themis §4.4.1, §5.1.2, §5.2.2. */
 import type { ScaledStage, Table, ThemisLevel } from "../../../../runtime/bundle/schema.ts";
 import { planWithExtras } from "./extras.ts";
-import type { ScalePlanner } from "./scale-planner.ts";
+import type { ScalePlanner } from "./planner.ts";
 
 const CELLS = 3;
 

@@ -1,5 +1,5 @@
+import type { PlaceCommands } from "./commands.ts";
 import { NONE, type PipelineTable } from "./pipeline-table.ts";
-import type { PlaceCommands } from "./place-commands.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 import type { QueryRuns } from "./query-runs.ts";
 

@@ -3,11 +3,11 @@ import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import type { Endpoint, EndpointModel } from "../../../server/endpoint.ts";
-import { PlaceScheduler } from "../core/place-scheduler.ts";
-import { PlaceDriver } from "./place-driver.ts";
-import { PlaceMetrics } from "./place-metrics.ts";
-import { placeModels } from "./place-models.ts";
-import type { PlaceRecorder } from "./place-recording.ts";
+import { PlaceScheduler } from "../core/scheduler.ts";
+import { PlaceDriver } from "./driver.ts";
+import { PlaceMetrics } from "./metrics.ts";
+import type { PlaceRecorder } from "./recording.ts";
+import { placeModels } from "./served-models.ts";
 
 /** What stays the same while a bundle is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "policy", "shapes"] as const;

@@ -8,7 +8,7 @@ import {
   type RunningServer,
 } from "../../../server/serve.ts";
 import { AccordionEndpoint } from "./accordion-endpoint.ts";
-import type { PlaceRecorder } from "./place-recording.ts";
+import type { PlaceRecorder } from "./recording.ts";
 
 /** Largest requests that may wait or run on execution places, at least. */
 const PENDING = 64;

@@ -1,8 +1,8 @@
 import { assert } from "../../../core/assert.ts";
 import type { BatchResult } from "../../../exec/executor.ts";
 import type { ExecutionPlace, Tenant } from "./execution-place.ts";
-import type { PlaceStage } from "./place-models.ts";
-import type { InstanceValue, PlaceRequest } from "./place-request.ts";
+import type { InstanceValue, PlaceRequest } from "./request.ts";
+import type { PlaceStage } from "./served-models.ts";
 
 /** What a run tells; it may be given other places in the call. */
 export interface RunListener {

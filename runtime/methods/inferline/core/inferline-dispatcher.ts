@@ -11,13 +11,13 @@ import type {
   PipelineDispatcher,
   PipelineDispatcherOptions,
 } from "../../../core/graph/pipeline-dispatcher.ts";
+import { StageFleet } from "../../../core/graph/replica-fleet.ts";
 import { ReplicaKeeper } from "../../../core/graph/replica-keeper.ts";
-import { StageFleet } from "../../../core/graph/stage-fleet.ts";
-import { busyNames, type StageShape, stageShapeOf } from "../../../core/graph/stage-shape.ts";
+import { busyNames, type StageShape, stageShapeOf } from "../../../core/graph/replica-shape.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
+import { StageLevelFollower } from "./level-follower.ts";
 import type { ReplicaTuner } from "./replica-tuner.ts";
 import { replicaTunerOf } from "./replica-tuner-of.ts";
-import { StageLevelFollower } from "./stage-level-follower.ts";
 
 export interface InferlineDispatcherOptions extends PipelineDispatcherOptions {
   /** In place of the tuner that the bundle asks for; it has to start with the level that is followed first. */

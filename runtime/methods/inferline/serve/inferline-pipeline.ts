@@ -1,16 +1,16 @@
 /** What a server of pipelines needs of a bundle of inferline. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
-import { busyNames, stageShapeOf } from "../../../core/graph/stage-shape.ts";
+import { busyNames, stageShapeOf } from "../../../core/graph/replica-shape.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
+import { stageAnswererOf } from "../../../server/graph/last-answerer.ts";
 import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
 import { fastestQueryMs, type ServedPipeline } from "../../../server/graph/served-pipeline.ts";
-import { stageAnswererOf } from "../../../server/graph/stage-answerer.ts";
 import { surelyMs } from "../../../server/graph/sure-visits.ts";
 import { VisitCourses } from "../../../server/graph/visit-courses.ts";
 import { type InferlineDispatcher, inferlineDispatcherOf } from "../core/inferline-dispatcher.ts";
 import { replicaTunerOf } from "../core/replica-tuner-of.ts";
-import { StageMetrics } from "./stage-metrics.ts";
+import { StageMetrics } from "./metrics.ts";
 import { WatchedTuner } from "./watched-tuner.ts";
 
 /** What stays the same while a bundle is served. */

@@ -6,7 +6,7 @@ import type { DropRule } from "./drop-rule.ts";
 import type { LevelFollower } from "./level-follower.ts";
 import type { QueryQueues } from "./query-queues.ts";
 import type { QueryTable } from "./query-table.ts";
-import { STAGE_GIVE_UP, STAGE_WAIT, StageDecider } from "./stage-decider.ts";
+import { STAGE_GIVE_UP, STAGE_WAIT, StageDecider } from "./task-decider.ts";
 
 /** Added to the turn of a query that a stage has given up: behind all others, in the order they had. Times are below it, and exact to 0.1 ms above. */
 const GIVEN_UP_MS = 1e15;

@@ -1,6 +1,6 @@
 import type { CommandBuffer } from "../../../core/command-buffer.ts";
 import { NONE } from "../../../core/graph/pipeline-shape.ts";
-import type { StageFleet } from "../../../core/graph/stage-fleet.ts";
+import type { StageFleet } from "../../../core/graph/replica-fleet.ts";
 import { BUSY, IDLE } from "../../../core/graph/worker-fleet.ts";
 
 /** How many cores each instance has, and is to have. */

@@ -1,6 +1,6 @@
 import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
 import type { Forecasts } from "../../../server/graph/forecasts.ts";
-import type { ScalingDispatcher } from "../core/scaling-dispatcher.ts";
+import type { ScalingDispatcher } from "../core/themis-dispatcher.ts";
 
 export interface LookForecastsOptions {
   readonly dispatcher: Pick<ScalingDispatcher, "lookCount" | "perSecondQps">;

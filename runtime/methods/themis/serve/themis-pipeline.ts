@@ -1,18 +1,18 @@
 /** What a server of pipelines needs of a bundle of themis. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
-import { busyNames } from "../../../core/graph/stage-shape.ts";
+import { busyNames } from "../../../core/graph/replica-shape.ts";
 import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
+import { stageAnswererOf } from "../../../server/graph/last-answerer.ts";
 import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
 import type { ServedPipeline } from "../../../server/graph/served-pipeline.ts";
-import { stageAnswererOf } from "../../../server/graph/stage-answerer.ts";
 import { surelyMs } from "../../../server/graph/sure-visits.ts";
 import { VisitCourses } from "../../../server/graph/visit-courses.ts";
-import { scaleShapeOf } from "../core/scale-shape.ts";
-import { type ScalingDispatcher, scalingDispatcherOf } from "../core/scaling-dispatcher.ts";
+import { scaleShapeOf } from "../core/shape.ts";
+import { type ScalingDispatcher, scalingDispatcherOf } from "../core/themis-dispatcher.ts";
 import { LookForecasts } from "./look-forecasts.ts";
-import { ScaleMetrics } from "./scale-metrics.ts";
+import { ScaleMetrics } from "./metrics.ts";
 
 /** What stays the same while a bundle is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "entryBranch", "policy"] as const;

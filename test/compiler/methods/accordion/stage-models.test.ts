@@ -5,7 +5,7 @@ import {
   withStages,
 } from "../../../../compiler/methods/accordion/stage-models.ts";
 import type { TensorInfo } from "../../../../runtime/bundle/schema.ts";
-import { chainModel, placeBundle } from "../../../support/place-bundle.ts";
+import { chainModel, placeBundle } from "../../../support/accordion-bundle.ts";
 
 const tensor = (name: string, rows = 1): TensorInfo => ({
   name,

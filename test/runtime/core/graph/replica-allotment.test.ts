@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ReplicaAllotment } from "../../../../runtime/core/graph/replica-allotment.ts";
-import { stageShapeOf } from "../../../../runtime/core/graph/stage-shape.ts";
-import { stageBundle } from "../../../support/stage-bundle.ts";
+import { stageShapeOf } from "../../../../runtime/core/graph/replica-shape.ts";
+import { stageBundle } from "../../../support/inferline-bundle.ts";
 
 const LATENCY_MS = { 1: 10 };
 

@@ -4,9 +4,9 @@ import {
   REQUESTS,
   type StageGraph,
   stageGraphOf,
-} from "../../../../runtime/core/graph/stage-graph.ts";
+} from "../../../../runtime/core/graph/task-graph.ts";
 import { VisitProgress } from "../../../../runtime/core/graph/visit-progress.ts";
-import { stageBundle } from "../../../support/stage-bundle.ts";
+import { stageBundle } from "../../../support/inferline-bundle.ts";
 
 /** Parents by task; -1 for the requests. */
 function graphOf(parents: readonly (readonly number[])[]): StageGraph {

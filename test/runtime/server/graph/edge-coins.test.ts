@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Branch } from "../../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
+import { stageGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
 import { EdgeCoins } from "../../../../runtime/server/graph/edge-coins.ts";
-import { stageBundle } from "../../../support/stage-bundle.ts";
+import { stageBundle } from "../../../support/inferline-bundle.ts";
 
 const ROWS = 4000;
 /** Edges of the tasks below from the first one; edge 0 is the entry. */

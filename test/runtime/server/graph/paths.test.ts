@@ -10,7 +10,7 @@ import {
   type PipelineSignature,
   pipelineSignatureOf,
 } from "../../../../runtime/server/graph/pipeline-signature.ts";
-import { TREE_TASKS, treeBundle } from "../../../support/pipeline-samples.ts";
+import { TREE_TASKS, treeBundle } from "../../../support/loki-samples.ts";
 
 /** A detector with cars, of weight 3/4, and faces behind it. Variants of all: detect small, large, cars small, large, faces only. */
 function tree(): { bundle: LokiBundle; signature: PipelineSignature } {

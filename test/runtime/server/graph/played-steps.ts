@@ -5,8 +5,8 @@ import {
   finishAll,
   type scheduledStages,
   WORKERS,
-} from "../../methods/inferline/serve/scheduled-stages.ts";
-import type { CascadeRow } from "./served-stages.ts";
+} from "../../methods/inferline/serve/scheduled.ts";
+import type { CascadeRow } from "./served-tasks.ts";
 
 /** A scheduler of the cascade, whatever its plans are. */
 export type PlayedSetup = Pick<

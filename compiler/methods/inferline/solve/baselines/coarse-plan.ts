@@ -5,7 +5,7 @@ import {
   priceMicros,
   type StagePlan,
 } from "../../../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../../../runtime/core/graph/stage-graph.ts";
+import { stageGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
 import { slidingPeakRate } from "../../../../numeric/traffic-envelope.ts";
 import { serviceTimeMs } from "../service-time.ts";
 

@@ -4,7 +4,7 @@ import {
   aloneMs,
   type Configuration,
   type StageConfiguration,
-} from "../../../../graph/served-stages.ts";
+} from "../../../../graph/served-tasks.ts";
 import { costOf } from "../problem.ts";
 import type { SearchSpace } from "../search-space.ts";
 import { type ChoiceUse, Lanes } from "./lanes.ts";

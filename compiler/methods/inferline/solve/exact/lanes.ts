@@ -1,4 +1,4 @@
-import type { StageConfiguration } from "../../../../graph/served-stages.ts";
+import type { StageConfiguration } from "../../../../graph/served-tasks.ts";
 import type { StageHardware } from "../problem.ts";
 
 export interface Choice extends StageConfiguration {

@@ -1,6 +1,6 @@
 /** What the planner may change about one stage. Source: InferLine §4.3. */
 
-import type { Configuration, StageConfiguration } from "../../../../graph/served-stages.ts";
+import type { Configuration, StageConfiguration } from "../../../../graph/served-tasks.ts";
 import { hardwareOf, throughputQps } from "../problem.ts";
 import { isFeasible, replaced, type SearchSpace, unlimited } from "../search-space.ts";
 

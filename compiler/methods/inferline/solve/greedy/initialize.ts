@@ -4,7 +4,7 @@ import {
   aloneMs,
   type Configuration,
   type StageConfiguration,
-} from "../../../../graph/served-stages.ts";
+} from "../../../../graph/served-tasks.ts";
 import { hardwareOf, throughputQps } from "../problem.ts";
 import { isBelowBounds, type SearchSpace, unlimited } from "../search-space.ts";
 import { serviceTimeMs } from "../service-time.ts";

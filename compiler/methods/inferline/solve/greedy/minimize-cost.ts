@@ -1,6 +1,6 @@
 /** Algorithm 2: from a feasible configuration down, one action at a time, the one that cuts the cost most. */
 
-import type { Configuration } from "../../../../graph/served-stages.ts";
+import type { Configuration } from "../../../../graph/served-tasks.ts";
 import { costOf, excessOf, hardwareOf } from "../problem.ts";
 import { isFeasible, replaced, type SearchSpace } from "../search-space.ts";
 import { increaseBatch, moveTo, removeReplica, savingOf } from "./actions.ts";

@@ -7,7 +7,7 @@ import {
 } from "../../../../../compiler/methods/accordion/report/depths.ts";
 import { planSchedules } from "../../../../../compiler/methods/accordion/report/simulated-schedulers.ts";
 import type { AccordionBundle, MalleableVariant } from "../../../../../runtime/bundle/schema.ts";
-import { placeBundle } from "../../../../support/place-bundle.ts";
+import { placeBundle } from "../../../../support/accordion-bundle.ts";
 
 function modelOf(bundle: AccordionBundle): MalleableVariant {
   const [model] = bundle.tasks[0]?.variants ?? [];

@@ -9,7 +9,7 @@ import type { ScheduledRun } from "../../../../../compiler/methods/accordion/rep
 import { decimalText } from "../../../../../compiler/report/number-text.ts";
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
 import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
-import { placeBundle, table1Bundle } from "../../../../support/place-bundle.ts";
+import { placeBundle, table1Bundle } from "../../../../support/accordion-bundle.ts";
 import { placeSample } from "./place-sample.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-place-report-"));

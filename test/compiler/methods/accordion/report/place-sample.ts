@@ -1,10 +1,10 @@
-import { simulatePlaces } from "../../../../../compiler/methods/accordion/simulate/simulate-places.ts";
+import { simulatePlaces } from "../../../../../compiler/methods/accordion/simulate/simulate.ts";
 import {
   type AccordionBundle,
   type AccordionLevel,
   violationCeiling,
 } from "../../../../../runtime/bundle/schema.ts";
-import { type PlaceBundleSketch, placeBundle } from "../../../../support/place-bundle.ts";
+import { type PlaceBundleSketch, placeBundle } from "../../../../support/accordion-bundle.ts";
 
 const SEED = 1;
 const MEAN_OF_P95 = 0.96;

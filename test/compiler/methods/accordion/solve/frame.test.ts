@@ -4,8 +4,8 @@ import { accordion } from "../../../../../compiler/methods/accordion/solve/accor
 import type { AccordionFrame } from "../../../../../compiler/model/frames.ts";
 import { layerPartitions } from "../../../../../compiler/numeric/partition.ts";
 import { validateBundle } from "../../../../../runtime/checked-bundle.ts";
-import { table1Bundle } from "../../../../support/place-bundle.ts";
-import { type Change, placesFrame, TWO_POOLS, TWO_PROFILES, TWO_SMALL } from "./places-spec.ts";
+import { table1Bundle } from "../../../../support/accordion-bundle.ts";
+import { type Change, placesFrame, TWO_POOLS, TWO_PROFILES, TWO_SMALL } from "./spec.ts";
 
 const SPED: Change = ["profile: profile.json#small", "profile: profile.json#sped"];
 const LATE: Change = ["latency: 200 ms", "latency: 20 s"];

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { accordion } from "../../../../../compiler/methods/accordion/solve/accordion.ts";
 import { ofMethod } from "../../../../support/of-method.ts";
-import { type Change, loadedPlaces, TWO_POOLS, TWO_PROFILES, TWO_SMALL } from "./places-spec.ts";
+import { type Change, loadedPlaces, TWO_POOLS, TWO_PROFILES, TWO_SMALL } from "./spec.ts";
 
 /** Code, place and message of each mistake. */
 function mistakesOf(...changes: readonly Change[]): string[] {

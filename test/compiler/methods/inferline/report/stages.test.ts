@@ -10,8 +10,8 @@ import { renderStageReport } from "../../../../../compiler/methods/inferline/rep
 import { layersOf, SOURCE } from "../../../../../compiler/report/kit/layers.ts";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
 import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
-import { stageSample } from "../../../../support/stage-samples.ts";
+import { stageBundle } from "../../../../support/inferline-bundle.ts";
+import { stageSample } from "../../../../support/inferline-samples.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-stage-report-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { CoarseTuner } from "../../../../../compiler/methods/inferline/simulate/coarse-tuner.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
+import { stageBundle } from "../../../../support/inferline-bundle.ts";
 
 /** A unit carries 100 per second: a replica of the first stage, and one of the second, which could carry 1000. */
 const bundle = stageBundle({

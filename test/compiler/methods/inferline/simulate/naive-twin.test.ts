@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { tossVisits } from "../../../../../compiler/simulate/graph/visits.ts";
-import { stageGraphOf } from "../../../../../runtime/core/graph/stage-graph.ts";
-import { naiveLatencies } from "../../../../support/naive-stages.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
-import { latencies } from "../../../../support/stage-latencies.ts";
+import { stageGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
+import { stageBundle } from "../../../../support/inferline-bundle.ts";
+import { latencies } from "../../../../support/inferline-latencies.ts";
+import { naiveLatencies } from "../../../../support/naive-inferline.ts";
 
 describe("the obvious twin", () => {
   const coin = fc.constantFrom(0.3, 0.5, 1);

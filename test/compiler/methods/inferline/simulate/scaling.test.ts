@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { simulateStages } from "../../../../../compiler/methods/inferline/simulate/simulate-stages.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
-import { ToldTuner } from "../../../../support/stage-driver.ts";
-import { at, OPTIONS } from "../../../../support/stage-latencies.ts";
+import { simulateStages } from "../../../../../compiler/methods/inferline/simulate/simulate.ts";
+import { stageBundle } from "../../../../support/inferline-bundle.ts";
+import { ToldTuner } from "../../../../support/inferline-driver.ts";
+import { at, OPTIONS } from "../../../../support/inferline-latencies.ts";
 
 /** The tuner is told targets when a request comes. @param nth request, from 1. */
 function tellAt(tuner: ToldTuner, nth: number, ...targets: number[]): ToldTuner {

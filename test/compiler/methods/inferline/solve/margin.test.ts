@@ -6,8 +6,8 @@ import {
 } from "../../../../../compiler/methods/inferline/solve/margin.ts";
 import { costOf } from "../../../../../compiler/methods/inferline/solve/problem.ts";
 import { drawRequests } from "../../../../../compiler/simulate/graph/drawn-requests.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
-import { problemAndPlan } from "../../../../support/stage-problem.ts";
+import { stageBundle } from "../../../../support/inferline-bundle.ts";
+import { problemAndPlan } from "../../../../support/inferline-problem.ts";
 
 const { problem } = problemAndPlan(
   stageBundle({

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { SampleTraces } from "../../../../../compiler/methods/inferline/solve/sample-traces.ts";
 import type { InferlineFrame } from "../../../../../compiler/model/frames.ts";
 import type { ArrivalModel } from "../../../../../runtime/bundle/schema.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
+import { stageBundle } from "../../../../support/inferline-bundle.ts";
 
 function frameWith(
   arrivals: ArrivalModel,

@@ -10,8 +10,8 @@ import type { LokiBundle, LokiLevel } from "../../../../../runtime/bundle/schema
 import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
 import { loadBundle } from "../../../../../runtime/load-bundle.ts";
 import { planView } from "../../../../../runtime/methods/loki/tell/plan-view.ts";
-import { type PipelineSketch, pipelineBundle } from "../../../../support/pipeline-bundle.ts";
-import { CHAIN_TASKS, chainBundle, treeBundle } from "../../../../support/pipeline-samples.ts";
+import { type PipelineSketch, pipelineBundle } from "../../../../support/loki-bundle.ts";
+import { CHAIN_TASKS, chainBundle, treeBundle } from "../../../../support/loki-samples.ts";
 
 const SCENES = "policies/scenes/bundle.msgpack";
 const folder = mkdtempSync(join(tmpdir(), "stratagem-pipeline-report-"));

@@ -7,8 +7,8 @@ import { type ReportCommand, reportCommand } from "../../../../../compiler/comma
 import { renderScaleReport } from "../../../../../compiler/methods/themis/report/scale-report.ts";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
-import { scaleBundle } from "../../../../support/scale-bundle.ts";
-import { scaleSample } from "../../../../support/scale-samples.ts";
+import { scaleBundle } from "../../../../support/themis-bundle.ts";
+import { scaleSample } from "../../../../support/themis-samples.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-scale-report-"));
 afterAll(() => rmSync(folder, { recursive: true }));

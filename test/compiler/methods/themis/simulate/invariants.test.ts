@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { simulateScales } from "../../../../../compiler/methods/themis/simulate/simulate-scales.ts";
+import { simulateScales } from "../../../../../compiler/methods/themis/simulate/simulate.ts";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import {
   ASSIGN,
@@ -9,10 +9,10 @@ import {
   RESIZE,
   START_BATCH,
 } from "../../../../../runtime/core/command-buffer.ts";
-import { coreBudgetOf } from "../../../../../runtime/methods/themis/core/scale-shape.ts";
-import type { ScalingDispatcher } from "../../../../../runtime/methods/themis/core/scaling-dispatcher.ts";
-import { jumpingRates, randomScales } from "../../../../support/random-scales.ts";
-import { leavingCount, ScaleWatch, type WatchedEvent } from "../../../../support/scale-watch.ts";
+import { coreBudgetOf } from "../../../../../runtime/methods/themis/core/shape.ts";
+import type { ScalingDispatcher } from "../../../../../runtime/methods/themis/core/themis-dispatcher.ts";
+import { jumpingRates, randomScales } from "../../../../support/themis-random-bundle.ts";
+import { leavingCount, ScaleWatch, type WatchedEvent } from "../../../../support/themis-watch.ts";
 
 type Arrivals = typeof jumpingRates extends fc.Arbitrary<infer T> ? T : never;
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { lookHistories } from "../../../../../compiler/methods/themis/simulate/look-histories.ts";
-import { simulateScales } from "../../../../../compiler/methods/themis/simulate/simulate-scales.ts";
+import { simulateScales } from "../../../../../compiler/methods/themis/simulate/simulate.ts";
 import { drawRequests } from "../../../../../compiler/simulate/graph/drawn-requests.ts";
 import { HISTORY_SECONDS } from "../../../../../runtime/core/forecasters.ts";
-import { stageGraphOf } from "../../../../../runtime/core/graph/stage-graph.ts";
-import { scalingDispatcherOf } from "../../../../../runtime/methods/themis/core/scaling-dispatcher.ts";
-import { scaleBundle } from "../../../../support/scale-bundle.ts";
+import { stageGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
+import { scalingDispatcherOf } from "../../../../../runtime/methods/themis/core/themis-dispatcher.ts";
+import { scaleBundle } from "../../../../support/themis-bundle.ts";
 
 const DURATION_MS = 90_000;
 

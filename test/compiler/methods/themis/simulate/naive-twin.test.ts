@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { simulateScales } from "../../../../../compiler/methods/themis/simulate/simulate-scales.ts";
+import { simulateScales } from "../../../../../compiler/methods/themis/simulate/simulate.ts";
 import { tossVisits } from "../../../../../compiler/simulate/graph/visits.ts";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../../../runtime/core/graph/stage-graph.ts";
-import { naiveScaleLatencies } from "../../../../support/naive-scales.ts";
-import { clusteredTimes, randomScales } from "../../../../support/random-scales.ts";
+import { stageGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
+import { naiveScaleLatencies } from "../../../../support/naive-themis.ts";
+import { clusteredTimes, randomScales } from "../../../../support/themis-random-bundle.ts";
 
 /** Latencies of every request by both simulations, a level being followed. */
 function both(bundle: ThemisBundle, arrivalMs: Float64Array, seed: number) {

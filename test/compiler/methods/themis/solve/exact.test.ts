@@ -12,10 +12,10 @@ import {
 import type {
   ScalingMode,
   StageOptionsOf,
-} from "../../../../../compiler/methods/themis/solve/stage-options.ts";
-import { bruteForce } from "../../../../support/scaling-brute-force.ts";
-import { faultsOf } from "../../../../support/scaling-check.ts";
-import { randomScaling } from "../../../../support/scaling-random.ts";
+} from "../../../../../compiler/methods/themis/solve/task-options.ts";
+import { bruteForce } from "../../../../support/themis-brute-force.ts";
+import { faultsOf } from "../../../../support/themis-check.ts";
+import { randomScaling } from "../../../../support/themis-random.ts";
 
 const CHAIN = { stages: 3, maxBatch: 4, maxCores: 3 };
 const GRAPH = { stages: 6, maxBatch: 2, maxCores: 2 };

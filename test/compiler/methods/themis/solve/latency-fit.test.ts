@@ -6,7 +6,7 @@ import {
   worstCell,
 } from "../../../../../compiler/methods/themis/solve/latency-fit.ts";
 import { fittedMs, type LatencyFit } from "../../../../../runtime/bundle/schema.ts";
-import { REFERENCE, readThemis } from "../../../../support/scaling-reference.ts";
+import { REFERENCE, readThemis } from "../../../../support/themis-reference.ts";
 
 const BATCHES = [1, 2, 4, 8];
 const CORES = [1, 2, 4];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { simulateScales } from "../../../../../compiler/methods/themis/simulate/simulate-scales.ts";
+import { simulateScales } from "../../../../../compiler/methods/themis/simulate/simulate.ts";
 import { PlanJudge } from "../../../../../compiler/methods/themis/solve/plan-judge.ts";
 import { themis } from "../../../../../compiler/methods/themis/solve/themis.ts";
 import type { ThemisFrame } from "../../../../../compiler/model/frames.ts";
@@ -12,9 +12,9 @@ import {
   violationCeiling,
 } from "../../../../../runtime/bundle/schema.ts";
 import { validateBundle } from "../../../../../runtime/checked-bundle.ts";
-import { stageGraphOf } from "../../../../../runtime/core/graph/stage-graph.ts";
-import { type ScaleBundleSketch, scaleBundle } from "../../../../support/scale-bundle.ts";
-import { type Coefficients, REFERENCE, readThemis } from "../../../../support/scaling-reference.ts";
+import { stageGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
+import { type ScaleBundleSketch, scaleBundle } from "../../../../support/themis-bundle.ts";
+import { type Coefficients, REFERENCE, readThemis } from "../../../../support/themis-reference.ts";
 
 /** Nothing is dropped, as in the estimator. */
 const KEPT: Partial<ThemisOptions> = { dropAfterSlos: null };

@@ -13,8 +13,8 @@ import {
   type ScalingProblem,
   type ScalingStage,
 } from "../../../../../compiler/methods/themis/solve/problem.ts";
-import { faultsOf } from "../../../../support/scaling-check.ts";
-import { randomScaling } from "../../../../support/scaling-random.ts";
+import { faultsOf } from "../../../../support/themis-check.ts";
+import { randomScaling } from "../../../../support/themis-random.ts";
 
 const CHAIN = { stages: 4, maxBatch: 8, maxCores: 6 };
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { ExactScaler } from "../../../../../compiler/methods/themis/solve/exact.ts";
 import { isPlan } from "../../../../../compiler/methods/themis/solve/problem.ts";
-import type { ScalingMode } from "../../../../../compiler/methods/themis/solve/stage-options.ts";
+import type { ScalingMode } from "../../../../../compiler/methods/themis/solve/task-options.ts";
 import {
   fittedChain,
   REFERENCE,
   type ReferenceAnswer,
   type ReferenceCase,
   readThemis,
-} from "../../../../support/scaling-reference.ts";
+} from "../../../../support/themis-reference.ts";
 
 const { cases } =
   REFERENCE === undefined

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ScalingStage } from "../../../../../compiler/methods/themis/solve/problem.ts";
-import type { StageLimits } from "../../../../../compiler/methods/themis/solve/stage-options.ts";
 import { stochasticOptions } from "../../../../../compiler/methods/themis/solve/stochastic-options.ts";
+import type { StageLimits } from "../../../../../compiler/methods/themis/solve/task-options.ts";
 import { erlangQuantile } from "../../../../../compiler/numeric/erlang.ts";
 import { Frontier } from "../../../../../compiler/numeric/frontier.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";

@@ -7,7 +7,7 @@ import {
 } from "../../../../../compiler/methods/themis/solve/visit-rates.ts";
 import { tossVisits } from "../../../../../compiler/simulate/graph/visits.ts";
 import type { Branch } from "../../../../../runtime/bundle/schema.ts";
-import { type StageGraph, stageGraphOf } from "../../../../../runtime/core/graph/stage-graph.ts";
+import { type StageGraph, stageGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
 
 /** By task the shares of the edges that lead to it: from a task by its index, from the requests by "in". */

@@ -5,7 +5,7 @@ import {
   encodeBundle,
   validateBundle,
 } from "../../../../../runtime/checked-bundle.ts";
-import { placeBundle, table1Bundle } from "../../../../support/place-bundle.ts";
+import { placeBundle, table1Bundle } from "../../../../support/accordion-bundle.ts";
 import { changedAt, refusal } from "../../../../support/refused-bundle.ts";
 
 type Node = Record<string | number, unknown>;

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
-import { PlaceDriver, type PlaceDriverOptions } from "../../../../support/place-driver.ts";
-import { type Event, happen, placeEvents } from "../../../../support/place-events.ts";
-import { randomPlaces } from "../../../../support/random-places.ts";
+import { PlaceDriver, type PlaceDriverOptions } from "../../../../support/accordion-driver.ts";
+import { type Event, happen, placeEvents } from "../../../../support/accordion-events.ts";
+import { randomPlaces } from "../../../../support/accordion-random.ts";
 
 function run(
   bundle: AccordionBundle,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { chainPlaces } from "../../../../support/chain-places.ts";
-import { type Asked, PlaceDriver } from "../../../../support/place-driver.ts";
+import { chainPlaces } from "../../../../support/accordion-chain.ts";
+import { type Asked, PlaceDriver } from "../../../../support/accordion-driver.ts";
 
 /** Place 4 is free; nobody can do with fewer, and the first that waits needs four. */
 function blocked(first: Asked = {}): PlaceDriver {

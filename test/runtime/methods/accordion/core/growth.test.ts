@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { AccordionOptions } from "../../../../../runtime/bundle/schema.ts";
-import { chainPlaces } from "../../../../support/chain-places.ts";
-import { PlaceDriver } from "../../../../support/place-driver.ts";
+import { chainPlaces } from "../../../../support/accordion-chain.ts";
+import { PlaceDriver } from "../../../../support/accordion-driver.ts";
 
 /** A query of four instances had to make room for another at 10 ms: it began again on two places at 15, and would be done at 255. */
 function shrunk(

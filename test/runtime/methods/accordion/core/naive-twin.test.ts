@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AccordionOptions, SchedulerName } from "../../../../../runtime/bundle/schema.ts";
-import { NaivePlaceScheduler } from "../../../../support/naive-place-scheduler.ts";
-import { PlaceDriver } from "../../../../support/place-driver.ts";
-import { happen, placeEvents } from "../../../../support/place-events.ts";
-import { randomPlaces } from "../../../../support/random-places.ts";
+import { PlaceDriver } from "../../../../support/accordion-driver.ts";
+import { happen, placeEvents } from "../../../../support/accordion-events.ts";
+import { randomPlaces } from "../../../../support/accordion-random.ts";
+import { NaivePlaceScheduler } from "../../../../support/naive-accordion.ts";
 
 /** Bundles of so many pools: the same events give the same commands in both, and times to wake. */
 function compare(poolCount: number, policy: Partial<AccordionOptions>, numRuns: number): void {

@@ -4,8 +4,8 @@ import {
   NONE,
   PipelineTable,
 } from "../../../../../runtime/methods/accordion/core/pipeline-table.ts";
-import { chainPlaces } from "../../../../support/chain-places.ts";
-import { placeBundle } from "../../../../support/place-bundle.ts";
+import { placeBundle } from "../../../../support/accordion-bundle.ts";
+import { chainPlaces } from "../../../../support/accordion-chain.ts";
 
 describe("PipelineTable", () => {
   test("tells the time of a query of a model, shape and batch", () => {

@@ -3,10 +3,10 @@ import {
   PlaceCommands,
   RESHAPE,
   START,
-} from "../../../../../runtime/methods/accordion/core/place-commands.ts";
-import { PlaceScheduler } from "../../../../../runtime/methods/accordion/core/place-scheduler.ts";
-import { CHAIN, chainPlaces } from "../../../../support/chain-places.ts";
-import { PlaceDriver } from "../../../../support/place-driver.ts";
+} from "../../../../../runtime/methods/accordion/core/commands.ts";
+import { PlaceScheduler } from "../../../../../runtime/methods/accordion/core/scheduler.ts";
+import { CHAIN, chainPlaces } from "../../../../support/accordion-chain.ts";
+import { PlaceDriver } from "../../../../support/accordion-driver.ts";
 
 describe("a query that loses a place", () => {
   test("goes on with those it has left, where it was", () => {

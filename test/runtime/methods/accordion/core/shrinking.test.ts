@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { chainPlaces } from "../../../../support/chain-places.ts";
-import { PlaceDriver } from "../../../../support/place-driver.ts";
+import { chainPlaces } from "../../../../support/accordion-chain.ts";
+import { PlaceDriver } from "../../../../support/accordion-driver.ts";
 
 /** Of so many places, with queries of four instances that came at time 0, each on four of them. @param due of each. */
 function busy(places: number, ...due: number[]): PlaceDriver {

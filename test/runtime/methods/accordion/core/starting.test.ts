@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { CHAIN, chainPlaces } from "../../../../support/chain-places.ts";
-import { placeBundle } from "../../../../support/place-bundle.ts";
-import { PlaceDriver } from "../../../../support/place-driver.ts";
+import { placeBundle } from "../../../../support/accordion-bundle.ts";
+import { CHAIN, chainPlaces } from "../../../../support/accordion-chain.ts";
+import { PlaceDriver } from "../../../../support/accordion-driver.ts";
 
 describe("a query", () => {
   test("starts on as many free places as help it", () => {

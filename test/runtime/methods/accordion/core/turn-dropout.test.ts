@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { AccordionOptions } from "../../../../../runtime/bundle/schema.ts";
-import { CHAIN, chainPlaces } from "../../../../support/chain-places.ts";
-import { PlaceDriver } from "../../../../support/place-driver.ts";
+import { CHAIN, chainPlaces } from "../../../../support/accordion-chain.ts";
+import { PlaceDriver } from "../../../../support/accordion-driver.ts";
 
 const LOW = { isHigh: false };
 

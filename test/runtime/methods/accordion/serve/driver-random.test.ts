@@ -9,7 +9,7 @@ import {
   expectOwnRows,
   finishAll,
   replayedPlaces,
-} from "./driven-places.ts";
+} from "./driven.ts";
 import { DEEP, SMALL, servedPlaces } from "./fake-places.ts";
 
 const MAX_PENDING = 20;

@@ -7,7 +7,7 @@ import {
   expectOwnRows,
   finishAll,
   replayedPlaces,
-} from "./driven-places.ts";
+} from "./driven.ts";
 import { DEEP, servedPlaces } from "./fake-places.ts";
 
 const rows = (count: number, from = 0) => Array.from({ length: count }, (_, row) => from + row);

@@ -12,7 +12,7 @@ import {
   type PlaceBundleSketch,
   type PlaceModelSketch,
   placeBundle,
-} from "../../../../support/place-bundle.ts";
+} from "../../../../support/accordion-bundle.ts";
 
 /** Elements of a row of "x" and of "y". */
 const WIDTH = 4;

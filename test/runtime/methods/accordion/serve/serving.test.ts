@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
-import { type Entry, replayedPlaces } from "./driven-places.ts";
+import { type Entry, replayedPlaces } from "./driven.ts";
 import { type RealPlaces, realBundle, realPlaces, WIDTH } from "./real-places.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-places-"));

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { diffText } from "../../../../../runtime/commands/diff.ts";
 import { diffBundles } from "../../../../../runtime/diff.ts";
-import { placeBundle, table1Bundle } from "../../../../support/place-bundle.ts";
-import { scaleBundle } from "../../../../support/scale-bundle.ts";
+import { placeBundle, table1Bundle } from "../../../../support/accordion-bundle.ts";
+import { scaleBundle } from "../../../../support/themis-bundle.ts";
 
 const deep = { name: "deep", accuracy: 0.9, layerMs: [4, 6, 3, 7, 5, 5], hasModel: true };
 

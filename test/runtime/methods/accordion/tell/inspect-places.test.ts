@@ -8,7 +8,7 @@ import { inspectCommand, levelTable } from "../../../../../runtime/commands/insp
 import { verifyCommand } from "../../../../../runtime/commands/verify.ts";
 import { inspectBundle, levelReports } from "../../../../../runtime/inspect.ts";
 import { accordionTasks } from "../../../../../runtime/methods/accordion/tell/reports.ts";
-import { placeBundle, table1Bundle } from "../../../../support/place-bundle.ts";
+import { placeBundle, table1Bundle } from "../../../../support/accordion-bundle.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-inspect-places-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -6,7 +6,7 @@ import {
   type ModelState,
   parsePlaceState,
 } from "../../../../../runtime/methods/accordion/tell/place-state.ts";
-import { placeBundle, table1Bundle } from "../../../../support/place-bundle.ts";
+import { placeBundle, table1Bundle } from "../../../../support/accordion-bundle.ts";
 
 /** Of 8 instances: 240, 149, 100 and 100 ms on 1 to 4 places. */
 const deep = { name: "deep", layerMs: [4, 6, 3, 7, 5, 5] };

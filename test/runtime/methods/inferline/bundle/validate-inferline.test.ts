@@ -5,9 +5,9 @@ import {
   encodeBundle,
   validateBundle,
 } from "../../../../../runtime/checked-bundle.ts";
+import { stageBundle } from "../../../../support/inferline-bundle.ts";
+import { stageSample } from "../../../../support/inferline-samples.ts";
 import { changedAt, refusal } from "../../../../support/refused-bundle.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
-import { stageSample } from "../../../../support/stage-samples.ts";
 
 type Node = Record<string | number, unknown>;
 

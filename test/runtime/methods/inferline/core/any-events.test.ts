@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
-import { StageDriver, ToldTuner } from "../../../../support/stage-driver.ts";
+import { stageBundle } from "../../../../support/inferline-bundle.ts";
+import { StageDriver, ToldTuner } from "../../../../support/inferline-driver.ts";
 
 const SMALL = { 1: 10, 2: 15 };
 const LARGE = { 1: 10, 4: 25, 8: 40 };

@@ -9,7 +9,7 @@ import { arrivalSource } from "../../../../../compiler/simulate/arrivals.ts";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
 import { EnvelopeTuner } from "../../../../../runtime/methods/inferline/core/envelope-tuner.ts";
-import { type StageLevelSketch, stageBundle } from "../../../../support/stage-bundle.ts";
+import { type StageLevelSketch, stageBundle } from "../../../../support/inferline-bundle.ts";
 
 /** Stages in a row with replicas as planned, each replica carrying 100 queries per second. */
 function chain(

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
-import { A, chain } from "../../../../support/stage-chain.ts";
-import { StageDriver } from "../../../../support/stage-driver.ts";
+import { stageBundle } from "../../../../support/inferline-bundle.ts";
+import { A, chain } from "../../../../support/inferline-chain.ts";
+import { StageDriver } from "../../../../support/inferline-driver.ts";
 
 describe("batches", () => {
   test("start when all that happens at one time is in, on the idle worker of the lowest index", () => {

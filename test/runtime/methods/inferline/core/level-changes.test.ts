@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { type StageBundleSketch, stageBundle } from "../../../../support/stage-bundle.ts";
-import { A } from "../../../../support/stage-chain.ts";
-import { StageDriver, ToldTuner } from "../../../../support/stage-driver.ts";
+import { type StageBundleSketch, stageBundle } from "../../../../support/inferline-bundle.ts";
+import { A } from "../../../../support/inferline-chain.ts";
+import { StageDriver, ToldTuner } from "../../../../support/inferline-driver.ts";
 
 describe("levels", () => {
   const TWO: StageBundleSketch = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { B, chain, told } from "../../../../support/stage-chain.ts";
-import { StageDriver } from "../../../../support/stage-driver.ts";
+import { B, chain, told } from "../../../../support/inferline-chain.ts";
+import { StageDriver } from "../../../../support/inferline-driver.ts";
 
 describe("replicas", () => {
   test("come up as planned, and in every task before a second one in any", () => {

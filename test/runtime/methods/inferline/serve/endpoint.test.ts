@@ -2,10 +2,10 @@ import { afterEach, expect, test } from "vitest";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
 import { startInferlineServer } from "../../../../../runtime/methods/inferline/serve/inferline-server.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
-import type { StageLevelSketch } from "../../../../support/stage-bundle.ts";
+import type { StageLevelSketch } from "../../../../support/inferline-bundle.ts";
 import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
 import { servedPipeline } from "../../../server/graph/served-pipeline.ts";
-import { type CascadeRow, outputsOf, servedStages } from "../../../server/graph/served-stages.ts";
+import { type CascadeRow, outputsOf, servedStages } from "../../../server/graph/served-tasks.ts";
 
 const open: RunningServer[] = [];
 afterEach(async () => {

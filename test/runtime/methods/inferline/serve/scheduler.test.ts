@@ -12,7 +12,7 @@ import {
   SLOW,
   servedStages,
   verdicts,
-} from "../../../server/graph/served-stages.ts";
+} from "../../../server/graph/served-tasks.ts";
 import {
   answerOf,
   finishAll,
@@ -21,7 +21,7 @@ import {
   scheduledStages,
   settled,
   WORKERS,
-} from "./scheduled-stages.ts";
+} from "./scheduled.ts";
 
 const ESCALATED: CascadeRow = { escalate: 1, keep: 0, value: 3 };
 const KEPT: CascadeRow = { escalate: 0, keep: 1, value: 5 };

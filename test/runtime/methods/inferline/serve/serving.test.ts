@@ -10,7 +10,7 @@ import {
   expectedOutputs,
   servedStages,
   writeModels,
-} from "../../../server/graph/served-stages.ts";
+} from "../../../server/graph/served-tasks.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-stages-"));
 writeModels(folder);

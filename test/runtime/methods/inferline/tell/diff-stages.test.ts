@@ -6,8 +6,8 @@ import type {
 } from "../../../../../runtime/bundle/schema.ts";
 import { diffText } from "../../../../../runtime/commands/diff.ts";
 import { diffBundles } from "../../../../../runtime/diff.ts";
-import { chainBundle } from "../../../../support/pipeline-samples.ts";
-import { stageSample } from "../../../../support/stage-samples.ts";
+import { stageSample } from "../../../../support/inferline-samples.ts";
+import { chainBundle } from "../../../../support/loki-samples.ts";
 
 function withLevel(
   index: number,

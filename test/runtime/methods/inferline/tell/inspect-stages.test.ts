@@ -9,8 +9,8 @@ import { verifyCommand } from "../../../../../runtime/commands/verify.ts";
 import { longestPathMs } from "../../../../../runtime/core/graph/longest-path.ts";
 import { inspectBundle } from "../../../../../runtime/inspect.ts";
 import { stageLimits } from "../../../../../runtime/methods/inferline/tell/stage-limits.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
-import { stageSample } from "../../../../support/stage-samples.ts";
+import { stageBundle } from "../../../../support/inferline-bundle.ts";
+import { stageSample } from "../../../../support/inferline-samples.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-inspect-stages-"));
 const path = join(folder, "stages.msgpack");

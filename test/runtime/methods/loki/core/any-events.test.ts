@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LokiBundle } from "../../../../../runtime/bundle/schema.ts";
-import { PipelineDriver } from "../../../../support/pipeline-driver.ts";
-import { chainBundle, treeBundle } from "../../../../support/pipeline-samples.ts";
+import { PipelineDriver } from "../../../../support/loki-driver.ts";
+import { chainBundle, treeBundle } from "../../../../support/loki-samples.ts";
 
 describe("whatever happens", () => {
   const event = fc.oneof(

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { DropMode } from "../../../../../runtime/bundle/schema.ts";
-import type { LevelSketch } from "../../../../support/pipeline-bundle.ts";
-import { PipelineDriver } from "../../../../support/pipeline-driver.ts";
-import { chainBundle, treeBundle } from "../../../../support/pipeline-samples.ts";
+import type { LevelSketch } from "../../../../support/loki-bundle.ts";
+import { PipelineDriver } from "../../../../support/loki-driver.ts";
+import { chainBundle, treeBundle } from "../../../../support/loki-samples.ts";
 
 const DETECT = 0;
 const CLASSIFY = 1;

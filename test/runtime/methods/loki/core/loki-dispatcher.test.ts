@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { type LevelSketch, pipelineBundle } from "../../../../support/pipeline-bundle.ts";
-import { PipelineDriver } from "../../../../support/pipeline-driver.ts";
-import { chainBundle } from "../../../../support/pipeline-samples.ts";
+import { type LevelSketch, pipelineBundle } from "../../../../support/loki-bundle.ts";
+import { PipelineDriver } from "../../../../support/loki-driver.ts";
+import { chainBundle } from "../../../../support/loki-samples.ts";
 
 const DETECT = 0;
 const CLASSIFY = 1;

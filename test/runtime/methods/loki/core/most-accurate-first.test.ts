@@ -9,8 +9,8 @@ import {
 import { planLayoutOf } from "../../../../../runtime/methods/loki/core/plan-layout.ts";
 import { algorithmOne, type LiteralTask } from "../../../../support/algorithm-one.ts";
 import { REFERENCE, readReference, referenceBundle } from "../../../../support/loki-reference.ts";
+import { chainBundle, treeBundle } from "../../../../support/loki-samples.ts";
 import { fillWorkerTables, workerTablesFor } from "../../../../support/loki-worker-tables.ts";
-import { chainBundle, treeBundle } from "../../../../support/pipeline-samples.ts";
 
 interface Published {
   readonly input: "traffic_chain" | "traffic_tree";

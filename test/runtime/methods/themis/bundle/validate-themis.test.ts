@@ -6,8 +6,8 @@ import {
   validateBundle,
 } from "../../../../../runtime/checked-bundle.ts";
 import { changedAt, refusal } from "../../../../support/refused-bundle.ts";
-import { scaleBundle } from "../../../../support/scale-bundle.ts";
-import { scaleSample } from "../../../../support/scale-samples.ts";
+import { scaleBundle } from "../../../../support/themis-bundle.ts";
+import { scaleSample } from "../../../../support/themis-samples.ts";
 
 type Node = Record<string | number, unknown>;
 

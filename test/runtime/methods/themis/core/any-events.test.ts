@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
-import { coreBudgetOf } from "../../../../../runtime/methods/themis/core/scale-shape.ts";
-import { randomScales } from "../../../../support/random-scales.ts";
-import { ScaleDriver } from "../../../../support/scale-driver.ts";
+import { coreBudgetOf } from "../../../../../runtime/methods/themis/core/shape.ts";
+import { ScaleDriver } from "../../../../support/themis-driver.ts";
+import { randomScales } from "../../../../support/themis-random-bundle.ts";
 
 const worker = fc.nat(11);
 const event = fc.oneof(

@@ -1,14 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CommandBuffer, RESIZE } from "../../../../../runtime/core/command-buffer.ts";
-import { StageFleet } from "../../../../../runtime/core/graph/stage-fleet.ts";
+import { StageFleet } from "../../../../../runtime/core/graph/replica-fleet.ts";
 import { BUSY, DOWN, IDLE, LOADING, OFF } from "../../../../../runtime/core/graph/worker-fleet.ts";
 import { InstanceCores } from "../../../../../runtime/methods/themis/core/instance-cores.ts";
-import {
-  type ScaleShape,
-  scaleShapeOf,
-} from "../../../../../runtime/methods/themis/core/scale-shape.ts";
-import { scaleBundle } from "../../../../support/scale-bundle.ts";
+import { type ScaleShape, scaleShapeOf } from "../../../../../runtime/methods/themis/core/shape.ts";
+import { scaleBundle } from "../../../../support/themis-bundle.ts";
 
 const TASKS = 2;
 const WORKERS = 6;

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { ScaleDriver } from "../../../../support/scale-driver.ts";
-import { LEVELS, TRANSITIONS, twoStages, twoStagesUp } from "../../../../support/two-stages.ts";
+import { ScaleDriver } from "../../../../support/themis-driver.ts";
+import {
+  LEVELS,
+  TRANSITIONS,
+  twoStages,
+  twoStagesUp,
+} from "../../../../support/themis-two-tasks.ts";
 
 describe("instances", () => {
   test("start with the cores of the plan", () => {

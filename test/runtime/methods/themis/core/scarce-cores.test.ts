@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Desk } from "../../../../support/scale-desk.ts";
+import { Desk } from "../../../../support/themis-desk.ts";
 
 const ONE_TASK = [{ name: "only", fit: { gamma: 1, epsilon: 1, delta: 1, eta: 1 } }];
 

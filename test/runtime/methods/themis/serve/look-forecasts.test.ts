@@ -3,8 +3,8 @@ import { HISTORY_SECONDS } from "../../../../../runtime/core/forecasters.ts";
 import { LookForecasts } from "../../../../../runtime/methods/themis/serve/look-forecasts.ts";
 import { themisPipeline } from "../../../../../runtime/methods/themis/serve/themis-pipeline.ts";
 import { replayed } from "../../../server/graph/replayed.ts";
-import { scheduledScales, traffic } from "./scheduled-scales.ts";
-import { servedScales } from "./served-scales.ts";
+import { scheduledScales, traffic } from "./scheduled.ts";
+import { servedScales } from "./served.ts";
 
 interface Asked {
   readonly history: Float64Array;

@@ -8,16 +8,16 @@ import {
   expectedOutputs,
   GATE,
   SLOW,
-} from "../../../server/graph/served-stages.ts";
+} from "../../../server/graph/served-tasks.ts";
 import {
   answerOf,
   finishAll,
   finishOf,
   running,
   settled,
-} from "../../inferline/serve/scheduled-stages.ts";
-import { type ScaleSetup, scheduledScales, traffic } from "./scheduled-scales.ts";
-import { levelsAt, servedScales } from "./served-scales.ts";
+} from "../../inferline/serve/scheduled.ts";
+import { type ScaleSetup, scheduledScales, traffic } from "./scheduled.ts";
+import { levelsAt, servedScales } from "./served.ts";
 
 const ESCALATED: CascadeRow = { escalate: 1, keep: 0, value: 3 };
 const KEPT: CascadeRow = { escalate: 0, keep: 1, value: 5 };

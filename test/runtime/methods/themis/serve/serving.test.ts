@@ -5,7 +5,7 @@ import { afterEach, expect, test } from "vitest";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { readModelFile } from "../../../../../runtime/exec/model-file.ts";
 import { drawImages, IMAGE_BYTES } from "../../../../../tools/image-classification/dataset.js";
-import { scaleBundle } from "../../../../support/scale-bundle.ts";
+import { scaleBundle } from "../../../../support/themis-bundle.ts";
 import { type RealServer, realServer } from "../../../server/graph/real-server.ts";
 
 const FOLDER = fileURLToPath(new URL("../../../../../models/cascade/", import.meta.url));

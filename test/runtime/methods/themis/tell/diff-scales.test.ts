@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { diffText } from "../../../../../runtime/commands/diff.ts";
 import { diffBundles } from "../../../../../runtime/diff.ts";
 import { themisModels } from "../../../../../runtime/methods/themis/serve/models.ts";
-import { scaleBundle } from "../../../../support/scale-bundle.ts";
-import { scaleSample } from "../../../../support/scale-samples.ts";
-import { stageSample } from "../../../../support/stage-samples.ts";
+import { stageSample } from "../../../../support/inferline-samples.ts";
+import { scaleBundle } from "../../../../support/themis-bundle.ts";
+import { scaleSample } from "../../../../support/themis-samples.ts";
 
 test("a bundle of plans of cores and instances does not differ from itself", () => {
   expect(diffBundles(scaleSample(), scaleSample())).toEqual({ same: true, fields: [], levels: [] });

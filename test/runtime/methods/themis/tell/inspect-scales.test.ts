@@ -14,8 +14,8 @@ import {
   latencyAt,
   scalePlansView,
 } from "../../../../../runtime/methods/themis/tell/scale-plan-view.ts";
-import { scaleBundle } from "../../../../support/scale-bundle.ts";
-import { scaleSample } from "../../../../support/scale-samples.ts";
+import { scaleBundle } from "../../../../support/themis-bundle.ts";
+import { scaleSample } from "../../../../support/themis-samples.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-inspect-scales-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { coarsePlan } from "../../../../../../compiler/methods/inferline/solve/baselines/coarse-plan.ts";
-import { stageBundle } from "../../../../../support/stage-bundle.ts";
+import { stageBundle } from "../../../../../support/inferline-bundle.ts";
 
 /** A fast expensive pool and a slow cheap one; the second stage gets half of the requests and knows small batches only. */
 function bundleWith(sloMs: number, workers: readonly number[] = [100, 100]) {

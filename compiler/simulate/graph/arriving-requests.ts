@@ -1,0 +1,25 @@
+import type { StageGraph } from "../../../runtime/core/graph/task-graph.ts";
+import { type ArrivalProcess, initialQps } from "../arrivals.ts";
+import { drawRequests } from "./drawn-requests.ts";
+import type { RequestTrace } from "./visits.ts";
+
+/** A process whose requests are drawn, or requests as they are. */
+export type StageArrivals =
+  | ArrivalProcess
+  | { readonly kind: "requests"; readonly trace: RequestTrace };
+
+/** The requests of a process that come before the end of a duration; or those that are given. */
+export function requestsOf(
+  graph: StageGraph,
+  arrivals: StageArrivals,
+  durationMs: number,
+  seed: number,
+): RequestTrace {
+  if (arrivals.kind === "requests") return arrivals.trace;
+  return drawRequests(graph, arrivals, durationMs, seed);
+}
+
+/** Rate at time 0; NaN for requests as they are. */
+export function initialQpsOf(arrivals: StageArrivals): number {
+  return arrivals.kind === "requests" ? Number.NaN : initialQps(arrivals);
+}
