@@ -11,12 +11,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { CoarseTuner } from "../dist/compiler/methods/inferline/simulate/coarse-tuner.js";
-import { simulateStages } from "../dist/compiler/methods/inferline/simulate/simulate.js";
+import { simulateInferline } from "../dist/compiler/methods/inferline/simulate/simulate.js";
 import { coarsePlan } from "../dist/compiler/methods/inferline/solve/baselines/coarse-plan.js";
 import { SampleTraces } from "../dist/compiler/methods/inferline/solve/sample-traces.js";
 import { arrivalSource } from "../dist/compiler/simulate/arrivals.js";
 import { tossVisits } from "../dist/compiler/simulate/graph/visits.js";
-import { stageGraphOf } from "../dist/runtime/core/graph/task-graph.js";
+import { taskGraphOf } from "../dist/runtime/core/graph/task-graph.js";
 import { Rng } from "../dist/runtime/core/rng.js";
 import { loadBundle } from "../dist/runtime/load-bundle.js";
 import { writeReference } from "./inferline-pipelines.js";
@@ -441,7 +441,7 @@ function serve(bundle, { trace, durationMs }, { tuner, tolerance = 0, seed }) {
   const isCoarse = tuner === "coarse";
   const policy = { ...bundle.policy, tuner: isCoarse ? "none" : tuner, tolerance };
   const served = { ...bundle, policy };
-  return simulateStages(served, {
+  return simulateInferline(served, {
     arrivals: { kind: "requests", trace },
     durationMs,
     seed,
@@ -457,7 +457,7 @@ function gammaTrace(bundle, pieces, seed) {
 }
 
 function withVisits(bundle, arrivalMs, durationMs, seed) {
-  const takenByEdge = tossVisits(stageGraphOf(bundle), arrivalMs.length, seed);
+  const takenByEdge = tossVisits(taskGraphOf(bundle), arrivalMs.length, seed);
   return { trace: { arrivalMs, takenByEdge }, durationMs };
 }
 

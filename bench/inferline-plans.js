@@ -13,7 +13,7 @@ import {
 import { costOf } from "../dist/compiler/methods/inferline/solve/problem.js";
 import { nextMeasuredTimes } from "../dist/compiler/model/next-measured-times.js";
 import { drawRequests } from "../dist/compiler/simulate/graph/drawn-requests.js";
-import { stageGraphOf } from "../dist/runtime/core/graph/task-graph.js";
+import { taskGraphOf } from "../dist/runtime/core/graph/task-graph.js";
 import { Rng } from "../dist/runtime/core/rng.js";
 
 const { values } = parseArgs({
@@ -56,7 +56,7 @@ function instanceOf(seed) {
   const rng = new Rng(seed, 9);
   const between = (low, high) => low + (high - low) * rng.nextFloat();
   const stages = ["a", "b", "c", "d"].map((name) => stageOf(name, between));
-  const graph = stageGraphOf({
+  const graph = taskGraphOf({
     entryBranch: "independent",
     tasks: stages.map((_, index) => ({
       branch: "independent",

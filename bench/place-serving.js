@@ -6,8 +6,8 @@ import { spawn } from "node:child_process";
 import { cpus, loadavg } from "node:os";
 import { dirname } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { drawPlaceQueries } from "../dist/compiler/methods/accordion/simulate/queries.js";
-import { simulatePlaces } from "../dist/compiler/methods/accordion/simulate/simulate.js";
+import { drawQueries } from "../dist/compiler/methods/accordion/simulate/queries.js";
+import { simulateAccordion } from "../dist/compiler/methods/accordion/simulate/simulate.js";
 import { Rng } from "../dist/runtime/core/rng.js";
 import { loadBundle } from "../dist/runtime/load-bundle.js";
 import { datatypeOf } from "../dist/runtime/server/datatypes.js";
@@ -24,7 +24,7 @@ const SEED = 7;
 const TOLD_MS = 500;
 const ELEMENT_BYTES = { FP32: 4, FP64: 8, INT64: 8, INT32: 4, UINT8: 1, FP16: 2 };
 
-const queries = drawPlaceQueries(bundle, { kind: "poisson", qps }, durationMs, SEED);
+const queries = drawQueries(bundle, { kind: "poisson", qps }, durationMs, SEED);
 const rng = new Rng(SEED, 99);
 /** What its scheduler was told and answered. */
 const log = [];
@@ -42,7 +42,7 @@ try {
   const startMs = performance.now();
   const answers = await loaded(url, startMs);
   await pause(TOLD_MS);
-  const simulated = simulatePlaces(bundle, {
+  const simulated = simulateAccordion(bundle, {
     arrivals: { kind: "queries", queries },
     durationMs,
     seed: SEED,

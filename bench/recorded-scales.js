@@ -4,7 +4,7 @@
 
 import { startAssignedExecutor } from "../dist/runtime/exec/assigned-pool.js";
 import { loadBundle } from "../dist/runtime/load-bundle.js";
-import { scaleShapeOf } from "../dist/runtime/methods/themis/core/shape.js";
+import { themisShapeOf } from "../dist/runtime/methods/themis/core/shape.js";
 import { openForecastModel } from "../dist/runtime/methods/themis/serve/forecast-model.js";
 import { startThemisServer } from "../dist/runtime/methods/themis/serve/themis-server.js";
 import { servedModels } from "../dist/runtime/served-models.js";
@@ -12,7 +12,7 @@ import { servedModels } from "../dist/runtime/served-models.js";
 const [policy, folder] = process.argv.slice(2);
 const { bundle, sha256 } = await loadBundle(policy);
 const models = await servedModels(bundle, folder);
-const { workerCount } = scaleShapeOf(bundle);
+const { workerCount } = themisShapeOf(bundle);
 const forecaster = bundle.policy.predictor === "lstm" ? await openForecastModel() : undefined;
 /** By worker: its task and cores, and since when it is to have them, until it has. */
 const instances = new Map();

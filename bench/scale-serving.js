@@ -6,10 +6,10 @@ import { spawn } from "node:child_process";
 import { cpus, loadavg } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { runLoad } from "../dist/compiler/load/run-load.js";
-import { simulateScales } from "../dist/compiler/methods/themis/simulate/simulate.js";
+import { simulateThemis } from "../dist/compiler/methods/themis/simulate/simulate.js";
 import { drawArrivals } from "../dist/compiler/simulate/graph/drawn-requests.js";
 import { tossVisits } from "../dist/compiler/simulate/graph/visits.js";
-import { stageGraphOf } from "../dist/runtime/core/graph/task-graph.js";
+import { taskGraphOf } from "../dist/runtime/core/graph/task-graph.js";
 import { loadBundle } from "../dist/runtime/load-bundle.js";
 import { drawImages, IMAGE_BYTES } from "../tools/image-classification/dataset.js";
 import { drawScenes, SCENE_BYTES } from "../tools/scenes/dataset.js";
@@ -132,12 +132,12 @@ function simulated() {
     counts.push(drawn.length);
     beginMs += 1000 * seconds;
   }
-  const graph = stageGraphOf(bundle);
+  const graph = taskGraphOf(bundle);
   const trace = {
     arrivalMs: Float64Array.from(arrivalMs),
     takenByEdge: tossVisits(graph, arrivalMs.length, SEED),
   };
-  const result = simulateScales(bundle, {
+  const result = simulateThemis(bundle, {
     arrivals: { kind: "requests", trace },
     durationMs: beginMs,
     seed: SEED,

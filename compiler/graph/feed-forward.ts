@@ -7,10 +7,10 @@ import type { RequestTrace } from "../simulate/graph/visits.ts";
 import {
   allowedMisses,
   aloneMs,
-  type ServedStages,
-  type StageConfiguration,
+  type ServedTasks,
+  type TaskConfiguration,
 } from "./served-tasks.ts";
-import { type StageVisits, type VisitPlan, visitPlanOf } from "./visit-plan.ts";
+import { type PlannedVisits, type VisitPlan, visitPlanOf } from "./visit-plan.ts";
 
 /** Queries of one stage in the order in which something happens to them. */
 interface Flow {
@@ -31,7 +31,7 @@ export class FeedForward {
   readonly visits: VisitPlan;
   /** Of the stage that was served last: its largest batch, and whether all replicas were at work at some time. */
   readonly used = new Uint32Array(2);
-  readonly #problem: ServedStages;
+  readonly #problem: ServedTasks;
   readonly arrivalMs: Float64Array;
   readonly #deadlineMs: Float64Array;
   /** By stage, the least time that what follows it takes. */
@@ -44,7 +44,7 @@ export class FeedForward {
   readonly #pending: Uint8Array;
 
   /** @param sloMs that configurations are held to: that of the problem, or less. */
-  constructor(problem: ServedStages, trace: RequestTrace, sloMs: number) {
+  constructor(problem: ServedTasks, trace: RequestTrace, sloMs: number) {
     const { arrivalMs } = trace;
     const visits = visitPlanOf(problem.graph, trace);
     this.#problem = problem;
@@ -83,7 +83,7 @@ export class FeedForward {
   }
 
   /** Serves a stage that is prepared. @returns requests that are sure to miss the SLO; beyond the limit, the stage is left in parts. */
-  serve(stage: number, configuration: StageConfiguration, missLimit = this.allowedMisses): number {
+  serve(stage: number, configuration: TaskConfiguration, missLimit = this.allowedMisses): number {
     const { batchMs } = at(at(this.#problem.stages, stage).hardware, configuration.hardware);
     const { replicas, batch } = configuration;
     const input = this.#inputOf(stage);
@@ -161,7 +161,7 @@ export class FeedForward {
     return selectRank(this.latenciesMs(), 0, this.requestCount, rank);
   }
 
-  #inputFlow({ source, count }: StageVisits, stage: number): Flow {
+  #inputFlow({ source, count }: PlannedVisits, stage: number): Flow {
     if (source.kind === "requests") {
       const { request } = source;
       const isAll = count === this.requestCount;
@@ -180,7 +180,7 @@ export class FeedForward {
     return { count: this.requestCount, atMs: this.arrivalMs, request };
   }
 
-  #visitsOf(stage: number): StageVisits {
+  #visitsOf(stage: number): PlannedVisits {
     return at(this.visits.stages, stage);
   }
 
@@ -199,7 +199,7 @@ function flow(count: number): Flow {
 }
 
 /** By stage the least time from its end to that of the request, on the fastest hardware and without waiting. */
-export function restOf(problem: ServedStages, { stages }: VisitPlan): Float64Array {
+export function restOf(problem: ServedTasks, { stages }: VisitPlan): Float64Array {
   const restMs = new Float64Array(stages.length);
   for (let stage = stages.length - 1; stage >= 0; stage--) {
     const { tasks, takesAll } = at(stages, stage).next;
@@ -214,7 +214,7 @@ export function restOf(problem: ServedStages, { stages }: VisitPlan): Float64Arr
 }
 
 /** A batch of one on the fastest hardware. */
-export function fastestMs({ stages }: ServedStages, stage: number): number {
+export function fastestMs({ stages }: ServedTasks, stage: number): number {
   return Math.min(...at(stages, stage).hardware.map(aloneMs));
 }
 

@@ -1,8 +1,8 @@
 /** Stages as an estimator sees them: what a batch takes, on each thing that a stage can run on. */
-import type { StageGraph } from "../../runtime/core/graph/task-graph.ts";
+import type { TaskGraph } from "../../runtime/core/graph/task-graph.ts";
 
-export interface ServedStages {
-  readonly graph: StageGraph;
+export interface ServedTasks {
+  readonly graph: TaskGraph;
   /** In the order of the tasks: what each can run on. */
   readonly stages: readonly { readonly hardware: readonly BatchTimes[] }[];
   /** Communication latency on the way to every stage. */
@@ -17,7 +17,7 @@ export interface BatchTimes {
 }
 
 /** How one stage runs. */
-export interface StageConfiguration {
+export interface TaskConfiguration {
   /** Index into what it can run on. */
   readonly hardware: number;
   /** Largest batch. */
@@ -26,7 +26,7 @@ export interface StageConfiguration {
 }
 
 /** One for each stage. */
-export type Configuration = readonly StageConfiguration[];
+export type Configuration = readonly TaskConfiguration[];
 
 /** Requests of a trace that may miss the SLO: what is left beside the nearest rank of the percentile. */
 export function allowedMisses(requestCount: number, violationCeiling: number): number {

@@ -4,7 +4,7 @@ import type { ModelFiles } from "../model/model-files.ts";
 import type { Edge, Task } from "../spec/application.ts";
 import type { OrderedTask } from "./task-order.ts";
 
-export function stageEdgesOf(
+export function taskEdgesOf(
   { task, edges }: OrderedTask,
   tasks: readonly OrderedTask[],
   models: ModelFiles,

@@ -1,5 +1,5 @@
 /** Where each request of a trace goes, whatever serves it: coins are tossed once, so this is the same for all configurations. */
-import { REQUESTS, type StageGraph } from "../../runtime/core/graph/task-graph.ts";
+import { REQUESTS, type TaskGraph } from "../../runtime/core/graph/task-graph.ts";
 import { marked, upTo } from "../numeric/flow.ts";
 import type { RequestTrace } from "../simulate/graph/visits.ts";
 
@@ -8,10 +8,10 @@ export const MAX_TASKS = 31;
 
 export interface VisitPlan {
   readonly requestCount: number;
-  readonly stages: readonly StageVisits[];
+  readonly stages: readonly PlannedVisits[];
 }
 
-export interface StageVisits {
+export interface PlannedVisits {
   readonly count: number;
   /** By request; null if all visit. */
   readonly isVisited: Uint8Array | null;
@@ -41,13 +41,13 @@ interface JoinSource {
   readonly waitCount: Uint8Array;
 }
 
-export function visitPlanOf(graph: StageGraph, trace: RequestTrace): VisitPlan {
+export function visitPlanOf(graph: TaskGraph, trace: RequestTrace): VisitPlan {
   const requestCount = trace.arrivalMs.length;
   const visited: (Uint8Array | null)[] = [];
   for (let task = 0; task < graph.taskCount; task++) {
     visited.push(visitsOf(graph, trace, visited, task));
   }
-  const stages = visited.map((isVisited, task): StageVisits => {
+  const stages = visited.map((isVisited, task): PlannedVisits => {
     return {
       count: isVisited === null ? requestCount : isVisited.reduce((sum, bit) => sum + bit, 0),
       isVisited,
@@ -60,7 +60,7 @@ export function visitPlanOf(graph: StageGraph, trace: RequestTrace): VisitPlan {
 
 /** @returns by request whether the task is visited; null if always. */
 function visitsOf(
-  graph: StageGraph,
+  graph: TaskGraph,
   trace: RequestTrace,
   visited: readonly (Uint8Array | null)[],
   task: number,
@@ -79,7 +79,7 @@ function visitsOf(
 }
 
 function sourceOf(
-  graph: StageGraph,
+  graph: TaskGraph,
   visited: readonly (Uint8Array | null)[],
   task: number,
   requestCount: number,
@@ -100,11 +100,11 @@ function sourceOf(
 }
 
 function continuation(
-  graph: StageGraph,
+  graph: TaskGraph,
   trace: RequestTrace,
   visited: readonly (Uint8Array | null)[],
   task: number,
-): Pick<StageVisits, "isEnd" | "next"> {
+): Pick<PlannedVisits, "isEnd" | "next"> {
   const isVisited = visited[task] ?? null;
   const edges = graph.outEdge.subarray(graph.outStart[task + 1], graph.outStart[task + 2]);
   const tasks = Array.from(edges, (edge) => graph.childByEdge[edge] ?? 0);
@@ -124,7 +124,7 @@ function continuation(
 
 /** @param visited of all tasks before, at most 31 of them. */
 function joinSource(
-  graph: StageGraph,
+  graph: TaskGraph,
   visited: readonly (Uint8Array | null)[],
   task: number,
   requestCount: number,
@@ -165,7 +165,7 @@ const NOT_VISITED = -1;
  * The visited tasks, or REQUESTS, whose ends settle the edges into a task last: one that another of them comes after, at whatever distance, has always
  * ended before that one. @param pattern bit of each visited task.
  */
-function settlersOf(graph: StageGraph, task: number, pattern: number): readonly number[] {
+function settlersOf(graph: TaskGraph, task: number, pattern: number): readonly number[] {
   const isSettler = (parent: number): boolean =>
     parent === REQUESTS || Math.floor(pattern / 2 ** parent) % 2 === 1;
   const settlers = new Set<number>();
@@ -181,7 +181,7 @@ function settlersOf(graph: StageGraph, task: number, pattern: number): readonly 
   return [...settlers].filter((settler) => !before.has(settler));
 }
 
-function addAncestors(graph: StageGraph, task: number, ancestors: Set<number>): void {
+function addAncestors(graph: TaskGraph, task: number, ancestors: Set<number>): void {
   for (const parent of parentsOf(graph, task)) {
     if (ancestors.has(parent)) continue;
     ancestors.add(parent);
@@ -189,7 +189,7 @@ function addAncestors(graph: StageGraph, task: number, ancestors: Set<number>): 
   }
 }
 
-function parentsOf(graph: StageGraph, task: number): Int32Array {
+function parentsOf(graph: TaskGraph, task: number): Int32Array {
   return task === REQUESTS
     ? new Int32Array(0)
     : graph.parentByEdge.subarray(graph.inStart[task], graph.inStart[task + 1]);

@@ -37,7 +37,7 @@ export interface Placement {
   readonly jumps: readonly AccuracyJump[];
 }
 
-export interface PlacedLevels {
+export interface ChosenLevels {
   /** Ascending in load; the first and the last are the ends of the range. */
   readonly levels: readonly SolvedLevel[];
   readonly placement: Placement;
@@ -57,10 +57,10 @@ const MIN_PART = 0.0005;
 const MAX_SOLVED = 1000;
 
 /** @returns the levels, or what is wrong with a step that takes too many. */
-export async function placeLevels(
+export async function chooseLevels(
   { fromQps, toQps, maxAccuracyStep }: AdaptiveLoads,
   solve: SolveRound,
-): Promise<PlacedLevels | Mistake> {
+): Promise<ChosenLevels | Mistake> {
   let solved: SolvedLevel[] = [];
   let loadsQps = fromQps === toQps ? [fromQps] : [fromQps, toQps];
   let rounds = 0;

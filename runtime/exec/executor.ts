@@ -55,18 +55,18 @@ export interface BatchResult {
 }
 
 export interface ExecutorHandlers {
-  /** A worker place can take batches: at the start, and again after it was lost. */
+  /** A worker slot can take batches: at the start, and again after it was lost. */
   readonly onReady: (worker: number) => void;
-  /** The process of a worker place ended; its batch, if any, has been rejected with WorkerLostError just before. */
+  /** The process of a worker slot ended; its batch, if any, has been rejected with WorkerLostError just before. */
   readonly onLost: (worker: number, reason: string) => void;
   /**
-   * As `onLost`, but a standby has taken the place and can run a batch already: what waits for the place can stay. Left out, `onLost` and
+   * As `onLost`, but a standby has taken the slot and can run a batch already: what waits for the slot can stay. Left out, `onLost` and
    * `onReady` are called in its stead, one right after the other.
    */
   readonly onReplaced?: (worker: number, reason: string) => void;
 }
 
-/** Runs batches on worker places 0 … workerCount − 1, each at most one batch at a time. A worker that is lost is followed by another, sooner or later. */
+/** Runs batches on worker slots 0 … workerCount − 1, each at most one batch at a time. A worker that is lost is followed by another, sooner or later. */
 export interface Executor {
   /** @throws WorkerLostError if the worker ended during the run or had to be ended, because it took too long; InferenceError if the model refused the batch, which harms no other batch. */
   run(worker: number, batch: Batch): Promise<BatchResult>;
@@ -74,7 +74,7 @@ export interface Executor {
   close(): Promise<void>;
 }
 
-/** An executor whose workers start without a model and are told which to hold, on how many cores. A worker place is ready once a process could be started for it. */
+/** An executor whose workers start without a model and are told which to hold, on how many cores. A worker slot is ready once a process could be started for it. */
 export interface AssignedExecutor extends Executor, Scaler {}
 
 export interface AssignedExecutorHandlers extends ExecutorHandlers, ScalerHandlers {}

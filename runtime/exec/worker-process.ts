@@ -27,7 +27,7 @@ const END_GRACE_MS = 1000;
 const KILL_GRACE_MS = 5000;
 
 /** How far a worker got: healthy ones have shown that their kind works. */
-export type WorkerStage = "starting" | "ready" | "healthy";
+export type WorkerPhase = "starting" | "ready" | "healthy";
 
 export interface WorkerListener {
   /** Called at most once, before `onEnd`. */
@@ -42,7 +42,7 @@ interface Assignment {
 }
 
 interface RunningBatch {
-  readonly place: number;
+  readonly slot: number;
   readonly variant: string;
   readonly resolve: (result: BatchResult) => void;
   readonly reject: (error: Error) => void;
@@ -91,7 +91,7 @@ export class WorkerProcess {
     return this.#child.pid;
   }
 
-  get stage(): WorkerStage {
+  get phase(): WorkerPhase {
     if (this.#readyMs === null) return "starting";
     const ageMs = performance.now() - this.#readyMs;
     return this.#hasAnswered || ageMs >= this.#limits.healthyAfterMs ? "healthy" : "ready";
@@ -102,19 +102,19 @@ export class WorkerProcess {
     return this.#channel !== null && !this.#hasEnded && this.#reason === null;
   }
 
-  /** Runs a batch on behalf of a worker place; the worker must not be running another. @param cores for which it holds sessions. */
-  async run(place: number, batch: Batch, cores = this.setup.threads): Promise<BatchResult> {
+  /** Runs a batch on behalf of a worker slot; the worker must not be running another. @param cores for which it holds sessions. */
+  async run(slot: number, batch: Batch, cores = this.setup.threads): Promise<BatchResult> {
     const isIdle = this.#readyMs !== null && this.#running === null;
     assert(isIdle, "a batch goes to a worker that is idle");
     const channel = this.#channel;
     if (channel === null || this.#hasEnded || this.#reason !== null) {
-      throw new WorkerLostError(place, this.#reason ?? "it has ended");
+      throw new WorkerLostError(slot, this.#reason ?? "it has ended");
     }
     const variant = this.setup.variants[batch.variant]?.name;
     assert(variant !== undefined, "a batch names a variant that was loaded");
     const chunks = frameOf(variant, batch, cores);
     return new Promise((resolve, reject) => {
-      this.#running = { place, variant, resolve, reject };
+      this.#running = { slot, variant, resolve, reject };
       // The timer that was set when the worker got ready starts anew: 64 ns, half of what another one takes.
       this.#timer?.refresh();
       write(channel, chunks);
@@ -250,7 +250,7 @@ export class WorkerProcess {
     this.#reason ??= reason;
     const finalReason = this.#reason;
     this.#rejectRunning(finalReason);
-    // Promise callbacks run before it, so whoever awaits the batch knows its fate before the place is refilled.
+    // Promise callbacks run before it, so whoever awaits the batch knows its fate before the slot is refilled.
     setImmediate(() => this.#listener.onEnd(this, finalReason));
     this.#settleEnded();
   }
@@ -258,7 +258,7 @@ export class WorkerProcess {
   #rejectRunning(reason: string): void {
     const running = this.#running;
     this.#running = null;
-    running?.reject(new WorkerLostError(running.place, reason));
+    running?.reject(new WorkerLostError(running.slot, reason));
     for (const { reject } of this.#assignments.splice(0)) reject(new Error(reason));
   }
 }

@@ -43,7 +43,7 @@ policy: { method: accordion, maxDepth: 4, maxBatch: 8, meanBatch: 2 }
 export type Change = readonly [from: string, to: string];
 
 /** A folder with the application in it. @returns the folder. */
-export function placeApplication(...changes: readonly Change[]): string {
+export function accordionApplication(...changes: readonly Change[]): string {
   const home = join(root, String(folderCount++));
   mkdirSync(home);
   writeFileSync(join(home, "profile.json"), JSON.stringify(PROFILE));

@@ -13,7 +13,7 @@ import { chainModel, chainStages } from "./chain-model.ts";
 export { chainModel };
 
 /** Give `layerMs`, or `wholeMs` and `speedups`. */
-export interface PlaceModelSketch {
+export interface AccordionModelSketch {
   readonly name: string;
   readonly accuracy?: number;
   /** Of each layer of one instance, on a pool of speed 1. */
@@ -40,8 +40,8 @@ interface PlaceLevelSketch {
   readonly expected?: Partial<PlaceExpected>;
 }
 
-export interface PlaceBundleSketch {
-  readonly models?: readonly PlaceModelSketch[];
+export interface AccordionBundleSketch {
+  readonly models?: readonly AccordionModelSketch[];
   /** Workers of the one pool, unless `pools` are given. */
   readonly places?: number;
   readonly pools?: readonly PlacePoolSketch[];
@@ -73,7 +73,7 @@ const POLICY: Omit<AccordionOptions, "executionPlaces"> = {
 };
 
 /** Six layers that balance on three places and nearly on four; two that allow two places at most. */
-const MODELS: readonly PlaceModelSketch[] = [
+const MODELS: readonly AccordionModelSketch[] = [
   { name: "deep", accuracy: 0.9, layerMs: [4, 6, 3, 7, 5, 5] },
   { name: "small", accuracy: 0.8, layerMs: [3, 2] },
 ];
@@ -92,7 +92,7 @@ const EXPECTED: PlaceExpected = {
 };
 
 /** A valid bundle in memory, frozen but for its tables: by default two models on eight equal places, of which a query has at most four. */
-export function placeBundle(sketch: PlaceBundleSketch = {}): AccordionBundle {
+export function accordionBundle(sketch: AccordionBundleSketch = {}): AccordionBundle {
   const pools = sketch.pools ?? [{ workers: sketch.places ?? 8 }];
   const workers = pools.reduce((sum, pool) => sum + pool.workers, 0);
   const policy: AccordionOptions = {
@@ -137,15 +137,15 @@ export function placeBundle(sketch: PlaceBundleSketch = {}): AccordionBundle {
 }
 
 /** The models of Accordion's Table 1, seconds and speed-ups as printed, the depths between interpolated. */
-const TABLE_1: readonly PlaceModelSketch[] = [
+const TABLE_1: readonly AccordionModelSketch[] = [
   { name: "ResNet50", accuracy: 1, wholeMs: 1400, speedups: { 2: 1.33, 4: 2.19, 8: 3.29 } },
   { name: "VGG16", accuracy: 1, wholeMs: 690, speedups: { 2: 1.43, 4: 2.71, 8: 3.47 } },
   { name: "ResNet152", accuracy: 1, wholeMs: 4820, speedups: { 2: 1.94, 4: 2.06, 8: 5.66 } },
 ];
 
 /** The paper's setting: its three models on 64 places, of which a query has at most eight. Scheduler options go into `policy`. */
-export function table1Bundle(sketch: Omit<PlaceBundleSketch, "models"> = {}): AccordionBundle {
-  return placeBundle({
+export function table1Bundle(sketch: Omit<AccordionBundleSketch, "models"> = {}): AccordionBundle {
+  return accordionBundle({
     models: TABLE_1,
     places: 64,
     maxDepth: 8,
@@ -202,7 +202,7 @@ interface Setting {
   readonly policy: AccordionOptions;
 }
 
-function variantOf(sketch: PlaceModelSketch, setting: Setting): MalleableVariant {
+function variantOf(sketch: AccordionModelSketch, setting: Setting): MalleableVariant {
   const { shapes, policy } = setting;
   const { layerMs = [], name } = sketch;
   const pipelines = layerMs.length > 0 ? layered(layerMs, setting) : sped(sketch, setting);
@@ -300,7 +300,7 @@ function balanced(
 
 /** Speed-ups are those of the slowest of the places. */
 function sped(
-  { wholeMs = 0, speedups = {} }: PlaceModelSketch,
+  { wholeMs = 0, speedups = {} }: AccordionModelSketch,
   { shapes, speeds }: Setting,
 ): (LayerPipeline | null)[] {
   const slowest = (shape: readonly number[]): number =>

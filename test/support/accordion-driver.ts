@@ -1,20 +1,20 @@
 import type { AccordionBundle } from "../../runtime/bundle/schema.ts";
 import {
+  AccordionCommands,
   DROP_LATE,
   DROP_NO_PLACE,
   DROP_PLACES_LOST,
-  PlaceCommands,
   RESHAPE,
   START,
 } from "../../runtime/methods/accordion/core/commands.ts";
-import { PlaceScheduler } from "../../runtime/methods/accordion/core/scheduler.ts";
+import { AccordionScheduler } from "../../runtime/methods/accordion/core/scheduler.ts";
 import { checkFirstInLine, givenUpAtMs } from "./accordion-first-in-line.ts";
-import { PlaceTimes } from "./accordion-times.ts";
+import { AccordionTimes } from "./accordion-times.ts";
 import { hold } from "./hold.ts";
 
 /** What a driver needs of a scheduler: the real one, or a twin. */
 export type DrivenScheduler = Pick<
-  PlaceScheduler,
+  AccordionScheduler,
   | "placeCount"
   | "wakeMs"
   | "activeCount"
@@ -29,7 +29,7 @@ export type DrivenScheduler = Pick<
   | "onWake"
 >;
 
-export interface PlaceDriverOptions {
+export interface AccordionDriverOptions {
   readonly queryCapacity?: number;
   readonly scheduler?: DrivenScheduler;
 }
@@ -76,10 +76,10 @@ const REASONS = ["late", "no-place", "places-lost"];
  * ends, and checks what every driver relies on: no place is had twice, places are those of the stages, a query goes on where it was, the first in line
  * starts first, nobody is late for another's sake or gives more than is missing, and what gains nothing does not grow.
  */
-export class PlaceDriver {
+export class AccordionDriver {
   readonly scheduler: DrivenScheduler;
   readonly bundle: AccordionBundle;
-  readonly times: PlaceTimes;
+  readonly times: AccordionTimes;
   /** Lines of: time, what, query, places, instances that were done. */
   readonly log: string[] = [];
   /** All that came and are not over, in the order in which they came. */
@@ -93,7 +93,7 @@ export class PlaceDriver {
   growCount = 0;
   nowMs = 0;
   #asked = 0;
-  readonly commands = new PlaceCommands();
+  readonly commands = new AccordionCommands();
   readonly #holder: number[];
   readonly #queryOfName = new Map<number, number>();
   readonly #freeNames: number[];
@@ -101,10 +101,13 @@ export class PlaceDriver {
   /** Classes of the places that were given up since the last start. */
   #given: number[] = [];
 
-  constructor(bundle: AccordionBundle, { queryCapacity = 64, scheduler }: PlaceDriverOptions = {}) {
+  constructor(
+    bundle: AccordionBundle,
+    { queryCapacity = 64, scheduler }: AccordionDriverOptions = {},
+  ) {
     this.bundle = bundle;
-    this.times = new PlaceTimes(bundle);
-    this.scheduler = scheduler ?? new PlaceScheduler(bundle, { queryCapacity });
+    this.times = new AccordionTimes(bundle);
+    this.scheduler = scheduler ?? new AccordionScheduler(bundle, { queryCapacity });
     const placeCount = this.scheduler.placeCount;
     this.isUp = new Array<boolean>(placeCount).fill(false);
     this.#holder = new Array<number>(placeCount).fill(NO_QUERY);

@@ -1,6 +1,6 @@
 /** Anything that can happen to a scheduler of places, in any order. */
 import fc from "fast-check";
-import type { PlaceDriver } from "./accordion-driver.ts";
+import type { AccordionDriver } from "./accordion-driver.ts";
 
 const MOST_QUERIES = 60;
 
@@ -52,11 +52,11 @@ const events = fc.oneof(
 
 export type Event = typeof events extends fc.Arbitrary<infer E> ? E : never;
 
-export function placeEvents(maxLength = 60): fc.Arbitrary<Event[]> {
+export function accordionEvents(maxLength = 60): fc.Arbitrary<Event[]> {
   return fc.array(events, { minLength: 5, maxLength, size: "max" });
 }
 
-export function happen(driver: PlaceDriver, step: Event): void {
+export function happen(driver: AccordionDriver, step: Event): void {
   switch (step.kind) {
     case "ask":
       ask(driver, step);
@@ -98,7 +98,10 @@ export function happen(driver: PlaceDriver, step: Event): void {
   }
 }
 
-function ask(driver: PlaceDriver, { count, model, due, ...asked }: Event & { kind: "ask" }): void {
+function ask(
+  driver: AccordionDriver,
+  { count, model, due, ...asked }: Event & { kind: "ask" },
+): void {
   const { slo, tasks } = driver.bundle;
   const modelCount = tasks[0]?.variants.length ?? 1;
   const dueInMs = due * slo.latencyMs;

@@ -1,11 +1,11 @@
-import type { DrivenQuery, PlaceDriver } from "./accordion-driver.ts";
+import type { AccordionDriver, DrivenQuery } from "./accordion-driver.ts";
 import { hold } from "./hold.ts";
 
 /**
  * Who is first waits for a reason: free places would not do, and others could yet. The scheduler wakes when that ends.
  * @param isDecided whether the scheduler has been asked since the time came that it is.
  */
-export function checkFirstInLine(driver: PlaceDriver, isDecided: boolean): void {
+export function checkFirstInLine(driver: AccordionDriver, isDecided: boolean): void {
   const { high, low, nowMs, scheduler } = driver;
   const [lowest] = low;
   const first = high[0] ?? lowest;
@@ -21,7 +21,7 @@ export function checkFirstInLine(driver: PlaceDriver, isDecided: boolean): void 
 }
 
 /** When the first one takes what is free all the same: its deadline cannot be met any more. Infinity if nobody waits for it by its end. */
-function startsAtMs(driver: PlaceDriver, first: DrivenQuery): number {
+function startsAtMs(driver: AccordionDriver, first: DrivenQuery): number {
   const { nowMs, freePlaces, upPlaces } = driver;
   const { deadlineMs, isHigh } = first;
   const freeMs = fastestMs(driver, first, freePlaces);
@@ -33,7 +33,7 @@ function startsAtMs(driver: PlaceDriver, first: DrivenQuery): number {
 }
 
 /** When a query of low priority that waits will be too late whatever happens, as its method counts. */
-export function givenUpAtMs(driver: PlaceDriver, query: DrivenQuery): number {
+export function givenUpAtMs(driver: AccordionDriver, query: DrivenQuery): number {
   const { dropout, dropAfterSlos, scheduler } = driver.bundle.policy;
   if (query.isHigh || dropout === "arrival" || dropAfterSlos === null) {
     return Number.POSITIVE_INFINITY;
@@ -45,19 +45,19 @@ export function givenUpAtMs(driver: PlaceDriver, query: DrivenQuery): number {
 }
 
 /** Infinity where a query is never given up in its turn. */
-function wantedUntilMs(driver: PlaceDriver, query: DrivenQuery): number {
+function wantedUntilMs(driver: AccordionDriver, query: DrivenQuery): number {
   const { dropAfterSlos } = driver.bundle.policy;
   if (givenUpAtMs(driver, query) === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY;
   return Math.max(query.deadlineMs, query.bornMs + (dropAfterSlos ?? 0) * sloMs(driver, query));
 }
 
 /** A query's own, where that is tighter. */
-function sloMs({ bundle }: PlaceDriver, { bornMs, deadlineMs }: DrivenQuery): number {
+function sloMs({ bundle }: AccordionDriver, { bornMs, deadlineMs }: DrivenQuery): number {
   return Math.min(bundle.slo.latencyMs, deadlineMs - bornMs);
 }
 
 function fastestMs(
-  { times }: PlaceDriver,
+  { times }: AccordionDriver,
   { model, batch, done }: DrivenQuery,
   places: readonly number[],
 ): number {

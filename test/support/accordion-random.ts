@@ -1,19 +1,19 @@
 /** Accordion bundles of any kind, small: few places, few numbers, so that there are ties. */
 import fc from "fast-check";
 import type { AccordionBundle, AccordionOptions, Table } from "../../runtime/bundle/schema.ts";
-import { type PlaceModelSketch, placeBundle } from "./accordion-bundle.ts";
+import { type AccordionModelSketch, accordionBundle } from "./accordion-bundle.ts";
 
 const MAX_BATCH = 4;
 
 const layered = fc
   .array(fc.constantFrom(1, 2, 3, 5, 8), { minLength: 1, maxLength: 6 })
-  .map((layerMs): Partial<PlaceModelSketch> => ({ layerMs: layerMs.map((ms) => 2 * ms) }));
+  .map((layerMs): Partial<AccordionModelSketch> => ({ layerMs: layerMs.map((ms) => 2 * ms) }));
 const sped = fc
   .record({
     wholeMs: fc.constantFrom(8, 20, 36),
     speedups: fc.constantFrom({}, { 2: 1.5 }, { 2: 2, 4: 3 }, { 4: 2.5 }, { 2: 0.8, 4: 2 }),
   })
-  .map((sketch): Partial<PlaceModelSketch> => sketch);
+  .map((sketch): Partial<AccordionModelSketch> => sketch);
 
 const pools = fc
   .array(
@@ -75,7 +75,7 @@ export function randomPlaces({
     })
     .map(({ models, pools, spare, bumps, ...sketch }) => {
       const workers = pools.reduce((sum, pool) => sum + pool.workers, 0);
-      const bundle = placeBundle({
+      const bundle = accordionBundle({
         ...sketch,
         models: models.map((model, index) => ({ name: `m${index}`, ...model })),
         pools,

@@ -1,7 +1,7 @@
 import type { AccordionBundle, LayerPipeline } from "../../runtime/bundle/schema.ts";
 import { inspectBundle } from "../../runtime/inspect.ts";
-import { DROP, PlaceCommands } from "../../runtime/methods/accordion/core/commands.ts";
-import { PlaceScheduler } from "../../runtime/methods/accordion/core/scheduler.ts";
+import { AccordionCommands, DROP } from "../../runtime/methods/accordion/core/commands.ts";
+import { AccordionScheduler } from "../../runtime/methods/accordion/core/scheduler.ts";
 import { inspectPlaceState } from "../../runtime/methods/accordion/tell/place-state.ts";
 
 /** Everything that scheduling by an Accordion bundle relies on, spelled out without the validator. */
@@ -69,8 +69,8 @@ const MAX_STEPS = 100_000;
 
 /** @throws Error if a query never ends. */
 function runQueries(bundle: AccordionBundle, queryCount: number): void {
-  const scheduler = new PlaceScheduler(bundle, { queryCapacity: queryCount });
-  const out = new PlaceCommands();
+  const scheduler = new AccordionScheduler(bundle, { queryCapacity: queryCount });
+  const out = new AccordionCommands();
   const left = new Map<number, number>();
   const placesByQuery = new Map<number, number[]>();
   const obey = (): void => {
@@ -111,6 +111,6 @@ function runQueries(bundle: AccordionBundle, queryCount: number): void {
   if (scheduler.activeCount + scheduler.waitingCount > 0) throw new Error("a query never ends");
 }
 
-function placesOf(out: PlaceCommands, command: number): number[] {
+function placesOf(out: AccordionCommands, command: number): number[] {
   return Array.from({ length: out.placeCount(command) }, (_, stage) => out.place(command, stage));
 }

@@ -1,7 +1,7 @@
 import type { AccordionBundle } from "../../runtime/bundle/schema.ts";
 
 /** What a bundle says of places, shapes and times, looked up without the runtime's own table. */
-export class PlaceTimes {
+export class AccordionTimes {
   readonly #bundle: AccordionBundle;
   readonly #poolOfPlace: readonly number[];
   /** [shapeCount][poolCount] */

@@ -4,11 +4,11 @@ import { Packr, Unpackr } from "msgpackr";
 import type { BundleErrorCode } from "../../runtime/bundle/bundle-error.ts";
 import type { Bundle, RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { encodeBundle } from "../../runtime/checked-bundle.ts";
-import { placeBundle } from "./accordion-bundle.ts";
+import { accordionBundle } from "./accordion-bundle.ts";
 import { classBundle } from "./class-bundle.ts";
 import { changedAt } from "./refused-bundle.ts";
 import { sampleBundle } from "./sample-bundle.ts";
-import { scaleBundle } from "./themis-bundle.ts";
+import { themisBundle } from "./themis-bundle.ts";
 
 /** Bytes before the payload. Source: docs/bundle-format.md. */
 export const HEADER_BYTES = 55;
@@ -103,7 +103,7 @@ function classFixtures(): [string, Fixture][] {
 
 /** One of each kind of contradiction: a plan too slow for its load, a plan larger than its pool, a transition out of range, latencies that fall. */
 function scaleFixtures(): [string, Fixture][] {
-  const bundle = scaleBundle();
+  const bundle = themisBundle();
   const changed = (path: string, value: unknown, expected: BundleErrorCode): Fixture => {
     return { bytes: fileOfValue(withBytes(changedAt(bundle, path, value))), expected };
   };
@@ -123,7 +123,7 @@ function scaleFixtures(): [string, Fixture][] {
 
 /** Readable: a model that is served, on places of two pools. Refused: a field, a cut, a time, a shape and a stage that are not what they should be. */
 function placeFixtures(): [string, Fixture][] {
-  const bundle = placeBundle({
+  const bundle = accordionBundle({
     pools: [{ workers: 3 }, { workers: 2, speed: 0.5 }],
     maxDepth: 3,
     models: [

@@ -1,5 +1,5 @@
 import { FeedForward } from "../../compiler/graph/feed-forward.ts";
-import type { Configuration, StageConfiguration } from "../../compiler/graph/served-tasks.ts";
+import type { Configuration, TaskConfiguration } from "../../compiler/graph/served-tasks.ts";
 import {
   costOf,
   excessOf,
@@ -32,7 +32,7 @@ function* allConfigurations(
   const choices = problem.stages.map(({ hardware }) =>
     hardware.flatMap(({ batches }, index) =>
       batches.flatMap((batch) =>
-        Array.from({ length: mostReplicas }, (_, more): StageConfiguration => {
+        Array.from({ length: mostReplicas }, (_, more): TaskConfiguration => {
           return { hardware: index, batch, replicas: 1 + more };
         }),
       ),

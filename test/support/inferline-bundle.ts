@@ -11,7 +11,7 @@ import type {
   TrafficEnvelope,
 } from "../../runtime/bundle/schema.ts";
 
-export interface StageSketch {
+export interface InferlineTaskSketch {
   readonly name: string;
   /** Share by the name of the task before, "requests" for an entry; left out: an entry that all requests take. */
   readonly from?: Readonly<Record<string, number>>;
@@ -23,7 +23,7 @@ export interface StageSketch {
     | readonly (Readonly<Record<number, number>> | null)[];
 }
 
-export interface StageLevelSketch {
+export interface InferlineLevelSketch {
   readonly loadQps: number;
   /** In the order of the tasks: batch, replicas, pool (0 if left out). */
   readonly stages: readonly (readonly [batch: number, replicas: number, pool?: number])[];
@@ -32,9 +32,9 @@ export interface StageLevelSketch {
   readonly peakQps?: number;
 }
 
-export interface StageBundleSketch {
-  readonly tasks: readonly StageSketch[];
-  readonly levels: readonly StageLevelSketch[];
+export interface InferlineBundleSketch {
+  readonly tasks: readonly InferlineTaskSketch[];
+  readonly levels: readonly InferlineLevelSketch[];
   readonly entryBranch?: Branch;
   readonly sloMs?: number;
   readonly communicationLatencyMs?: number;
@@ -59,7 +59,7 @@ const POLICY: InferlineOptions = {
 };
 
 /** A valid bundle in memory of stages and hand-made plans, frozen but for its tables. */
-export function stageBundle(sketch: StageBundleSketch): InferlineBundle {
+export function inferlineBundle(sketch: InferlineBundleSketch): InferlineBundle {
   const pools = (sketch.workers ?? [8]).map((workers, index) =>
     poolOf(workers, sketch.prices?.[index] ?? 1, index),
   );
@@ -82,7 +82,11 @@ function poolOf(workers: number, pricePerHour: number, index: number): Pool {
   return { name: `pool${index}`, hardware: `hardware${index}`, workers, cores: null, pricePerHour };
 }
 
-function taskOf(task: StageSketch, all: readonly StageSketch[], poolCount: number): StageTask {
+function taskOf(
+  task: InferlineTaskSketch,
+  all: readonly InferlineTaskSketch[],
+  poolCount: number,
+): StageTask {
   const edges = Object.entries(task.from ?? { requests: 1 }).map(([name, share]) => {
     const parent = all.findIndex((other) => other.name === name);
     return { parent: parent < 0 ? null : parent, share, feed: null };
@@ -141,7 +145,7 @@ function stageProfile(
 }
 
 function levelOf(
-  { loadQps, stages, envelope, peakQps }: StageLevelSketch,
+  { loadQps, stages, envelope, peakQps }: InferlineLevelSketch,
   tasks: readonly StageTask[],
   pools: readonly Pool[],
 ): InferlineLevel {

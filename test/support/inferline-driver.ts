@@ -7,7 +7,7 @@ import {
   START_BATCH,
 } from "../../runtime/core/command-buffer.ts";
 import { NO_PARENT } from "../../runtime/core/graph/pipeline-dispatcher.ts";
-import { REQUESTS, stageGraphOf } from "../../runtime/core/graph/task-graph.ts";
+import { REQUESTS, taskGraphOf } from "../../runtime/core/graph/task-graph.ts";
 import { VisitProgress } from "../../runtime/core/graph/visit-progress.ts";
 import {
   type InferlineDispatcherOptions,
@@ -15,7 +15,7 @@ import {
 } from "../../runtime/methods/inferline/core/inferline-dispatcher.ts";
 import type { ReplicaTuner } from "../../runtime/methods/inferline/core/replica-tuner.ts";
 
-export type StageWorkerState = "down" | "off" | "loading" | "ready" | "busy";
+export type InferlineWorkerState = "down" | "off" | "loading" | "ready" | "busy";
 
 const CAPACITY = 8192;
 
@@ -24,11 +24,11 @@ const CAPACITY = 8192;
  * worker that holds the model of its task, within the largest batch, of the queries that wait longest; models are loaded by workers that are up and not
  * busy; no query is lost.
  */
-export class StageDriver {
+export class InferlineDriver {
   readonly dispatcher;
   readonly progress: VisitProgress;
   readonly log: string[] = [];
-  readonly states: StageWorkerState[];
+  readonly states: InferlineWorkerState[];
   readonly models: (string | null)[];
   readonly running: number[][];
   /** Queries that wait at each task, in the order in which they came. */
@@ -48,12 +48,12 @@ export class StageDriver {
 
   constructor(bundle: InferlineBundle, options: Partial<InferlineDispatcherOptions> = {}) {
     this.#bundle = bundle;
-    this.#graph = stageGraphOf(bundle);
+    this.#graph = taskGraphOf(bundle);
     this.dispatcher = inferlineDispatcherOf(bundle, { queryCapacity: CAPACITY, ...options });
     this.#out = new CommandBuffer(this.dispatcher.commandCapacity, CAPACITY);
     this.progress = new VisitProgress(this.#graph, CAPACITY);
     const { workerCount } = this.dispatcher;
-    this.states = Array<StageWorkerState>(workerCount).fill("down");
+    this.states = Array<InferlineWorkerState>(workerCount).fill("down");
     this.models = Array<string | null>(workerCount).fill(null);
     this.running = Array.from({ length: workerCount }, () => []);
     this.queues = bundle.tasks.map(() => []);

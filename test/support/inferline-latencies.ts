@@ -1,8 +1,8 @@
 import {
-  type StageSimulationOptions,
-  simulateStages,
+  type InferlineSimulationOptions,
+  simulateInferline,
 } from "../../compiler/methods/inferline/simulate/simulate.ts";
-import type { StageArrivals } from "../../compiler/simulate/graph/arriving-requests.ts";
+import type { RequestArrivals } from "../../compiler/simulate/graph/arriving-requests.ts";
 import type { InferlineBundle } from "../../runtime/bundle/schema.ts";
 
 export const OPTIONS = {
@@ -16,7 +16,7 @@ export const OPTIONS = {
 export function at(
   arrivalMs: readonly number[],
   taken: Record<number, number[]> = {},
-): StageArrivals {
+): RequestArrivals {
   const takenByEdge = Array.from({ length: 20 }, (_, edge) =>
     taken[edge] === undefined ? null : Uint8Array.from(taken[edge]),
   );
@@ -26,9 +26,9 @@ export function at(
 /** Of every request, in the order of the arrivals. */
 export function latencies(
   bundle: InferlineBundle,
-  arrivals: StageArrivals,
-  options: Partial<StageSimulationOptions> = {},
+  arrivals: RequestArrivals,
+  options: Partial<InferlineSimulationOptions> = {},
 ): number[] {
-  const { latencyMsByRequest } = simulateStages(bundle, { ...OPTIONS, arrivals, ...options });
+  const { latencyMsByRequest } = simulateInferline(bundle, { ...OPTIONS, arrivals, ...options });
   return [...(latencyMsByRequest ?? [])];
 }

@@ -4,7 +4,7 @@ import { provisioningProblem } from "../../compiler/methods/inferline/solve/prob
 import { type RequestTrace, tossVisits } from "../../compiler/simulate/graph/visits.ts";
 import type { InferlineBundle } from "../../runtime/bundle/schema.ts";
 import { Rng } from "../../runtime/core/rng.ts";
-import { type StageSketch, stageBundle } from "./inferline-bundle.ts";
+import { type InferlineTaskSketch, inferlineBundle } from "./inferline-bundle.ts";
 
 /** The decision problem of a bundle, and the configuration of its first level. */
 export function problemAndPlan(bundle: InferlineBundle): {
@@ -31,9 +31,9 @@ export function smallProblem(seed: number): { problem: ProvisioningProblem; trac
   const rng = new Rng(seed, 5);
   const below = (limit: number): number => Math.floor(limit * rng.nextFloat());
   const count = 2 + below(2);
-  const shapes: StageSketch["from"][] = [{ requests: 1 }, { a: below(2) === 0 ? 1 : 0.5 }];
+  const shapes: InferlineTaskSketch["from"][] = [{ requests: 1 }, { a: below(2) === 0 ? 1 : 0.5 }];
   shapes.push([{ b: 1 }, { a: 0.6, b: 1 }, { a: 0.7 }][below(3)]);
-  const tasks = shapes.slice(0, count).map((from, index): StageSketch => {
+  const tasks = shapes.slice(0, count).map((from, index): InferlineTaskSketch => {
     const base = 4 + below(10);
     return {
       name: "abc"[index] ?? "",
@@ -44,7 +44,7 @@ export function smallProblem(seed: number): { problem: ProvisioningProblem; trac
       ],
     };
   });
-  const bundle = stageBundle({
+  const bundle = inferlineBundle({
     tasks,
     workers: [3 + below(8), 2 + below(8)],
     prices: [0.1 + 0.1 * below(3), 0.3 + 0.1 * below(5)],

@@ -1,14 +1,14 @@
 import type { InferlineBundle } from "../../runtime/bundle/schema.ts";
 import { Rng } from "../../runtime/core/rng.ts";
-import { type StageSketch, stageBundle } from "./inferline-bundle.ts";
+import { type InferlineTaskSketch, inferlineBundle } from "./inferline-bundle.ts";
 
 /** A pipeline of one to six stages with joins, chances, exclusive branches, several pools and plans, all by the seed. */
-export function randomStages(seed: number): InferlineBundle {
+export function randomInferlineBundle(seed: number): InferlineBundle {
   const rng = new Rng(seed, 77);
   const below = (limit: number): number => Math.floor(limit * rng.nextFloat());
   const taskCount = 1 + below(6);
   const poolCount = 1 + below(3);
-  const tasks: StageSketch[] = [];
+  const tasks: InferlineTaskSketch[] = [];
   for (let task = 0; task < taskCount; task++) {
     const names = tasks.map(({ name }) => name);
     const parents = task === 0 ? [] : names.filter(() => below(3) === 0).slice(0, 3);
@@ -28,7 +28,7 @@ export function randomStages(seed: number): InferlineBundle {
       }),
     });
   }
-  return stageBundle({
+  return inferlineBundle({
     tasks: tasks.map((task) => exclusiveIfPossible(task, tasks, below(2) === 0)),
     workers: Array.from({ length: poolCount }, () => 200),
     sloMs: 20 + below(60),
@@ -44,10 +44,10 @@ export function randomStages(seed: number): InferlineBundle {
 
 /** Shares of exclusive edges add up to 1 at most. */
 function exclusiveIfPossible(
-  task: StageSketch,
-  tasks: readonly StageSketch[],
+  task: InferlineTaskSketch,
+  tasks: readonly InferlineTaskSketch[],
   isWanted: boolean,
-): StageSketch {
+): InferlineTaskSketch {
   const shares = tasks.flatMap(({ from }) => from?.[task.name] ?? []);
   const total = shares.reduce((sum, share) => sum + share, 0);
   return isWanted && total <= 1 ? { ...task, branch: "exclusive" } : task;

@@ -1,11 +1,11 @@
 import type { InferlineBundle, InferlineLevel } from "../../runtime/bundle/schema.ts";
-import { type StageBundleSketch, stageBundle } from "./inferline-bundle.ts";
+import { type InferlineBundleSketch, inferlineBundle } from "./inferline-bundle.ts";
 
 /** Mean queries per request that reach each task of the pipeline below; a join is skipped only if both before it are. */
 const SCALE_FACTORS = [1, 0.6, 0.3, 0.72];
 
 /** Finds objects, reads what 60 % and 30 % of the images need, and ranks what was read; on three kinds of hardware. */
-const SKETCH: StageBundleSketch = {
+const SKETCH: InferlineBundleSketch = {
   tasks: [
     {
       name: "detect",
@@ -139,8 +139,8 @@ const FIGURES: readonly ((level: InferlineLevel) => InferlineLevel)[] = [
 ];
 
 /** A pipeline with branches and a join, its plans for four loads, the last of which is beyond what the pools carry. */
-export function stageSample(policy?: StageBundleSketch["policy"]): InferlineBundle {
-  const bundle = stageBundle({ ...SKETCH, policy: { ...SKETCH.policy, ...policy } });
+export function inferlineSample(policy?: InferlineBundleSketch["policy"]): InferlineBundle {
+  const bundle = inferlineBundle({ ...SKETCH, policy: { ...SKETCH.policy, ...policy } });
   return {
     ...bundle,
     levels: bundle.levels.map((level, index) => scaled(FIGURES[index]?.(level) ?? level)),

@@ -48,7 +48,7 @@ export interface LevelSketch {
   readonly stages?: readonly (StagePolicy | null)[];
 }
 
-export interface PipelineSketch {
+export interface LokiSketch {
   readonly tasks: readonly TaskSketch[];
   readonly levels: readonly LevelSketch[];
   readonly sloMs?: number;
@@ -71,7 +71,7 @@ const POLICY: LokiOptions = {
 };
 
 /** A valid bundle in memory of a pipeline and hand-made plans, frozen but for its tables. */
-export function pipelineBundle(sketch: PipelineSketch): LokiBundle {
+export function lokiBundle(sketch: LokiSketch): LokiBundle {
   const pools = (sketch.workers ?? [4]).map(poolOf);
   const tasks = sketch.tasks.map((task) => taskOf(sketch.tasks, task, pools.length));
   const leaves = leavesOf(sketch.tasks, tasks);
@@ -170,7 +170,7 @@ function pathTo(tasks: readonly PipelineTask[], leaf: number): number[] {
 }
 
 function levelOf(
-  sketch: PipelineSketch,
+  sketch: LokiSketch,
   level: LevelSketch,
   tasks: readonly PipelineTask[],
   leaves: readonly Leaf[],

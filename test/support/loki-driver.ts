@@ -9,7 +9,7 @@ export type WorkerState = "down" | "off" | "loading" | "ready" | "busy";
  * A driver that a test steers by hand. It keeps a record of everything, and checks what every driver relies on: that a batch starts on a ready worker
  * that holds its variant, and holds only queries that wait; that a model is loaded by a worker that is up and not busy; that no query is lost.
  */
-export class PipelineDriver {
+export class LokiDriver {
   readonly dispatcher;
   readonly log: string[] = [];
   readonly states: WorkerState[];

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LokiBundle, LokiOptions } from "../../runtime/bundle/schema.ts";
-import { type PipelineSketch, pipelineBundle } from "./loki-bundle.ts";
+import { type LokiSketch, lokiBundle } from "./loki-bundle.ts";
 
 /** Folder of the reference answers; tests that need it are skipped without. */
 export const REFERENCE = process.env["STRATAGEM_REFERENCE"];
@@ -56,7 +56,7 @@ export function referenceBundle(
     ({ feasible, demandQps }) =>
       feasible && (demandsQps.length === 0 || demandsQps.includes(demandQps)),
   );
-  const sketch: PipelineSketch = {
+  const sketch: LokiSketch = {
     sloMs: input.sloMs,
     workers: [input.servers],
     policy,
@@ -95,5 +95,5 @@ export function referenceBundle(
       }),
     })),
   };
-  return pipelineBundle(sketch);
+  return lokiBundle(sketch);
 }

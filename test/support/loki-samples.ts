@@ -1,10 +1,5 @@
 import type { LokiBundle } from "../../runtime/bundle/schema.ts";
-import {
-  type LevelSketch,
-  type PipelineSketch,
-  pipelineBundle,
-  type TaskSketch,
-} from "./loki-bundle.ts";
+import { type LevelSketch, type LokiSketch, lokiBundle, type TaskSketch } from "./loki-bundle.ts";
 
 /** A detector of two variants and a classifier of two; the large detector finds twice as much. */
 export const CHAIN_TASKS: readonly TaskSketch[] = [
@@ -135,11 +130,11 @@ const TREE_LEVELS: readonly LevelSketch[] = [
 ];
 
 /** A detector and a classifier behind it on six servers, with plans for 75, 150 and 500 requests per second; each field can be another. */
-export function chainBundle(options: Partial<PipelineSketch> = {}): LokiBundle {
-  return pipelineBundle({ tasks: CHAIN_TASKS, levels: CHAIN_LEVELS, workers: [6], ...options });
+export function chainBundle(options: Partial<LokiSketch> = {}): LokiBundle {
+  return lokiBundle({ tasks: CHAIN_TASKS, levels: CHAIN_LEVELS, workers: [6], ...options });
 }
 
 /** A detector with two tasks behind it on six servers, with plans for 75 and 150 requests per second. */
-export function treeBundle(options: Partial<PipelineSketch> = {}): LokiBundle {
-  return pipelineBundle({ tasks: TREE_TASKS, levels: TREE_LEVELS, workers: [6], ...options });
+export function treeBundle(options: Partial<LokiSketch> = {}): LokiBundle {
+  return lokiBundle({ tasks: TREE_TASKS, levels: TREE_LEVELS, workers: [6], ...options });
 }

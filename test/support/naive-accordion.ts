@@ -1,9 +1,9 @@
 import type { AccordionBundle } from "../../runtime/bundle/schema.ts";
 import {
+  type AccordionCommands,
   DROP_LATE,
   DROP_NO_PLACE,
   DROP_PLACES_LOST,
-  type PlaceCommands,
 } from "../../runtime/methods/accordion/core/commands.ts";
 import type { DrivenScheduler } from "./accordion-driver.ts";
 
@@ -50,7 +50,7 @@ const TOLERANCE_MS = 1e-6;
  * Whatever the page leaves open is pinned here: ties go to the fewest places, then to the first shape of the bundle, the lowest place, and of running
  * queries to the first of a list in which the last one fills the gap of one that ends.
  */
-export class NaivePlaceScheduler implements DrivenScheduler {
+export class NaiveAccordion implements DrivenScheduler {
   wakeMs = Number.POSITIVE_INFINITY;
   readonly #bundle: AccordionBundle;
   readonly #places: readonly NaivePlace[];
@@ -98,12 +98,12 @@ export class NaivePlaceScheduler implements DrivenScheduler {
     return [...this.#high, ...this.#low];
   }
 
-  onPlaceReady(index: number, nowMs: number, out: PlaceCommands): void {
+  onPlaceReady(index: number, nowMs: number, out: AccordionCommands): void {
     this.#place(index).isUp = true;
     this.#decide(nowMs, out);
   }
 
-  onPlaceLost(index: number, nowMs: number, out: PlaceCommands): void {
+  onPlaceLost(index: number, nowMs: number, out: AccordionCommands): void {
     const place = this.#place(index);
     const { query } = place;
     place.isUp = false;
@@ -129,7 +129,7 @@ export class NaivePlaceScheduler implements DrivenScheduler {
     this.#decide(nowMs, out);
   }
 
-  onQuery(name: number, asked: Asked, nowMs: number, out: PlaceCommands): void {
+  onQuery(name: number, asked: Asked, nowMs: number, out: AccordionCommands): void {
     const query: NaiveQuery = {
       ...{ name, ...asked, bornMs: nowMs, done: 0, losses: 0 },
       ...{ shape: null, places: [], from: 0, lastMs: 0 },
@@ -148,23 +148,23 @@ export class NaivePlaceScheduler implements DrivenScheduler {
     this.#decide(nowMs, out);
   }
 
-  onInstanceDone(name: number, nowMs: number, out: PlaceCommands): void {
+  onInstanceDone(name: number, nowMs: number, out: AccordionCommands): void {
     const query = this.#query(name);
     query.done++;
     query.lastMs = nowMs;
     if (query.done === query.batch) this.onCancel(name, nowMs, out);
   }
 
-  onCancel(name: number, nowMs: number, out: PlaceCommands): void {
+  onCancel(name: number, nowMs: number, out: AccordionCommands): void {
     this.#forget(this.#query(name));
     this.#decide(nowMs, out);
   }
 
-  onWake(nowMs: number, out: PlaceCommands): void {
+  onWake(nowMs: number, out: AccordionCommands): void {
     this.#decide(nowMs, out);
   }
 
-  #decide(nowMs: number, out: PlaceCommands): void {
+  #decide(nowMs: number, out: AccordionCommands): void {
     const { scheduler, regrow } = this.#bundle.policy;
     const mayGrow = scheduler === "accordion" && regrow;
     while (mayGrow && this.#rescue(nowMs, out));
@@ -173,7 +173,7 @@ export class NaivePlaceScheduler implements DrivenScheduler {
     while (mayGrow && this.waitingCount === 0 && this.#grow(nowMs, out));
   }
 
-  #startWaiting(nowMs: number, out: PlaceCommands): void {
+  #startWaiting(nowMs: number, out: AccordionCommands): void {
     const { scheduler, backfill } = this.#bundle.policy;
     this.wakeMs = Number.POSITIVE_INFINITY;
     for (let [query] = this.#waiting; query !== undefined; [query] = this.#waiting) {
@@ -199,7 +199,7 @@ export class NaivePlaceScheduler implements DrivenScheduler {
     }
   }
 
-  #start(query: NaiveQuery, shape: Shape, nowMs: number, out: PlaceCommands): void {
+  #start(query: NaiveQuery, shape: Shape, nowMs: number, out: AccordionCommands): void {
     this.#high = this.#high.filter((one) => one !== query);
     this.#low = this.#low.filter((one) => one !== query);
     out.start(query.name, shape.index, query.done);
@@ -207,7 +207,7 @@ export class NaivePlaceScheduler implements DrivenScheduler {
   }
 
   /** Gives the first of low priority up if it is too late now. @returns whether it is. */
-  #giveUpFirst(nowMs: number, out: PlaceCommands): boolean {
+  #giveUpFirst(nowMs: number, out: AccordionCommands): boolean {
     const [first] = this.#low;
     if (first === undefined) return false;
     const atMs = this.#givenUpAtMs(first, nowMs);
@@ -237,7 +237,7 @@ export class NaivePlaceScheduler implements DrivenScheduler {
   }
 
   /** Algorithm 2 for the first in line: others have given up what it needs when it returns the shape in which it starts; null if it waits. */
-  #admit(query: NaiveQuery, nowMs: number, out: PlaceCommands): Shape | null {
+  #admit(query: NaiveQuery, nowMs: number, out: AccordionCommands): Shape | null {
     const free = this.#fastest(query, this.#within(this.#countsOf(isFree)));
     if (this.#bundle.policy.scheduler !== "accordion") {
       const due = this.#due(query, nowMs);
@@ -303,7 +303,7 @@ export class NaivePlaceScheduler implements DrivenScheduler {
   }
 
   /** Lets the query of high priority grow that would be late and is on time then, the earliest deadline first. @returns whether there was one. */
-  #rescue(nowMs: number, out: PlaceCommands): boolean {
+  #rescue(nowMs: number, out: AccordionCommands): boolean {
     const { reconfigurationMs } = this.#bundle.policy;
     const late = this.#active
       .filter(({ isHigh, deadlineMs }) => isHigh && deadlineMs >= nowMs)
@@ -321,7 +321,7 @@ export class NaivePlaceScheduler implements DrivenScheduler {
   }
 
   /** Lets the query grow that gains the most by it. @returns whether there was one. */
-  #grow(nowMs: number, out: PlaceCommands): boolean {
+  #grow(nowMs: number, out: AccordionCommands): boolean {
     const { reconfigurationMs } = this.#bundle.policy;
     const offers = this.#active.flatMap((query) => {
       const leftMs = this.#endMs(query, nowMs) - nowMs - reconfigurationMs;
@@ -426,13 +426,13 @@ export class NaivePlaceScheduler implements DrivenScheduler {
     return shape;
   }
 
-  #reshape(query: NaiveQuery, shape: Shape, nowMs: number, out: PlaceCommands): void {
+  #reshape(query: NaiveQuery, shape: Shape, nowMs: number, out: AccordionCommands): void {
     out.reshape(query.name, shape.index, query.done);
     this.#run(query, shape, nowMs + this.#bundle.policy.reconfigurationMs, out);
   }
 
   /** For every stage a place of its pool: the first that the query has, else the first that is free. What it does not keep is free before. */
-  #run(query: NaiveQuery, shape: Shape, startMs: number, out: PlaceCommands): void {
+  #run(query: NaiveQuery, shape: Shape, startMs: number, out: AccordionCommands): void {
     const pools = this.#bundle.tasks[0]?.variants[query.model]?.pipelines[shape.index]?.pools ?? [];
     const own = shape.counts.flatMap((count, pool) =>
       query.places.filter((place) => place.pool === pool).slice(0, count),
@@ -456,7 +456,7 @@ export class NaivePlaceScheduler implements DrivenScheduler {
     query.lastMs = startMs;
   }
 
-  #drop(query: NaiveQuery, reason: number, out: PlaceCommands): void {
+  #drop(query: NaiveQuery, reason: number, out: AccordionCommands): void {
     this.#forget(query);
     out.drop(query.name, reason);
   }

@@ -2,7 +2,7 @@ import { FeedForward } from "../../compiler/graph/feed-forward.ts";
 import {
   aloneMs,
   type Configuration,
-  type StageConfiguration,
+  type TaskConfiguration,
 } from "../../compiler/graph/served-tasks.ts";
 import {
   costOf,
@@ -57,7 +57,7 @@ function initialize(
   isFeasible: (one: Configuration) => boolean,
 ): Configuration | null {
   const scale = scaleFactorsOf(problem, [trace]);
-  const configuration = problem.stages.map(({ hardware }): StageConfiguration => {
+  const configuration = problem.stages.map(({ hardware }): TaskConfiguration => {
     const order = hardware.map((_, index) => index);
     order.sort((a, b) => {
       const [one, other] = [hardware[a], hardware[b]];
@@ -154,7 +154,7 @@ function nextBatch(sizes: readonly number[], batch: number): number | undefined 
 function withStage(
   configuration: Configuration,
   stage: number,
-  one: StageConfiguration,
+  one: TaskConfiguration,
 ): Configuration {
   return configuration.map((other, index) => (index === stage ? one : other));
 }

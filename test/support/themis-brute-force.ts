@@ -1,7 +1,7 @@
 import type {
   ScalingPlan,
   ScalingProblem,
-  StageScale,
+  TaskScale,
 } from "../../compiler/methods/themis/solve/problem.ts";
 import type { ScalingMode } from "../../compiler/methods/themis/solve/task-options.ts";
 import { isStable, ROUNDING, stageMs } from "./themis-check.ts";
@@ -54,13 +54,13 @@ export function bruteForce(problem: ScalingProblem, mode: ScalingMode): BruteAns
 }
 
 /** With a free number of instances one more than carry the load, too: it never helps. */
-function waysOf(problem: ScalingProblem, mode: ScalingMode, at: number): StageScale[] {
+function waysOf(problem: ScalingProblem, mode: ScalingMode, at: number): TaskScale[] {
   const { maxBatch, maxCores, latencyMs } = problem.stages[at] ?? {
     maxBatch: 0,
     maxCores: 0,
     latencyMs: [],
   };
-  const ways: StageScale[] = [];
+  const ways: TaskScale[] = [];
   for (let cores = 1; cores <= maxCores; cores++) {
     if (mode.kind === "horizontal" && cores > 1) continue;
     if (mode.kind === "sized" && cores !== mode.cores[at]) continue;

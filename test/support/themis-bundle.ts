@@ -14,7 +14,7 @@ import {
   type ThemisOptions,
 } from "../../runtime/bundle/schema.ts";
 
-export interface ScaledTaskSketch {
+export interface ThemisTaskSketch {
   readonly name: string;
   /** Share by the name of the task before, "requests" for an entry; left out: an entry that all requests take. */
   readonly from?: Readonly<Record<string, number>>;
@@ -32,24 +32,28 @@ export interface ScaledTaskSketch {
 }
 
 /** In the order of the tasks. */
-export type StageSketches = readonly (readonly [batch: number, cores: number, instances: number])[];
+export type InferlineTaskSketches = readonly (readonly [
+  batch: number,
+  cores: number,
+  instances: number,
+])[];
 
-export interface ScaleLevelSketch {
+export interface ThemisLevelSketch {
   readonly loadQps: number;
   /** The plan that is followed, and the joint one. */
-  readonly steady: StageSketches;
+  readonly steady: InferlineTaskSketches;
   /** Left out: the steady batches on as many instances, or on as many cores, as carry the load; null where they do not fit. */
-  readonly horizontal?: StageSketches | null;
-  readonly vertical?: StageSketches | null;
-  readonly joint?: StageSketches | null;
+  readonly horizontal?: InferlineTaskSketches | null;
+  readonly vertical?: InferlineTaskSketches | null;
+  readonly joint?: InferlineTaskSketches | null;
   /** Below the load: the level is infeasible. */
   readonly capacityQps?: number;
   readonly solve?: Partial<ScaleReport>;
 }
 
-export interface ScaleBundleSketch {
-  readonly tasks?: readonly ScaledTaskSketch[];
-  readonly levels?: readonly ScaleLevelSketch[];
+export interface ThemisBundleSketch {
+  readonly tasks?: readonly ThemisTaskSketch[];
+  readonly levels?: readonly ThemisLevelSketch[];
   readonly entryBranch?: Branch;
   readonly policy?: Partial<ThemisOptions>;
   readonly sloMs?: number;
@@ -78,13 +82,13 @@ const POLICY: ThemisOptions = {
   dropAfterSlos: 1,
 };
 
-const TASKS: readonly ScaledTaskSketch[] = [
+const TASKS: readonly ThemisTaskSketch[] = [
   { name: "detect", accuracy: 0.9, fit: { gamma: 20, epsilon: 10, delta: 1, eta: 4 } },
   { name: "rank", from: { detect: 1 }, fit: { gamma: 8, epsilon: 4, delta: 0.5, eta: 2 } },
 ];
 
 /** One query alone; two cores; two instances of two. */
-const LEVELS: readonly ScaleLevelSketch[] = [
+const LEVELS: readonly ThemisLevelSketch[] = [
   {
     loadQps: 20,
     steady: [
@@ -109,7 +113,7 @@ const LEVELS: readonly ScaleLevelSketch[] = [
 ];
 
 /** A valid bundle in memory of stages and hand-made plans, frozen but for its tables: by default two stages, one after the other, at three loads. */
-export function scaleBundle(sketch: ScaleBundleSketch = {}): ThemisBundle {
+export function themisBundle(sketch: ThemisBundleSketch = {}): ThemisBundle {
   const policy = { ...POLICY, ...sketch.policy };
   const tasks = tasksOf(sketch.tasks ?? TASKS, policy);
   const workers = sketch.workers ?? 8;
@@ -146,7 +150,7 @@ interface Frame {
   readonly poolCores: number;
 }
 
-function tasksOf(sketches: readonly ScaledTaskSketch[], policy: ThemisOptions): ScaledTask[] {
+function tasksOf(sketches: readonly ThemisTaskSketch[], policy: ThemisOptions): ScaledTask[] {
   const tasks: ScaledTask[] = [];
   for (const sketch of sketches) {
     const edges = Object.entries(sketch.from ?? { requests: 1 })
@@ -185,7 +189,7 @@ function tasksOf(sketches: readonly ScaledTaskSketch[], policy: ThemisOptions): 
 }
 
 function latencyOf(
-  sketch: ScaledTaskSketch,
+  sketch: ThemisTaskSketch,
   { maxCores, maxBatch }: ThemisOptions,
 ): LatencyByCores {
   const { latencyMs, points } = sketch;
@@ -213,13 +217,13 @@ function doubles(values: readonly number[], shape: readonly number[]): Table {
   return { dtype: "float64", shape, data: Float64Array.from(values) };
 }
 
-function levelOf(sketch: ScaleLevelSketch, frame: Frame): ThemisLevel {
+function levelOf(sketch: ThemisLevelSketch, frame: Frame): ThemisLevel {
   const { loadQps, capacityQps = loadQps } = sketch;
   const feasible = capacityQps === loadQps;
   const steady = planOf(sketch.steady, capacityQps, frame);
   const planned = (
-    stages: StageSketches | null | undefined,
-    fallback: StageSketches | null,
+    stages: InferlineTaskSketches | null | undefined,
+    fallback: InferlineTaskSketches | null,
   ): ScalePlan | null => {
     const chosen = stages === undefined ? fallback : stages;
     const plan = chosen && planOf(chosen, loadQps, frame);
@@ -245,16 +249,19 @@ function levelOf(sketch: ScaleLevelSketch, frame: Frame): ThemisLevel {
 }
 
 function horizontalOf(
-  { steady, loadQps }: ScaleLevelSketch,
+  { steady, loadQps }: ThemisLevelSketch,
   { tasks }: Frame,
-): StageSketches | null {
+): InferlineTaskSketches | null {
   return steady.map(([batch], task) => {
     const neededQps = loadQps * (tasks[task]?.scaleFactor ?? 1);
     return [batch, 1, Math.ceil(neededQps / throughputQps(tasks[task], batch, 1))] as const;
   });
 }
 
-function verticalOf({ steady, loadQps }: ScaleLevelSketch, { tasks }: Frame): StageSketches | null {
+function verticalOf(
+  { steady, loadQps }: ThemisLevelSketch,
+  { tasks }: Frame,
+): InferlineTaskSketches | null {
   const stages = steady.map(([batch], task) => {
     const neededQps = loadQps * (tasks[task]?.scaleFactor ?? 1);
     const cores = leastCores(tasks[task], batch, neededQps, 1);
@@ -263,7 +270,11 @@ function verticalOf({ steady, loadQps }: ScaleLevelSketch, { tasks }: Frame): St
   return stages.every(([, cores]) => cores > 0) ? stages : null;
 }
 
-function planOf(sketches: StageSketches, loadQps: number, { tasks, hopMs }: Frame): ScalePlan {
+function planOf(
+  sketches: InferlineTaskSketches,
+  loadQps: number,
+  { tasks, hopMs }: Frame,
+): ScalePlan {
   const stages = sketches.map(
     ([batch, cores, instances]): ScaledStage => ({ batch, cores, instances }),
   );

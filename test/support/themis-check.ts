@@ -2,7 +2,7 @@
 import type {
   ScalingPlan,
   ScalingProblem,
-  StageScale,
+  TaskScale,
 } from "../../compiler/methods/themis/solve/problem.ts";
 import type { ScalingMode } from "../../compiler/methods/themis/solve/task-options.ts";
 
@@ -10,13 +10,13 @@ import type { ScalingMode } from "../../compiler/methods/themis/solve/task-optio
 export const ROUNDING = 1e-12;
 
 /** Processing, the wait for a full batch, and the hop; ms. */
-export function stageMs(problem: ScalingProblem, at: number, { batch, cores }: StageScale): number {
+export function stageMs(problem: ScalingProblem, at: number, { batch, cores }: TaskScale): number {
   const { maxBatch, latencyMs, scale } = stageAt(problem, at);
   const processingMs = latencyMs[(cores - 1) * maxBatch + batch - 1] ?? Number.NaN;
   return problem.hopMs + processingMs + (1000 * (batch - 1)) / (problem.loadQps * scale);
 }
 
-export function endToEndMs(problem: ScalingProblem, scales: readonly StageScale[]): number {
+export function endToEndMs(problem: ScalingProblem, scales: readonly TaskScale[]): number {
   const endMs: number[] = [];
   for (const [at, { parents }] of problem.stages.entries()) {
     const startMs = Math.max(0, ...parents.map((parent) => endMs[parent] ?? Number.NaN));
@@ -28,7 +28,7 @@ export function endToEndMs(problem: ScalingProblem, scales: readonly StageScale[
 export function isStable(
   problem: ScalingProblem,
   at: number,
-  { batch, cores, instances }: StageScale,
+  { batch, cores, instances }: TaskScale,
 ): boolean {
   const { maxBatch, latencyMs, scale } = stageAt(problem, at);
   const processingMs = latencyMs[(cores - 1) * maxBatch + batch - 1] ?? Number.NaN;
@@ -60,7 +60,7 @@ export function faultsOf(problem: ScalingProblem, mode: ScalingMode, plan: Scali
   return faults;
 }
 
-function isAllowed(mode: ScalingMode, at: number, { cores, instances }: StageScale): boolean {
+function isAllowed(mode: ScalingMode, at: number, { cores, instances }: TaskScale): boolean {
   if (mode.kind === "horizontal") return cores === 1;
   if (mode.kind === "sized") return cores === mode.cores[at];
   if (mode.kind === "joint") return true;

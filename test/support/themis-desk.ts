@@ -1,12 +1,15 @@
 import type { ThemisBundle, ThemisOptions } from "../../runtime/bundle/schema.ts";
-import { ScaleController, type ScaledFleet } from "../../runtime/methods/themis/core/controller.ts";
-import { NO_WISH, type ScaleDemand } from "../../runtime/methods/themis/core/demand.ts";
-import { scaleShapeOf } from "../../runtime/methods/themis/core/shape.ts";
-import { type ScaleBundleSketch, scaleBundle } from "./themis-bundle.ts";
+import {
+  ThemisController,
+  type ThemisFleet,
+} from "../../runtime/methods/themis/core/controller.ts";
+import { NO_WISH, type ThemisDemand } from "../../runtime/methods/themis/core/demand.ts";
+import { themisShapeOf } from "../../runtime/methods/themis/core/shape.ts";
+import { type ThemisBundleSketch, themisBundle } from "./themis-bundle.ts";
 
-export type Row = NonNullable<ScaleBundleSketch["transitions"]>[number];
+export type Row = NonNullable<ThemisBundleSketch["transitions"]>[number];
 
-const LEVELS: NonNullable<ScaleBundleSketch["levels"]> = [
+const LEVELS: NonNullable<ThemisBundleSketch["levels"]> = [
   {
     loadQps: 20,
     steady: [
@@ -66,7 +69,7 @@ const TRANSITIONS: readonly Row[] = [
 ];
 
 /** A demand that says what a test tells it to. */
-class ToldDemand implements ScaleDemand {
+class ToldDemand implements ThemisDemand {
   readonly perSecondQps = new Float64Array(60);
   needed = 0;
   wanted = NO_WISH;
@@ -84,13 +87,13 @@ class ToldDemand implements ScaleDemand {
 /** A controller, and the fleet that it believes in: `[instances up, least cores in force]` of each task. */
 export class Desk {
   readonly demand = new ToldDemand();
-  readonly controller: ScaleController;
-  #fleet: ScaledFleet;
+  readonly controller: ThemisController;
+  #fleet: ThemisFleet;
 
-  constructor(level: number, sketch: ScaleBundleSketch = {}, isFixed = false) {
+  constructor(level: number, sketch: ThemisBundleSketch = {}, isFixed = false) {
     const bundle = deskBundle(sketch);
-    const shape = scaleShapeOf(bundle);
-    this.controller = new ScaleController(bundle, shape, isFixed ? null : this.demand, level);
+    const shape = themisShapeOf(bundle);
+    this.controller = new ThemisController(bundle, shape, isFixed ? null : this.demand, level);
     const { stages } = bundle.levels[level]?.steady ?? { stages: [] };
     this.#fleet = fleetOf(stages.map(({ instances, cores }) => [instances, cores]));
   }
@@ -133,7 +136,7 @@ export class Desk {
   }
 }
 
-function fleetOf(upAndCores: readonly (readonly [number, number])[]): ScaledFleet {
+function fleetOf(upAndCores: readonly (readonly [number, number])[]): ThemisFleet {
   return {
     readyByTask: Uint32Array.from(upAndCores, ([up]) => up),
     coresInForceByTask: Uint32Array.from(upAndCores, ([up, cores]) => (up === 0 ? 0 : cores)),
@@ -141,9 +144,9 @@ function fleetOf(upAndCores: readonly (readonly [number, number])[]): ScaledFlee
 }
 
 /** Two tasks at three loads. */
-export function deskBundle(sketch: ScaleBundleSketch): ThemisBundle {
+export function deskBundle(sketch: ThemisBundleSketch): ThemisBundle {
   const policy: Partial<ThemisOptions> = { maxBatch: 8, maxCores: 4, ...sketch.policy };
-  return scaleBundle({
+  return themisBundle({
     levels: LEVELS,
     transitions: TRANSITIONS,
     workers: 8,

@@ -12,9 +12,9 @@ import {
 } from "../../runtime/core/command-buffer.ts";
 import { NO_PARENT } from "../../runtime/core/graph/pipeline-dispatcher.ts";
 import {
-  type ScalingDispatcher,
-  type ScalingDispatcherOptions,
   scalingDispatcherOf,
+  type ThemisDispatcher,
+  type ThemisDispatcherOptions,
 } from "../../runtime/methods/themis/core/themis-dispatcher.ts";
 
 export interface DrivenInstance {
@@ -51,8 +51,8 @@ export interface DroppedQuery {
  * instance of the task, of the queries that wait longest and are not too old; what is dropped waited, or has just come; instances come from workers that are up and
  * idle, have cores, and only those that there are get others.
  */
-export class ScaleDriver {
-  readonly dispatcher: ScalingDispatcher;
+export class ThemisDriver {
+  readonly dispatcher: ThemisDispatcher;
   readonly log: string[] = [];
   readonly started: StartedBatch[] = [];
   readonly dropped: DroppedQuery[] = [];
@@ -75,7 +75,7 @@ export class ScaleDriver {
   readonly #nameOf = new Map<number, number>();
   readonly #queryOf = new Map<number, number>();
 
-  constructor(bundle: ThemisBundle, options: Partial<ScalingDispatcherOptions> = {}) {
+  constructor(bundle: ThemisBundle, options: Partial<ThemisDispatcherOptions> = {}) {
     const { queryCapacity = 8192 } = options;
     this.#bundle = bundle;
     this.dispatcher = scalingDispatcherOf(bundle, { queryCapacity, ...options });

@@ -1,7 +1,7 @@
 import {
-  type ScaleSimulationOptions,
-  type ScaleSimulationResult,
-  simulateScales,
+  simulateThemis,
+  type ThemisSimulationOptions,
+  type ThemisSimulationResult,
 } from "../../compiler/methods/themis/simulate/simulate.ts";
 import type { ThemisBundle } from "../../runtime/bundle/schema.ts";
 import { at } from "./inferline-latencies.ts";
@@ -10,10 +10,10 @@ import { at } from "./inferline-latencies.ts";
 export function serveAt(
   bundle: ThemisBundle,
   arrivalMs: readonly number[],
-  options: Partial<ScaleSimulationOptions> & { readonly taken?: Record<number, number[]> } = {},
-): ScaleSimulationResult & { readonly latencies: readonly number[] } {
+  options: Partial<ThemisSimulationOptions> & { readonly taken?: Record<number, number[]> } = {},
+): ThemisSimulationResult & { readonly latencies: readonly number[] } {
   const { taken, ...others } = options;
-  const result = simulateScales(bundle, {
+  const result = simulateThemis(bundle, {
     arrivals: at(arrivalMs, taken),
     durationMs: 10_000,
     seed: 1,

@@ -1,7 +1,11 @@
 /** Pipelines of scaled stages with all that there can be: joins, chances, exclusive branches, levels whose plans differ in everything. */
 import fc from "fast-check";
 import type { ThemisBundle, ThemisOptions } from "../../runtime/bundle/schema.ts";
-import { type ScaledTaskSketch, type StageSketches, scaleBundle } from "./themis-bundle.ts";
+import {
+  type InferlineTaskSketches,
+  type ThemisTaskSketch,
+  themisBundle,
+} from "./themis-bundle.ts";
 
 const MAX_CORES = 4;
 const MAX_BATCH = 4;
@@ -52,7 +56,7 @@ function sketchOf({ from, shares, isExclusive, table }: RandomTask, index: numbe
     ),
     branch: isExclusive ? "exclusive" : "independent",
     latencyMs: table,
-  } as const satisfies ScaledTaskSketch;
+  } as const satisfies ThemisTaskSketch;
 }
 
 const policyOptions: fc.Arbitrary<Partial<ThemisOptions>> = fc.record({
@@ -75,7 +79,7 @@ const anyStage = fc.tuple(
 );
 
 /** Bundles whose plans need not carry their loads. @param poolCores left out: as many as any plan takes, or up to 24 more. */
-export function randomScales(
+export function randomThemisBundle(
   policy: Partial<ThemisOptions> = {},
   poolCores?: number,
 ): fc.Arbitrary<ThemisBundle> {
@@ -98,7 +102,7 @@ export function randomScales(
     .map(({ tasks, plans, more, spare, hopMs, sloMs, options }) => {
       const needed = Math.max(...plans.map(coresOf)) + spare;
       const cores = poolCores ?? needed;
-      return scaleBundle({
+      return themisBundle({
         tasks: tasks.map(sketchOf),
         levels: plans.map((steady, level) => ({
           loadQps: 20 * 2 ** level,
@@ -116,13 +120,13 @@ export function randomScales(
     });
 }
 
-function coresOf(stages: StageSketches): number {
+function coresOf(stages: InferlineTaskSketches): number {
   return stages.reduce((sum, [, cores, instances]) => sum + cores * instances, 0);
 }
 
 /** Upwards the cores of the column's plan, the row's at least, and some instances more; the row's plan where the pool has not as many cores. */
 function transitionsOf(
-  plans: readonly StageSketches[],
+  plans: readonly InferlineTaskSketches[],
   more: readonly number[],
   poolCores: number,
 ): (readonly [number, number, number])[][][] {

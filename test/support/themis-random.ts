@@ -1,4 +1,4 @@
-import type { ScalingProblem, ScalingStage } from "../../compiler/methods/themis/solve/problem.ts";
+import type { ScalingProblem, ScalingTask } from "../../compiler/methods/themis/solve/problem.ts";
 import type { ScalingMode } from "../../compiler/methods/themis/solve/task-options.ts";
 import { Rng } from "../../runtime/core/rng.ts";
 import { endToEndMs } from "./themis-check.ts";
@@ -27,7 +27,7 @@ export function randomScaling(seed: number, shape: Shape, most: Size): RandomSca
     shape === "zigzag" ? 4 : shape === "chain" ? 1 + upTo(most.stages) : most.stages - upTo(3);
   const loadQps = isWhole ? ([1, 2, 5, 10, 20][upTo(5)] ?? 1) : between(0.5, 40);
   const density = between(0.2, 0.9);
-  const stages = Array.from({ length: count }, (_, at): ScalingStage => {
+  const stages = Array.from({ length: count }, (_, at): ScalingTask => {
     const maxBatch = 1 + upTo(most.maxBatch);
     const maxCores = 1 + upTo(most.maxCores);
     return {

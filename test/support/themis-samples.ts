@@ -1,9 +1,9 @@
 import { fittedMs, type LatencyFit, type ThemisBundle } from "../../runtime/bundle/schema.ts";
 import {
-  type ScaleBundleSketch,
-  type ScaledTaskSketch,
-  type StageSketches,
-  scaleBundle,
+  type InferlineTaskSketches,
+  type ThemisBundleSketch,
+  type ThemisTaskSketch,
+  themisBundle,
 } from "./themis-bundle.ts";
 
 const SLO_MS = 180;
@@ -22,7 +22,7 @@ const FACES: LatencyFit = { gamma: 12, epsilon: 5, delta: 1, eta: 3 };
 const RANK: LatencyFit = { gamma: 4, epsilon: 2, delta: 0.25, eta: 1 };
 
 /** Finds objects, reads what 60 % and 30 % of the images need, and ranks what was read; one of the models was measured on all cores. */
-const TASKS: readonly ScaledTaskSketch[] = [
+const TASKS: readonly ThemisTaskSketch[] = [
   { name: "detect", accuracy: 0.9, fit: DETECT, points: pointsOf(DETECT) },
   { name: "faces", accuracy: 0.8, from: { detect: 0.6 }, fit: FACES },
   { name: "plates", accuracy: 0.85, from: { detect: 0.3 }, latencyMs: tableOf(18, 9) },
@@ -32,8 +32,8 @@ const TASKS: readonly ScaledTaskSketch[] = [
 const SCALE_FACTORS = [1, 0.6, 0.3, 0.72];
 
 /** A pipeline with branches and a join, its plans for eight loads, the last of which is beyond what the pool carries. */
-export function scaleSample(sketch: ScaleBundleSketch = {}): ThemisBundle {
-  const bundle = scaleBundle({
+export function themisSample(sketch: ThemisBundleSketch = {}): ThemisBundle {
+  const bundle = themisBundle({
     tasks: TASKS,
     sloMs: SLO_MS,
     communicationLatencyMs: 1,
@@ -85,7 +85,7 @@ function tableOf(perQueryMs: number, baseMs: number): number[][] {
 }
 
 /** Of each stage the fewest cores within its part of the SLO, and of those the fastest; no stage at all where it cannot carry the load. */
-function stagesFor(loadQps: number, maxCores: number, maxInstances: number): StageSketches {
+function stagesFor(loadQps: number, maxCores: number, maxInstances: number): InferlineTaskSketches {
   return TASKS.flatMap((task, index) => {
     const neededQps = 1.05 * loadQps * (SCALE_FACTORS[index] ?? 1);
     let best: readonly [number, number, number] | null = null;
@@ -106,10 +106,10 @@ function stagesFor(loadQps: number, maxCores: number, maxInstances: number): Sta
   });
 }
 
-function fitted({ fit }: ScaledTaskSketch, batch: number, cores: number): number {
+function fitted({ fit }: ThemisTaskSketch, batch: number, cores: number): number {
   return fit === undefined ? Number.NaN : fittedMs(fit, batch, cores);
 }
 
-function orNull(stages: StageSketches): StageSketches | null {
+function orNull(stages: InferlineTaskSketches): InferlineTaskSketches | null {
   return stages.length === TASKS.length ? stages : null;
 }

@@ -1,7 +1,7 @@
 import type { ThemisBundle } from "../../runtime/bundle/schema.ts";
-import type { ScalingDispatcherOptions } from "../../runtime/methods/themis/core/themis-dispatcher.ts";
-import { type ScaleBundleSketch, scaleBundle } from "./themis-bundle.ts";
-import { ScaleDriver } from "./themis-driver.ts";
+import type { ThemisDispatcherOptions } from "../../runtime/methods/themis/core/themis-dispatcher.ts";
+import { type ThemisBundleSketch, themisBundle } from "./themis-bundle.ts";
+import { ThemisDriver } from "./themis-driver.ts";
 
 const TASKS = [
   { name: "first", fit: { gamma: 4, epsilon: 2, delta: 1, eta: 1 } },
@@ -9,7 +9,7 @@ const TASKS = [
 ];
 
 /** Two instances of the first task and one of the second; four and two of two cores. */
-export const LEVELS: NonNullable<ScaleBundleSketch["levels"]> = [
+export const LEVELS: NonNullable<ThemisBundleSketch["levels"]> = [
   {
     loadQps: 50,
     steady: [
@@ -25,7 +25,7 @@ export const LEVELS: NonNullable<ScaleBundleSketch["levels"]> = [
     ],
   },
 ];
-export const TRANSITIONS: NonNullable<ScaleBundleSketch["transitions"]> = [
+export const TRANSITIONS: NonNullable<ThemisBundleSketch["transitions"]> = [
   [
     [
       [4, 1, 0],
@@ -49,8 +49,8 @@ export const TRANSITIONS: NonNullable<ScaleBundleSketch["transitions"]> = [
 ];
 
 /** Two stages at two loads; a look every 100 ms, three of which have to agree. */
-export function twoStages(sketch: ScaleBundleSketch = {}): ThemisBundle {
-  return scaleBundle({
+export function twoTasks(sketch: ThemisBundleSketch = {}): ThemisBundle {
+  return themisBundle({
     tasks: TASKS,
     levels: LEVELS,
     transitions: TRANSITIONS,
@@ -63,9 +63,9 @@ export function twoStages(sketch: ScaleBundleSketch = {}): ThemisBundle {
 }
 
 /** At the lower load, all instances up. */
-export function twoStagesUp(
-  sketch: ScaleBundleSketch = {},
-  options: Partial<ScalingDispatcherOptions> = {},
-): ScaleDriver {
-  return new ScaleDriver(twoStages(sketch), { initialDemandQps: 50, ...options }).start();
+export function twoTasksUp(
+  sketch: ThemisBundleSketch = {},
+  options: Partial<ThemisDispatcherOptions> = {},
+): ThemisDriver {
+  return new ThemisDriver(twoTasks(sketch), { initialDemandQps: 50, ...options }).start();
 }

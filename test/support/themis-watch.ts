@@ -7,9 +7,9 @@ import {
   START_BATCH,
 } from "../../runtime/core/command-buffer.ts";
 import {
-  type ScalingDispatcher,
-  type ScalingDispatcherOptions,
   scalingDispatcherOf,
+  type ThemisDispatcher,
+  type ThemisDispatcherOptions,
 } from "../../runtime/methods/themis/core/themis-dispatcher.ts";
 
 export interface WatchedCommand {
@@ -56,19 +56,19 @@ const EVENTS: readonly string[] = [
 ];
 
 /** Stands between a simulation and its dispatcher and tells what passes, after each event in which something does. */
-export class ScaleWatch {
+export class ThemisWatch {
   readonly instances = new Map<number, WatchedInstance>();
-  dispatcher: ScalingDispatcher | null = null;
-  readonly #tell: (event: WatchedEvent, dispatcher: ScalingDispatcher) => void;
+  dispatcher: ThemisDispatcher | null = null;
+  readonly #tell: (event: WatchedEvent, dispatcher: ThemisDispatcher) => void;
 
-  constructor(tell: (event: WatchedEvent, dispatcher: ScalingDispatcher) => void) {
+  constructor(tell: (event: WatchedEvent, dispatcher: ThemisDispatcher) => void) {
     this.#tell = tell;
   }
 
   readonly dispatcherOf = (
     bundle: ThemisBundle,
-    options: ScalingDispatcherOptions,
-  ): ScalingDispatcher => {
+    options: ThemisDispatcherOptions,
+  ): ThemisDispatcher => {
     const dispatcher = scalingDispatcherOf(bundle, options);
     this.dispatcher = dispatcher;
     return new Proxy(dispatcher, {
@@ -132,7 +132,7 @@ export class ScaleWatch {
 
 /** Instances of a task that go once their batch is done: all beyond those that there are to be. */
 export function leavingCount(
-  { assignedByTask, targetsByTask }: ScalingDispatcher,
+  { assignedByTask, targetsByTask }: ThemisDispatcher,
   task: number,
 ): number {
   return Math.max(0, (assignedByTask[task] ?? 0) - (targetsByTask[task] ?? 0));

@@ -3,15 +3,15 @@ import type { AccordionBundle } from "../../../runtime/bundle/schema.ts";
 import { RuntimeError } from "../../../runtime/errors.ts";
 
 /** Schedulers, in the order the help names them. Source: Accordion §4.2. */
-export const PLACE_BASELINES = ["slo-conforming", "fastest", "bbs", "one-stage"] as const;
+export const ACCORDION_BASELINES = ["slo-conforming", "fastest", "bbs", "one-stage"] as const;
 
-/** The bundle under the scheduler of a baseline. @throws RuntimeError for a name that is none of `PLACE_BASELINES`. */
-export function placeBaseline(bundle: AccordionBundle, name: string): AccordionBundle {
-  const scheduler = PLACE_BASELINES.find((one) => one === name);
+/** The bundle under the scheduler of a baseline. @throws RuntimeError for a name that is none of `ACCORDION_BASELINES`. */
+export function accordionBaseline(bundle: AccordionBundle, name: string): AccordionBundle {
+  const scheduler = ACCORDION_BASELINES.find((one) => one === name);
   if (scheduler === undefined) {
     throw new RuntimeError(
       "RUNTIME_USAGE",
-      `--baseline ${name} is not for a bundle of method accordion; expected one of ${PLACE_BASELINES.join(", ")}`,
+      `--baseline ${name} is not for a bundle of method accordion; expected one of ${ACCORDION_BASELINES.join(", ")}`,
     );
   }
   return { ...bundle, policy: { ...bundle.policy, scheduler } };

@@ -31,7 +31,7 @@ export function pipelineTable(bundle: AccordionBundle): string {
   ].join("\n");
 }
 
-export function placeWarnings(bundle: AccordionBundle, application: Application): string[] {
+export function accordionWarnings(bundle: AccordionBundle, application: Application): string[] {
   return [
     ...uncutModels(application).map(
       ({ name }) =>

@@ -4,7 +4,7 @@ import type { Report, ReportRequest } from "../method.ts";
 import { renderPlaceReport } from "./report/place-report.ts";
 import { planSchedules, runSchedules, type ScheduledRun } from "./report/simulated-schedulers.ts";
 
-export async function reportPlaces(
+export async function reportAccordion(
   bundle: AccordionBundle,
   { file, progress }: ReportRequest,
 ): Promise<Report> {

@@ -8,22 +8,23 @@ import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import type { LatencySummary } from "../../simulate/latency-sample.ts";
 import type { ServiceTimeMode } from "../../simulate/service-times.ts";
-import { placeBaseline } from "./baselines.ts";
+import { accordionBaseline } from "./baselines.ts";
 import {
-  type PlaceSimulationOptions,
-  type PlaceSimulationResult,
-  simulatePlaces,
+  type AccordionSimulationOptions,
+  type AccordionSimulationResult,
+  simulateAccordion,
 } from "./simulate/simulate.ts";
 
-export interface PlaceCommandOptions extends Pick<PlaceSimulationOptions, "durationMs" | "seed"> {
+export interface AccordionCommandOptions
+  extends Pick<AccordionSimulationOptions, "durationMs" | "seed"> {
   readonly arrivals: ArrivalProcess;
   readonly serviceTimes: ServiceTimeMode;
 }
 
 /** @param baseline null for the bundle itself. @throws RuntimeError for a baseline of another kind of bundle, and for service times that are to be drawn. */
-export function simulatePlacesCommand(
+export function simulateAccordionCommand(
   bundle: AccordionBundle,
-  options: PlaceCommandOptions,
+  options: AccordionCommandOptions,
   baseline: string | { readonly kind: string } | null,
   watch: Pick<SimulateWatch, "nowMs">,
 ): CommandResult {
@@ -31,7 +32,7 @@ export function simulatePlacesCommand(
   checkServiceTimes(serviceTimes);
   const simulated = baseline === null ? bundle : compared(bundle, baseline);
   const startMs = watch.nowMs();
-  const { latencyMsByQuery: _, ...result } = simulatePlaces(simulated, simulation);
+  const { latencyMsByQuery: _, ...result } = simulateAccordion(simulated, simulation);
   const wallMs = watch.nowMs() - startMs;
   const queriesPerWallSecond = Math.round((1000 * result.queries) / wallMs);
   const level = baseline === null ? levelFor(bundle, options) : null;
@@ -61,19 +62,19 @@ function compared(
   bundle: AccordionBundle,
   baseline: string | { readonly kind: string },
 ): AccordionBundle {
-  return placeBaseline(bundle, typeof baseline === "string" ? baseline : baseline.kind);
+  return accordionBaseline(bundle, typeof baseline === "string" ? baseline : baseline.kind);
 }
 
 /** The level whose expectation a steady load is to be compared with; a trace has none. */
 function levelFor(
   { levels }: AccordionBundle,
-  { arrivals }: Pick<PlaceCommandOptions, "arrivals">,
+  { arrivals }: Pick<AccordionCommandOptions, "arrivals">,
 ): AccordionLevel | null {
   if (arrivals.kind === "trace") return null;
   return levels[levelForLoad(levels, arrivals.qps)] ?? null;
 }
 
-type Shown = Omit<PlaceSimulationResult, "latencyMsByQuery">;
+type Shown = Omit<AccordionSimulationResult, "latencyMsByQuery">;
 
 function render(result: Shown, level: AccordionLevel | null, perSecond: number): string {
   const { latencyMs, instances, queries } = result;

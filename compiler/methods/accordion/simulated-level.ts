@@ -6,7 +6,7 @@ import {
   violationCeiling,
 } from "../../../runtime/bundle/schema.ts";
 import type { AccordionFrame } from "../../model/frames.ts";
-import { simulatePlaces } from "./simulate/simulate.ts";
+import { simulateAccordion } from "./simulate/simulate.ts";
 import { capacityQps as capacityQpsOf } from "./solve/capacity.ts";
 
 const SEED = 1;
@@ -19,7 +19,7 @@ const MIN_SLOS = 100;
 const MOST = 5;
 
 /** The same frame and load give the same level, bit for bit. */
-export function placedLevel(frame: AccordionFrame, loadQps: number): AccordionLevel {
+export function simulatedLevel(frame: AccordionFrame, loadQps: number): AccordionLevel {
   const capacityQps = capacityQpsOf(frame);
   const expected = placeExpectation(frame, loadQps);
   const feasible = loadQps <= capacityQps && expected.violationRate <= violationCeiling(frame.slo);
@@ -32,7 +32,7 @@ function placeExpectation(frame: AccordionFrame, loadQps: number): PlaceExpected
   const enoughMs = (1000 * QUERIES) / loadQps;
   const wantedMs = Math.min(Math.max(enoughMs, MIN_SLOS * slo.latencyMs), MOST * enoughMs);
   const durationMs = wantedMs < 1000 ? wantedMs : 1000 * Math.ceil(wantedMs / 1000);
-  const outcome = simulatePlaces(bundleAt(frame, loadQps), {
+  const outcome = simulateAccordion(bundleAt(frame, loadQps), {
     arrivals:
       arrivals.process === "gamma"
         ? { kind: "gamma", qps: loadQps, cv2: arrivals.cv2 }

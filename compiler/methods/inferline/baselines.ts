@@ -13,13 +13,13 @@ interface Baseline {
 }
 
 /** Baselines that provisioned stages can be compared with, in the order the help names them. */
-export const STAGE_BASELINES = [
+export const INFERLINE_BASELINES = [
   "cg-mean",
   "cg-peak",
   "cg-mean-autoscale",
   "cg-peak-autoscale",
 ] as const;
-type StageBaselineName = (typeof STAGE_BASELINES)[number];
+type StageBaselineName = (typeof INFERLINE_BASELINES)[number];
 
 const BASELINES: Readonly<Record<StageBaselineName, Baseline>> = {
   "cg-mean": { sizing: "mean", isTuned: false },
@@ -28,7 +28,7 @@ const BASELINES: Readonly<Record<StageBaselineName, Baseline>> = {
   "cg-peak-autoscale": { sizing: "peak", isTuned: true },
 };
 
-export interface StageBaseline {
+export interface InferlineBaseline {
   /** The same but for the plans, and without a tuner. */
   readonly bundle: InferlineBundle;
   /** For a load at first, NaN if it is not known; null where replicas stay as planned. */
@@ -37,13 +37,13 @@ export interface StageBaseline {
 
 /**
  * The levels of a bundle planned coarsely, each for the sample traces that it was planned with, which are drawn again; of several the dearest plan counts.
- * @throws RuntimeError for a name that is none of `STAGE_BASELINES`, for traces that cannot be drawn, and for a level without such a plan.
+ * @throws RuntimeError for a name that is none of `INFERLINE_BASELINES`, for traces that cannot be drawn, and for a level without such a plan.
  */
-export function stageBaseline(bundle: InferlineBundle, name: string): StageBaseline {
-  const known = STAGE_BASELINES.find((one) => one === name);
+export function inferlineBaseline(bundle: InferlineBundle, name: string): InferlineBaseline {
+  const known = INFERLINE_BASELINES.find((one) => one === name);
   if (known === undefined) {
     throw usage(
-      `--baseline ${name} is not for a bundle of method inferline; expected one of ${STAGE_BASELINES.join(", ")}`,
+      `--baseline ${name} is not for a bundle of method inferline; expected one of ${INFERLINE_BASELINES.join(", ")}`,
     );
   }
   const baseline = BASELINES[known];

@@ -7,29 +7,29 @@ import { alignColumns, percent, short } from "../../../runtime/tell/text.ts";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import { initialQpsOf } from "../../simulate/graph/arriving-requests.ts";
-import { stageBaseline } from "./baselines.ts";
+import { inferlineBaseline } from "./baselines.ts";
 import {
-  type StageSimulationOptions,
-  type StageSimulationResult,
-  simulateStages,
+  type InferlineSimulationOptions,
+  type InferlineSimulationResult,
+  simulateInferline,
 } from "./simulate/simulate.ts";
 
-export interface StageCommandOptions
-  extends Pick<StageSimulationOptions, "durationMs" | "seed" | "serviceTimes"> {
+export interface InferlineCommandOptions
+  extends Pick<InferlineSimulationOptions, "durationMs" | "seed" | "serviceTimes"> {
   readonly arrivals: ArrivalProcess;
 }
 
 /** @param baseline null for the bundle itself. @throws RuntimeError for a baseline of another kind of bundle, or that has no plan. */
-export function simulateStagesCommand(
+export function simulateInferlineCommand(
   bundle: InferlineBundle,
-  options: StageCommandOptions,
+  options: InferlineCommandOptions,
   baseline: string | { readonly kind: string } | null,
   watch: Pick<SimulateWatch, "nowMs">,
 ): CommandResult {
   const [simulated, simulation] =
     baseline === null ? [bundle, options] : compared(bundle, options, baseline);
   const startMs = watch.nowMs();
-  const { latencyMsByRequest: _, ...result } = simulateStages(simulated, simulation);
+  const { latencyMsByRequest: _, ...result } = simulateInferline(simulated, simulation);
   const wallMs = watch.nowMs() - startMs;
   const served = Object.values(result.byTask).reduce((sum, { queries }) => sum + queries, 0);
   const taskQueriesPerWallSecond = Math.round((1000 * served) / wallMs);
@@ -50,11 +50,11 @@ export function simulateStagesCommand(
 /** What is simulated in place of the bundle, and how. */
 function compared(
   bundle: InferlineBundle,
-  options: StageCommandOptions,
+  options: InferlineCommandOptions,
   baseline: string | { readonly kind: string },
-): readonly [InferlineBundle, StageSimulationOptions] {
+): readonly [InferlineBundle, InferlineSimulationOptions] {
   const name = typeof baseline === "string" ? baseline : baseline.kind;
-  const { bundle: planned, tunerFor } = stageBaseline(bundle, name);
+  const { bundle: planned, tunerFor } = inferlineBaseline(bundle, name);
   const tuner = tunerFor(initialQpsOf(options.arrivals));
   return [planned, tuner === null ? options : { ...options, tuner }];
 }
@@ -62,14 +62,14 @@ function compared(
 /** The level whose expectation a steady load is to be compared with; a trace has none. */
 function levelFor(
   { levels }: InferlineBundle,
-  { arrivals }: Pick<StageCommandOptions, "arrivals">,
+  { arrivals }: Pick<InferlineCommandOptions, "arrivals">,
 ): InferlineLevel | null {
   if (arrivals.kind === "trace") return null;
   return levels[levelForLoad(levels, arrivals.qps)] ?? null;
 }
 
 function render(
-  result: Omit<StageSimulationResult, "latencyMsByRequest">,
+  result: Omit<InferlineSimulationResult, "latencyMsByRequest">,
   level: InferlineLevel | null,
   perSecond: number,
 ): string {

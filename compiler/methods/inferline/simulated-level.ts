@@ -5,8 +5,8 @@ import type {
   ProvisioningExpected,
 } from "../../../runtime/bundle/schema.ts";
 import type { InferlineFrame } from "../../model/frames.ts";
-import type { StageArrivals } from "../../simulate/graph/arriving-requests.ts";
-import { simulateStages } from "./simulate/simulate.ts";
+import type { RequestArrivals } from "../../simulate/graph/arriving-requests.ts";
+import { simulateInferline } from "./simulate/simulate.ts";
 import { inferline } from "./solve/inferline.ts";
 import { hasTraces, SampleTraces } from "./solve/sample-traces.ts";
 
@@ -17,13 +17,13 @@ const REQUESTS = 50_000;
 const MIN_DURATION_MS = 60_000;
 const MAX_DURATION_MS = 600_000;
 
-export function provisionedLevel(frame: InferlineFrame, loadQps: number): InferlineLevel {
+export function simulatedLevel(frame: InferlineFrame, loadQps: number): InferlineLevel {
   const { heldOut, ...level } = inferline.provisionLevel(frame, loadQps);
   return { ...level, expected: { ...simulated(frame, level), heldOut } };
 }
 
 /** Recomputes what a level promises. @throws RangeError if that takes a recorded trace which is not at hand. */
-export function promisedByStages(
+export function promisedByInferline(
   frame: InferlineFrame,
   level: InferlineLevel,
 ): Pick<InferlineLevel, "expected" | "sample"> {
@@ -47,7 +47,7 @@ function simulated(
     provenance: { compiler: "", inputs: [] },
   };
   const { arrivals, durationMs } = arrivalsAt(frame, level.capacityQps);
-  const outcome = simulateStages(bundle, {
+  const outcome = simulateInferline(bundle, {
     arrivals,
     durationMs,
     seed: SEED,
@@ -66,7 +66,7 @@ function simulated(
 function arrivalsAt(
   frame: InferlineFrame,
   qps: number,
-): { readonly arrivals: StageArrivals; readonly durationMs: number } {
+): { readonly arrivals: RequestArrivals; readonly durationMs: number } {
   const { arrivals, policy } = frame;
   if (arrivals.process === "trace") {
     const [trace] = hasTraces(frame) ? new SampleTraces(frame, qps).samples(1) : [];

@@ -5,7 +5,7 @@ import { percent } from "../../../runtime/tell/text.ts";
 /** Of held-out traces, for which a margin is worth a thought. */
 const FEW_MET = 0.95;
 
-export function provisioningWarnings({ levels, slo, policy }: InferlineBundle): string[] {
+export function inferlineWarnings({ levels, slo, policy }: InferlineBundle): string[] {
   const ceiling = violationCeiling(slo);
   const advice = policy.margin === "auto" ? "" : "; policy.margin: auto leaves room for them";
   return levels.flatMap(({ loadQps, feasible, capacityQps, expected }) => {

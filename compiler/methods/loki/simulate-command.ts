@@ -7,22 +7,22 @@ import { type LevelPoolOptions, runInWorkers } from "../../processes/level-pool.
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { NamedBaseline } from "../method.ts";
 import {
-  type PipelineSimulationOptions,
-  type PipelineSimulationResult,
-  simulatePipeline,
+  type LokiSimulationOptions,
+  type LokiSimulationResult,
+  simulateLoki,
 } from "./simulate/simulate.ts";
-import { PIPELINE_BASELINES, type PipelineBaseline } from "./solve/baseline-plan.ts";
+import { type LokiBaseline, PIPELINE_BASELINES } from "./solve/baseline-plan.ts";
 
 /** @param baseline null for the plans of the bundle. @throws RuntimeError for a baseline of another kind of bundle. */
-export async function simulatePipelineCommand(
+export async function simulateLokiCommand(
   bundle: LokiBundle,
-  options: PipelineSimulationOptions,
+  options: LokiSimulationOptions,
   baseline: NamedBaseline | null,
   watch: SimulateWatch,
 ): Promise<CommandResult> {
   const simulated = baseline === null ? bundle : await replanned(bundle, baseline, watch);
   const startMs = watch.nowMs();
-  const result = simulatePipeline(simulated, options);
+  const result = simulateLoki(simulated, options);
   const wallMs = watch.nowMs() - startMs;
   const queriesPerWallSecond = Math.round((1000 * result.queries) / wallMs);
   const served = Object.values(result.byTask).reduce((sum, { queries }) => sum + queries, 0);
@@ -62,7 +62,7 @@ function replanned(
 /** The same loads, planned as the baseline does and followed by the same core. */
 async function baselineBundle(
   bundle: LokiBundle,
-  baseline: PipelineBaseline,
+  baseline: LokiBaseline,
   pool: LevelPoolOptions,
 ): Promise<LokiBundle> {
   const { levels, provenance, ...frame } = bundle;
@@ -83,17 +83,13 @@ async function baselineBundle(
 /** The level whose expectation a steady load is to be compared with; a trace has none. */
 function levelFor(
   { levels }: LokiBundle,
-  { arrivals }: Pick<PipelineSimulationOptions, "arrivals">,
+  { arrivals }: Pick<LokiSimulationOptions, "arrivals">,
 ): LokiLevel | null {
   if (arrivals.kind === "trace") return null;
   return levels.find(({ loadQps }) => loadQps >= arrivals.qps) ?? levels.at(-1) ?? null;
 }
 
-function render(
-  result: PipelineSimulationResult,
-  level: LokiLevel | null,
-  perSecond: number,
-): string {
+function render(result: LokiSimulationResult, level: LokiLevel | null, perSecond: number): string {
   const { latencyMs, servers, expected } = { ...result, expected: level?.expected };
   const row = (label: string, simulated: number | null, stated: number | undefined): string[] => [
     label,

@@ -1,10 +1,10 @@
 /** What to expect of a plan: a simulation of it under its own load, by the code that follows it. */
 import type { LokiBundle, LokiLevel, PipelineExpected } from "../../../runtime/bundle/schema.ts";
 import type { LokiFrame } from "../../model/frames.ts";
-import { simulatePipeline } from "./simulate/simulate.ts";
+import { simulateLoki } from "./simulate/simulate.ts";
 import type { PlannedLevel } from "./solve/loki.ts";
 import { pipelineProblem } from "./solve/problem.ts";
-import { type StageSolver, stagePoliciesOf } from "./task-policies.ts";
+import { type TaskSolver, taskPoliciesOf } from "./task-policies.ts";
 
 const SEED = 1;
 /** Queries of all tasks that one level is simulated for: enough to tell a violation rate of 1 % to about a tenth of it. */
@@ -17,13 +17,13 @@ const TRIED_LOADS = [0.9, 1] as const;
 
 /** Adds what a simulation gives, and the tables of its stages, where the policy asks for them and they serve requests more accurately. */
 export function predictLevel(
-  stageSolver: StageSolver,
+  stageSolver: TaskSolver,
   frame: LokiFrame,
   planned: PlannedLevel,
 ): LokiLevel {
   const transition = { modelLoadsFromBelow: null, modelLoadsFromAbove: null };
   const fixed: LokiLevel = { ...planned, stages: null, transition, expected: UNKNOWN };
-  const stages = stagePoliciesOf(stageSolver, frame, planned);
+  const stages = taskPoliciesOf(stageSolver, frame, planned);
   const level = stages === null ? fixed : moreAccurate(frame, fixed, { ...fixed, stages });
   return { ...level, expected: simulatedExpectation(frame, level) };
 }
@@ -61,7 +61,7 @@ export function simulatedExpectation(
     provenance: { compiler: "", inputs: [] },
   };
   const durationMs = durationFor(frame, loadQps);
-  const outcome = simulatePipeline(bundle, {
+  const outcome = simulateLoki(bundle, {
     arrivals:
       arrivals.process === "gamma"
         ? { kind: "gamma", qps: loadQps, cv2: arrivals.cv2 }

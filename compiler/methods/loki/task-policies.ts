@@ -13,15 +13,15 @@ const MAX_QUEUE = 32;
 const SLACK_STEPS = 100;
 
 /** What makes a table for one task, which is another method. */
-export interface StageSolver {
+export interface TaskSolver {
   mistakes(application: Application<RamsisPolicy>): Iterable<Mistake>;
   frame(application: Application<RamsisPolicy>, models: ModelFiles): RamsisFrame;
   solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel;
 }
 
 /** In the order of the tasks, null for one that gets none; null if none does. */
-export function stagePoliciesOf(
-  solver: StageSolver,
+export function taskPoliciesOf(
+  solver: TaskSolver,
   frame: LokiFrame,
   planned: PlannedLevel,
 ): (StagePolicy | null)[] | null {
@@ -31,7 +31,7 @@ export function stagePoliciesOf(
 }
 
 function stagePolicyOf(
-  solver: StageSolver,
+  solver: TaskSolver,
   frame: LokiFrame,
   planned: PlannedLevel,
   index: number,

@@ -17,15 +17,15 @@ const BASELINES = {
 const AS_PAPER = { queueing: "paper", solver: "exact", tickMs: 1000, stableTicks: 5 } as const;
 
 /** In the order the help names them. */
-export const SCALE_BASELINES = ["fa2", "sponge", "themis"] as const;
+export const THEMIS_BASELINES = ["fa2", "sponge", "themis"] as const;
 
-/** The bundle of a baseline for the same levels. @throws RuntimeError for a name that is none of `SCALE_BASELINES`. */
-export function scaleBaseline(bundle: ThemisBundle, name: string): ThemisBundle {
-  const known = SCALE_BASELINES.find((one) => one === name);
+/** The bundle of a baseline for the same levels. @throws RuntimeError for a name that is none of `THEMIS_BASELINES`. */
+export function themisBaseline(bundle: ThemisBundle, name: string): ThemisBundle {
+  const known = THEMIS_BASELINES.find((one) => one === name);
   if (known === undefined) {
     throw new RuntimeError(
       "RUNTIME_USAGE",
-      `--baseline ${name} is not for a bundle of method themis; expected one of ${SCALE_BASELINES.join(", ")}`,
+      `--baseline ${name} is not for a bundle of method themis; expected one of ${THEMIS_BASELINES.join(", ")}`,
     );
   }
   return rescaled(bundle, { ...BASELINES[known], ...AS_PAPER });

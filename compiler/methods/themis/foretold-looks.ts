@@ -1,19 +1,19 @@
 /** Forecasts of the LSTM for a simulation, which cannot wait for a model: made beforehand from the requests that it will see. */
 import type { ThemisBundle } from "../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../runtime/core/graph/task-graph.ts";
+import { taskGraphOf } from "../../../runtime/core/graph/task-graph.ts";
 import { openForecastModel } from "../../../runtime/methods/themis/serve/forecast-model.ts";
 import { requestsOf } from "../../simulate/graph/arriving-requests.ts";
 import { lookHistories } from "./simulate/look-histories.ts";
-import type { ScaleSimulationOptions } from "./simulate/simulate.ts";
+import type { ThemisSimulationOptions } from "./simulate/simulate.ts";
 
 /** By look; undefined for a predictor that the core is itself. @throws RuntimeError RUNTIME_MODEL if the model cannot be opened. */
 export async function foretoldLooks(
   bundle: ThemisBundle,
-  { arrivals, durationMs, seed }: Pick<ScaleSimulationOptions, "arrivals" | "durationMs" | "seed">,
+  { arrivals, durationMs, seed }: Pick<ThemisSimulationOptions, "arrivals" | "durationMs" | "seed">,
 ): Promise<Float64Array | undefined> {
   const { predictor, tickMs } = bundle.policy;
   if (predictor !== "lstm") return undefined;
-  const { arrivalMs } = requestsOf(stageGraphOf(bundle), arrivals, durationMs, seed);
+  const { arrivalMs } = requestsOf(taskGraphOf(bundle), arrivals, durationMs, seed);
   const { perSecondQps } = lookHistories(arrivalMs, tickMs, durationMs);
   const model = await openForecastModel();
   try {

@@ -7,23 +7,23 @@ import { alignColumns, percent, short } from "../../../runtime/tell/text.ts";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../../simulate/service-times.ts";
-import { scaleBaseline } from "./baselines.ts";
+import { themisBaseline } from "./baselines.ts";
 import { foretoldLooks } from "./foretold-looks.ts";
 import {
-  type ScaleSimulationOptions,
-  type ScaleSimulationResult,
-  simulateScales,
+  simulateThemis,
+  type ThemisSimulationOptions,
+  type ThemisSimulationResult,
 } from "./simulate/simulate.ts";
 
-export interface ScaleCommandOptions extends Pick<ScaleSimulationOptions, "durationMs" | "seed"> {
+export interface ThemisCommandOptions extends Pick<ThemisSimulationOptions, "durationMs" | "seed"> {
   readonly arrivals: ArrivalProcess;
   readonly serviceTimes: ServiceTimeMode;
 }
 
 /** @param baseline null for the bundle itself. @throws RuntimeError for a baseline of another kind of bundle, and for service times that are to be drawn. */
-export async function simulateScalesCommand(
+export async function simulateThemisCommand(
   bundle: ThemisBundle,
-  options: ScaleCommandOptions,
+  options: ThemisCommandOptions,
   baseline: string | { readonly kind: string } | null,
   watch: Pick<SimulateWatch, "nowMs">,
 ): Promise<CommandResult> {
@@ -33,7 +33,7 @@ export async function simulateScalesCommand(
   const forecastByLook = await foretoldLooks(simulated, steady);
   const simulation = { ...steady, ...(forecastByLook === undefined ? {} : { forecastByLook }) };
   const startMs = watch.nowMs();
-  const { latencyMsByRequest: _, ...result } = simulateScales(simulated, simulation);
+  const { latencyMsByRequest: _, ...result } = simulateThemis(simulated, simulation);
   const wallMs = watch.nowMs() - startMs;
   const served = Object.values(result.byTask).reduce((sum, { queries }) => sum + queries, 0);
   const taskQueriesPerWallSecond = Math.round((1000 * served) / wallMs);
@@ -63,19 +63,19 @@ function compared(
   bundle: ThemisBundle,
   baseline: string | { readonly kind: string },
 ): ThemisBundle {
-  return scaleBaseline(bundle, typeof baseline === "string" ? baseline : baseline.kind);
+  return themisBaseline(bundle, typeof baseline === "string" ? baseline : baseline.kind);
 }
 
 /** The level whose expectation a steady load is to be compared with; a trace has none. */
 function levelFor(
   { levels }: ThemisBundle,
-  { arrivals }: Pick<ScaleCommandOptions, "arrivals">,
+  { arrivals }: Pick<ThemisCommandOptions, "arrivals">,
 ): ThemisLevel | null {
   if (arrivals.kind === "trace") return null;
   return levels[levelForLoad(levels, arrivals.qps)] ?? null;
 }
 
-type Shown = Omit<ScaleSimulationResult, "latencyMsByRequest">;
+type Shown = Omit<ThemisSimulationResult, "latencyMsByRequest">;
 
 function render(result: Shown, level: ThemisLevel | null, perSecond: number): string {
   const { latencyMs, servers, cores, scaling } = result;

@@ -1,17 +1,17 @@
-import type { StageGraph } from "../../../runtime/core/graph/task-graph.ts";
+import type { TaskGraph } from "../../../runtime/core/graph/task-graph.ts";
 import { type ArrivalProcess, initialQps } from "../arrivals.ts";
 import { drawRequests } from "./drawn-requests.ts";
 import type { RequestTrace } from "./visits.ts";
 
 /** A process whose requests are drawn, or requests as they are. */
-export type StageArrivals =
+export type RequestArrivals =
   | ArrivalProcess
   | { readonly kind: "requests"; readonly trace: RequestTrace };
 
 /** The requests of a process that come before the end of a duration; or those that are given. */
 export function requestsOf(
-  graph: StageGraph,
-  arrivals: StageArrivals,
+  graph: TaskGraph,
+  arrivals: RequestArrivals,
   durationMs: number,
   seed: number,
 ): RequestTrace {
@@ -20,6 +20,6 @@ export function requestsOf(
 }
 
 /** Rate at time 0; NaN for requests as they are. */
-export function initialQpsOf(arrivals: StageArrivals): number {
+export function initialQpsOf(arrivals: RequestArrivals): number {
   return arrivals.kind === "requests" ? Number.NaN : initialQps(arrivals);
 }

@@ -1,4 +1,4 @@
-export interface StageVariantOutcome {
+export interface TaskVariantOutcome {
   /** Queries of the task that it served. */
   readonly queries: number;
   readonly batches: number;
@@ -7,7 +7,7 @@ export interface StageVariantOutcome {
 }
 
 /** What a task served. */
-export type TaskBatches = Pick<StageVariantOutcome, "queries" | "batches" | "meanBatch">;
+export type TaskBatches = Pick<TaskVariantOutcome, "queries" | "batches" | "meanBatch">;
 
 interface CountedTask {
   readonly name: string;
@@ -34,10 +34,10 @@ export class BatchTally {
 
   /** Keyed by `task/variant`; and of the tasks, in their order. */
   outcome(): {
-    readonly byVariant: Record<string, StageVariantOutcome>;
+    readonly byVariant: Record<string, TaskVariantOutcome>;
     readonly tasks: readonly TaskBatches[];
   } {
-    const byVariant: Record<string, StageVariantOutcome> = {};
+    const byVariant: Record<string, TaskVariantOutcome> = {};
     let next = 0;
     const tasks = this.#tasks.map(({ name, variants }) => {
       let served = 0;

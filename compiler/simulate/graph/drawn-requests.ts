@@ -1,4 +1,4 @@
-import type { StageGraph } from "../../../runtime/core/graph/task-graph.ts";
+import type { TaskGraph } from "../../../runtime/core/graph/task-graph.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
 import { ArrivalFeed } from "../arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "../arrivals.ts";
@@ -10,7 +10,7 @@ const FIRST_CAPACITY = 2 ** 12;
 
 /** The requests of a process that come before the end of a duration, and where they go. */
 export function drawRequests(
-  graph: StageGraph,
+  graph: TaskGraph,
   arrivals: ArrivalProcess,
   durationMs: number,
   seed: number,

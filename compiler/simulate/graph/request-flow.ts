@@ -4,7 +4,7 @@ import {
   NO_PARENT,
   type PipelineDispatcher,
 } from "../../../runtime/core/graph/pipeline-dispatcher.ts";
-import { REQUESTS, type StageGraph } from "../../../runtime/core/graph/task-graph.ts";
+import { REQUESTS, type TaskGraph } from "../../../runtime/core/graph/task-graph.ts";
 import { VisitProgress } from "../../../runtime/core/graph/visit-progress.ts";
 import { DeliveryRing } from "./delivery-ring.ts";
 import { RequestSlots } from "./request-slots.ts";
@@ -20,7 +20,7 @@ export function slotCountFor({ arrivalMs }: RequestTrace): number {
 }
 
 export interface FlowFrame {
-  readonly graph: StageGraph;
+  readonly graph: TaskGraph;
   readonly trace: RequestTrace;
   readonly sloMs: number;
   /** Queries are on their way to every task for this long. */
@@ -39,7 +39,7 @@ export class RequestFlow {
   readonly latencyMsByRequest: Float64Array | null;
   /** Requests that lost a query. */
   lostCount = 0;
-  readonly #graph: StageGraph;
+  readonly #graph: TaskGraph;
   readonly #trace: RequestTrace;
   readonly #sloMs: number;
   readonly #hopMs: number;

@@ -1,6 +1,6 @@
 /** Which edges of a pipeline each request takes: coins that are tossed once per request, so that every plan is tried on the same requests. */
 import { chosenEdge, SHARE_TOLERANCE } from "../../../runtime/core/graph/exclusive-edges.ts";
-import { REQUESTS, type StageGraph } from "../../../runtime/core/graph/task-graph.ts";
+import { REQUESTS, type TaskGraph } from "../../../runtime/core/graph/task-graph.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
 
 /** Requests of a trace, and what each of them leads to whatever serves it. */
@@ -16,7 +16,7 @@ const VISIT_STREAM = 1000;
 
 /** The coins of a number of requests. A task's edges have each a coin, or, if they are exclusive, one for all. */
 export function tossVisits(
-  graph: StageGraph,
+  graph: TaskGraph,
   requestCount: number,
   seed: number,
 ): RequestTrace["takenByEdge"] {
@@ -31,7 +31,7 @@ export function tossVisits(
 }
 
 function tossEach(
-  { shareByEdge }: StageGraph,
+  { shareByEdge }: TaskGraph,
   edges: Uint32Array,
   requestCount: number,
   seed: number,
@@ -50,7 +50,7 @@ function tossEach(
 }
 
 function tossOne(
-  { shareByEdge }: StageGraph,
+  { shareByEdge }: TaskGraph,
   edges: Uint32Array,
   requestCount: number,
   seed: number,

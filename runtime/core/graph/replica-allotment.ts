@@ -1,6 +1,6 @@
 import { NONE } from "./pipeline-shape.ts";
-import type { StageFleet } from "./replica-fleet.ts";
-import type { StageShape } from "./replica-shape.ts";
+import type { ReplicaFleet } from "./replica-fleet.ts";
+import type { ReplicaShape } from "./replica-shape.ts";
 
 /**
  * How many replicas each task gets, and in which pool, of the workers that are up.
@@ -13,13 +13,13 @@ export class ReplicaAllotment {
   /** [taskCount], each: replicas, 0 where no worker is left; and their pool. */
   readonly wanted: Uint32Array;
   readonly pool: Uint32Array;
-  readonly #shape: StageShape;
+  readonly #shape: ReplicaShape;
   /** [poolCount]: workers up that are not given to any task. */
   readonly #free: Uint32Array;
   /** [taskCount]: how far the round at hand goes. */
   readonly #limit: Uint32Array;
 
-  constructor(shape: StageShape) {
+  constructor(shape: ReplicaShape) {
     this.#shape = shape;
     this.wanted = new Uint32Array(shape.taskCount);
     this.pool = new Uint32Array(shape.taskCount);
@@ -31,7 +31,7 @@ export class ReplicaAllotment {
   update(
     level: number,
     targets: Uint32Array,
-    { upByPool, unseenByPool }: Pick<StageFleet, "upByPool" | "unseenByPool">,
+    { upByPool, unseenByPool }: Pick<ReplicaFleet, "upByPool" | "unseenByPool">,
   ): void {
     const { taskCount, poolByLevelTask, replicasByLevelTask } = this.#shape;
     const plan = level * taskCount;

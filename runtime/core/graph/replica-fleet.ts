@@ -1,7 +1,7 @@
 import { assert } from "../assert.ts";
 import { IdleSets } from "./idle-sets.ts";
 import { NONE } from "./pipeline-shape.ts";
-import type { StageShape } from "./replica-shape.ts";
+import type { ReplicaShape } from "./replica-shape.ts";
 import { BUSY, DOWN, IDLE, LOADING, OFF } from "./worker-fleet.ts";
 
 /**
@@ -10,7 +10,7 @@ import { BUSY, DOWN, IDLE, LOADING, OFF } from "./worker-fleet.ts";
  * A replica is a worker that holds the model of a task or loads it. A busy one that is not needed any more is marked as leaving, and goes when its batch is
  * done; it counts as no replica of the task in `active` and `ready`.
  */
-export class StageFleet {
+export class ReplicaFleet {
   /** [workerCount], each. */
   readonly state: Uint8Array;
   readonly task: Int32Array;
@@ -32,10 +32,10 @@ export class StageFleet {
   /** Replicas of all tasks. */
   replicaCount = 0;
   readonly idle: IdleSets;
-  readonly #shape: StageShape;
+  readonly #shape: ReplicaShape;
   readonly #wasUp: Uint8Array;
 
-  constructor(shape: StageShape) {
+  constructor(shape: ReplicaShape) {
     const { workerCount, taskCount, poolCount, workerStart } = shape;
     this.#shape = shape;
     this.state = new Uint8Array(workerCount);

@@ -1,8 +1,8 @@
 import type { CommandBuffer } from "../command-buffer.ts";
 import { NONE } from "./pipeline-shape.ts";
 import { ReplicaAllotment } from "./replica-allotment.ts";
-import type { StageFleet } from "./replica-fleet.ts";
-import type { StageShape } from "./replica-shape.ts";
+import type { ReplicaFleet } from "./replica-fleet.ts";
+import type { ReplicaShape } from "./replica-shape.ts";
 import { BUSY, IDLE, LOADING, OFF } from "./worker-fleet.ts";
 
 /**
@@ -14,13 +14,13 @@ import { BUSY, IDLE, LOADING, OFF } from "./worker-fleet.ts";
  */
 export class ReplicaKeeper {
   readonly allotment: ReplicaAllotment;
-  readonly #shape: StageShape;
-  readonly #fleet: StageFleet;
+  readonly #shape: ReplicaShape;
+  readonly #fleet: ReplicaFleet;
   /** [workerCount]: whether a worker has stopped being a replica since the last `settle`; it is released unless it becomes another one at once. */
   readonly #isFreed: Uint8Array;
   #freedCount = 0;
 
-  constructor(shape: StageShape, fleet: StageFleet) {
+  constructor(shape: ReplicaShape, fleet: ReplicaFleet) {
     this.#shape = shape;
     this.#fleet = fleet;
     this.allotment = new ReplicaAllotment(shape);

@@ -1,11 +1,11 @@
 import type { InferlineBundle } from "../../bundle/schema.ts";
 import { assert } from "../assert.ts";
 import { NONE, starts } from "./pipeline-shape.ts";
-import { type StageGraph, stageGraphOf } from "./task-graph.ts";
+import { type TaskGraph, taskGraphOf } from "./task-graph.ts";
 
 /** A bundle of provisioned stages as flat arrays. A variant is named by its index among those of all tasks, in the order of the tasks. */
-export interface StageShape {
-  readonly graph: StageGraph;
+export interface ReplicaShape {
+  readonly graph: TaskGraph;
   readonly taskCount: number;
   readonly poolCount: number;
   readonly workerCount: number;
@@ -25,12 +25,12 @@ export interface StageShape {
 }
 
 /** Names that queries have besides those that wait: the ones that run, and those of a batch whose outputs are being handed in. */
-export function busyNames({ workerCount, maxBatchByTaskPool }: StageShape): number {
+export function busyNames({ workerCount, maxBatchByTaskPool }: ReplicaShape): number {
   return (workerCount + 1) * Math.max(...maxBatchByTaskPool);
 }
 
 /** @throws Error if the bundle contradicts itself. */
-export function stageShapeOf(bundle: InferlineBundle): StageShape {
+export function replicaShapeOf(bundle: InferlineBundle): ReplicaShape {
   const { tasks, cluster, levels } = bundle;
   const { pools } = cluster;
   const variantStart = starts(tasks.map(({ variants }) => variants.length));
@@ -54,7 +54,7 @@ export function stageShapeOf(bundle: InferlineBundle): StageShape {
   }
   const workers = pools.map((pool) => pool.workers);
   return {
-    graph: stageGraphOf(bundle),
+    graph: taskGraphOf(bundle),
     taskCount: tasks.length,
     poolCount: pools.length,
     workerCount: workers.reduce((total, count) => total + count, 0),

@@ -8,7 +8,7 @@ export const REQUESTS = -1;
  * Which task follows which, as flat arrays, the same at every load. Edges are numbered by the task they lead to, then by the one they come from; so tasks
  * and edges are both in topological order.
  */
-export interface StageGraph {
+export interface TaskGraph {
   readonly taskCount: number;
   readonly edgeCount: number;
   /** [edgeCount]: the task before, REQUESTS for an entry. */
@@ -25,13 +25,13 @@ export interface StageGraph {
   readonly isExclusive: Uint8Array;
 }
 
-export function stageGraphOf({
+export function taskGraphOf({
   tasks,
   entryBranch,
 }: {
   readonly tasks: readonly Pick<StageTask, "edges" | "branch">[];
   readonly entryBranch: Branch;
-}): StageGraph {
+}): TaskGraph {
   const edges = tasks.flatMap((task, child) =>
     task.edges.map(({ parent, share }) => ({ parent: parent ?? REQUESTS, child, share })),
   );

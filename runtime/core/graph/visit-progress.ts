@@ -1,5 +1,5 @@
 import { assert } from "../assert.ts";
-import { REQUESTS, type StageGraph } from "./task-graph.ts";
+import { REQUESTS, type TaskGraph } from "./task-graph.ts";
 
 /** What is known of an edge of a request. */
 const UNDECIDED = 0;
@@ -25,7 +25,7 @@ export class VisitProgress {
   /** Tasks that have become visited since `clearReady`, `readyCount` of them, ascending within one `settle`. */
   readonly readyTask: Uint32Array;
   readyCount = 0;
-  readonly #graph: StageGraph;
+  readonly #graph: TaskGraph;
   /** [requestCapacity, edgeCount] */
   readonly #edge: Uint8Array;
   /** [requestCapacity, taskCount], both; edges into the task that are not settled. */
@@ -38,7 +38,7 @@ export class VisitProgress {
   /** [taskCount]: whether a task was skipped whose edges are still to be settled; all 0 between two calls. */
   readonly #isToSkip: Uint8Array;
 
-  constructor(graph: StageGraph, requestCapacity: number) {
+  constructor(graph: TaskGraph, requestCapacity: number) {
     const { taskCount, edgeCount, inStart } = graph;
     this.#graph = graph;
     this.readyTask = new Uint32Array(taskCount);

@@ -4,7 +4,7 @@ import { refuseStates } from "../../tell/asked-state.ts";
 import { servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readThemisBundle } from "./bundle/read.ts";
-import { scaleShapeOf } from "./core/shape.ts";
+import { themisShapeOf } from "./core/shape.ts";
 import { themisModels } from "./serve/models.ts";
 import { themisDiffer } from "./tell/diff-levels.ts";
 import { firstInstances } from "./tell/first-stages.ts";
@@ -17,7 +17,7 @@ const NO_STATES =
   "--level shows the plan for a load";
 
 /** As many as its plans and bursts have instances at a time. */
-const workerCount = (bundle: ThemisBundle): number => scaleShapeOf(bundle).workerCount;
+const workerCount = (bundle: ThemisBundle): number => themisShapeOf(bundle).workerCount;
 
 export const themis: RuntimeMethod<ThemisBundle> = {
   name: "themis",

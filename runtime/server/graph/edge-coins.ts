@@ -1,5 +1,5 @@
 import { chosenEdge, SHARE_TOLERANCE } from "../../core/graph/exclusive-edges.ts";
-import type { StageGraph } from "../../core/graph/task-graph.ts";
+import type { TaskGraph } from "../../core/graph/task-graph.ts";
 import { Rng } from "../../core/rng.ts";
 
 /** Any fixed seed, so that the same rows go the same ways. */
@@ -9,10 +9,10 @@ const FIRST_STREAM = 0x65646765;
 
 /** Decides which edges away from a task, or from the requests, a row takes where no model says so. */
 export class EdgeCoins {
-  readonly #graph: StageGraph;
+  readonly #graph: TaskGraph;
   readonly #coins: readonly Rng[];
 
-  constructor(graph: StageGraph) {
+  constructor(graph: TaskGraph) {
     this.#graph = graph;
     const { edgeCount } = graph;
     this.#coins = Array.from(

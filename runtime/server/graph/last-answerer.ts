@@ -3,7 +3,7 @@ import type { AnswererOf } from "./pipeline-request.ts";
 import { at, type PipelineSignature } from "./pipeline-signature.ts";
 
 /** Who answered a request: the variants with which its rows ended, nothing having come after. The accuracy is the mean over those ends. */
-export function stageAnswererOf({ variants }: PipelineSignature): AnswererOf {
+export function lastAnswererOf({ variants }: PipelineSignature): AnswererOf {
   return (queriesByTask) => {
     const countByName = new Map<string, number>();
     let sum = 0;

@@ -1,5 +1,5 @@
 import { assert } from "../../core/assert.ts";
-import { REQUESTS, type StageGraph } from "../../core/graph/task-graph.ts";
+import { REQUESTS, type TaskGraph } from "../../core/graph/task-graph.ts";
 import { VisitProgress } from "../../core/graph/visit-progress.ts";
 import type { CutOutput } from "./batch-tensors.ts";
 import type { Course, Courses } from "./course.ts";
@@ -15,7 +15,7 @@ import {
 /** What the courses through one pipeline share. */
 interface Way {
   readonly signature: PipelineSignature;
-  readonly graph: StageGraph;
+  readonly graph: TaskGraph;
   /** Of the requests and then of each task, the edges that lead away, ascending. */
   readonly edgesBySource: readonly (readonly number[])[];
   readonly progress: VisitProgress;
@@ -29,7 +29,7 @@ export class VisitCourses implements Courses {
   readonly #coins: EdgeCoins;
 
   /** @param rowCapacity rows of requests that are open at most. */
-  constructor(signature: PipelineSignature, graph: StageGraph, rowCapacity: number) {
+  constructor(signature: PipelineSignature, graph: TaskGraph, rowCapacity: number) {
     const freeRows = Array.from({ length: rowCapacity }, (_, index) => rowCapacity - 1 - index);
     const progress = new VisitProgress(graph, rowCapacity);
     const sources = [REQUESTS, ...signature.tasks.keys()];
@@ -190,10 +190,10 @@ function problemOf(
   return `outputs "${taken.join('" and "')}" both send a row on, expected one of them at most`;
 }
 
-function edgesAwayFrom({ outStart, outEdge }: StageGraph, source: number): number[] {
+function edgesAwayFrom({ outStart, outEdge }: TaskGraph, source: number): number[] {
   return [...outEdge.subarray(outStart[source + 1], outStart[source + 2])];
 }
 
-function isExclusiveAt({ isExclusive }: StageGraph, source: number): boolean {
+function isExclusiveAt({ isExclusive }: TaskGraph, source: number): boolean {
   return isExclusive[source + 1] === 1;
 }

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   type AdaptiveLoads,
-  type PlacedLevels,
-  placeLevels,
+  type ChosenLevels,
+  chooseLevels,
 } from "../../../compiler/levels/adaptive-levels.ts";
 import type { SolvedLevel } from "../../../compiler/methods/method.ts";
 import type { RamsisLevel } from "../../../runtime/bundle/schema.ts";
@@ -32,24 +32,24 @@ function levelOf(loadQps: number, curve: Curve): SolvedLevel {
 
 async function place(loads: AdaptiveLoads, curve: Curve) {
   const rounds: number[][] = [];
-  const result = await placeLevels(loads, async (loadsQps, round) => {
+  const result = await chooseLevels(loads, async (loadsQps, round) => {
     expect(round).toBe(rounds.push([...loadsQps]));
     return loadsQps.map((loadQps) => levelOf(loadQps, curve));
   });
   return { result, rounds };
 }
 
-async function placed(loads: AdaptiveLoads, curve: Curve): Promise<PlacedLevels> {
+async function placed(loads: AdaptiveLoads, curve: Curve): Promise<ChosenLevels> {
   const { result } = await place(loads, curve);
   if ("code" in result) throw new Error(result.message);
   return result;
 }
 
-function loadsOf({ levels }: PlacedLevels): number[] {
+function loadsOf({ levels }: ChosenLevels): number[] {
   return levels.map(({ level }) => level.loadQps);
 }
 
-function stepsOf({ levels }: PlacedLevels, key: "accuracyPerQuery" | "accuracyPerSatisfied") {
+function stepsOf({ levels }: ChosenLevels, key: "accuracyPerQuery" | "accuracyPerSatisfied") {
   return levels.slice(1).map(({ level }, index) => {
     const before = levels[index]?.level as RamsisLevel;
     return Math.abs((level as RamsisLevel).expected[key] - before.expected[key]);

@@ -48,7 +48,7 @@ export async function startedAssigned(
   return {
     executor,
     next: async () => told.shift() ?? new Promise((resolve) => waiting.push(resolve)),
-    pidOf: (worker) => executor.pids().places[worker] ?? Number.NaN,
+    pidOf: (worker) => executor.pids().slots[worker] ?? Number.NaN,
   };
 }
 

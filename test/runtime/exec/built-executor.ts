@@ -89,7 +89,7 @@ export async function startedExecutor(
     pids: () => executor.pids(),
     nextEvent: async () => told.shift() ?? new Promise((resolve) => waiting.push(resolve)),
     pidOf: (worker) => {
-      const pid = executor.pids().places[worker];
+      const pid = executor.pids().slots[worker];
       if (pid === undefined) throw new Error(`worker ${worker} has no process`);
       return pid;
     },

@@ -38,7 +38,7 @@ test("a process that has closed its executor ends by itself", async () => {
 });
 
 test("an executor that is closed when it tells of a loss starts no replacement", async () => {
-  const parent = spawnParent(`process.kill(executor.pids().places[0], "SIGKILL");`);
+  const parent = spawnParent(`process.kill(executor.pids().slots[0], "SIGKILL");`);
   expect(await once(parent, "close")).toEqual([0, null]);
 });
 

@@ -37,11 +37,11 @@ describe("a worker that hangs", () => {
   test("is followed by its standby", async () => {
     executor = await startedExecutor({ standbyCount: 1 }, { batchTimeoutMs: 5, healthyAfterMs: 0 });
     await executor.nextEvent();
-    const { places, standbys } = executor.pids();
-    process.kill(Number(places[0]), "SIGSTOP");
+    const { slots, standbys } = executor.pids();
+    process.kill(Number(slots[0]), "SIGSTOP");
     await expect(executor.run(0, oneRow)).rejects.toThrow("no answer within 5 ms");
     expect(await executor.nextEvent()).toBe("lost 0: no answer within 5 ms");
-    expect(executor.pids().places).toEqual(standbys);
+    expect(executor.pids().slots).toEqual(standbys);
   });
 
   test("is not taken for one that was given nothing to do", async () => {

@@ -5,7 +5,7 @@ import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
 import { drawArrivals } from "../../../simulate/graph/drawn-requests.ts";
 
 /** Queries of a simulation, in the order in which they come; arrays are by query. */
-export interface PlaceQueries {
+export interface AccordionQueries {
   /** Ascending. */
   readonly arrivalMs: Float64Array;
   /** Index of the variant of the one task. */
@@ -17,9 +17,9 @@ export interface PlaceQueries {
 }
 
 /** A process whose queries are drawn, or queries as they are. */
-export type PlaceArrivals =
+export type AccordionArrivals =
   | ArrivalProcess
-  | { readonly kind: "queries"; readonly queries: PlaceQueries };
+  | { readonly kind: "queries"; readonly queries: AccordionQueries };
 
 /** Streams of one seed; arrivals have the first. Other batches leave models and priorities as they are. */
 const MODEL_STREAM = 2;
@@ -30,12 +30,12 @@ const PRIORITY_STREAM = 4;
  * The queries of a process that come before the end of a duration: models uniform, instances log-normal (rounded, and at least 1 and at most
  * `policy.maxBatch`, so their mean is a little off), of low priority by chance, due one SLO after they come. Source: Accordion §4.3.
  */
-export function drawPlaceQueries(
+export function drawQueries(
   { slo, tasks, policy }: Pick<AccordionBundle, "slo" | "tasks" | "policy">,
   arrivals: ArrivalProcess,
   durationMs: number,
   seed: number,
-): PlaceQueries {
+): AccordionQueries {
   const arrivalMs = drawArrivals(arrivals, durationMs, seed);
   const count = arrivalMs.length;
   const models = new Rng(seed, MODEL_STREAM);
@@ -61,11 +61,11 @@ export function drawPlaceQueries(
 /** The queries of a process, or those that are given. */
 export function queriesOf(
   bundle: AccordionBundle,
-  arrivals: PlaceArrivals,
+  arrivals: AccordionArrivals,
   durationMs: number,
   seed: number,
-): PlaceQueries {
-  if (arrivals.kind !== "queries") return drawPlaceQueries(bundle, arrivals, durationMs, seed);
+): AccordionQueries {
+  if (arrivals.kind !== "queries") return drawQueries(bundle, arrivals, durationMs, seed);
   const { queries } = arrivals;
   const count = queries.arrivalMs.length;
   const lengths = [queries.model, queries.batch, queries.isHigh, queries.deadlineMs];

@@ -1,23 +1,23 @@
 import type { AccordionBundle } from "../../../../runtime/bundle/schema.ts";
 import { assert } from "../../../../runtime/core/assert.ts";
 import {
+  AccordionCommands,
   DROP,
-  PlaceCommands,
   RESHAPE,
   START,
 } from "../../../../runtime/methods/accordion/core/commands.ts";
 import {
-  PlaceScheduler,
-  type PlaceSchedulerOptions,
+  AccordionScheduler,
+  type AccordionSchedulerOptions,
 } from "../../../../runtime/methods/accordion/core/scheduler.ts";
 import { EventQueue } from "../../../simulate/event-queue.ts";
-import { type PlaceArrivals, type PlaceQueries, queriesOf } from "./queries.ts";
+import { type AccordionArrivals, type AccordionQueries, queriesOf } from "./queries.ts";
 import { RunningQueries } from "./running-queries.ts";
-import { PlaceTally, type QueryOutcome } from "./tally.ts";
+import { AccordionTally, type QueryOutcome } from "./tally.ts";
 import { PlaceTimeline, type PlaceTimelineSteps } from "./timeline.ts";
 
-export interface PlaceSimulationOptions {
-  readonly arrivals: PlaceArrivals;
+export interface AccordionSimulationOptions {
+  readonly arrivals: AccordionArrivals;
   /** Queries of a process come from time 0 until this time, exclusive; the simulation goes on until all of them are over. */
   readonly durationMs: number;
   readonly seed: number;
@@ -28,11 +28,11 @@ export interface PlaceSimulationOptions {
   /** In place of the bundle's own: one that is watched, say. */
   readonly schedulerOf?: (
     bundle: AccordionBundle,
-    options: PlaceSchedulerOptions,
-  ) => PlaceScheduler;
+    options: AccordionSchedulerOptions,
+  ) => AccordionScheduler;
 }
 
-export interface PlaceSimulationResult extends QueryOutcome {
+export interface AccordionSimulationResult extends QueryOutcome {
   readonly seed: number;
   readonly durationMs: number;
   /** Time 0 to the end of the last query. */
@@ -64,10 +64,10 @@ const QUERY_CAPACITY = 2 ** 20;
  * happens at one time, instances that are done come first, since the places they free serve who comes then; then arrivals, then what the scheduler woke for.
  * Same bundle, options and seed give the same result. Source: Accordion §3, §4.
  */
-export function simulatePlaces(
+export function simulateAccordion(
   bundle: AccordionBundle,
-  options: PlaceSimulationOptions,
-): PlaceSimulationResult {
+  options: AccordionSimulationOptions,
+): AccordionSimulationResult {
   const { arrivals, durationMs, seed } = options;
   assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
   const queries = queriesOf(bundle, arrivals, durationMs, seed);
@@ -78,13 +78,13 @@ export function simulatePlaces(
 
 /** The virtual cluster. A query is named by its slot, which is free again once the query is over. */
 class PlaceSimulation {
-  readonly #queries: PlaceQueries;
-  readonly #scheduler: PlaceScheduler;
-  readonly #commands = new PlaceCommands();
+  readonly #queries: AccordionQueries;
+  readonly #scheduler: AccordionScheduler;
+  readonly #commands = new AccordionCommands();
   /** The next instance of every query that runs. */
   readonly #instances: EventQueue;
   readonly #running: RunningQueries;
-  readonly #tally: PlaceTally;
+  readonly #tally: AccordionTally;
   readonly #timeline: PlaceTimeline;
   readonly #latencyMs: Float64Array | null;
   /** [slotCount] index of the query, and a stack of the slots without one. */
@@ -97,17 +97,21 @@ class PlaceSimulation {
   /** Handed in anew with every query: nothing is allocated for one. */
   readonly #ask = { model: 0, batch: 0, isHigh: false, deadlineMs: 0 };
 
-  constructor(bundle: AccordionBundle, queries: PlaceQueries, options: PlaceSimulationOptions) {
+  constructor(
+    bundle: AccordionBundle,
+    queries: AccordionQueries,
+    options: AccordionSimulationOptions,
+  ) {
     const { timelineStepMs = Number.POSITIVE_INFINITY, schedulerOf } = options;
     assert(timelineStepMs > 0, "a timeline has steps");
     const count = queries.arrivalMs.length;
     const slotCount = Math.max(1, Math.min(count, QUERY_CAPACITY));
     this.#queries = queries;
     const named = { queryCapacity: slotCount };
-    this.#scheduler = schedulerOf?.(bundle, named) ?? new PlaceScheduler(bundle, named);
+    this.#scheduler = schedulerOf?.(bundle, named) ?? new AccordionScheduler(bundle, named);
     this.#instances = new EventQueue(slotCount);
     this.#running = new RunningQueries(bundle, this.#scheduler.table, slotCount);
-    this.#tally = new PlaceTally(queries, bundle.tasks[0]?.variants ?? []);
+    this.#tally = new AccordionTally(queries, bundle.tasks[0]?.variants ?? []);
     this.#timeline = new PlaceTimeline(timelineStepMs);
     this.#latencyMs = options.withLatencies === true ? new Float64Array(count).fill(NaN) : null;
     this.#queryBySlot = new Uint32Array(slotCount);
@@ -126,7 +130,7 @@ class PlaceSimulation {
     assert(this.#scheduler.activeCount === 0, "no query runs that is over");
   }
 
-  outcome(): Omit<PlaceSimulationResult, "seed" | "durationMs"> {
+  outcome(): Omit<AccordionSimulationResult, "seed" | "durationMs"> {
     const outcome = this.#tally.outcome();
     const { shrinks, grows, reconfigurations, instancesRedone } = this.#running;
     const timeline = this.#timeline;

@@ -1,7 +1,7 @@
 import type { MalleableVariant } from "../../../../runtime/bundle/schema.ts";
 import { ratio } from "../../../simulate/graph/batch-tally.ts";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
-import type { PlaceQueries } from "./queries.ts";
+import type { AccordionQueries } from "./queries.ts";
 
 /** What became of the queries of one simulation. Ratios of nothing are null, except violation rates, which are then 0. */
 export interface QueryOutcome {
@@ -60,8 +60,8 @@ class Group {
 }
 
 /** Counts what becomes of queries as it happens. */
-export class PlaceTally {
-  readonly #queries: PlaceQueries;
+export class AccordionTally {
+  readonly #queries: AccordionQueries;
   readonly #variants: readonly MalleableVariant[];
   readonly #models: readonly Group[];
   /** Low, then high, as in `isHigh`. */
@@ -72,7 +72,7 @@ export class PlaceTally {
   ];
   readonly #latency = new LatencySample();
 
-  constructor(queries: PlaceQueries, variants: readonly MalleableVariant[]) {
+  constructor(queries: AccordionQueries, variants: readonly MalleableVariant[]) {
     this.#queries = queries;
     this.#variants = variants;
     this.#models = variants.map(() => new Group());

@@ -8,8 +8,8 @@ import {
 } from "../../../../runtime/core/command-buffer.ts";
 import {
   busyNames,
-  type StageShape,
-  stageShapeOf,
+  type ReplicaShape,
+  replicaShapeOf,
 } from "../../../../runtime/core/graph/replica-shape.ts";
 import { Rng } from "../../../../runtime/core/rng.ts";
 import {
@@ -20,16 +20,16 @@ import type { ReplicaTuner } from "../../../../runtime/methods/inferline/core/re
 import { EventQueue } from "../../../simulate/event-queue.ts";
 import {
   initialQpsOf,
+  type RequestArrivals,
   requestsOf,
-  type StageArrivals,
 } from "../../../simulate/graph/arriving-requests.ts";
 import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-times.ts";
 import { RequestFlow, slotCountFor } from "../../../simulate/graph/request-flow.ts";
 import type { ServiceTimeMode, ServiceTimeModel } from "../../../simulate/service-times.ts";
-import { type StageOutcome, StageTally } from "./tally.ts";
+import { type InferlineOutcome, InferlineTally } from "./tally.ts";
 
-export interface StageSimulationOptions {
-  readonly arrivals: StageArrivals;
+export interface InferlineSimulationOptions {
+  readonly arrivals: RequestArrivals;
   /** Requests of a process arrive from time 0 until this time, exclusive, and are all served; money and replicas are means over it. */
   readonly durationMs: number;
   readonly seed: number;
@@ -44,7 +44,7 @@ export interface StageSimulationOptions {
   readonly withLatencies?: boolean;
 }
 
-export interface StageSimulationResult extends StageOutcome {
+export interface InferlineSimulationResult extends InferlineOutcome {
   readonly seed: number;
   readonly durationMs: number;
   /** In the order of the arrivals, NaN for a request that was dropped; null unless asked for. */
@@ -61,10 +61,10 @@ const SERVICE_STREAM = 2;
  * options and seed give the same result.
  * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no quantiles. Source: InferLine §4.2.
  */
-export function simulateStages(
+export function simulateInferline(
   bundle: InferlineBundle,
-  options: StageSimulationOptions,
-): StageSimulationResult {
+  options: InferlineSimulationOptions,
+): InferlineSimulationResult {
   const { durationMs, seed } = options;
   assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
   const simulation = new StageSimulation(bundle, options);
@@ -76,12 +76,12 @@ export function simulateStages(
 /** The virtual cluster. */
 class StageSimulation {
   readonly flow: RequestFlow;
-  readonly #shape: StageShape;
+  readonly #shape: ReplicaShape;
   readonly #dispatcher: InferlineDispatcher;
   readonly #commands: CommandBuffer;
   readonly #workerEvents: EventQueue;
   readonly #serviceTimes: readonly (ServiceTimeModel | null)[];
-  readonly #tally: StageTally;
+  readonly #tally: InferlineTally;
   readonly #accuracyByVariant: Float64Array;
   readonly #activationMs: number;
   readonly #durationMs: number;
@@ -95,9 +95,9 @@ class StageSimulation {
   #level: number;
   #isWarm = false;
 
-  constructor(bundle: InferlineBundle, options: StageSimulationOptions) {
+  constructor(bundle: InferlineBundle, options: InferlineSimulationOptions) {
     const { arrivals, durationMs, seed } = options;
-    const shape = stageShapeOf(bundle);
+    const shape = replicaShapeOf(bundle);
     const { taskCount, workerCount } = shape;
     this.#shape = shape;
     const trace = requestsOf(shape.graph, arrivals, durationMs, seed);
@@ -114,7 +114,7 @@ class StageSimulation {
     this.#workerEvents = new EventQueue(workerCount);
     const rng = new Rng(seed, SERVICE_STREAM);
     this.#serviceTimes = pipelineServiceTimes(bundle, options.serviceTimes, rng);
-    this.#tally = new StageTally(bundle, durationMs, options.timeline === true);
+    this.#tally = new InferlineTally(bundle, durationMs, options.timeline === true);
     const frame = {
       graph: shape.graph,
       trace,
@@ -148,7 +148,7 @@ class StageSimulation {
     assert(this.flow.isOver && this.flow.lostCount === 0, "every request was served");
   }
 
-  outcome(): StageOutcome {
+  outcome(): InferlineOutcome {
     return this.#tally.outcome();
   }
 

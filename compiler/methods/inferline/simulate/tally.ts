@@ -1,8 +1,8 @@
 import type { InferlineBundle } from "../../../../runtime/bundle/schema.ts";
 import {
   BatchTally,
-  type StageVariantOutcome,
   type TaskBatches,
+  type TaskVariantOutcome,
 } from "../../../simulate/graph/batch-tally.ts";
 import { type RequestOutcome, RequestTally } from "../../../simulate/graph/request-tally.ts";
 import type { MeanAndMax } from "../../../simulate/graph/time-weighted.ts";
@@ -10,20 +10,20 @@ import { Timeline } from "../../../simulate/graph/timeline.ts";
 import { ReplicaCosts, type ReplicaSummary } from "./replica-costs.ts";
 
 /** What became of the requests of one simulation, and what served them. */
-export interface StageOutcome extends RequestOutcome, ReplicaSummary {
+export interface InferlineOutcome extends RequestOutcome, ReplicaSummary {
   /** Keyed by `task/variant`. */
-  readonly byVariant: Readonly<Record<string, StageVariantOutcome>>;
-  readonly byTask: Readonly<Record<string, StageTaskOutcome>>;
+  readonly byVariant: Readonly<Record<string, TaskVariantOutcome>>;
+  readonly byTask: Readonly<Record<string, InferlineTaskOutcome>>;
   readonly planSwitches: number;
-  readonly timeline: readonly StageTimelineSecond[] | null;
+  readonly timeline: readonly InferlineTimelineSecond[] | null;
 }
 
-interface StageTaskOutcome extends TaskBatches {
+interface InferlineTaskOutcome extends TaskBatches {
   readonly replicas: MeanAndMax;
 }
 
 /** What happened in one second. */
-export interface StageTimelineSecond {
+export interface InferlineTimelineSecond {
   /** Requests that came. */
   readonly requests: number;
   /** Those of them that were late or dropped. */
@@ -37,7 +37,7 @@ export interface StageTimelineSecond {
 }
 
 /** Counts the outcomes of a simulation as they happen. */
-export class StageTally {
+export class InferlineTally {
   planSwitches = 0;
   readonly requests: RequestTally;
   readonly batches: BatchTally;
@@ -59,9 +59,9 @@ export class StageTally {
     this.#timeline?.observe(nowMs, [servers, costPerHour, level]);
   }
 
-  outcome(): StageOutcome {
+  outcome(): InferlineOutcome {
     const { byVariant, tasks } = this.batches.outcome();
-    const byTask: Record<string, StageTaskOutcome> = {};
+    const byTask: Record<string, InferlineTaskOutcome> = {};
     for (const [task, { name }] of this.#bundle.tasks.entries()) {
       const served = tasks[task] ?? { queries: 0, batches: 0, meanBatch: null };
       byTask[name] = { ...served, replicas: this.replicas.ofTask(task) };
@@ -76,7 +76,7 @@ export class StageTally {
     };
   }
 
-  #seconds(): StageTimelineSecond[] | null {
+  #seconds(): InferlineTimelineSecond[] | null {
     if (this.#timeline === null) return null;
     return this.#timeline.rows().map(({ requests, violations, held }) => {
       const [servers = 0, costPerHour = 0, level = 0] = held;

@@ -1,6 +1,6 @@
 /** Whether configurations meet the SLO on every sample trace; stages that a configuration shares with the one before are not served again. */
 import type { FeedForward } from "../../../graph/feed-forward.ts";
-import type { Configuration, StageConfiguration } from "../../../graph/served-tasks.ts";
+import type { Configuration, TaskConfiguration } from "../../../graph/served-tasks.ts";
 import type { ProvisioningProblem } from "./problem.ts";
 
 export class Evaluator {
@@ -11,7 +11,7 @@ export class Evaluator {
   queries = 0;
   readonly #problem: ProvisioningProblem;
   /** By trace and stage, what its outputs are of; null where they are of no use. */
-  readonly #served: (StageConfiguration | null)[][];
+  readonly #served: (TaskConfiguration | null)[][];
 
   constructor(problem: ProvisioningProblem, traces: readonly FeedForward[]) {
     this.#problem = problem;
@@ -61,7 +61,7 @@ export class Evaluator {
   }
 
   /** What follows a stage that has changed, and was not served again, is out of date. @param isNew of the stages that were looked at; the others are added. */
-  #forgetAfter(served: (StageConfiguration | null)[], isNew: boolean[]): void {
+  #forgetAfter(served: (TaskConfiguration | null)[], isNew: boolean[]): void {
     while (isNew.length < served.length) {
       const stage = isNew.length;
       const isOut = this.#followsNew(stage, isNew);
@@ -79,7 +79,7 @@ export class Evaluator {
   }
 }
 
-function isSame(a: StageConfiguration | null, b: StageConfiguration): boolean {
+function isSame(a: TaskConfiguration | null, b: TaskConfiguration): boolean {
   if (a === b) return true;
   return (
     a !== null && a.hardware === b.hardware && a.batch === b.batch && a.replicas === b.replicas

@@ -1,6 +1,6 @@
 /** From an application to the frame of an InferLine bundle: everything its levels share. */
 import type { InferlineOptions, StageTask } from "../../../../runtime/bundle/schema.ts";
-import { stageEdgesOf } from "../../../graph/task-edges.ts";
+import { taskEdgesOf } from "../../../graph/task-edges.ts";
 import { type OrderedTask, orderedTasks } from "../../../graph/task-order.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
@@ -64,7 +64,7 @@ function taskOf(
   const timesByBatch = policy.betweenBatches === "next" ? nextMeasuredTimes : serviceTimesByBatch;
   return {
     name: task.name,
-    edges: stageEdgesOf(ordered, tasks, models),
+    edges: taskEdgesOf(ordered, tasks, models),
     branch: task.branch,
     variants: task.variants.map((variant) => ({
       name: variant.name,

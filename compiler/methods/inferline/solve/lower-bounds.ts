@@ -2,7 +2,7 @@
 import { type FeedForward, fastestMs, restOf } from "../../../graph/feed-forward.ts";
 import { aloneMs } from "../../../graph/served-tasks.ts";
 import { fluidMisses } from "../../../numeric/fluid-misses.ts";
-import type { ProvisioningProblem, StageHardware } from "./problem.ts";
+import type { ProvisioningProblem, TaskHardware } from "./problem.ts";
 
 /** What rounding may add to a sum of times, relative. */
 const SLACK = 1e-9;
@@ -60,7 +60,7 @@ function windowOf(
 }
 
 /** By position among the batches. */
-function leastReplicas(window: StageWindow, hardware: StageHardware): number[] {
+function leastReplicas(window: StageWindow, hardware: TaskHardware): number[] {
   const { releaseMs, windowMs, allowedMisses } = window;
   const count = releaseMs.length;
   if (count <= allowedMisses) return hardware.batches.map(() => 1);
@@ -104,7 +104,7 @@ function leastForWork(
 }
 
 /** Least time of a replica that a query takes in a batch that fits the window. */
-function leastWorkMs({ batchMs }: StageHardware, batch: number, windowMs: number): number {
+function leastWorkMs({ batchMs }: TaskHardware, batch: number, windowMs: number): number {
   let least = Number.POSITIVE_INFINITY;
   for (let size = 1; size <= batch; size++) {
     const ms = batchMs[size - 1] ?? Number.POSITIVE_INFINITY;

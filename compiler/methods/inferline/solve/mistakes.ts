@@ -1,7 +1,7 @@
 /** What an application asks for that InferLine cannot do. */
 
 import { priceMicros } from "../../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
+import { taskGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
 import { fanoutMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
 import { orderedTasks } from "../../../graph/task-order.ts";
 import { profileFor } from "../../../model/pool-profile.ts";
@@ -143,7 +143,7 @@ function* latencyMistakes(application: Application): Generator<Mistake> {
     if (first === undefined) throw new RangeError("a task can run in some pool");
     return others.reduce((best, one) => (one.aloneMs < best.aloneMs ? one : best), first);
   });
-  const graph = stageGraphOf({
+  const graph = taskGraphOf({
     tasks: tasks.map(({ task, edges }) => ({
       name: task.name,
       branch: task.branch,

@@ -1,4 +1,4 @@
-import type { Configuration, StageConfiguration } from "../../../graph/served-tasks.ts";
+import type { Configuration, TaskConfiguration } from "../../../graph/served-tasks.ts";
 import type { ProvisioningProblem } from "./problem.ts";
 
 /**
@@ -34,7 +34,7 @@ export function oneEach({ stages, workersByPool }: ProvisioningProblem): Configu
     stages.map(({ hardware }) => hardware),
     workersByPool,
   );
-  return placed.map((hardware, stage): StageConfiguration => {
+  return placed.map((hardware, stage): TaskConfiguration => {
     if (hardware === null) throw new RangeError("the pools have a replica for every stage");
     return { hardware, batch: stages[stage]?.hardware[hardware]?.batches[0] ?? 1, replicas: 1 };
   });

@@ -1,19 +1,19 @@
 import { priceMicros, violationCeiling } from "../../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
+import { taskGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
 import { aloneMs } from "../../../graph/served-tasks.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
-import type { ProvisioningProblem, StageHardware } from "./problem.ts";
+import type { ProvisioningProblem, TaskHardware } from "./problem.ts";
 
 /** The decision problem of a frame. */
 export function provisioningProblem(frame: InferlineFrame): ProvisioningProblem {
   const { tasks, cluster, slo } = frame;
   return {
-    graph: stageGraphOf(frame),
+    graph: taskGraphOf(frame),
     stages: tasks.map(({ name, variants }) => ({
       name,
       hardware: variants
         .flatMap(({ profiles }, variant) =>
-          profiles.flatMap((profile, pool): StageHardware[] => {
+          profiles.flatMap((profile, pool): TaskHardware[] => {
             const priced = cluster.pools[pool];
             if (profile === null || priced === undefined) return [];
             const { data } = profile.serviceTimes.decisionMs;

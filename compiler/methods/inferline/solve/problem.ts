@@ -2,11 +2,11 @@
 import type {
   BatchTimes,
   Configuration,
-  ServedStages,
-  StageConfiguration,
+  ServedTasks,
+  TaskConfiguration,
 } from "../../../graph/served-tasks.ts";
 
-export interface ProvisioningProblem extends ServedStages {
+export interface ProvisioningProblem extends ServedTasks {
   /** In the order of the tasks. */
   readonly stages: readonly Stage[];
   /** Most replicas of all stages together, by pool. */
@@ -17,11 +17,11 @@ export interface ProvisioningProblem extends ServedStages {
 interface Stage {
   readonly name: string;
   /** By ascending price, then latency of a batch of one, then pool. */
-  readonly hardware: readonly StageHardware[];
+  readonly hardware: readonly TaskHardware[];
 }
 
 /** What a stage can run on: a variant of its task in a pool. */
-export interface StageHardware extends BatchTimes {
+export interface TaskHardware extends BatchTimes {
   readonly variant: number;
   readonly pool: number;
   /** Of one replica per hour, millionths of the unit of prices: money is whole numbers. */
@@ -33,8 +33,8 @@ export interface StageHardware extends BatchTimes {
 export function hardwareOf(
   { stages }: ProvisioningProblem,
   stage: number,
-  { hardware }: Pick<StageConfiguration, "hardware">,
-): StageHardware {
+  { hardware }: Pick<TaskConfiguration, "hardware">,
+): TaskHardware {
   const chosen = stages[stage]?.hardware[hardware];
   if (chosen === undefined) throw new RangeError("a configuration names hardware of its stage");
   return chosen;
@@ -61,6 +61,6 @@ export function excessOf(problem: ProvisioningProblem, configuration: Configurat
 }
 
 /** Of one replica with whole batches, per second. */
-export function throughputQps({ batchMs }: StageHardware, batch: number): number {
+export function throughputQps({ batchMs }: TaskHardware, batch: number): number {
   return (1000 * batch) / (batchMs[batch - 1] ?? Number.POSITIVE_INFINITY);
 }

@@ -1,5 +1,5 @@
 /** The traces that plans are made and judged with: drawn from the arrival process, or parts of a recorded trace. */
-import { type StageGraph, stageGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
+import { type TaskGraph, taskGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
 import { drawArrivals } from "../../../simulate/graph/drawn-requests.ts";
@@ -14,12 +14,12 @@ const HELD_OUT_SEEDS = 2_000_000;
 export class SampleTraces {
   readonly #frame: InferlineFrame;
   readonly #loadQps: number;
-  readonly #graph: StageGraph;
+  readonly #graph: TaskGraph;
 
   constructor(frame: InferlineFrame, loadQps: number) {
     this.#frame = frame;
     this.#loadQps = loadQps;
-    this.#graph = stageGraphOf(frame);
+    this.#graph = taskGraphOf(frame);
   }
 
   samples(count: number): RequestTrace[] {

@@ -25,9 +25,9 @@ import type { ServiceTimeMode, ServiceTimeModel } from "../../../simulate/servic
 import { type FanoutMode, FanoutSource } from "./fanout-source.ts";
 import { RequestAccuracy } from "./request-accuracy.ts";
 import { QuerySlots, RequestTable } from "./request-table.ts";
-import { type PipelineOutcome, PipelineTally } from "./tally.ts";
+import { type LokiOutcome, LokiTally } from "./tally.ts";
 
-export interface PipelineSimulationOptions {
+export interface LokiSimulationOptions {
   readonly arrivals: ArrivalProcess;
   /** Requests arrive from time 0 until this time, exclusive; what they lead to is still served and counted. */
   readonly durationMs: number;
@@ -38,7 +38,7 @@ export interface PipelineSimulationOptions {
   readonly timeline?: boolean;
 }
 
-export interface PipelineSimulationResult extends PipelineOutcome {
+export interface LokiSimulationResult extends LokiOutcome {
   readonly seed: number;
   readonly durationMs: number;
 }
@@ -61,10 +61,10 @@ const NONE = -1;
  * bundle, options and seed give the same result.
  * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no quantiles.
  */
-export function simulatePipeline(
+export function simulateLoki(
   bundle: LokiBundle,
-  options: PipelineSimulationOptions,
-): PipelineSimulationResult {
+  options: LokiSimulationOptions,
+): LokiSimulationResult {
   const { durationMs, seed } = options;
   assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
   const simulation = new PipelineSimulation(bundle, options);
@@ -84,7 +84,7 @@ class PipelineSimulation {
   readonly #fanouts: FanoutSource;
   readonly #requests: RequestTable;
   readonly #queries: QuerySlots;
-  readonly #tally: PipelineTally;
+  readonly #tally: LokiTally;
   readonly #accuracy: RequestAccuracy;
   readonly #sloMs: number;
   readonly #hopMs: number;
@@ -99,7 +99,7 @@ class PipelineSimulation {
   #level: number;
   #isWarm = false;
 
-  constructor(bundle: LokiBundle, options: PipelineSimulationOptions) {
+  constructor(bundle: LokiBundle, options: LokiSimulationOptions) {
     const { durationMs, seed, arrivals } = options;
     const shape = pipelineShapeOf(bundle);
     this.#shape = shape;
@@ -123,7 +123,7 @@ class PipelineSimulation {
     );
     this.#fanouts = new FanoutSource(options.fanout, new Rng(seed, FANOUT_STREAM));
     const seconds = options.timeline === true ? Math.ceil(durationMs / 1000) : null;
-    this.#tally = new PipelineTally(bundle, seconds);
+    this.#tally = new LokiTally(bundle, seconds);
     this.#accuracy = new RequestAccuracy(bundle, REQUEST_CAPACITY);
     this.#sloMs = bundle.slo.latencyMs;
     this.#hopMs = bundle.cluster.communicationLatencyMs;
@@ -150,7 +150,7 @@ class PipelineSimulation {
     assert(this.#queries.usedCount === 0, "every query was served or dropped");
   }
 
-  outcome(): PipelineOutcome {
+  outcome(): LokiOutcome {
     return this.#tally.outcome();
   }
 

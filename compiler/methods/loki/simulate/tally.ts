@@ -2,7 +2,7 @@ import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
 
 /** What became of the requests of one simulation. Ratios of nothing are null, except the violation rate, which is then 0. */
-export interface PipelineOutcome {
+export interface LokiOutcome {
   /** Requests. */
   readonly queries: number;
   /** Every leaf query was served by the deadline. */
@@ -20,7 +20,7 @@ export interface PipelineOutcome {
   /** Arrival to the last leaf, over the requests served. */
   readonly latencyMs: LatencySummary | null;
   /** Keyed by `task/variant`. */
-  readonly byVariant: Readonly<Record<string, PipelineVariantOutcome>>;
+  readonly byVariant: Readonly<Record<string, LokiVariantOutcome>>;
   readonly byTask: Readonly<Record<string, TaskOutcome>>;
   /** Keyed by the load of the level. */
   readonly byLevel: Readonly<Record<string, { readonly decisions: number }>>;
@@ -32,7 +32,7 @@ export interface PipelineOutcome {
   readonly timeline: readonly TimelineSecond[] | null;
 }
 
-interface PipelineVariantOutcome {
+interface LokiVariantOutcome {
   /** Queries of the task that it served. */
   readonly queries: number;
   readonly batches: number;
@@ -63,7 +63,7 @@ interface TimelineSecond {
 }
 
 /** Counts the outcomes of a simulated pipeline as they happen. */
-export class PipelineTally {
+export class LokiTally {
   planSwitches = 0;
   modelLoads = 0;
   readonly #bundle: LokiBundle;
@@ -133,7 +133,7 @@ export class PipelineTally {
     this.#timeline?.observe(nowMs, servers, level);
   }
 
-  outcome(): PipelineOutcome {
+  outcome(): LokiOutcome {
     const { tasks, levels } = this.#bundle;
     const queries = this.#requests;
     const names = tasks.flatMap((task) =>

@@ -9,24 +9,24 @@ import {
   START_BATCH,
 } from "../../../../runtime/core/command-buffer.ts";
 import { busyNames } from "../../../../runtime/core/graph/replica-shape.ts";
-import { type ScaleShape, scaleShapeOf } from "../../../../runtime/methods/themis/core/shape.ts";
+import { type ThemisShape, themisShapeOf } from "../../../../runtime/methods/themis/core/shape.ts";
 import {
-  type ScalingDispatcher,
   scalingDispatcherOf,
+  type ThemisDispatcher,
 } from "../../../../runtime/methods/themis/core/themis-dispatcher.ts";
 import { EventQueue } from "../../../simulate/event-queue.ts";
 import {
   initialQpsOf,
+  type RequestArrivals,
   requestsOf,
-  type StageArrivals,
 } from "../../../simulate/graph/arriving-requests.ts";
 import { RequestFlow, slotCountFor } from "../../../simulate/graph/request-flow.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
 import { BatchTimes } from "./batch-times.ts";
-import { type ScaleOutcome, ScaleTally } from "./tally.ts";
+import { type ThemisOutcome, ThemisTally } from "./tally.ts";
 
-export interface ScaleSimulationOptions {
-  readonly arrivals: StageArrivals;
+export interface ThemisSimulationOptions {
+  readonly arrivals: RequestArrivals;
   /** Requests of a process arrive from time 0 until this time, exclusive, and are all served or dropped; money and cores are means over it. */
   readonly durationMs: number;
   readonly seed: number;
@@ -47,7 +47,7 @@ export interface ScaleSimulationOptions {
   readonly dispatcherOf?: typeof scalingDispatcherOf;
 }
 
-export interface ScaleSimulationResult extends ScaleOutcome {
+export interface ThemisSimulationResult extends ThemisOutcome {
   readonly seed: number;
   readonly durationMs: number;
   /** In the order of the arrivals, NaN for a request that was dropped; null unless asked for. */
@@ -62,10 +62,10 @@ export interface ScaleSimulationResult extends ScaleOutcome {
  * applied before batches start: arrivals, deliveries, completions by task and by start, instances that come up, resizes. Same bundle, options and seed give
  * the same result. Source: Themis §5, §6.
  */
-export function simulateScales(
+export function simulateThemis(
   bundle: ThemisBundle,
-  options: ScaleSimulationOptions,
-): ScaleSimulationResult {
+  options: ThemisSimulationOptions,
+): ThemisSimulationResult {
   const { durationMs, seed } = options;
   assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
   const simulation = new ScaleSimulation(bundle, options);
@@ -78,15 +78,15 @@ export function simulateScales(
 /** The virtual cluster. */
 class ScaleSimulation {
   readonly flow: RequestFlow;
-  readonly #shape: ScaleShape;
+  readonly #shape: ThemisShape;
   readonly #trace: RequestTrace;
-  readonly #dispatcher: ScalingDispatcher;
+  readonly #dispatcher: ThemisDispatcher;
   readonly #commands: CommandBuffer;
   /** Ends of batches and of cold starts; and of resizes, which happen beside batches. */
   readonly #workerEvents: EventQueue;
   readonly #resizes: EventQueue;
   readonly #times: BatchTimes;
-  readonly #tally: ScaleTally;
+  readonly #tally: ThemisTally;
   readonly #accuracyByTask: Float64Array;
   readonly #forecastByLook: Float64Array;
   readonly #coldStartMs: number;
@@ -99,9 +99,9 @@ class ScaleSimulation {
   #level: number;
   #isWarm = false;
 
-  constructor(bundle: ThemisBundle, options: ScaleSimulationOptions) {
+  constructor(bundle: ThemisBundle, options: ThemisSimulationOptions) {
     const { arrivals, durationMs, seed } = options;
-    const shape = scaleShapeOf(bundle);
+    const shape = themisShapeOf(bundle);
     const { taskCount, workerCount } = shape;
     this.#shape = shape;
     this.#trace = requestsOf(shape.graph, arrivals, durationMs, seed);
@@ -112,7 +112,7 @@ class ScaleSimulation {
     this.#resizes = new EventQueue(workerCount);
     this.#times = new BatchTimes(bundle.tasks);
     const hasTimeline = options.timeline === true;
-    this.#tally = new ScaleTally(bundle, workerCount, { durationMs, hasTimeline });
+    this.#tally = new ThemisTally(bundle, workerCount, { durationMs, hasTimeline });
     const frame = {
       graph: shape.graph,
       trace: this.#trace,
@@ -148,7 +148,7 @@ class ScaleSimulation {
     assert(this.flow.isOver, "every request was served or dropped");
   }
 
-  outcome(): ScaleOutcome {
+  outcome(): ThemisOutcome {
     const { burstCount, settledCount } = this.#dispatcher;
     const { arrivalMs } = this.#trace;
     const counts = { bursts: burstCount, settled: settledCount };
@@ -292,9 +292,9 @@ class ScaleSimulation {
 
 function dispatcherFor(
   bundle: ThemisBundle,
-  options: ScaleSimulationOptions,
+  options: ThemisSimulationOptions,
   queryCapacity: number,
-): ScalingDispatcher {
+): ThemisDispatcher {
   const { arrivals, level, startLevel, dispatcherOf = scalingDispatcherOf } = options;
   // The lowest level for its own load is the level itself.
   const initialDemandQps =

@@ -1,8 +1,8 @@
 import type { ThemisBundle } from "../../../../runtime/bundle/schema.ts";
 import {
   BatchTally,
-  type StageVariantOutcome,
   type TaskBatches,
+  type TaskVariantOutcome,
 } from "../../../simulate/graph/batch-tally.ts";
 import { type RequestOutcome, RequestTally } from "../../../simulate/graph/request-tally.ts";
 import type { MeanAndMax } from "../../../simulate/graph/time-weighted.ts";
@@ -11,17 +11,17 @@ import { LatencySample } from "../../../simulate/latency-sample.ts";
 import { type CoreSummary, HeldCores } from "./held-cores.ts";
 
 /** What became of the requests of one simulation, and what served them. */
-export interface ScaleOutcome extends RequestOutcome, CoreSummary {
+export interface ThemisOutcome extends RequestOutcome, CoreSummary {
   /** Keyed by `task/variant`. */
-  readonly byVariant: Readonly<Record<string, StageVariantOutcome>>;
-  readonly byTask: Readonly<Record<string, ScaleTaskOutcome>>;
+  readonly byVariant: Readonly<Record<string, TaskVariantOutcome>>;
+  readonly byTask: Readonly<Record<string, ThemisTaskOutcome>>;
   readonly scaling: ScalingCounts;
   /** Changes of the level whose load is carried. */
   readonly planSwitches: number;
-  readonly timeline: readonly ScaleTimelineSecond[] | null;
+  readonly timeline: readonly ThemisTimelineSecond[] | null;
 }
 
-interface ScaleTaskOutcome extends TaskBatches {
+interface ThemisTaskOutcome extends TaskBatches {
   readonly instances: MeanAndMax;
   /** Of all its instances. */
   readonly cores: MeanAndMax;
@@ -38,7 +38,7 @@ export interface ScalingCounts {
 }
 
 /** What happened in one second. */
-export interface ScaleTimelineSecond {
+export interface ThemisTimelineSecond {
   /** Requests that came. */
   readonly requests: number;
   /** Those of them that were late or dropped. */
@@ -52,7 +52,7 @@ export interface ScaleTimelineSecond {
 }
 
 /** Counts the outcomes of a simulation as they happen. */
-export class ScaleTally {
+export class ThemisTally {
   planSwitches = 0;
   readonly requests: RequestTally;
   readonly batches: BatchTally;
@@ -83,9 +83,9 @@ export class ScaleTally {
     { bursts, settled }: Pick<ScalingCounts, "bursts" | "settled">,
     arrivalMs: Float64Array,
     latencyMs: Float64Array | null,
-  ): ScaleOutcome {
+  ): ThemisOutcome {
     const { byVariant, tasks } = this.batches.outcome();
-    const byTask: Record<string, ScaleTaskOutcome> = {};
+    const byTask: Record<string, ThemisTaskOutcome> = {};
     for (const [task, { name }] of this.#bundle.tasks.entries()) {
       const served = tasks[task] ?? { queries: 0, batches: 0, meanBatch: null };
       byTask[name] = { ...served, ...this.held.ofTask(task) };
@@ -102,7 +102,7 @@ export class ScaleTally {
     };
   }
 
-  #seconds(arrivalMs: Float64Array, latencyMs: Float64Array | null): ScaleTimelineSecond[] | null {
+  #seconds(arrivalMs: Float64Array, latencyMs: Float64Array | null): ThemisTimelineSecond[] | null {
     if (this.#timeline === null || latencyMs === null) return null;
     let next = 0;
     return this.#timeline.rows().map(({ requests, violations, held }, second) => {

@@ -14,8 +14,8 @@ import {
 } from "../../../numeric/frontier.ts";
 import { compositionOf, type Merge } from "./composition.ts";
 import { PathSearch } from "./path-search.ts";
-import type { NoScalingPlan, ScalingPlan, ScalingProblem, ScalingStage } from "./problem.ts";
-import { limitsOf, paperOptions, type ScalingMode, type StageOptionsOf } from "./task-options.ts";
+import type { NoScalingPlan, ScalingPlan, ScalingProblem, ScalingTask } from "./problem.ts";
+import { limitsOf, paperOptions, type ScalingMode, type TaskOptionsOf } from "./task-options.ts";
 
 /** Sums of the same latencies in another order differ in the last bits; nothing is to be refused for that, relative to the SLO. */
 const ROUNDING = 1e-12;
@@ -23,7 +23,7 @@ const ROUNDING = 1e-12;
 /** Solves one pipeline for many loads and modes; all that it needs is allocated once. */
 export class ExactScaler {
   readonly #problem: Omit<ScalingProblem, "loadQps">;
-  readonly #optionsOf: StageOptionsOf;
+  readonly #optionsOf: TaskOptionsOf;
   readonly #merges: readonly Merge[];
   readonly #search: PathSearch;
   /** By part: the stages, then the merges. */
@@ -34,7 +34,7 @@ export class ExactScaler {
   readonly #buckets = buckets();
 
   /** @throws AssertionError unless latencies are above 0 (Infinity is what may not run), scales and the SLO above 0, and parents before their children. */
-  constructor(problem: Omit<ScalingProblem, "loadQps">, optionsOf: StageOptionsOf = paperOptions) {
+  constructor(problem: Omit<ScalingProblem, "loadQps">, optionsOf: TaskOptionsOf = paperOptions) {
     assertProblem(problem);
     const { merges, rest } = compositionOf(problem.stages.map(({ parents }) => parents));
     const partCount = problem.stages.length + merges.length;
@@ -68,7 +68,7 @@ export class ExactScaler {
   #offerStages(loadQps: number, mode: ScalingMode, limitMs: number): void {
     const { stages, hopMs } = this.#problem;
     for (let at = 0; at < stages.length; at++) {
-      const stage = stages[at] as ScalingStage;
+      const stage = stages[at] as ScalingTask;
       const frontier = this.#frontier(at);
       frontier.clear(hopMs, limitMs);
       this.#optionsOf(stage, loadQps * stage.scale, limitsOf(mode, stage, at), frontier);
@@ -180,13 +180,13 @@ export class ExactScaler {
 export function solveExactly(
   problem: ScalingProblem,
   mode: ScalingMode,
-  optionsOf: StageOptionsOf = paperOptions,
+  optionsOf: TaskOptionsOf = paperOptions,
 ): ScalingPlan | NoScalingPlan {
   return new ExactScaler(problem, optionsOf).solve(problem.loadQps, mode);
 }
 
 /** Of the stages on the longest path the slowest, with every stage at its fastest. */
-export function bindingOf(stages: readonly ScalingStage[], leastMs: Float64Array): NoScalingPlan {
+export function bindingOf(stages: readonly ScalingTask[], leastMs: Float64Array): NoScalingPlan {
   const endMs = new Float64Array(stages.length);
   const before = new Int32Array(stages.length).fill(-1);
   let end = 0;

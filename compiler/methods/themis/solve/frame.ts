@@ -5,8 +5,8 @@ import type {
   ScaledTask,
   ThemisOptions,
 } from "../../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
-import { stageEdgesOf } from "../../../graph/task-edges.ts";
+import { taskGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
+import { taskEdgesOf } from "../../../graph/task-edges.ts";
 import { orderedTasks } from "../../../graph/task-order.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
@@ -29,10 +29,10 @@ export function themisFrame(
   const { tasks, entryBranch } = orderedTasks(application);
   const shapes = tasks.map((ordered) => ({
     name: ordered.task.name,
-    edges: stageEdgesOf(ordered, tasks, models),
+    edges: taskEdgesOf(ordered, tasks, models),
     branch: ordered.task.branch,
   }));
-  const rates = visitRates(stageGraphOf({ tasks: shapes, entryBranch }));
+  const rates = visitRates(taskGraphOf({ tasks: shapes, entryBranch }));
   return {
     application: name,
     method: "themis",

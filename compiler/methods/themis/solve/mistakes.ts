@@ -1,5 +1,5 @@
 /** What an application asks for that Themis cannot do. */
-import { stageGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
+import { taskGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
 import { fanoutMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
 import { orderedTasks } from "../../../graph/task-order.ts";
 import { profileFor } from "../../../model/pool-profile.ts";
@@ -7,7 +7,7 @@ import type { Application, Pool, Task, ThemisPolicy } from "../../../spec/applic
 import { conflict, type Mistake, show } from "../../../spec/mistakes.ts";
 import { mostCores, themisFrame } from "./frame.ts";
 import { isUsable, latencyByCores } from "./latency-by-cores.ts";
-import { ScalePlanner } from "./planner.ts";
+import { ThemisPlanner } from "./planner.ts";
 import { isPlan } from "./problem.ts";
 import { MAX_OUTCOMES, outcomeCount } from "./visit-rates.ts";
 
@@ -72,7 +72,7 @@ function* variantMistakes(
 
 function* chanceMistakes(application: Application): Generator<Mistake> {
   const { tasks, entryBranch } = orderedTasks(application);
-  const graph = stageGraphOf({
+  const graph = taskGraphOf({
     entryBranch,
     tasks: tasks.map(({ task, edges }) => ({
       branch: task.branch,
@@ -122,7 +122,7 @@ function* sloMistakes(
   const { slo, cluster } = application;
   const frame = themisFrame(application, new Map());
   const isHorizontal = policy.scaling === "horizontal";
-  const planner = new ScalePlanner(frame);
+  const planner = new ThemisPlanner(frame);
   const answer = planner.alone(isHorizontal ? "horizontal" : "joint");
   if (isPlan(answer)) {
     if (answer.cores <= planner.coreBudget) return;

@@ -7,7 +7,7 @@
  */
 import assert from "node:assert/strict";
 import { assertProblem, bindingOf } from "./exact.ts";
-import type { NoScalingPlan, ScalingPlan, ScalingProblem, StageScale } from "./problem.ts";
+import type { NoScalingPlan, ScalingPlan, ScalingProblem, TaskScale } from "./problem.ts";
 import {
   carries,
   leastInstances,
@@ -19,7 +19,7 @@ import {
 /** Joint scaling is not in the paper. */
 export type PaperMode = Exclude<ScalingMode, { readonly kind: "joint" }>;
 
-interface Option extends StageScale {
+interface Option extends TaskScale {
   /** Of all instances. */
   readonly totalCores: number;
   readonly latencyMs: number;

@@ -3,8 +3,8 @@ import {
   type ThemisOptions,
   violationCeiling,
 } from "../../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
-import type { ServedStages } from "../../../graph/served-tasks.ts";
+import { taskGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
+import type { ServedTasks } from "../../../graph/served-tasks.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
 import { ExactScaler } from "./exact.ts";
 import { solveAsPaper } from "./paper.ts";
@@ -16,7 +16,7 @@ import type { ScalingMode } from "./task-options.ts";
 const ALONE_QPS = 1e-9;
 
 /** The plans of one application, at any load and for any quantile of the waiting times. Problems are built once. */
-export class ScalePlanner {
+export class ThemisPlanner {
   /** Without a load. */
   readonly problem: Omit<ScalingProblem, "loadQps">;
   /** Cores that all instances may have together. */
@@ -103,9 +103,9 @@ export class ScalePlanner {
 }
 
 /** What the estimator serves: a number of cores is what a stage can run on. */
-export function servedStagesOf({ slo, cluster, tasks, entryBranch }: ThemisFrame): ServedStages {
+export function servedTasksOf({ slo, cluster, tasks, entryBranch }: ThemisFrame): ServedTasks {
   return {
-    graph: stageGraphOf({ tasks, entryBranch }),
+    graph: taskGraphOf({ tasks, entryBranch }),
     hopMs: cluster.communicationLatencyMs,
     violationCeiling: violationCeiling(slo),
     stages: tasks.map(({ variants }) => {

@@ -8,10 +8,10 @@ export interface ScalingProblem {
   /** Way to every stage, ms. */
   readonly hopMs: number;
   /** Parents before their children. */
-  readonly stages: readonly ScalingStage[];
+  readonly stages: readonly ScalingTask[];
 }
 
-export interface ScalingStage {
+export interface ScalingTask {
   /** Indices of the stages whose answers this one waits for; empty where requests come in. */
   readonly parents: readonly number[];
   /** Mean queries per request. */
@@ -23,7 +23,7 @@ export interface ScalingStage {
 }
 
 /** How one stage runs: `instances` of `cores` each, in batches of up to `batch`. */
-export interface StageScale {
+export interface TaskScale {
   readonly batch: number;
   readonly cores: number;
   readonly instances: number;
@@ -36,7 +36,7 @@ export interface ScalingPlan {
   /** Of the longest path: processing, queueing and hops, ms. */
   readonly latencyMs: number;
   /** In the order of the stages. */
-  readonly stages: readonly StageScale[];
+  readonly stages: readonly TaskScale[];
 }
 
 /** Why there is none: the stage whose latency alone takes the largest part of the SLO, and the least end-to-end latency that there is. */

@@ -1,7 +1,7 @@
 /** Every way to run one stage at a load when arrivals are random: what a query waits at a quantile counts, and more instances shorten it. */
 import { erlangCOf, erlangQuantile } from "../../../numeric/erlang.ts";
 import type { Frontier } from "../../../numeric/frontier.ts";
-import { carries, leastInstances, type StageOptionsOf, throughputQps } from "./task-options.ts";
+import { carries, leastInstances, type TaskOptionsOf, throughputQps } from "./task-options.ts";
 
 /** Instances beyond the fewest that carry the load. With one in eight more hardly anything waits. */
 const MOST_MORE = 64;
@@ -17,7 +17,7 @@ export function stochasticOptions(
   quantile: number,
   dispersion: number,
   mostBatch: number,
-): StageOptionsOf {
+): TaskOptionsOf {
   // Of queries a second apart. For other processes than Poisson's the Erlang distribution with the nearest number of phases and the same mean.
   const formation = Float64Array.from({ length: mostBatch + 1 }, (_, batch) => {
     if (batch < 2) return 0;

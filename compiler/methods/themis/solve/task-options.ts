@@ -1,6 +1,6 @@
 /** Every way to run one stage at a load, offered to its frontier. Source: Themis §4.3. */
 import type { Frontier } from "../../../numeric/frontier.ts";
-import type { ScalingStage } from "./problem.ts";
+import type { ScalingTask } from "./problem.ts";
 
 /** What may be chosen; arrays are in the order of the stages. */
 export type ScalingMode =
@@ -17,7 +17,7 @@ export type ScalingMode =
   | { readonly kind: "joint" };
 
 /** What one stage may have: cores of an instance, both ends included, and so many instances, or any number (null). */
-export interface StageLimits {
+export interface TaskLimits {
   readonly leastCores: number;
   readonly mostCores: number;
   readonly instances: number | null;
@@ -27,15 +27,15 @@ export interface StageLimits {
  * Offers a frontier the ways to run a stage: all of its cores, ms without the hop, batch, cores of one instance.
  * @param stageQps queries of this stage per second. What is above `out.limitMs` need not be offered.
  */
-export type StageOptionsOf = (
-  stage: ScalingStage,
+export type TaskOptionsOf = (
+  stage: ScalingTask,
   stageQps: number,
-  limits: StageLimits,
+  limits: TaskLimits,
   out: Frontier,
 ) => void;
 
 /** Options with the paper's queueing, (b - 1) / lambda: more instances than carry the load never help. Fewest cores, then the smallest batch first. */
-export const paperOptions: StageOptionsOf = (stage, stageQps, limits, out) => {
+export const paperOptions: TaskOptionsOf = (stage, stageQps, limits, out) => {
   const { maxBatch, latencyMs } = stage;
   const { leastCores, mostCores, instances } = limits;
   const limitMs = out.limitMs - out.addedMs;
@@ -81,7 +81,7 @@ export function leastInstances(capacityQps: number, stageQps: number): number {
 }
 
 /** What a mode leaves one stage; no cores at all where it asks for more than there are. */
-export function limitsOf(mode: ScalingMode, { maxCores }: ScalingStage, at: number): StageLimits {
+export function limitsOf(mode: ScalingMode, { maxCores }: ScalingTask, at: number): TaskLimits {
   if (mode.kind === "joint") return { leastCores: 1, mostCores: maxCores, instances: null };
   if (mode.kind === "horizontal") return { leastCores: 1, mostCores: 1, instances: null };
   if (mode.kind === "sized") {

@@ -9,7 +9,7 @@ import type { ThemisFrame } from "../../../model/frames.ts";
 import { themisFrame } from "./frame.ts";
 import { themisMistakes } from "./mistakes.ts";
 import { PlanJudge } from "./plan-judge.ts";
-import { ScalePlanner } from "./planner.ts";
+import { ThemisPlanner } from "./planner.ts";
 import { isPlan, type NoScalingPlan, type ScalingPlan } from "./problem.ts";
 import type { ScalingMode } from "./task-options.ts";
 import { transitionsOf } from "./transitions.ts";
@@ -60,7 +60,7 @@ export type PromisedPlans = Pick<ThemisLevel, "horizontal" | "vertical" | "joint
 
 class ThemisLevels {
   readonly #frame: ThemisFrame;
-  readonly #planner: ScalePlanner;
+  readonly #planner: ThemisPlanner;
   readonly #judge: PlanJudge;
   readonly #limit: number;
   /** One instance for each task. */
@@ -69,7 +69,7 @@ class ThemisLevels {
 
   constructor(frame: ThemisFrame) {
     this.#frame = frame;
-    this.#planner = new ScalePlanner(frame);
+    this.#planner = new ThemisPlanner(frame);
     this.#judge = new PlanJudge(frame);
     this.#single = { kind: "vertical", instances: frame.tasks.map(() => 1) };
     this.#limit = USED_CEILING * violationCeiling(frame.slo);

@@ -1,7 +1,7 @@
 /** How the instances of one plan carry the load of another at once. Source: Themis §4.4.1, §5.1.2, §5.2.2. */
 import type { ScaledStage, Table, ThemisLevel } from "../../../../runtime/bundle/schema.ts";
 import { planWithExtras } from "./extras.ts";
-import type { ScalePlanner } from "./planner.ts";
+import type { ThemisPlanner } from "./planner.ts";
 
 const CELLS = 3;
 
@@ -12,7 +12,7 @@ const CELLS = 3;
  * where that is not enough, the most that they carry, and instances besides.
  */
 export function transitionsOf(
-  planner: ScalePlanner,
+  planner: ThemisPlanner,
   levels: readonly ThemisLevel[],
   {
     extraCores,
@@ -56,7 +56,7 @@ function fill(data: Uint16Array, from: number, stages: Stretched): void {
 }
 
 function stretched(
-  planner: ScalePlanner,
+  planner: ThemisPlanner,
   levels: readonly ThemisLevel[],
   row: number,
   column: number,

@@ -9,7 +9,7 @@ export const DROP_NO_PLACE = 1;
 export const DROP_PLACES_LOST = 2;
 
 /** What the scheduler wants done, in order; reused for every event: the driver reads it by index, carries it out, and clears it. */
-export class PlaceCommands {
+export class AccordionCommands {
   readonly #kind: number[] = [];
   readonly #query: number[] = [];
   readonly #shape: number[] = [];

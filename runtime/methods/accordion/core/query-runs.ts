@@ -2,7 +2,7 @@ import { assert } from "../../../core/assert.ts";
 import { NONE, type PipelineTable } from "./pipeline-table.ts";
 
 /** What is asked for: a query of a model. */
-export interface PlaceQuery {
+export interface AccordionQuery {
   /** Index among the variants. */
   readonly model: number;
   /** Instances, 1 to the policy's `maxBatch`. */
@@ -109,7 +109,7 @@ export class QueryRuns {
   }
 
   /** The query begins to wait. */
-  open(query: number, { model, batch, isHigh, deadlineMs }: PlaceQuery, nowMs: number): void {
+  open(query: number, { model, batch, isHigh, deadlineMs }: AccordionQuery, nowMs: number): void {
     assert(this.#isKnown[query] === 0, "a name that is used is free");
     assert(batch >= 1 && batch <= this.#table.maxBatch, "a query has 1 to maxBatch instances");
     this.#isKnown[query] = 1;

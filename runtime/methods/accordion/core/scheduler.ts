@@ -1,7 +1,7 @@
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
-import { DROP_LATE, DROP_NO_PLACE, DROP_PLACES_LOST, type PlaceCommands } from "./commands.ts";
+import { type AccordionCommands, DROP_LATE, DROP_NO_PLACE, DROP_PLACES_LOST } from "./commands.ts";
 import { DropoutPredictor } from "./dropout-predictor.ts";
 import { FixedRule } from "./fixed-rule.ts";
 import { Growth } from "./growth.ts";
@@ -11,7 +11,7 @@ import { PlaceKeeper } from "./place-keeper.ts";
 import { PlaceLedger } from "./place-ledger.ts";
 import type { PlaceRule } from "./place-rule.ts";
 import { QueryBuffers } from "./query-buffers.ts";
-import { type PlaceQuery, QueryRuns } from "./query-runs.ts";
+import { type AccordionQuery, QueryRuns } from "./query-runs.ts";
 import { ShapeChoice } from "./shape-choice.ts";
 import { TurnDropout } from "./turn-dropout.ts";
 
@@ -25,7 +25,7 @@ const MOST_PASSING = 64;
 /** Of moments that are computed, ms. */
 const TOLERANCE_MS = 1e-6;
 
-export interface PlaceSchedulerOptions {
+export interface AccordionSchedulerOptions {
   /** The driver's names for queries are integers below this. */
   readonly queryCapacity: number;
 }
@@ -37,7 +37,7 @@ export interface PlaceSchedulerOptions {
  * A state machine as `Dispatcher` is: events in the order of their times go in, commands come out; `simulate` and `serve` are two drivers of it. The
  * name of a query is free again after its last instance, a drop or `onCancel`. Source: Accordion §3.
  */
-export class PlaceScheduler {
+export class AccordionScheduler {
   readonly queryCapacity: number;
   readonly table: PipelineTable;
   readonly #ledger: PlaceLedger;
@@ -56,7 +56,7 @@ export class PlaceScheduler {
   #growCount = 0;
 
   /** @param bundle a validated one. All places are down at first. */
-  constructor(bundle: AccordionBundle, { queryCapacity }: PlaceSchedulerOptions) {
+  constructor(bundle: AccordionBundle, { queryCapacity }: AccordionSchedulerOptions) {
     const { policy, slo } = bundle;
     const { scheduler, reconfigurationMs, dropAfterSlos, dropout } = policy;
     const isMalleable = scheduler === "accordion";
@@ -125,13 +125,13 @@ export class PlaceScheduler {
   }
 
   /** A place has come up, for the first time or again. */
-  onPlaceReady(place: number, nowMs: number, out: PlaceCommands): void {
+  onPlaceReady(place: number, nowMs: number, out: AccordionCommands): void {
     this.#ledger.comeUp(place);
     this.#dispatch(nowMs, out);
   }
 
   /** A place has gone down. Its query goes on with the others it has or, without any, waits again before all others. */
-  onPlaceLost(place: number, nowMs: number, out: PlaceCommands): void {
+  onPlaceLost(place: number, nowMs: number, out: AccordionCommands): void {
     const query = this.#ledger.goDown(place);
     if (query !== NONE) this.#lose(query, place, nowMs, out);
     if (this.#ledger.readyCount === 0) this.#dropAll(out);
@@ -139,7 +139,7 @@ export class PlaceScheduler {
   }
 
   /** A place has gone down and another has taken its place at once: what ran there is run again, and nobody is given up for want of places. */
-  onPlaceReplaced(place: number, nowMs: number, out: PlaceCommands): void {
+  onPlaceReplaced(place: number, nowMs: number, out: AccordionCommands): void {
     const query = this.#ledger.goDown(place);
     this.#ledger.comeUp(place);
     if (query !== NONE) this.#lose(query, place, nowMs, out);
@@ -147,7 +147,7 @@ export class PlaceScheduler {
   }
 
   /** @param query the driver's name for it, free until now. */
-  onQuery(query: number, asked: PlaceQuery, nowMs: number, out: PlaceCommands): void {
+  onQuery(query: number, asked: AccordionQuery, nowMs: number, out: AccordionCommands): void {
     this.#runs.open(query, asked, nowMs);
     const shape = this.#rule.foretoldShape(query, nowMs);
     if (shape === NONE) {
@@ -167,14 +167,14 @@ export class PlaceScheduler {
   }
 
   /** One more instance of a query is done, the first that was not; with the last one the query is. */
-  onInstanceDone(query: number, nowMs: number, out: PlaceCommands): void {
+  onInstanceDone(query: number, nowMs: number, out: AccordionCommands): void {
     if (!this.#runs.finishInstance(query, nowMs)) return;
     this.#end(query, nowMs, out);
     this.#dispatch(nowMs, out);
   }
 
   /** A query is not wanted any more, whether it waits or runs. */
-  onCancel(query: number, nowMs: number, out: PlaceCommands): void {
+  onCancel(query: number, nowMs: number, out: AccordionCommands): void {
     assert(this.#runs.isKnown(query), "a query that is cancelled waits or runs");
     if (this.#runs.isActive(query)) this.#end(query, nowMs, out);
     else {
@@ -185,12 +185,12 @@ export class PlaceScheduler {
   }
 
   /** The time has come that `wakeMs` named. */
-  onWake(nowMs: number, out: PlaceCommands): void {
+  onWake(nowMs: number, out: AccordionCommands): void {
     this.#dispatch(nowMs, out);
   }
 
   /** Saves who runs, starts who waits and can, gives up who is too late, and spends what is left on who runs. */
-  #dispatch(nowMs: number, out: PlaceCommands): void {
+  #dispatch(nowMs: number, out: AccordionCommands): void {
     this.#grow("rescue", nowMs, out);
     do {
       this.#wakeMs = Number.POSITIVE_INFINITY;
@@ -201,7 +201,7 @@ export class PlaceScheduler {
   }
 
   /** In order, as long as the first that waits can start; then those behind it of the same priority that may pass. */
-  #startWaiting(nowMs: number, out: PlaceCommands): void {
+  #startWaiting(nowMs: number, out: AccordionCommands): void {
     for (let query = this.#first(); query !== NONE; query = this.#first()) {
       const isTooLate = nowMs > this.#givenUpAtMs(query) + TOLERANCE_MS;
       const shape = isTooLate ? NONE : this.#shapeFor(query, nowMs);
@@ -224,7 +224,7 @@ export class PlaceScheduler {
     return isFutile ? NONE : shape;
   }
 
-  #startPassing(first: number, nowMs: number, out: PlaceCommands): void {
+  #startPassing(first: number, nowMs: number, out: AccordionCommands): void {
     let query = this.#queues.next(first);
     for (let looked = 0; looked < MOST_PASSING && query !== NONE; looked++) {
       if (this.#ledger.freeCount === 0) return;
@@ -236,7 +236,7 @@ export class PlaceScheduler {
   }
 
   /** The first of low priority is told as soon as it is certain, even while those of high priority keep it from its turn. @returns whether it is given up. */
-  #dropTooLate(nowMs: number, out: PlaceCommands): boolean {
+  #dropTooLate(nowMs: number, out: AccordionCommands): boolean {
     const query = this.#queues.first(LOW);
     if (query === NONE) return false;
     const givenUpAtMs = this.#givenUpAtMs(query);
@@ -254,12 +254,12 @@ export class PlaceScheduler {
     if (atMs > nowMs) this.#wakeMs = Math.min(this.#wakeMs, atMs);
   }
 
-  #giveUp(query: number, out: PlaceCommands): void {
+  #giveUp(query: number, out: AccordionCommands): void {
     this.#queues.remove(query);
     this.#drop(query, DROP_LATE, out);
   }
 
-  #carryOutShrinks(nowMs: number, out: PlaceCommands): void {
+  #carryOutShrinks(nowMs: number, out: AccordionCommands): void {
     const { shrinks } = this.#rule;
     for (let index = 0; index < shrinks.count; index++) {
       this.#reshape(shrinks.query(index), shrinks.shape(index), nowMs, out);
@@ -267,7 +267,7 @@ export class PlaceScheduler {
     }
   }
 
-  #grow(why: "rescue" | "gain", nowMs: number, out: PlaceCommands): void {
+  #grow(why: "rescue" | "gain", nowMs: number, out: AccordionCommands): void {
     if (this.#growth === null) return;
     while (this.#ledger.freeCount > 0) {
       const growth = this.#growth;
@@ -290,24 +290,24 @@ export class PlaceScheduler {
     return !isFree && this.#buffers.buffer(query, nowMs);
   }
 
-  #begin(query: number, shape: number, nowMs: number, out: PlaceCommands): void {
+  #begin(query: number, shape: number, nowMs: number, out: AccordionCommands): void {
     this.#queues.remove(query);
     this.#keeper.start(query, shape, nowMs, out);
   }
 
-  #reshape(query: number, shape: number, nowMs: number, out: PlaceCommands): void {
+  #reshape(query: number, shape: number, nowMs: number, out: AccordionCommands): void {
     this.#keeper.reshape(query, shape, nowMs + this.#reconfigurationMs, out);
   }
 
   /** A running query is over: its places go to whoever is buffered for them, or are free. */
-  #end(query: number, nowMs: number, out: PlaceCommands): void {
+  #end(query: number, nowMs: number, out: AccordionCommands): void {
     const next = this.#nextBuffered(this.#runs.place(query, 0), nowMs, out);
     if (next === NONE) this.#keeper.stop(query);
     else this.#keeper.handOver(query, next, nowMs, out);
     this.#runs.close(query);
   }
 
-  #nextBuffered(set: number, nowMs: number, out: PlaceCommands): number {
+  #nextBuffered(set: number, nowMs: number, out: AccordionCommands): number {
     if (this.#buffers === null) return NONE;
     let next = this.#buffers.take(set);
     while (next !== NONE && nowMs > this.#givenUpAtMs(next) + TOLERANCE_MS) {
@@ -317,7 +317,7 @@ export class PlaceScheduler {
     return next;
   }
 
-  #lose(query: number, place: number, nowMs: number, out: PlaceCommands): void {
+  #lose(query: number, place: number, nowMs: number, out: AccordionCommands): void {
     const runs = this.#runs;
     this.#unbuffer(runs.place(query, 0));
     const less = this.table.less(runs.shape(query), this.#ledger.classOfPlace[place]!);
@@ -339,14 +339,14 @@ export class PlaceScheduler {
     }
   }
 
-  #dropAll(out: PlaceCommands): void {
+  #dropAll(out: AccordionCommands): void {
     for (let query = this.#first(); query !== NONE; query = this.#first()) {
       this.#queues.remove(query);
       this.#drop(query, DROP_NO_PLACE, out);
     }
   }
 
-  #drop(query: number, reason: number, out: PlaceCommands): void {
+  #drop(query: number, reason: number, out: AccordionCommands): void {
     this.#runs.close(query);
     out.drop(query, reason);
   }

@@ -4,38 +4,38 @@ import type { Executor } from "../../../exec/executor.ts";
 import { at } from "../../../server/graph/pipeline-signature.ts";
 import type { FailureReason, Outcome, RequestRows, Submission } from "../../../server/request.ts";
 import { DROP_NO_PLACE, DROP_PLACES_LOST } from "../core/commands.ts";
-import type { PlaceScheduler } from "../core/scheduler.ts";
+import type { AccordionScheduler } from "../core/scheduler.ts";
 import { ExecutionPlace } from "./execution-place.ts";
-import type { PlaceObserver } from "./observer.ts";
+import type { AccordionObserver } from "./observer.ts";
 import { PipelineRun } from "./pipeline-run.ts";
-import { RecordedPlaces } from "./recorded-scheduler.ts";
-import type { PlaceCommand, PlaceRecorder } from "./recording.ts";
-import { PlaceRequest } from "./request.ts";
-import type { PlaceModel } from "./served-models.ts";
+import { RecordedScheduler } from "./recorded-scheduler.ts";
+import type { AccordionCommand, AccordionRecorder } from "./recording.ts";
+import { AccordionRequest } from "./request.ts";
+import type { AccordionModel } from "./served-models.ts";
 
-export interface PlaceDriverOptions {
+export interface AccordionDriverOptions {
   /** In the order of the bundle. */
-  readonly models: readonly PlaceModel[];
+  readonly models: readonly AccordionModel[];
   /** Of the bundle; nothing has been told to it. */
-  readonly scheduler: PlaceScheduler;
+  readonly scheduler: AccordionScheduler;
   /** Rows of requests that have no answer yet, at most; so many queries, too, the scheduler has room for. */
   readonly maxPending: number;
   readonly nowMs: () => number;
-  readonly recorder?: PlaceRecorder | undefined;
-  readonly observer: PlaceObserver;
+  readonly recorder?: AccordionRecorder | undefined;
+  readonly observer: AccordionObserver;
 }
 
-type PlacesCommand = Exclude<PlaceCommand, { readonly kind: "drop" }>;
+type PlacesCommand = Exclude<AccordionCommand, { readonly kind: "drop" }>;
 
 /**
  * The driver of the places' scheduler on the wall clock. A request is one query, and its rows are the instances that stream through the stages on the
  * places that the query has. What a place ran when it went to another query is thrown away at its end; what was on a place that was lost is run again.
  */
-export class PlaceDriver {
-  readonly #options: PlaceDriverOptions;
-  readonly #scheduler: PlaceScheduler;
-  readonly #recorded: RecordedPlaces;
-  readonly #observer: PlaceObserver;
+export class AccordionDriver {
+  readonly #options: AccordionDriverOptions;
+  readonly #scheduler: AccordionScheduler;
+  readonly #recorded: RecordedScheduler;
+  readonly #observer: AccordionObserver;
   readonly #places: readonly ExecutionPlace[];
   readonly #load = new LoadMonitor();
   /** Queries that wait or run, by the scheduler's names, of which those in `#free` are not in use. */
@@ -47,13 +47,13 @@ export class PlaceDriver {
   #isClosed = false;
   #lastMs = 0;
 
-  constructor(options: PlaceDriverOptions) {
+  constructor(options: AccordionDriverOptions) {
     const { scheduler, recorder, maxPending } = options;
     assert(scheduler.queryCapacity >= maxPending, "every row may be a query");
     this.#options = options;
     this.#scheduler = scheduler;
     this.#observer = options.observer;
-    this.#recorded = new RecordedPlaces({ scheduler, recorder, onWake: () => this.#wake() });
+    this.#recorded = new RecordedScheduler({ scheduler, recorder, onWake: () => this.#wake() });
     this.#places = Array.from({ length: scheduler.placeCount }, (_, place) => {
       return new ExecutionPlace(place, (batch) => {
         assert(this.#executor !== undefined, "places are ready once there is an executor");
@@ -88,7 +88,7 @@ export class PlaceDriver {
     const arrivalMs = this.#now();
     const ofModel = at(this.#options.models, model);
     const times = { arrivalMs, deadlineMs };
-    const request = new PlaceRequest({ model, ofModel, rows, isHigh, ...times, settle });
+    const request = new AccordionRequest({ model, ofModel, rows, isHigh, ...times, settle });
     this.#load.recordArrival(arrivalMs);
     const run = this.#open(request);
     const cancel = () => {
@@ -124,7 +124,7 @@ export class PlaceDriver {
     }
   }
 
-  #lose(worker: number, tell: (nowMs: number) => readonly PlaceCommand[]): void {
+  #lose(worker: number, tell: (nowMs: number) => readonly AccordionCommand[]): void {
     const place = at(this.#places, worker);
     if (!place.isUp || this.#isClosed) return;
     const nowMs = this.#now();
@@ -151,7 +151,7 @@ export class PlaceDriver {
   }
 
   /** @returns undefined if the request was refused, or given up at once. */
-  #open(request: PlaceRequest): PipelineRun | undefined {
+  #open(request: AccordionRequest): PipelineRun | undefined {
     const { model, rows: batch, isHigh, deadlineMs, arrivalMs: nowMs } = request;
     if (this.#isClosed) {
       request.fail("closed", "the server has stopped");
@@ -178,7 +178,7 @@ export class PlaceDriver {
   }
 
   /** Marks all that the commands are about before acting on any: what is done may bring the next event. */
-  #carryOut(commands: readonly PlaceCommand[], nowMs: number): void {
+  #carryOut(commands: readonly AccordionCommand[], nowMs: number): void {
     if (commands.length === 0) return;
     const acts = commands.map((command) => {
       const run = this.#run(command.query);
@@ -227,7 +227,7 @@ export class PlaceDriver {
     this.#carryOut(this.#recorded.onTimer(nowMs), nowMs);
   }
 
-  #drop(request: PlaceRequest, reason: number): void {
+  #drop(request: AccordionRequest, reason: number): void {
     const { model, rows, ofModel } = request;
     const name = ofModel.signature.names[0];
     this.#observer.onQueryDropped(model, reason);

@@ -4,7 +4,7 @@ import { at } from "../../../server/graph/pipeline-signature.ts";
 import { SLACK_BOUNDS_MS } from "../../../server/histogram-bounds.ts";
 import { RequestMetrics } from "../../../server/request-metrics.ts";
 import { DROP_LATE, DROP_NO_PLACE, DROP_PLACES_LOST } from "../core/commands.ts";
-import type { PlaceObserver, RowsOutcome } from "./observer.ts";
+import type { AccordionObserver, RowsOutcome } from "./observer.ts";
 
 const PLACE_BOUNDS = [1, 2, 3, 4, 6, 8, 12, 16, 32, 64];
 
@@ -21,7 +21,7 @@ const CHANGES = ["shrink", "grow", "move", "restart"] as const;
 type Change = (typeof CHANGES)[number];
 
 /** State of the server at the time it is asked. */
-export interface PlaceGauges {
+export interface AccordionGauges {
   readonly places: number;
   readonly readyPlaces: number;
   readonly busyPlaces: number;
@@ -51,7 +51,7 @@ class ModelCounters {
   }
 }
 
-export class PlaceMetrics implements PlaceObserver {
+export class AccordionMetrics implements AccordionObserver {
   readonly #models: readonly ModelCounters[];
   #workersLost = 0;
 
@@ -100,7 +100,7 @@ export class PlaceMetrics implements PlaceObserver {
     this.#workersLost++;
   }
 
-  text(gauges: PlaceGauges): string {
+  text(gauges: AccordionGauges): string {
     const requests = this.#models.map((model) => model.requests);
     const lines = [
       ...RequestMetrics.tritonLines(requests),
@@ -153,7 +153,7 @@ export class PlaceMetrics implements PlaceObserver {
     ];
   }
 
-  #placeLines(gauges: PlaceGauges): string[] {
+  #placeLines(gauges: AccordionGauges): string[] {
     const { places, readyPlaces, busyPlaces, activeQueries, waitingQueries } = gauges;
     return [
       ...metric("stratagem_places", "gauge", "Execution places", places),
@@ -164,7 +164,7 @@ export class PlaceMetrics implements PlaceObserver {
     ];
   }
 
-  #serverLines(gauges: PlaceGauges): string[] {
+  #serverLines(gauges: AccordionGauges): string[] {
     const { loadQps, levelCount, topLevelQps, application, bundleSha256: sha256 } = gauges;
     const pending = gauges.activeQueries + gauges.waitingQueries;
     return [

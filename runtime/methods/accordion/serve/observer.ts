@@ -1,5 +1,5 @@
 /** What metrics of execution places are made of. */
-export interface PlaceObserver {
+export interface AccordionObserver {
   /** A query begins. @param slackMs time to its deadline; negative when that is over. */
   onStart(model: number, places: number, slackMs: number): void;
   /** A query that had begun goes on. @param placesBefore 0 if it had none, after a loss. */

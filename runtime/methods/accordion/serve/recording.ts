@@ -4,7 +4,7 @@ interface Timed {
   readonly nowMs: number;
 }
 
-export type PlaceEvent =
+export type AccordionEvent =
   | (Timed & {
       readonly kind: "query";
       readonly query: number;
@@ -17,7 +17,7 @@ export type PlaceEvent =
   | (Timed & { readonly kind: "ready" | "lost" | "replaced"; readonly place: number })
   | (Timed & { readonly kind: "wake" });
 
-export type PlaceCommand =
+export type AccordionCommand =
   | {
       readonly kind: "start" | "reshape";
       readonly query: number;
@@ -30,4 +30,4 @@ export type PlaceCommand =
   | { readonly kind: "drop"; readonly query: number; readonly reason: number };
 
 /** Receives every event just before the scheduler does, then the commands that answer it, in order. It must not throw. */
-export type PlaceRecorder = (entry: PlaceEvent | PlaceCommand) => void;
+export type AccordionRecorder = (entry: AccordionEvent | AccordionCommand) => void;

@@ -9,7 +9,7 @@ import {
   type RequestRows,
 } from "../../../server/request.ts";
 import { rowBounds } from "../../../server/tensors.ts";
-import type { PlaceModel } from "./served-models.ts";
+import type { AccordionModel } from "./served-models.ts";
 
 /** A tensor of one instance. */
 export interface InstanceValue {
@@ -17,10 +17,10 @@ export interface InstanceValue {
   readonly bytes: Uint8Array;
 }
 
-export interface PlaceRequestOptions {
+export interface AccordionRequestOptions {
   /** Index among the models. */
   readonly model: number;
-  readonly ofModel: PlaceModel;
+  readonly ofModel: AccordionModel;
   readonly rows: RequestRows;
   readonly isHigh: boolean;
   readonly arrivalMs: number;
@@ -28,9 +28,9 @@ export interface PlaceRequestOptions {
   readonly settle: (outcome: Outcome) => void;
 }
 
-export class PlaceRequest {
+export class AccordionRequest {
   readonly model: number;
-  readonly ofModel: PlaceModel;
+  readonly ofModel: AccordionModel;
   readonly rows: number;
   readonly isHigh: boolean;
   readonly arrivalMs: number;
@@ -46,7 +46,7 @@ export class PlaceRequest {
   #doneRows = 0;
   #isSettled = false;
 
-  constructor(options: PlaceRequestOptions) {
+  constructor(options: AccordionRequestOptions) {
     const { ofModel, rows } = options;
     const { inputs, outputs } = ofModel.signature;
     assert(rows.inputs.length === inputs.length, "a request has every input of the model");

@@ -7,16 +7,16 @@ import type {
 } from "../../../bundle/schema.ts";
 import { type ModelSignature, modelOf, taskTensors, unfit } from "../../../server/signature.ts";
 
-export interface PlaceModel {
+export interface AccordionModel {
   readonly signature: ModelSignature;
   /** Time of one instance with the pipeline where it is shortest. */
   readonly fastestMs: number;
   /** By shape the stages in order; null where the model has no pipeline of it. */
-  readonly stagesByShape: readonly (readonly PlaceStage[] | null)[];
+  readonly stagesByShape: readonly (readonly AccordionStage[] | null)[];
 }
 
 /** A stage of a pipeline: what it takes, gives, and lets go of. */
-export interface PlaceStage {
+export interface AccordionStage {
   /** Index among the stage models of all models, in the order of the bundle. */
   readonly stageModel: number;
   /** Values by name, in the order of the stage model. */
@@ -27,7 +27,7 @@ export interface PlaceStage {
 }
 
 /** @throws RuntimeError RUNTIME_MODEL if a model has no stages, or these do not make up the model. */
-export function placeModels(bundle: AccordionBundle): PlaceModel[] {
+export function accordionServedModels(bundle: AccordionBundle): AccordionModel[] {
   const variants = bundle.tasks.flatMap((task) => task.variants);
   let firstStageModel = 0;
   return variants.map((variant) => {
@@ -60,7 +60,7 @@ function stagesOf(
   variant: MalleableVariant,
   { cut }: LayerPipeline,
   firstStageModel: number,
-): PlaceStage[] {
+): AccordionStage[] {
   const whole = modelOf(variant);
   const models = stageModelsOf(variant, cut);
   const known = new Set(whole.inputs.map(({ name }) => name));

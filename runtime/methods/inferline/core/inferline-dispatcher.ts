@@ -11,11 +11,11 @@ import type {
   PipelineDispatcher,
   PipelineDispatcherOptions,
 } from "../../../core/graph/pipeline-dispatcher.ts";
-import { StageFleet } from "../../../core/graph/replica-fleet.ts";
+import { ReplicaFleet } from "../../../core/graph/replica-fleet.ts";
 import { ReplicaKeeper } from "../../../core/graph/replica-keeper.ts";
-import { busyNames, type StageShape, stageShapeOf } from "../../../core/graph/replica-shape.ts";
+import { busyNames, type ReplicaShape, replicaShapeOf } from "../../../core/graph/replica-shape.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
-import { StageLevelFollower } from "./level-follower.ts";
+import { InferlineLevelFollower } from "./level-follower.ts";
 import type { ReplicaTuner } from "./replica-tuner.ts";
 import { replicaTunerOf } from "./replica-tuner-of.ts";
 
@@ -27,7 +27,7 @@ export interface InferlineDispatcherOptions extends PipelineDispatcherOptions {
 }
 
 /** How many replicas the tasks have, for the eyes of whoever runs the cluster. Arrays are by task, in force, not copies. */
-export interface StageGauges {
+export interface InferlineGauges {
   /** Replicas that the tuner wants. */
   readonly targetsByTask: Uint32Array;
   /** Replicas that there are, those that come up and those that leave after a last batch included. */
@@ -36,7 +36,7 @@ export interface StageGauges {
   readonly readyByTask: Uint32Array;
 }
 
-export type InferlineDispatcher = PipelineDispatcher & StageGauges;
+export type InferlineDispatcher = PipelineDispatcher & InferlineGauges;
 
 /** The dispatcher of a validated bundle; no worker is up yet. @throws Error if the bundle contradicts itself. */
 export function inferlineDispatcherOf(
@@ -56,12 +56,12 @@ class StageDispatcher implements InferlineDispatcher {
   readonly workerCount: number;
   readonly waitingCapacity: number;
   readonly commandCapacity: number;
-  readonly #shape: StageShape;
-  readonly #fleet: StageFleet;
+  readonly #shape: ReplicaShape;
+  readonly #fleet: ReplicaFleet;
   readonly #keeper: ReplicaKeeper;
   readonly #queues: LinkedQueues;
   readonly #demand: DemandMonitor;
-  readonly #follower: StageLevelFollower;
+  readonly #follower: InferlineLevelFollower;
   readonly #tuner: ReplicaTuner;
   readonly #isLevelFixed: boolean;
   /** [taskCount]: whether the task has a replica, or will have one of the workers that are up or have yet to come up for the first time. */
@@ -72,7 +72,7 @@ class StageDispatcher implements InferlineDispatcher {
 
   constructor(bundle: InferlineBundle, options: InferlineDispatcherOptions) {
     const { queryCapacity, initialDemandQps = Number.NaN } = options;
-    const shape = stageShapeOf(bundle);
+    const shape = replicaShapeOf(bundle);
     const { taskCount, workerCount } = shape;
     this.#shape = shape;
     this.workerCount = workerCount;
@@ -80,14 +80,14 @@ class StageDispatcher implements InferlineDispatcher {
     assert(this.waitingCapacity > 0, "there are names for the queries that run and for others");
     // One event drops or starts every query that waits, each in a command of its own, and assigns or releases every worker.
     this.commandCapacity = this.waitingCapacity + 1 + 2 * workerCount;
-    this.#fleet = new StageFleet(shape);
+    this.#fleet = new ReplicaFleet(shape);
     this.#keeper = new ReplicaKeeper(shape, this.#fleet);
     this.#queues = new LinkedQueues(taskCount, queryCapacity);
     this.#demand = new DemandMonitor(initialDemandQps);
     this.#isServable = new Uint8Array(taskCount);
     const level = options.level ?? levelForLoad(bundle.levels, initialDemandQps);
     this.#isLevelFixed = options.level !== undefined || bundle.levels.length === 1;
-    this.#follower = new StageLevelFollower(bundle, level);
+    this.#follower = new InferlineLevelFollower(bundle, level);
     this.#tuner = options.tuner ?? replicaTunerOf(bundle, level);
   }
 

@@ -16,7 +16,7 @@ const NOISE_SIGMAS = 3;
  * The paper plans again offline when the traffic stays away from the sample (InferLine §5); here the plans are at hand. Bursts are the tuner's, and what
  * a level's own traffic does by chance is no reason to leave it: a change is wanted for a while, and upwards only beyond noise.
  */
-export class StageLevelFollower {
+export class InferlineLevelFollower {
   level: number;
   readonly #loadQps: Float64Array;
   /** By level: the highest rate that is still its load. */

@@ -3,17 +3,17 @@ import { type InferlineBundle, MICROS, priceMicros } from "../../../bundle/schem
 import { head, line, metric } from "../../../server/exposition.ts";
 import type { WorkerModels } from "../../../server/graph/worker-models.ts";
 import { EnvelopeTuner } from "../core/envelope-tuner.ts";
-import type { StageGauges } from "../core/inferline-dispatcher.ts";
+import type { InferlineGauges } from "../core/inferline-dispatcher.ts";
 import type { WatchedTuner } from "./watched-tuner.ts";
 
-export class StageMetrics {
+export class InferlineMetrics {
   readonly #taskNames: readonly string[];
   /** [workerCount]: price per hour, in millionths. */
   readonly #microsByWorker: readonly number[];
-  readonly #gauges: StageGauges;
+  readonly #gauges: InferlineGauges;
   readonly #tuner: WatchedTuner;
 
-  constructor({ tasks, cluster }: InferlineBundle, gauges: StageGauges, tuner: WatchedTuner) {
+  constructor({ tasks, cluster }: InferlineBundle, gauges: InferlineGauges, tuner: WatchedTuner) {
     this.#taskNames = tasks.map(({ name }) => name);
     this.#microsByWorker = cluster.pools.flatMap((pool) =>
       new Array<number>(pool.workers).fill(priceMicros(pool)),

@@ -6,7 +6,7 @@ import type { DropRule } from "./drop-rule.ts";
 import type { LevelFollower } from "./level-follower.ts";
 import type { QueryQueues } from "./query-queues.ts";
 import type { QueryTable } from "./query-table.ts";
-import { STAGE_GIVE_UP, STAGE_WAIT, StageDecider } from "./task-decider.ts";
+import { DECIDED_GIVE_UP, DECIDED_WAIT, TaskDecider } from "./task-decider.ts";
 
 /** Added to the turn of a query that a stage has given up: behind all others, in the order they had. Times are below it, and exact to 0.1 ms above. */
 const GIVEN_UP_MS = 1e15;
@@ -25,7 +25,7 @@ export class BatchStarter {
   readonly #queries: QueryTable;
   readonly #dropRule: DropRule;
   readonly #follower: LevelFollower;
-  readonly #stages: StageDecider;
+  readonly #stages: TaskDecider;
 
   constructor(
     bundle: LokiBundle,
@@ -43,7 +43,7 @@ export class BatchStarter {
     this.#queries = queries;
     this.#dropRule = dropRule;
     this.#follower = follower;
-    this.#stages = new StageDecider(bundle, shape);
+    this.#stages = new TaskDecider(bundle, shape);
   }
 
   /** @param base of the queues in force. */
@@ -89,11 +89,11 @@ export class BatchStarter {
       if (orderMs >= GIVEN_UP_MS) stages.rescue(this.#follower.level, task);
       else {
         const decision = stages.decide(this.#follower.level, task, queued, orderMs - nowMs);
-        if (decision === STAGE_WAIT) {
+        if (decision === DECIDED_WAIT) {
           this.wakeMs = Math.min(this.wakeMs, nowMs + stages.waitMs);
           return;
         }
-        if (decision === STAGE_GIVE_UP) {
+        if (decision === DECIDED_GIVE_UP) {
           queries.orderMs[queues.take(queue)] = orderMs + GIVEN_UP_MS;
           queues.insert(queue, first);
           continue;

@@ -1,17 +1,17 @@
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import type { PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 import { GIVE_UP, type PolicyTable, WAIT } from "../../../core/policy-table.ts";
-import { stageTableOf } from "./task-table.ts";
+import { taskTableOf } from "./task-table.ts";
 
 /** Far above the rounding of a difference of times, far below a service time. */
 const ROUNDING_MS = 1e-6;
 
-const STAGE_START = 0;
-export const STAGE_WAIT = 1;
-export const STAGE_GIVE_UP = 2;
+const DECIDED_START = 0;
+export const DECIDED_WAIT = 1;
+export const DECIDED_GIVE_UP = 2;
 
 /** Decides with the tables of stage policies; the decision is left in the fields. */
-export class StageDecider {
+export class TaskDecider {
   /** Of the task, not of all. */
   variant = 0;
   batch = 0;
@@ -28,7 +28,7 @@ export class StageDecider {
     const stages = bundle.levels.flatMap(({ stages: byTask }) =>
       bundle.tasks.map((_, task) => byTask?.[task] ?? null),
     );
-    this.#tables = stages.map((stage) => (stage === null ? null : stageTableOf(bundle, stage)));
+    this.#tables = stages.map((stage) => (stage === null ? null : taskTableOf(bundle, stage)));
     this.#rescue = stages.map((stage) => {
       let best = { variant: 0, batch: 1 };
       if (stage === null) return best;
@@ -52,14 +52,14 @@ export class StageDecider {
     const table = this.#tables[level * this.#taskCount + task]!;
     const roundedMs = slackMs + ROUNDING_MS;
     const action = table.lookup(0, queued, roundedMs);
-    if (action === GIVE_UP) return STAGE_GIVE_UP;
+    if (action === GIVE_UP) return DECIDED_GIVE_UP;
     if (action === WAIT) {
       this.waitMs = roundedMs - table.waitUntilSlackMs(0, queued, roundedMs, 0) + ROUNDING_MS;
-      return STAGE_WAIT;
+      return DECIDED_WAIT;
     }
     this.variant = table.variant(action);
     this.batch = table.batch(action);
-    return STAGE_START;
+    return DECIDED_START;
   }
 
   /** Decides for queries that were given up, which are to be served some time: what gets rid of the most of them per time. */

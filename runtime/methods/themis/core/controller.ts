@@ -1,11 +1,11 @@
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
-import { NO_WISH, type ScaleDemand } from "./demand.ts";
-import { type ScaleShape, TRANSITION_CELLS } from "./shape.ts";
+import { NO_WISH, type ThemisDemand } from "./demand.ts";
+import { type ThemisShape, TRANSITION_CELLS } from "./shape.ts";
 
 /** What there is, as the controller has to know it. Arrays are by task. */
-export interface ScaledFleet {
+export interface ThemisFleet {
   /** Instances that are up and stay. */
   readonly readyByTask: Uint32Array;
   /** Least cores that one of those has in force; 0 without any. */
@@ -25,7 +25,7 @@ const NO_GOAL = -1;
  * to it comes first. When an instance is lost, the others get the cores of the row that is left until it is back. Source: Themis §5, fig. 4; losses and
  * full pools are ours.
  */
-export class ScaleController {
+export class ThemisController {
   /** [taskCount], each: instances that there are to be, cores of each, cores that a new one starts with, and largest batches. */
   readonly instances: Uint32Array;
   readonly cores: Uint32Array;
@@ -40,8 +40,8 @@ export class ScaleController {
   /** Bursts that were met with cores, and plans that were settled on. */
   burstCount = 0;
   settledCount = 0;
-  readonly #shape: ScaleShape;
-  readonly #demand: ScaleDemand | null;
+  readonly #shape: ThemisShape;
+  readonly #demand: ThemisDemand | null;
   readonly #extraCores: "same" | "one";
   readonly #isHorizontal: boolean;
   /** [taskCount]: cores that the instances are to have together, at most. */
@@ -54,8 +54,8 @@ export class ScaleController {
   /** @param level whose plan is in force at the start. @param demand null to stay with it. */
   constructor(
     { policy }: Pick<ThemisBundle, "policy">,
-    shape: ScaleShape,
-    demand: ScaleDemand | null,
+    shape: ThemisShape,
+    demand: ThemisDemand | null,
     level: number,
   ) {
     const { taskCount } = shape;
@@ -80,7 +80,7 @@ export class ScaleController {
   }
 
   /** Looks at the traffic. @param backlog requests that wait. @returns whether something is to change. */
-  tick(nowMs: number, backlog: number, fleet: ScaledFleet): boolean {
+  tick(nowMs: number, backlog: number, fleet: ThemisFleet): boolean {
     if (this.#demand === null) return false;
     this.#demand.look(nowMs, backlog, this.level, this.#base);
     const { needed, wanted } = this.#demand;
@@ -96,7 +96,7 @@ export class ScaleController {
   }
 
   /** An instance has come up or has other cores. @returns whether something is to change. */
-  review(fleet: ScaledFleet): boolean {
+  review(fleet: ThemisFleet): boolean {
     if (this.#goal === NO_GOAL) return false;
     if (!this.#isThere(this.#goal, fleet)) return this.#approach(this.#goal);
     this.#settle(this.#goal, fleet);
@@ -104,7 +104,7 @@ export class ScaleController {
   }
 
   /** Moves to the plan of a level, or to one on the way to it where there is no room for that beside what runs. @returns whether another is settled on at once. */
-  #aimFor(wanted: number, fleet: ScaledFleet): boolean {
+  #aimFor(wanted: number, fleet: ThemisFleet): boolean {
     const base = this.#base;
     let level = wanted;
     while (level !== base && !this.#fits(level)) level += level < base ? 1 : -1;
@@ -128,7 +128,7 @@ export class ScaleController {
    * An instance that was up is lost; it is started again. Until it is there, the others get the cores that the row for them says, if there is room for that
    * besides.
    */
-  lose(fleet: ScaledFleet): void {
+  lose(fleet: ThemisFleet): void {
     if (this.#demand === null || this.#isHorizontal) return;
     if (this.#isUp(this.#row, fleet.readyByTask)) return;
     const row = this.#rowFor(this.level, fleet.readyByTask);
@@ -138,7 +138,7 @@ export class ScaleController {
   }
 
   /** Gives the instances that are up the cores that the load takes. @returns whether others had to go for it. */
-  #stretch(level: number, { readyByTask }: ScaledFleet): boolean {
+  #stretch(level: number, { readyByTask }: ThemisFleet): boolean {
     const row = this.#rowFor(level, readyByTask);
     // What the plan for the row takes always fits. More than that may not, and then cores that are left of an earlier load go.
     const isTight = this.#isTight(row, level);
@@ -199,7 +199,7 @@ export class ScaleController {
   }
 
   /** Whether the instances of a plan are up with at least the cores that it gives them. */
-  #isThere(level: number, { readyByTask, coresInForceByTask }: ScaledFleet): boolean {
+  #isThere(level: number, { readyByTask, coresInForceByTask }: ThemisFleet): boolean {
     if (!this.#isUp(level, readyByTask)) return false;
     const { taskCount, coresByLevelTask } = this.#shape;
     for (let task = 0; task < taskCount; task++) {
@@ -257,7 +257,7 @@ export class ScaleController {
   }
 
   /** All of a plan is there: what is beyond it goes. */
-  #settle(level: number, fleet: ScaledFleet): void {
+  #settle(level: number, fleet: ThemisFleet): void {
     this.#goal = NO_GOAL;
     this.#base = level;
     this.settledCount++;

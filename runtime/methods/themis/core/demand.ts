@@ -1,13 +1,13 @@
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
 import { RateHistory } from "./rate-history.ts";
-import type { ScaleShape } from "./shape.ts";
+import type { ThemisShape } from "./shape.ts";
 
 /** In place of a level: instances stay as they are, or are on their way to where they were sent. */
 export const NO_WISH = -1;
 
 /** Which levels the traffic calls for. Pure: times are arguments, in order. */
-export interface ScaleDemand {
+export interface ThemisDemand {
   /** Requests per second so far, [HISTORY_SECONDS], oldest first, as of the last look: what a forecast is made of. */
   readonly perSecondQps: Float64Array;
   /** Level whose load has to be carried at once. */
@@ -21,10 +21,10 @@ export interface ScaleDemand {
   look(nowMs: number, backlog: number, level: number, base: number): void;
 }
 
-export function scaleDemandOf(
+export function themisDemandOf(
   { policy, slo }: Pick<ThemisBundle, "policy" | "slo">,
-  shape: ScaleShape,
-): ScaleDemand {
+  shape: ThemisShape,
+): ThemisDemand {
   const { scaling, predictor, stableTicks } = policy;
   // The LSTM runs in the driver. Until it has spoken, the last ten seconds speak for the next.
   const forecaster = forecasterOf(predictor === "lstm" ? "last-max" : predictor);
@@ -65,17 +65,17 @@ class Traffic {
  * As the paper: the requests of the last second are the load. Instances follow once the plan for the load and the plan for the forecast have been the same so
  * many times in a row; horizontal scaling alone does not wait for that to add some, and vertical scaling alone never waits. Source: Themis §5.1.3.
  */
-class LastSecondDemand implements ScaleDemand {
+class LastSecondDemand implements ThemisDemand {
   needed = 0;
   wanted = NO_WISH;
-  readonly #shape: ScaleShape;
+  readonly #shape: ThemisShape;
   readonly #traffic: Traffic;
   readonly #stableTicks: number;
   readonly #scaling: "themis" | "horizontal" | "vertical";
   #agreed = 0;
 
   constructor(
-    shape: ScaleShape,
+    shape: ThemisShape,
     {
       stableTicks,
       forecaster,
@@ -137,10 +137,10 @@ const PEAK_DEVIATIONS = 1.54;
  * its load any more. Then cores are asked for that carry the rate as it shows, and what has come to wait besides; and instances, if the window is not too
  * short to say so. They follow the traffic down when neither its recent rate nor the forecast needs them, so many times in a row.
  */
-class SureDemand implements ScaleDemand {
+class SureDemand implements ThemisDemand {
   needed = 0;
   wanted = NO_WISH;
-  readonly #shape: ScaleShape;
+  readonly #shape: ThemisShape;
   readonly #traffic: Traffic;
   readonly #stableTicks: number;
   readonly #sloSeconds: number;
@@ -149,7 +149,7 @@ class SureDemand implements ScaleDemand {
   #called = NO_WISH;
   #lowerLooks = 0;
 
-  constructor(shape: ScaleShape, { stableTicks, forecaster, sloMs }: DemandOptions) {
+  constructor(shape: ThemisShape, { stableTicks, forecaster, sloMs }: DemandOptions) {
     this.#shape = shape;
     this.#traffic = new Traffic(forecaster);
     this.#stableTicks = stableTicks;
@@ -231,7 +231,7 @@ function rateOfPeak(peakQps: number): number {
   return root * root;
 }
 
-function isSamePlan(shape: ScaleShape, one: number, other: number): boolean {
+function isSamePlan(shape: ThemisShape, one: number, other: number): boolean {
   const { taskCount, replicasByLevelTask, coresByLevelTask } = shape;
   for (let task = 0; task < taskCount; task++) {
     const [a, b] = [one * taskCount + task, other * taskCount + task];

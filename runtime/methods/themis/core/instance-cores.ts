@@ -1,6 +1,6 @@
 import type { CommandBuffer } from "../../../core/command-buffer.ts";
 import { NONE } from "../../../core/graph/pipeline-shape.ts";
-import type { StageFleet } from "../../../core/graph/replica-fleet.ts";
+import type { ReplicaFleet } from "../../../core/graph/replica-fleet.ts";
 import { BUSY, IDLE } from "../../../core/graph/worker-fleet.ts";
 
 /** How many cores each instance has, and is to have. */
@@ -51,7 +51,7 @@ export class InstanceCores {
   }
 
   /** Tells every instance that stays how many cores it is to have from now on. @param cores by task. */
-  resizeAll(cores: Uint32Array, fleet: StageFleet, out: CommandBuffer): void {
+  resizeAll(cores: Uint32Array, fleet: ReplicaFleet, out: CommandBuffer): void {
     for (let worker = 0; worker < this.#wanted.length; worker++) {
       const task = fleet.task[worker]!;
       if (task === NONE || fleet.isLeaving[worker] === 1) continue;
@@ -60,7 +60,7 @@ export class InstanceCores {
   }
 
   /** Tells every instance that stays and is to have fewer cores to have so many. @param cores by task. */
-  raiseAll(cores: Uint32Array, fleet: StageFleet, out: CommandBuffer): void {
+  raiseAll(cores: Uint32Array, fleet: ReplicaFleet, out: CommandBuffer): void {
     for (let worker = 0; worker < this.#wanted.length; worker++) {
       const task = fleet.task[worker]!;
       if (task === NONE || fleet.isLeaving[worker] === 1) continue;
@@ -72,7 +72,7 @@ export class InstanceCores {
    * Takes note of who has become an instance, or is none any more. One that was leaving and stays after all is as good as new: it gets the cores of those.
    * @param startCores by task, of those that are new.
    */
-  follow(fleet: StageFleet, startCores: Uint32Array, out: CommandBuffer): void {
+  follow(fleet: ReplicaFleet, startCores: Uint32Array, out: CommandBuffer): void {
     for (let worker = 0; worker < this.#wanted.length; worker++) {
       const task = fleet.task[worker]!;
       if (task === this.#task[worker] && (task === NONE || this.#wanted[worker] !== 0)) {
@@ -91,7 +91,7 @@ export class InstanceCores {
   }
 
   /** [taskCount]: least cores in force of instances that are up and stay, 0 without any; valid until the next call. */
-  least(fleet: StageFleet): Uint32Array {
+  least(fleet: ReplicaFleet): Uint32Array {
     this.#least.fill(0);
     this.#isMixed.fill(0);
     for (let worker = 0; worker < this.#wanted.length; worker++) {
@@ -107,7 +107,7 @@ export class InstanceCores {
   }
 
   /** The idle instance of a task with the most cores in force, of equals that of the lowest index. There is one. */
-  mostOf(fleet: StageFleet, task: number): number {
+  mostOf(fleet: ReplicaFleet, task: number): number {
     let best = fleet.idle.lowest(task);
     if (this.#isMixed[task] === 0) return best;
     for (let worker = best + 1; worker < this.#wanted.length; worker++) {

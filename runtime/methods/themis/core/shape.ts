@@ -1,14 +1,14 @@
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { starts } from "../../../core/graph/pipeline-shape.ts";
-import type { StageShape } from "../../../core/graph/replica-shape.ts";
-import { stageGraphOf } from "../../../core/graph/task-graph.ts";
+import type { ReplicaShape } from "../../../core/graph/replica-shape.ts";
+import { taskGraphOf } from "../../../core/graph/task-graph.ts";
 
 /** Cells of a row of `transitions`. */
 export const TRANSITION_CELLS = 3;
 
 /** A bundle of scaled stages as flat arrays. Workers are places for instances, all in one pool. */
-export interface ScaleShape extends StageShape {
+export interface ThemisShape extends ReplicaShape {
   readonly levelCount: number;
   /** [levelCount] */
   readonly loadQpsByLevel: Float64Array;
@@ -28,7 +28,7 @@ export function coreBudgetOf({ cluster }: Pick<ThemisBundle, "cluster">): number
 }
 
 /** @throws Error if the bundle contradicts itself. */
-export function scaleShapeOf(bundle: ThemisBundle): ScaleShape {
+export function themisShapeOf(bundle: ThemisBundle): ThemisShape {
   const { tasks, levels } = bundle;
   const { data: transitions } = bundle.transitions;
   assert(transitions instanceof Uint16Array, "transitions are whole numbers");
@@ -45,7 +45,7 @@ export function scaleShapeOf(bundle: ThemisBundle): ScaleShape {
   );
   const maxBatch = Uint32Array.from(tasks, ({ variants }) => variants[0]?.latency.ms.shape[1] ?? 0);
   return {
-    graph: stageGraphOf(bundle),
+    graph: taskGraphOf(bundle),
     taskCount,
     poolCount: 1,
     workerCount,

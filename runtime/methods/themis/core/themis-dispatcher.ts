@@ -13,21 +13,21 @@ import type {
   PipelineDispatcherOptions,
   ResizedPipeline,
 } from "../../../core/graph/pipeline-dispatcher.ts";
-import { StageFleet } from "../../../core/graph/replica-fleet.ts";
+import { ReplicaFleet } from "../../../core/graph/replica-fleet.ts";
 import { ReplicaKeeper } from "../../../core/graph/replica-keeper.ts";
 import { busyNames } from "../../../core/graph/replica-shape.ts";
-import { firstLevel, ScaleController } from "./controller.ts";
-import { type ScaleDemand, scaleDemandOf } from "./demand.ts";
+import { firstLevel, ThemisController } from "./controller.ts";
+import { type ThemisDemand, themisDemandOf } from "./demand.ts";
 import { InstanceCores } from "./instance-cores.ts";
-import { type ScaleShape, scaleShapeOf } from "./shape.ts";
+import { type ThemisShape, themisShapeOf } from "./shape.ts";
 
-export interface ScalingDispatcherOptions extends PipelineDispatcherOptions {
+export interface ThemisDispatcherOptions extends PipelineDispatcherOptions {
   /** Index of a level that is followed whatever the traffic is. */
   readonly level?: number;
 }
 
 /** How many instances the tasks have and of how many cores, for the eyes of whoever runs the cluster. Arrays are by task, in force, not copies. */
-export interface ScaleGauges {
+export interface ThemisGauges {
   /** Instances that there are to be, and cores of each once it is up. */
   readonly targetsByTask: Uint32Array;
   readonly targetCoresByTask: Uint32Array;
@@ -43,7 +43,7 @@ export interface ScaleGauges {
   readonly settledCount: number;
 }
 
-export interface ScalingDispatcher extends PipelineDispatcher, ResizedPipeline, ScaleGauges {
+export interface ThemisDispatcher extends PipelineDispatcher, ResizedPipeline, ThemisGauges {
   /** Requests in each of the last 60 s as of the last look, oldest first, NaN before there were any: what a forecast of the driver's is made of. */
   readonly perSecondQps: Float64Array;
   /** Looks at the traffic so far: after one a driver that makes forecasts makes another. */
@@ -53,8 +53,8 @@ export interface ScalingDispatcher extends PipelineDispatcher, ResizedPipeline, 
 /** The dispatcher of a validated bundle; no worker is up yet. @throws Error if the bundle contradicts itself. */
 export function scalingDispatcherOf(
   bundle: ThemisBundle,
-  options: ScalingDispatcherOptions,
-): ScalingDispatcher {
+  options: ThemisDispatcherOptions,
+): ThemisDispatcher {
   return new ElasticDispatcher(bundle, options);
 }
 
@@ -64,19 +64,19 @@ export function scalingDispatcherOf(
  *
  * Batches start in `onWake` only, after all that happens at one time, in the order of the tasks.
  */
-class ElasticDispatcher implements ScalingDispatcher {
+class ElasticDispatcher implements ThemisDispatcher {
   readonly workerCount: number;
   readonly waitingCapacity: number;
   readonly commandCapacity: number;
   lookCount = 0;
-  readonly #shape: ScaleShape;
-  readonly #fleet: StageFleet;
+  readonly #shape: ThemisShape;
+  readonly #fleet: ReplicaFleet;
   readonly #keeper: ReplicaKeeper;
   readonly #cores: InstanceCores;
   readonly #queues: LinkedQueues;
   readonly #load: DemandMonitor;
-  readonly #demand: ScaleDemand;
-  readonly #controller: ScaleController;
+  readonly #demand: ThemisDemand;
+  readonly #controller: ThemisController;
   readonly #tickMs: number;
   /** A query may be this much past its deadline when its turn comes. */
   readonly #graceMs: number;
@@ -92,9 +92,9 @@ class ElasticDispatcher implements ScalingDispatcher {
   #tickDueMs = Number.POSITIVE_INFINITY;
   #startDueMs = Number.POSITIVE_INFINITY;
 
-  constructor(bundle: ThemisBundle, options: ScalingDispatcherOptions) {
+  constructor(bundle: ThemisBundle, options: ThemisDispatcherOptions) {
     const { queryCapacity, initialDemandQps = Number.NaN } = options;
-    const shape = scaleShapeOf(bundle);
+    const shape = themisShapeOf(bundle);
     const { taskCount, workerCount } = shape;
     this.#shape = shape;
     this.workerCount = workerCount;
@@ -102,15 +102,15 @@ class ElasticDispatcher implements ScalingDispatcher {
     assert(this.waitingCapacity > 0, "there are names for the queries that run and for others");
     // One event drops or starts every query that waits, each in a command of its own, and assigns or releases and resizes every worker.
     this.commandCapacity = this.waitingCapacity + 1 + 3 * workerCount;
-    this.#fleet = new StageFleet(shape);
+    this.#fleet = new ReplicaFleet(shape);
     this.#keeper = new ReplicaKeeper(shape, this.#fleet);
     this.#cores = new InstanceCores(taskCount, workerCount);
     this.#queues = new LinkedQueues(taskCount, queryCapacity);
     this.#load = new DemandMonitor(initialDemandQps);
-    this.#demand = scaleDemandOf(bundle, shape);
+    this.#demand = themisDemandOf(bundle, shape);
     const { level = firstLevel(bundle, initialDemandQps) } = options;
     const isFixed = options.level !== undefined || bundle.levels.length === 1;
-    this.#controller = new ScaleController(bundle, shape, isFixed ? null : this.#demand, level);
+    this.#controller = new ThemisController(bundle, shape, isFixed ? null : this.#demand, level);
     const { tickMs, dropAfterSlos } = bundle.policy;
     this.#tickMs = tickMs;
     this.#graceMs =

@@ -1,9 +1,9 @@
 import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
 import type { Forecasts } from "../../../server/graph/forecasts.ts";
-import type { ScalingDispatcher } from "../core/themis-dispatcher.ts";
+import type { ThemisDispatcher } from "../core/themis-dispatcher.ts";
 
 export interface LookForecastsOptions {
-  readonly dispatcher: Pick<ScalingDispatcher, "lookCount" | "perSecondQps">;
+  readonly dispatcher: Pick<ThemisDispatcher, "lookCount" | "perSecondQps">;
   readonly forecaster: Pick<OnnxForecaster, "forecast">;
   /** Told why there are no forecasts, once until there are some again. */
   readonly onNotice: (message: string) => void;

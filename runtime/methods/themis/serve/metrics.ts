@@ -4,12 +4,12 @@ import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
 import { Histogram, head, line, metric } from "../../../server/exposition.ts";
 import type { PipelineCommand, PipelineEvent } from "../../../server/graph/pipeline-recording.ts";
 import { coreBudgetOf } from "../core/shape.ts";
-import type { ScaleGauges, ScalingDispatcher } from "../core/themis-dispatcher.ts";
+import type { ThemisDispatcher, ThemisGauges } from "../core/themis-dispatcher.ts";
 
 /** Of the time until a resize is in force, which waits for the batch that runs. */
 const RESIZE_BOUNDS_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
-export type WatchedGauges = ScaleGauges & Pick<ScalingDispatcher, "lookCount" | "perSecondQps">;
+export type WatchedGauges = ThemisGauges & Pick<ThemisDispatcher, "lookCount" | "perSecondQps">;
 
 /** An instance, as far as its resizes go. */
 interface Instance {
@@ -27,7 +27,7 @@ interface ResizeCounters {
   fewer: number;
 }
 
-export class ScaleMetrics {
+export class ThemisMetrics {
   readonly #taskNames: readonly string[];
   readonly #coreBudget: number;
   readonly #gauges: WatchedGauges;

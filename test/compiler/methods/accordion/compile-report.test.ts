@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type CompileCommand, compileCommand } from "../../../../compiler/commands/compile.ts";
-import { type Change, placeApplication } from "../../../support/accordion-application.ts";
+import { accordionApplication, type Change } from "../../../support/accordion-application.ts";
 
 function commandOf(home: string, out: string): CompileCommand {
   return {
@@ -19,7 +19,7 @@ function commandOf(home: string, out: string): CompileCommand {
 }
 
 test("warns of models that cannot be served or are too slow, and of loads that cannot be carried", async () => {
-  const home = placeApplication(
+  const home = accordionApplication(
     ["profile.json#sped }", "profile.json#sped, model: mlp-s.onnx }"],
     ["latency: 200 ms", "latency: 40 ms"],
     ["loads: [10, 40]", "loads: [1000]"],
@@ -63,7 +63,7 @@ test.each<[string, readonly Change[], RegExp]>([
     /variants\[1\]\.profile: method accordion needs layers, or speedups/,
   ],
 ])("refuses %s, and writes nothing", async (_, changes, message) => {
-  const home = placeApplication(...changes);
+  const home = accordionApplication(...changes);
   await expect(compileCommand(commandOf(home, "out/b.msgpack"))).rejects.toThrow(message);
   expect(existsSync(join(home, "out"))).toBe(false);
 });

@@ -3,17 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { type SimulateOptions, simulateCommand } from "../../../../compiler/commands/simulate.ts";
-import { PLACE_BASELINES } from "../../../../compiler/methods/accordion/baselines.ts";
-import { simulatePlaces } from "../../../../compiler/methods/accordion/simulate/simulate.ts";
+import { ACCORDION_BASELINES } from "../../../../compiler/methods/accordion/baselines.ts";
+import { simulateAccordion } from "../../../../compiler/methods/accordion/simulate/simulate.ts";
 import {
-  type PlaceCommandOptions,
-  simulatePlacesCommand,
+  type AccordionCommandOptions,
+  simulateAccordionCommand,
 } from "../../../../compiler/methods/accordion/simulate-command.ts";
 import { encodeBundle } from "../../../../runtime/checked-bundle.ts";
-import { placeBundle } from "../../../support/accordion-bundle.ts";
+import { accordionBundle } from "../../../support/accordion-bundle.ts";
 
-const BUNDLE = placeBundle();
-const OPTIONS: PlaceCommandOptions = {
+const BUNDLE = accordionBundle();
+const OPTIONS: AccordionCommandOptions = {
   arrivals: { kind: "poisson", qps: 30 },
   durationMs: 10_000,
   seed: 1,
@@ -33,7 +33,7 @@ function watch(): { nowMs: () => number } {
 
 describe("the answer", () => {
   test("has the keys of the contract, beside what the level for the load is expected to give", () => {
-    const { json, exitCode } = simulatePlacesCommand(BUNDLE, OPTIONS, null, watch());
+    const { json, exitCode } = simulateAccordionCommand(BUNDLE, OPTIONS, null, watch());
     expect(exitCode).toBe(0);
     expect(json).toMatchObject({
       seed: 1,
@@ -70,8 +70,8 @@ describe("the answer", () => {
   });
 
   test("as text says what was served, how busy the places were, and what it cost to change", () => {
-    const { text } = simulatePlacesCommand(BUNDLE, OPTIONS, null, watch());
-    const { queries, instances, occupancy, shrinks } = simulatePlaces(BUNDLE, OPTIONS);
+    const { text } = simulateAccordionCommand(BUNDLE, OPTIONS, null, watch());
+    const { queries, instances, occupancy, shrinks } = simulateAccordion(BUNDLE, OPTIONS);
     expect(text).toContain(`${queries} queries of ${instances} instances in 10 s, seed 1:`);
     expect(text).toContain(`${shrinks} shrinks, 0 growths;`);
     expect(text).toContain("expected at 40 qps");
@@ -85,7 +85,12 @@ describe("the answer", () => {
   test("of a trace has no expectation, and of an empty one no latency", () => {
     const trace = { kind: "arrivals", arrivalMs: new Float64Array(0) } as const;
     const arrivals = { kind: "trace", trace } as const;
-    const { json, text } = simulatePlacesCommand(BUNDLE, { ...OPTIONS, arrivals }, null, watch());
+    const { json, text } = simulateAccordionCommand(
+      BUNDLE,
+      { ...OPTIONS, arrivals },
+      null,
+      watch(),
+    );
     expect(json).not.toHaveProperty("expected");
     expect(json).toMatchObject({ queries: 0, latencyMs: null, violationRate: 0 });
     expect(text).toContain("no query was served");
@@ -94,11 +99,11 @@ describe("the answer", () => {
 });
 
 describe("baselines", () => {
-  test.each(PLACE_BASELINES)(
+  test.each(ACCORDION_BASELINES)(
     "%s has the bundle's table and queries, and no expectation",
     (name) => {
-      const { json } = simulatePlacesCommand(BUNDLE, OPTIONS, name, watch());
-      const own = simulatePlaces(BUNDLE, OPTIONS);
+      const { json } = simulateAccordionCommand(BUNDLE, OPTIONS, name, watch());
+      const own = simulateAccordion(BUNDLE, OPTIONS);
       expect(json).toMatchObject({
         scheduler: name,
         queries: own.queries,
@@ -110,7 +115,7 @@ describe("baselines", () => {
   );
 
   test("queries of one stage have one place each", () => {
-    const { json } = simulatePlacesCommand(BUNDLE, OPTIONS, "one-stage", watch());
+    const { json } = simulateAccordionCommand(BUNDLE, OPTIONS, "one-stage", watch());
     const { occupancy, activeQueries } = json as {
       occupancy: number;
       activeQueries: { mean: number };
@@ -119,7 +124,7 @@ describe("baselines", () => {
   });
 
   test.each(["cg-mean", { kind: "greedy" }])("of other methods, as %o, are refused", (baseline) => {
-    expect(() => simulatePlacesCommand(BUNDLE, OPTIONS, baseline, watch())).toThrow(
+    expect(() => simulateAccordionCommand(BUNDLE, OPTIONS, baseline, watch())).toThrow(
       expect.objectContaining({
         code: "RUNTIME_USAGE",
         message: expect.stringMatching(
@@ -132,7 +137,7 @@ describe("baselines", () => {
 
 test("service times that are to be drawn are refused", () => {
   const options = { ...OPTIONS, serviceTimes: "sampled" } as const;
-  expect(() => simulatePlacesCommand(BUNDLE, options, null, watch())).toThrow(
+  expect(() => simulateAccordionCommand(BUNDLE, options, null, watch())).toThrow(
     expect.objectContaining({
       code: "RUNTIME_USAGE",
       message: expect.stringMatching(/--service-times sampled .* one latency per model, shape/),
@@ -160,9 +165,9 @@ describe("the command", () => {
     );
 
   test("simulates a bundle of malleable pipelines, and its baselines", async () => {
-    const own = simulatePlacesCommand(BUNDLE, OPTIONS, null, watch());
+    const own = simulateAccordionCommand(BUNDLE, OPTIONS, null, watch());
     expect(await run({})).toEqual(own);
-    const fastest = simulatePlacesCommand(BUNDLE, OPTIONS, "fastest", watch());
+    const fastest = simulateAccordionCommand(BUNDLE, OPTIONS, "fastest", watch());
     expect(await run({ baseline: "fastest" })).toEqual(fastest);
   });
 

@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
-import { simulatePlaces } from "../../../../compiler/methods/accordion/simulate/simulate.ts";
-import { placedLevel } from "../../../../compiler/methods/accordion/simulated-level.ts";
-import { placeBundle } from "../../../support/accordion-bundle.ts";
+import { simulateAccordion } from "../../../../compiler/methods/accordion/simulate/simulate.ts";
+import { simulatedLevel } from "../../../../compiler/methods/accordion/simulated-level.ts";
+import { accordionBundle } from "../../../support/accordion-bundle.ts";
 
 /** Two models that take 4 × 30 ms and 4 × 5 ms in the mean: 8 places carry 114 queries a second. */
-const BUNDLE = placeBundle({ maxViolationRate: 0.05 });
+const BUNDLE = accordionBundle({ maxViolationRate: 0.05 });
 const { levels: _, provenance: __, ...FRAME } = BUNDLE;
 
 test("a level promises what a simulation of the bundle at its load gives", () => {
-  const { expected } = placedLevel(FRAME, 60);
+  const { expected } = simulatedLevel(FRAME, 60);
   const { seed, durationMs } = expected;
   const arrivals = { kind: "poisson", qps: 60 } as const;
-  const outcome = simulatePlaces(BUNDLE, { arrivals, durationMs, seed });
+  const outcome = simulateAccordion(BUNDLE, { arrivals, durationMs, seed });
   expect(expected).toEqual({
     violationRate: outcome.violationRate,
     droppedRate: outcome.dropped / outcome.queries,
@@ -28,15 +28,15 @@ test("a level promises what a simulation of the bundle at its load gives", () =>
 });
 
 test("is feasible while the places carry it and few enough queries are late", () => {
-  const { feasible, capacityQps } = placedLevel(FRAME, 60);
+  const { feasible, capacityQps } = simulatedLevel(FRAME, 60);
   expect(feasible).toBe(true);
   expect(capacityQps).toBeCloseTo(8000 / 70, 6);
 });
 
 test("is not feasible above its capacity, or where too many queries are late", () => {
-  expect(placedLevel(FRAME, 120).feasible).toBe(false);
+  expect(simulatedLevel(FRAME, 120).feasible).toBe(false);
   const strict = { ...FRAME, slo: { ...FRAME.slo, latencyMs: 31 } };
-  const { feasible, capacityQps, expected } = placedLevel(strict, 100);
+  const { feasible, capacityQps, expected } = simulatedLevel(strict, 100);
   expect(capacityQps).toBeGreaterThan(100);
   expect(expected.violationRate).toBeGreaterThan(0.05);
   expect(feasible).toBe(false);
@@ -44,6 +44,6 @@ test("is not feasible above its capacity, or where too many queries are late", (
 
 test("is simulated with arrivals as bursty as the application says", () => {
   const bursty = { ...FRAME, arrivals: { process: "gamma", cv2: 8 } as const };
-  const poisson = placedLevel(FRAME, 90).expected.violationRate;
-  expect(placedLevel(bursty, 90).expected.violationRate).toBeGreaterThan(poisson);
+  const poisson = simulatedLevel(FRAME, 90).expected.violationRate;
+  expect(simulatedLevel(bursty, 90).expected.violationRate).toBeGreaterThan(poisson);
 });

@@ -5,7 +5,7 @@ import {
   withStages,
 } from "../../../../compiler/methods/accordion/stage-models.ts";
 import type { TensorInfo } from "../../../../runtime/bundle/schema.ts";
-import { chainModel, placeBundle } from "../../../support/accordion-bundle.ts";
+import { accordionBundle, chainModel } from "../../../support/accordion-bundle.ts";
 
 const tensor = (name: string, rows = 1): TensorInfo => ({
   name,
@@ -27,7 +27,7 @@ function chainOf(layerCount: number, lastRows = 1): LayeredModel {
 
 /** Two models of which the first is cut. */
 function uncut() {
-  const bundle = placeBundle();
+  const bundle = accordionBundle();
   const model = chainModel("deep", 6);
   const tasks = bundle.tasks.map((task) => ({
     ...task,

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import {
-  STAGE_BASELINES,
-  stageBaseline,
+  INFERLINE_BASELINES,
+  inferlineBaseline,
 } from "../../../../compiler/methods/inferline/baselines.ts";
 import type { InferlineBundle } from "../../../../runtime/bundle/schema.ts";
-import { type StageBundleSketch, stageBundle } from "../../../support/inferline-bundle.ts";
+import { type InferlineBundleSketch, inferlineBundle } from "../../../support/inferline-bundle.ts";
 
-const SKETCH: StageBundleSketch = {
+const SKETCH: InferlineBundleSketch = {
   sloMs: 100,
   workers: [40],
   tasks: [
@@ -22,7 +22,7 @@ const SKETCH: StageBundleSketch = {
   })),
   policy: { tuner: "relative" },
 };
-const BUNDLE = stageBundle(SKETCH);
+const BUNDLE = inferlineBundle(SKETCH);
 
 function unitsOf({ levels }: InferlineBundle): number[] {
   return levels.map(({ plan }) => {
@@ -32,9 +32,9 @@ function unitsOf({ levels }: InferlineBundle): number[] {
   });
 }
 
-describe("stageBaseline", () => {
+describe("inferlineBaseline", () => {
   test("plans every level for its own sample, the pipeline as one unit", () => {
-    const { bundle, tunerFor } = stageBaseline(BUNDLE, "cg-mean");
+    const { bundle, tunerFor } = inferlineBaseline(BUNDLE, "cg-mean");
     // Batches of 4 take 70 ms, and 80 per second of the second stage. 400 per second of a sample may be a little more or less.
     expect(bundle.levels[0]?.plan.stages.map(({ batch }) => batch)).toEqual([4, 4]);
     const [low, high] = unitsOf(bundle);
@@ -48,10 +48,10 @@ describe("stageBaseline", () => {
   });
 
   test("has more units for peaks than for means, and the dearest of several samples", () => {
-    const mean = unitsOf(stageBaseline(BUNDLE, "cg-mean").bundle);
-    const peak = unitsOf(stageBaseline(BUNDLE, "cg-peak").bundle);
-    const several = stageBundle({ ...SKETCH, policy: { traces: 8 } });
-    const most = unitsOf(stageBaseline(several, "cg-peak").bundle);
+    const mean = unitsOf(inferlineBaseline(BUNDLE, "cg-mean").bundle);
+    const peak = unitsOf(inferlineBaseline(BUNDLE, "cg-peak").bundle);
+    const several = inferlineBundle({ ...SKETCH, policy: { traces: 8 } });
+    const most = unitsOf(inferlineBaseline(several, "cg-peak").bundle);
     for (const [level, units] of mean.entries()) {
       expect(peak[level]).toBeGreaterThan(units);
       expect(most[level]).toBeGreaterThanOrEqual(peak[level] ?? Number.NaN);
@@ -64,13 +64,13 @@ describe("stageBaseline", () => {
     if (low === undefined || high === undefined) throw new RangeError("there are two levels");
     const short = { ...BUNDLE, levels: [{ ...high, feasible: false, capacityQps: 50 }] };
     const alone = { ...BUNDLE, levels: [low] };
-    expect(unitsOf(stageBaseline(short, "cg-peak").bundle)).toEqual(
-      unitsOf(stageBaseline(alone, "cg-peak").bundle),
+    expect(unitsOf(inferlineBaseline(short, "cg-peak").bundle)).toEqual(
+      unitsOf(inferlineBaseline(alone, "cg-peak").bundle),
     );
   });
 
   test("starts its tuner with the level of the first load", () => {
-    const { bundle, tunerFor } = stageBaseline(BUNDLE, "cg-peak-autoscale");
+    const { bundle, tunerFor } = inferlineBaseline(BUNDLE, "cg-peak-autoscale");
     const [low, high] = unitsOf(bundle);
     expect([...(tunerFor(40)?.targets ?? [])]).toEqual([low, low]);
     expect([...(tunerFor(51)?.targets ?? [])]).toEqual([high, high]);
@@ -92,7 +92,7 @@ describe("stageBaseline", () => {
       /--baseline cg-peak has no plan for 50 qps: no batch of the whole pipeline meets the SLO/,
     ],
   ])("refuses %s", (_, changes, name, message) => {
-    expect(() => stageBaseline({ ...BUNDLE, ...changes }, name)).toThrow(
+    expect(() => inferlineBaseline({ ...BUNDLE, ...changes }, name)).toThrow(
       expect.objectContaining({
         code: "RUNTIME_USAGE",
         message: expect.stringMatching(message),
@@ -101,12 +101,15 @@ describe("stageBaseline", () => {
   });
 
   test("refuses a level whose peaks are too much for the pools", () => {
-    const small = stageBundle({ ...SKETCH, workers: [14] });
-    expect(() => stageBaseline(small, "cg-peak")).toThrow(/no plan for 400 qps.*too few workers/);
-    expect(() => stageBaseline(small, "cg-mean")).not.toThrow();
+    const small = inferlineBundle({ ...SKETCH, workers: [14] });
+    expect(() => inferlineBaseline(small, "cg-peak")).toThrow(
+      /no plan for 400 qps.*too few workers/,
+    );
+    expect(() => inferlineBaseline(small, "cg-mean")).not.toThrow();
   });
 
   test("knows the names that the command line offers", () => {
-    for (const name of STAGE_BASELINES) expect(() => stageBaseline(BUNDLE, name)).not.toThrow();
+    for (const name of INFERLINE_BASELINES)
+      expect(() => inferlineBaseline(BUNDLE, name)).not.toThrow();
   });
 });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import {
-  type StageCommandOptions,
-  simulateStagesCommand,
+  type InferlineCommandOptions,
+  simulateInferlineCommand,
 } from "../../../../compiler/methods/inferline/simulate-command.ts";
-import { stageBundle } from "../../../support/inferline-bundle.ts";
+import { inferlineBundle } from "../../../support/inferline-bundle.ts";
 
-const BUNDLE = stageBundle({
+const BUNDLE = inferlineBundle({
   tasks: [
     { name: "detect", latencyMs: { 1: 10 }, accuracy: 0.5 },
     { name: "read", from: { detect: 0.5 }, latencyMs: { 1: 10 } },
@@ -27,7 +27,7 @@ const BUNDLE = stageBundle({
     },
   ],
 });
-const OPTIONS: StageCommandOptions = {
+const OPTIONS: InferlineCommandOptions = {
   arrivals: { kind: "poisson", qps: 20 },
   durationMs: 10_000,
   seed: 1,
@@ -47,7 +47,7 @@ function watch(): { nowMs: () => number } {
 
 describe("the answer", () => {
   test("has the keys of the contract, beside what the level of the load is expected to give", () => {
-    const { json, exitCode } = simulateStagesCommand(BUNDLE, OPTIONS, null, watch());
+    const { json, exitCode } = simulateInferlineCommand(BUNDLE, OPTIONS, null, watch());
     expect(exitCode).toBe(0);
     expect(json).toMatchObject({
       seed: 1,
@@ -70,7 +70,7 @@ describe("the answer", () => {
   });
 
   test("as text says what was served, by how many replicas, at what cost", () => {
-    const { text } = simulateStagesCommand(BUNDLE, OPTIONS, null, watch());
+    const { text } = simulateInferlineCommand(BUNDLE, OPTIONS, null, watch());
     expect(text).toContain("replicas: mean 3.0, at most 3; 0 started, 0 stopped");
     expect(text).toMatch(/cost\/hour +3 +3/);
     expect(text).toContain("expected at 50 qps");
@@ -80,7 +80,12 @@ describe("the answer", () => {
   test("of a trace has no expectation, and an empty one no latency", () => {
     const trace = { kind: "arrivals", arrivalMs: new Float64Array(0) } as const;
     const arrivals = { kind: "trace", trace } as const;
-    const { json, text } = simulateStagesCommand(BUNDLE, { ...OPTIONS, arrivals }, null, watch());
+    const { json, text } = simulateInferlineCommand(
+      BUNDLE,
+      { ...OPTIONS, arrivals },
+      null,
+      watch(),
+    );
     expect(json).not.toHaveProperty("expected");
     expect(json).toMatchObject({ queries: 0, latencyMs: null, violationRate: 0 });
     expect(text).toContain("no request was served");
@@ -89,7 +94,7 @@ describe("the answer", () => {
 
 describe("a baseline", () => {
   test("is served in place of the bundle, whose expectation says nothing of it", () => {
-    const { json, text } = simulateStagesCommand(BUNDLE, OPTIONS, "cg-peak", watch());
+    const { json, text } = simulateInferlineCommand(BUNDLE, OPTIONS, "cg-peak", watch());
     expect(json).not.toHaveProperty("expected");
     expect(text).not.toContain("expected");
     const { costPerHour, scaling } = json as { costPerHour: number; scaling: object };
@@ -103,7 +108,7 @@ describe("a baseline", () => {
     const arrivals = { kind: "poisson", qps: 130 } as const;
     const options = { ...OPTIONS, arrivals, durationMs: 60_000 };
     const [fixed, tuned] = ["cg-mean", "cg-mean-autoscale"].map((baseline) => {
-      const { json } = simulateStagesCommand(BUNDLE, options, baseline, watch());
+      const { json } = simulateInferlineCommand(BUNDLE, options, baseline, watch());
       return json as { violationRate: number; scaling: { up: number } };
     });
     expect(fixed?.scaling.up).toBe(0);
@@ -115,7 +120,7 @@ describe("a baseline", () => {
 test.each(["inferline", { kind: "greedy" }])(
   "refuses the baseline %o, which is of other methods",
   (baseline) => {
-    expect(() => simulateStagesCommand(BUNDLE, OPTIONS, baseline, watch())).toThrow(
+    expect(() => simulateInferlineCommand(BUNDLE, OPTIONS, baseline, watch())).toThrow(
       expect.objectContaining({
         code: "RUNTIME_USAGE",
         message: expect.stringMatching(/--baseline (inferline|greedy) is not for .* inferline/),

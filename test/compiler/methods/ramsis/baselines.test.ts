@@ -6,7 +6,7 @@ import { type SimulateOptions, simulateCommand } from "../../../../compiler/comm
 import { SINGLE_BASELINES } from "../../../../compiler/methods/ramsis/baselines.ts";
 import { encodeBundle } from "../../../../runtime/checked-bundle.ts";
 import type { CommandResult } from "../../../../runtime/commands/command-result.ts";
-import { stageBundle } from "../../../support/inferline-bundle.ts";
+import { inferlineBundle } from "../../../support/inferline-bundle.ts";
 import { tinyBundle } from "../../../support/tiny-bundle.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-baselines-"));
@@ -17,7 +17,7 @@ const stages = join(folder, "stages.msgpack");
 writeFileSync(
   stages,
   encodeBundle(
-    stageBundle({
+    inferlineBundle({
       tasks: [{ name: "only", latencyMs: { 1: 10 } }],
       levels: [{ loadQps: 10, stages: [[1, 1]] }],
     }),

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { foretoldLooks } from "../../../../compiler/methods/themis/foretold-looks.ts";
 import {
-  type ScaleCommandOptions,
-  simulateScalesCommand,
+  simulateThemisCommand,
+  type ThemisCommandOptions,
 } from "../../../../compiler/methods/themis/simulate-command.ts";
-import { scaleBundle } from "../../../support/themis-bundle.ts";
+import { themisBundle } from "../../../support/themis-bundle.ts";
 
-const BUNDLE = scaleBundle();
-const OPTIONS: ScaleCommandOptions = {
+const BUNDLE = themisBundle();
+const OPTIONS: ThemisCommandOptions = {
   arrivals: { kind: "poisson", qps: 40 },
   durationMs: 20_000,
   seed: 1,
@@ -27,7 +27,7 @@ function watch(): { nowMs: () => number } {
 
 describe("the answer", () => {
   test("has the keys of the contract, beside what the plan for the load is expected to give", async () => {
-    const { json, exitCode } = await simulateScalesCommand(BUNDLE, OPTIONS, null, watch());
+    const { json, exitCode } = await simulateThemisCommand(BUNDLE, OPTIONS, null, watch());
     expect(exitCode).toBe(0);
     expect(json).toMatchObject({
       seed: 1,
@@ -60,7 +60,7 @@ describe("the answer", () => {
 
   test("as text says what was served, with how many cores, and how they changed", async () => {
     const arrivals = { kind: "poisson", qps: 10 } as const;
-    const { text } = await simulateScalesCommand(BUNDLE, { ...OPTIONS, arrivals }, null, watch());
+    const { text } = await simulateThemisCommand(BUNDLE, { ...OPTIONS, arrivals }, null, watch());
     expect(text).toContain("cores: mean 2.0, at most 2, 40 core-seconds; instances: mean 2.0");
     expect(text).toContain("0 started, 0 stopped, 0 resized; 0 bursts met, 0 plans settled on");
     expect(text).toContain("expected at 20 qps");
@@ -72,7 +72,7 @@ describe("the answer", () => {
     const pools = BUNDLE.cluster.pools.map((pool) => ({ ...pool, pricePerHour: 2 }));
     const priced = { ...BUNDLE, cluster: { ...BUNDLE.cluster, pools } };
     const arrivals = { kind: "poisson", qps: 10 } as const;
-    const { json, text } = await simulateScalesCommand(
+    const { json, text } = await simulateThemisCommand(
       priced,
       { ...OPTIONS, arrivals },
       null,
@@ -86,7 +86,7 @@ describe("the answer", () => {
   test("of a trace has no expectation, and an empty one no latency", async () => {
     const trace = { kind: "arrivals", arrivalMs: new Float64Array(0) } as const;
     const arrivals = { kind: "trace", trace } as const;
-    const { json, text } = await simulateScalesCommand(
+    const { json, text } = await simulateThemisCommand(
       BUNDLE,
       { ...OPTIONS, arrivals },
       null,
@@ -100,7 +100,7 @@ describe("the answer", () => {
 
 test("service times that are to be drawn are refused", async () => {
   const options = { ...OPTIONS, serviceTimes: "sampled" } as const;
-  await expect(simulateScalesCommand(BUNDLE, options, null, watch())).rejects.toThrow(
+  await expect(simulateThemisCommand(BUNDLE, options, null, watch())).rejects.toThrow(
     expect.objectContaining({
       code: "RUNTIME_USAGE",
       message: expect.stringMatching(/--service-times sampled .* one latency per batch and cores/),
@@ -111,7 +111,7 @@ test("service times that are to be drawn are refused", async () => {
 test.each(["cg-mean", { kind: "greedy" }])(
   "refuses the baseline %o, which is of other methods",
   async (baseline) => {
-    await expect(simulateScalesCommand(BUNDLE, OPTIONS, baseline, watch())).rejects.toThrow(
+    await expect(simulateThemisCommand(BUNDLE, OPTIONS, baseline, watch())).rejects.toThrow(
       expect.objectContaining({
         code: "RUNTIME_USAGE",
         message: expect.stringMatching(/--baseline (cg-mean|greedy) is not for .* themis/),
@@ -121,8 +121,8 @@ test.each(["cg-mean", { kind: "greedy" }])(
 );
 
 test.each(["fa2", "sponge", "themis"])("%s is planned for the same loads", async (baseline) => {
-  const { json } = await simulateScalesCommand(BUNDLE, OPTIONS, baseline, watch());
-  const own = await simulateScalesCommand(BUNDLE, OPTIONS, null, watch());
+  const { json } = await simulateThemisCommand(BUNDLE, OPTIONS, baseline, watch());
+  const own = await simulateThemisCommand(BUNDLE, OPTIONS, null, watch());
   expect(json).toMatchObject({ queries: (own.json as { queries: number }).queries });
   expect(json).not.toHaveProperty("expected");
   const { scaling, servers } = json as {
@@ -143,6 +143,6 @@ test("a predictor that is a model foretells what the simulation will see", async
   expect(foretold?.length).toBe(19);
   expect(foretold?.every((qps) => qps > 0)).toBe(true);
   expect(await foretoldLooks(BUNDLE, OPTIONS)).toBeUndefined();
-  const { json } = await simulateScalesCommand({ ...BUNDLE, policy }, OPTIONS, null, watch());
+  const { json } = await simulateThemisCommand({ ...BUNDLE, policy }, OPTIONS, null, watch());
   expect(json).toMatchObject({ durationMs: 20_000 });
 });

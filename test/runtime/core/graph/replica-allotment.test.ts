@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ReplicaAllotment } from "../../../../runtime/core/graph/replica-allotment.ts";
-import { stageShapeOf } from "../../../../runtime/core/graph/replica-shape.ts";
-import { stageBundle } from "../../../support/inferline-bundle.ts";
+import { replicaShapeOf } from "../../../../runtime/core/graph/replica-shape.ts";
+import { inferlineBundle } from "../../../support/inferline-bundle.ts";
 
 const LATENCY_MS = { 1: 10 };
 
@@ -16,7 +16,7 @@ function allot(options: {
   unseen?: readonly number[];
 }): { wanted: number[]; pool: number[] } {
   const { planned, up, pools = planned.map(() => 0), onlyHome = [] } = options;
-  const bundle = stageBundle({
+  const bundle = inferlineBundle({
     tasks: planned.map((_, task) => ({
       name: `t${task}`,
       latencyMs: up.map((_, pool) =>
@@ -28,7 +28,7 @@ function allot(options: {
     ],
     workers: up.map(() => 20),
   });
-  const allotment = new ReplicaAllotment(stageShapeOf(bundle));
+  const allotment = new ReplicaAllotment(replicaShapeOf(bundle));
   allotment.update(0, Uint32Array.from(options.targets ?? planned), {
     upByPool: Uint32Array.from(up),
     unseenByPool: Uint32Array.from(options.unseen ?? up.map(() => 0)),

@@ -8,7 +8,7 @@ import type {
 } from "../../../../runtime/bundle/schema.ts";
 import type { AxisNames } from "../../../../runtime/server/graph/output-groups.ts";
 import { pipelineSignatureOf } from "../../../../runtime/server/graph/pipeline-signature.ts";
-import { pipelineBundle } from "../../../support/loki-bundle.ts";
+import { lokiBundle } from "../../../support/loki-bundle.ts";
 import { AXIS_NAMES, servedPipeline } from "./served-pipeline.ts";
 
 function tensor(name: string, shape: readonly number[], dtype = "float32"): TensorInfo {
@@ -161,7 +161,7 @@ describe("entries", () => {
     levels: [],
   };
   const withInputs = (inputs: readonly (readonly TensorInfo[])[]): LokiBundle => {
-    const bundle = pipelineBundle(sketch);
+    const bundle = lokiBundle(sketch);
     return {
       ...bundle,
       tasks: bundle.tasks.map((task, index) => ({

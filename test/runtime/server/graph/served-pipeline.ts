@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LokiBundle, ModelFile, TensorInfo } from "../../../../runtime/bundle/schema.ts";
 import type { AxisNames } from "../../../../runtime/server/graph/output-groups.ts";
-import type { LevelSketch, PipelineSketch } from "../../../support/loki-bundle.ts";
+import type { LevelSketch, LokiSketch } from "../../../support/loki-bundle.ts";
 import { chainBundle } from "../../../support/loki-samples.ts";
 import { onnxModel } from "../../../support/onnx-graph.ts";
 
@@ -122,7 +122,7 @@ export const LARGE_ONLY: readonly LevelSketch[] = [
 ];
 
 /** The chain of a detector and a classifier with the models above. */
-export function servedPipeline(options: Partial<PipelineSketch> = {}): LokiBundle {
+export function servedPipeline(options: Partial<LokiSketch> = {}): LokiBundle {
   const bundle = chainBundle({ sloMs: 1000, ...options });
   const files = modelBytes();
   const modelOf = (task: string, variant: string): ModelFile => {

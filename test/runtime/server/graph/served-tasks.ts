@@ -15,7 +15,7 @@ import type {
 } from "../../../../runtime/bundle/schema.ts";
 import type { Batch, BatchResult } from "../../../../runtime/exec/executor.ts";
 import type { Answer } from "../../../../runtime/server/request.ts";
-import { type StageBundleSketch, stageBundle } from "../../../support/inferline-bundle.ts";
+import { type InferlineBundleSketch, inferlineBundle } from "../../../support/inferline-bundle.ts";
 import { onnxModel } from "../../../support/onnx-graph.ts";
 
 export interface CascadeRow {
@@ -55,7 +55,7 @@ const FEEDS: Readonly<Record<string, Feed>> = {
   "1 2": { inputs: [{ input: "value", output: "score" }], count: null },
 };
 
-const SKETCH: StageBundleSketch = {
+const SKETCH: InferlineBundleSketch = {
   sloMs: 1000,
   workers: [6],
   tasks: [
@@ -76,10 +76,10 @@ const SKETCH: StageBundleSketch = {
 };
 
 export function servedStages(
-  sketch: Partial<StageBundleSketch> = {},
+  sketch: Partial<InferlineBundleSketch> = {},
   feeds: Readonly<Record<string, Feed | null>> = {},
 ): InferlineBundle {
-  const bundle = stageBundle({ ...SKETCH, ...sketch });
+  const bundle = inferlineBundle({ ...SKETCH, ...sketch });
   return { ...bundle, tasks: withModels(bundle.tasks, feeds) };
 }
 

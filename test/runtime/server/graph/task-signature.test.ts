@@ -3,7 +3,7 @@ import type { Feed, InferlineBundle, StageTask } from "../../../../runtime/bundl
 import { gatedGroupsOf } from "../../../../runtime/server/graph/output-groups.ts";
 import { pipelineSignatureOf } from "../../../../runtime/server/graph/pipeline-signature.ts";
 import { visitsOf } from "../../../../runtime/server/graph/sure-visits.ts";
-import { stageBundle } from "../../../support/inferline-bundle.ts";
+import { inferlineBundle } from "../../../support/inferline-bundle.ts";
 import { servedStages } from "./served-tasks.ts";
 
 test("a client sees the inputs of the entry, the outputs of all tasks, and which rows were where", () => {
@@ -132,7 +132,7 @@ describe("a join", () => {
 
   /** A root that passes requests to two tasks, of which the second also gets what the first makes. */
   function joined(feed: Feed | null, lastInputs = ["y", "z"], dtype = "float32"): InferlineBundle {
-    const bundle = stageBundle({
+    const bundle = inferlineBundle({
       tasks: [
         { name: "first", latencyMs: { 1: 1 } },
         { name: "join", from: { requests: 1, first: 1 }, latencyMs: { 1: 1 } },

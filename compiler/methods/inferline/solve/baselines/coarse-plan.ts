@@ -5,7 +5,7 @@ import {
   priceMicros,
   type StagePlan,
 } from "../../../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
+import { taskGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
 import { slidingPeakRate } from "../../../../numeric/traffic-envelope.ts";
 import { serviceTimeMs } from "../service-time.ts";
 
@@ -108,7 +108,7 @@ function largestBatches(
   frame: Pick<InferlineBundle, "tasks" | "entryBranch" | "cluster" | "slo">,
   places: readonly Place[],
 ): number[] | null {
-  const graph = stageGraphOf(frame);
+  const graph = taskGraphOf(frame);
   const hopMs = frame.cluster.communicationLatencyMs;
   const sizes = [...new Set(places.flatMap((place) => place.sizes))].sort((a, b) => b - a);
   for (const size of sizes) {

@@ -3,7 +3,7 @@ import type { FeedForward } from "../../../../graph/feed-forward.ts";
 import {
   aloneMs,
   type Configuration,
-  type StageConfiguration,
+  type TaskConfiguration,
 } from "../../../../graph/served-tasks.ts";
 import { costOf } from "../problem.ts";
 import type { SearchSpace } from "../search-space.ts";
@@ -33,7 +33,7 @@ class Search {
   /** By stage, the least cost of it and all that follow. */
   readonly #restCost: readonly number[];
   readonly #lowerBound: number;
-  readonly #chosen: StageConfiguration[] = [];
+  readonly #chosen: TaskConfiguration[] = [];
   readonly #usedByPool: number[];
   #queries = 0;
   #best: Configuration | null;
@@ -105,7 +105,7 @@ class Search {
   }
 
   /** @returns what of the choice was put to use, in any trace; null if too many requests are sure to be late. */
-  #serve(stage: number, choice: StageConfiguration): ChoiceUse | null {
+  #serve(stage: number, choice: TaskConfiguration): ChoiceUse | null {
     let batch = 0;
     let allAtWork = false;
     const { evaluator } = this.#space;

@@ -1,7 +1,7 @@
-import type { StageConfiguration } from "../../../../graph/served-tasks.ts";
-import type { StageHardware } from "../problem.ts";
+import type { TaskConfiguration } from "../../../../graph/served-tasks.ts";
+import type { TaskHardware } from "../problem.ts";
 
-export interface Choice extends StageConfiguration {
+export interface Choice extends TaskConfiguration {
   /** Millionths per hour. */
   readonly cost: number;
   readonly pool: number;
@@ -31,7 +31,7 @@ export class Lanes {
 
   /** @param least replicas by hardware and batch. @param isHopeless by hardware: not even without waiting. */
   constructor(
-    hardware: readonly StageHardware[],
+    hardware: readonly TaskHardware[],
     least: readonly (readonly number[])[],
     isHopeless: readonly boolean[],
   ) {

@@ -1,11 +1,11 @@
 /** What the planner may change about one stage. Source: InferLine §4.3. */
 
-import type { Configuration, StageConfiguration } from "../../../../graph/served-tasks.ts";
+import type { Configuration, TaskConfiguration } from "../../../../graph/served-tasks.ts";
 import { hardwareOf, throughputQps } from "../problem.ts";
 import { isFeasible, replaced, type SearchSpace, unlimited } from "../search-space.ts";
 
 /** @returns null at one replica. */
-export function removeReplica(one: StageConfiguration): StageConfiguration | null {
+export function removeReplica(one: TaskConfiguration): TaskConfiguration | null {
   return one.replicas > 1 ? { ...one, replicas: one.replicas - 1 } : null;
 }
 
@@ -13,8 +13,8 @@ export function removeReplica(one: StageConfiguration): StageConfiguration | nul
 export function increaseBatch(
   { problem }: SearchSpace,
   stage: number,
-  one: StageConfiguration,
-): StageConfiguration | null {
+  one: TaskConfiguration,
+): TaskConfiguration | null {
   const larger = hardwareOf(problem, stage, one).batches.filter((size) => size > one.batch);
   const doubled = larger.findLast((size) => size <= 2 * one.batch);
   const batch = doubled ?? larger[0];
@@ -25,8 +25,8 @@ export function increaseBatch(
 export function savingOf(
   { problem }: SearchSpace,
   stage: number,
-  before: StageConfiguration,
-  after: StageConfiguration,
+  before: TaskConfiguration,
+  after: TaskConfiguration,
 ): number {
   const hardware = hardwareOf(problem, stage, before);
   const part = throughputQps(hardware, before.batch) / throughputQps(hardware, after.batch);

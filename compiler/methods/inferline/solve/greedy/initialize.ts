@@ -3,7 +3,7 @@
 import {
   aloneMs,
   type Configuration,
-  type StageConfiguration,
+  type TaskConfiguration,
 } from "../../../../graph/served-tasks.ts";
 import { hardwareOf, throughputQps } from "../problem.ts";
 import { isBelowBounds, type SearchSpace, unlimited } from "../search-space.ts";
@@ -16,7 +16,7 @@ import { serviceTimeMs } from "../service-time.ts";
  */
 export function initialize(space: SearchSpace): Configuration | null {
   const { problem, evaluator, sloMs } = space;
-  const configuration = problem.stages.map(({ hardware }): StageConfiguration => {
+  const configuration = problem.stages.map(({ hardware }): TaskConfiguration => {
     const fastestMs = Math.min(...hardware.map(aloneMs));
     // They are in the order of their prices, so of equals this is the cheapest.
     const fastest = hardware.findIndex((one) => aloneMs(one) === fastestMs);
@@ -40,7 +40,7 @@ export function initialize(space: SearchSpace): Configuration | null {
 /** FindMinThru: the stage with the least throughput, in requests; a stage that no request reaches has no end of it. */
 function bottleneck(
   { problem, scaleFactors }: SearchSpace,
-  configuration: readonly StageConfiguration[],
+  configuration: readonly TaskConfiguration[],
 ): number {
   let least = Number.POSITIVE_INFINITY;
   let found = 0;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { drawPlaceQueries } from "../../../../../compiler/methods/accordion/simulate/queries.ts";
+import { drawQueries } from "../../../../../compiler/methods/accordion/simulate/queries.ts";
 import type { AccordionOptions } from "../../../../../runtime/bundle/schema.ts";
 import { table1Bundle } from "../../../../support/accordion-bundle.ts";
 
@@ -8,7 +8,7 @@ const COUNT_MS = 20_000;
 
 function drawn(policy: Partial<AccordionOptions>, seed = 1) {
   const bundle = table1Bundle({ maxBatch: 1000, sloMs: 500, policy });
-  return drawPlaceQueries(bundle, POISSON, COUNT_MS, seed);
+  return drawQueries(bundle, POISSON, COUNT_MS, seed);
 }
 
 function meanOf(values: Iterable<number>): number {

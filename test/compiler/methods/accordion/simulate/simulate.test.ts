@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { PlaceQueries } from "../../../../../compiler/methods/accordion/simulate/queries.ts";
+import type { AccordionQueries } from "../../../../../compiler/methods/accordion/simulate/queries.ts";
 import {
-  type PlaceSimulationOptions,
-  type PlaceSimulationResult,
-  simulatePlaces,
+  type AccordionSimulationOptions,
+  type AccordionSimulationResult,
+  simulateAccordion,
 } from "../../../../../compiler/methods/accordion/simulate/simulate.ts";
 import type { AccordionBundle, AccordionOptions } from "../../../../../runtime/bundle/schema.ts";
-import type { PlaceCommands } from "../../../../../runtime/methods/accordion/core/commands.ts";
-import { PlaceScheduler } from "../../../../../runtime/methods/accordion/core/scheduler.ts";
-import { placeBundle } from "../../../../support/accordion-bundle.ts";
+import type { AccordionCommands } from "../../../../../runtime/methods/accordion/core/commands.ts";
+import { AccordionScheduler } from "../../../../../runtime/methods/accordion/core/scheduler.ts";
+import { accordionBundle } from "../../../../support/accordion-bundle.ts";
 
 const SCHEDULERS = ["accordion", "slo-conforming", "fastest", "bbs", "one-stage"] as const;
 
@@ -17,13 +17,13 @@ const SCHEDULERS = ["accordion", "slo-conforming", "fastest", "bbs", "one-stage"
 const EVEN = [{ name: "even", accuracy: 0.75, layerMs: [10, 10, 10, 10] }];
 
 function evenBundle(policy: Partial<AccordionOptions> = {}, places = 4): AccordionBundle {
-  return placeBundle({ models: EVEN, places, timing: "paper", sloMs: 200, policy });
+  return accordionBundle({ models: EVEN, places, timing: "paper", sloMs: 200, policy });
 }
 
 type Asked = readonly [arrivalMs: number, batch: number, priority?: "low"];
 
 /** Of the first model, due 200 ms after they come. */
-function queriesOf(asked: readonly Asked[], sloMs = 200): PlaceQueries {
+function queriesOf(asked: readonly Asked[], sloMs = 200): AccordionQueries {
   return {
     arrivalMs: Float64Array.from(asked, ([arrivalMs]) => arrivalMs),
     model: new Uint16Array(asked.length),
@@ -35,11 +35,11 @@ function queriesOf(asked: readonly Asked[], sloMs = 200): PlaceQueries {
 
 function serve(
   bundle: AccordionBundle,
-  queries: PlaceQueries,
-  options: Partial<PlaceSimulationOptions> = {},
-): PlaceSimulationResult {
+  queries: AccordionQueries,
+  options: Partial<AccordionSimulationOptions> = {},
+): AccordionSimulationResult {
   const arrivals = { kind: "queries", queries } as const;
-  return simulatePlaces(bundle, {
+  return simulateAccordion(bundle, {
     arrivals,
     durationMs: 1000,
     seed: 1,
@@ -48,7 +48,7 @@ function serve(
   });
 }
 
-function latencies(result: PlaceSimulationResult): number[] {
+function latencies(result: AccordionSimulationResult): number[] {
   return [...(result.latencyMsByQuery ?? [])];
 }
 
@@ -69,7 +69,7 @@ describe("what is worked out by hand", () => {
   });
 
   test("a pipelined query fills its pipeline first", () => {
-    const bundle = placeBundle({ models: EVEN, places: 4, timing: "pipelined" });
+    const bundle = accordionBundle({ models: EVEN, places: 4, timing: "pipelined" });
     expect(latencies(serve(bundle, queriesOf([[0, 3]])))).toEqual([60]);
   });
 
@@ -177,7 +177,7 @@ describe("what is worked out by hand", () => {
 });
 
 describe.each(SCHEDULERS)("under %s", (scheduler) => {
-  const bundle = placeBundle({ places: 6, policy: { scheduler } });
+  const bundle = accordionBundle({ places: 6, policy: { scheduler } });
   const options = {
     arrivals: { kind: "poisson", qps: 120 },
     durationMs: 3000,
@@ -186,14 +186,14 @@ describe.each(SCHEDULERS)("under %s", (scheduler) => {
   } as const;
 
   test("the same seed gives the same result, another one another", () => {
-    const result = simulatePlaces(bundle, options);
-    expect(simulatePlaces(bundle, options)).toEqual(result);
-    expect(simulatePlaces(bundle, { ...options, seed: 4 }).queries).not.toBe(result.queries);
+    const result = simulateAccordion(bundle, options);
+    expect(simulateAccordion(bundle, options)).toEqual(result);
+    expect(simulateAccordion(bundle, { ...options, seed: 4 }).queries).not.toBe(result.queries);
   });
 
   test("times twice as long change nothing else", () => {
-    const drawn = simulatePlaces(bundle, options);
-    const twice = placeBundle({
+    const drawn = simulateAccordion(bundle, options);
+    const twice = accordionBundle({
       models: [
         { name: "deep", accuracy: 0.9, layerMs: [8, 12, 6, 14, 10, 10] },
         { name: "small", accuracy: 0.8, layerMs: [6, 4] },
@@ -202,7 +202,7 @@ describe.each(SCHEDULERS)("under %s", (scheduler) => {
       sloMs: 400,
       policy: { scheduler, reconfigurationMs: 10 },
     });
-    const slower = simulatePlaces(twice, {
+    const slower = simulateAccordion(twice, {
       ...options,
       arrivals: { kind: "poisson", qps: 60 },
       durationMs: 6000,
@@ -213,10 +213,10 @@ describe.each(SCHEDULERS)("under %s", (scheduler) => {
 });
 
 /** Counts the instances that a scheduler is told of. */
-class Counting extends PlaceScheduler {
+class Counting extends AccordionScheduler {
   instances = 0;
 
-  override onInstanceDone(query: number, nowMs: number, out: PlaceCommands): void {
+  override onInstanceDone(query: number, nowMs: number, out: AccordionCommands): void {
     this.instances++;
     super.onInstanceDone(query, nowMs, out);
   }
@@ -236,9 +236,9 @@ const anyRun = fc.record({
 test("every query ends once, in time, late or dropped, with all its instances done once", () => {
   fc.assert(
     fc.property(anyRun, ({ places, qps, seed, ...policy }) => {
-      const bundle = placeBundle({ places, policy });
+      const bundle = accordionBundle({ places, policy });
       let scheduler: Counting | undefined;
-      const result = simulatePlaces(bundle, {
+      const result = simulateAccordion(bundle, {
         arrivals: { kind: "poisson", qps },
         durationMs: 1000,
         seed,
@@ -268,7 +268,7 @@ test("every query ends once, in time, late or dropped, with all its instances do
   );
 });
 
-function checkOccupancy(result: PlaceSimulationResult, places: number): void {
+function checkOccupancy(result: AccordionSimulationResult, places: number): void {
   const { occupancy, activeQueries, makespanMs, timeline } = result;
   expect(occupancy).toBeLessThanOrEqual(1 + 1e-12);
   expect(activeQueries.max).toBeLessThanOrEqual(places);

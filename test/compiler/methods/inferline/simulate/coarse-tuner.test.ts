@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { CoarseTuner } from "../../../../../compiler/methods/inferline/simulate/coarse-tuner.ts";
-import { stageBundle } from "../../../../support/inferline-bundle.ts";
+import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
 
 /** A unit carries 100 per second: a replica of the first stage, and one of the second, which could carry 1000. */
-const bundle = stageBundle({
+const bundle = inferlineBundle({
   workers: [20],
   tasks: [
     { name: "slow", latencyMs: { 1: 10 } },

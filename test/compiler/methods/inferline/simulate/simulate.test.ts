@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { simulateStages } from "../../../../../compiler/methods/inferline/simulate/simulate.ts";
+import { simulateInferline } from "../../../../../compiler/methods/inferline/simulate/simulate.ts";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
-import { type StageSketch, stageBundle } from "../../../../support/inferline-bundle.ts";
+import { type InferlineTaskSketch, inferlineBundle } from "../../../../support/inferline-bundle.ts";
 import { at, latencies, OPTIONS } from "../../../../support/inferline-latencies.ts";
 
 /** One stage a level of the same batch and replicas. */
@@ -9,7 +9,7 @@ function oneStage(
   latencyMs: Record<number, number>,
   stage: readonly [number, number],
 ): InferlineBundle {
-  return stageBundle({
+  return inferlineBundle({
     tasks: [{ name: "a", latencyMs }],
     levels: [{ loadQps: 100, stages: [stage] }],
   });
@@ -26,7 +26,7 @@ describe("a stage", () => {
   test("takes all that comes at one time before batches start, and those of one end before others start", () => {
     const bundle = oneStage({ 1: 10, 2: 12 }, [2, 2]);
     // At 10 both replicas are free, and two requests come: the lower replica takes both.
-    const result = simulateStages(bundle, { ...OPTIONS, arrivals: at([0, 0, 12, 12, 12]) });
+    const result = simulateInferline(bundle, { ...OPTIONS, arrivals: at([0, 0, 12, 12, 12]) });
     expect([...(result.latencyMsByRequest ?? [])]).toEqual([12, 12, 12, 12, 10]);
     expect(result.byTask["a"]).toMatchObject({ queries: 5, batches: 3 });
   });
@@ -41,7 +41,7 @@ describe("a stage", () => {
   });
 
   test("of one server without batches has the mean wait of an M/D/1 queue", () => {
-    const result = simulateStages(oneStage({ 1: 10 }, [1, 1]), {
+    const result = simulateInferline(oneStage({ 1: 10 }, [1, 1]), {
       ...OPTIONS,
       arrivals: { kind: "poisson", qps: 70 },
       durationMs: 3_000_000,
@@ -53,14 +53,14 @@ describe("a stage", () => {
 });
 
 describe("ties", () => {
-  const PAIR: StageSketch[] = [
+  const PAIR: InferlineTaskSketch[] = [
     { name: "a", latencyMs: { 1: 10 } },
     { name: "b", latencyMs: { 1: 10 } },
     { name: "c", from: { a: 1, b: 1 }, latencyMs: { 1: 5 } },
   ];
 
   test("between tasks go by the order of the tasks, whichever batch started first", () => {
-    const bundle = stageBundle({
+    const bundle = inferlineBundle({
       tasks: [
         { name: "a", from: { requests: 0.5 }, latencyMs: { 1: 5 } },
         { name: "b", from: { requests: 0.5 }, latencyMs: { 1: 10 } },
@@ -83,7 +83,7 @@ describe("ties", () => {
   });
 
   test("within a task go by the start of the batch", () => {
-    const bundle = stageBundle({
+    const bundle = inferlineBundle({
       tasks: [
         { name: "a", latencyMs: { 1: 10, 2: 10 } },
         { name: "c", from: { a: 1 }, latencyMs: { 1: 7 } },
@@ -102,7 +102,7 @@ describe("ties", () => {
   });
 
   test("of deliveries keep the order in which they were settled", () => {
-    const bundle = stageBundle({
+    const bundle = inferlineBundle({
       tasks: PAIR,
       levels: [
         {
@@ -122,7 +122,7 @@ describe("ties", () => {
 });
 
 describe("a request", () => {
-  const DIAMOND = stageBundle({
+  const DIAMOND = inferlineBundle({
     tasks: [
       { name: "a", latencyMs: { 1: 10 }, accuracy: 0.9 },
       { name: "b", from: { a: 0.5 }, latencyMs: { 1: 20 }, accuracy: 0.8 },
@@ -147,7 +147,7 @@ describe("a request", () => {
   /** Latency and accuracy of one that takes these of the edges a-b, a-c, b-d, c-d. */
   function along(...edges: readonly [number, number, number, number]) {
     const [ab, ac, bd, cd] = edges;
-    const result = simulateStages(DIAMOND, {
+    const result = simulateInferline(DIAMOND, {
       ...OPTIONS,
       arrivals: at([7], { 1: [ab], 2: [ac], 3: [bd], 4: [cd] }),
     });
@@ -170,17 +170,17 @@ describe("a request", () => {
 
   test("is late only beyond the SLO, and a violation has accuracy 0", () => {
     const arrivals = at([0, 0], { 1: [1, 1], 2: [1, 0], 3: [1, 1], 4: [1, 1] });
-    const onTime = simulateStages(DIAMOND, { ...OPTIONS, arrivals });
+    const onTime = simulateInferline(DIAMOND, { ...OPTIONS, arrivals });
     expect(onTime).toMatchObject({ queries: 2, satisfied: 2, late: 0, violationRate: 0 });
     const tight = { ...DIAMOND, slo: { ...DIAMOND.slo, latencyMs: 79 } };
-    const late = simulateStages(tight, { ...OPTIONS, arrivals });
+    const late = simulateInferline(tight, { ...OPTIONS, arrivals });
     expect(late).toMatchObject({ satisfied: 1, late: 1, dropped: 0, violationRate: 0.5 });
     expect(late.accuracyPerSatisfied).toBe(0.6);
     expect(late.accuracyPerQuery).toBe(0.3);
   });
 
   test("takes at most one of exclusive branches, and is done at once if it takes no entry", () => {
-    const bundle = stageBundle({
+    const bundle = inferlineBundle({
       tasks: [
         { name: "a", from: { requests: 0.5 }, latencyMs: { 1: 10 } },
         { name: "b", from: { requests: 0.3 }, latencyMs: { 1: 20 } },
@@ -196,7 +196,7 @@ describe("a request", () => {
         },
       ],
     });
-    const result = simulateStages(bundle, {
+    const result = simulateInferline(bundle, {
       ...OPTIONS,
       arrivals: { kind: "poisson", qps: 10 },
       durationMs: 600_000,
@@ -216,7 +216,7 @@ describe("a request", () => {
 });
 
 describe("all in all", () => {
-  const BUNDLE = stageBundle({
+  const BUNDLE = inferlineBundle({
     tasks: [
       { name: "a", latencyMs: { 1: 5, 2: 7, 4: 11 } },
       { name: "b", from: { a: 0.6 }, latencyMs: { 1: 10, 4: 20 } },
@@ -237,7 +237,7 @@ describe("all in all", () => {
   const poisson = { kind: "poisson", qps: 300 } as const;
 
   test("every request is served, and every visit is a query", () => {
-    const result = simulateStages(BUNDLE, { ...OPTIONS, arrivals: poisson, timeline: true });
+    const result = simulateInferline(BUNDLE, { ...OPTIONS, arrivals: poisson, timeline: true });
     const { byTask, queries } = result;
     expect(result.satisfied + result.late).toBe(queries);
     expect(byTask["a"]?.queries).toBe(queries);
@@ -259,14 +259,15 @@ describe("all in all", () => {
   });
 
   test("the same seed gives the same, another seed something else", () => {
-    const run = (seed: number) => simulateStages(BUNDLE, { ...OPTIONS, arrivals: poisson, seed });
+    const run = (seed: number) =>
+      simulateInferline(BUNDLE, { ...OPTIONS, arrivals: poisson, seed });
     expect(run(3)).toEqual(run(3));
     expect(run(3).latencyMs).not.toEqual(run(4).latencyMs);
   });
 
   test("service times that are to be drawn need quantiles", () => {
     expect(() =>
-      simulateStages(BUNDLE, { ...OPTIONS, arrivals: poisson, serviceTimes: "sampled" }),
+      simulateInferline(BUNDLE, { ...OPTIONS, arrivals: poisson, serviceTimes: "sampled" }),
     ).toThrow("sampled service times need");
   });
 });
@@ -274,7 +275,7 @@ describe("all in all", () => {
 test("requests beyond what a simulation keeps under way are dropped, and count as violations", () => {
   const bundle = oneStage({ 1: 1, 4096: 2 }, [4096, 1]);
   const trace = { arrivalMs: new Float64Array(2 ** 20 + 4), takenByEdge: [null] };
-  const result = simulateStages(
+  const result = simulateInferline(
     { ...bundle, slo: { ...bundle.slo, latencyMs: 1e6 } },
     { ...OPTIONS, arrivals: { kind: "requests", trace } },
   );

@@ -6,11 +6,11 @@ import {
 } from "../../../../../compiler/methods/inferline/solve/margin.ts";
 import { costOf } from "../../../../../compiler/methods/inferline/solve/problem.ts";
 import { drawRequests } from "../../../../../compiler/simulate/graph/drawn-requests.ts";
-import { stageBundle } from "../../../../support/inferline-bundle.ts";
+import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
 import { problemAndPlan } from "../../../../support/inferline-problem.ts";
 
 const { problem } = problemAndPlan(
-  stageBundle({
+  inferlineBundle({
     tasks: [
       { name: "a", latencyMs: { 1: 12, 2: 16, 4: 24 } },
       { name: "b", from: { a: 1 }, latencyMs: { 1: 20, 2: 26, 4: 38 } },

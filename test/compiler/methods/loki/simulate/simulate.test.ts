@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  type PipelineSimulationOptions,
-  simulatePipeline,
+  type LokiSimulationOptions,
+  simulateLoki,
 } from "../../../../../compiler/methods/loki/simulate/simulate.ts";
 import type { ArrivalProcess } from "../../../../../compiler/simulate/arrivals.ts";
 import type { LokiBundle } from "../../../../../runtime/bundle/schema.ts";
-import { type LevelSketch, pipelineBundle } from "../../../../support/loki-bundle.ts";
+import { type LevelSketch, lokiBundle } from "../../../../support/loki-bundle.ts";
 import { chainBundle, treeBundle } from "../../../../support/loki-samples.ts";
 
 const OPTIONS = {
@@ -20,12 +20,8 @@ function at(...arrivalMs: number[]): ArrivalProcess {
   return { kind: "trace", trace: { kind: "arrivals", arrivalMs: Float64Array.from(arrivalMs) } };
 }
 
-function poisson(
-  bundle: LokiBundle,
-  qps: number,
-  options: Partial<PipelineSimulationOptions> = {},
-) {
-  return simulatePipeline(bundle, { ...OPTIONS, arrivals: { kind: "poisson", qps }, ...options });
+function poisson(bundle: LokiBundle, qps: number, options: Partial<LokiSimulationOptions> = {}) {
+  return simulateLoki(bundle, { ...OPTIONS, arrivals: { kind: "poisson", qps }, ...options });
 }
 
 const LARGE: LevelSketch = {
@@ -39,7 +35,7 @@ const LARGE: LevelSketch = {
 
 describe("a request", () => {
   test("is done when the last of its leaf queries is", () => {
-    const result = simulatePipeline(chainBundle({ levels: [LARGE], workers: [4] }), {
+    const result = simulateLoki(chainBundle({ levels: [LARGE], workers: [4] }), {
       ...OPTIONS,
       arrivals: at(0),
     });
@@ -58,17 +54,17 @@ describe("a request", () => {
 
   test("takes the communication latency to every server", () => {
     const bundle = chainBundle({ levels: [LARGE], workers: [4], communicationLatencyMs: 3 });
-    const result = simulatePipeline(bundle, { ...OPTIONS, arrivals: at(0) });
+    const result = simulateLoki(bundle, { ...OPTIONS, arrivals: at(0) });
     expect(result.latencyMs?.max).toBe(56);
   });
 
   test("that cannot be on time is late, or dropped with its other queries where that is the mode", () => {
     const sketch = { levels: [LARGE], workers: [4], sloMs: 49 };
-    const late = simulatePipeline(chainBundle(sketch), { ...OPTIONS, arrivals: at(0) });
+    const late = simulateLoki(chainBundle(sketch), { ...OPTIONS, arrivals: at(0) });
     expect(late).toMatchObject({ satisfied: 0, late: 1, dropped: 0, violationRate: 1 });
     expect(late.accuracyPerQuery).toBe(0);
     const bundle = chainBundle({ ...sketch, sloMs: 41, policy: { drop: "last-task" } });
-    const dropped = simulatePipeline(bundle, { ...OPTIONS, arrivals: at(0) });
+    const dropped = simulateLoki(bundle, { ...OPTIONS, arrivals: at(0) });
     expect(dropped).toMatchObject({ satisfied: 0, late: 0, dropped: 1 });
     expect(dropped.byTask["classify"]).toMatchObject({ queries: 1, served: 0, dropped: 1 });
   });
@@ -110,7 +106,7 @@ function sketchOf(level: LokiBundle["levels"][number]): LevelSketch {
 
 test("a stage of one server without batches waits as long as an M/D/1 queue, and the next stage not at all", () => {
   const variants = [{ name: "v", accuracy: 1, latencyMs: { 1: 10 } }];
-  const bundle = pipelineBundle({
+  const bundle = lokiBundle({
     sloMs: 10_000,
     tasks: [
       { name: "first", variants },
@@ -159,15 +155,12 @@ describe("plans", () => {
   });
 
   test("follow the demand up at once and down after a while", () => {
-    const result = simulatePipeline(
-      chainBundle({ policy: { drop: "deadline", modelLoadMs: 100 } }),
-      {
-        ...OPTIONS,
-        arrivals: rates(40, 40, 400, 400, 400, 40, 40, 40),
-        durationMs: 80_000,
-        timeline: true,
-      },
-    );
+    const result = simulateLoki(chainBundle({ policy: { drop: "deadline", modelLoadMs: 100 } }), {
+      ...OPTIONS,
+      arrivals: rates(40, 40, 400, 400, 400, 40, 40, 40),
+      durationMs: 80_000,
+      timeline: true,
+    });
     const levels = result.timeline?.map(({ level }) => level) ?? [];
     expect(levels[19]).toBe(0);
     expect(levels[23]).toBe(2);
@@ -216,7 +209,7 @@ describe("whatever the options", () => {
           const sketch = { policy, communicationLatencyMs };
           const bundle = isTree ? treeBundle(sketch) : chainBundle(sketch);
           const run = () =>
-            simulatePipeline(bundle, {
+            simulateLoki(bundle, {
               ...OPTIONS,
               arrivals: {
                 kind: "trace",
@@ -248,7 +241,7 @@ describe("whatever the options", () => {
 
 test("an entry task gets its share of the requests", () => {
   const variants = [{ name: "v", accuracy: 0.5, latencyMs: { 1: 1 } }];
-  const bundle = pipelineBundle({
+  const bundle = lokiBundle({
     tasks: [
       { name: "all", variants },
       { name: "some", entryShare: 0.25, variants },
@@ -297,7 +290,7 @@ test("a stage policy waits for more queries as long as its table says, and mixes
     actionByState: { dtype: "uint16", shape: [2, 3], data },
   } as const;
   const bundle = chainBundle({ levels: [{ ...LARGE, stages: [stage, null] }], workers: [4] });
-  const result = simulatePipeline(bundle, { ...OPTIONS, arrivals: at(0, 500, 520) });
+  const result = simulateLoki(bundle, { ...OPTIONS, arrivals: at(0, 500, 520) });
   expect(result.byVariant["detect/large"]).toMatchObject({ queries: 1, batches: 1 });
   expect(result.byVariant["detect/small"]).toMatchObject({ queries: 2, batches: 1 });
   // 60 of waiting, 30 of detection, and 20 of four classifications in one batch.

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { simulateScales } from "../../../../../compiler/methods/themis/simulate/simulate.ts";
+import { simulateThemis } from "../../../../../compiler/methods/themis/simulate/simulate.ts";
 import type { ThemisBundle, ThemisOptions } from "../../../../../runtime/bundle/schema.ts";
-import { type ScaleBundleSketch, scaleBundle } from "../../../../support/themis-bundle.ts";
+import { type ThemisBundleSketch, themisBundle } from "../../../../support/themis-bundle.ts";
 import { serveAt } from "../../../../support/themis-latencies.ts";
 
 const NEVER = { dropAfterSlos: null, scaling: "themis", stableTicks: 100 } as const;
@@ -12,9 +12,9 @@ function oneStage(
   stage: readonly [batch: number, cores: number, instances: number],
   transition: readonly [batch: number, cores: number, more: number],
   policy: Partial<ThemisOptions> = {},
-  sketch: ScaleBundleSketch = {},
+  sketch: ThemisBundleSketch = {},
 ): ThemisBundle {
-  return scaleBundle({
+  return themisBundle({
     tasks: [{ name: "a", latencyMs }],
     levels: [
       { loadQps: 2, steady: [[1, 1, 1]] },
@@ -67,7 +67,7 @@ describe("cores", () => {
   });
 
   test("that are asked for again before they are there come later, all at once", () => {
-    const bundle = scaleBundle({
+    const bundle = themisBundle({
       tasks: [{ name: "a", latencyMs: [[12], [8], [4]] }],
       levels: [2, 4, 6].map((loadQps, level) => ({ loadQps, steady: [[1, level + 1, 1]] })),
       transitions: [1, 2, 3].map((row) =>
@@ -100,7 +100,7 @@ describe("instances", () => {
   });
 
   test("that are resized while they come up are up with the cores that were said last", () => {
-    const bundle = scaleBundle({
+    const bundle = themisBundle({
       tasks: [{ name: "a", latencyMs: [[100], [60]] }],
       levels: [
         { loadQps: 2, steady: [[1, 1, 1]] },
@@ -168,7 +168,7 @@ describe("when the load falls", () => {
   });
 
   test("and rises again at once, an instance that has not gone yet stays, with the cores of the others", () => {
-    const bundle = scaleBundle({
+    const bundle = themisBundle({
       tasks: [{ name: "a", latencyMs: [[3000], [1500]] }],
       levels: [
         { loadQps: 2, steady: [[1, 1, 1]] },
@@ -213,7 +213,7 @@ describe("a query", () => {
   });
 
   test("that is given up leaves its batch to those behind it", () => {
-    const bundle = scaleBundle({
+    const bundle = themisBundle({
       tasks: [
         { name: "slow", from: { requests: 0.5 }, latencyMs: [[90]] },
         { name: "fast", from: { requests: 0.5, slow: 1 }, latencyMs: [[100, 100]] },
@@ -242,7 +242,7 @@ describe("a query", () => {
 test("a request that is dropped takes its other queries along, also those that are served already or being served", () => {
   const from = { requests: 0.5 };
   const one = [1, 1, 1] as const;
-  const bundle = scaleBundle({
+  const bundle = themisBundle({
     tasks: [
       { name: "a", from, latencyMs: [[100]] },
       { name: "b", from, latencyMs: [[150]] },
@@ -287,21 +287,21 @@ describe("a timeline", () => {
 
   test("is left out unless it is asked for, as are the latencies", () => {
     const arrivals = { kind: "poisson", qps: 5 } as const;
-    const result = simulateScales(scaleBundle(), { arrivals, durationMs: 5000, seed: 1 });
+    const result = simulateThemis(themisBundle(), { arrivals, durationMs: 5000, seed: 1 });
     expect(result).toMatchObject({ timeline: null, latencyMsByRequest: null });
     expect(result.satisfied).toBe(result.queries);
   });
 });
 
 test("gamma arrivals and recorded ones are served as Poisson ones are", () => {
-  const bundle = scaleBundle();
+  const bundle = themisBundle();
   const arrivalMs = Float64Array.from({ length: 50 }, (_, n) => 40 * n);
   const processes = [
     { kind: "gamma", qps: 25, cv2: 4 },
     { kind: "trace", trace: { kind: "arrivals", arrivalMs } },
   ] as const;
   for (const arrivals of processes) {
-    const { queries, satisfied, late, dropped } = simulateScales(bundle, {
+    const { queries, satisfied, late, dropped } = simulateThemis(bundle, {
       arrivals,
       durationMs: 2000,
       seed: 1,

@@ -7,11 +7,11 @@ import {
   type NoScalingPlan,
   type ScalingPlan,
   type ScalingProblem,
-  type ScalingStage,
+  type ScalingTask,
 } from "../../../../../compiler/methods/themis/solve/problem.ts";
 import type {
   ScalingMode,
-  StageOptionsOf,
+  TaskOptionsOf,
 } from "../../../../../compiler/methods/themis/solve/task-options.ts";
 import { bruteForce } from "../../../../support/themis-brute-force.ts";
 import { faultsOf } from "../../../../support/themis-check.ts";
@@ -50,7 +50,7 @@ describe("the exact solver beside brute force", () => {
 });
 
 /** One stage of 100 ms for a batch of one on one core; halved by each doubling of cores, and batches take 20 ms more for each query. */
-const STAGE: ScalingStage = {
+const STAGE: ScalingTask = {
   parents: [],
   scale: 1,
   maxBatch: 2,
@@ -179,7 +179,7 @@ describe("the exact solver", () => {
 
   it("takes other ways to run a stage, such as instances that shorten a wait", () => {
     // A wait of 1000 ms divided by the instances: the fewest that carry the load are not the cheapest that meet the SLO.
-    const waiting: StageOptionsOf = (stage, _qps, _limits, out) => {
+    const waiting: TaskOptionsOf = (stage, _qps, _limits, out) => {
       for (let count = 1; count <= 9; count++) {
         out.offer(count, (stage.latencyMs[0] ?? 0) + 1000 / count, 1, 1);
       }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { simulateScales } from "../../../../../compiler/methods/themis/simulate/simulate.ts";
+import { simulateThemis } from "../../../../../compiler/methods/themis/simulate/simulate.ts";
 import { PlanJudge } from "../../../../../compiler/methods/themis/solve/plan-judge.ts";
 import { themis } from "../../../../../compiler/methods/themis/solve/themis.ts";
 import type { ThemisFrame } from "../../../../../compiler/model/frames.ts";
@@ -12,13 +12,13 @@ import {
   violationCeiling,
 } from "../../../../../runtime/bundle/schema.ts";
 import { validateBundle } from "../../../../../runtime/checked-bundle.ts";
-import { stageGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
-import { type ScaleBundleSketch, scaleBundle } from "../../../../support/themis-bundle.ts";
+import { taskGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
+import { type ThemisBundleSketch, themisBundle } from "../../../../support/themis-bundle.ts";
 import { type Coefficients, REFERENCE, readThemis } from "../../../../support/themis-reference.ts";
 
 /** Nothing is dropped, as in the estimator. */
 const KEPT: Partial<ThemisOptions> = { dropAfterSlos: null };
-const JOIN: ScaleBundleSketch = {
+const JOIN: ThemisBundleSketch = {
   tasks: [
     { name: "see", fit: { gamma: 20, epsilon: 10, delta: 1, eta: 4 } },
     { name: "name", from: { see: 1 }, fit: { gamma: 8, epsilon: 4, delta: 0.5, eta: 2 } },
@@ -39,8 +39,8 @@ const JOIN: ScaleBundleSketch = {
   sloMs: 200,
 };
 
-function frameOf(sketch: ScaleBundleSketch = {}): ThemisFrame {
-  const { levels: _, transitions: __, provenance: ___, ...frame } = scaleBundle(sketch);
+function frameOf(sketch: ThemisBundleSketch = {}): ThemisFrame {
+  const { levels: _, transitions: __, provenance: ___, ...frame } = themisBundle(sketch);
   return frame;
 }
 
@@ -61,10 +61,10 @@ describe("what a level promises", () => {
       const frame = { ...frameOf({ ...sketch, policy: KEPT }), arrivals: arrivalsFor(name) };
       const bundle = compiled(frame, [15, 40, 90]);
       const unit = drawArrivals(processOf(frame), 10_000_000, 1);
-      const graph = stageGraphOf(frame);
+      const graph = taskGraphOf(frame);
       for (const [level, { loadQps, steady }] of bundle.levels.entries()) {
         const arrivalMs = unit.map((ms) => ms / loadQps);
-        const result = simulateScales(bundle, {
+        const result = simulateThemis(bundle, {
           arrivals: {
             kind: "requests",
             trace: { arrivalMs, takenByEdge: tossVisits(graph, arrivalMs.length, 1) },
@@ -129,7 +129,7 @@ describe("a quantile that is left to us", () => {
 });
 
 describe("a pool with an end", () => {
-  const small: ScaleBundleSketch = { workers: 2, cores: 3, policy: { maxCores: 3 } };
+  const small: ThemisBundleSketch = { workers: 2, cores: 3, policy: { maxCores: 3 } };
 
   it("gives a load that it cannot carry the plan of the largest about that it can", () => {
     const bundle = compiled(frameOf(small), [20, 1000]);

@@ -11,7 +11,7 @@ import {
   type NoScalingPlan,
   type ScalingPlan,
   type ScalingProblem,
-  type ScalingStage,
+  type ScalingTask,
 } from "../../../../../compiler/methods/themis/solve/problem.ts";
 import { faultsOf } from "../../../../support/themis-check.ts";
 import { randomScaling } from "../../../../support/themis-random.ts";
@@ -61,7 +61,7 @@ describe("the paper's programmes", () => {
   });
 
   it("refuse what is no chain, and no load", () => {
-    const stage: ScalingStage = {
+    const stage: ScalingTask = {
       parents: [],
       scale: 1,
       maxBatch: 1,
@@ -80,7 +80,7 @@ describe("the paper's programmes", () => {
   });
 
   it("name the stage that binds, in whole milliseconds", () => {
-    const stages = [10.2, 30.5, 20.1].map((ms, at): ScalingStage => {
+    const stages = [10.2, 30.5, 20.1].map((ms, at): ScalingTask => {
       const parents = at === 0 ? [] : [at - 1];
       return { parents, scale: 1, maxBatch: 1, maxCores: 1, latencyMs: Float64Array.of(ms) };
     });
@@ -94,7 +94,7 @@ describe("the paper's programmes", () => {
 });
 
 /** Alone up to 10/s, in pairs on one core up to 20/s: but a pair fills in time only from 12.5/s on. */
-const PAIRS: ScalingStage = {
+const PAIRS: ScalingTask = {
   parents: [],
   scale: 1,
   maxBatch: 2,

@@ -1,13 +1,17 @@
 import { describe, expect, test } from "vitest";
 import type { AccordionOptions } from "../../../../../runtime/bundle/schema.ts";
 import { chainPlaces } from "../../../../support/accordion-chain.ts";
-import { PlaceDriver } from "../../../../support/accordion-driver.ts";
+import { AccordionDriver } from "../../../../support/accordion-driver.ts";
 
 const HIGH = { isHigh: true };
 const LOW = { isHigh: false };
 
-function driverOf(places: number, sloMs: number, policy: Partial<AccordionOptions>): PlaceDriver {
-  return new PlaceDriver(chainPlaces(places, { sloMs, policy })).start();
+function driverOf(
+  places: number,
+  sloMs: number,
+  policy: Partial<AccordionOptions>,
+): AccordionDriver {
+  return new AccordionDriver(chainPlaces(places, { sloMs, policy })).start();
 }
 
 describe("a query of low priority", () => {

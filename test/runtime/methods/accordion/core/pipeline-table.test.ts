@@ -4,7 +4,7 @@ import {
   NONE,
   PipelineTable,
 } from "../../../../../runtime/methods/accordion/core/pipeline-table.ts";
-import { placeBundle } from "../../../../support/accordion-bundle.ts";
+import { accordionBundle } from "../../../../support/accordion-bundle.ts";
 import { chainPlaces } from "../../../../support/accordion-chain.ts";
 
 describe("PipelineTable", () => {
@@ -20,7 +20,7 @@ describe("PipelineTable", () => {
       { name: "a", layerMs: [30, 30, 30] },
       { name: "b", layerMs: [20, 10] },
     ];
-    const table = new PipelineTable(placeBundle({ models, places: 3, maxBatch: 2 }));
+    const table = new PipelineTable(accordionBundle({ models, places: 3, maxBatch: 2 }));
     const rows = [0, 1, 2].map((shape) => [1, 2].map((batch) => table.latencyMs(1, shape, batch)));
     expect(rows).toEqual([
       [30, 60],
@@ -54,7 +54,7 @@ describe("PipelineTable", () => {
     const pools = [{ workers: 1 }, { workers: 1, speed: 2 }];
     // The fast place takes 20 + 10 in 15 ms, the slow one the last 10.
     const models = [{ name: "a", layerMs: [20, 10, 10] }];
-    const table = new PipelineTable(placeBundle({ models, pools }));
+    const table = new PipelineTable(accordionBundle({ models, pools }));
     expect([0, 1].map((stage) => table.classOfStage(0, 2, stage))).toEqual([1, 0]);
   });
 

@@ -1,28 +1,28 @@
 /** A driver on places that are not real, whose clock stands still. */
 import { expect } from "vitest";
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
-import { PlaceCommands } from "../../../../../runtime/methods/accordion/core/commands.ts";
-import { PlaceScheduler } from "../../../../../runtime/methods/accordion/core/scheduler.ts";
-import { PlaceDriver } from "../../../../../runtime/methods/accordion/serve/driver.ts";
-import { PlaceMetrics } from "../../../../../runtime/methods/accordion/serve/metrics.ts";
-import { placeCommandsOf } from "../../../../../runtime/methods/accordion/serve/recorded-scheduler.ts";
+import { AccordionCommands } from "../../../../../runtime/methods/accordion/core/commands.ts";
+import { AccordionScheduler } from "../../../../../runtime/methods/accordion/core/scheduler.ts";
+import { AccordionDriver } from "../../../../../runtime/methods/accordion/serve/driver.ts";
+import { AccordionMetrics } from "../../../../../runtime/methods/accordion/serve/metrics.ts";
+import { accordionCommandsOf } from "../../../../../runtime/methods/accordion/serve/recorded-scheduler.ts";
 import type {
-  PlaceCommand,
-  PlaceEvent,
+  AccordionCommand,
+  AccordionEvent,
 } from "../../../../../runtime/methods/accordion/serve/recording.ts";
-import { placeModels } from "../../../../../runtime/methods/accordion/serve/served-models.ts";
+import { accordionServedModels } from "../../../../../runtime/methods/accordion/serve/served-models.ts";
 import type { Answer, Outcome, Submission } from "../../../../../runtime/server/request.ts";
 import { answeredRow, FakePlaces, rowBytes } from "./fake-places.ts";
 
-export type Entry = PlaceEvent | PlaceCommand;
+export type Entry = AccordionEvent | AccordionCommand;
 
 export interface Driven {
   readonly bundle: AccordionBundle;
-  readonly driver: PlaceDriver;
+  readonly driver: AccordionDriver;
   readonly executor: FakePlaces;
   readonly clock: { nowMs: number };
   readonly log: Entry[];
-  readonly metrics: PlaceMetrics;
+  readonly metrics: AccordionMetrics;
   /** Places whose worker was told to be lost. */
   readonly places: number;
 }
@@ -39,11 +39,11 @@ export interface Asked {
 export function drivenPlaces(bundle: AccordionBundle, maxPending = 64, isUp = true): Driven {
   const clock = { nowMs: 0 };
   const log: Entry[] = [];
-  const models = placeModels(bundle);
-  const metrics = new PlaceMetrics(models.map(({ signature }) => signature.names[0] ?? ""));
-  const driver = new PlaceDriver({
+  const models = accordionServedModels(bundle);
+  const metrics = new AccordionMetrics(models.map(({ signature }) => signature.names[0] ?? ""));
+  const driver = new AccordionDriver({
     models,
-    scheduler: new PlaceScheduler(bundle, { queryCapacity: maxPending }),
+    scheduler: new AccordionScheduler(bundle, { queryCapacity: maxPending }),
     maxPending,
     nowMs: () => clock.nowMs,
     recorder: (entry) => log.push(entry),
@@ -115,8 +115,8 @@ export function replayedPlaces(
   queryCapacity: number,
   log: readonly Entry[],
 ): Entry[] {
-  const scheduler = new PlaceScheduler(bundle, { queryCapacity });
-  const commands = new PlaceCommands();
+  const scheduler = new AccordionScheduler(bundle, { queryCapacity });
+  const commands = new AccordionCommands();
   const entries: Entry[] = [];
   for (const entry of log) {
     if (COMMANDS.includes(entry.kind)) continue;
@@ -132,7 +132,7 @@ export function replayedPlaces(
     else if (entry.kind === "replaced") {
       scheduler.onPlaceReplaced(entry.place, entry.nowMs, commands);
     } else if (entry.kind === "wake") scheduler.onWake(entry.nowMs, commands);
-    entries.push(...placeCommandsOf(commands));
+    entries.push(...accordionCommandsOf(commands));
     commands.clear();
   }
   return entries;

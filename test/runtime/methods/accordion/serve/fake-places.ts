@@ -9,29 +9,29 @@ import {
   WorkerLostError,
 } from "../../../../../runtime/exec/executor.ts";
 import {
-  type PlaceBundleSketch,
-  type PlaceModelSketch,
-  placeBundle,
+  type AccordionBundleSketch,
+  type AccordionModelSketch,
+  accordionBundle,
 } from "../../../../support/accordion-bundle.ts";
 
 /** Elements of a row of "x" and of "y". */
 const WIDTH = 4;
 
-export const DEEP: PlaceModelSketch = {
+export const DEEP: AccordionModelSketch = {
   name: "deep",
   accuracy: 0.9,
   layerMs: [4, 6, 3, 7, 5, 5],
   hasModel: true,
 };
-export const SMALL: PlaceModelSketch = {
+export const SMALL: AccordionModelSketch = {
   name: "small",
   accuracy: 0.8,
   layerMs: [3, 2],
   hasModel: true,
 };
 
-export function servedPlaces(sketch: PlaceBundleSketch = {}): AccordionBundle {
-  return placeBundle({ models: [DEEP, SMALL], places: 4, ...sketch });
+export function servedPlaces(sketch: AccordionBundleSketch = {}): AccordionBundle {
+  return accordionBundle({ models: [DEEP, SMALL], places: 4, ...sketch });
 }
 
 /** The bytes of a row whose elements begin with a value. */

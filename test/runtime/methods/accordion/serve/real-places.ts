@@ -15,7 +15,10 @@ import type { ProcessExecutor } from "../../../../../runtime/exec/worker-pool.ts
 import { startAccordionServer } from "../../../../../runtime/methods/accordion/serve/accordion-server.ts";
 import { type ServedModel, servedModels } from "../../../../../runtime/served-models.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
-import { type PlaceBundleSketch, placeBundle } from "../../../../support/accordion-bundle.ts";
+import {
+  type AccordionBundleSketch,
+  accordionBundle,
+} from "../../../../support/accordion-bundle.ts";
 import { onnxModel } from "../../../../support/onnx-graph.ts";
 import type { Entry } from "./driven.ts";
 
@@ -63,11 +66,11 @@ function residualNet(scale: number): Uint8Array {
 /** A bundle of the models "one" and "two", whose files are written into a folder. Every layer takes 10 ms, it says. */
 export async function realBundle(
   folder: string,
-  sketch: Omit<PlaceBundleSketch, "models"> = {},
+  sketch: Omit<AccordionBundleSketch, "models"> = {},
 ): Promise<AccordionBundle> {
   const layerMs = new Array<number>(LAYERS).fill(10);
   const models = ["one", "two"].map((name) => ({ name, layerMs }));
-  const bundle = placeBundle({ ...sketch, models });
+  const bundle = accordionBundle({ ...sketch, models });
   const variants: MalleableVariant[] = [];
   for (const [index, variant] of (bundle.tasks[0]?.variants ?? []).entries()) {
     const net = residualNet(0.4 + 0.2 * index);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { AccordionBundle, MalleableVariant } from "../../../../../runtime/bundle/schema.ts";
-import { placeModels } from "../../../../../runtime/methods/accordion/serve/served-models.ts";
+import { accordionServedModels } from "../../../../../runtime/methods/accordion/serve/served-models.ts";
 import { table1Bundle } from "../../../../support/accordion-bundle.ts";
 import { DEEP, SMALL, servedPlaces } from "./fake-places.ts";
 
@@ -9,7 +9,7 @@ test("every shape has its stages, among the stage models of all models", () => {
   const stageModels = bundle.tasks.flatMap(({ variants }) =>
     variants.flatMap(({ name, stages }) => stages.map(({ from, to }) => `${name} ${from}-${to}`)),
   );
-  const [deep, small] = placeModels(bundle);
+  const [deep, small] = accordionServedModels(bundle);
   const named = (shape: number) =>
     [deep, small].map((model) =>
       model?.stagesByShape[shape]?.map(({ stageModel }) => stageModels[stageModel]),
@@ -24,7 +24,7 @@ test("every shape has its stages, among the stage models of all models", () => {
 });
 
 test("a value is kept as long as a stage behind, or the answer, needs it", () => {
-  const [deep] = placeModels(servedPlaces({ models: [DEEP, SMALL] }));
+  const [deep] = accordionServedModels(servedPlaces({ models: [DEEP, SMALL] }));
   const stages = deep?.stagesByShape[2] ?? [];
   expect(stages.map(({ inputs, outputs }) => [inputs, outputs])).toEqual([
     [["x"], ["h2", "h1"]],
@@ -49,7 +49,7 @@ function withVariant(change: (variant: MalleableVariant) => Partial<MalleableVar
 
 test("stages that do not make up the model are refused", () => {
   const missing = withVariant(({ stages }) => ({ stages: stages.slice(0, 2) }));
-  expect(() => placeModels(missing)).toThrow(
+  expect(() => accordionServedModels(missing)).toThrow(
     'variant "small" stage 1-2: expected one for every stage, got no model',
   );
   const unfed = withVariant(({ stages }) => ({
@@ -58,10 +58,12 @@ test("stages that do not make up the model are refused", () => {
       model: { ...stage.model, outputs: stage.to === 1 ? [] : stage.model.outputs },
     })),
   }));
-  expect(() => placeModels(unfed)).toThrow('variant "small" stage 1-2 input "h1"');
+  expect(() => accordionServedModels(unfed)).toThrow('variant "small" stage 1-2 input "h1"');
   const mute = withVariant(({ stages }) => ({
     stages: stages.map((stage) => ({ ...stage, model: { ...stage.model, outputs: [] } })),
   }));
-  expect(() => placeModels(mute)).toThrow('variant "small" output "y": expected an output');
-  expect(() => placeModels(table1Bundle())).toThrow('variant "ResNet50"');
+  expect(() => accordionServedModels(mute)).toThrow(
+    'variant "small" output "y": expected an output',
+  );
+  expect(() => accordionServedModels(table1Bundle())).toThrow('variant "ResNet50"');
 });

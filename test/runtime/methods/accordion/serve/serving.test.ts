@@ -91,7 +91,7 @@ test("what a killed worker was about is done by the others, and its place comes 
   const rows = rowsOf(100, 3);
   const answer = infer("one", rows);
   await seen(({ kind }) => kind === "instance-done", since);
-  process.kill(executor.pids().places[1] ?? 0, "SIGKILL");
+  process.kill(executor.pids().slots[1] ?? 0, "SIGKILL");
   await expectWhole(await answer, 0, rows);
   const lost = log.findIndex(({ kind }) => kind === "lost");
   const done = log.slice(since, lost).filter(({ kind }) => kind === "instance-done").length;

@@ -9,17 +9,20 @@ import { arrivalSource } from "../../../../../compiler/simulate/arrivals.ts";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
 import { EnvelopeTuner } from "../../../../../runtime/methods/inferline/core/envelope-tuner.ts";
-import { type StageLevelSketch, stageBundle } from "../../../../support/inferline-bundle.ts";
+import {
+  type InferlineLevelSketch,
+  inferlineBundle,
+} from "../../../../support/inferline-bundle.ts";
 
 /** Stages in a row with replicas as planned, each replica carrying 100 queries per second. */
 function chain(
-  levels: readonly (Pick<StageLevelSketch, "loadQps" | "envelope" | "peakQps"> & {
+  levels: readonly (Pick<InferlineLevelSketch, "loadQps" | "envelope" | "peakQps"> & {
     readonly replicas: readonly number[];
   })[],
   { workers = 1000, tolerance = 0 } = {},
 ): InferlineBundle {
   const count = levels[0]?.replicas.length ?? 0;
-  return stageBundle({
+  return inferlineBundle({
     workers: [workers],
     policy: { tolerance },
     tasks: Array.from({ length: count }, (_, task) => ({

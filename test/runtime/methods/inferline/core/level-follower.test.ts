@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
 import { Rng } from "../../../../../runtime/core/rng.ts";
-import { StageLevelFollower } from "../../../../../runtime/methods/inferline/core/level-follower.ts";
+import { InferlineLevelFollower } from "../../../../../runtime/methods/inferline/core/level-follower.ts";
 import { RecentRates } from "../../../../../runtime/methods/inferline/core/recent-rates.ts";
-import { stageBundle } from "../../../../support/inferline-bundle.ts";
+import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
 
-const BUNDLE = stageBundle({
+const BUNDLE = inferlineBundle({
   tasks: [{ name: "a", latencyMs: { 1: 5 } }],
   levels: [100, 200, 400].map((loadQps) => ({ loadQps, stages: [[1, 1]] })),
 });
 
 /** Looks every second. @returns when the level changed first, and to what. */
 function firstChange(
-  follower: StageLevelFollower,
+  follower: InferlineLevelFollower,
   meanQps: (second: number) => number,
 ): [number, number] | null {
   for (let second = 0; second < 200; second++) {
@@ -22,7 +22,7 @@ function firstChange(
 
 /** Feeds Poisson traffic of a rate for an hour. @returns changes of level. */
 function changesUnder(qps: number, level: number, seed: number): number {
-  const follower = new StageLevelFollower(BUNDLE, level);
+  const follower = new InferlineLevelFollower(BUNDLE, level);
   const rates = new RecentRates();
   const rng = new Rng(seed, 1);
   let changes = 0;
@@ -37,12 +37,12 @@ function changesUnder(qps: number, level: number, seed: number): number {
 }
 
 test("a plan for more traffic takes over once it was wanted for 15 s", () => {
-  const follower = new StageLevelFollower(BUNDLE, 0);
+  const follower = new InferlineLevelFollower(BUNDLE, 0);
   expect(firstChange(follower, (second) => (second < 5 ? 100 : 106))).toEqual([20, 1]);
 });
 
 test("it is the plan for that traffic, however many are in between", () => {
-  expect(firstChange(new StageLevelFollower(BUNDLE, 0), () => 390)).toEqual([15, 2]);
+  expect(firstChange(new InferlineLevelFollower(BUNDLE, 0), () => 390)).toEqual([15, 2]);
 });
 
 test("a level's own traffic is no reason to leave it", () => {
@@ -50,19 +50,19 @@ test("a level's own traffic is no reason to leave it", () => {
 });
 
 test("a plan for less traffic takes over once it was wanted for 60 s", () => {
-  const follower = new StageLevelFollower(BUNDLE, 2);
+  const follower = new InferlineLevelFollower(BUNDLE, 2);
   expect(firstChange(follower, (second) => (second < 5 ? 201 : 90))).toEqual([65, 0]);
 });
 
 test("a break starts the time anew", () => {
   const swinging = (second: number) => (second % 15 === 14 ? 150 : 250);
-  expect(firstChange(new StageLevelFollower(BUNDLE, 1), swinging)).toBeNull();
+  expect(firstChange(new InferlineLevelFollower(BUNDLE, 1), swinging)).toBeNull();
   const other = (second: number) => (second % 60 === 59 ? 150 : 50);
-  expect(firstChange(new StageLevelFollower(BUNDLE, 1), other)).toBeNull();
+  expect(firstChange(new InferlineLevelFollower(BUNDLE, 1), other)).toBeNull();
 });
 
 test("beyond the highest load the highest plan is followed, and nothing while the rate is unknown", () => {
-  expect(firstChange(new StageLevelFollower(BUNDLE, 0), () => 5000)).toEqual([15, 2]);
-  expect(firstChange(new StageLevelFollower(BUNDLE, 2), () => 5000)).toBeNull();
-  expect(firstChange(new StageLevelFollower(BUNDLE, 1), () => Number.NaN)).toBeNull();
+  expect(firstChange(new InferlineLevelFollower(BUNDLE, 0), () => 5000)).toEqual([15, 2]);
+  expect(firstChange(new InferlineLevelFollower(BUNDLE, 2), () => 5000)).toBeNull();
+  expect(firstChange(new InferlineLevelFollower(BUNDLE, 1), () => Number.NaN)).toBeNull();
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { B, chain, told } from "../../../../support/inferline-chain.ts";
-import { StageDriver } from "../../../../support/inferline-driver.ts";
+import { InferlineDriver } from "../../../../support/inferline-driver.ts";
 
 describe("replicas", () => {
   test("come up as planned, and in every task before a second one in any", () => {
-    const driver = new StageDriver(
+    const driver = new InferlineDriver(
       chain([
         [1, 3],
         [1, 2],
@@ -140,7 +140,7 @@ describe("replicas", () => {
 
 describe("workers that are lost", () => {
   test("are replaced by others, and come back as spares", () => {
-    const driver = new StageDriver(
+    const driver = new InferlineDriver(
       chain([
         [1, 2],
         [1, 1],
@@ -157,7 +157,7 @@ describe("workers that are lost", () => {
   });
 
   test("are missed fairly when there is no other, and every task keeps one", () => {
-    const driver = new StageDriver(
+    const driver = new InferlineDriver(
       chain(
         [
           [1, 2],
@@ -199,7 +199,7 @@ describe("workers that are lost", () => {
         workers: [2, 3],
       },
     );
-    const driver = new StageDriver(bundle).start();
+    const driver = new InferlineDriver(bundle).start();
     expect(driver.placed).toBe("a a b - -");
     driver.lose(0);
     driver.lose(1);

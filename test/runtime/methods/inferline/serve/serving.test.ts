@@ -127,7 +127,7 @@ test("replicas come and go under load, and no request is lost", async () => {
   await clients(6, 20, ask(50, 4));
   await clients(4, 10, ask(5000, 1));
   await until([1, 1, 1]);
-  expect(executor.pids().places.filter((pid) => pid !== undefined)).toHaveLength(3);
+  expect(executor.pids().slots.filter((pid) => pid !== undefined)).toHaveLength(3);
   await clients(6, 20, ask(50, 4));
   await until([2, 2, 2]);
   const text = await (await fetch(`${url}/metrics`)).text();
@@ -147,7 +147,7 @@ test("a worker that is killed takes its batch along, not more, and its stage com
     if (reply.status === 200) await expectAnswered(reply, rows);
     else expect(await reply.json()).toEqual({ error: expect.stringMatching(/.+/) });
     if (client !== 0 || round % 15 !== 5) return;
-    const pids = executor.pids().places.filter((pid) => pid !== undefined);
+    const pids = executor.pids().slots.filter((pid) => pid !== undefined);
     const pid = pids[killed++ % pids.length];
     if (pid !== undefined) process.kill(pid, "SIGKILL");
   });

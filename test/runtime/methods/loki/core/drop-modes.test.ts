@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { DropMode } from "../../../../../runtime/bundle/schema.ts";
 import type { LevelSketch } from "../../../../support/loki-bundle.ts";
-import { PipelineDriver } from "../../../../support/loki-driver.ts";
+import { LokiDriver } from "../../../../support/loki-driver.ts";
 import { chainBundle, treeBundle } from "../../../../support/loki-samples.ts";
 
 const DETECT = 0;
@@ -22,11 +22,11 @@ describe("drop modes", () => {
     },
   ];
   const start = (drop: DropMode) =>
-    new PipelineDriver(chainBundle({ levels, workers: [3], policy: { drop } }), {
+    new LokiDriver(chainBundle({ levels, workers: [3], policy: { drop } }), {
       initialDemandQps: 20,
     }).start();
   /** The detector's budget is 30 / 0.5 = 60 ms; its query comes to the classifiers after this time. */
-  const detect = (driver: PipelineDriver, afterMs: number, deadlineMs: number) => {
+  const detect = (driver: LokiDriver, afterMs: number, deadlineMs: number) => {
     driver.query(DETECT, deadlineMs);
     driver.nowMs = afterMs;
     const [served = -1] = driver.finish(0);
@@ -82,7 +82,7 @@ describe("drop modes", () => {
   test("deadline: a later task to which half a query comes is not thought slower than for a whole one", () => {
     const FACES = 2;
     const bundle = treeBundle({ policy: { drop: "deadline" } });
-    const driver = new PipelineDriver(bundle, { initialDemandQps: 60 }).start();
+    const driver = new LokiDriver(bundle, { initialDemandQps: 60 }).start();
     const first = driver.query(DETECT, FAR_MS);
     const [scene = -1] = driver.finish(driver.workerOf(first));
     const face = driver.query(FACES, FAR_MS, scene);

@@ -175,7 +175,7 @@ test("a worker that is killed takes its batch along, not more: the others answer
       if (reply.status === 200) expectOwnRows(answer as Answer, rows);
       else expect(answer).toEqual({ error: expect.stringMatching(/.+/) });
       if (index === 0 && round % 20 === 5) {
-        const pids = executor.pids().places.filter((pid) => pid !== undefined);
+        const pids = executor.pids().slots.filter((pid) => pid !== undefined);
         const pid = pids[killed++ % pids.length];
         if (pid !== undefined) process.kill(pid, "SIGKILL");
       }
@@ -215,5 +215,5 @@ test("a change of plan under load loses no request", async () => {
   const text = await metrics();
   expect(text).toContain("stratagem_level 0\n");
   expect(text).toContain(`stratagem_queries_total{outcome="satisfied"} ${sent}\n`);
-  expect(executor.pids().places.filter((pid) => pid !== undefined)).toHaveLength(4);
+  expect(executor.pids().slots.filter((pid) => pid !== undefined)).toHaveLength(4);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { firstLevel } from "../../../../../runtime/methods/themis/core/controller.ts";
-import type { ScaleBundleSketch } from "../../../../support/themis-bundle.ts";
+import type { ThemisBundleSketch } from "../../../../support/themis-bundle.ts";
 import { Desk, deskBundle, type Row } from "../../../../support/themis-desk.ts";
 
 describe("a burst", () => {
@@ -167,7 +167,7 @@ describe("a move to another plan", () => {
   });
 
   test("to a plan with more cores raises all to them before it ends", () => {
-    const flat: NonNullable<ScaleBundleSketch["levels"]> = [
+    const flat: NonNullable<ThemisBundleSketch["levels"]> = [
       { loadQps: 20, steady: [[1, 1, 2]] },
       { loadQps: 60, steady: [[1, 3, 2]] },
     ];

@@ -4,14 +4,14 @@ import type { ThemisOptions } from "../../../../../runtime/bundle/schema.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
 import {
   NO_WISH,
-  type ScaleDemand,
-  scaleDemandOf,
+  type ThemisDemand,
+  themisDemandOf,
 } from "../../../../../runtime/methods/themis/core/demand.ts";
-import { scaleShapeOf } from "../../../../../runtime/methods/themis/core/shape.ts";
-import { type ScaleLevelSketch, scaleBundle } from "../../../../support/themis-bundle.ts";
+import { themisShapeOf } from "../../../../../runtime/methods/themis/core/shape.ts";
+import { type ThemisLevelSketch, themisBundle } from "../../../../support/themis-bundle.ts";
 
 /** A plan of its own for each load. */
-function levelsOf(loadsQps: readonly number[]): ScaleLevelSketch[] {
+function levelsOf(loadsQps: readonly number[]): ThemisLevelSketch[] {
   return loadsQps.map((loadQps, index) => ({
     loadQps,
     steady: [
@@ -25,29 +25,29 @@ function levelsOf(loadsQps: readonly number[]): ScaleLevelSketch[] {
 
 interface DemandSketch extends Partial<ThemisOptions> {
   readonly loadsQps?: readonly number[];
-  readonly levels?: readonly ScaleLevelSketch[];
+  readonly levels?: readonly ThemisLevelSketch[];
   readonly sloMs?: number;
 }
 
 function demandOf({ loadsQps = [10, 20, 40, 80], levels, sloMs = 1000, ...policy }: DemandSketch) {
-  const bundle = scaleBundle({
+  const bundle = themisBundle({
     levels: levels ?? levelsOf(loadsQps),
     sloMs,
     workers: 64,
     policy: { stableTicks: 3, predictor: "last-max", ...policy },
   });
-  return scaleDemandOf(bundle, scaleShapeOf(bundle));
+  return themisDemandOf(bundle, themisShapeOf(bundle));
 }
 
 /** Looks once a second at requests that come evenly, so many in each. */
 class Looker {
-  readonly demand: ScaleDemand;
+  readonly demand: ThemisDemand;
   nowMs = 0;
   level = 0;
   base = 0;
   backlog = 0;
 
-  constructor(demand: ScaleDemand) {
+  constructor(demand: ThemisDemand) {
     this.demand = demand;
   }
 
@@ -189,7 +189,7 @@ describe("vertical scaling alone", () => {
 
 /** Poisson arrivals at a rate, looked at while nothing changes. */
 function alarms(
-  demand: ScaleDemand,
+  demand: ThemisDemand,
   { qps, tickMs, looks, seed }: Readonly<Record<"qps" | "tickMs" | "looks" | "seed", number>>,
 ) {
   const rng = new Rng(seed, 1);

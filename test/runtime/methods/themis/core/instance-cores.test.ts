@@ -1,17 +1,20 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CommandBuffer, RESIZE } from "../../../../../runtime/core/command-buffer.ts";
-import { StageFleet } from "../../../../../runtime/core/graph/replica-fleet.ts";
+import { ReplicaFleet } from "../../../../../runtime/core/graph/replica-fleet.ts";
 import { BUSY, DOWN, IDLE, LOADING, OFF } from "../../../../../runtime/core/graph/worker-fleet.ts";
 import { InstanceCores } from "../../../../../runtime/methods/themis/core/instance-cores.ts";
-import { type ScaleShape, scaleShapeOf } from "../../../../../runtime/methods/themis/core/shape.ts";
-import { scaleBundle } from "../../../../support/themis-bundle.ts";
+import {
+  type ThemisShape,
+  themisShapeOf,
+} from "../../../../../runtime/methods/themis/core/shape.ts";
+import { themisBundle } from "../../../../support/themis-bundle.ts";
 
 const TASKS = 2;
 const WORKERS = 6;
 
-const SHAPE: ScaleShape = scaleShapeOf(
-  scaleBundle({
+const SHAPE: ThemisShape = themisShapeOf(
+  themisBundle({
     workers: WORKERS,
     cores: null,
     levels: [
@@ -28,7 +31,7 @@ const SHAPE: ScaleShape = scaleShapeOf(
 
 /** A fleet and what is known of its cores, beside a naive list of both. */
 class Bench {
-  readonly fleet = new StageFleet(SHAPE);
+  readonly fleet = new ReplicaFleet(SHAPE);
   readonly cores = new InstanceCores(TASKS, WORKERS);
   readonly naive = new Map<number, { inForce: number; wanted: number }>();
   readonly #out = new CommandBuffer(64, 1);

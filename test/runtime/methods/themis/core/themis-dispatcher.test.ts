@@ -7,12 +7,12 @@ import {
   DROP_QUEUE_FULL,
 } from "../../../../../runtime/core/command-buffer.ts";
 import { scalingDispatcherOf } from "../../../../../runtime/methods/themis/core/themis-dispatcher.ts";
-import { ScaleDriver } from "../../../../support/themis-driver.ts";
-import { twoStages, twoStagesUp } from "../../../../support/themis-two-tasks.ts";
+import { ThemisDriver } from "../../../../support/themis-driver.ts";
+import { twoTasks, twoTasksUp } from "../../../../support/themis-two-tasks.ts";
 
 describe("batches", () => {
   test("start at once, in the order of the queries, as large as planned", () => {
-    const driver = twoStagesUp();
+    const driver = twoTasksUp();
     driver.request(0, 11);
     expect(driver.started).toEqual([]);
     driver.endEvent();
@@ -28,7 +28,7 @@ describe("batches", () => {
   });
 
   test("of one task do not wait for those of another", () => {
-    const driver = twoStagesUp();
+    const driver = twoTasksUp();
     driver.request(0, 20);
     driver.request(1, 1);
     driver.endEvent();
@@ -36,7 +36,7 @@ describe("batches", () => {
   });
 
   test("start on an instance that comes up, and on one with more cores first", () => {
-    const driver = twoStagesUp();
+    const driver = twoTasksUp();
     driver.dispatcher.onForecast(200);
     driver.serveEvenly(190, 400, false);
     // The burst has given the two that are up four cores; the others came later.
@@ -55,7 +55,7 @@ describe("queries that have waited for long", () => {
     [3, 600],
   ] as const) {
     test(`are given up at an age of ${slos} SLO when their turn comes, and not before`, () => {
-      const driver = twoStagesUp({ policy: { dropAfterSlos: slos } });
+      const driver = twoTasksUp({ policy: { dropAfterSlos: slos } });
       driver.request(0, 8);
       driver.endEvent();
       driver.request(0, 2);
@@ -73,7 +73,7 @@ describe("queries that have waited for long", () => {
   }
 
   test("are never given up if the policy says so", () => {
-    const driver = twoStagesUp({ policy: { dropAfterSlos: null } });
+    const driver = twoTasksUp({ policy: { dropAfterSlos: null } });
     driver.request(0, 9);
     driver.endEvent();
     driver.nowMs = 1e9;
@@ -84,7 +84,7 @@ describe("queries that have waited for long", () => {
   });
 
   test("make room in the batch for those behind them", () => {
-    const driver = twoStagesUp();
+    const driver = twoTasksUp();
     driver.request(0, 8);
     driver.endEvent();
     // Some have less time than others.
@@ -103,7 +103,7 @@ describe("queries that have waited for long", () => {
   });
 
   test("wait on where no instance is idle", () => {
-    const driver = twoStagesUp();
+    const driver = twoTasksUp();
     driver.request(0, 9);
     driver.endEvent();
     driver.passTo(1000);
@@ -112,7 +112,7 @@ describe("queries that have waited for long", () => {
   });
 
   test("start nothing if all that wait are too old", () => {
-    const driver = twoStagesUp();
+    const driver = twoTasksUp();
     driver.request(0, 12);
     driver.endEvent();
     driver.nowMs = 200;
@@ -125,8 +125,8 @@ describe("queries that have waited for long", () => {
 
 describe("room", () => {
   test("is for as many as wait; what comes beyond is dropped at once", () => {
-    const { workerCount } = new ScaleDriver(twoStages()).dispatcher;
-    const driver = twoStagesUp({}, { queryCapacity: (workerCount + 1) * 8 + 5 });
+    const { workerCount } = new ThemisDriver(twoTasks()).dispatcher;
+    const driver = twoTasksUp({}, { queryCapacity: (workerCount + 1) * 8 + 5 });
     expect(driver.dispatcher.waitingCapacity).toBe(5);
     driver.request(0, 4);
     driver.endEvent();
@@ -143,8 +143,8 @@ describe("room", () => {
     const capacity = fc.integer({ min: 1, max: 60 });
     fc.assert(
       fc.property(capacity, first, fc.boolean(), fc.boolean(), (few, ofFirst, isLate, isLost) => {
-        const { workerCount } = new ScaleDriver(twoStages()).dispatcher;
-        const driver = twoStagesUp({}, { queryCapacity: (workerCount + 1) * 8 + few });
+        const { workerCount } = new ThemisDriver(twoTasks()).dispatcher;
+        const driver = twoTasksUp({}, { queryCapacity: (workerCount + 1) * 8 + few });
         driver.request(0, Math.min(ofFirst, few));
         driver.request(1, Math.max(0, few - ofFirst));
         expect(driver.waitingCount).toBe(few);
@@ -162,7 +162,7 @@ describe("room", () => {
 
 describe("without workers", () => {
   test("what waits is dropped when the last one is gone, after all that happens at that time", () => {
-    const driver = twoStagesUp();
+    const driver = twoTasksUp();
     driver.request(0, 12);
     driver.endEvent();
     for (const worker of driver.workers) {
@@ -181,7 +181,7 @@ describe("without workers", () => {
   });
 
   test("what waits goes on waiting if the last one is replaced at once", () => {
-    const driver = twoStagesUp();
+    const driver = twoTasksUp();
     driver.request(0, 9);
     driver.endEvent();
     for (const worker of driver.workers.slice(1)) driver.lose(worker);
@@ -192,7 +192,7 @@ describe("without workers", () => {
   });
 
   test("that are yet to come up for the first time, queries wait", () => {
-    const driver = new ScaleDriver(twoStages(), { initialDemandQps: 50 });
+    const driver = new ThemisDriver(twoTasks(), { initialDemandQps: 50 });
     driver.comeUp(3);
     driver.request(0, 1);
     driver.request(1, 1);
@@ -209,7 +209,7 @@ describe("without workers", () => {
 
 describe("looks at the traffic", () => {
   test("begin with the first request, one tick after it", () => {
-    const driver = twoStagesUp();
+    const driver = twoTasksUp();
     expect(driver.dispatcher.wakeMs).toBe(Number.POSITIVE_INFINITY);
     driver.nowMs = 1234;
     driver.request();
@@ -220,7 +220,7 @@ describe("looks at the traffic", () => {
   });
 
   test("that were missed in a long silence are not made up for one by one", () => {
-    const driver = twoStagesUp({ policy: { tickMs: 1e-3 } });
+    const driver = twoTasksUp({ policy: { tickMs: 1e-3 } });
     driver.request();
     driver.endEvent();
     driver.nowMs = 1e13;
@@ -234,7 +234,7 @@ describe("looks at the traffic", () => {
     const delay = fc.array(fc.integer({ min: 0, max: 1000 }), { minLength: 1, maxLength: 20 });
     fc.assert(
       fc.property(delay, (delaysMs) => {
-        const driver = twoStagesUp();
+        const driver = twoTasksUp();
         driver.nowMs = 50;
         driver.request();
         driver.endEvent();
@@ -263,7 +263,7 @@ describe("commands", () => {
   });
 
   test("are not more than the dispatcher says when everything happens in one look", () => {
-    const bundle = twoStages();
+    const bundle = twoTasks();
     const dispatcher = scalingDispatcherOf(bundle, { queryCapacity: 100, initialDemandQps: 200 });
     expect(dispatcher.commandCapacity).toBe(
       dispatcher.waitingCapacity + 1 + 3 * dispatcher.workerCount,

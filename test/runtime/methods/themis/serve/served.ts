@@ -1,14 +1,14 @@
 /** The cascade of `served-stages.ts`, its slow task scaled: one instance of one core, of two, and two of one, by the load. */
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import {
-  type ScaleBundleSketch,
-  type ScaledTaskSketch,
-  type ScaleLevelSketch,
-  scaleBundle,
+  type ThemisBundleSketch,
+  type ThemisLevelSketch,
+  type ThemisTaskSketch,
+  themisBundle,
 } from "../../../../support/themis-bundle.ts";
 import { withModels } from "../../../server/graph/served-tasks.ts";
 
-const TASKS: readonly ScaledTaskSketch[] = [
+const TASKS: readonly ThemisTaskSketch[] = [
   { name: "gate", accuracy: 0.7, fit: { gamma: 3, epsilon: 1, delta: 0.5, eta: 0.5 } },
   {
     name: "slow",
@@ -29,7 +29,7 @@ const TASKS: readonly ScaledTaskSketch[] = [
 const LOADS = [0.5, 1, 2].map((load) => 40 * load);
 
 /** @param loads of the three levels. */
-export function levelsAt(loads: readonly number[]): ScaleLevelSketch[] {
+export function levelsAt(loads: readonly number[]): ThemisLevelSketch[] {
   const slow = [
     [2, 1, 1],
     [2, 2, 1],
@@ -42,8 +42,8 @@ export function levelsAt(loads: readonly number[]): ScaleLevelSketch[] {
 }
 
 /** Three levels; a machine of eight cores. */
-export function servedScales(sketch: ScaleBundleSketch = {}): ThemisBundle {
-  const bundle = scaleBundle({
+export function servedScales(sketch: ThemisBundleSketch = {}): ThemisBundle {
+  const bundle = themisBundle({
     sloMs: 1000,
     tasks: TASKS,
     levels: levelsAt(LOADS),

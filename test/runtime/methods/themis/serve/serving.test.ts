@@ -5,7 +5,7 @@ import { afterEach, expect, test } from "vitest";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { readModelFile } from "../../../../../runtime/exec/model-file.ts";
 import { drawImages, IMAGE_BYTES } from "../../../../../tools/image-classification/dataset.js";
-import { scaleBundle } from "../../../../support/themis-bundle.ts";
+import { themisBundle } from "../../../../support/themis-bundle.ts";
 import { type RealServer, realServer } from "../../../server/graph/real-server.ts";
 
 const FOLDER = fileURLToPath(new URL("../../../../../models/cascade/", import.meta.url));
@@ -22,7 +22,7 @@ afterEach(() => open?.server.close());
 
 /** A gate, and an accurate model on one instance of one core, one of two, or two of one. No deadline matters. */
 async function cascade(): Promise<ThemisBundle> {
-  const bundle = scaleBundle({
+  const bundle = themisBundle({
     sloMs: 1e9,
     workers: 2,
     tasks: [
@@ -180,7 +180,7 @@ test("cores and instances come and go under load, a worker is killed besides, an
   await until(BURST_MS, ({ inForce }) => inForce > calm.inForce);
   expect(tally.failed).toBe(0);
 
-  const [, pid] = executor.pids().places;
+  const [, pid] = executor.pids().slots;
   process.kill(pid ?? Number.NaN, "SIGKILL");
   await until(BURST_MS, ({ state, lost }) => lost === 1 && state === double);
   await until(CALM_MS, ({ state }) => state === single);

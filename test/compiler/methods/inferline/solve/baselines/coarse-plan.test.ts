@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { coarsePlan } from "../../../../../../compiler/methods/inferline/solve/baselines/coarse-plan.ts";
-import { stageBundle } from "../../../../../support/inferline-bundle.ts";
+import { inferlineBundle } from "../../../../../support/inferline-bundle.ts";
 
 /** A fast expensive pool and a slow cheap one; the second stage gets half of the requests and knows small batches only. */
 function bundleWith(sloMs: number, workers: readonly number[] = [100, 100]) {
-  return stageBundle({
+  return inferlineBundle({
     sloMs,
     workers,
     prices: [2.5, 0.1],
@@ -77,7 +77,7 @@ describe("coarsePlan", () => {
   });
 
   it("counts stages that share a pool together", () => {
-    const bundle = stageBundle({
+    const bundle = inferlineBundle({
       workers: [3],
       sloMs: 100,
       tasks: [

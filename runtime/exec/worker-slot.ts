@@ -1,4 +1,4 @@
-/** One worker place as the executor fills and empties it: its process, what that is to hold, and on how many cores its batches run. */
+/** One worker slot as the executor fills and empties it: its process, what that is to hold, and on how many cores its batches run. */
 import { assert } from "../core/assert.ts";
 import { type Batch, type BatchResult, WorkerLostError, warmCoresOf } from "./executor.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
@@ -6,8 +6,8 @@ import { isCoreCount } from "./scaler.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 import { WorkerProcess } from "./worker-process.ts";
 
-/** Calls of a place; none comes from within a call of its own, and none after it was closed. */
-export interface WorkerPlaceListener {
+/** Calls of a slot; none comes from within a call of its own, and none after it was closed. */
+export interface WorkerSlotListener {
   readonly onModelReady: (loads: number) => void;
   readonly onResized: (cores: number) => void;
   /** Its process ended by itself; it has none, and nothing assigned. @param isHealthy whether it had shown that its kind works. */
@@ -24,11 +24,11 @@ interface Resize {
   readonly cores: number;
 }
 
-export class WorkerPlace {
+export class WorkerSlot {
   readonly #index: number;
   readonly #setup: WorkerSetup;
   readonly #limits: WorkerLimits;
-  readonly #listener: WorkerPlaceListener;
+  readonly #listener: WorkerSlotListener;
   /** Null while nothing is assigned, and after it was lost. */
   #process: WorkerProcess | null = null;
   /** Every process that has not ended. */
@@ -50,7 +50,7 @@ export class WorkerPlace {
     index: number,
     setup: WorkerSetup,
     limits: WorkerLimits,
-    listener: WorkerPlaceListener,
+    listener: WorkerSlotListener,
   ) {
     this.#index = index;
     this.#setup = setup;
@@ -102,7 +102,7 @@ export class WorkerPlace {
     }
   }
 
-  /** Ends every process of the place. */
+  /** Ends every process of the slot. */
   async close(reason: string): Promise<void> {
     this.#isClosed = true;
     await Promise.all(Array.from(this.#alive, (worker) => worker.end(reason)));
@@ -201,7 +201,7 @@ export class WorkerPlace {
     this.#forgetProcess();
     this.#assigned = null;
     this.#resize = null;
-    this.#listener.onLost(reason, worker.stage === "healthy");
+    this.#listener.onLost(reason, worker.phase === "healthy");
   }
 
   #forgetProcess(): void {
