@@ -16,7 +16,10 @@ import { startProgress } from "./commands/progress.ts";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
 import { explainCompilerError, InterruptedError } from "./errors.ts";
-/** bin `stratagem`: argv → commands. The only file of the compiler that prints for people, exits, or reads a clock. */
+/**
+ * bin `stratagem`: argv → commands. The only file of the compiler that prints for people, exits, or
+ * reads a clock.
+ */
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
 
@@ -293,7 +296,10 @@ async function withPool<T>(
   return watched(label, (watch) => run({ jobs, ...watch }));
 }
 
-/** Runs long work with a progress bar, abortable by SIGINT and SIGTERM; a second signal kills at once. */
+/**
+ * Runs long work with a progress bar, abortable by SIGINT and SIGTERM; a second signal kills at
+ * once.
+ */
 async function watched<T>(label: string, run: (watch: Watch) => Promise<T>): Promise<T> {
   const abort = new AbortController();
   const interrupt = (): void => abort.abort(new InterruptedError());

@@ -24,7 +24,8 @@ export interface LoadedBundle {
 
 /**
  * Reads and checks a bundle; what it returns is frozen and safe to look decisions up in.
- * @throws BundleError if the file is refused, RuntimeError if it cannot be read; the message begins with the path.
+ * @throws BundleError if the file is refused, RuntimeError if it cannot be read; the message begins
+ * with the path.
  */
 export async function loadBundle(
   path: string,

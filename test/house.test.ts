@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-/** Names of methods: a file that is compared with one chooses by it, which is the registry's to do. */
+/**
+ * Names of methods: a file that is compared with one chooses by it, which is the registry's to do.
+ */
 const METHODS = readdirSync("compiler/methods", { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name);

@@ -1,4 +1,7 @@
-/** The estimator: what happens to every request of a trace under a configuration, one stage after the other, since none ever waits for a later one. */
+/**
+ * The estimator: what happens to every request of a trace under a configuration, one stage after
+ * the other, since none ever waits for a later one.
+ */
 import { type BatchRing, batchRing, serveBatches } from "../numeric/batch-queue.ts";
 import { countLate, keepMarked, markLate, raiseToLongest, upTo } from "../numeric/flow.ts";
 import { mergeSettled } from "../numeric/merge-settled.ts";
@@ -20,16 +23,20 @@ interface Flow {
 }
 
 /**
- * A trace under configurations that are set stage by stage, in the order of the tasks. A stage may be set again and again; what follows it is then out of
- * date until it is set again as well. All that a discrete-event simulation of the same would say, bit for bit, without its global queue of events.
- * Source: InferLine §4.2.
+ * A trace under configurations that are set stage by stage, in the order of the tasks. A stage may
+ * be set again and again; what follows it is then out of date until it is set again as well. All
+ * that a discrete-event simulation of the same would say, bit for bit, without its global queue of
+ * events. Source: InferLine §4.2.
  */
 export class FeedForward {
   readonly requestCount: number;
   /** Requests that may miss the SLO. */
   readonly allowedMisses: number;
   readonly visits: VisitPlan;
-  /** Of the stage that was served last: its largest batch, and whether all replicas were at work at some time. */
+  /**
+   * Of the stage that was served last: its largest batch, and whether all replicas were at work at
+   * some time.
+   */
   readonly used = new Uint32Array(2);
   readonly #problem: ServedTasks;
   readonly arrivalMs: Float64Array;
@@ -82,7 +89,10 @@ export class FeedForward {
     );
   }
 
-  /** Serves a stage that is prepared. @returns requests that are sure to miss the SLO; beyond the limit, the stage is left in parts. */
+  /**
+   * Serves a stage that is prepared.
+   * @returns requests that are sure to miss the SLO; beyond the limit, the stage is left in parts.
+   */
   serve(stage: number, configuration: TaskConfiguration, missLimit = this.allowedMisses): number {
     const { batchMs } = at(at(this.#problem.stages, stage).hardware, configuration.hardware);
     const { replicas, batch } = configuration;
@@ -110,11 +120,15 @@ export class FeedForward {
     return misses;
   }
 
-  /** Requests that are sure to miss the SLO if no query of a prepared stage ever waits there: any number of replicas has as many. */
+  /**
+   * Requests that are sure to miss the SLO if no query of a prepared stage ever waits there: any
+   * number of replicas has as many.
+   */
   missesAlone(stage: number, aloneMs: number): number {
     const { count, atMs, request } = this.#inputOf(stage);
     const afterMs = this.#problem.hopMs + aloneMs + (this.#restMs[stage] ?? 0);
-    // Another order of the same sum differs in the last digits; nothing is to be called late for that.
+    // Another order of the same sum differs in the last digits; nothing is to be called late for
+    // that.
     return countLate(count, atMs, request, afterMs * (1 - 1e-9), this.#deadlineMs);
   }
 
@@ -143,7 +157,9 @@ export class FeedForward {
     return misses;
   }
 
-  /** Arrival to the last end, by request, once every stage is served; 0 for one that goes nowhere. */
+  /**
+   * Arrival to the last end, by request, once every stage is served; 0 for one that goes nowhere.
+   */
   latenciesMs(): Float64Array {
     const latencyMs = new Float64Array(this.requestCount);
     for (const [stage, { isEnd }] of this.visits.stages.entries()) {
@@ -154,7 +170,10 @@ export class FeedForward {
     return latencyMs;
   }
 
-  /** Percentile of the latency that has to meet the SLO, by nearest rank: so many requests, and no more, may be above it. */
+  /**
+   * Percentile of the latency that has to meet the SLO, by nearest rank: so many requests, and no
+   * more, may be above it.
+   */
   percentileMs(): number {
     if (this.requestCount === 0) return 0;
     const rank = this.requestCount - this.allowedMisses - 1;
@@ -198,7 +217,10 @@ function flow(count: number): Flow {
   return { count, atMs: new Float64Array(count + 1), request: new Uint32Array(count + 1) };
 }
 
-/** By stage the least time from its end to that of the request, on the fastest hardware and without waiting. */
+/**
+ * By stage the least time from its end to that of the request, on the fastest hardware and without
+ * waiting.
+ */
 export function restOf(problem: ServedTasks, { stages }: VisitPlan): Float64Array {
   const restMs = new Float64Array(stages.length);
   for (let stage = stages.length - 1; stage >= 0; stage--) {
@@ -209,7 +231,8 @@ export function restOf(problem: ServedTasks, { stages }: VisitPlan): Float64Arra
     );
     restMs[stage] = takesAll ? Math.max(...after) : Math.min(...after);
   }
-  // Sums in another order than those of a simulation differ in the last digits; nothing is to be called late for that.
+  // Sums in another order than those of a simulation differ in the last digits; nothing is to be
+  // called late for that.
   return restMs.map((ms) => ms * (1 - 1e-9));
 }
 

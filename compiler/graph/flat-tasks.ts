@@ -1,4 +1,7 @@
-/** The tasks that do work, each with the one before it: tasks that only pass requests on are left out. */
+/**
+ * The tasks that do work, each with the one before it: tasks that only pass requests on are left
+ * out.
+ */
 import type { Edge, Task } from "../spec/application.ts";
 
 export interface FlatTask {
@@ -23,7 +26,10 @@ interface FlatEdge {
   readonly count: Edge["count"];
 }
 
-/** @param tasks a sound pipeline that is a tree. @returns parents before their children, siblings in the order of their edges. */
+/**
+ * @param tasks a sound pipeline that is a tree.
+ * @returns parents before their children, siblings in the order of their edges.
+ */
 export function flatTasks(tasks: readonly Task[]): FlatTask[] {
   const byName = new Map(tasks.map((task) => [task.name, task]));
   const followed = new Set(tasks.flatMap(({ to }) => to.map((edge) => edge.task)));

@@ -28,7 +28,10 @@ export interface TaskConfiguration {
 /** One for each stage. */
 export type Configuration = readonly TaskConfiguration[];
 
-/** Requests of a trace that may miss the SLO: what is left beside the nearest rank of the percentile. */
+/**
+ * Requests of a trace that may miss the SLO: what is left beside the nearest rank of the
+ * percentile.
+ */
 export function allowedMisses(requestCount: number, violationCeiling: number): number {
   // A product such as 0.99 · 100 may come out a little above the whole number.
   return requestCount - Math.ceil((1 - violationCeiling) * requestCount - 1e-9);

@@ -16,7 +16,10 @@ export function taskEdgesOf(
   }));
 }
 
-/** The inputs that an edge brings: those that it names, and those that an output of the task before is called like. */
+/**
+ * The inputs that an edge brings: those that it names, and those that an output of the task before
+ * is called like.
+ */
 function feedOf(
   { inputs, count }: Edge,
   parent: Task | undefined,

@@ -22,14 +22,17 @@ export function rootOf(tasks: readonly Task[]): Task {
   return root;
 }
 
-/** @param application whose tasks all do work, but for the root, which may only pass requests on. */
+/**
+ * @param application whose tasks all do work, but for the root, which may only pass requests on.
+ */
 export function orderedTasks({ tasks }: Pick<Application, "tasks">): OrderedTasks {
   const root = rootOf(tasks);
   const ordered: Task[] = root.passThrough ? [] : [root];
   const left = tasks.filter((task) => task !== root);
   const before = (name: string): string[] =>
     tasks.filter(({ to }) => to.some(({ task }) => task === name)).map((task) => task.name);
-  // The first in the order of the spec of those that have all before them: a branch is listed to its end where the spec does.
+  // The first in the order of the spec of those that have all before them: a branch is listed to
+  // its end where the spec does.
   while (left.length > 0) {
     const index = left.findIndex(({ name }) =>
       before(name).every((one) => one === root.name || ordered.some((task) => task.name === one)),

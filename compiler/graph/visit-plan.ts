@@ -1,4 +1,7 @@
-/** Where each request of a trace goes, whatever serves it: coins are tossed once, so this is the same for all configurations. */
+/**
+ * Where each request of a trace goes, whatever serves it: coins are tossed once, so this is the
+ * same for all configurations.
+ */
 import { REQUESTS, type TaskGraph } from "../../runtime/core/graph/task-graph.ts";
 import { marked, upTo } from "../numeric/flow.ts";
 import type { RequestTrace } from "../simulate/graph/visits.ts";
@@ -18,7 +21,10 @@ export interface PlannedVisits {
   readonly source: StageSource;
   /** Whether some request ends here: it takes none of the edges that lead away. */
   readonly isEnd: boolean;
-  /** Of the tasks that follow: those that every query goes on to, or, if each goes on to some of them, all of these; none for an end. */
+  /**
+   * Of the tasks that follow: those that every query goes on to, or, if each goes on to some of
+   * them, all of these; none for an end.
+   */
   readonly next: { readonly tasks: readonly number[]; readonly takesAll: boolean };
 }
 
@@ -26,16 +32,25 @@ export interface PlannedVisits {
 type StageSource =
   /** The request itself, in the order of arrival: these. */
   | { readonly kind: "requests"; readonly request: Uint32Array }
-  /** The only task before, when it is done with the query. @param isFiltered whether some of them do not come here. */
+  /**
+   * The only task before, when it is done with the query.
+   * @param isFiltered whether some of them do not come here.
+   */
   | { readonly kind: "task"; readonly parent: number; readonly isFiltered: boolean }
   | JoinSource;
 
-/** The last verdict on the edges that lead here: a task that was skipped passes on the verdict that skipped it. */
+/**
+ * The last verdict on the edges that lead here: a task that was skipped passes on the verdict that
+ * skipped it.
+ */
 interface JoinSource {
   readonly kind: "join";
   /** Where verdicts come from, ascending: tasks, or REQUESTS. */
   readonly origins: readonly number[];
-  /** By request: bit i is set if the verdict of `origins[i]` is waited for; 0 if the request does not come here. */
+  /**
+   * By request: bit i is set if the verdict of `origins[i]` is waited for; 0 if the request does
+   * not come here.
+   */
   readonly waitsFor: Uint32Array;
   /** By request: how many are. */
   readonly waitCount: Uint8Array;
@@ -162,8 +177,9 @@ function joinSource(
 const NOT_VISITED = -1;
 
 /**
- * The visited tasks, or REQUESTS, whose ends settle the edges into a task last: one that another of them comes after, at whatever distance, has always
- * ended before that one. @param pattern bit of each visited task.
+ * The visited tasks, or REQUESTS, whose ends settle the edges into a task last: one that another of
+ * them comes after, at whatever distance, has always ended before that one.
+ * @param pattern bit of each visited task.
  */
 function settlersOf(graph: TaskGraph, task: number, pattern: number): readonly number[] {
   const isSettler = (parent: number): boolean =>

@@ -1,4 +1,6 @@
-/** What one task gives the next has to be what that one takes: tensors by name, type and row shape. */
+/**
+ * What one task gives the next has to be what that one takes: tensors by name, type and row shape.
+ */
 import type { ModelFile, TensorInfo } from "../../runtime/bundle/schema.ts";
 import type { Application, Edge, Task } from "../spec/application.ts";
 import type { KeyPath } from "../spec/document.ts";
@@ -8,7 +10,10 @@ import type { ModelFiles } from "./model-files.ts";
 /** What has to give a task all its inputs: each edge that leads to it, or those together. */
 export type FeedKind = "every edge" | "all edges together";
 
-/** Edges whose models do not fit; variants of a task are alike, so the first that has a model speaks for it. */
+/**
+ * Edges whose models do not fit; variants of a task are alike, so the first that has a model speaks
+ * for it.
+ */
 export function* feedMistakes(
   { tasks }: Pick<Application, "tasks">,
   models: ModelFiles,
@@ -33,7 +38,10 @@ export function* feedMistakes(
   if (isJoined) yield* missingInputs(tasks, models);
 }
 
-/** Inputs that no edge to their task gives, where a row may come along several; what comes from requests is theirs to give. */
+/**
+ * Inputs that no edge to their task gives, where a row may come along several; what comes from
+ * requests is theirs to give.
+ */
 function* missingInputs(tasks: readonly Task[], models: ModelFiles): Generator<Mistake> {
   for (const [taskIndex, task] of tasks.entries()) {
     const next = modelOf(task, models);

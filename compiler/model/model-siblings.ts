@@ -1,4 +1,7 @@
-/** The variants of a task answer the same requests, so their models have to take and give the same tensors. */
+/**
+ * The variants of a task answer the same requests, so their models have to take and give the same
+ * tensors.
+ */
 import type { ModelFile, TensorInfo } from "../../runtime/bundle/schema.ts";
 import type { Application } from "../spec/application.ts";
 import { conflict, type Mistake } from "../spec/mistakes.ts";

@@ -4,7 +4,10 @@ import type { FunctionProto, GraphProto, NodeProto } from "./onnx-pb.ts";
 /** Bodies inside bodies, and functions that call functions: no exporter comes close. */
 const MAX_NESTING = 32;
 
-/** Values of the surrounding graph that a node reads, each once: its inputs, and what its bodies (of If, Loop, Scan) take from outside themselves. */
+/**
+ * Values of the surrounding graph that a node reads, each once: its inputs, and what its bodies (of
+ * If, Loop, Scan) take from outside themselves.
+ */
 export function readsOf(node: NodeProto, nesting = 0): string[] {
   const reads = new Set(node.input);
   for (const body of bodiesOf(node)) {

@@ -32,8 +32,9 @@ interface Noise {
   readonly figure: number;
   readonly limit: number;
   /**
-   * Part of the wall time inside the worker that no processor worked for it, over all cells of one core: what neighbours took. Null where there
-   * are none, or batches run on an accelerator. It shows a steady neighbour, which the figure does not.
+   * Part of the wall time inside the worker that no processor worked for it, over all cells of one
+   * core: what neighbours took. Null where there are none, or batches run on an accelerator. It
+   * shows a steady neighbour, which the figure does not.
    */
   readonly waitingShare: number | null;
 }
@@ -50,12 +51,21 @@ interface CellMeasurement {
   readonly cpuMs: Quantiles;
 }
 
-/** Added to both sides of a cell's noise: jitter of some tenths of a millisecond, which no deadline notices, must not condemn a model that takes as little. */
+/**
+ * Added to both sides of a cell's noise: jitter of some tenths of a millisecond, which no deadline
+ * notices, must not condemn a model that takes as little.
+ */
 const JITTER_MS = 0.5;
-/** Above this the quantiles are those of the neighbours. A pinned, quiet core has p99 ÷ p50 of about 1.2, one with a noisy neighbour 2 to 3. */
+/**
+ * Above this the quantiles are those of the neighbours. A pinned, quiet core has p99 ÷ p50 of about
+ * 1.2, one with a noisy neighbour 2 to 3.
+ */
 const NOISE_LIMIT = 1.5;
 
-/** @param cells of the plan, at least one run each. @param layersOf what was measured of the layers of a variant, by its name. */
+/**
+ * @param cells of the plan, at least one run each.
+ * @param layersOf what was measured of the layers of a variant, by its name.
+ */
 export function latencyProfile(
   plan: ProfilePlan,
   cells: readonly Cell[],
@@ -146,7 +156,9 @@ function waitingShareOf(measured: readonly CellMeasurement[]): number | null {
   return workerMs === 0 ? 0 : Math.max(0, 1 - cpuMs / workerMs);
 }
 
-/** Nearest ranks, so with fewer than 100 runs p99 is the longest of them. Rounded to a nanosecond. */
+/**
+ * Nearest ranks, so with fewer than 100 runs p99 is the longest of them. Rounded to a nanosecond.
+ */
 export function quantilesOf(times: readonly number[]): Quantiles {
   const sample = new LatencySample();
   for (const time of times) sample.record(time);

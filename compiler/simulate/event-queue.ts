@@ -1,8 +1,9 @@
 import { assert } from "../../runtime/core/assert.ts";
 
 /**
- * What is to happen to workers, at most one thing to each, such as the end of a batch: a binary heap of workers, ordered by time, then rank, then order of
- * insertion. What was to happen may be called off.
+ * What is to happen to workers, at most one thing to each, such as the end of a batch: a binary
+ * heap of workers, ordered by time, then rank, then order of insertion. What was to happen may be
+ * called off.
  */
 export class EventQueue {
   readonly #timeMs: Float64Array;

@@ -4,7 +4,10 @@ import type { Rng } from "../../runtime/core/rng.ts";
 import { KNOT_COUNT, quantileAt, quantileKnots } from "../numeric/quantile-distribution.ts";
 import { InputError } from "../spec/input-error.ts";
 
-/** `p95`: every batch takes the time the policy was computed with. `sampled`: a draw from the measured distribution. */
+/**
+ * `p95`: every batch takes the time the policy was computed with. `sampled`: a draw from the
+ * measured distribution.
+ */
 export type ServiceTimeMode = "p95" | "sampled";
 
 export interface ServiceTimeModel {

@@ -147,7 +147,10 @@ const task = mapping({
     .describe("Whether a query may take several of the edges, or at most one"),
 });
 
-/** An application spec as users write it; parsing brings it into one unit system and fills in every default. */
+/**
+ * An application spec as users write it; parsing brings it into one unit system and fills in every
+ * default.
+ */
 export const applicationSchema = mapping({
   version: z.literal(1, { error: () => "1, the only version of the format" }),
   application: name().describe("Name of the application"),

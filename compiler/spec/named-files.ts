@@ -26,7 +26,11 @@ export class NamedFiles {
     this.#sha256ByPath.set(resolve(path), document.sha256);
   }
 
-  /** The variant that `<file>#<variant>` names. @param keyPath where in the spec it is named. @throws InputError */
+  /**
+   * The variant that `<file>#<variant>` names.
+   * @param keyPath where in the spec it is named.
+   * @throws InputError
+   */
   profiledVariant(reference: string, keyPath: KeyPath): ProfiledVariant {
     const hash = reference.indexOf("#");
     if (hash <= 0 || hash === reference.length - 1) {
@@ -43,7 +47,10 @@ export class NamedFiles {
     );
   }
 
-  /** Path that opens a file which is not read here, only hashed. @throws InputError when it is not a readable file. */
+  /**
+   * Path that opens a file which is not read here, only hashed.
+   * @throws InputError when it is not a readable file.
+   */
   opaque(name: string, keyPath: KeyPath): string {
     const path = resolve(this.#folder, name);
     if (!this.#sha256ByPath.has(path)) {

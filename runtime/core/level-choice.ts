@@ -56,9 +56,9 @@ export const POOLED_LEVEL_CHOICE: LevelChoiceOptions = {
  * and nothing is changed for later.
  *
  * Of a record too short to be taken at its word only this is believed: that the lowest level is too
- * low. A count that this level would reach as rarely as it exceeds `refuteSigmas` lets the level that
- * carries the count decide. When the load becomes known nothing speaks for any level any more, so
- * the first choice is the lowest level that is not `startSigmas` too low.
+ * low. A count that this level would reach as rarely as it exceeds `refuteSigmas` lets the level
+ * that carries the count decide. When the load becomes known nothing speaks for any level any more,
+ * so the first choice is the lowest level that is not `startSigmas` too low.
  */
 export class LevelChoice {
   readonly #levelLoadQps: Float64Array;
@@ -152,7 +152,10 @@ export class LevelChoice {
   }
 }
 
-/** Index of the lowest level for a load, or of the highest if there is none or the load is NaN, not known. */
+/**
+ * Index of the lowest level for a load, or of the highest if there is none or the load is NaN, not
+ * known.
+ */
 export function levelForLoad(
   levels: readonly { readonly loadQps: number }[],
   loadQps: number,

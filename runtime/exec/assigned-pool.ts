@@ -1,4 +1,7 @@
-/** The executor over worker processes that hold only the models they are assigned: slots that fill and empty as plans follow one another. */
+/**
+ * The executor over worker processes that hold only the models they are assigned: slots that fill
+ * and empty as plans follow one another.
+ */
 import { assert } from "../core/assert.ts";
 import {
   type AssignedExecutor,
@@ -32,8 +35,9 @@ export type AssignedProcessHandlers = AssignedExecutorHandlers & ProcessExecutor
 export type AssignedExecutorOptions = Omit<ExecutorOptions, "standbyCount">;
 
 /**
- * Finds out, with one worker that loads every variant and ends, whether the models run on the device. Then every slot is ready; it has a
- * process from its first assignment until its release. One that ends by itself is lost, and ready again at once if it was healthy, else after a wait
+ * Finds out, with one worker that loads every variant and ends, whether the models run on the
+ * device. Then every slot is ready; it has a process from its first assignment until its release.
+ * One that ends by itself is lost, and ready again at once if it was healthy, else after a wait
  * that grows with every process in that row that was not.
  * @throws Error saying which variant and device failed, and why; no process is left behind.
  */
@@ -68,7 +72,8 @@ function setupOf(
   slot: number,
 ): WorkerSetup {
   const deviceId = deviceIds[slot % deviceIds.length] ?? null;
-  // A session for each core count is a copy of the weights, and elsewhere than on processors threads hardly matter.
+  // A session for each core count is a copy of the weights, and elsewhere than on processors
+  // threads hardly matter.
   const held = device === "cpu" ? variants : variants.map((one) => ({ ...one, warmCores: [] }));
   return { variants: held, threads, device, deviceId, trying: false, keptModels: KEPT_MODELS };
 }

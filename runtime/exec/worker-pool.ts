@@ -1,4 +1,7 @@
-/** The executor over worker processes: their slots, the standbys, and the replacement of those that are lost. */
+/**
+ * The executor over worker processes: their slots, the standbys, and the replacement of those that
+ * are lost.
+ */
 import { assert } from "../core/assert.ts";
 import {
   type Batch,
@@ -34,7 +37,10 @@ export interface ProcessExecutor extends Executor {
 }
 
 export interface ProcessExecutorHandlers extends ExecutorHandlers {
-  /** A worker ended without being healthy; the next is started in `retryMs`. Left out, it becomes a warning of the process. */
+  /**
+   * A worker ended without being healthy; the next is started in `retryMs`. Left out, it becomes a
+   * warning of the process.
+   */
   readonly onStartFailed?: (reason: string, retryMs: number) => void;
 }
 
@@ -42,10 +48,12 @@ export interface ProcessExecutorHandlers extends ExecutorHandlers {
 export const AUTO_DEVICES: readonly SettledDevice[] = ["cuda", "webgpu", "cpu"];
 
 /**
- * Starts the workers and waits until all of them are ready; `onReady` is called for each slot just after the promise is kept.
+ * Starts the workers and waits until all of them are ready; `onReady` is called for each slot just
+ * after the promise is kept.
  *
- * From then on each worker that ends is followed by another: at once if it was healthy, else after a wait that grows with every worker in that
- * row that was not, up to a limit, and for ever, because a cluster has to heal by itself when the cause goes away. The rows are independent: a
+ * From then on each worker that ends is followed by another: at once if it was healthy, else after
+ * a wait that grows with every worker in that row that was not, up to a limit, and for ever,
+ * because a cluster has to heal by itself when the cause goes away. The rows are independent: a
  * broken accelerator does not hold up what is replaced on another.
  * @throws Error saying which variant and device failed, and why; no process is left behind.
  */
@@ -154,7 +162,11 @@ class WorkerPool implements ProcessExecutor {
     await Promise.all(Array.from(this.#alive, (worker) => worker.end("the executor was closed")));
   }
 
-  /** Kept once the worker is ready. @param failures how many before it in its row ended without being healthy. @throws Error if it ends before. */
+  /**
+   * Kept once the worker is ready.
+   * @param failures how many before it in its row ended without being healthy.
+   * @throws Error if it ends before.
+   */
   #spawn(failures: number, trying: boolean): Promise<void> {
     const { variants, threadsPerWorker: threads } = this.#options;
     const setup = {
@@ -215,7 +227,10 @@ class WorkerPool implements ProcessExecutor {
     else this.#retryLater(failures + 1, `ready, but ended without an answer: ${reason}`);
   }
 
-  /** Gives the slot of a lost worker to a standby, if there is one, in the same turn: nobody sees it empty. */
+  /**
+   * Gives the slot of a lost worker to a standby, if there is one, in the same turn: nobody sees it
+   * empty.
+   */
   #vacate(slot: number, reason: string): void {
     const standby = this.#standbys.shift();
     this.#slots[slot] = standby ?? null;

@@ -1,4 +1,7 @@
-/** One worker slot as the executor fills and empties it: its process, what that is to hold, and on how many cores its batches run. */
+/**
+ * One worker slot as the executor fills and empties it: its process, what that is to hold, and on
+ * how many cores its batches run.
+ */
 import { assert } from "../core/assert.ts";
 import { type Batch, type BatchResult, WorkerLostError, warmCoresOf } from "./executor.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
@@ -10,7 +13,10 @@ import { WorkerProcess } from "./worker-process.ts";
 export interface WorkerSlotListener {
   readonly onModelReady: (loads: number) => void;
   readonly onResized: (cores: number) => void;
-  /** Its process ended by itself; it has none, and nothing assigned. @param isHealthy whether it had shown that its kind works. */
+  /**
+   * Its process ended by itself; it has none, and nothing assigned.
+   * @param isHealthy whether it had shown that its kind works.
+   */
   readonly onLost: (reason: string, isHealthy: boolean) => void;
 }
 
@@ -157,8 +163,9 @@ export class WorkerSlot {
   }
 
   /**
-   * Goes on with a resize as far as that is possible now. It waits for the batch and for what is being loaded: so what is loaded for it, which delays
-   * the next batch, is for the last of several that were asked for, and a batch that hangs is not given the time of a load.
+   * Goes on with a resize as far as that is possible now. It waits for the batch and for what is
+   * being loaded: so what is loaded for it, which delays the next batch, is for the last of several
+   * that were asked for, and a batch that hangs is not given the time of a load.
    */
   #proceed(): void {
     const process = this.#process;

@@ -15,8 +15,9 @@ interface Layout {
 }
 
 /**
- * Reads inference requests, and each JSON header only once. Clients that send their tensors as bytes send the same header with other bytes
- * again and again; as long as elements have a fixed size, such a header alone says whether the request is right.
+ * Reads inference requests, and each JSON header only once. Clients that send their tensors as
+ * bytes send the same header with other bytes again and again; as long as elements have a fixed
+ * size, such a header alone says whether the request is right.
  */
 export class RequestReader {
   readonly #signature: ClientSignature;

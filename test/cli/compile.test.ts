@@ -19,7 +19,10 @@ const PROFILE = {
   },
 };
 
-/** Writes a spec and its profile into a folder of their own. @param change edits the spec before it is written. */
+/**
+ * Writes a spec and its profile into a folder of their own.
+ * @param change edits the spec before it is written.
+ */
 function writeApplication(name: string, change: (spec: Spec) => void = () => {}): string {
   const home = join(folder, name);
   mkdirSync(home);
@@ -46,7 +49,10 @@ function writeApplication(name: string, change: (spec: Spec) => void = () => {})
   return join(home, "app.json");
 }
 
-/** Workers that each have a queue: their levels need no simulation, which most of the time is spent on. */
+/**
+ * Workers that each have a queue: their levels need no simulation, which most of the time is spent
+ * on.
+ */
 function apart(spec: Spec): void {
   spec.policy["balancer"] = "round-robin";
 }
@@ -333,7 +339,8 @@ test("an interrupted compile leaves nothing behind and ends with 130", async () 
   const home = join(folder, "slow-out");
   mkdirSync(home);
   const child = startStratagem("compile", app, "-o", join(home, "slow.msgpack"));
-  // The process has installed its handlers once it has threads; until then a signal ends it all the same.
+  // The process has installed its handlers once it has threads; until then a signal ends it all the
+  // same.
   child.stderr?.resume();
   const exited = once(child, "exit");
   const poll = setInterval(() => child.kill("SIGINT"), 300);

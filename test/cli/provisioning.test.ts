@@ -205,7 +205,8 @@ describe("provisioning on the command line", () => {
       one.policy["sampleDuration"] = "20 s";
     });
     const [level] = JSON.parse(stdout).levels;
-    // At 100/s as recorded, so half as fast: the first 20 s are 1000 arrivals; the others judge the plan.
+    // At 100/s as recorded, so half as fast: the first 20 s are 1000 arrivals; the others judge the
+    // plan.
     expect(level.sample.requests).toBe(1000);
     expect(level.expected.heldOut.traces).toBe(2);
   });

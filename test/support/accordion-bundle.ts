@@ -72,7 +72,9 @@ const POLICY: Omit<AccordionOptions, "executionPlaces"> = {
   lowShare: 0.5,
 };
 
-/** Six layers that balance on three places and nearly on four; two that allow two places at most. */
+/**
+ * Six layers that balance on three places and nearly on four; two that allow two places at most.
+ */
 const MODELS: readonly AccordionModelSketch[] = [
   { name: "deep", accuracy: 0.9, layerMs: [4, 6, 3, 7, 5, 5] },
   { name: "small", accuracy: 0.8, layerMs: [3, 2] },
@@ -91,7 +93,10 @@ const EXPECTED: PlaceExpected = {
   durationMs: 600_000,
 };
 
-/** A valid bundle in memory, frozen but for its tables: by default two models on eight equal places, of which a query has at most four. */
+/**
+ * A valid bundle in memory, frozen but for its tables: by default two models on eight equal places,
+ * of which a query has at most four.
+ */
 export function accordionBundle(sketch: AccordionBundleSketch = {}): AccordionBundle {
   const pools = sketch.pools ?? [{ workers: sketch.places ?? 8 }];
   const workers = pools.reduce((sum, pool) => sum + pool.workers, 0);
@@ -136,14 +141,20 @@ export function accordionBundle(sketch: AccordionBundleSketch = {}): AccordionBu
   });
 }
 
-/** The models of Accordion's Table 1, seconds and speed-ups as printed, the depths between interpolated. */
+/**
+ * The models of Accordion's Table 1, seconds and speed-ups as printed, the depths between
+ * interpolated.
+ */
 const TABLE_1: readonly AccordionModelSketch[] = [
   { name: "ResNet50", accuracy: 1, wholeMs: 1400, speedups: { 2: 1.33, 4: 2.19, 8: 3.29 } },
   { name: "VGG16", accuracy: 1, wholeMs: 690, speedups: { 2: 1.43, 4: 2.71, 8: 3.47 } },
   { name: "ResNet152", accuracy: 1, wholeMs: 4820, speedups: { 2: 1.94, 4: 2.06, 8: 5.66 } },
 ];
 
-/** The paper's setting: its three models on 64 places, of which a query has at most eight. Scheduler options go into `policy`. */
+/**
+ * The paper's setting: its three models on 64 places, of which a query has at most eight. Scheduler
+ * options go into `policy`.
+ */
 export function table1Bundle(sketch: Omit<AccordionBundleSketch, "models"> = {}): AccordionBundle {
   return accordionBundle({
     models: TABLE_1,
@@ -265,7 +276,10 @@ interface Cut {
   readonly pools: readonly number[];
 }
 
-/** The cut whose heaviest stage is the least, by trying all from the last stage on; null where there are fewer layers than places. */
+/**
+ * The cut whose heaviest stage is the least, by trying all from the last stage on; null where there
+ * are fewer layers than places.
+ */
 function balanced(
   layerMs: readonly number[],
   speeds: readonly number[],

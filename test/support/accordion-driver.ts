@@ -72,9 +72,11 @@ const NO_QUERY = -1;
 const REASONS = ["late", "no-place", "places-lost"];
 
 /**
- * A driver of malleable queries on a virtual clock: instances are done when the bundle's table says, or when a test says. It keeps a log of all commands and
- * ends, and checks what every driver relies on: no place is had twice, places are those of the stages, a query goes on where it was, the first in line
- * starts first, nobody is late for another's sake or gives more than is missing, and what gains nothing does not grow.
+ * A driver of malleable queries on a virtual clock: instances are done when the bundle's table
+ * says, or when a test says. It keeps a log of all commands and ends, and checks what every driver
+ * relies on: no place is had twice, places are those of the stages, a query goes on where it was,
+ * the first in line starts first, nobody is late for another's sake or gives more than is missing,
+ * and what gains nothing does not grow.
  */
 export class AccordionDriver {
   readonly scheduler: DrivenScheduler;

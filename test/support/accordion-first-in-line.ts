@@ -2,7 +2,8 @@ import type { AccordionDriver, DrivenQuery } from "./accordion-driver.ts";
 import { hold } from "./hold.ts";
 
 /**
- * Who is first waits for a reason: free places would not do, and others could yet. The scheduler wakes when that ends.
+ * Who is first waits for a reason: free places would not do, and others could yet. The scheduler
+ * wakes when that ends.
  * @param isDecided whether the scheduler has been asked since the time came that it is.
  */
 export function checkFirstInLine(driver: AccordionDriver, isDecided: boolean): void {
@@ -20,7 +21,10 @@ export function checkFirstInLine(driver: AccordionDriver, isDecided: boolean): v
   hold(scheduler.wakeMs <= dueMs, "the scheduler wakes when something is due");
 }
 
-/** When the first one takes what is free all the same: its deadline cannot be met any more. Infinity if nobody waits for it by its end. */
+/**
+ * When the first one takes what is free all the same: its deadline cannot be met any more. Infinity
+ * if nobody waits for it by its end.
+ */
 function startsAtMs(driver: AccordionDriver, first: DrivenQuery): number {
   const { nowMs, freePlaces, upPlaces } = driver;
   const { deadlineMs, isHigh } = first;
@@ -32,7 +36,9 @@ function startsAtMs(driver: AccordionDriver, first: DrivenQuery): number {
   return isFutile ? Number.POSITIVE_INFINITY : hopelessMs;
 }
 
-/** When a query of low priority that waits will be too late whatever happens, as its method counts. */
+/**
+ * When a query of low priority that waits will be too late whatever happens, as its method counts.
+ */
 export function givenUpAtMs(driver: AccordionDriver, query: DrivenQuery): number {
   const { dropout, dropAfterSlos, scheduler } = driver.bundle.policy;
   if (query.isHigh || dropout === "arrival" || dropAfterSlos === null) {

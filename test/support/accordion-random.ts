@@ -53,7 +53,10 @@ export interface PlacesWanted {
   readonly poolCount?: number;
 }
 
-/** Bundles whose tables may be bumpy: more places need not be faster, as measurements may have it. Strictly ascending with the batch all the same. */
+/**
+ * Bundles whose tables may be bumpy: more places need not be faster, as measurements may have it.
+ * Strictly ascending with the batch all the same.
+ */
 export function randomPlaces({
   policy = {},
   poolCount,

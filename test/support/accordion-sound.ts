@@ -4,7 +4,9 @@ import { AccordionCommands, DROP } from "../../runtime/methods/accordion/core/co
 import { AccordionScheduler } from "../../runtime/methods/accordion/core/scheduler.ts";
 import { inspectPlaceState } from "../../runtime/methods/accordion/tell/place-state.ts";
 
-/** Everything that scheduling by an Accordion bundle relies on, spelled out without the validator. */
+/**
+ * Everything that scheduling by an Accordion bundle relies on, spelled out without the validator.
+ */
 export function checkPlacesInRange(bundle: AccordionBundle): void {
   const { tasks, shapes, policy, cluster, levels } = bundle;
   const [shapeCount = 0, poolCount = 0] = shapes.shape;
@@ -56,7 +58,11 @@ function hasStages(
   });
 }
 
-/** Runs a small and a large query of every model, loses a place under them, and reads the bundle in all ways that there are. @returns what was read. */
+/**
+ * Runs a small and a large query of every model, loses a place under them, and reads the bundle in
+ * all ways that there are.
+ * @returns what was read.
+ */
 export function drivePlaces(bundle: AccordionBundle): unknown {
   const models = (bundle.tasks[0]?.variants ?? []).map(({ name }) => name);
   runQueries(bundle, 2 * models.length);

@@ -35,7 +35,9 @@ export class AccordionTimes {
     return latencyMs?.[shape * maxBatch + batch - 1] ?? Number.NaN;
   }
 
-  /** The least time of some instances on shapes that some places allow; Infinity if they allow none. */
+  /**
+   * The least time of some instances on shapes that some places allow; Infinity if they allow none.
+   */
   fastestMs(model: number, batch: number, places: readonly number[]): number {
     const counts = this.#bundle.cluster.pools.map(
       (_, pool) => places.filter((place) => this.poolOf(place) === pool).length,

@@ -1,4 +1,7 @@
-/** Loki's algorithm 1 line by line, over servers and with a map per table: slow, obvious, and with its two flaws. Source: Loki §5.1. */
+/**
+ * Loki's algorithm 1 line by line, over servers and with a map per table: slow, obvious, and with
+ * its two flaws. Source: Loki §5.1.
+ */
 
 export interface LiteralTask {
   readonly name: string;

@@ -50,7 +50,9 @@ function* allConfigurations(
   }
 }
 
-/** The least cost of any configuration that meets the SLO, and all that do; Infinity if none does. */
+/**
+ * The least cost of any configuration that meets the SLO, and all that do; Infinity if none does.
+ */
 export function bruteForce(
   problem: ProvisioningProblem,
   traces: readonly RequestTrace[],

@@ -13,11 +13,17 @@ import type {
 
 export interface InferlineTaskSketch {
   readonly name: string;
-  /** Share by the name of the task before, "requests" for an entry; left out: an entry that all requests take. */
+  /**
+   * Share by the name of the task before, "requests" for an entry; left out: an entry that all
+   * requests take.
+   */
   readonly from?: Readonly<Record<string, number>>;
   readonly branch?: Branch;
   readonly accuracy?: number;
-  /** Latency by measured batch size, ms, on each pool; null where it cannot run. One for all pools if it is not a list. */
+  /**
+   * Latency by measured batch size, ms, on each pool; null where it cannot run. One for all pools
+   * if it is not a list.
+   */
   readonly latencyMs:
     | Readonly<Record<number, number>>
     | readonly (Readonly<Record<number, number>> | null)[];
@@ -27,7 +33,10 @@ export interface InferlineLevelSketch {
   readonly loadQps: number;
   /** In the order of the tasks: batch, replicas, pool (0 if left out). */
   readonly stages: readonly (readonly [batch: number, replicas: number, pool?: number])[];
-  /** Requests at most in windows of these lengths; left out: of one request a window of the mean rate, rounded up, plus one. */
+  /**
+   * Requests at most in windows of these lengths; left out: of one request a window of the mean
+   * rate, rounded up, plus one.
+   */
   readonly envelope?: readonly (readonly [windowMs: number, requests: number])[];
   readonly peakQps?: number;
 }

@@ -20,9 +20,10 @@ export type InferlineWorkerState = "down" | "off" | "loading" | "ready" | "busy"
 const CAPACITY = 8192;
 
 /**
- * A driver of provisioned stages that a test steers by hand. It keeps a record of everything, and checks what every driver relies on: a batch starts on a ready
- * worker that holds the model of its task, within the largest batch, of the queries that wait longest; models are loaded by workers that are up and not
- * busy; no query is lost.
+ * A driver of provisioned stages that a test steers by hand. It keeps a record of everything, and
+ * checks what every driver relies on: a batch starts on a ready worker that holds the model of its
+ * task, within the largest batch, of the queries that wait longest; models are loaded by workers
+ * that are up and not busy; no query is lost.
  */
 export class InferlineDriver {
   readonly dispatcher;
@@ -69,7 +70,10 @@ export class InferlineDriver {
     return this.queues.reduce((sum, queue) => sum + queue.length, 0);
   }
 
-  /** Task names of the workers, "-" for one that is off, in brackets while it loads, with ! while it is busy. */
+  /**
+   * Task names of the workers, "-" for one that is off, in brackets while it loads, with ! while it
+   * is busy.
+   */
   get placed(): string {
     return this.models
       .map((model, worker) => {

@@ -12,7 +12,10 @@ export const OPTIONS = {
   withLatencies: true,
 } as const;
 
-/** Requests at these times; `taken` by edge, one number for each request, left out where all take it. */
+/**
+ * Requests at these times; `taken` by edge, one number for each request, left out where all take
+ * it.
+ */
 export function at(
   arrivalMs: readonly number[],
   taken: Record<number, number[]> = {},

@@ -26,7 +26,9 @@ export function problemAndPlan(bundle: InferlineBundle): {
   return { problem, configuration };
 }
 
-/** Two or three stages on two kinds of hardware, the dearer one faster, with few replicas to be had. */
+/**
+ * Two or three stages on two kinds of hardware, the dearer one faster, with few replicas to be had.
+ */
 export function smallProblem(seed: number): { problem: ProvisioningProblem; trace: RequestTrace } {
   const rng = new Rng(seed, 5);
   const below = (limit: number): number => Math.floor(limit * rng.nextFloat());

@@ -2,7 +2,10 @@ import type { InferlineBundle } from "../../runtime/bundle/schema.ts";
 import { Rng } from "../../runtime/core/rng.ts";
 import { type InferlineTaskSketch, inferlineBundle } from "./inferline-bundle.ts";
 
-/** A pipeline of one to six stages with joins, chances, exclusive branches, several pools and plans, all by the seed. */
+/**
+ * A pipeline of one to six stages with joins, chances, exclusive branches, several pools and plans,
+ * all by the seed.
+ */
 export function randomInferlineBundle(seed: number): InferlineBundle {
   const rng = new Rng(seed, 77);
   const below = (limit: number): number => Math.floor(limit * rng.nextFloat());

@@ -1,10 +1,16 @@
 import type { InferlineBundle, InferlineLevel } from "../../runtime/bundle/schema.ts";
 import { type InferlineBundleSketch, inferlineBundle } from "./inferline-bundle.ts";
 
-/** Mean queries per request that reach each task of the pipeline below; a join is skipped only if both before it are. */
+/**
+ * Mean queries per request that reach each task of the pipeline below; a join is skipped only if
+ * both before it are.
+ */
 const SCALE_FACTORS = [1, 0.6, 0.3, 0.72];
 
-/** Finds objects, reads what 60 % and 30 % of the images need, and ranks what was read; on three kinds of hardware. */
+/**
+ * Finds objects, reads what 60 % and 30 % of the images need, and ranks what was read; on three
+ * kinds of hardware.
+ */
 const SKETCH: InferlineBundleSketch = {
   tasks: [
     {
@@ -138,7 +144,10 @@ const FIGURES: readonly ((level: InferlineLevel) => InferlineLevel)[] = [
   }),
 ];
 
-/** A pipeline with branches and a join, its plans for four loads, the last of which is beyond what the pools carry. */
+/**
+ * A pipeline with branches and a join, its plans for four loads, the last of which is beyond what
+ * the pools carry.
+ */
 export function inferlineSample(policy?: InferlineBundleSketch["policy"]): InferlineBundle {
   const bundle = inferlineBundle({ ...SKETCH, policy: { ...SKETCH.policy, ...policy } });
   return {

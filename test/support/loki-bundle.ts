@@ -43,7 +43,10 @@ export interface LevelSketch {
   readonly loadQps: number;
   readonly step?: PipelinePlan["step"];
   readonly instances: readonly InstanceSketch[];
-  /** `task/variant` or `task/variant@instance` of every task from an entry to a leaf, and the share of requests: 1 in all for each leaf. */
+  /**
+   * `task/variant` or `task/variant@instance` of every task from an entry to a leaf, and the share
+   * of requests: 1 in all for each leaf.
+   */
   readonly paths: readonly { readonly along: readonly string[]; readonly ratio: number }[];
   readonly stages?: readonly (StagePolicy | null)[];
 }
@@ -223,7 +226,10 @@ function lookUp(tasks: readonly PipelineTask[], name: string): { task: number; v
   return { task, variant };
 }
 
-/** The tree of the paths; where paths of several leaves share their beginning, those of the first leaf count. */
+/**
+ * The tree of the paths; where paths of several leaves share their beginning, those of the first
+ * leaf count.
+ */
 function nodesOf(tasks: readonly PipelineTask[], leaves: readonly Leaf[], level: LevelSketch) {
   const byPrefix = new Map<string, { parent: number | null; instance: number; ratio: number }>();
   const indexOf = [] as string[];

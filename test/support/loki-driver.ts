@@ -6,8 +6,10 @@ import { pipelineDispatcherOf } from "../../runtime/methods/loki/core/loki-dispa
 export type WorkerState = "down" | "off" | "loading" | "ready" | "busy";
 
 /**
- * A driver that a test steers by hand. It keeps a record of everything, and checks what every driver relies on: that a batch starts on a ready worker
- * that holds its variant, and holds only queries that wait; that a model is loaded by a worker that is up and not busy; that no query is lost.
+ * A driver that a test steers by hand. It keeps a record of everything, and checks what every
+ * driver relies on: that a batch starts on a ready worker that holds its variant, and holds only
+ * queries that wait; that a model is loaded by a worker that is up and not busy; that no query is
+ * lost.
  */
 export class LokiDriver {
   readonly dispatcher;
@@ -64,7 +66,8 @@ export class LokiDriver {
   }
 
   /**
-   * An event that brings one query of a task: a request, or the end of the query that it is a child of.
+   * An event that brings one query of a task: a request, or the end of the query that it is a child
+   * of.
    * @returns its name, −1 if the request is not admitted.
    */
   query(task: number, deadlineMs: number, parent: number = NO_PARENT): number {

@@ -43,7 +43,9 @@ export function readReference<T>(file: string): T {
   return JSON.parse(readFileSync(join(String(REFERENCE), "loki", file), "utf8")) as T;
 }
 
-/** A bundle with the reference plans of a pipeline for some demands, all of them if none are named. */
+/**
+ * A bundle with the reference plans of a pipeline for some demands, all of them if none are named.
+ */
 export function referenceBundle(
   name: "traffic_chain" | "traffic_tree",
   demandsQps: readonly number[],

@@ -30,7 +30,10 @@ export const CHAIN_TASKS: readonly TaskSketch[] = [
   },
 ];
 
-/** Six servers, 250 ms. Capacities of servers: detect large 40 (2 a batch), small 133; classify large 200 (4 a batch), small 727 (8 a batch). */
+/**
+ * Six servers, 250 ms. Capacities of servers: detect large 40 (2 a batch), small 133; classify
+ * large 200 (4 a batch), small 727 (8 a batch).
+ */
 const CHAIN_LEVELS: readonly LevelSketch[] = [
   {
     loadQps: 75,
@@ -129,12 +132,18 @@ const TREE_LEVELS: readonly LevelSketch[] = [
   },
 ];
 
-/** A detector and a classifier behind it on six servers, with plans for 75, 150 and 500 requests per second; each field can be another. */
+/**
+ * A detector and a classifier behind it on six servers, with plans for 75, 150 and 500 requests per
+ * second; each field can be another.
+ */
 export function chainBundle(options: Partial<LokiSketch> = {}): LokiBundle {
   return lokiBundle({ tasks: CHAIN_TASKS, levels: CHAIN_LEVELS, workers: [6], ...options });
 }
 
-/** A detector with two tasks behind it on six servers, with plans for 75 and 150 requests per second. */
+/**
+ * A detector with two tasks behind it on six servers, with plans for 75 and 150 requests per
+ * second.
+ */
 export function treeBundle(options: Partial<LokiSketch> = {}): LokiBundle {
   return lokiBundle({ tasks: TREE_TASKS, levels: TREE_LEVELS, workers: [6], ...options });
 }

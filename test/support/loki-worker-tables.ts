@@ -1,14 +1,23 @@
-/** Reference for Loki's routing: the rows server by server, as the paper hands them out, where the product keeps one for each group. */
+/**
+ * Reference for Loki's routing: the rows server by server, as the paper hands them out, where the
+ * product keeps one for each group.
+ */
 import type { PipelineShape } from "../../runtime/core/graph/pipeline-shape.ts";
 import type { PlanLayout } from "../../runtime/methods/loki/core/plan-layout.ts";
 
-/** Routing rows by server, as Loki's load balancer hands them out: every server of a group has an equal part of what the group gets. */
+/**
+ * Routing rows by server, as Loki's load balancer hands them out: every server of a group has an
+ * equal part of what the group gets.
+ */
 export interface WorkerTables {
   /** Group of each server of the plan, group by group, [serverCount]. */
   readonly groupByServer: Uint32Array;
   /** Servers of group g are `serverStart[g]` to `serverStart[g + 1] - 1`. */
   readonly serverStart: Uint32Array;
-  /** For each entry task, and then for each server and each child of its task: where its row begins in `server` and `probability`. */
+  /**
+   * For each entry task, and then for each server and each child of its task: where its row begins
+   * in `server` and `probability`.
+   */
   readonly rowStart: Uint32Array;
   readonly server: Uint32Array;
   readonly probability: Float64Array;

@@ -46,9 +46,11 @@ type Asked = Parameters<DrivenScheduler["onQuery"]>[1];
 const TOLERANCE_MS = 1e-6;
 
 /**
- * The scheduler as design/accordion.md and Accordion's Algorithms 1 and 2 tell it, of lists and objects that are searched anew every time; BBS is left out.
- * Whatever the page leaves open is pinned here: ties go to the fewest places, then to the first shape of the bundle, the lowest place, and of running
- * queries to the first of a list in which the last one fills the gap of one that ends.
+ * The scheduler as design/accordion.md and Accordion's Algorithms 1 and 2 tell it, of lists and
+ * objects that are searched anew every time; BBS is left out. Whatever the page leaves open is
+ * pinned here: ties go to the fewest places, then to the first shape of the bundle, the lowest
+ * place, and of running queries to the first of a list in which the last one fills the gap of one
+ * that ends.
  */
 export class NaiveAccordion implements DrivenScheduler {
   wakeMs = Number.POSITIVE_INFINITY;
@@ -236,7 +238,10 @@ export class NaiveAccordion implements DrivenScheduler {
     if (atMs > nowMs) this.wakeMs = Math.min(this.wakeMs, atMs);
   }
 
-  /** Algorithm 2 for the first in line: others have given up what it needs when it returns the shape in which it starts; null if it waits. */
+  /**
+   * Algorithm 2 for the first in line: others have given up what it needs when it returns the shape
+   * in which it starts; null if it waits.
+   */
   #admit(query: NaiveQuery, nowMs: number, out: AccordionCommands): Shape | null {
     const free = this.#fastest(query, this.#within(this.#countsOf(isFree)));
     if (this.#bundle.policy.scheduler !== "accordion") {
@@ -278,7 +283,10 @@ export class NaiveAccordion implements DrivenScheduler {
     return endMs > Math.max(untilMs, query.deadlineMs) + TOLERANCE_MS;
   }
 
-  /** What running queries are left with when the places of a shape are free: one by one, from who has the most slack with one fewer; null if they cannot. */
+  /**
+   * What running queries are left with when the places of a shape are free: one by one, from who
+   * has the most slack with one fewer; null if they cannot.
+   */
   #givenUp(wanted: Shape, nowMs: number): Map<NaiveQuery, Shape> | null {
     const kept = new Map(this.#active.map((query) => [query, query.shape ?? wanted]));
     const free = this.#countsOf(isFree);
@@ -302,7 +310,11 @@ export class NaiveAccordion implements DrivenScheduler {
     return kept;
   }
 
-  /** Lets the query of high priority grow that would be late and is on time then, the earliest deadline first. @returns whether there was one. */
+  /**
+   * Lets the query of high priority grow that would be late and is on time then, the earliest
+   * deadline first.
+   * @returns whether there was one.
+   */
   #rescue(nowMs: number, out: AccordionCommands): boolean {
     const { reconfigurationMs } = this.#bundle.policy;
     const late = this.#active
@@ -386,7 +398,10 @@ export class NaiveAccordion implements DrivenScheduler {
     return this.#fewest(query, windowMs) ?? this.#fastest(query, up);
   }
 
-  /** The fewest places that are up with which a query takes no longer than that, of as many the fastest. */
+  /**
+   * The fewest places that are up with which a query takes no longer than that, of as many the
+   * fastest.
+   */
   #fewest(query: NaiveQuery, windowMs: number): Shape | null {
     const up = this.#within(this.#countsOf(({ isUp }) => isUp));
     const enough = up.filter((shape) => this.#timeLeftMs(query, shape) <= windowMs);
@@ -431,7 +446,10 @@ export class NaiveAccordion implements DrivenScheduler {
     this.#run(query, shape, nowMs + this.#bundle.policy.reconfigurationMs, out);
   }
 
-  /** For every stage a place of its pool: the first that the query has, else the first that is free. What it does not keep is free before. */
+  /**
+   * For every stage a place of its pool: the first that the query has, else the first that is free.
+   * What it does not keep is free before.
+   */
   #run(query: NaiveQuery, shape: Shape, startMs: number, out: AccordionCommands): void {
     const pools = this.#bundle.tasks[0]?.variants[query.model]?.pipelines[shape.index]?.pools ?? [];
     const own = shape.counts.flatMap((count, pool) =>

@@ -21,7 +21,11 @@ interface Candidate {
   readonly saving: number;
 }
 
-/** Algorithms 1 and 2 as they are read, one replica at a time, everything evaluated, nothing skipped. @returns null where they find nothing within the pools. */
+/**
+ * Algorithms 1 and 2 as they are read, one replica at a time, everything evaluated, nothing
+ * skipped.
+ * @returns null where they find nothing within the pools.
+ */
 export function naiveGreedy(
   problem: ProvisioningProblem,
   trace: RequestTrace,

@@ -22,7 +22,10 @@ export interface NaivePipeline {
     readonly latencyMs: ArrayLike<number>;
   }[];
   readonly hopMs: number;
-  /** A query is given up, with its request, if this much time has passed since the request came, or more, when its turn comes. */
+  /**
+   * A query is given up, with its request, if this much time has passed since the request came, or
+   * more, when its turn comes.
+   */
   readonly giveUpAtMs?: number;
 }
 
@@ -43,8 +46,9 @@ export function naiveLatencies(
 }
 
 /**
- * Latency of every request, NaN if it is given up, as obviously as it can be said: a list of what is to happen, sorted anew every time, and for every request
- * the rules of visiting and skipping asked again from the start. Slow.
+ * Latency of every request, NaN if it is given up, as obviously as it can be said: a list of what
+ * is to happen, sorted anew every time, and for every request the rules of visiting and skipping
+ * asked again from the start. Slow.
  */
 export function naiveTimes(
   { tasks, stages, hopMs, giveUpAtMs = Number.POSITIVE_INFINITY }: NaivePipeline,

@@ -2,7 +2,10 @@ import type { RequestTrace } from "../../compiler/simulate/graph/visits.ts";
 import type { ThemisBundle } from "../../runtime/bundle/schema.ts";
 import { naiveTimes } from "./naive-inferline.ts";
 
-/** Latency of every request while a level's plan is followed, NaN if it is dropped, by the obvious simulation. */
+/**
+ * Latency of every request while a level's plan is followed, NaN if it is dropped, by the obvious
+ * simulation.
+ */
 export function naiveScaleLatencies(
   { tasks, levels, cluster, policy, slo }: ThemisBundle,
   level: number,

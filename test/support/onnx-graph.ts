@@ -1,4 +1,6 @@
-/** ONNX models written as protobuf by hand: operator set 13, in the file format that came with it. */
+/**
+ * ONNX models written as protobuf by hand: operator set 13, in the file format that came with it.
+ */
 import { bytes, integer, string } from "../../tools/onnx-protobuf.js";
 
 interface GraphTensor {

@@ -16,16 +16,25 @@ import {
 
 export interface ThemisTaskSketch {
   readonly name: string;
-  /** Share by the name of the task before, "requests" for an entry; left out: an entry that all requests take. */
+  /**
+   * Share by the name of the task before, "requests" for an entry; left out: an entry that all
+   * requests take.
+   */
   readonly from?: Readonly<Record<string, number>>;
   readonly branch?: Branch;
   readonly accuracy?: number;
   readonly model?: ModelFile;
-  /** Mean queries per request; left out: of joins of independent branches, as if their edges were taken independently of each other. */
+  /**
+   * Mean queries per request; left out: of joins of independent branches, as if their edges were
+   * taken independently of each other.
+   */
   readonly scaleFactor?: number;
   /** What fills the table where it is not given. */
   readonly fit?: LatencyFit;
-  /** ms by cores less one and batch less one, the whole table; then the fit is null, unless it is given as well. */
+  /**
+   * ms by cores less one and batch less one, the whole table; then the fit is null, unless it is
+   * given as well.
+   */
   readonly latencyMs?: readonly (readonly number[])[];
   /** Measured: batch, cores, ms; left out: the whole of `latencyMs`, or none. */
   readonly points?: readonly (readonly [batch: number, cores: number, ms: number])[];
@@ -42,7 +51,10 @@ export interface ThemisLevelSketch {
   readonly loadQps: number;
   /** The plan that is followed, and the joint one. */
   readonly steady: InferlineTaskSketches;
-  /** Left out: the steady batches on as many instances, or on as many cores, as carry the load; null where they do not fit. */
+  /**
+   * Left out: the steady batches on as many instances, or on as many cores, as carry the load; null
+   * where they do not fit.
+   */
   readonly horizontal?: InferlineTaskSketches | null;
   readonly vertical?: InferlineTaskSketches | null;
   readonly joint?: InferlineTaskSketches | null;
@@ -112,7 +124,10 @@ const LEVELS: readonly ThemisLevelSketch[] = [
   },
 ];
 
-/** A valid bundle in memory of stages and hand-made plans, frozen but for its tables: by default two stages, one after the other, at three loads. */
+/**
+ * A valid bundle in memory of stages and hand-made plans, frozen but for its tables: by default two
+ * stages, one after the other, at three loads.
+ */
 export function themisBundle(sketch: ThemisBundleSketch = {}): ThemisBundle {
   const policy = { ...POLICY, ...sketch.policy };
   const tasks = tasksOf(sketch.tasks ?? TASKS, policy);
@@ -325,7 +340,10 @@ function leastCores(
   return null;
 }
 
-/** The batch of the column's plan on as few cores, the row's at least, as carry the column's load, and instances beside them where all cores do not. */
+/**
+ * The batch of the column's plan on as few cores, the row's at least, as carry the column's load,
+ * and instances beside them where all cores do not.
+ */
 function transitionsOf(
   levels: readonly ThemisLevel[],
   tasks: readonly ScaledTask[],

@@ -84,7 +84,10 @@ class ToldDemand implements ThemisDemand {
   }
 }
 
-/** A controller, and the fleet that it believes in: `[instances up, least cores in force]` of each task. */
+/**
+ * A controller, and the fleet that it believes in: `[instances up, least cores in force]` of each
+ * task.
+ */
 export class Desk {
   readonly demand = new ToldDemand();
   readonly controller: ThemisController;

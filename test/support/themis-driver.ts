@@ -47,9 +47,10 @@ export interface DroppedQuery {
 }
 
 /**
- * A driver of scaled stages that a test steers by hand. It keeps a record of everything, and checks what every driver relies on: a batch starts on an idle
- * instance of the task, of the queries that wait longest and are not too old; what is dropped waited, or has just come; instances come from workers that are up and
- * idle, have cores, and only those that there are get others.
+ * A driver of scaled stages that a test steers by hand. It keeps a record of everything, and checks
+ * what every driver relies on: a batch starts on an idle instance of the task, of the queries that
+ * wait longest and are not too old; what is dropped waited, or has just come; instances come from
+ * workers that are up and idle, have cores, and only those that there are get others.
  */
 export class ThemisDriver {
   readonly dispatcher: ThemisDispatcher;
@@ -161,7 +162,10 @@ export class ThemisDriver {
     this.endEvent();
   }
 
-  /** Requests come, each a query of the task. The event is over with `endEvent`. @param sloMs until the deadline; left out, the bundle's. */
+  /**
+   * Requests come, each a query of the task. The event is over with `endEvent`.
+   * @param sloMs until the deadline; left out, the bundle's.
+   */
   request(task = 0, count = 1, sloMs = this.#bundle.slo.latencyMs): void {
     for (let n = 0; n < count; n++) {
       this.dispatcher.onRequest(this.nowMs);
@@ -237,7 +241,10 @@ export class ThemisDriver {
     this.nowMs = timeMs;
   }
 
-  /** Requests come evenly, are served at once, and cold starts and resizes take no time. @param durationMs from now on. */
+  /**
+   * Requests come evenly, are served at once, and cold starts and resizes take no time.
+   * @param durationMs from now on.
+   */
   serveEvenly(qps: number, durationMs: number, isInstant = true): void {
     const startMs = this.nowMs;
     const count = Math.round((qps * durationMs) / 1000);

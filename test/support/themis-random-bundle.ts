@@ -1,4 +1,7 @@
-/** Pipelines of scaled stages with all that there can be: joins, chances, exclusive branches, levels whose plans differ in everything. */
+/**
+ * Pipelines of scaled stages with all that there can be: joins, chances, exclusive branches, levels
+ * whose plans differ in everything.
+ */
 import fc from "fast-check";
 import type { ThemisBundle, ThemisOptions } from "../../runtime/bundle/schema.ts";
 import {
@@ -17,7 +20,10 @@ interface RandomTask {
   readonly table: readonly (readonly number[])[];
 }
 
-/** Latencies from few numbers, so that there are ties; not faster with a larger batch, nor slower with more cores. */
+/**
+ * Latencies from few numbers, so that there are ties; not faster with a larger batch, nor slower
+ * with more cores.
+ */
 const latencyTable = fc
   .tuple(
     fc.array(fc.constantFrom(1, 2, 4), { minLength: MAX_CORES, maxLength: MAX_CORES }),
@@ -78,7 +84,10 @@ const anyStage = fc.tuple(
   fc.integer({ min: 1, max: 3 }),
 );
 
-/** Bundles whose plans need not carry their loads. @param poolCores left out: as many as any plan takes, or up to 24 more. */
+/**
+ * Bundles whose plans need not carry their loads.
+ * @param poolCores left out: as many as any plan takes, or up to 24 more.
+ */
 export function randomThemisBundle(
   policy: Partial<ThemisOptions> = {},
   poolCores?: number,
@@ -124,7 +133,10 @@ function coresOf(stages: InferlineTaskSketches): number {
   return stages.reduce((sum, [, cores, instances]) => sum + cores * instances, 0);
 }
 
-/** Upwards the cores of the column's plan, the row's at least, and some instances more; the row's plan where the pool has not as many cores. */
+/**
+ * Upwards the cores of the column's plan, the row's at least, and some instances more; the row's
+ * plan where the pool has not as many cores.
+ */
 function transitionsOf(
   plans: readonly InferlineTaskSketches[],
   more: readonly number[],

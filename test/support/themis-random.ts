@@ -8,7 +8,10 @@ export interface RandomScaling {
   readonly modes: readonly ScalingMode[];
 }
 
-/** A zigzag is the least graph that is not series-parallel: of two entries one leads to both ends, the other to one. */
+/**
+ * A zigzag is the least graph that is not series-parallel: of two entries one leads to both ends,
+ * the other to one.
+ */
 type Shape = "chain" | "graph" | "zigzag";
 
 interface Size {
@@ -17,7 +20,10 @@ interface Size {
   readonly maxCores: number;
 }
 
-/** The same problem and modes for the same seed. Often times are whole, and the SLO is exactly what some combination takes. */
+/**
+ * The same problem and modes for the same seed. Often times are whole, and the SLO is exactly what
+ * some combination takes.
+ */
 export function randomScaling(seed: number, shape: Shape, most: Size): RandomScaling {
   const rng = new Rng(seed, 17);
   const upTo = (limit: number) => Math.floor(limit * rng.nextFloat());
@@ -66,7 +72,10 @@ function parentsOf(shape: Shape, at: number, isEdge: () => boolean): readonly nu
   return shape === "chain" ? before.slice(-1) : before.filter(isEdge);
 }
 
-/** From one of two families: l(b, c) as it is fitted, or rows with no order at all and cells that may not run. */
+/**
+ * From one of two families: l(b, c) as it is fitted, or rows with no order at all and cells that
+ * may not run.
+ */
 function randomTable(rng: Rng, maxBatch: number, maxCores: number, isWhole: boolean): Float64Array {
   const isFitted = rng.nextFloat() < 0.5;
   const [gamma, epsilon, delta, eta] = [80, 60, 20, 30].map((top) => top * rng.nextFloat());

@@ -21,7 +21,10 @@ const DETECT: LatencyFit = { gamma: 30, epsilon: 8, delta: 1.5, eta: 6 };
 const FACES: LatencyFit = { gamma: 12, epsilon: 5, delta: 1, eta: 3 };
 const RANK: LatencyFit = { gamma: 4, epsilon: 2, delta: 0.25, eta: 1 };
 
-/** Finds objects, reads what 60 % and 30 % of the images need, and ranks what was read; one of the models was measured on all cores. */
+/**
+ * Finds objects, reads what 60 % and 30 % of the images need, and ranks what was read; one of the
+ * models was measured on all cores.
+ */
 const TASKS: readonly ThemisTaskSketch[] = [
   { name: "detect", accuracy: 0.9, fit: DETECT, points: pointsOf(DETECT) },
   { name: "faces", accuracy: 0.8, from: { detect: 0.6 }, fit: FACES },
@@ -31,7 +34,10 @@ const TASKS: readonly ThemisTaskSketch[] = [
 
 const SCALE_FACTORS = [1, 0.6, 0.3, 0.72];
 
-/** A pipeline with branches and a join, its plans for eight loads, the last of which is beyond what the pool carries. */
+/**
+ * A pipeline with branches and a join, its plans for eight loads, the last of which is beyond what
+ * the pool carries.
+ */
 export function themisSample(sketch: ThemisBundleSketch = {}): ThemisBundle {
   const bundle = themisBundle({
     tasks: TASKS,
@@ -84,7 +90,10 @@ function tableOf(perQueryMs: number, baseMs: number): number[][] {
   );
 }
 
-/** Of each stage the fewest cores within its part of the SLO, and of those the fastest; no stage at all where it cannot carry the load. */
+/**
+ * Of each stage the fewest cores within its part of the SLO, and of those the fastest; no stage at
+ * all where it cannot carry the load.
+ */
 function stagesFor(loadQps: number, maxCores: number, maxInstances: number): InferlineTaskSketches {
   return TASKS.flatMap((task, index) => {
     const neededQps = 1.05 * loadQps * (SCALE_FACTORS[index] ?? 1);

@@ -2,7 +2,11 @@ import type { ScalePlan, ThemisBundle } from "../../runtime/bundle/schema.ts";
 import { inspectBundle } from "../../runtime/inspect.ts";
 import { burstsFrom } from "../../runtime/methods/themis/tell/burst-view.ts";
 
-/** Everything that following plans of cores and instances relies on, spelled out without the validator. @throws Error naming what does not hold. */
+/**
+ * Everything that following plans of cores and instances relies on, spelled out without the
+ * validator.
+ * @throws Error naming what does not hold.
+ */
 export function checkScalesInRange(bundle: ThemisBundle): void {
   const { tasks, levels, cluster, transitions } = bundle;
   const problems: string[] = [];
@@ -43,7 +47,10 @@ export function checkScalesInRange(bundle: ThemisBundle): void {
   if (problems.length > 0) throw new Error(`accepted, but wrong: ${problems}`);
 }
 
-/** What readers make of the levels and bursts of a bundle; shares of an SLO of next to nothing are no numbers, and left out. */
+/**
+ * What readers make of the levels and bursts of a bundle; shares of an SLO of next to nothing are
+ * no numbers, and left out.
+ */
 export function readScales(bundle: ThemisBundle): unknown[] {
   const slo = { ...bundle.slo, latencyMs: Math.max(bundle.slo.latencyMs, 1e-3) };
   const { levels } = inspectBundle({ ...bundle, slo }, { byteCount: 0, sha256: "" });

@@ -55,7 +55,10 @@ const EVENTS: readonly string[] = [
   "onResized",
 ];
 
-/** Stands between a simulation and its dispatcher and tells what passes, after each event in which something does. */
+/**
+ * Stands between a simulation and its dispatcher and tells what passes, after each event in which
+ * something does.
+ */
 export class ThemisWatch {
   readonly instances = new Map<number, WatchedInstance>();
   dispatcher: ThemisDispatcher | null = null;

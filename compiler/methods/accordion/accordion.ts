@@ -1,4 +1,6 @@
-/** Accordion as a method of the compiler: how models are cut into pipelines over execution places. */
+/**
+ * Accordion as a method of the compiler: how models are cut into pipelines over execution places.
+ */
 import { RuntimeError } from "../../../runtime/errors.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";

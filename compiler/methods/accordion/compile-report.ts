@@ -1,4 +1,7 @@
-/** What `compile` tells of a bundle of pipelines: how models are cut, what they take, and what is not as it was asked for. */
+/**
+ * What `compile` tells of a bundle of pipelines: how models are cut, what they take, and what is
+ * not as it was asked for.
+ */
 import { type AccordionBundle, violationCeiling } from "../../../runtime/bundle/schema.ts";
 import { depthViews } from "../../../runtime/methods/accordion/tell/layer-plan-view.ts";
 import { alignColumns, percent, short } from "../../../runtime/tell/text.ts";

@@ -1,4 +1,7 @@
-/** `stratagem simulate BUNDLE` of malleable pipelines: queries on execution places, on a virtual clock. */
+/**
+ * `stratagem simulate BUNDLE` of malleable pipelines: queries on execution places, on a virtual
+ * clock.
+ */
 import type { AccordionBundle, AccordionLevel } from "../../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../../runtime/commands/command-result.ts";
 import { levelForLoad } from "../../../runtime/core/level-choice.ts";
@@ -21,7 +24,11 @@ export interface AccordionCommandOptions
   readonly serviceTimes: ServiceTimeMode;
 }
 
-/** @param baseline null for the bundle itself. @throws RuntimeError for a baseline of another kind of bundle, and for service times that are to be drawn. */
+/**
+ * @param baseline null for the bundle itself.
+ * @throws RuntimeError for a baseline of another kind of bundle, and for service times that are to
+ * be drawn.
+ */
 export function simulateAccordionCommand(
   bundle: AccordionBundle,
   options: AccordionCommandOptions,

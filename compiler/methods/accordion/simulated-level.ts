@@ -1,4 +1,6 @@
-/** A level of an Accordion bundle: what a simulation of its load gives, by the code that schedules. */
+/**
+ * A level of an Accordion bundle: what a simulation of its load gives, by the code that schedules.
+ */
 import {
   type AccordionBundle,
   type AccordionLevel,
@@ -10,7 +12,10 @@ import { simulateAccordion } from "./simulate/simulate.ts";
 import { capacityQps as capacityQpsOf } from "./solve/capacity.ts";
 
 const SEED = 1;
-/** Queries that a level is simulated for: enough to tell a violation rate of 1 % to about a tenth of it. */
+/**
+ * Queries that a level is simulated for: enough to tell a violation rate of 1 % to about a tenth of
+ * it.
+ */
 const QUERIES = 20_000;
 /** What the start, when all places are free, is little against. */
 const MIN_SLOS = 100;

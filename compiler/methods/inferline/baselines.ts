@@ -1,4 +1,7 @@
-/** What provisioned stages are compared with: coarse-grained plans for the sample traces of a bundle, with or without a tuner. */
+/**
+ * What provisioned stages are compared with: coarse-grained plans for the sample traces of a
+ * bundle, with or without a tuner.
+ */
 import type { InferlineBundle, ProvisioningPlan } from "../../../runtime/bundle/schema.ts";
 import { levelForLoad } from "../../../runtime/core/level-choice.ts";
 import { RuntimeError } from "../../../runtime/errors.ts";
@@ -36,8 +39,10 @@ export interface InferlineBaseline {
 }
 
 /**
- * The levels of a bundle planned coarsely, each for the sample traces that it was planned with, which are drawn again; of several the dearest plan counts.
- * @throws RuntimeError for a name that is none of `INFERLINE_BASELINES`, for traces that cannot be drawn, and for a level without such a plan.
+ * The levels of a bundle planned coarsely, each for the sample traces that it was planned with,
+ * which are drawn again; of several the dearest plan counts.
+ * @throws RuntimeError for a name that is none of `INFERLINE_BASELINES`, for traces that cannot be
+ * drawn, and for a level without such a plan.
  */
 export function inferlineBaseline(bundle: InferlineBundle, name: string): InferlineBaseline {
   const known = INFERLINE_BASELINES.find((one) => one === name);

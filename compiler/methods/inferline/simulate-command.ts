@@ -19,7 +19,10 @@ export interface InferlineCommandOptions
   readonly arrivals: ArrivalProcess;
 }
 
-/** @param baseline null for the bundle itself. @throws RuntimeError for a baseline of another kind of bundle, or that has no plan. */
+/**
+ * @param baseline null for the bundle itself.
+ * @throws RuntimeError for a baseline of another kind of bundle, or that has no plan.
+ */
 export function simulateInferlineCommand(
   bundle: InferlineBundle,
   options: InferlineCommandOptions,

@@ -1,4 +1,7 @@
-/** A level of an InferLine bundle: its plan, and what a simulation with the tuner at work gives, by the code that follows it. */
+/**
+ * A level of an InferLine bundle: its plan, and what a simulation with the tuner at work gives, by
+ * the code that follows it.
+ */
 import type {
   InferlineBundle,
   InferlineLevel,
@@ -12,7 +15,10 @@ import { hasTraces, SampleTraces } from "./solve/sample-traces.ts";
 
 /** Not that of the sample: what was planned with proves little. */
 const SEED = 1_000;
-/** Requests that a level is simulated for: enough to tell a violation rate of 1 % to about a tenth of it. */
+/**
+ * Requests that a level is simulated for: enough to tell a violation rate of 1 % to about a tenth
+ * of it.
+ */
 const REQUESTS = 50_000;
 const MIN_DURATION_MS = 60_000;
 const MAX_DURATION_MS = 600_000;
@@ -22,7 +28,10 @@ export function simulatedLevel(frame: InferlineFrame, loadQps: number): Inferlin
   return { ...level, expected: { ...simulated(frame, level), heldOut } };
 }
 
-/** Recomputes what a level promises. @throws RangeError if that takes a recorded trace which is not at hand. */
+/**
+ * Recomputes what a level promises.
+ * @throws RangeError if that takes a recorded trace which is not at hand.
+ */
 export function promisedByInferline(
   frame: InferlineFrame,
   level: InferlineLevel,

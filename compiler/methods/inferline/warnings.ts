@@ -1,4 +1,7 @@
-/** What `compile` warns of in a bundle of provisioned stages: loads without a plan, and plans that miss. */
+/**
+ * What `compile` warns of in a bundle of provisioned stages: loads without a plan, and plans that
+ * miss.
+ */
 import { type InferlineBundle, violationCeiling } from "../../../runtime/bundle/schema.ts";
 import { percent } from "../../../runtime/tell/text.ts";
 

@@ -13,7 +13,10 @@ import {
 } from "./simulate/simulate.ts";
 import { type LokiBaseline, PIPELINE_BASELINES } from "./solve/baseline-plan.ts";
 
-/** @param baseline null for the plans of the bundle. @throws RuntimeError for a baseline of another kind of bundle. */
+/**
+ * @param baseline null for the plans of the bundle.
+ * @throws RuntimeError for a baseline of another kind of bundle.
+ */
 export async function simulateLokiCommand(
   bundle: LokiBundle,
   options: LokiSimulationOptions,

@@ -7,15 +7,24 @@ import { pipelineProblem } from "./solve/problem.ts";
 import { type TaskSolver, taskPoliciesOf } from "./task-policies.ts";
 
 const SEED = 1;
-/** Queries of all tasks that one level is simulated for: enough to tell a violation rate of 1 % to about a tenth of it. */
+/**
+ * Queries of all tasks that one level is simulated for: enough to tell a violation rate of 1 % to
+ * about a tenth of it.
+ */
 const TASK_QUERIES = 200_000;
 const MIN_DURATION_MS = 5_000;
 const MAX_DURATION_MS = 300_000;
 
-/** Parts of a level's load at which tables are weighed against fixed variants: it mostly answers for less than its load. */
+/**
+ * Parts of a level's load at which tables are weighed against fixed variants: it mostly answers for
+ * less than its load.
+ */
 const TRIED_LOADS = [0.9, 1] as const;
 
-/** Adds what a simulation gives, and the tables of its stages, where the policy asks for them and they serve requests more accurately. */
+/**
+ * Adds what a simulation gives, and the tables of its stages, where the policy asks for them and
+ * they serve requests more accurately.
+ */
 export function predictLevel(
   stageSolver: TaskSolver,
   frame: LokiFrame,
@@ -28,7 +37,10 @@ export function predictLevel(
   return { ...level, expected: simulatedExpectation(frame, level) };
 }
 
-/** The second only if it serves requests more accurately, late ones counting nothing, in the mean over the loads that are tried. */
+/**
+ * The second only if it serves requests more accurately, late ones counting nothing, in the mean
+ * over the loads that are tried.
+ */
 function moreAccurate(frame: LokiFrame, first: LokiLevel, second: LokiLevel): LokiLevel {
   const accuracyOf = (level: LokiLevel): number =>
     TRIED_LOADS.reduce((sum, part) => {

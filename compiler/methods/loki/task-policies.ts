@@ -1,4 +1,7 @@
-/** RAMSIS inside Loki: for a task of a plan, a table that chooses the variant of each batch within the task's time and servers. */
+/**
+ * RAMSIS inside Loki: for a task of a plan, a table that chooses the variant of each batch within
+ * the task's time and servers.
+ */
 import type { PipelineTask, RamsisLevel, StagePolicy } from "../../../runtime/bundle/schema.ts";
 import { pathTo } from "../../graph/flat-tasks.ts";
 import type { LokiFrame, RamsisFrame } from "../../model/frames.ts";
@@ -62,7 +65,10 @@ function stagePolicyOf(
   return { budgetMs, serviceTimes, decisionSpace, actionByState: level.actionByState };
 }
 
-/** The plan of what comes after a task holds for any choice there only if all its variants send on the same number of queries. */
+/**
+ * The plan of what comes after a task holds for any choice there only if all its variants send on
+ * the same number of queries.
+ */
 function mayChoose({ variants }: PipelineTask, pool: number): boolean {
   const [first] = variants;
   return (
@@ -75,7 +81,9 @@ function mayChoose({ variants }: PipelineTask, pool: number): boolean {
   );
 }
 
-/** The task's part of the SLO, by its part of the execution time of the slowest path through it, ms. */
+/**
+ * The task's part of the SLO, by its part of the execution time of the slowest path through it, ms.
+ */
 function budgetOf(
   { tasks, slo, cluster, leaves }: LokiFrame,
   { plan }: PlannedLevel,

@@ -1,4 +1,7 @@
-/** What `compile` warns of in a bundle of plans: loads that the cluster cannot carry, or not in time. */
+/**
+ * What `compile` warns of in a bundle of plans: loads that the cluster cannot carry, or not in
+ * time.
+ */
 import { type LokiBundle, violationCeiling } from "../../../runtime/bundle/schema.ts";
 import { percent } from "../../../runtime/tell/text.ts";
 

@@ -1,4 +1,7 @@
-/** `stratagem simulate BUNDLE` of decision tables: the bundle's decisions, or a baseline's, on a virtual clock. */
+/**
+ * `stratagem simulate BUNDLE` of decision tables: the bundle's decisions, or a baseline's, on a
+ * virtual clock.
+ */
 import type { RamsisBundle, RamsisLevel } from "../../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../../runtime/commands/command-result.ts";
 import { EXIT_CODES, RuntimeError } from "../../../runtime/errors.ts";

@@ -1,4 +1,7 @@
-/** What `compile` warns of in a bundle of tables: loads that the cluster cannot carry, and doubtful levels. */
+/**
+ * What `compile` warns of in a bundle of tables: loads that the cluster cannot carry, and doubtful
+ * levels.
+ */
 import {
   type RamsisBundle,
   type RamsisLevel,
@@ -38,7 +41,10 @@ function missedLimits(run: Run, ceiling: number): string {
   return missed.length === 0 ? ratesOf(run) : missed.join(", ");
 }
 
-/** Of the capacity: below it there is time to spare, and a policy that is far from its bound needs an explanation. */
+/**
+ * Of the capacity: below it there is time to spare, and a policy that is far from its bound needs
+ * an explanation.
+ */
 const LOW_UTILISATION = 0.5;
 const FAR_BELOW = 0.02;
 
@@ -55,7 +61,10 @@ function farBelow({ loadQps, capacityQps, expected }: RamsisLevel): string {
 
 type Run = [RamsisLevel, ...RamsisLevel[]];
 
-/** Levels that are not feasible and follow each other; those above the capacity are a run of their own. */
+/**
+ * Levels that are not feasible and follow each other; those above the capacity are a run of their
+ * own.
+ */
 function infeasibleRuns(levels: readonly RamsisLevel[]): Run[] {
   const runs: Run[] = [];
   for (const [index, level] of levels.entries()) {

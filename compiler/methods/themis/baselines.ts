@@ -1,11 +1,14 @@
-/** What scaled stages are compared with: the same pipeline planned and scaled as other systems do. */
+/**
+ * What scaled stages are compared with: the same pipeline planned and scaled as other systems do.
+ */
 import type { ThemisBundle, ThemisOptions } from "../../../runtime/bundle/schema.ts";
 import { RuntimeError } from "../../../runtime/errors.ts";
 import { themis } from "./solve/themis.ts";
 
 /**
- * FA2 scales instances of one core, Sponge (as the paper extends it to pipelines) the cores of one instance for each task, Themis both; all of them with plans that
- * leave no room for random arrivals, solved exactly. Source: Themis §6.
+ * FA2 scales instances of one core, Sponge (as the paper extends it to pipelines) the cores of one
+ * instance for each task, Themis both; all of them with plans that leave no room for random
+ * arrivals, solved exactly. Source: Themis §6.
  */
 const BASELINES = {
   fa2: { scaling: "horizontal" },
@@ -19,7 +22,10 @@ const AS_PAPER = { queueing: "paper", solver: "exact", tickMs: 1000, stableTicks
 /** In the order the help names them. */
 export const THEMIS_BASELINES = ["fa2", "sponge", "themis"] as const;
 
-/** The bundle of a baseline for the same levels. @throws RuntimeError for a name that is none of `THEMIS_BASELINES`. */
+/**
+ * The bundle of a baseline for the same levels.
+ * @throws RuntimeError for a name that is none of `THEMIS_BASELINES`.
+ */
 export function themisBaseline(bundle: ThemisBundle, name: string): ThemisBundle {
   const known = THEMIS_BASELINES.find((one) => one === name);
   if (known === undefined) {

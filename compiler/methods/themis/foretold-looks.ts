@@ -1,4 +1,7 @@
-/** Forecasts of the LSTM for a simulation, which cannot wait for a model: made beforehand from the requests that it will see. */
+/**
+ * Forecasts of the LSTM for a simulation, which cannot wait for a model: made beforehand from the
+ * requests that it will see.
+ */
 import type { ThemisBundle } from "../../../runtime/bundle/schema.ts";
 import { taskGraphOf } from "../../../runtime/core/graph/task-graph.ts";
 import { openForecastModel } from "../../../runtime/methods/themis/serve/forecast-model.ts";
@@ -6,7 +9,10 @@ import { requestsOf } from "../../simulate/graph/arriving-requests.ts";
 import { lookHistories } from "./simulate/look-histories.ts";
 import type { ThemisSimulationOptions } from "./simulate/simulate.ts";
 
-/** By look; undefined for a predictor that the core is itself. @throws RuntimeError RUNTIME_MODEL if the model cannot be opened. */
+/**
+ * By look; undefined for a predictor that the core is itself.
+ * @throws RuntimeError RUNTIME_MODEL if the model cannot be opened.
+ */
 export async function foretoldLooks(
   bundle: ThemisBundle,
   { arrivals, durationMs, seed }: Pick<ThemisSimulationOptions, "arrivals" | "durationMs" | "seed">,

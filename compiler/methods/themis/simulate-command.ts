@@ -20,7 +20,11 @@ export interface ThemisCommandOptions extends Pick<ThemisSimulationOptions, "dur
   readonly serviceTimes: ServiceTimeMode;
 }
 
-/** @param baseline null for the bundle itself. @throws RuntimeError for a baseline of another kind of bundle, and for service times that are to be drawn. */
+/**
+ * @param baseline null for the bundle itself.
+ * @throws RuntimeError for a baseline of another kind of bundle, and for service times that are to
+ * be drawn.
+ */
 export async function simulateThemisCommand(
   bundle: ThemisBundle,
   options: ThemisCommandOptions,

@@ -14,7 +14,10 @@ interface CountedTask {
   readonly variants: readonly { readonly name: string; readonly accuracy: number }[];
 }
 
-/** Counts the batches of each variant. A variant is named by its index among those of all tasks, in the order of the tasks. */
+/**
+ * Counts the batches of each variant. A variant is named by its index among those of all tasks, in
+ * the order of the tasks.
+ */
 export class BatchTally {
   readonly #tasks: readonly CountedTask[];
   readonly #queriesByVariant: Float64Array;

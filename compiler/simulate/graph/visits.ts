@@ -1,4 +1,7 @@
-/** Which edges of a pipeline each request takes: coins that are tossed once per request, so that every plan is tried on the same requests. */
+/**
+ * Which edges of a pipeline each request takes: coins that are tossed once per request, so that
+ * every plan is tried on the same requests.
+ */
 import { chosenEdge, SHARE_TOLERANCE } from "../../../runtime/core/graph/exclusive-edges.ts";
 import { REQUESTS, type TaskGraph } from "../../../runtime/core/graph/task-graph.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
@@ -7,14 +10,20 @@ import { Rng } from "../../../runtime/core/rng.ts";
 export interface RequestTrace {
   /** Non-decreasing, ms. */
   readonly arrivalMs: Float64Array;
-  /** By edge, by request: 1 where the edge is taken once the task before it was reached; null for an edge that is always taken. */
+  /**
+   * By edge, by request: 1 where the edge is taken once the task before it was reached; null for an
+   * edge that is always taken.
+   */
   readonly takenByEdge: readonly (Uint8Array | null)[];
 }
 
 /** Streams of one seed; a source's coins do not depend on what other tasks there are. */
 const VISIT_STREAM = 1000;
 
-/** The coins of a number of requests. A task's edges have each a coin, or, if they are exclusive, one for all. */
+/**
+ * The coins of a number of requests. A task's edges have each a coin, or, if they are exclusive,
+ * one for all.
+ */
 export function tossVisits(
   graph: TaskGraph,
   requestCount: number,

@@ -7,23 +7,32 @@ import { BUSY, DOWN, IDLE, LOADING, OFF } from "./worker-fleet.ts";
 /**
  * The workers: what each does and for which task, and how many there are of each kind.
  *
- * A replica is a worker that holds the model of a task or loads it. A busy one that is not needed any more is marked as leaving, and goes when its batch is
- * done; it counts as no replica of the task in `active` and `ready`.
+ * A replica is a worker that holds the model of a task or loads it. A busy one that is not needed
+ * any more is marked as leaving, and goes when its batch is done; it counts as no replica of the
+ * task in `active` and `ready`.
  */
 export class ReplicaFleet {
   /** [workerCount], each. */
   readonly state: Uint8Array;
   readonly task: Int32Array;
   readonly isLeaving: Uint8Array;
-  /** [poolCount]: workers that are up, up without a task, up and leaving, and that have never been up. */
+  /**
+   * [poolCount]: workers that are up, up without a task, up and leaving, and that have never been
+   * up.
+   */
   readonly upByPool: Uint32Array;
   readonly offByPool: Uint32Array;
   readonly leavingByPool: Uint32Array;
   readonly unseenByPool: Uint32Array;
-  /** [taskCount, poolCount]: replicas but for leaving ones, and those of them that are not loading. */
+  /**
+   * [taskCount, poolCount]: replicas but for leaving ones, and those of them that are not loading.
+   */
   readonly active: Uint32Array;
   readonly ready: Uint32Array;
-  /** [taskCount]: replicas, the leaving ones too; those of them that hold their model; those that are ready and not leaving. */
+  /**
+   * [taskCount]: replicas, the leaving ones too; those of them that hold their model; those that
+   * are ready and not leaving.
+   */
   readonly assignedByTask: Uint32Array;
   readonly holdingByTask: Uint32Array;
   readonly readyByTask: Uint32Array;

@@ -3,7 +3,10 @@ import { assert } from "../assert.ts";
 import { NONE, starts } from "./pipeline-shape.ts";
 import { type TaskGraph, taskGraphOf } from "./task-graph.ts";
 
-/** A bundle of provisioned stages as flat arrays. A variant is named by its index among those of all tasks, in the order of the tasks. */
+/**
+ * A bundle of provisioned stages as flat arrays. A variant is named by its index among those of all
+ * tasks, in the order of the tasks.
+ */
 export interface ReplicaShape {
   readonly graph: TaskGraph;
   readonly taskCount: number;
@@ -24,7 +27,10 @@ export interface ReplicaShape {
   readonly replicasByLevelTask: Uint32Array;
 }
 
-/** Names that queries have besides those that wait: the ones that run, and those of a batch whose outputs are being handed in. */
+/**
+ * Names that queries have besides those that wait: the ones that run, and those of a batch whose
+ * outputs are being handed in.
+ */
 export function busyNames({ workerCount, maxBatchByTaskPool }: ReplicaShape): number {
   return (workerCount + 1) * Math.max(...maxBatchByTaskPool);
 }

@@ -5,8 +5,8 @@ import { assert } from "../assert.ts";
 export const REQUESTS = -1;
 
 /**
- * Which task follows which, as flat arrays, the same at every load. Edges are numbered by the task they lead to, then by the one they come from; so tasks
- * and edges are both in topological order.
+ * Which task follows which, as flat arrays, the same at every load. Edges are numbered by the task
+ * they lead to, then by the one they come from; so tasks and edges are both in topological order.
  */
 export interface TaskGraph {
   readonly taskCount: number;
@@ -18,10 +18,16 @@ export interface TaskGraph {
   readonly shareByEdge: Float64Array;
   /** [taskCount + 1]: edges into task t are `inStart[t]` to `inStart[t + 1] - 1`. */
   readonly inStart: Uint32Array;
-  /** [taskCount + 2]: edges away from task t, ascending, are `outEdge[outStart[t + 1]]` to `outEdge[outStart[t + 2] - 1]`; for REQUESTS likewise. */
+  /**
+   * [taskCount + 2]: edges away from task t, ascending, are `outEdge[outStart[t + 1]]` to
+   * `outEdge[outStart[t + 2] - 1]`; for REQUESTS likewise.
+   */
   readonly outStart: Uint32Array;
   readonly outEdge: Uint32Array;
-  /** [taskCount + 1], of task t at t + 1, of the requests at 0: whether at most one of the edges away is taken. */
+  /**
+   * [taskCount + 1], of task t at t + 1, of the requests at 0: whether at most one of the edges
+   * away is taken.
+   */
   readonly isExclusive: Uint8Array;
 }
 

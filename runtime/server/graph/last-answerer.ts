@@ -2,7 +2,10 @@ import { countedText } from "./paths.ts";
 import type { AnswererOf } from "./pipeline-request.ts";
 import { at, type PipelineSignature } from "./pipeline-signature.ts";
 
-/** Who answered a request: the variants with which its rows ended, nothing having come after. The accuracy is the mean over those ends. */
+/**
+ * Who answered a request: the variants with which its rows ended, nothing having come after. The
+ * accuracy is the mean over those ends.
+ */
 export function lastAnswererOf({ variants }: PipelineSignature): AnswererOf {
   return (queriesByTask) => {
     const countByName = new Map<string, number>();

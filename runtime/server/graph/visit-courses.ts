@@ -23,7 +23,10 @@ interface Way {
   readonly freeRows: number[];
 }
 
-/** Courses through a graph of tasks, each of which a row visits once at most; a task with several edges waits for all of them. */
+/**
+ * Courses through a graph of tasks, each of which a row visits once at most; a task with several
+ * edges waits for all of them.
+ */
 export class VisitCourses implements Courses {
   readonly #way: Way;
   readonly #coins: EdgeCoins;
@@ -62,7 +65,10 @@ export class VisitCourses implements Courses {
   }
 }
 
-/** Queries of a request by task and row; what a row still waits for is known by its name in the progress. */
+/**
+ * Queries of a request by task and row; what a row still waits for is known by its name in the
+ * progress.
+ */
 class VisitCourse implements Course {
   readonly #way: Way;
   readonly #request: PipelineRequest;
@@ -110,7 +116,9 @@ class VisitCourse implements Course {
     this.#way.freeRows.push(...this.#names.splice(0));
   }
 
-  /** @returns queries of the tasks that are visited now; or, as text, which input one of them lacks. */
+  /**
+   * @returns queries of the tasks that are visited now; or, as text, which input one of them lacks.
+   */
   #settle(
     row: number,
     edges: readonly number[],

@@ -27,7 +27,9 @@ export class WorkerModels {
     return this.#isHeld.filter((isHeld) => isHeld).length;
   }
 
-  /** Whether the workers of the first plan have all been ready and, since, every task has a worker. */
+  /**
+   * Whether the workers of the first plan have all been ready and, since, every task has a worker.
+   */
   get canServe(): boolean {
     return this.#hasStarted && this.#servesEveryTask();
   }

@@ -88,7 +88,8 @@ describe("the feed-forward pass", () => {
       tasks: [{ name: "a", latencyMs: { 1: 10, 2: 12, 4: 16 } }],
       levels: [{ loadQps: 100, stages: [[4, 1]] }],
     });
-    // Alone until 10; then the three that came meanwhile, the one at 10 among them, as a batch between two profiled sizes.
+    // Alone until 10; then the three that came meanwhile, the one at 10 among them, as a batch
+    // between two profiled sizes.
     const arrivalMs = Float64Array.from([0, 1, 9, 10]);
     const estimate = feedForward(bundle, { arrivalMs, takenByEdge: [null] });
     expect([...estimate.latenciesMs()]).toEqual([10, 25, 17, 16]);

@@ -149,7 +149,9 @@ describe("adaptive levels", () => {
   });
 });
 
-/** Falls, rises and jumps: linear between every other pair of knots, constant between the others. */
+/**
+ * Falls, rises and jumps: linear between every other pair of knots, constant between the others.
+ */
 function stepsAndSlopes(fromQps: number, toQps: number, knots: readonly number[]): Curve {
   return (loadQps) => {
     const position = ((loadQps - fromQps) / (toQps - fromQps || 1)) * (knots.length - 1);

@@ -8,7 +8,10 @@ import {
 } from "../../../compiler/numeric/partition.ts";
 import { placeShapes } from "../../../runtime/methods/accordion/bundle/place-shapes.ts";
 
-/** Whole numbers, so that sums are exact: zeros, equal ones and one that outweighs all others are common. */
+/**
+ * Whole numbers, so that sums are exact: zeros, equal ones and one that outweighs all others are
+ * common.
+ */
 const LAYER = fc.oneof(
   fc.constantFrom(0, 0, 1, 1, 1_000_000),
   fc.integer({ min: 0, max: 9 }),

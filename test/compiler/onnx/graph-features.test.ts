@@ -43,7 +43,10 @@ async function expectAgreement(bytes: Uint8Array, layerNames: string, outputs = 
   return layered;
 }
 
-/** A branch that scales what it captures from outside, among it what another node of the graph computes. */
+/**
+ * A branch that scales what it captures from outside, among it what another node of the graph
+ * computes.
+ */
 function scalingBranch(captured: string, seed: number) {
   const branch = new GraphBuilder(seed);
   branch.node("Mul", [captured, branch.weight([4])], {}, { output: [`scaled${seed}`] });

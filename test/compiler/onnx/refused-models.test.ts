@@ -41,7 +41,9 @@ function branch(name: string) {
 
 const BRANCHES = { then_branch: branch("yes"), else_branch: branch("no") };
 
-/** Carries a counter, a size and the size of the round before; `condition` is a value of the body. */
+/**
+ * Carries a counter, a size and the size of the round before; `condition` is a value of the body.
+ */
 function loopBody(condition: string) {
   const body = new GraphBuilder();
   body.node("Less", ["counter", body.ints([3], [])], {}, { output: ["fewer"] });

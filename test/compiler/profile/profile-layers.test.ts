@@ -19,7 +19,10 @@ const LAYERS = { "small.onnx": [2], "large.onnx": [4, 1, 2, 5] };
 const UNITS = 8;
 /** 0-1 of the small one; of the large 0-4, 0-2 2-4, and 0-1 1-3 3-4. */
 const STAGES = 7;
-/** Two cores: of three stages two run together, the middle one twice. Each turn is run once before it counts. */
+/**
+ * Two cores: of three stages two run together, the middle one twice. Each turn is run once before
+ * it counts.
+ */
 const STAGE_RUNS = 2 * (STAGES + 1);
 const WARM_UP = 2;
 const REPEAT = 5;
@@ -85,14 +88,16 @@ test("measures in turns, first the layers beside the whole models, then the stag
     ["large 1-3/3", "large 3-4/3"],
   ].flatMap((turn) => [turn, turn]);
   const rounds = WARM_UP + REPEAT;
-  // Before its rounds each part is run once without the whole models, for what goes into the layers.
+  // Before its rounds each part is run once without the whole models, for what goes into the
+  // layers.
   const fed = UNITS - 3;
   expect(machine.names.slice(fed, fed + units.length)).toEqual(units);
   expect(machine.names.slice(fed + UNITS, fed + UNITS + units.length)).toEqual(units);
   const second = fed + rounds * UNITS + STAGES;
   expect(machine.names.slice(second, second + STAGE_RUNS)).toEqual(turns.flat());
   expect(machine.names).toHaveLength(second + rounds * STAGE_RUNS);
-  // As many as there are at most, since the large model has more layers than its deepest cut stages.
+  // As many as there are at most, since the large model has more layers than its deepest cut
+  // stages.
   const total = rounds * (UNITS + STAGE_RUNS);
   expect(progress[0]).toBe(`1/${total} layers`);
   expect(progress[rounds * UNITS]).toBe(`${rounds * UNITS + 1}/${total} stages`);
@@ -167,7 +172,8 @@ test("a range of layers in several depths has the times of the depth where it to
 
 test("the slowest stage of each round is the step of its depth", async () => {
   const folder = folderOf(FILES);
-  // Every other run takes three times as long, so that either stage of two is the slow one at times, or neither.
+  // Every other run takes three times as long, so that either stage of two is the slow one at
+  // times, or neither.
   const machine = layeredMachine(LAYERS, { stretch: (run) => (run % 3 === 0 ? 3 : 1) });
   await profileLayersCommand(layersCommand(folder, { force: true }), machine);
   const { depths } = readJson(`${folder}/profile.json.measurement.json`) as {
@@ -268,7 +274,10 @@ test("refuses a noisy machine, keeps what was measured for --force, and else mea
   expect(again.strange).toEqual([]);
 });
 
-/** A folder in which the run of a number was the last; every run takes more than a second, so that all finished rounds are saved. */
+/**
+ * A folder in which the run of a number was the last; every run takes more than a second, so that
+ * all finished rounds are saved.
+ */
 async function interruptedAt(last: number): Promise<string> {
   const folder = folderOf(FILES);
   const abort = new AbortController();

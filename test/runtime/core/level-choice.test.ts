@@ -114,7 +114,8 @@ describe("LevelChoice", () => {
   });
 
   it("goes up when small excesses add up, and forgets them when the load falls", () => {
-    // 60 queries/s above the level, 15.65 of them allowed; five standard deviations of a window's 500 queries are 111.8 queries.
+    // 60 queries/s above the level, 15.65 of them allowed; five standard deviations of a window's
+    // 500 queries are 111.8 queries.
     const steady = settledOnMiddle();
     expect(steady.update(1060, WINDOW_MS, 2500)).toBe(1);
     expect(steady.update(1060, WINDOW_MS, 2550)).toBe(2);

@@ -15,7 +15,10 @@ const { startAssignedExecutor }: PoolModule = await import(
 
 export interface StartedAssigned {
   readonly executor: AssignedProcessExecutor;
-  /** The next thing that was told, as soon as it is: `ready 0`, `model 0: 2 loads`, `resized 0: 2`, `lost 0: why`, `failed: why`. */
+  /**
+   * The next thing that was told, as soon as it is: `ready 0`, `model 0: 2 loads`, `resized 0: 2`,
+   * `lost 0: why`, `failed: why`.
+   */
   next(): Promise<string>;
   pidOf(worker: number): number;
 }

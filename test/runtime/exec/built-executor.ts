@@ -45,7 +45,10 @@ export function countingRows(first: number, rowCount: number, width = WIDTH): Ui
 
 /** One executor and what it told its handlers, in order, but for those that a test has given. */
 export interface StartedExecutor extends ProcessExecutor {
-  /** The next thing that was told, as soon as it is: `ready 0`, `lost 0: why`, `failed, next in 250 ms: why`. */
+  /**
+   * The next thing that was told, as soon as it is: `ready 0`, `lost 0: why`,
+   * `failed, next in 250 ms: why`.
+   */
   nextEvent(): Promise<string>;
   pidOf(worker: number): number;
 }

@@ -22,7 +22,10 @@ const TYPES = {
 } as const;
 type Dtype = keyof typeof TYPES;
 
-/** The identity model with another element type; each of its two tensors has it before its shape, as field 1 before field 2. */
+/**
+ * The identity model with another element type; each of its two tensors has it before its shape, as
+ * field 1 before field 2.
+ */
 function typedIdentity(dtype: Dtype): VariantModel {
   const variant = identityVariant(dtype, WIDTH);
   const model = readFileSync(variant.path);

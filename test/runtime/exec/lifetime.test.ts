@@ -3,7 +3,10 @@ import { once } from "node:events";
 import { expect, test } from "vitest";
 import { identityVariant, POOL_URL } from "./built-executor.ts";
 
-/** A process that starts an executor, closes it when a worker is lost, does `then` with it and has nothing else to do. Its workers hold its standard error open. */
+/**
+ * A process that starts an executor, closes it when a worker is lost, does `then` with it and has
+ * nothing else to do. Its workers hold its standard error open.
+ */
 function spawnParent(then: string): ChildProcess {
   const options = {
     variants: [identityVariant("lifetime")],

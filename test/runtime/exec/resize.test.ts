@@ -108,7 +108,8 @@ describe("the cores of a batch", () => {
       const atRest = wakeups();
       for (let run = 0; run < 20; run++) await executor.run(0, batch);
       const settled = wakeups();
-      // On a busy machine it may fall asleep once more after the change; none of the batches wakes it.
+      // On a busy machine it may fall asleep once more after the change; none of the batches wakes
+      // it.
       expect(settled - atRest).toBeLessThanOrEqual(1);
       executor.resize(0, 2);
       expect(await next()).toBe("resized 0: 2");
@@ -283,7 +284,9 @@ describe("a resize", () => {
   });
 });
 
-/** Threads of a process, and how often each went to sleep: one that is never woken never does again. */
+/**
+ * Threads of a process, and how often each went to sleep: one that is never woken never does again.
+ */
 function threadsOf(pid: number): Map<string, number> {
   const threads = readdirSync(`/proc/${pid}/task`);
   return new Map(

@@ -21,14 +21,18 @@ export type AccordionArrivals =
   | ArrivalProcess
   | { readonly kind: "queries"; readonly queries: AccordionQueries };
 
-/** Streams of one seed; arrivals have the first. Other batches leave models and priorities as they are. */
+/**
+ * Streams of one seed; arrivals have the first. Other batches leave models and priorities as they
+ * are.
+ */
 const MODEL_STREAM = 2;
 const BATCH_STREAM = 3;
 const PRIORITY_STREAM = 4;
 
 /**
- * The queries of a process that come before the end of a duration: models uniform, instances log-normal (rounded, and at least 1 and at most
- * `policy.maxBatch`, so their mean is a little off), of low priority by chance, due one SLO after they come. Source: Accordion §4.3.
+ * The queries of a process that come before the end of a duration: models uniform, instances
+ * log-normal (rounded, and at least 1 and at most `policy.maxBatch`, so their mean is a little
+ * off), of low priority by chance, due one SLO after they come. Source: Accordion §4.3.
  */
 export function drawQueries(
   { slo, tasks, policy }: Pick<AccordionBundle, "slo" | "tasks" | "policy">,
@@ -82,7 +86,9 @@ export function queriesOf(
   return queries;
 }
 
-/** Log-normal of a given mean: with σ of the logarithm, its logarithm has mean ln(mean) − σ² / 2. */
+/**
+ * Log-normal of a given mean: with σ of the logarithm, its logarithm has mean ln(mean) − σ² / 2.
+ */
 function drawBatch(
   { meanBatch, batchSigma, maxBatch }: AccordionBundle["policy"],
   rng: Rng,

@@ -2,7 +2,10 @@ import type { AccordionBundle } from "../../../../runtime/bundle/schema.ts";
 import { assert } from "../../../../runtime/core/assert.ts";
 import type { PipelineTable } from "../../../../runtime/methods/accordion/core/pipeline-table.ts";
 
-/** How far every query has come: since when it runs on its places, and which of its instances is next. Arrays are by slot. */
+/**
+ * How far every query has come: since when it runs on its places, and which of its instances is
+ * next. Arrays are by slot.
+ */
 export class RunningQueries {
   shrinks = 0;
   grows = 0;
@@ -16,7 +19,10 @@ export class RunningQueries {
   readonly #model: Uint16Array;
   readonly #batch: Uint32Array;
   readonly #shape: Uint16Array;
-  /** Start of the run, which is a part of the query on the same places; instances done before it and in it. */
+  /**
+   * Start of the run, which is a part of the query on the same places; instances done before it and
+   * in it.
+   */
   readonly #runMs: Float64Array;
   readonly #doneBefore: Uint32Array;
   readonly #doneInRun: Uint32Array;

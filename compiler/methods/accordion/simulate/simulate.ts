@@ -18,7 +18,10 @@ import { PlaceTimeline, type PlaceTimelineSteps } from "./timeline.ts";
 
 export interface AccordionSimulationOptions {
   readonly arrivals: AccordionArrivals;
-  /** Queries of a process come from time 0 until this time, exclusive; the simulation goes on until all of them are over. */
+  /**
+   * Queries of a process come from time 0 until this time, exclusive; the simulation goes on until
+   * all of them are over.
+   */
   readonly durationMs: number;
   readonly seed: number;
   /** Steps of the timeline, above 0; left out: there is none. */
@@ -58,11 +61,14 @@ export interface AccordionSimulationResult extends QueryOutcome {
 const QUERY_CAPACITY = 2 ** 20;
 
 /**
- * Serves simulated queries with the table of a bundle, on a virtual clock, with the scheduler that serves real ones.
+ * Serves simulated queries with the table of a bundle, on a virtual clock, with the scheduler that
+ * serves real ones.
  *
- * All places are up at time 0. The k-th instance of a run is done when the table says; a query that gets other places goes on `reconfigurationMs` later. Of what
- * happens at one time, instances that are done come first, since the places they free serve who comes then; then arrivals, then what the scheduler woke for.
- * Same bundle, options and seed give the same result. Source: Accordion §3, §4.
+ * All places are up at time 0. The k-th instance of a run is done when the table says; a query that
+ * gets other places goes on `reconfigurationMs` later. Of what happens at one time, instances that
+ * are done come first, since the places they free serve who comes then; then arrivals, then what
+ * the scheduler woke for. Same bundle, options and seed give the same result. Source: Accordion §3,
+ * §4.
  */
 export function simulateAccordion(
   bundle: AccordionBundle,
@@ -76,7 +82,9 @@ export function simulateAccordion(
   return { seed, durationMs, ...simulation.outcome() };
 }
 
-/** The virtual cluster. A query is named by its slot, which is free again once the query is over. */
+/**
+ * The virtual cluster. A query is named by its slot, which is free again once the query is over.
+ */
 class PlaceSimulation {
   readonly #queries: AccordionQueries;
   readonly #scheduler: AccordionScheduler;

@@ -3,7 +3,10 @@ import { ratio } from "../../../simulate/graph/batch-tally.ts";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
 import type { AccordionQueries } from "./queries.ts";
 
-/** What became of the queries of one simulation. Ratios of nothing are null, except violation rates, which are then 0. */
+/**
+ * What became of the queries of one simulation. Ratios of nothing are null, except violation rates,
+ * which are then 0.
+ */
 export interface QueryOutcome {
   readonly queries: number;
   /** Served by their deadline. */

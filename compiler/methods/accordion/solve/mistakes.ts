@@ -39,7 +39,10 @@ export function* accordionMistakes(application: AccordionApplication): Generator
   if (found.length === 0) yield* sloMistakes(application);
 }
 
-/** Models with another number of layers than was measured. @param layerCounts by path of the model file. */
+/**
+ * Models with another number of layers than was measured.
+ * @param layerCounts by path of the model file.
+ */
 export function* layerCountMistakes(
   { tasks }: AccordionApplication,
   layerCounts: ReadonlyMap<string, number>,

@@ -30,7 +30,10 @@ import { type InferlineOutcome, InferlineTally } from "./tally.ts";
 
 export interface InferlineSimulationOptions {
   readonly arrivals: RequestArrivals;
-  /** Requests of a process arrive from time 0 until this time, exclusive, and are all served; money and replicas are means over it. */
+  /**
+   * Requests of a process arrive from time 0 until this time, exclusive, and are all served; money
+   * and replicas are means over it.
+   */
   readonly durationMs: number;
   readonly seed: number;
   readonly serviceTimes: ServiceTimeMode;
@@ -54,12 +57,15 @@ export interface InferlineSimulationResult extends InferlineOutcome {
 const SERVICE_STREAM = 2;
 
 /**
- * Serves simulated requests with the plans of a bundle, on a virtual clock, with the dispatcher that serves real ones: the Estimator in its plain form.
+ * Serves simulated requests with the plans of a bundle, on a virtual clock, with the dispatcher
+ * that serves real ones: the Estimator in its plain form.
  *
- * The cluster is warm: the replicas of the first plan are ready at time 0, later ones `activationMs` after they are assigned. Queries take the communication
- * latency to every task. All that happens at one time is applied before batches start: arrivals, deliveries, then completions by task and by start. Same bundle,
- * options and seed give the same result.
- * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no quantiles. Source: InferLine §4.2.
+ * The cluster is warm: the replicas of the first plan are ready at time 0, later ones
+ * `activationMs` after they are assigned. Queries take the communication latency to every task. All
+ * that happens at one time is applied before batches start: arrivals, deliveries, then completions
+ * by task and by start. Same bundle, options and seed give the same result.
+ * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no
+ * quantiles. Source: InferLine §4.2.
  */
 export function simulateInferline(
   bundle: InferlineBundle,
@@ -86,7 +92,10 @@ class StageSimulation {
   readonly #activationMs: number;
   readonly #durationMs: number;
   readonly #maxBatch: number;
-  /** [workerCount]: variant that a worker holds or loads, −1 without; whether it loads; and the batch it runs. */
+  /**
+   * [workerCount]: variant that a worker holds or loads, −1 without; whether it loads; and the
+   * batch it runs.
+   */
   readonly #variantByWorker: Int32Array;
   readonly #isLoading: Uint8Array;
   readonly #batchByWorker: Uint32Array;

@@ -1,4 +1,7 @@
-/** Whether configurations meet the SLO on every sample trace; stages that a configuration shares with the one before are not served again. */
+/**
+ * Whether configurations meet the SLO on every sample trace; stages that a configuration shares
+ * with the one before are not served again.
+ */
 import type { FeedForward } from "../../../graph/feed-forward.ts";
 import type { Configuration, TaskConfiguration } from "../../../graph/served-tasks.ts";
 import type { ProvisioningProblem } from "./problem.ts";
@@ -23,7 +26,10 @@ export class Evaluator {
     return this.traces.every((_, index) => this.#isFeasibleOn(index, configuration));
   }
 
-  /** The percentile of the latency that has to meet the SLO, of the worst trace, of a feasible configuration. */
+  /**
+   * The percentile of the latency that has to meet the SLO, of the worst trace, of a feasible
+   * configuration.
+   */
   percentileMs(configuration: Configuration): number {
     let worst = 0;
     for (const [index, trace] of this.traces.entries()) {
@@ -60,7 +66,10 @@ export class Evaluator {
     return trace.isWithin();
   }
 
-  /** What follows a stage that has changed, and was not served again, is out of date. @param isNew of the stages that were looked at; the others are added. */
+  /**
+   * What follows a stage that has changed, and was not served again, is out of date.
+   * @param isNew of the stages that were looked at; the others are added.
+   */
   #forgetAfter(served: (TaskConfiguration | null)[], isNew: boolean[]): void {
     while (isNew.length < served.length) {
       const stage = isNew.length;

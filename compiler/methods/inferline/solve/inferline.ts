@@ -1,4 +1,7 @@
-/** InferLine: on which hardware, in what batches and on how many replicas each stage of a pipeline runs, at the least cost. Source: InferLine §4. */
+/**
+ * InferLine: on which hardware, in what batches and on how many replicas each stage of a pipeline
+ * runs, at the least cost. Source: InferLine §4.
+ */
 import {
   type InferlineLevel,
   MICROS,
@@ -39,7 +42,10 @@ const CALIBRATION_TRACES = 200;
 const HELD_OUT_TRACES = 200;
 /** Windows whose highest rate the tuner scales down by. Source: InferLine §5. */
 const RATE_WINDOW_MS = 5000;
-/** Queries of all stages that are served in a millisecond of `solveLimit`: limits count them, so that a bundle does not depend on the machine. */
+/**
+ * Queries of all stages that are served in a millisecond of `solveLimit`: limits count them, so
+ * that a bundle does not depend on the machine.
+ */
 const QUERIES_PER_MS = 100_000;
 /** Of the limit that a search may use which only asks whether there is a plan. */
 const PROBE_PART = 20;

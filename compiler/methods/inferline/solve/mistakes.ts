@@ -134,7 +134,10 @@ function poolsOf(
   });
 }
 
-/** Source: InferLine §4.3, Algorithm 1 line 6: a path that takes as long as the SLO leaves no room, even one that is rarely taken. */
+/**
+ * Source: InferLine §4.3, Algorithm 1 line 6: a path that takes as long as the SLO leaves no room,
+ * even one that is rarely taken.
+ */
 function* latencyMistakes(application: Application): Generator<Mistake> {
   const { slo, cluster } = application;
   const { tasks, entryBranch } = orderedTasks(application);

@@ -2,8 +2,10 @@ import type { Configuration, TaskConfiguration } from "../../../graph/served-tas
 import type { ProvisioningProblem } from "./problem.ts";
 
 /**
- * One replica for every stage, each on hardware that has one left; by augmenting paths, since a stage may have to make room for another.
- * @returns stages in their order, null where the pools have no replica left for one whatever the others do.
+ * One replica for every stage, each on hardware that has one left; by augmenting paths, since a
+ * stage may have to make room for another.
+ * @returns stages in their order, null where the pools have no replica left for one whatever the
+ * others do.
  */
 export function placedOnce(
   hardwareByStage: readonly (readonly { readonly pool: number }[])[],
@@ -28,7 +30,10 @@ export function placedOnce(
   return placed;
 }
 
-/** The smallest configuration, in batches of the smallest size. @throws RangeError if the pools have fewer replicas than stages. */
+/**
+ * The smallest configuration, in batches of the smallest size.
+ * @throws RangeError if the pools have fewer replicas than stages.
+ */
 export function oneEach({ stages, workersByPool }: ProvisioningProblem): Configuration {
   const placed = placedOnce(
     stages.map(({ hardware }) => hardware),

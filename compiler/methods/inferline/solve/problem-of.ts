@@ -31,7 +31,10 @@ export function provisioningProblem(frame: InferlineFrame): ProvisioningProblem 
   };
 }
 
-/** Sizes with a higher throughput than every smaller one; a batch that serves no more and takes longer is not worth trying. Source: the authors prune their profiles so. */
+/**
+ * Sizes with a higher throughput than every smaller one; a batch that serves no more and takes
+ * longer is not worth trying. Source: the authors prune their profiles so.
+ */
 function efficientSizes(sizes: readonly number[], batchMs: Float64Array): number[] {
   let best = 0;
   return sizes.filter((size) => {

@@ -1,4 +1,6 @@
-/** Provisioning of a pipeline as data: what each stage may run on, and what a plan is measured by. */
+/**
+ * Provisioning of a pipeline as data: what each stage may run on, and what a plan is measured by.
+ */
 import type {
   BatchTimes,
   Configuration,
@@ -26,7 +28,10 @@ export interface TaskHardware extends BatchTimes {
   readonly pool: number;
   /** Of one replica per hour, millionths of the unit of prices: money is whole numbers. */
   readonly price: number;
-  /** Largest batches to choose from, ascending: profiled sizes whose throughput exceeds that of all smaller ones. */
+  /**
+   * Largest batches to choose from, ascending: profiled sizes whose throughput exceeds that of all
+   * smaller ones.
+   */
   readonly batches: readonly number[];
 }
 

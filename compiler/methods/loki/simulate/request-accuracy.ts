@@ -1,6 +1,9 @@
 import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
 
-/** End-to-end accuracy of requests: of each leaf the mean over its queries by the paths they took, weighted over the leaves that were reached. */
+/**
+ * End-to-end accuracy of requests: of each leaf the mean over its queries by the paths they took,
+ * weighted over the leaves that were reached.
+ */
 export class RequestAccuracy {
   readonly #leafByTask: Int32Array;
   readonly #accuracyByPath: readonly Float64Array[];

@@ -29,7 +29,10 @@ import { type LokiOutcome, LokiTally } from "./tally.ts";
 
 export interface LokiSimulationOptions {
   readonly arrivals: ArrivalProcess;
-  /** Requests arrive from time 0 until this time, exclusive; what they lead to is still served and counted. */
+  /**
+   * Requests arrive from time 0 until this time, exclusive; what they lead to is still served and
+   * counted.
+   */
   readonly durationMs: number;
   readonly seed: number;
   readonly serviceTimes: ServiceTimeMode;
@@ -55,11 +58,14 @@ const REQUEST_CAPACITY = 2 ** 16;
 const NONE = -1;
 
 /**
- * Serves simulated requests with the plans of a bundle, on a virtual clock, with the dispatcher that serves real ones.
+ * Serves simulated requests with the plans of a bundle, on a virtual clock, with the dispatcher
+ * that serves real ones.
  *
- * The cluster is warm: the demand at time 0 is known, and its plan's models are loaded. Queries take the communication latency to every server. Same
- * bundle, options and seed give the same result.
- * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no quantiles.
+ * The cluster is warm: the demand at time 0 is known, and its plan's models are loaded. Queries
+ * take the communication latency to every server. Same bundle, options and seed give the same
+ * result.
+ * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no
+ * quantiles.
  */
 export function simulateLoki(
   bundle: LokiBundle,
@@ -72,7 +78,9 @@ export function simulateLoki(
   return { seed, durationMs, ...simulation.outcome() };
 }
 
-/** The virtual cluster. An event of a worker is the end of its batch, or of the loading of a model. */
+/**
+ * The virtual cluster. An event of a worker is the end of its batch, or of the loading of a model.
+ */
 class PipelineSimulation {
   readonly #shape: PipelineShape;
   readonly #dispatcher: PipelineDispatcher;
@@ -243,7 +251,10 @@ class PipelineSimulation {
     } else this.#finishBatch(worker, nowMs);
   }
 
-  /** The worker may start its next batch before the outputs of this one are handed in, so its queries are set aside. */
+  /**
+   * The worker may start its next batch before the outputs of this one are handed in, so its
+   * queries are set aside.
+   */
   #finishBatch(worker: number, nowMs: number): void {
     const batch = this.#batchByWorker[worker] ?? 0;
     const variant = this.#variantByWorker[worker] ?? 0;
@@ -261,7 +272,10 @@ class PipelineSimulation {
     }
   }
 
-  /** Of a leaf query the accuracy is counted, of any other the queries that come from it are sent on. */
+  /**
+   * Of a leaf query the accuracy is counted, of any other the queries that come from it are sent
+   * on.
+   */
   #handOn(query: number, variant: number, nowMs: number): void {
     const shape = this.#shape;
     const queries = this.#queries;

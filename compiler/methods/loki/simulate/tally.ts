@@ -1,7 +1,10 @@
 import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
 
-/** What became of the requests of one simulation. Ratios of nothing are null, except the violation rate, which is then 0. */
+/**
+ * What became of the requests of one simulation. Ratios of nothing are null, except the violation
+ * rate, which is then 0.
+ */
 export interface LokiOutcome {
   /** Requests. */
   readonly queries: number;
@@ -15,7 +18,10 @@ export interface LokiOutcome {
   readonly violationRate: number;
   /** Mean over satisfied requests that reached a leaf of the accuracy of their paths. */
   readonly accuracyPerSatisfied: number | null;
-  /** The same sum over all requests but those that were satisfied without a leaf: a violation counts as accuracy 0. */
+  /**
+   * The same sum over all requests but those that were satisfied without a leaf: a violation counts
+   * as accuracy 0.
+   */
   readonly accuracyPerQuery: number | null;
   /** Arrival to the last leaf, over the requests served. */
   readonly latencyMs: LatencySummary | null;

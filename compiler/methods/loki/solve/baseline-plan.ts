@@ -26,7 +26,11 @@ const SYSTEMS = {
 /** In the order that messages have them. */
 export const PIPELINE_BASELINES: readonly LokiBaseline[] = ["inferline", "proteus"];
 
-/** @param nowMs a monotonic clock, for the time limit. @returns null if the baseline finds none: it knows no other variants, or latencies, that would do. */
+/**
+ * @param nowMs a monotonic clock, for the time limit.
+ * @returns null if the baseline finds none: it knows no other variants, or latencies, that would
+ * do.
+ */
 export function baselinePlan(
   frame: LokiFrame,
   baseline: LokiBaseline,

@@ -1,7 +1,10 @@
 import type { ScaledTask } from "../../../../runtime/bundle/schema.ts";
 import { assert } from "../../../../runtime/core/assert.ts";
 
-/** What a batch takes on so many cores: one number each, since a bundle of scaled stages holds no distribution. */
+/**
+ * What a batch takes on so many cores: one number each, since a bundle of scaled stages holds no
+ * distribution.
+ */
 export class BatchTimes {
   /** Largest batch of any task. */
   readonly maxBatch: number;

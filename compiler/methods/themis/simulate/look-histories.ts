@@ -8,9 +8,11 @@ export interface LookHistories {
 }
 
 /**
- * What a simulation's dispatcher knows of the traffic at each look until a time: forecasts of a model that cannot be asked in between are made of it
- * beforehand, for `forecastByLook`.
- * @param arrivalMs of the requests, non-decreasing. @param tickMs of the bundle's policy. @param untilMs exclusive.
+ * What a simulation's dispatcher knows of the traffic at each look until a time: forecasts of a
+ * model that cannot be asked in between are made of it beforehand, for `forecastByLook`.
+ * @param arrivalMs of the requests, non-decreasing.
+ * @param tickMs of the bundle's policy.
+ * @param untilMs exclusive.
  */
 export function lookHistories(
   arrivalMs: Float64Array,

@@ -27,7 +27,10 @@ import { type ThemisOutcome, ThemisTally } from "./tally.ts";
 
 export interface ThemisSimulationOptions {
   readonly arrivals: RequestArrivals;
-  /** Requests of a process arrive from time 0 until this time, exclusive, and are all served or dropped; money and cores are means over it. */
+  /**
+   * Requests of a process arrive from time 0 until this time, exclusive, and are all served or
+   * dropped; money and cores are means over it.
+   */
   readonly durationMs: number;
   readonly seed: number;
   /** Whether the result says what happened in each second. */
@@ -37,8 +40,8 @@ export interface ThemisSimulationOptions {
   /** Index of the level that is followed at first; left out, that of the rate at time 0. */
   readonly startLevel?: number;
   /**
-   * Highest rate of a second in the 10 s after each look, in the order of the looks, as foretold then (`lookHistories` tells from what); NaN, or none left,
-   * for no forecast.
+   * Highest rate of a second in the 10 s after each look, in the order of the looks, as foretold
+   * then (`lookHistories` tells from what); NaN, or none left, for no forecast.
    */
   readonly forecastByLook?: Float64Array;
   /** Whether the result has the latency of every request. */
@@ -55,12 +58,15 @@ export interface ThemisSimulationResult extends ThemisOutcome {
 }
 
 /**
- * Serves simulated requests with the plans of a bundle, on a virtual clock, with the dispatcher that serves real ones.
+ * Serves simulated requests with the plans of a bundle, on a virtual clock, with the dispatcher
+ * that serves real ones.
  *
- * The cluster is warm: the instances of the first plan are up at time 0, later ones `coldStartMs` after they are assigned; and other cores are in force
- * `resizeMs` after they are asked for, for batches that start then. Queries take the communication latency to every task. All that happens at one time is
- * applied before batches start: arrivals, deliveries, completions by task and by start, instances that come up, resizes. Same bundle, options and seed give
- * the same result. Source: Themis §5, §6.
+ * The cluster is warm: the instances of the first plan are up at time 0, later ones `coldStartMs`
+ * after they are assigned; and other cores are in force `resizeMs` after they are asked for, for
+ * batches that start then. Queries take the communication latency to every task. All that happens
+ * at one time is applied before batches start: arrivals, deliveries, completions by task and by
+ * start, instances that come up, resizes. Same bundle, options and seed give the same result.
+ * Source: Themis §5, §6.
  */
 export function simulateThemis(
   bundle: ThemisBundle,
@@ -211,7 +217,8 @@ class ScaleSimulation {
     const first = worker * this.#times.maxBatch;
     const end = first + (this.#batchByWorker[worker] ?? 0);
     this.#batchByWorker[worker] = 0;
-    // No batch starts before `onWake`, so those of the worker stay where they are; but it may be no instance of the task any more.
+    // No batch starts before `onWake`, so those of the worker stay where they are; but it may be no
+    // instance of the task any more.
     this.#dispatcher.onBatchDone(worker, nowMs, this.#commands);
     this.#carryOut(nowMs);
     const { taskCount } = this.#shape;
@@ -259,7 +266,8 @@ class ScaleSimulation {
     const { held } = this.#tally;
     if (kind === RESIZE) {
       held.want(worker, commands.cores(command), nowMs);
-      // One that is still to come up comes up with what is wanted then; and only the last resize is answered.
+      // One that is still to come up comes up with what is wanted then; and only the last resize is
+      // answered.
       this.#resizes.cancel(worker);
       if (held.inForce(worker) === 0) return;
       this.#resizes.push(nowMs + (this.#isWarm ? this.#resizeMs : 0), worker);

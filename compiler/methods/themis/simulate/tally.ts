@@ -78,7 +78,10 @@ export class ThemisTally {
     this.#timeline?.observe(nowMs, [this.held.cores, this.held.servers, level]);
   }
 
-  /** @param latencyMs of the requests, in the order of `arrivalMs`, NaN where dropped; of use to a timeline alone. */
+  /**
+   * @param latencyMs of the requests, in the order of `arrivalMs`, NaN where dropped; of use to a
+   * timeline alone.
+   */
   outcome(
     { bursts, settled }: Pick<ScalingCounts, "bursts" | "settled">,
     arrivalMs: Float64Array,

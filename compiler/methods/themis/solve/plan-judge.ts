@@ -17,7 +17,10 @@ const SCREEN_REQUESTS = 1500;
 const SCREEN_FACTOR = 6;
 const SEED = 1;
 
-/** Judges plans at any load. Nothing is dropped here, so a server that drops what is too late has fewer violations, if anything. */
+/**
+ * Judges plans at any load. Nothing is dropped here, so a server that drops what is too late has
+ * fewer violations, if anything.
+ */
 export class PlanJudge {
   readonly #stages: ServedTasks;
   readonly #sloMs: number;
@@ -45,7 +48,10 @@ export class PlanJudge {
     this.#takenByEdge = tossVisits(this.#stages.graph, this.#unitMs.length, seed);
   }
 
-  /** Whether a plan keeps violations below a rate; most that do not are found out on the first requests. */
+  /**
+   * Whether a plan keeps violations below a rate; most that do not are found out on the first
+   * requests.
+   */
   keeps(violationRate: number, stages: readonly TaskScale[], loadQps: number): boolean {
     this.#turnTo(loadQps);
     const screen = this.#flow(SCREEN_REQUESTS);

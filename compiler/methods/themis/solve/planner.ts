@@ -15,7 +15,10 @@ import type { ScalingMode } from "./task-options.ts";
 /** So slow that the second query of a batch would never come in time. */
 const ALONE_QPS = 1e-9;
 
-/** The plans of one application, at any load and for any quantile of the waiting times. Problems are built once. */
+/**
+ * The plans of one application, at any load and for any quantile of the waiting times. Problems are
+ * built once.
+ */
 export class ThemisPlanner {
   /** Without a load. */
   readonly problem: Omit<ScalingProblem, "loadQps">;
@@ -55,7 +58,10 @@ export class ThemisPlanner {
     };
   }
 
-  /** The plan with the fewest cores, whatever the pool has. @param quantile of the waiting times; null for the paper's queueing. */
+  /**
+   * The plan with the fewest cores, whatever the pool has.
+   * @param quantile of the waiting times; null for the paper's queueing.
+   */
   plan(loadQps: number, mode: ScalingMode, quantile: number | null): ScalingPlan | NoScalingPlan {
     if (this.#options.solver === "paper") return this.#asPaper(loadQps, mode);
     return this.#scaler(quantile).solve(loadQps, mode);

@@ -1,4 +1,7 @@
-/** A scaling problem as data: which batches, cores and instances each stage of a pipeline may have, at one load. */
+/**
+ * A scaling problem as data: which batches, cores and instances each stage of a pipeline may have,
+ * at one load.
+ */
 
 export interface ScalingProblem {
   /** Requests per second, above 0. */
@@ -18,7 +21,10 @@ export interface ScalingTask {
   readonly scale: number;
   readonly maxBatch: number;
   readonly maxCores: number;
-  /** float64 [maxCores, maxBatch]: latency in ms of batch b on c cores at `(c - 1) * maxBatch + b - 1`; Infinity where it may not run so. */
+  /**
+   * float64 [maxCores, maxBatch]: latency in ms of batch b on c cores at
+   * `(c - 1) * maxBatch + b - 1`; Infinity where it may not run so.
+   */
   readonly latencyMs: Float64Array;
 }
 
@@ -39,7 +45,10 @@ export interface ScalingPlan {
   readonly stages: readonly TaskScale[];
 }
 
-/** Why there is none: the stage whose latency alone takes the largest part of the SLO, and the least end-to-end latency that there is. */
+/**
+ * Why there is none: the stage whose latency alone takes the largest part of the SLO, and the least
+ * end-to-end latency that there is.
+ */
 export interface NoScalingPlan {
   readonly bindingStage: number;
   /** Infinity where the stage cannot carry the load at all. */

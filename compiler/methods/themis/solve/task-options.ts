@@ -6,7 +6,10 @@ import type { ScalingTask } from "./problem.ts";
 export type ScalingMode =
   /** Instances of one core. */
   | { readonly kind: "horizontal" }
-  /** So many instances of each stage, all of equal cores; no fewer cores each than `leastCores` says. */
+  /**
+   * So many instances of each stage, all of equal cores; no fewer cores each than `leastCores`
+   * says.
+   */
   | {
       readonly kind: "vertical";
       readonly instances: readonly number[];
@@ -16,7 +19,10 @@ export type ScalingMode =
   | { readonly kind: "sized"; readonly cores: readonly number[] }
   | { readonly kind: "joint" };
 
-/** What one stage may have: cores of an instance, both ends included, and so many instances, or any number (null). */
+/**
+ * What one stage may have: cores of an instance, both ends included, and so many instances, or any
+ * number (null).
+ */
 export interface TaskLimits {
   readonly leastCores: number;
   readonly mostCores: number;
@@ -24,8 +30,10 @@ export interface TaskLimits {
 }
 
 /**
- * Offers a frontier the ways to run a stage: all of its cores, ms without the hop, batch, cores of one instance.
- * @param stageQps queries of this stage per second. What is above `out.limitMs` need not be offered.
+ * Offers a frontier the ways to run a stage: all of its cores, ms without the hop, batch, cores of
+ * one instance.
+ * @param stageQps queries of this stage per second. What is above `out.limitMs` need not be
+ * offered.
  */
 export type TaskOptionsOf = (
   stage: ScalingTask,
@@ -34,7 +42,10 @@ export type TaskOptionsOf = (
   out: Frontier,
 ) => void;
 
-/** Options with the paper's queueing, (b - 1) / lambda: more instances than carry the load never help. Fewest cores, then the smallest batch first. */
+/**
+ * Options with the paper's queueing, (b - 1) / lambda: more instances than carry the load never
+ * help. Fewest cores, then the smallest batch first.
+ */
 export const paperOptions: TaskOptionsOf = (stage, stageQps, limits, out) => {
   const { maxBatch, latencyMs } = stage;
   const { leastCores, mostCores, instances } = limits;
@@ -49,7 +60,8 @@ export const paperOptions: TaskOptionsOf = (stage, stageQps, limits, out) => {
       const processingMs = latencyMs[row + batch] as number;
       const totalMs = processingMs + (batch - 1) * betweenMs;
       if (totalMs > limitMs) continue;
-      // With the same cores each, a smaller batch did as well: what is no faster has to need fewer instances.
+      // With the same cores each, a smaller batch did as well: what is no faster has to need fewer
+      // instances.
       const isSlower = totalMs >= leastMs;
       if (isSlower && fewest === fewestPossible) continue;
       const capacityQps = throughputQps(batch, processingMs);
@@ -63,7 +75,10 @@ export const paperOptions: TaskOptionsOf = (stage, stageQps, limits, out) => {
   }
 };
 
-/** Of one instance with full batches; the authors' code adds queueing to the latency and rounds, so that batches could never help. */
+/**
+ * Of one instance with full batches; the authors' code adds queueing to the latency and rounds, so
+ * that batches could never help.
+ */
 export function throughputQps(batch: number, processingMs: number): number {
   return (1000 * batch) / processingMs;
 }

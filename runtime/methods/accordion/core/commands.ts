@@ -1,14 +1,22 @@
-/** Command kinds: a query begins on its places; a running one goes on with other places; a query is given up. */
+/**
+ * Command kinds: a query begins on its places; a running one goes on with other places; a query is
+ * given up.
+ */
 export const START = 0;
 export const RESHAPE = 1;
 export const DROP = 2;
 
-/** Why a query is dropped: it would be too late; no place is up; places were lost under it twice. */
+/**
+ * Why a query is dropped: it would be too late; no place is up; places were lost under it twice.
+ */
 export const DROP_LATE = 0;
 export const DROP_NO_PLACE = 1;
 export const DROP_PLACES_LOST = 2;
 
-/** What the scheduler wants done, in order; reused for every event: the driver reads it by index, carries it out, and clears it. */
+/**
+ * What the scheduler wants done, in order; reused for every event: the driver reads it by index,
+ * carries it out, and clears it.
+ */
 export class AccordionCommands {
   readonly #kind: number[] = [];
   readonly #query: number[] = [];

@@ -25,7 +25,11 @@ export class PlaceKeeper {
     this.#runs.run(query, shape, nowMs);
   }
 
-  /** Gives a running query another shape, of whose places it keeps those that it has. Places that are down are not its own any more. @param startMs when it goes on. */
+  /**
+   * Gives a running query another shape, of whose places it keeps those that it has. Places that
+   * are down are not its own any more.
+   * @param startMs when it goes on.
+   */
   reshape(query: number, shape: number, startMs: number, out: AccordionCommands): void {
     const keptCount = this.#keep(query, shape);
     out.reshape(query, shape, this.#runs.done(query));
@@ -70,7 +74,11 @@ export class PlaceKeeper {
     }
   }
 
-  /** Notes the places that a query keeps in a shape, in the order of its stages, and frees the others. @returns how many it keeps. */
+  /**
+   * Notes the places that a query keeps in a shape, in the order of its stages, and frees the
+   * others.
+   * @returns how many it keeps.
+   */
   #keep(query: number, shape: number): number {
     const { classOfPlace } = this.#ledger;
     const size = this.#table.sizeOf(this.#runs.shape(query));

@@ -11,7 +11,10 @@ export interface AccordionQuery {
   readonly deadlineMs: number;
 }
 
-/** Queries that wait or run, by the driver's name for them: how far they are, on which places, and when they will be done. */
+/**
+ * Queries that wait or run, by the driver's name for them: how far they are, on which places, and
+ * when they will be done.
+ */
 export class QueryRuns {
   readonly #table: PipelineTable;
   readonly #model: Uint16Array;
@@ -23,7 +26,10 @@ export class QueryRuns {
   /** Instances that are done, and those that were when the present run began. */
   readonly #done: Uint16Array;
   readonly #from: Uint16Array;
-  /** When it will be done, as told by the last instance of the run that was or, before that, by when it began. */
+  /**
+   * When it will be done, as told by the last instance of the run that was or, before that, by when
+   * it began.
+   */
   readonly #finishMs: Float64Array;
   /** NONE while it waits. */
   readonly #shape: Int32Array;
@@ -122,7 +128,10 @@ export class QueryRuns {
     this.#losses[query] = 0;
   }
 
-  /** The query begins to run, or goes on with other places. @param startMs when its next instance begins. */
+  /**
+   * The query begins to run, or goes on with other places.
+   * @param startMs when its next instance begins.
+   */
   run(query: number, shape: number, startMs: number): void {
     if (this.#shape[query] === NONE) {
       this.#activeAt[query] = this.#activeCount;

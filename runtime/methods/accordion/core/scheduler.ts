@@ -18,7 +18,9 @@ import { TurnDropout } from "./turn-dropout.ts";
 /** Queues: high before low priority, first in first out within each. */
 const HIGH = 0;
 const LOW = 1;
-/** Losses of places after which a query is given up: what it asks for may be what ends the workers. */
+/**
+ * Losses of places after which a query is given up: what it asks for may be what ends the workers.
+ */
 const MOST_LOSSES = 2;
 /** Queries behind the first one that are looked at when it has to wait. */
 const MOST_PASSING = 64;
@@ -31,11 +33,12 @@ export interface AccordionSchedulerOptions {
 }
 
 /**
- * Every decision of a server of malleable pipelines: which query starts when and on which places, which gives places up for another, and which is given
- * up itself.
+ * Every decision of a server of malleable pipelines: which query starts when and on which places,
+ * which gives places up for another, and which is given up itself.
  *
- * A state machine as `Dispatcher` is: events in the order of their times go in, commands come out; `simulate` and `serve` are two drivers of it. The
- * name of a query is free again after its last instance, a drop or `onCancel`. Source: Accordion §3.
+ * A state machine as `Dispatcher` is: events in the order of their times go in, commands come out;
+ * `simulate` and `serve` are two drivers of it. The name of a query is free again after its last
+ * instance, a drop or `onCancel`. Source: Accordion §3.
  */
 export class AccordionScheduler {
   readonly queryCapacity: number;
@@ -130,7 +133,10 @@ export class AccordionScheduler {
     this.#dispatch(nowMs, out);
   }
 
-  /** A place has gone down. Its query goes on with the others it has or, without any, waits again before all others. */
+  /**
+   * A place has gone down. Its query goes on with the others it has or, without any, waits again
+   * before all others.
+   */
   onPlaceLost(place: number, nowMs: number, out: AccordionCommands): void {
     const query = this.#ledger.goDown(place);
     if (query !== NONE) this.#lose(query, place, nowMs, out);
@@ -138,7 +144,10 @@ export class AccordionScheduler {
     this.#dispatch(nowMs, out);
   }
 
-  /** A place has gone down and another has taken its place at once: what ran there is run again, and nobody is given up for want of places. */
+  /**
+   * A place has gone down and another has taken its place at once: what ran there is run again, and
+   * nobody is given up for want of places.
+   */
   onPlaceReplaced(place: number, nowMs: number, out: AccordionCommands): void {
     const query = this.#ledger.goDown(place);
     this.#ledger.comeUp(place);
@@ -166,7 +175,9 @@ export class AccordionScheduler {
     this.#dispatch(nowMs, out);
   }
 
-  /** One more instance of a query is done, the first that was not; with the last one the query is. */
+  /**
+   * One more instance of a query is done, the first that was not; with the last one the query is.
+   */
   onInstanceDone(query: number, nowMs: number, out: AccordionCommands): void {
     if (!this.#runs.finishInstance(query, nowMs)) return;
     this.#end(query, nowMs, out);
@@ -189,7 +200,10 @@ export class AccordionScheduler {
     this.#dispatch(nowMs, out);
   }
 
-  /** Saves who runs, starts who waits and can, gives up who is too late, and spends what is left on who runs. */
+  /**
+   * Saves who runs, starts who waits and can, gives up who is too late, and spends what is left on
+   * who runs.
+   */
   #dispatch(nowMs: number, out: AccordionCommands): void {
     this.#grow("rescue", nowMs, out);
     do {
@@ -200,7 +214,10 @@ export class AccordionScheduler {
     if (this.#queues.waiting === 0) this.#grow("gain", nowMs, out);
   }
 
-  /** In order, as long as the first that waits can start; then those behind it of the same priority that may pass. */
+  /**
+   * In order, as long as the first that waits can start; then those behind it of the same priority
+   * that may pass.
+   */
   #startWaiting(nowMs: number, out: AccordionCommands): void {
     for (let query = this.#first(); query !== NONE; query = this.#first()) {
       const isTooLate = nowMs > this.#givenUpAtMs(query) + TOLERANCE_MS;
@@ -235,7 +252,11 @@ export class AccordionScheduler {
     }
   }
 
-  /** The first of low priority is told as soon as it is certain, even while those of high priority keep it from its turn. @returns whether it is given up. */
+  /**
+   * The first of low priority is told as soon as it is certain, even while those of high priority
+   * keep it from its turn.
+   * @returns whether it is given up.
+   */
   #dropTooLate(nowMs: number, out: AccordionCommands): boolean {
     const query = this.#queues.first(LOW);
     if (query === NONE) return false;

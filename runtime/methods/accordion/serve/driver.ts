@@ -18,7 +18,10 @@ export interface AccordionDriverOptions {
   readonly models: readonly AccordionModel[];
   /** Of the bundle; nothing has been told to it. */
   readonly scheduler: AccordionScheduler;
-  /** Rows of requests that have no answer yet, at most; so many queries, too, the scheduler has room for. */
+  /**
+   * Rows of requests that have no answer yet, at most; so many queries, too, the scheduler has room
+   * for.
+   */
   readonly maxPending: number;
   readonly nowMs: () => number;
   readonly recorder?: AccordionRecorder | undefined;
@@ -28,8 +31,10 @@ export interface AccordionDriverOptions {
 type PlacesCommand = Exclude<AccordionCommand, { readonly kind: "drop" }>;
 
 /**
- * The driver of the places' scheduler on the wall clock. A request is one query, and its rows are the instances that stream through the stages on the
- * places that the query has. What a place ran when it went to another query is thrown away at its end; what was on a place that was lost is run again.
+ * The driver of the places' scheduler on the wall clock. A request is one query, and its rows are
+ * the instances that stream through the stages on the places that the query has. What a place ran
+ * when it went to another query is thrown away at its end; what was on a place that was lost is run
+ * again.
  */
 export class AccordionDriver {
   readonly #options: AccordionDriverOptions;
@@ -38,7 +43,9 @@ export class AccordionDriver {
   readonly #observer: AccordionObserver;
   readonly #places: readonly ExecutionPlace[];
   readonly #load = new LoadMonitor();
-  /** Queries that wait or run, by the scheduler's names, of which those in `#free` are not in use. */
+  /**
+   * Queries that wait or run, by the scheduler's names, of which those in `#free` are not in use.
+   */
   readonly #runByQuery: (PipelineRun | undefined)[];
   readonly #free: number[];
   #executor: Executor | undefined;
@@ -177,7 +184,10 @@ export class AccordionDriver {
     return run;
   }
 
-  /** Marks all that the commands are about before acting on any: what is done may bring the next event. */
+  /**
+   * Marks all that the commands are about before acting on any: what is done may bring the next
+   * event.
+   */
   #carryOut(commands: readonly AccordionCommand[], nowMs: number): void {
     if (commands.length === 0) return;
     const acts = commands.map((command) => {
@@ -207,7 +217,9 @@ export class AccordionDriver {
     } else this.#observer.onReshape(request.model, placesBefore, places.length);
   }
 
-  /** Tells the scheduler first, so that places have their next query before an answer is written. */
+  /**
+   * Tells the scheduler first, so that places have their next query before an answer is written.
+   */
   #onInstance(run: PipelineRun): void {
     const nowMs = this.#now();
     const { request } = run;

@@ -16,8 +16,10 @@ export interface RunListener {
 type Instance = Map<string, InstanceValue>;
 
 /**
- * A query whose instances stream through the stages of its pipeline, in order: each stage runs one at a time, and goes on while no more than one that is
- * done waits for the next stage, so that stages whose times vary do not keep one another waiting. Given other stages it goes on with the first row that is not done; what was on its way is forgotten.
+ * A query whose instances stream through the stages of its pipeline, in order: each stage runs one
+ * at a time, and goes on while no more than one that is done waits for the next stage, so that
+ * stages whose times vary do not keep one another waiting. Given other stages it goes on with the
+ * first row that is not done; what was on its way is forgotten.
  */
 export class PipelineRun {
   /** The scheduler's name for it. */
@@ -44,7 +46,10 @@ export class PipelineRun {
     return this.#seats.some((seat) => seat.place === place);
   }
 
-  /** Takes the places, one for each stage; nothing runs before `pump`. @returns instances on their way that are forgotten. */
+  /**
+   * Takes the places, one for each stage; nothing runs before `pump`.
+   * @returns instances on their way that are forgotten.
+   */
   begin(stages: readonly AccordionStage[], places: readonly ExecutionPlace[]): number {
     assert(stages.length === places.length, "every stage has a place");
     const forgotten = this.halt();

@@ -12,7 +12,10 @@ export interface RecordedSchedulerOptions {
   readonly onWake: () => void;
 }
 
-/** A scheduler of places whose events and commands are recorded. Commands are copied out: what is done about one may bring the next event. */
+/**
+ * A scheduler of places whose events and commands are recorded. Commands are copied out: what is
+ * done about one may bring the next event.
+ */
 export class RecordedScheduler {
   readonly #scheduler: AccordionScheduler;
   readonly #recorder: AccordionRecorder | undefined;

@@ -1,4 +1,7 @@
-/** The log of running execution places: what their scheduler was told and what it answered. Replaying the events gives the same commands. */
+/**
+ * The log of running execution places: what their scheduler was told and what it answered.
+ * Replaying the events gives the same commands.
+ */
 
 interface Timed {
   readonly nowMs: number;
@@ -29,5 +32,8 @@ export type AccordionCommand =
     }
   | { readonly kind: "drop"; readonly query: number; readonly reason: number };
 
-/** Receives every event just before the scheduler does, then the commands that answer it, in order. It must not throw. */
+/**
+ * Receives every event just before the scheduler does, then the commands that answer it, in order.
+ * It must not throw.
+ */
 export type AccordionRecorder = (entry: AccordionEvent | AccordionCommand) => void;

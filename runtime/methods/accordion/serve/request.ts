@@ -1,4 +1,7 @@
-/** One client request on places: its rows are the instances of one query, and their answers are gathered here. */
+/**
+ * One client request on places: its rows are the instances of one query, and their answers are
+ * gathered here.
+ */
 import { assert } from "../../../core/assert.ts";
 import { elementCountOf } from "../../../server/datatypes.ts";
 import { at } from "../../../server/graph/pipeline-signature.ts";
@@ -88,7 +91,10 @@ export class AccordionRequest {
     );
   }
 
-  /** Takes the answer of the next row. @returns as text, what is wrong with it; the row is not done then. */
+  /**
+   * Takes the answer of the next row.
+   * @returns as text, what is wrong with it; the row is not done then.
+   */
   take(values: ReadonlyMap<string, InstanceValue>): string | undefined {
     assert(this.#doneRows < this.rows, "a request takes as many answers as it has rows");
     const { outputs } = this.ofModel.signature;

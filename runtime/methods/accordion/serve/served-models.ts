@@ -1,4 +1,7 @@
-/** The models of a bundle as clients see them, and as they run: for every shape the stages that one instance passes. */
+/**
+ * The models of a bundle as clients see them, and as they run: for every shape the stages that one
+ * instance passes.
+ */
 import type {
   AccordionBundle,
   LayerPipeline,
@@ -26,7 +29,9 @@ export interface AccordionStage {
   readonly keeps: ReadonlySet<string>;
 }
 
-/** @throws RuntimeError RUNTIME_MODEL if a model has no stages, or these do not make up the model. */
+/**
+ * @throws RuntimeError RUNTIME_MODEL if a model has no stages, or these do not make up the model.
+ */
 export function accordionServedModels(bundle: AccordionBundle): AccordionModel[] {
   const variants = bundle.tasks.flatMap((task) => task.variants);
   let firstStageModel = 0;

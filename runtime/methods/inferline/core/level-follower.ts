@@ -7,14 +7,18 @@ import { RECENT_MS } from "./recent-rates.ts";
 const RISE_MS = 15_000;
 /** One for less traffic, which only saves money. */
 const FALL_MS = 60_000;
-/** Deviations by which the mean rate of 30 s may be above the load of a plan and still be that load. */
+/**
+ * Deviations by which the mean rate of 30 s may be above the load of a plan and still be that load.
+ */
 const NOISE_SIGMAS = 3;
 
 /**
- * Which plan is followed while the traffic changes for good: the lowest for the mean rate of the last 30 s, or the highest.
+ * Which plan is followed while the traffic changes for good: the lowest for the mean rate of the
+ * last 30 s, or the highest.
  *
- * The paper plans again offline when the traffic stays away from the sample (InferLine §5); here the plans are at hand. Bursts are the tuner's, and what
- * a level's own traffic does by chance is no reason to leave it: a change is wanted for a while, and upwards only beyond noise.
+ * The paper plans again offline when the traffic stays away from the sample (InferLine §5); here
+ * the plans are at hand. Bursts are the tuner's, and what a level's own traffic does by chance is
+ * no reason to leave it: a change is wanted for a while, and upwards only beyond noise.
  */
 export class InferlineLevelFollower {
   level: number;
@@ -48,7 +52,10 @@ export class InferlineLevelFollower {
     return true;
   }
 
-  /** Upwards the lowest level whose load this may be; downwards the lowest whose load it does not exceed at all. */
+  /**
+   * Upwards the lowest level whose load this may be; downwards the lowest whose load it does not
+   * exceed at all.
+   */
   #wantedLevel(qps: number): number {
     if (qps > this.#mostQps[this.level]!) return lowestFor(this.#mostQps, qps);
     return Math.min(this.level, lowestFor(this.#loadQps, qps));

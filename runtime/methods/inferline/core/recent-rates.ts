@@ -7,8 +7,8 @@ const WINDOW_COUNT = 6;
 export const RECENT_MS = WINDOW_COUNT * RATE_WINDOW_MS;
 
 /**
- * Requests of the last 30 s in six tumbling windows of 5 s. The first window begins with the first call of either method; a window holds its begin and
- * not its end.
+ * Requests of the last 30 s in six tumbling windows of 5 s. The first window begins with the first
+ * call of either method; a window holds its begin and not its end.
  */
 export class RecentRates {
   /** Highest rate of the last six whole windows, requests per second; NaN before there are six. */

@@ -16,7 +16,10 @@ import { WatchedTuner } from "./watched-tuner.ts";
 /** What stays the same while a bundle is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "entryBranch", "policy"] as const;
 
-/** @param maxPending rows that are open at most. @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
+/**
+ * @param maxPending rows that are open at most.
+ * @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together.
+ */
 export function inferlinePipeline(
   bundle: InferlineBundle,
   maxPending: number,

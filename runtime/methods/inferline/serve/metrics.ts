@@ -1,4 +1,7 @@
-/** What Prometheus is told of provisioned stages: replicas, the traffic envelope that they follow, and what they cost. */
+/**
+ * What Prometheus is told of provisioned stages: replicas, the traffic envelope that they follow,
+ * and what they cost.
+ */
 import { type InferlineBundle, MICROS, priceMicros } from "../../../bundle/schema.ts";
 import { head, line, metric } from "../../../server/exposition.ts";
 import type { WorkerModels } from "../../../server/graph/worker-models.ts";

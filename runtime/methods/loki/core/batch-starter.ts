@@ -8,15 +8,21 @@ import type { QueryQueues } from "./query-queues.ts";
 import type { QueryTable } from "./query-table.ts";
 import { DECIDED_GIVE_UP, DECIDED_WAIT, TaskDecider } from "./task-decider.ts";
 
-/** Added to the turn of a query that a stage has given up: behind all others, in the order they had. Times are below it, and exact to 0.1 ms above. */
+/**
+ * Added to the turn of a query that a stage has given up: behind all others, in the order they had.
+ * Times are below it, and exact to 0.1 ms above.
+ */
 const GIVEN_UP_MS = 1e15;
 
 /**
- * Starts batches: of whatever waits, as soon as a server is free, or as the table of a stage policy says. What the table gives up is served when nothing
- * else waits.
+ * Starts batches: of whatever waits, as soon as a server is free, or as the table of a stage policy
+ * says. What the table gives up is served when nothing else waits.
  */
 export class BatchStarter {
-  /** When batches are to be looked for: now, after queries have come to idle workers, or when a stage that waits is to be asked again; else infinite. */
+  /**
+   * When batches are to be looked for: now, after queries have come to idle workers, or when a
+   * stage that waits is to be asked again; else infinite.
+   */
   wakeMs = Number.POSITIVE_INFINITY;
   readonly #shape: PipelineShape;
   readonly #sloFraction: number;

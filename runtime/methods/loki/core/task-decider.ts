@@ -47,7 +47,11 @@ export class TaskDecider {
     });
   }
 
-  /** @param queued at least one. @param slackMs to the earliest deadline of the stage. @returns what to do: start a batch, wait or give the first up. */
+  /**
+   * @param queued at least one.
+   * @param slackMs to the earliest deadline of the stage.
+   * @returns what to do: start a batch, wait or give the first up.
+   */
   decide(level: number, task: number, queued: number, slackMs: number): number {
     const table = this.#tables[level * this.#taskCount + task]!;
     const roundedMs = slackMs + ROUNDING_MS;
@@ -62,7 +66,10 @@ export class TaskDecider {
     return DECIDED_START;
   }
 
-  /** Decides for queries that were given up, which are to be served some time: what gets rid of the most of them per time. */
+  /**
+   * Decides for queries that were given up, which are to be served some time: what gets rid of the
+   * most of them per time.
+   */
   rescue(level: number, task: number): void {
     const { variant, batch } = this.#rescue[level * this.#taskCount + task]!;
     this.variant = variant;

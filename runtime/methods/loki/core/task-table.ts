@@ -1,7 +1,10 @@
 import type { LokiBundle, RamsisBundle, StagePolicy } from "../../../bundle/schema.ts";
 import { PolicyTable } from "../../../core/policy-table.ts";
 
-/** The table of a stage policy, as that of a bundle with one level. @throws Error if it contradicts itself. */
+/**
+ * The table of a stage policy, as that of a bundle with one level.
+ * @throws Error if it contradicts itself.
+ */
 export function taskTableOf(bundle: LokiBundle, stage: StagePolicy): PolicyTable {
   const { application, slo, arrivals, cluster, provenance } = bundle;
   const perQuery = { accuracy: { median: 0, p99: 0 }, violationRate: { median: 0, p99: 0 } };

@@ -10,7 +10,9 @@ export interface Entry {
   readonly task: number;
 }
 
-/** Decides which entry tasks a row of a request is for, where not every request reaches all of them. */
+/**
+ * Decides which entry tasks a row of a request is for, where not every request reaches all of them.
+ */
 export class EntryCoin {
   readonly #edges: readonly ServedEdge[];
   readonly #coin = new Rng(COIN_SEED, COIN_STREAM);

@@ -9,7 +9,10 @@ export interface DispatcherOptions {
   readonly ready: boolean;
 }
 
-/** The dispatcher of a validated bundle, one worker for each in its pools. @throws Error if the bundle contradicts itself. */
+/**
+ * The dispatcher of a validated bundle, one worker for each in its pools.
+ * @throws Error if the bundle contradicts itself.
+ */
 export function dispatcherOf(
   bundle: RamsisBundle,
   options: DispatcherOptions = { ready: true },

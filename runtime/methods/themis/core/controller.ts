@@ -16,24 +16,34 @@ export interface ThemisFleet {
 const NO_GOAL = -1;
 
 /**
- * What there is to be: how many instances each task has, of how many cores, and in what batches. All of it is looked up.
+ * What there is to be: how many instances each task has, of how many cores, and in what batches.
+ * All of it is looked up.
  *
- * The plan of the level `base` is in force, or was before the traffic grew. When it grows beyond what is carried, the row of `transitions` for the instances
- * that are up says at once how many cores each of them is to have, all of a task the same and never fewer than now, and how many instances are to be added if
- * that is not enough. The plan for the load follows when the demand calls for it: what it has more is started first, and only when that is up and has its
- * cores is anything taken away. Nothing is started that would take more cores than the pool has: where a plan does not fit beside what runs, one on the way
- * to it comes first. When an instance is lost, the others get the cores of the row that is left until it is back. Source: Themis §5, fig. 4; losses and
- * full pools are ours.
+ * The plan of the level `base` is in force, or was before the traffic grew. When it grows beyond
+ * what is carried, the row of `transitions` for the instances that are up says at once how many
+ * cores each of them is to have, all of a task the same and never fewer than now, and how many
+ * instances are to be added if that is not enough. The plan for the load follows when the demand
+ * calls for it: what it has more is started first, and only when that is up and has its cores is
+ * anything taken away. Nothing is started that would take more cores than the pool has: where a
+ * plan does not fit beside what runs, one on the way to it comes first. When an instance is lost,
+ * the others get the cores of the row that is left until it is back. Source: Themis §5, fig. 4;
+ * losses and full pools are ours.
  */
 export class ThemisController {
-  /** [taskCount], each: instances that there are to be, cores of each, cores that a new one starts with, and largest batches. */
+  /**
+   * [taskCount], each: instances that there are to be, cores of each, cores that a new one starts
+   * with, and largest batches.
+   */
   readonly instances: Uint32Array;
   readonly cores: Uint32Array;
   readonly startCores: Uint32Array;
   readonly batch: Uint32Array;
   /** Level whose load is carried, or will be once extra instances are up. */
   level: number;
-  /** How often `cores` has been set for all instances that there are, whatever cores they started with. */
+  /**
+   * How often `cores` has been set for all instances that there are, whatever cores they started
+   * with.
+   */
   resizes = 0;
   /** How often `startCores` has been raised, so that instances may have fewer. */
   raises = 0;
@@ -79,7 +89,11 @@ export class ThemisController {
     return this.#goal === NO_GOAL ? this.#base : this.#goal;
   }
 
-  /** Looks at the traffic. @param backlog requests that wait. @returns whether something is to change. */
+  /**
+   * Looks at the traffic.
+   * @param backlog requests that wait.
+   * @returns whether something is to change.
+   */
   tick(nowMs: number, backlog: number, fleet: ThemisFleet): boolean {
     if (this.#demand === null) return false;
     this.#demand.look(nowMs, backlog, this.level, this.#base);
@@ -103,7 +117,11 @@ export class ThemisController {
     return true;
   }
 
-  /** Moves to the plan of a level, or to one on the way to it where there is no room for that beside what runs. @returns whether another is settled on at once. */
+  /**
+   * Moves to the plan of a level, or to one on the way to it where there is no room for that beside
+   * what runs.
+   * @returns whether another is settled on at once.
+   */
   #aimFor(wanted: number, fleet: ThemisFleet): boolean {
     const base = this.#base;
     let level = wanted;
@@ -113,7 +131,8 @@ export class ThemisController {
       return false;
     }
     if (level === base && !this.#fits(base) && !this.#isThere(base, fleet)) {
-      // Those that it does not take any more leave no room for what the base has lost: they go first.
+      // Those that it does not take any more leave no room for what the base has lost: they go
+      // first.
       level = this.#rowFor(this.level, fleet.readyByTask);
       if (this.#isUp(level, fleet.readyByTask)) {
         this.#settle(level, fleet);
@@ -125,8 +144,8 @@ export class ThemisController {
   }
 
   /**
-   * An instance that was up is lost; it is started again. Until it is there, the others get the cores that the row for them says, if there is room for that
-   * besides.
+   * An instance that was up is lost; it is started again. Until it is there, the others get the
+   * cores that the row for them says, if there is room for that besides.
    */
   lose(fleet: ThemisFleet): void {
     if (this.#demand === null || this.#isHorizontal) return;
@@ -137,10 +156,14 @@ export class ThemisController {
     if (this.#goal === NO_GOAL) this.#goal = this.#base;
   }
 
-  /** Gives the instances that are up the cores that the load takes. @returns whether others had to go for it. */
+  /**
+   * Gives the instances that are up the cores that the load takes.
+   * @returns whether others had to go for it.
+   */
   #stretch(level: number, { readyByTask }: ThemisFleet): boolean {
     const row = this.#rowFor(level, readyByTask);
-    // What the plan for the row takes always fits. More than that may not, and then cores that are left of an earlier load go.
+    // What the plan for the row takes always fits. More than that may not, and then cores that are
+    // left of an earlier load go.
     const isTight = this.#isTight(row, level);
     this.#carry(row, level, isTight);
     if (isTight) this.#goal = NO_GOAL;
@@ -161,7 +184,10 @@ export class ThemisController {
     return held > this.#shape.coreBudget;
   }
 
-  /** Takes over what a row takes for a load. @param isTight whether in place of what there is, not beside it. */
+  /**
+   * Takes over what a row takes for a load.
+   * @param isTight whether in place of what there is, not beside it.
+   */
   #carry(row: number, level: number, isTight: boolean): void {
     const { taskCount, levelCount, transitions, replicasByLevelTask } = this.#shape;
     const first = (row * levelCount + level) * taskCount * TRANSITION_CELLS;
@@ -182,7 +208,10 @@ export class ThemisController {
     this.#row = row;
   }
 
-  /** The highest level up to one whose instances are all up; the lowest if none is. Of those above, plans may have no more instances but more cores. */
+  /**
+   * The highest level up to one whose instances are all up; the lowest if none is. Of those above,
+   * plans may have no more instances but more cores.
+   */
   #rowFor(level: number, readyByTask: Uint32Array): number {
     let row = level;
     while (row > 0 && !this.#isUp(row, readyByTask)) row--;
@@ -208,9 +237,13 @@ export class ThemisController {
     return true;
   }
 
-  /** Starts what a plan has more, beside all that there is. @returns whether that is more than was asked for before. */
+  /**
+   * Starts what a plan has more, beside all that there is.
+   * @returns whether that is more than was asked for before.
+   */
   #approach(level: number): boolean {
-    // To take cores from those that serve in order to start others would lose what the cores are for.
+    // To take cores from those that serve in order to start others would lose what the cores are
+    // for.
     if (!this.#fits(level)) return false;
     const { taskCount, replicasByLevelTask, coresByLevelTask } = this.#shape;
     let isChanged = false;
@@ -218,7 +251,8 @@ export class ThemisController {
     for (let task = 0; task < taskCount; task++) {
       const at = level * taskCount + task;
       const cores = coresByLevelTask[at]!;
-      // No instance has fewer cores than `startCores`, but some may have no more: those that were started for another plan, or with one core.
+      // No instance has fewer cores than `startCores`, but some may have no more: those that were
+      // started for another plan, or with one core.
       this.#held[task] = this.#heldWith(cores, task);
       if (cores > this.startCores[task]!) {
         this.cores[task] = Math.max(this.cores[task]!, cores);
@@ -286,7 +320,10 @@ export class ThemisController {
   }
 }
 
-/** Level that is followed first. @param initialQps NaN where the load is not known: then the highest, which carries any. */
+/**
+ * Level that is followed first.
+ * @param initialQps NaN where the load is not known: then the highest, which carries any.
+ */
 export function firstLevel({ levels }: Pick<ThemisBundle, "levels">, initialQps: number): number {
   const level = levelForLoad(levels, initialQps);
   assert(level >= 0, "a bundle has a level");

@@ -8,16 +8,26 @@ export const NO_WISH = -1;
 
 /** Which levels the traffic calls for. Pure: times are arguments, in order. */
 export interface ThemisDemand {
-  /** Requests per second so far, [HISTORY_SECONDS], oldest first, as of the last look: what a forecast is made of. */
+  /**
+   * Requests per second so far, [HISTORY_SECONDS], oldest first, as of the last look: what a
+   * forecast is made of.
+   */
   readonly perSecondQps: Float64Array;
   /** Level whose load has to be carried at once. */
   readonly needed: number;
   /** Level whose plan is to be settled on; NO_WISH to leave things. */
   readonly wanted: number;
   onArrival(nowMs: number): void;
-  /** Highest rate of the next 10 s, as the driver has foretold it; used from then on in place of a forecast of our own. */
+  /**
+   * Highest rate of the next 10 s, as the driver has foretold it; used from then on in place of a
+   * forecast of our own.
+   */
   onForecast(qps: number): void;
-  /** @param backlog requests that wait. @param level that is carried. @param base level whose plan was settled on last. */
+  /**
+   * @param backlog requests that wait.
+   * @param level that is carried.
+   * @param base level whose plan was settled on last.
+   */
   look(nowMs: number, backlog: number, level: number, base: number): void;
 }
 
@@ -62,8 +72,10 @@ class Traffic {
 }
 
 /**
- * As the paper: the requests of the last second are the load. Instances follow once the plan for the load and the plan for the forecast have been the same so
- * many times in a row; horizontal scaling alone does not wait for that to add some, and vertical scaling alone never waits. Source: Themis §5.1.3.
+ * As the paper: the requests of the last second are the load. Instances follow once the plan for
+ * the load and the plan for the forecast have been the same so many times in a row; horizontal
+ * scaling alone does not wait for that to add some, and vertical scaling alone never waits. Source:
+ * Themis §5.1.3.
  */
 class LastSecondDemand implements ThemisDemand {
   needed = 0;
@@ -115,27 +127,42 @@ class LastSecondDemand implements ThemisDemand {
   }
 }
 
-/** Windows that end now, in seconds, over which a rate may show to be higher than the load of a level. */
+/**
+ * Windows that end now, in seconds, over which a rate may show to be higher than the load of a
+ * level.
+ */
 const RISE_WINDOWS = [0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5];
-/** Part of the SLO that a window has at least: what comes at once and no longer still waits its turn in time. */
+/**
+ * Part of the SLO that a window has at least: what comes at once and no longer still waits its turn
+ * in time.
+ */
 const LEAST_WINDOW = 0.25;
 /** Of these, the ones that call for more instances; what is shorter is met with cores. */
 const LASTING_SECONDS = 1;
-/** Standard deviations that a window's count has to be above that of a load, of its square root, which for a Poisson count hardly depends on the load. */
+/**
+ * Standard deviations that a window's count has to be above that of a load, of its square root,
+ * which for a Poisson count hardly depends on the load.
+ */
 const RISE_SIGMAS = 2.5;
-/** Part of the SLO for which requests may wait without being more than a level's load makes wait. */
+/**
+ * Part of the SLO for which requests may wait without being more than a level's load makes wait.
+ */
 const USUAL_WAIT = 0.5;
 /** Seconds whose mean may call for fewer instances. */
 const CALM_SECONDS = 20;
 /** The same for the end of a rise, which a longer mean has not caught up with. */
 const RECENT_SECONDS = 5;
-/** The highest of ten seconds lies so many standard deviations of a Poisson count above their rate. */
+/**
+ * The highest of ten seconds lies so many standard deviations of a Poisson count above their rate.
+ */
 const PEAK_DEVIATIONS = 1.54;
 
 /**
- * What is sure: plans have room for what traffic of their load does by chance, so a level is too low only once the rate of some window that ends now cannot be
- * its load any more. Then cores are asked for that carry the rate as it shows, and what has come to wait besides; and instances, if the window is not too
- * short to say so. They follow the traffic down when neither its recent rate nor the forecast needs them, so many times in a row.
+ * What is sure: plans have room for what traffic of their load does by chance, so a level is too
+ * low only once the rate of some window that ends now cannot be its load any more. Then cores are
+ * asked for that carry the rate as it shows, and what has come to wait besides; and instances, if
+ * the window is not too short to say so. They follow the traffic down when neither its recent rate
+ * nor the forecast needs them, so many times in a row.
  */
 class SureDemand implements ThemisDemand {
   needed = 0;
@@ -145,7 +172,9 @@ class SureDemand implements ThemisDemand {
   readonly #stableTicks: number;
   readonly #sloSeconds: number;
   #calm = 0;
-  /** Level that was called for since it was calm, and looks in a row that would do with a lower one. */
+  /**
+   * Level that was called for since it was calm, and looks in a row that would do with a lower one.
+   */
   #called = NO_WISH;
   #lowerLooks = 0;
 
@@ -183,7 +212,8 @@ class SureDemand implements ThemisDemand {
     const drainQps = Math.max(0, waiting) / this.#sloSeconds;
     const carriedQps = drainQps > 0 ? rateQps : risenQps;
     const needed = lowestFor(loadQpsByLevel, Math.max(carriedQps, lastingQps) + drainQps);
-    // What was met stays met until it is calm: that a level carries the traffic is no sign that a lower one does.
+    // What was met stays met until it is calm: that a level carries the traffic is no sign that a
+    // lower one does.
     this.needed = Math.max(level, needed);
     const foretoldQps = rateOfPeak(this.#traffic.forecastQps);
     const calm = lowestFor(loadQpsByLevel, Math.max(rateQps, foretoldQps));
@@ -199,7 +229,10 @@ class SureDemand implements ThemisDemand {
     this.#called = NO_WISH;
   }
 
-  /** What was called for is not called off at once while it comes up: a rate that goes on rising goes up and down on the way. */
+  /**
+   * What was called for is not called off at once while it comes up: a rate that goes on rising
+   * goes up and down on the way.
+   */
   #callFor(level: number): number {
     this.#lowerLooks = level < this.#called ? this.#lowerLooks + 1 : 0;
     if (this.#lowerLooks === 0 || this.#lowerLooks >= this.#stableTicks) {
@@ -209,7 +242,10 @@ class SureDemand implements ThemisDemand {
     return this.#called;
   }
 
-  /** Highest mean rate of the windows that are too high for a load, of those that are at least so long; 0 if none is. */
+  /**
+   * Highest mean rate of the windows that are too high for a load, of those that are at least so
+   * long; 0 if none is.
+   */
   #risenQps(loadQps: number, leastSeconds: number): number {
     const { history } = this.#traffic;
     let risen = 0;

@@ -5,9 +5,15 @@ import { BUSY, IDLE } from "../../../core/graph/worker-fleet.ts";
 
 /** How many cores each instance has, and is to have. */
 export class InstanceCores {
-  /** [taskCount]: cores that instances hold, the leaving ones too: the more of what one has and is to have. */
+  /**
+   * [taskCount]: cores that instances hold, the leaving ones too: the more of what one has and is
+   * to have.
+   */
   readonly heldByTask: Uint32Array;
-  /** [workerCount], each: cores in force, 0 until the instance is up; cores it is to have, 0 for none; and the task it counts for. */
+  /**
+   * [workerCount], each: cores in force, 0 until the instance is up; cores it is to have, 0 for
+   * none; and the task it counts for.
+   */
   readonly #inForce: Uint16Array;
   readonly #wanted: Uint16Array;
   readonly #task: Int32Array;
@@ -50,7 +56,10 @@ export class InstanceCores {
     return wasUp;
   }
 
-  /** Tells every instance that stays how many cores it is to have from now on. @param cores by task. */
+  /**
+   * Tells every instance that stays how many cores it is to have from now on.
+   * @param cores by task.
+   */
   resizeAll(cores: Uint32Array, fleet: ReplicaFleet, out: CommandBuffer): void {
     for (let worker = 0; worker < this.#wanted.length; worker++) {
       const task = fleet.task[worker]!;
@@ -59,7 +68,10 @@ export class InstanceCores {
     }
   }
 
-  /** Tells every instance that stays and is to have fewer cores to have so many. @param cores by task. */
+  /**
+   * Tells every instance that stays and is to have fewer cores to have so many.
+   * @param cores by task.
+   */
   raiseAll(cores: Uint32Array, fleet: ReplicaFleet, out: CommandBuffer): void {
     for (let worker = 0; worker < this.#wanted.length; worker++) {
       const task = fleet.task[worker]!;
@@ -69,7 +81,8 @@ export class InstanceCores {
   }
 
   /**
-   * Takes note of who has become an instance, or is none any more. One that was leaving and stays after all is as good as new: it gets the cores of those.
+   * Takes note of who has become an instance, or is none any more. One that was leaving and stays
+   * after all is as good as new: it gets the cores of those.
    * @param startCores by task, of those that are new.
    */
   follow(fleet: ReplicaFleet, startCores: Uint32Array, out: CommandBuffer): void {
@@ -90,7 +103,10 @@ export class InstanceCores {
     }
   }
 
-  /** [taskCount]: least cores in force of instances that are up and stay, 0 without any; valid until the next call. */
+  /**
+   * [taskCount]: least cores in force of instances that are up and stay, 0 without any; valid until
+   * the next call.
+   */
   least(fleet: ReplicaFleet): Uint32Array {
     this.#least.fill(0);
     this.#isMixed.fill(0);
@@ -106,7 +122,10 @@ export class InstanceCores {
     return this.#least;
   }
 
-  /** The idle instance of a task with the most cores in force, of equals that of the lowest index. There is one. */
+  /**
+   * The idle instance of a task with the most cores in force, of equals that of the lowest index.
+   * There is one.
+   */
   mostOf(fleet: ReplicaFleet, task: number): number {
     let best = fleet.idle.lowest(task);
     if (this.#isMixed[task] === 0) return best;

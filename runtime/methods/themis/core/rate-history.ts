@@ -10,7 +10,10 @@ const ROUNDING = 1e-6;
 
 /** How many requests came in each of the last seconds. Pure: times are arguments, in order. */
 export class RateHistory {
-  /** [HISTORY_SECONDS]: requests per second, oldest first, as of the last `advance`; NaN for seconds before the first request. */
+  /**
+   * [HISTORY_SECONDS]: requests per second, oldest first, as of the last `advance`; NaN for seconds
+   * before the first request.
+   */
   readonly perSecondQps = new Float64Array(HISTORY_SECONDS).fill(Number.NaN);
   /** Ring of counts by bucket; bucket k is at k modulo its length. */
   readonly #counts = new Uint32Array(BUCKET_COUNT);
@@ -39,7 +42,11 @@ export class RateHistory {
     }
   }
 
-  /** Requests per second over a window that ended with the last `advance`, or over what is known of it; NaN if nothing is. @param seconds a whole number of tenths. */
+  /**
+   * Requests per second over a window that ended with the last `advance`, or over what is known of
+   * it; NaN if nothing is.
+   * @param seconds a whole number of tenths.
+   */
   meanQps(seconds: number): number {
     const wanted = Math.round(seconds * BUCKETS_PER_SECOND);
     const known = Math.min(wanted, this.#bucket);

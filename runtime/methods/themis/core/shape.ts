@@ -12,7 +12,10 @@ export interface ThemisShape extends ReplicaShape {
   readonly levelCount: number;
   /** [levelCount] */
   readonly loadQpsByLevel: Float64Array;
-  /** [levelCount, taskCount]: cores of an instance by the plans, beside `batchByLevelTask` and `replicasByLevelTask`. */
+  /**
+   * [levelCount, taskCount]: cores of an instance by the plans, beside `batchByLevelTask` and
+   * `replicasByLevelTask`.
+   */
   readonly coresByLevelTask: Uint32Array;
   /** [levelCount, levelCount, taskCount, 3]: batch, cores, extra instances. */
   readonly transitions: Uint16Array;
@@ -69,7 +72,10 @@ export function themisShapeOf(bundle: ThemisBundle): ThemisShape {
   };
 }
 
-/** Instances that there can be at a time, those of one plan beside those of another: the most of each task. */
+/**
+ * Instances that there can be at a time, those of one plan beside those of another: the most of
+ * each task.
+ */
 function placesOf(
   taskCount: number,
   levelCount: number,

@@ -26,12 +26,18 @@ export interface ThemisDispatcherOptions extends PipelineDispatcherOptions {
   readonly level?: number;
 }
 
-/** How many instances the tasks have and of how many cores, for the eyes of whoever runs the cluster. Arrays are by task, in force, not copies. */
+/**
+ * How many instances the tasks have and of how many cores, for the eyes of whoever runs the
+ * cluster. Arrays are by task, in force, not copies.
+ */
 export interface ThemisGauges {
   /** Instances that there are to be, and cores of each once it is up. */
   readonly targetsByTask: Uint32Array;
   readonly targetCoresByTask: Uint32Array;
-  /** Instances that there are, those that come up and those that leave after a last batch included; those of them that are up. */
+  /**
+   * Instances that there are, those that come up and those that leave after a last batch included;
+   * those of them that are up.
+   */
   readonly assignedByTask: Uint32Array;
   readonly readyByTask: Uint32Array;
   /** Cores that instances hold: the more of what one has and what it is to have. */
@@ -44,13 +50,19 @@ export interface ThemisGauges {
 }
 
 export interface ThemisDispatcher extends PipelineDispatcher, ResizedPipeline, ThemisGauges {
-  /** Requests in each of the last 60 s as of the last look, oldest first, NaN before there were any: what a forecast of the driver's is made of. */
+  /**
+   * Requests in each of the last 60 s as of the last look, oldest first, NaN before there were any:
+   * what a forecast of the driver's is made of.
+   */
   readonly perSecondQps: Float64Array;
   /** Looks at the traffic so far: after one a driver that makes forecasts makes another. */
   readonly lookCount: number;
 }
 
-/** The dispatcher of a validated bundle; no worker is up yet. @throws Error if the bundle contradicts itself. */
+/**
+ * The dispatcher of a validated bundle; no worker is up yet.
+ * @throws Error if the bundle contradicts itself.
+ */
 export function scalingDispatcherOf(
   bundle: ThemisBundle,
   options: ThemisDispatcherOptions,
@@ -59,8 +71,10 @@ export function scalingDispatcherOf(
 }
 
 /**
- * Themis' serving side: a central queue for each task, first in first out, whose idle instances take what waits at once, in batches up to the size that the
- * controller says; the one with most cores first. A query that is too old when its turn comes is dropped. Source: Themis §3.2, §5, §6.3.
+ * Themis' serving side: a central queue for each task, first in first out, whose idle instances
+ * take what waits at once, in batches up to the size that the controller says; the one with most
+ * cores first. A query that is too old when its turn comes is dropped. Source: Themis §3.2, §5,
+ * §6.3.
  *
  * Batches start in `onWake` only, after all that happens at one time, in the order of the tasks.
  */
@@ -82,9 +96,15 @@ class ElasticDispatcher implements ThemisDispatcher {
   readonly #graceMs: number;
   /** [queryCapacity] */
   readonly #deadlineMs: Float64Array;
-  /** The batch that is being put together: drops come before it, since a command is open only while it gets its queries. */
+  /**
+   * The batch that is being put together: drops come before it, since a command is open only while
+   * it gets its queries.
+   */
   readonly #taken: Uint32Array;
-  /** [taskCount]: whether the task has an instance, or will have one of the workers that are up or have yet to come up for the first time. */
+  /**
+   * [taskCount]: whether the task has an instance, or will have one of the workers that are up or
+   * have yet to come up for the first time.
+   */
   readonly #isServable: Uint8Array;
   /** `resizes` and `raises` of the controller as of the last time that instances were seen to. */
   #seenResizes = 0;
@@ -100,7 +120,8 @@ class ElasticDispatcher implements ThemisDispatcher {
     this.workerCount = workerCount;
     this.waitingCapacity = queryCapacity - busyNames(shape);
     assert(this.waitingCapacity > 0, "there are names for the queries that run and for others");
-    // One event drops or starts every query that waits, each in a command of its own, and assigns or releases and resizes every worker.
+    // One event drops or starts every query that waits, each in a command of its own, and assigns
+    // or releases and resizes every worker.
     this.commandCapacity = this.waitingCapacity + 1 + 3 * workerCount;
     this.#fleet = new ReplicaFleet(shape);
     this.#keeper = new ReplicaKeeper(shape, this.#fleet);
@@ -268,7 +289,10 @@ class ElasticDispatcher implements ThemisDispatcher {
     };
   }
 
-  /** Makes the instances what the controller wants: those that stay are resized before any go, and new ones come with their cores. */
+  /**
+   * Makes the instances what the controller wants: those that stay are resized before any go, and
+   * new ones come with their cores.
+   */
   #settle(nowMs: number, out: CommandBuffer): void {
     const controller = this.#controller;
     if (controller.resizes !== this.#seenResizes) {
@@ -283,7 +307,8 @@ class ElasticDispatcher implements ThemisDispatcher {
     for (let task = 0; task < this.#shape.taskCount; task++) {
       const isServable = this.#keeper.hasProspect(task);
       this.#isServable[task] = isServable ? 1 : 0;
-      // What waits is dropped with the next `onWake`, so that it stays where the worker is replaced at once.
+      // What waits is dropped with the next `onWake`, so that it stays where the worker is replaced
+      // at once.
       if (!isServable && this.#queues.length(task) > 0) this.#startDueMs = nowMs;
     }
   }

@@ -9,7 +9,10 @@ export interface LookForecastsOptions {
   readonly onNotice: (message: string) => void;
 }
 
-/** Forecasts by a model: one after each look at the traffic, made beside what is served, and one at a time. */
+/**
+ * Forecasts by a model: one after each look at the traffic, made beside what is served, and one at
+ * a time.
+ */
 export class LookForecasts implements Forecasts {
   readonly #options: LookForecastsOptions;
   #seenLooks = 0;
@@ -21,7 +24,8 @@ export class LookForecasts implements Forecasts {
   }
 
   /**
-   * The dispatcher may have looked: then another forecast is begun, unless the one before is not done yet.
+   * The dispatcher may have looked: then another forecast is begun, unless the one before is not
+   * done yet.
    * @param tell called with it, or with NaN where it failed, so that none of before stays in force.
    */
   follow(tell: (qps: number) => void): void {

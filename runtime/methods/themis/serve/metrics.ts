@@ -1,4 +1,7 @@
-/** What Prometheus is told of scaled stages: instances and their cores, the changes of both, and the forecast that they follow. */
+/**
+ * What Prometheus is told of scaled stages: instances and their cores, the changes of both, and the
+ * forecast that they follow.
+ */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
 import { Histogram, head, line, metric } from "../../../server/exposition.ts";

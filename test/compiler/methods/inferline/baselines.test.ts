@@ -35,7 +35,8 @@ function unitsOf({ levels }: InferlineBundle): number[] {
 describe("inferlineBaseline", () => {
   test("plans every level for its own sample, the pipeline as one unit", () => {
     const { bundle, tunerFor } = inferlineBaseline(BUNDLE, "cg-mean");
-    // Batches of 4 take 70 ms, and 80 per second of the second stage. 400 per second of a sample may be a little more or less.
+    // Batches of 4 take 70 ms, and 80 per second of the second stage. 400 per second of a sample
+    // may be a little more or less.
     expect(bundle.levels[0]?.plan.stages.map(({ batch }) => batch)).toEqual([4, 4]);
     const [low, high] = unitsOf(bundle);
     expect(low).toBe(1);

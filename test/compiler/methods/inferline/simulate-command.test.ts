@@ -98,7 +98,8 @@ describe("a baseline", () => {
     expect(json).not.toHaveProperty("expected");
     expect(text).not.toContain("expected");
     const { costPerHour, scaling } = json as { costPerHour: number; scaling: object };
-    // Bursts of the sample within the SLO are of far more than 50 per second, and every stage has as many replicas.
+    // Bursts of the sample within the SLO are of far more than 50 per second, and every stage has
+    // as many replicas.
     expect(costPerHour).toBeGreaterThan(3);
     expect(costPerHour % 2).toBe(0);
     expect(scaling).toEqual({ up: 0, down: 0 });

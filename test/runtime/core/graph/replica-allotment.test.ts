@@ -60,7 +60,8 @@ describe("the workers that are up", () => {
 
   test("give extras to the task with the smallest part of its target", () => {
     const { wanted } = allot({ planned: [1, 1, 2], targets: [4, 2, 3], up: [7] });
-    // One each and 2 planned: parts 1/4, 1/2, 2/3. Then 2/4, and of 2/4 and 1/2 the first, 3/4; then 2/2.
+    // One each and 2 planned: parts 1/4, 1/2, 2/3. Then 2/4, and of 2/4 and 1/2 the first, 3/4;
+    // then 2/2.
     expect(wanted).toEqual([3, 2, 2]);
   });
 

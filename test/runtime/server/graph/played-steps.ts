@@ -34,7 +34,10 @@ export const STEP = fc.oneof(
 );
 type Step = typeof STEP extends fc.Arbitrary<infer Each> ? Each : never;
 
-/** Runs the steps, then brings everything to its end: lost workers come back, or more of them go for good. */
+/**
+ * Runs the steps, then brings everything to its end: lost workers come back, or more of them go for
+ * good.
+ */
 export async function played(
   setup: PlayedSetup,
   steps: readonly Step[],

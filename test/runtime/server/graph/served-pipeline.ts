@@ -1,6 +1,7 @@
 /**
- * A pipeline whose every answer can be foretold. A row of "x" is a number of crops and a value: the detector cuts that many crops, each the value
- * and its position; the classifier multiplies a crop by a factor that tells its variant.
+ * A pipeline whose every answer can be foretold. A row of "x" is a number of crops and a value: the
+ * detector cuts that many crops, each the value and its position; the classifier multiplies a crop
+ * by a factor that tells its variant.
  */
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";

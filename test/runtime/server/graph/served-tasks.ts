@@ -1,6 +1,8 @@
 /**
- * A cascade whose every answer can be foretold. A row of "x" is two verdicts and a value: the gate sends the row to the slow model if the first is 1, and
- * its quick answer to the end if the second is. What the slow model finds, twice the value, goes to the end as well, where it is multiplied by ten.
+ * A cascade whose every answer can be foretold. A row of "x" is two verdicts and a value: the gate
+ * sends the row to the slow model if the first is 1, and its quick answer to the end if the second
+ * is. What the slow model finds, twice the value, goes to the end as well, where it is multiplied
+ * by ten.
  */
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
@@ -83,7 +85,9 @@ export function servedStages(
   return { ...bundle, tasks: withModels(bundle.tasks, feeds) };
 }
 
-/** The tasks of a cascade, gate, slow and last, with their models and what they send to each other. */
+/**
+ * The tasks of a cascade, gate, slow and last, with their models and what they send to each other.
+ */
 export function withModels<T extends StageTask | ScaledTask>(
   tasks: readonly T[],
   feeds: Readonly<Record<string, Feed | null>> = {},

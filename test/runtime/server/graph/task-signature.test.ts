@@ -130,7 +130,9 @@ describe("which rows come to a task", () => {
 describe("a join", () => {
   const tensor = (name: string, dtype = "float32") => ({ name, dtype, shape: [-1, 1] });
 
-  /** A root that passes requests to two tasks, of which the second also gets what the first makes. */
+  /**
+   * A root that passes requests to two tasks, of which the second also gets what the first makes.
+   */
   function joined(feed: Feed | null, lastInputs = ["y", "z"], dtype = "float32"): InferlineBundle {
     const bundle = inferlineBundle({
       tasks: [

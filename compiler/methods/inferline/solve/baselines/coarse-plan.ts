@@ -15,7 +15,10 @@ export interface CoarseOptions {
   readonly durationMs: number;
   /** [taskCount]: mean queries that reach a task per request. */
   readonly scaleFactors: readonly number[];
-  /** Mean: CG-Mean, for the mean rate of the sample. Peak: CG-Peak, for the highest in a sliding window as long as the SLO. */
+  /**
+   * Mean: CG-Mean, for the mean rate of the sample. Peak: CG-Peak, for the highest in a sliding
+   * window as long as the SLO.
+   */
   readonly sizing: "mean" | "peak";
 }
 
@@ -31,11 +34,14 @@ interface Place {
 }
 
 /**
- * Coarse-grained provisioning: the pipeline is one black box that is replicated as a unit, one replica of every stage. Source: InferLine §6.
+ * Coarse-grained provisioning: the pipeline is one black box that is replicated as a unit, one
+ * replica of every stage. Source: InferLine §6.
  *
- * Pinned: every stage is on the hardware where a batch of one takes least (of equals the cheapest). The unit has one maximum batch, the largest profiled
- * size of any stage with which the longest path without waiting still meets the SLO; a stage takes the largest of its own sizes that is not above it, or
- * its smallest. A unit carries what its slowest stage does, and there are as many as the rate asks for.
+ * Pinned: every stage is on the hardware where a batch of one takes least (of equals the cheapest).
+ * The unit has one maximum batch, the largest profiled size of any stage with which the longest
+ * path without waiting still meets the SLO; a stage takes the largest of its own sizes that is not
+ * above it, or its smallest. A unit carries what its slowest stage does, and there are as many as
+ * the rate asks for.
  *
  * @returns null where no batch meets the SLO, or the pools have too few workers.
  */
@@ -103,7 +109,9 @@ function fastestPlace(
   return fastest;
 }
 
-/** Of each stage, with the largest size for all that meets the SLO; null if the smallest does not. */
+/**
+ * Of each stage, with the largest size for all that meets the SLO; null if the smallest does not.
+ */
 function largestBatches(
   frame: Pick<InferlineBundle, "tasks" | "entryBranch" | "cluster" | "slo">,
   places: readonly Place[],

@@ -25,11 +25,17 @@ interface Lane {
   replicas: number;
 }
 
-/** The configurations of one stage in the order of their cost: a lane for each hardware and batch, along which replicas are added. */
+/**
+ * The configurations of one stage in the order of their cost: a lane for each hardware and batch,
+ * along which replicas are added.
+ */
 export class Lanes {
   readonly #lanes: Lane[];
 
-  /** @param least replicas by hardware and batch. @param isHopeless by hardware: not even without waiting. */
+  /**
+   * @param least replicas by hardware and batch.
+   * @param isHopeless by hardware: not even without waiting.
+   */
   constructor(
     hardware: readonly TaskHardware[],
     least: readonly (readonly number[])[],
@@ -63,7 +69,10 @@ export class Lanes {
     this.#setReplicas(lane, Number.POSITIVE_INFINITY);
   }
 
-  /** Goes on after a choice; what does exactly the same at no less is left out. @param used null if it was not served to the end. */
+  /**
+   * Goes on after a choice; what does exactly the same at no less is left out.
+   * @param used null if it was not served to the end.
+   */
   advance(choice: Choice, used: ChoiceUse | null): void {
     const { hardware, batch, replicas, lane } = choice;
     this.#setReplicas(lane, replicas + 1);

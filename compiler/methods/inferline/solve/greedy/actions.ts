@@ -9,7 +9,10 @@ export function removeReplica(one: TaskConfiguration): TaskConfiguration | null 
   return one.replicas > 1 ? { ...one, replicas: one.replicas - 1 } : null;
 }
 
-/** Doubles the batch within the sizes there are: the largest up to twice as large, or else the next. @returns null at the largest. */
+/**
+ * Doubles the batch within the sizes there are: the largest up to twice as large, or else the next.
+ * @returns null at the largest.
+ */
 export function increaseBatch(
   { problem }: SearchSpace,
   stage: number,
@@ -21,7 +24,10 @@ export function increaseBatch(
   return batch === undefined ? null : { ...one, batch };
 }
 
-/** What a larger batch may save: the replicas that its throughput makes superfluous, millionths per hour. */
+/**
+ * What a larger batch may save: the replicas that its throughput makes superfluous, millionths per
+ * hour.
+ */
 export function savingOf(
   { problem }: SearchSpace,
   stage: number,
@@ -34,8 +40,9 @@ export function savingOf(
 }
 
 /**
- * The stage on cheaper hardware, the others as they are: replicas are added to the smallest batch until the SLO is met, then batches grow and replicas go
- * while that cuts the cost. The result may cost more than what there was.
+ * The stage on cheaper hardware, the others as they are: replicas are added to the smallest batch
+ * until the SLO is met, then batches grow and replicas go while that cuts the cost. The result may
+ * cost more than what there was.
  * @returns null if no number of replicas helps.
  */
 export function moveTo(

@@ -10,9 +10,10 @@ import { isBelowBounds, type SearchSpace, unlimited } from "../search-space.ts";
 import { serviceTimeMs } from "../service-time.ts";
 
 /**
- * The smallest batches on the fastest hardware, and a replica more at the bottleneck until the SLO is met. Pools have no end here.
- * @returns null if the longest path takes as long as the SLO without any waiting, or if no number of replicas helps.
- * Source: InferLine §4.3, Algorithm 1.
+ * The smallest batches on the fastest hardware, and a replica more at the bottleneck until the SLO
+ * is met. Pools have no end here.
+ * @returns null if the longest path takes as long as the SLO without any waiting, or if no number
+ * of replicas helps. Source: InferLine §4.3, Algorithm 1.
  */
 export function initialize(space: SearchSpace): Configuration | null {
   const { problem, evaluator, sloMs } = space;
@@ -37,7 +38,10 @@ export function initialize(space: SearchSpace): Configuration | null {
   }
 }
 
-/** FindMinThru: the stage with the least throughput, in requests; a stage that no request reaches has no end of it. */
+/**
+ * FindMinThru: the stage with the least throughput, in requests; a stage that no request reaches
+ * has no end of it.
+ */
 function bottleneck(
   { problem, scaleFactors }: SearchSpace,
   configuration: readonly TaskConfiguration[],

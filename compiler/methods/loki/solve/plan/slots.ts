@@ -15,8 +15,9 @@ interface Slot {
 }
 
 /**
- * Slots whose servers are counted together: all servers, those of a pool, of a task in a pool, of a variant in a pool (a group), and, where a
- * variant may use several batch sizes, of one slot. Every set but the first is inside another; a number of servers is whole in each.
+ * Slots whose servers are counted together: all servers, those of a pool, of a task in a pool, of a
+ * variant in a pool (a group), and, where a variant may use several batch sizes, of one slot. Every
+ * set but the first is inside another; a number of servers is whole in each.
  */
 interface SlotSet {
   readonly parent: number | null;
@@ -36,8 +37,9 @@ export interface SlotModel {
 }
 
 /**
- * What servers can be set to, without what no optimum needs: a configuration that another of the same variant and pool beats in latency and in
- * throughput, and one that is too slow for every path.
+ * What servers can be set to, without what no optimum needs: a configuration that another of the
+ * same variant and pool beats in latency and in throughput, and one that is too slow for every
+ * path.
  *
  * @param isAllowed whether a variant of a task may be used.
  */
@@ -82,7 +84,10 @@ function isBeaten(configurations: Configurations, index: number): boolean {
 
 export const LATENCY_TOLERANCE_MS = 1e-9;
 
-/** Most that a step of each task may take, ms, when all other steps of the path are as fast as they can be. */
+/**
+ * Most that a step of each task may take, ms, when all other steps of the path are as fast as they
+ * can be.
+ */
 function latencyBudgets(
   { tasks, leaves }: PipelineProblem,
   isAllowed: (task: number, variant: number) => boolean,

@@ -27,7 +27,8 @@ export function isPeer(baseline: Baseline): baseline is PeerBaseline {
 }
 
 /**
- * The application of a bundle under a baseline instead of its policy, as a bundle, so that the same core follows it.
+ * The application of a bundle under a baseline instead of its policy, as a bundle, so that the same
+ * core follows it.
  * @throws InputError INPUT_INVALID_VALUE if the bundle has no such variant.
  */
 export function baselineBundle(

@@ -74,7 +74,8 @@ describe("what is worked out by hand", () => {
   });
 
   test("a query gives up the place that another needs, loses the instance in flight, and goes on", () => {
-    // The first has done three of eight when the second comes, and then has 20 ms for each of five, from 40 ms on; the second has one place for 160 ms.
+    // The first has done three of eight when the second comes, and then has 20 ms for each of five,
+    // from 40 ms on; the second has one place for 160 ms.
     const asked: Asked[] = [
       [0, 8],
       [35, 4],
@@ -109,7 +110,8 @@ describe("what is worked out by hand", () => {
   });
 
   test("a query that is alone again grows, if that is asked for", () => {
-    // When the second is done, at 75 ms, the first has done four of eight, and the rest would take it until 140 ms; with all places they take 40 ms from 80 ms on.
+    // When the second is done, at 75 ms, the first has done four of eight, and the rest would take
+    // it until 140 ms; with all places they take 40 ms from 80 ms on.
     const asked: Asked[] = [
       [0, 8],
       [35, 1],

@@ -134,7 +134,8 @@ describe("pipelines on places of two pools", () => {
 
   it("put a slow place where it is not slow", () => {
     const mixed = modelOf(frame, "deep").pipelines[3];
-    // 4 + 6 + 3 + 7 + 1 on the fast place; 10 + 2 + 2 on the other, and not the other way round. On two fast places 14 + 18 took 33 ms, and 18 between two instances.
+    // 4 + 6 + 3 + 7 + 1 on the fast place; 10 + 2 + 2 on the other, and not the other way round. On
+    // two fast places 14 + 18 took 33 ms, and 18 between two instances.
     expect(mixed).toMatchObject({ cut: [4, 2], pools: [0, 1], stageMs: [(21 * 33) / 32, 14] });
     expect(mixed?.stepMs).toBe(21);
     expect(mixed?.speedup).toBeCloseTo(33 / 21, 12);
@@ -178,7 +179,8 @@ describe("the capacity", () => {
   it("counts with pipelines that are faster than their places by themselves", () => {
     const frame = placesFrame(TWO_POOLS, TWO_PROFILES, TWO_SMALL);
     const capacityQps = accordion.capacityQps(frame);
-    // Places of a pool for each model would carry less than the bound, and all places as fast as the fast ones more.
+    // Places of a pool for each model would carry less than the bound, and all places as fast as
+    // the fast ones more.
     const alone = 2000 / ((132 + 24) / 2) + 2000 / ((4 * 54 + 4 * 12) / 2);
     expect(capacityQps).toBeGreaterThan(alone);
     expect(capacityQps).toBeLessThan(4000 / ((132 + 24) / 2));
@@ -207,7 +209,8 @@ describe("the capacity", () => {
       },
     }));
     const shared = { ...frame, tasks: [{ name: "classify", variants: variants ?? [] }] };
-    // The second pool serves 50 small ones a second, the first all deep ones and the rest: x / 100 + (x − 50) / 10 = 1 of each.
+    // The second pool serves 50 small ones a second, the first all deep ones and the rest: x / 100
+    // + (x − 50) / 10 = 1 of each.
     expect(accordion.capacityQps(shared)).toBeCloseTo((2 * 6) / 0.11, 3);
   });
 

@@ -2,7 +2,10 @@ import { describe, expect, it } from "vitest";
 import { CoarseTuner } from "../../../../../compiler/methods/inferline/simulate/coarse-tuner.ts";
 import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
 
-/** A unit carries 100 per second: a replica of the first stage, and one of the second, which could carry 1000. */
+/**
+ * A unit carries 100 per second: a replica of the first stage, and one of the second, which could
+ * carry 1000.
+ */
 const bundle = inferlineBundle({
   workers: [20],
   tasks: [

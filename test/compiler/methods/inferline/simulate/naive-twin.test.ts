@@ -45,7 +45,8 @@ describe("the obvious twin", () => {
         const bundle = inferlineBundle({
           tasks: tasks.map(({ from, shares, isExclusive, profile: latencyMs }, index) => ({
             name: `t${index}`,
-            // Shares of exclusive branches may add up to more than 1 here; the first ones are taken then.
+            // Shares of exclusive branches may add up to more than 1 here; the first ones are taken
+            // then.
             from: Object.fromEntries(
               from.map((parent) => [
                 parent < 0 ? "requests" : `t${parent}`,

@@ -49,7 +49,8 @@ describe("a margin", () => {
     const verdict = judge(problem, found.configuration ?? [], CALIBRATION);
     expect(verdict.met).toBeGreaterThanOrEqual(59);
     expect(found.margin).toBeGreaterThan(0);
-    // One step less does not do; the plan is what this margin gives without anything known beforehand.
+    // One step less does not do; the plan is what this margin gives without anything known
+    // beforehand.
     const less = planWithMargin(problem, SAMPLES, found.margin - 0.01, OPTIONS);
     expect(judge(problem, less.configuration ?? [], CALIBRATION).met).toBeLessThan(59);
     const alone = planWithMargin(problem, SAMPLES, found.margin, OPTIONS);

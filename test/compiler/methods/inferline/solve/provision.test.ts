@@ -23,7 +23,10 @@ function found(problem: ProvisioningProblem, trace: RequestTrace, queryLimit = E
   return provision(problem, [trace], { sloMs, refine: "exact", queryLimit });
 }
 
-/** Whether a stage has a single action left that meets the SLO for less: one replica fewer, or cheaper hardware with any batch and replicas. */
+/**
+ * Whether a stage has a single action left that meets the SLO for less: one replica fewer, or
+ * cheaper hardware with any batch and replicas.
+ */
 function cheaperByOneAction(
   problem: ProvisioningProblem,
   configuration: Configuration,

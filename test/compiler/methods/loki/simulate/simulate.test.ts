@@ -126,7 +126,8 @@ test("a stage of one server without batches waits as long as an M/D/1 queue, and
   });
   const result = poisson(bundle, 70, { durationMs: 3_000_000 });
   expect(result.violationRate).toBe(0);
-  // Pollaczek and Khinchine: ρ·s / (2·(1 − ρ)) of waiting. 210 000 requests, of which about 10 in a row are alike: 1 %.
+  // Pollaczek and Khinchine: ρ·s / (2·(1 − ρ)) of waiting. 210 000 requests, of which about 10 in a
+  // row are alike: 1 %.
   const waitMs = (0.7 * 10) / (2 * 0.3);
   expect(Math.abs((result.latencyMs?.mean ?? 0) - 20 - waitMs)).toBeLessThan(0.03 * waitMs);
 });
@@ -182,7 +183,8 @@ describe("plans", () => {
     const result = poisson(chainBundle({ policy: { drop: "deadline" } }), 800, {
       durationMs: 60_000,
     });
-    // Four detectors carry 533, two classifiers 727 requests. What comes last is detected until 250 ms after the minute, less 5 to classify two crops.
+    // Four detectors carry 533, two classifiers 727 requests. What comes last is detected until 250
+    // ms after the minute, less 5 to classify two crops.
     const carried = result.satisfied / 60;
     expect(carried).toBeGreaterThan(0.95 * 533);
     expect(carried).toBeLessThanOrEqual((4 * 2 * Math.floor((60_000 + 250 - 5) / 15)) / 60);
@@ -273,7 +275,8 @@ test("sampled service times need quantiles", () => {
 });
 
 test("a stage policy waits for more queries as long as its table says, and mixes its variants", () => {
-  // A query alone waits until 40 of its 100 ms are left and then takes the large variant; two at a time take the small one.
+  // A query alone waits until 40 of its 100 ms are left and then takes the large variant; two at a
+  // time take the small one.
   const WAIT = 0xffff;
   const slackMs = { dtype: "float64", shape: [3], data: Float64Array.of(0, 40, 40.001) } as const;
   const actions = { dtype: "uint16", shape: [2, 2], data: Uint16Array.of(1, 1, 0, 2) } as const;

@@ -72,7 +72,8 @@ test.each(objectives)(
   },
 );
 
-// S. Kakade and J. Langford, "Approximately Optimal Approximate Reinforcement Learning", 2002, lemma 6.1, for the average reward.
+// S. Kakade and J. Langford, "Approximately Optimal Approximate Reinforcement Learning", 2002,
+// lemma 6.1, for the average reward.
 test.each(objectives)(
   "a policy that does otherwise in one state gains the advantage as often as it is there: %s",
   (objective) => {

@@ -1,4 +1,7 @@
-/** What the options of a policy do to its frame and its levels, on an application of two variants with measured distributions. */
+/**
+ * What the options of a policy do to its frame and its levels, on an application of two variants
+ * with measured distributions.
+ */
 import { expect, test } from "vitest";
 import {
   arrivalCounts,

@@ -1,4 +1,7 @@
-/** Pooled policies: the simulation that judges them is the dispatcher, and what is found holds up against oracles. */
+/**
+ * Pooled policies: the simulation that judges them is the dispatcher, and what is found holds up
+ * against oracles.
+ */
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -20,7 +23,10 @@ const LENGTHS = [1, 2, 4, 5];
 const CAPACITY = 5;
 const COLUMNS = 11;
 
-/** A pooled bundle of two variants; cells are taken as actions that fit their row, or as waiting where that is allowed. */
+/**
+ * A pooled bundle of two variants; cells are taken as actions that fit their row, or as waiting
+ * where that is allowed.
+ */
 function pooledBundle(
   workers: number,
   cells: readonly number[],

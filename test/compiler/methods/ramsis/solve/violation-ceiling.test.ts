@@ -14,8 +14,9 @@ import { smallProblems } from "../../../../support/worker-problem.ts";
 import { constrainedOptimum, mostSatisfied } from "./linear-program.ts";
 
 /**
- * What GLPK's tolerance of 1e-7 on a row, and a mixture's margin of 1e-9 below its ceiling, are worth at the prices of these problems: under
- * 10 accuracy per violation where the ceiling can move the violation rate by LEAST_RANGE at all.
+ * What GLPK's tolerance of 1e-7 on a row, and a mixture's margin of 1e-9 below its ceiling, are
+ * worth at the prices of these problems: under 10 accuracy per violation where the ceiling can move
+ * the violation rate by LEAST_RANGE at all.
  */
 const TOLERANCE = 1e-6;
 const LEAST_RANGE = 1e-3;

@@ -142,7 +142,8 @@ describe("commands", () => {
     watchAll(randomThemisBundle({ extraCores: "same" }), (event, { bundle, watch, dispatcher }) => {
       bursts += event.bursts;
       if (event.bursts + event.settled === 0) return;
-      // Those that are started for the plan that is moved to have its cores, and so have those that leave no more.
+      // Those that are started for the plan that is moved to have its cores, and so have those that
+      // leave no more.
       const fresh = event.commands.filter(({ kind }) => kind === ASSIGN).map((one) => one.worker);
       for (const task of bundle.tasks.keys()) {
         const cores = dispatcher.targetCoresByTask[task];

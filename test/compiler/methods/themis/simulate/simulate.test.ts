@@ -75,7 +75,8 @@ describe("cores", () => {
       ),
       policy: { ...NEVER, resizeMs: 1500 },
     });
-    // Looks at 1000 and at 2000 tell of 4 and of 6 requests: 2 cores would be there at 2500, and 3 are at 3500.
+    // Looks at 1000 and at 2000 tell of 4 and of 6 requests: 2 cores would be there at 2500, and 3
+    // are at 3500.
     const more = [1000, 1150, 1300, 1450, 1600, 1750];
     const times = [...BURST, ...more, 2600, 3480, 3500];
     const { latencies, scaling } = serveAt(bundle, times, { startLevel: 0 });
@@ -90,7 +91,8 @@ describe("instances", () => {
   test("that are added serve 5 s after the look that asks for them, and hold their cores from then on", () => {
     const arrivals = [...BURST, 5900, 5900, 6000, 6000];
     const result = serveAt(PAIR, arrivals, { startLevel: 0 });
-    // Of the last four the one that came with the second at 5900 waits until 6000, when there are two instances for three.
+    // Of the last four the one that came with the second at 5900 waits until 6000, when there are
+    // two instances for three.
     expect(result.latencies).toEqual([100, 100, 100, 100, 100, 200, 100, 200]);
     expect(result).toMatchObject({
       servers: { mean: 1.9, max: 2 },
@@ -143,7 +145,10 @@ describe("instances", () => {
 });
 
 describe("when the load falls", () => {
-  /** Settled on with the second look that agrees with what is foretold, which is always the load of the last second. */
+  /**
+   * Settled on with the second look that agrees with what is foretold, which is always the load of
+   * the last second.
+   */
   const fall = (
     latencyMs: readonly (readonly number[])[],
     high: readonly [number, number, number],
@@ -252,7 +257,8 @@ test("a request that is dropped takes its other queries along, also those that a
     levels: [{ loadQps: 1, steady: [one, one, one, one] }],
     sloMs: 100,
   });
-  // The second finds a busy until 100, when it is too old; by then c has served it, and b does until 150.
+  // The second finds a busy until 100, when it is too old; by then c has served it, and b does
+  // until 150.
   const taken = {
     0: [1, 1, 0, 0],
     1: [0, 1, 1, 0],

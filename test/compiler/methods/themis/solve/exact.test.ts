@@ -49,7 +49,10 @@ describe("the exact solver beside brute force", () => {
   });
 });
 
-/** One stage of 100 ms for a batch of one on one core; halved by each doubling of cores, and batches take 20 ms more for each query. */
+/**
+ * One stage of 100 ms for a batch of one on one core; halved by each doubling of cores, and batches
+ * take 20 ms more for each query.
+ */
 const STAGE: ScalingTask = {
   parents: [],
   scale: 1,
@@ -72,7 +75,8 @@ describe("the exact solver", () => {
   });
 
   it("takes of equally many cores the fastest, and of equals fewer cores per instance", () => {
-    // Above 10/s a core does not do with whole queries; two instances of one and one of two have two cores.
+    // Above 10/s a core does not do with whole queries; two instances of one and one of two have
+    // two cores.
     const pairOrOne = solveExactly({ ...ONE, loadQps: 15 }, JOINT);
     expect(pairOrOne).toMatchObject({ cores: 2, latencyMs: 50 });
     const flat = { ...STAGE, latencyMs: Float64Array.of(100, 100, 100, 100) };
@@ -178,7 +182,8 @@ describe("the exact solver", () => {
   });
 
   it("takes other ways to run a stage, such as instances that shorten a wait", () => {
-    // A wait of 1000 ms divided by the instances: the fewest that carry the load are not the cheapest that meet the SLO.
+    // A wait of 1000 ms divided by the instances: the fewest that carry the load are not the
+    // cheapest that meet the SLO.
     const waiting: TaskOptionsOf = (stage, _qps, _limits, out) => {
       for (let count = 1; count <= 9; count++) {
         out.offer(count, (stage.latencyMs[0] ?? 0) + 1000 / count, 1, 1);

@@ -51,7 +51,8 @@ describe("the paper's programmes", () => {
   });
 
   it("take of options of as many cores and whole milliseconds the smaller batch", () => {
-    // A pair takes 98.5 ms, and 1 ms for the second to come: less than 99.8 ms, but as many whole ones.
+    // A pair takes 98.5 ms, and 1 ms for the second to come: less than 99.8 ms, but as many whole
+    // ones.
     const latencyMs = Float64Array.of(99.8, 98.5);
     const stage = { parents: [], scale: 1, maxBatch: 2, maxCores: 1, latencyMs };
     const problem = { loadQps: 1000, sloMs: 100, hopMs: 0, stages: [stage] };
@@ -93,7 +94,9 @@ describe("the paper's programmes", () => {
   });
 });
 
-/** Alone up to 10/s, in pairs on one core up to 20/s: but a pair fills in time only from 12.5/s on. */
+/**
+ * Alone up to 10/s, in pairs on one core up to 20/s: but a pair fills in time only from 12.5/s on.
+ */
 const PAIRS: ScalingTask = {
   parents: [],
   scale: 1,

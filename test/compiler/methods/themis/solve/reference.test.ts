@@ -32,7 +32,8 @@ describe.skipIf(REFERENCE === undefined)(
       });
 
       it(`finds them with all free: ${pipeline}`, () => {
-        // A horizontal case names one core at most; its joint answer is that of the vertical cases beside it.
+        // A horizontal case names one core at most; its joint answer is that of the vertical cases
+        // beside it.
         for (const one of own.filter(({ cMax }) => cMax > 1)) {
           expectAnswer(one, { kind: "joint" }, one.exact_joint_real);
         }

@@ -6,7 +6,10 @@ import { erlangQuantile } from "../../../../../compiler/numeric/erlang.ts";
 import { Frontier } from "../../../../../compiler/numeric/frontier.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
 
-/** One batch size and number of cores, so that the frontier tells the options apart by their instances. */
+/**
+ * One batch size and number of cores, so that the frontier tells the options apart by their
+ * instances.
+ */
 function stageOf(batch: number, ms: number): ScalingTask {
   const latencyMs = new Float64Array(batch).fill(Number.POSITIVE_INFINITY);
   latencyMs[batch - 1] = ms;

@@ -10,7 +10,10 @@ import type { Branch } from "../../../../../runtime/bundle/schema.ts";
 import { type TaskGraph, taskGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
 
-/** By task the shares of the edges that lead to it: from a task by its index, from the requests by "in". */
+/**
+ * By task the shares of the edges that lead to it: from a task by its index, from the requests by
+ * "in".
+ */
 type Edges = readonly Readonly<Record<number | "in", number>>[];
 
 function graphOf(

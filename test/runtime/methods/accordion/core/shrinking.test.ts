@@ -2,7 +2,10 @@ import { describe, expect, test } from "vitest";
 import { chainPlaces } from "../../../../support/accordion-chain.ts";
 import { AccordionDriver } from "../../../../support/accordion-driver.ts";
 
-/** Of so many places, with queries of four instances that came at time 0, each on four of them. @param due of each. */
+/**
+ * Of so many places, with queries of four instances that came at time 0, each on four of them.
+ * @param due of each.
+ */
 function busy(places: number, ...due: number[]): AccordionDriver {
   const driver = new AccordionDriver(chainPlaces(places)).start();
   for (const dueInMs of due) driver.ask({ batch: 4, dueInMs });

@@ -1,4 +1,7 @@
-/** Models whose every answer can be foretold, on places without processes. Layer k makes 2h + k of what is before it; the last adds 3 times what the first made. */
+/**
+ * Models whose every answer can be foretold, on places without processes. Layer k makes 2h + k of
+ * what is before it; the last adds 3 times what the first made.
+ */
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
 import {
   type Batch,
@@ -145,7 +148,10 @@ export class FakePlaces implements Executor {
     await settled();
   }
 
-  /** Ends a worker, and what it runs. @param isToldFirst whether the loss is told before the run is rejected. */
+  /**
+   * Ends a worker, and what it runs.
+   * @param isToldFirst whether the loss is told before the run is rejected.
+   */
   async lose(worker: number, isToldFirst = false): Promise<void> {
     this.#up.delete(worker);
     if (isToldFirst) this.handlers.onLost(worker, "killed");

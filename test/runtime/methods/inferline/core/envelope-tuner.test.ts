@@ -37,7 +37,10 @@ function chain(
   });
 }
 
-/** Arrivals at these times and every tick that is due in between. @returns the times at which targets changed, with what they were then. */
+/**
+ * Arrivals at these times and every tick that is due in between.
+ * @returns the times at which targets changed, with what they were then.
+ */
 function drive(tuner: EnvelopeTuner, arrivalMs: Iterable<number>, endMs: number) {
   const changes: { ms: number; targets: number[] }[] = [];
   const note = (ms: number, isChanged: boolean) => {
@@ -317,7 +320,8 @@ describe("stationary gamma traffic", () => {
       expect(meanRatio("paper", { qps, cv2 })).toBeGreaterThan(2);
       const own = meanRatio("relative", { qps, cv2 });
       expect(own).toBeGreaterThan(1);
-      // The excess over a sample of the same traffic was found to be at most 1.36; rounding up adds to it, as it is not at its most all the time.
+      // The excess over a sample of the same traffic was found to be at most 1.36; rounding up adds
+      // to it, as it is not at its most all the time.
       expect(own).toBeLessThan(1.36);
       const tolerant = meanRatio("relative", { qps, cv2, tolerance: 1 });
       expect(tolerant).toBeGreaterThan(0.95);

@@ -11,7 +11,10 @@ function bruteForce(arrivals: readonly number[], nowMs: number, windowMs: number
   );
 }
 
-/** Gaps between events of which some are no arrivals: bursts of equal times, whole windows, pauses longer than the horizon. */
+/**
+ * Gaps between events of which some are no arrivals: bursts of equal times, whole windows, pauses
+ * longer than the horizon.
+ */
 const gapMs = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom(0, 0, 1, 50, 100, 100.5, 1000) },
   { weight: 3, arbitrary: fc.double({ min: 0, max: 300, noNaN: true }) },

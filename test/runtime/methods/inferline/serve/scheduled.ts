@@ -15,7 +15,10 @@ import {
 
 export const WORKERS = 6;
 
-/** A scheduler of stages whose clock stands still, and whose batches and loads end when the test says so. */
+/**
+ * A scheduler of stages whose clock stands still, and whose batches and loads end when the test
+ * says so.
+ */
 export function scheduledStages(bundle: InferlineBundle = servedStages(), maxPending = 40) {
   const clock = { nowMs: 0 };
   const log: Entry[] = [];
@@ -53,7 +56,10 @@ export function scheduledStages(bundle: InferlineBundle = servedStages(), maxPen
 /** A scheduler and the executor whose batches and loads wait for the test. */
 export type Setup = Pick<ReturnType<typeof scheduledStages>, "scheduler" | "executor">;
 
-/** Lets promises come to their callbacks, and the scheduler to a batch that it puts off until the events of the time are in. */
+/**
+ * Lets promises come to their callbacks, and the scheduler to a batch that it puts off until the
+ * events of the time are in.
+ */
 export async function settled({ scheduler, executor }: Setup): Promise<void> {
   for (let turn = 0; turn < 6; turn++) await Promise.resolve();
   // What is pending with nothing that runs or loads waits for a timer that is due.
@@ -79,7 +85,10 @@ export async function answerOf(submission: Submission): Promise<Answer> {
   return outcome;
 }
 
-/** Ends the batch of a task that was begun first. @param variant with one variant for each task, the task. */
+/**
+ * Ends the batch of a task that was begun first.
+ * @param variant with one variant for each task, the task.
+ */
 export async function finishOf(setup: Setup, variant: number): Promise<void> {
   const index = setup.executor.held.findIndex(({ batch }) => batch.variant === variant);
   setup.executor.finish(index);

@@ -25,7 +25,9 @@ describe("drop modes", () => {
     new LokiDriver(chainBundle({ levels, workers: [3], policy: { drop } }), {
       initialDemandQps: 20,
     }).start();
-  /** The detector's budget is 30 / 0.5 = 60 ms; its query comes to the classifiers after this time. */
+  /**
+   * The detector's budget is 30 / 0.5 = 60 ms; its query comes to the classifiers after this time.
+   */
   const detect = (driver: LokiDriver, afterMs: number, deadlineMs: number) => {
     driver.query(DETECT, deadlineMs);
     driver.nowMs = afterMs;
@@ -68,7 +70,8 @@ describe("drop modes", () => {
     const [scene = -1] = driver.finish(0);
     const crops = [1, 2, 3, 4, 5, 6].map(() => driver.handIn(CLASSIFY, 250, scene));
     driver.startBatches();
-    // A batch of four takes 20 of the 25 ms left. Two more one after the other take 8 on the other server.
+    // A batch of four takes 20 of the 25 ms left. Two more one after the other take 8 on the other
+    // server.
     const slow = driver.models.indexOf("classify/large");
     const fast = driver.models.indexOf("classify/small");
     expect(driver.running[slow]).toEqual(crops.slice(0, 4));
@@ -96,7 +99,8 @@ describe("drop modes", () => {
 
   test("deadline: what cannot get through the rest of the pipeline is not begun", () => {
     const driver = start("deadline");
-    // 30 ms of detection, and then at least 4 ms on the faster classifier: of four queries it serves the last after three others.
+    // 30 ms of detection, and then at least 4 ms on the faster classifier: of four queries it
+    // serves the last after three others.
     driver.query(DETECT, 30 + 20);
     driver.query(DETECT, 30 + 3);
     expect(driver.log.filter((line) => line.startsWith("drop"))).toEqual([]);

@@ -212,7 +212,8 @@ describe("plan switches", () => {
     const left = driver.query(DETECT, FAR_MS);
     const busy = driver.states.flatMap((state, worker) => (state === "busy" ? [worker] : []));
     expect(busy.map((worker) => driver.models[worker])).toEqual(Array(4).fill("detect/small"));
-    // The first stays small; the others load another model once they are done, both that stand in among them.
+    // The first stays small; the others load another model once they are done, both that stand in
+    // among them.
     const [stays = -1, ...leaving] = busy;
     driver.finish(stays);
     expect(driver.states[stays]).toBe("ready");
@@ -269,7 +270,8 @@ describe("plan switches", () => {
 
 describe("stage policies", () => {
   test("choose variant and batch by the queue and the slack to the stage's deadline", () => {
-    // Slack grid 0, 50: with 50 ms and one query the large variant, with more queries the small one; late: given up, so served last on the fastest.
+    // Slack grid 0, 50: with 50 ms and one query the large variant, with more queries the small
+    // one; late: given up, so served last on the fastest.
     const slackMs = { dtype: "float64", shape: [2], data: Float64Array.of(0, 50) } as const;
     const actions = { dtype: "uint16", shape: [2, 2], data: Uint16Array.of(0, 2, 1, 1) } as const;
     const decisionMs = {

@@ -64,7 +64,8 @@ describe("most accurate first", () => {
   });
 
   test("sends queries to a variant that finds less rather than more on than can be served", () => {
-    // 120 to large and 113 to small make 706 queries for classifiers that carry 927; of 240 the detectors carry all but 0.
+    // 120 to large and 113 to small make 706 queries for classifiers that carry 927; of 240 the
+    // detectors carry all but 0.
     const tight = chainBundle({
       levels: [
         {

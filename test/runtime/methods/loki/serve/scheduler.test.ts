@@ -80,7 +80,10 @@ function valuesOf({ outputs }: Answer, index: number): number[] {
   return [...new Float32Array(bytes.buffer)];
 }
 
-/** Checks that an answer has its own rows in order. Outputs: crops, crop_count, boxes, value, logits. */
+/**
+ * Checks that an answer has its own rows in order. Outputs: crops, crop_count, boxes, value,
+ * logits.
+ */
 function expectOwn(answer: Answer, rows: readonly SceneRow[]): void {
   const { crops, boxes, value } = expectedOutputs(rows);
   expect(answer.outputs.map(({ shape }) => shape)).toEqual([

@@ -201,7 +201,8 @@ test("a change of plan under load loses no request", async () => {
   const metrics = async () => (await fetch(`${url}/metrics`)).text();
   expect(await metrics()).toContain("stratagem_level 2\n");
   let sent = 0;
-  // The clock goes by the requests: sixty a second, for which the lowest level is made, until it has come down to that.
+  // The clock goes by the requests: sixty a second, for which the lowest level is made, until it
+  // has come down to that.
   const client = async (index: number) => {
     for (let round = 0; round < 60; round++) {
       clock.nowMs += 1000 / 60;

@@ -128,7 +128,10 @@ interface Waiting {
   deadlineMs: number;
 }
 
-/** A driver that also keeps, in plain lists, what should be waiting where, up to the batch that the last event started. */
+/**
+ * A driver that also keeps, in plain lists, what should be waiting where, up to the batch that the
+ * last event started.
+ */
 class Model {
   readonly #driver: Driver;
   readonly table: PolicyTable;

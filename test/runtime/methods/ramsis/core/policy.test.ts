@@ -5,7 +5,9 @@ import { dispatcherOf } from "../../../../../runtime/methods/ramsis/core/dispatc
 import { Policy } from "../../../../../runtime/methods/ramsis/core/policy.ts";
 import { tinyBundle } from "../../../../support/tiny-bundle.ts";
 
-/** Every state runs one query, on variant 0, and with the other table of the mixture on variant 1. */
+/**
+ * Every state runs one query, on variant 0, and with the other table of the mixture on variant 1.
+ */
 function mixedBundle(share: number): RamsisBundle {
   const first = tinyBundle({ decide: () => ({ variant: 0, batch: 1 }) });
   const second = tinyBundle({ decide: () => ({ variant: 1, batch: 1 }) });

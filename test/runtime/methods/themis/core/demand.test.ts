@@ -312,7 +312,8 @@ describe("what is sure", () => {
     looker.send(10, 10, 10, 10, 10);
     const [[, high] = [0, 0]] = looker.send(120);
     expect(high).toBe(2);
-    // The longest window has the burst for four more seconds; then three looks in a row speak for less, but for more than is settled on.
+    // The longest window has the burst for four more seconds; then three looks in a row speak for
+    // less, but for more than is settled on.
     const wishes = looker.send(30, 30, 30, 30, 30, 30, 30).map(([, wanted]) => wanted);
     expect(wishes).toEqual([2, 2, 2, 2, 2, 2, 1]);
   });

@@ -17,7 +17,10 @@ import {
 import { settled } from "../../inferline/serve/scheduled.ts";
 import { servedScales } from "./served.ts";
 
-/** A scheduler of scaled stages whose clock stands still, and whose batches and loads end when the test says so; its resizes are done at once. */
+/**
+ * A scheduler of scaled stages whose clock stands still, and whose batches and loads end when the
+ * test says so; its resizes are done at once.
+ */
 export function scheduledScales(
   bundle: ThemisBundle = servedScales(),
   options: Partial<ThemisPipelineOptions> = {},
@@ -64,7 +67,10 @@ export type ScaleSetup = ReturnType<typeof scheduledScales>;
 
 const KEPT: CascadeRow = { escalate: 0, keep: 1, value: 5 };
 
-/** Requests at a rate for as many seconds of the clock, each answered before the next; what is to be loaded is left. */
+/**
+ * Requests at a rate for as many seconds of the clock, each answered before the next; what is to be
+ * loaded is left.
+ */
 export async function traffic(setup: ScaleSetup, seconds: number, qps: number): Promise<void> {
   const { clock, executor, submit } = setup;
   for (let request = 0; request < seconds * qps; request++) {

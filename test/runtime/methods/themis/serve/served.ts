@@ -1,4 +1,7 @@
-/** The cascade of `served-stages.ts`, its slow task scaled: one instance of one core, of two, and two of one, by the load. */
+/**
+ * The cascade of `served-stages.ts`, its slow task scaled: one instance of one core, of two, and
+ * two of one, by the load.
+ */
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import {
   type ThemisBundleSketch,

@@ -1,4 +1,7 @@
-/** The whole way: HTTP, the decision core, worker processes that get other cores, and the cascade's own models. */
+/**
+ * The whole way: HTTP, the decision core, worker processes that get other cores, and the cascade's
+ * own models.
+ */
 import { fileURLToPath } from "node:url";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { afterEach, expect, test } from "vitest";
@@ -20,7 +23,10 @@ const TOLERANCE = 1e-3;
 let open: RealServer | undefined;
 afterEach(() => open?.server.close());
 
-/** A gate, and an accurate model on one instance of one core, one of two, or two of one. No deadline matters. */
+/**
+ * A gate, and an accurate model on one instance of one core, one of two, or two of one. No deadline
+ * matters.
+ */
 async function cascade(): Promise<ThemisBundle> {
   const bundle = themisBundle({
     sloMs: 1e9,
@@ -101,7 +107,10 @@ function errorOf(answer: Answer, images: readonly number[], expected: readonly F
 }
 
 interface Accurate {
-  /** Instances of the accurate model that are up, cores that each is to have, and cores that are held. */
+  /**
+   * Instances of the accurate model that are up, cores that each is to have, and cores that are
+   * held.
+   */
   readonly state: string;
   /** Since the start. */
   readonly raised: number;
@@ -149,7 +158,10 @@ test("cores and instances come and go under load, a worker is killed besides, an
       tally.failed++;
     }
   };
-  /** All clients ask, one request after the other, until the accurate model is as it is to be; the clock goes by the requests. */
+  /**
+   * All clients ask, one request after the other, until the accurate model is as it is to be; the
+   * clock goes by the requests.
+   */
   const until = async (gapMs: number, isThere: (accurate: Accurate) => boolean) => {
     const wait: { accurate?: Accurate } = {};
     const client = async () => {
