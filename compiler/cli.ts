@@ -58,7 +58,8 @@ program
   .addOption(
     new Option(
       "--solver <name>",
-      "how to solve: value-iteration for ramsis; of loki instead of the policy's: auto, glpk or highs",
+      "how to solve: value-iteration for ramsis; of loki instead of the policy's: auto, " +
+        "glpk or highs",
     ).choices(SOLVER_NAMES),
   )
   .option("--fanouts <file>", "metrics of a server of the pipeline, for the fan-outs it observed")
@@ -118,11 +119,16 @@ program
   )
   .option(
     "--baseline <name>",
-    "instead of the policy: fixed:VARIANT, greedy, jellyfish, model-switching, proteus, symphony, slackfit, slackfit-b, clockwork, nexus, infaas, maxacc or maxbatch; of a pipeline: inferline or proteus; of provisioned stages: cg-mean, cg-peak, cg-mean-autoscale or cg-peak-autoscale; of scaled stages: fa2, sponge or themis; of malleable pipelines: slo-conforming, fastest, bbs or one-stage",
+    "instead of the policy: fixed:VARIANT, greedy, jellyfish, model-switching, " +
+      "proteus, symphony, slackfit, slackfit-b, clockwork, nexus, infaas, " +
+      "maxacc or maxbatch; of a pipeline: inferline or proteus; of provisioned stages: " +
+      "cg-mean, cg-peak, cg-mean-autoscale or cg-peak-autoscale; of scaled stages: fa2, " +
+      "sponge or themis; of malleable pipelines: slo-conforming, fastest, bbs or one-stage",
   )
   .option(
     "--tuned",
-    "give the baseline, from proteus to maxbatch, the parameters that do best on other arrivals of the same kind",
+    "give the baseline, from proteus to maxbatch, the parameters that do best on other " +
+      "arrivals of the same kind",
   )
   .addOption(
     new Option(
@@ -173,7 +179,8 @@ program
   .addOption(
     new Option(
       "--cores <counts>",
-      "numbers of cores to measure every batch on, such as 1,2,4; other methods than themis count with the first",
+      "numbers of cores to measure every batch on, such as 1,2,4; " +
+        "other methods than themis count with the first",
     ).conflicts("threads"),
   )
   .addOption(

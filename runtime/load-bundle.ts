@@ -49,7 +49,8 @@ async function readCapped(path: string, maxBytes: number): Promise<Uint8Array> {
     if (stats.size > maxBytes) {
       throw new BundleError(
         "BUNDLE_TOO_LARGE",
-        `${path}: expected at most ${maxBytes} bytes, got ${stats.size}; compile fewer levels or a coarser grid`,
+        `${path}: expected at most ${maxBytes} bytes, got ${stats.size}; ` +
+          "compile fewer levels or a coarser grid",
       );
     }
     return await readFile(path);
@@ -63,6 +64,7 @@ async function readCapped(path: string, maxBytes: number): Promise<Uint8Array> {
 function unreadable(path: string, reason: string): RuntimeError {
   return new RuntimeError(
     "RUNTIME_UNREADABLE",
-    `${path}: expected a readable policy bundle, got: ${reason}; give a file that stratagem compile wrote`,
+    `${path}: expected a readable policy bundle, got: ${reason}; ` +
+      "give a file that stratagem compile wrote",
   );
 }

@@ -44,7 +44,8 @@ async function checkedModel(
   if (model === null) {
     throw new RuntimeError(
       "RUNTIME_MODEL",
-      `variant "${name}": expected a model, but the bundle was compiled without; name one in the application spec and compile again`,
+      `variant "${name}": expected a model, but the bundle was compiled without; ` +
+        "name one in the application spec and compile again",
     );
   }
   const path = join(folder, model.file);
@@ -59,7 +60,8 @@ async function checkedModel(
   if (found !== model.sha256) {
     throw new RuntimeError(
       "RUNTIME_MODEL",
-      `${path}: expected the model the bundle was compiled for, SHA-256 ${model.sha256}, got ${found}; compile again or bring the old file back`,
+      `${path}: expected the model the bundle was compiled for, SHA-256 ${model.sha256}, ` +
+        `got ${found}; compile again or bring the old file back`,
     );
   }
   return { path, model, axisNames: firstAxisNames(bytes) };

@@ -65,7 +65,9 @@ function observedIn(text: string, file: string): Observed[] {
     return [{ line: index + 1, task, variant, child, fanout }];
   });
   if (observed.length > 0) return observed;
-  const message = `${file}: expected the metrics of a server of a pipeline, with lines of stratagem_fanout, got none`;
+  const message =
+    `${file}: expected the metrics of a server of a pipeline, ` +
+    "with lines of stratagem_fanout, got none";
   throw new InputError("INPUT_INVALID_VALUE", message);
 }
 

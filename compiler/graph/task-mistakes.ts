@@ -15,7 +15,9 @@ export function* shapeMistakes(tasks: readonly Task[], method: string): Generato
     yield {
       code: "INPUT_UNSUPPORTED",
       path: ["tasks", index, "passThrough"],
-      message: `${method} lets only the root, ${show(root.name)}, pass requests on; leave ${show(task.name)} out, and lead edges to what follows it`,
+      message:
+        `${method} lets only the root, ${show(root.name)}, pass requests on; ` +
+        `leave ${show(task.name)} out, and lead edges to what follows it`,
     };
   }
 }
@@ -31,12 +33,16 @@ export function* fanoutMistakes(
       const fanout = fanoutTo(variant, task);
       const path = ["tasks", index, "variants", position, "fanout"];
       if (fanout > 1) {
-        const message = `${method} sends a query to ${show(task)} at most once for each of ${show(name)}, got a fan-out of ${fanout}; allowed: up to 1`;
+        const message =
+          `${method} sends a query to ${show(task)} at most once for each of ${show(name)}, ` +
+          `got a fan-out of ${fanout}; allowed: up to 1`;
         yield { code: "INPUT_UNSUPPORTED", path, message };
       }
       const first = variants[0] === undefined ? fanout : fanoutTo(variants[0], task);
       if (fanout === first) continue;
-      const message = `${method} runs one model for a task, whatever the hardware, so fan-outs are the same, got ${fanout} and ${first}`;
+      const message =
+        `${method} runs one model for a task, whatever the hardware, ` +
+        `so fan-outs are the same, got ${fanout} and ${first}`;
       yield conflict(path, message);
     }
   }

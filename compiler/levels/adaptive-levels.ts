@@ -223,7 +223,9 @@ function pairsOf(solved: readonly SolvedLevel[]): (readonly [SolvedLevel, Solved
 }
 
 function tooManyLevels(maxAccuracyStep: number, solved: readonly SolvedLevel[]): Mistake {
-  const expected = `a step that takes at most ${MAX_SOLVED} levels to solve; choose a larger one, or from and to closer together`;
+  const expected =
+    `a step that takes at most ${MAX_SOLVED} levels to solve; choose a larger one, ` +
+    "or from and to closer together";
   return invalid(
     ["workload", "loads", "maxAccuracyStep"],
     expected,

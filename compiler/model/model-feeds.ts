@@ -55,7 +55,9 @@ function* missingInputs(tasks: readonly Task[], models: ModelFiles): Generator<M
     for (const input of next.inputs) {
       if (edges.some(({ edge, model }) => model !== null && gives(edge, model, input))) continue;
       const parents = edges.map(({ parent }) => show(parent.name)).join(" or ");
-      const message = `the input ${describe(input)} of ${next.file} needs an output of ${parents}: one of the same name, or one named under inputs of the edge`;
+      const message =
+        `the input ${describe(input)} of ${next.file} needs an output of ${parents}: ` +
+        "one of the same name, or one named under inputs of the edge";
       yield conflict(["tasks", taskIndex, "variants"], message);
     }
   }
@@ -94,7 +96,9 @@ function* inputMistakes(
   const output = model.outputs.find((candidate) => candidate.name === name);
   if (output !== undefined && fits(output, input)) return;
   const outputs = model.outputs.map(describe).join(", ");
-  const message = `the input ${describe(input)} of ${next.file} needs the output ${show(name)} of ${model.file}, whose outputs are ${outputs}`;
+  const message =
+    `the input ${describe(input)} of ${next.file} needs the output ${show(name)} of ` +
+    `${model.file}, whose outputs are ${outputs}`;
   yield conflict([...path, "inputs"], message);
 }
 
@@ -103,7 +107,9 @@ function* countMistakes({ count }: Edge, model: ModelFile, path: KeyPath): Gener
   const counts = model.outputs.find(({ name }) => name === count);
   if (counts?.dtype === "int64" && counts.shape.length === 1) return;
   const outputs = model.outputs.map(describe).join(", ");
-  const message = `expected an output of ${model.file} of the form int64[rows], whose outputs are ${outputs}`;
+  const message =
+    `expected an output of ${model.file} of the form int64[rows], ` +
+    `whose outputs are ${outputs}`;
   yield conflict([...path, "count"], message);
 }
 

@@ -20,7 +20,8 @@ export function* siblingMistakes({ tasks }: Application, models: ModelFiles): Ge
         const expected = describe(first.model[side]);
         const found = describe(model[side]);
         if (found === expected) continue;
-        const message = `expected the ${side} of "${first.name}", ${expected}; ${model.file} has ${found}`;
+        const message =
+          `expected the ${side} of "${first.name}", ${expected}; ` + `${model.file} has ${found}`;
         yield conflict(path, message);
       }
     }

@@ -63,7 +63,10 @@ export function mixedPartitions(
       const to = row * width;
       const prefix = prefixMs[index]!;
       // biome-ignore format: one call
-      appendStage(layerCount, overheadMs, prefix, index, from * width, to, candidates, bestMs, startLayer, lastClass);
+      appendStage(
+        layerCount, overheadMs, prefix, index, from * width, to,
+        candidates, bestMs, startLayer, lastClass,
+      );
     }
   }
   return shapes.map((_, index) => {

@@ -73,7 +73,11 @@ export function latencyProfile(
 ): ProfileSpec {
   const { task, hardware, machine, cores, isByCores, repeat, device } = plan;
   const scaled = layersOf.size === 0 ? "" : " (layers: inside it, scaled to the whole)";
-  const source = `stratagem profile: wall time around a worker${scaled}, ${repeat} runs each after ${WARM_UP_RUNS} to warm up, ${threadsText(plan)}, device ${device}, ${machine.processor}, ${machine.cores} cores, Node ${machine.nodeVersion}, onnxruntime ${machine.onnxruntimeVersion}`;
+  const source =
+    `stratagem profile: wall time around a worker${scaled}, ` +
+    `${repeat} runs each after ${WARM_UP_RUNS} to warm up, ${threadsText(plan)}, ` +
+    `device ${device}, ${machine.processor}, ${machine.cores} cores, ` +
+    `Node ${machine.nodeVersion}, onnxruntime ${machine.onnxruntimeVersion}`;
   return {
     format: "latency-profile/1",
     ...(task === null ? {} : { task }),

@@ -216,7 +216,8 @@ export async function runBatch(
     return await worker.run(batch);
   } catch (error) {
     if (!(error instanceof InferenceError || error instanceof WorkerLostError)) throw error;
-    const message = `${variant} at batch ${batch.rows}: expected a model that runs, got ${error.message}`;
+    const message =
+      `${variant} at batch ${batch.rows}: expected a model that runs, ` + `got ${error.message}`;
     throw new InputError("INPUT_INVALID_VALUE", message);
   }
 }

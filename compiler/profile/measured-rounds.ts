@@ -98,6 +98,8 @@ export function isNoisy({ noise: { figure, limit } }: Measurement): boolean {
 export function refuseNoise(out: string, { noise: { figure, limit } }: Measurement): never {
   throw new InputError(
     "INPUT_CONFLICT",
-    `${out}: expected noise (mean p95 ÷ p50 of the runs) of at most ${limit}, got ${figure.toFixed(2)}: this machine is too busy to profile. Free it and measure again, or write these measurements with --force`,
+    `${out}: expected noise (mean p95 ÷ p50 of the runs) of at most ${limit}, ` +
+      `got ${figure.toFixed(2)}: this machine is too busy to profile. ` +
+      "Free it and measure again, or write these measurements with --force",
   );
 }

@@ -158,13 +158,19 @@ function coresOf(
   if (cores === null) return [first];
   const given = `--cores ${cores.join(",")}`;
   if (device !== "cpu") {
-    const message = `${given}: expected --device cpu beside it, got ${device}, whose batches do not run on cores`;
+    const message =
+      `${given}: expected --device cpu beside it, got ${device}, ` +
+      "whose batches do not run on cores";
     throw new InputError("INPUT_CONFLICT", message);
   }
   const most = Math.max(...cores);
   if (most > machine.cores) {
     const on = machine.cores === 1 ? "the 1 core" : `the ${machine.cores} cores`;
-    const message = `${given}: expected at most ${on} of this machine, got ${most}: more threads than cores take turns, and would say nothing of a machine that has them. Measure there, or leave them out: instances then have at most as many cores as were measured`;
+    const message =
+      `${given}: expected at most ${on} of this machine, got ${most}: ` +
+      "more threads than cores take turns, and would say nothing of a machine that has them. " +
+      "Measure there, or leave them out: instances then have at most as many cores as were " +
+      "measured";
     throw new InputError("INPUT_CONFLICT", message);
   }
   return [first, ...others];
@@ -225,7 +231,10 @@ function namedVariants(
       };
       const other = byName.get(planned.name);
       if (other !== undefined && other.path !== planned.path) {
-        const message = `the profile is to have one ${show(planned.name)}, and another variant of that name has another model; measure one task at a time with --task`;
+        const message =
+          `the profile is to have one ${show(planned.name)}, ` +
+          "and another variant of that name has another model; " +
+          "measure one task at a time with --task";
         return fail(document, conflict([...at, "profile"], message));
       }
       byName.set(planned.name, {

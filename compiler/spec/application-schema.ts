@@ -38,7 +38,8 @@ const slo = mapping({
   classes: list(sloClass, "a list of classes")
     .optional()
     .describe(
-      "2 to 16 classes of queries with a latency objective each (ramsis); a query that names none is of the first",
+      "2 to 16 classes of queries with a latency objective each (ramsis); " +
+        "a query that names none is of the first",
     ),
   maxViolationRate: ratio()
     .optional()
@@ -135,7 +136,8 @@ const task = mapping({
       count: name()
         .optional()
         .describe(
-          "Output of this task with the number of rows sent on for each of its rows; one each when left out",
+          "Output of this task with the number of rows sent on for each of its rows; " +
+            "one each when left out",
         ),
     }),
     "a list of edges",

@@ -126,7 +126,8 @@ function profiledVariants(
   const seen = new Set([first.profile.hardware]);
   for (const [index, { profile }] of others.entries()) {
     if (seen.has(profile.hardware)) {
-      const message = `two profiles are of the hardware ${show(profile.hardware)}; expected one for each`;
+      const hardware = show(profile.hardware);
+      const message = `two profiles are of the hardware ${hardware}; expected one for each`;
       files.fail(conflict([...path, index + 1], message));
     }
     seen.add(profile.hardware);

@@ -74,7 +74,9 @@ function* variantMistakes(task: TaskSpec, path: KeyPath): Generator<Mistake> {
     } else if (typeof fanout === "object") {
       for (const child of Object.keys(fanout)) {
         if (children.includes(child)) continue;
-        const message = `no edge leads from ${show(task.name)} to ${show(child)}${suggestion(child, children)}`;
+        const message =
+          `no edge leads from ${show(task.name)} to ` +
+          `${show(child)}${suggestion(child, children)}`;
         yield conflict([...fanoutPath, child], message);
       }
     }
@@ -121,7 +123,9 @@ function* shapeMistakes(tasks: readonly TaskSpec[]): Generator<Mistake> {
   const roots = tasks.filter((task) => parents.get(task.name)?.length === 0);
   const second = roots[1];
   if (second === undefined) return;
-  const message = `expected one root, but no edge leads to ${roots.map((task) => show(task.name)).join(" and ")}`;
+  const message =
+    "expected one root, but no edge leads to " +
+    `${roots.map((task) => show(task.name)).join(" and ")}`;
   yield conflict(["tasks", tasks.indexOf(second), "name"], message);
 }
 

@@ -60,7 +60,9 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
         ? ["431 Request Header Fields Too Large", "the header of the request is too large"]
         : ["400 Bad Request", `expected an HTTP request (${error.message})`];
   const body = JSON.stringify({ error: message });
-  const head = `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}`;
+  const head =
+    `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: ` +
+    `application/json\r\ncontent-length: ${Buffer.byteLength(body)}`;
   socket.end(`${head}\r\n\r\n${body}`, () => socket.destroy());
 }
 
@@ -69,7 +71,9 @@ export function listen(server: Server, host: string, port: number): Promise<void
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       const reason = error.code === "EADDRINUSE" ? "it is taken" : String(error.code ?? error);
-      const message = `${host}:${port}: expected an address to serve at, got: ${reason}; choose another with --http`;
+      const message =
+        `${host}:${port}: expected an address to serve at, got: ${reason}; ` +
+        "choose another with --http";
       reject(new RuntimeError("RUNTIME_LISTEN", message));
     });
     server.listen({ port, host, backlog: BACKLOG }, () => resolve());

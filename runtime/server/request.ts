@@ -161,7 +161,8 @@ export class PendingRequest {
       const known = this.#rowShapes[output];
       if (known === undefined) this.#rowShapes[output] = rowShape;
       else if (known.join() !== rowShape.join()) {
-        const message = `rows have outputs of shapes [${known.join(", ")}] and [${rowShape.join(", ")}]`;
+        const message =
+          `rows have outputs of shapes [${known.join(", ")}] and ` + `[${rowShape.join(", ")}]`;
         this.fail("inference", message);
         return;
       }

@@ -20,7 +20,8 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   withSolver(_policy, solver) {
     throw new RuntimeError(
       "RUNTIME_USAGE",
-      `--solver: method accordion has one solver, whose partitions are exact, got ${solver}; leave the option out`,
+      "--solver: method accordion has one solver, whose partitions are exact, " +
+        `got ${solver}; leave the option out`,
     );
   },
   frame: accordion.frame,

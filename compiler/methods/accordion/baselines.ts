@@ -17,7 +17,8 @@ export function accordionBaseline(bundle: AccordionBundle, name: string): Accord
   if (scheduler === undefined) {
     throw new RuntimeError(
       "RUNTIME_USAGE",
-      `--baseline ${name} is not for a bundle of method accordion; expected one of ${ACCORDION_BASELINES.join(", ")}`,
+      `--baseline ${name} is not for a bundle of method accordion; ` +
+        `expected one of ${ACCORDION_BASELINES.join(", ")}`,
     );
   }
   return { ...bundle, policy: { ...bundle.policy, scheduler } };

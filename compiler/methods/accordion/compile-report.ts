@@ -38,7 +38,8 @@ export function accordionWarnings(bundle: AccordionBundle, application: Applicat
   return [
     ...uncutModels(application).map(
       ({ name }) =>
-        `model ${name} can be simulated and not served: its profile has speed-ups instead of layers, so its file is not cut; profile --layers measures layers`,
+        `model ${name} can be simulated and not served: its profile has speed-ups instead of ` +
+        "layers, so its file is not cut; profile --layers measures layers",
     ),
     ...slowModels(bundle),
     ...levelWarnings(bundle),
@@ -61,7 +62,10 @@ function slowModels(bundle: AccordionBundle): string[] {
     if (leastMs <= slo.latencyMs) return [];
     const places = pipelines[times.indexOf(leastMs)]?.pools.length ?? 0;
     const on = places === 1 ? "1 place" : `${places} places`;
-    return `model ${name}: a query of the mean batch, ${batch} instances, takes at least ${rounded(leastMs)} ms, on ${on}; the SLO is ${short(slo.latencyMs)} ms`;
+    return (
+      `model ${name}: a query of the mean batch, ${batch} instances, ` +
+      `takes at least ${rounded(leastMs)} ms, on ${on}; the SLO is ${short(slo.latencyMs)} ms`
+    );
   });
 }
 
@@ -69,7 +73,9 @@ function levelWarnings({ levels, slo }: AccordionBundle): string[] {
   const ceiling = violationCeiling(slo);
   return levels.flatMap(({ loadQps, feasible, capacityQps, expected }) => {
     if (feasible) return [];
-    const missed = `${percent(expected.violationRate)} of the queries miss the SLO when it is simulated, allowed ${percent(ceiling)}`;
+    const missed =
+      `${percent(expected.violationRate)} of the queries miss the SLO when it is simulated, ` +
+      `allowed ${percent(ceiling)}`;
     const why = loadQps > capacityQps ? `above the capacity of ${short(capacityQps)} qps, ` : "";
     return `level ${loadQps} qps is not feasible: ${why}${missed}`;
   });

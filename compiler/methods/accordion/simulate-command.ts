@@ -60,7 +60,9 @@ function checkServiceTimes(mode: ServiceTimeMode): void {
   if (mode === "p95") return;
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `--service-times ${mode} needs quantiles of every batch's time, and a bundle of method accordion holds one latency per model, shape and batch; leave the option out`,
+    `--service-times ${mode} needs quantiles of every batch's time, ` +
+      "and a bundle of method accordion holds one latency per model, shape and batch; " +
+      "leave the option out",
   );
 }
 
@@ -86,10 +88,15 @@ type Shown = Omit<AccordionSimulationResult, "latencyMsByQuery">;
 function render(result: Shown, level: AccordionLevel | null, perSecond: number): string {
   const { latencyMs, instances, queries } = result;
   return [
-    `${queries} queries of ${instances} instances in ${result.durationMs / 1000} s, seed ${result.seed}: ${result.late} late, ${result.dropped} dropped; ${perSecond} queries per wall second`,
+    `${queries} queries of ${instances} instances in ${result.durationMs / 1000} s, ` +
+      `seed ${result.seed}: ${result.late} late, ${result.dropped} dropped; ` +
+      `${perSecond} queries per wall second`,
     latencyMs === null ? "no query was served" : `latency ms: ${latencies(latencyMs)}`,
-    `the last query was over at ${(result.makespanMs / 1000).toFixed(1)} s: ${short(result.throughputQps)} queries per second; at most ${result.activeQueries.max} at a time`,
-    `${result.shrinks} shrinks, ${result.grows} growths; ${result.instancesRedone} instances begun again (${percent(instances === 0 ? null : result.instancesRedone / instances)})`,
+    `the last query was over at ${(result.makespanMs / 1000).toFixed(1)} s: ` +
+      `${short(result.throughputQps)} queries per second; at most ${result.activeQueries.max} ` +
+      "at a time",
+    `${result.shrinks} shrinks, ${result.grows} growths; ${result.instancesRedone} instances ` +
+      `begun again (${percent(instances === 0 ? null : result.instancesRedone / instances)})`,
     "",
     alignColumns(comparison(result, level)),
     "",

@@ -64,7 +64,10 @@ export function withStages(
       const { bytes, inputs, outputs } = model.stage(from, to);
       const open = outputs.find(({ shape }) => shape.includes(-1));
       if (open !== undefined) {
-        const message = `the size of output "${open.name}", [${open.shape}], changes with the data; expected a model of which the sizes for one instance are known`;
+        const message =
+          `the size of output "${open.name}", [${open.shape}], ` +
+          "changes with the data; expected a model of which the sizes for one instance are " +
+          "known";
         return conflict(["tasks", 0, "variants", index, "model"], message);
       }
       const sha256 = createHash("sha256").update(bytes).digest("hex");

@@ -48,7 +48,8 @@ export function inferlineBaseline(bundle: InferlineBundle, name: string): Inferl
   const known = INFERLINE_BASELINES.find((one) => one === name);
   if (known === undefined) {
     throw usage(
-      `--baseline ${name} is not for a bundle of method inferline; expected one of ${INFERLINE_BASELINES.join(", ")}`,
+      `--baseline ${name} is not for a bundle of method inferline; ` +
+        `expected one of ${INFERLINE_BASELINES.join(", ")}`,
     );
   }
   const baseline = BASELINES[known];
@@ -79,7 +80,8 @@ function planFor(
   if (!hasTraces(frame)) {
     const file = arrivals.process === "trace" ? arrivals.file : "";
     throw usage(
-      `--baseline ${name} plans for the bundle's sample, which was recorded (${file}) and is not in the bundle; compile with poisson or gamma arrivals to compare`,
+      `--baseline ${name} plans for the bundle's sample, which was recorded (${file}) ` +
+        "and is not in the bundle; compile with poisson or gamma arrivals to compare",
     );
   }
   const plans = new SampleTraces(frame, capacityQps).samples(policy.traces).map(({ arrivalMs }) =>
@@ -94,7 +96,8 @@ function planFor(
   const [dearest] = found.toSorted((a, b) => b.costPerHour - a.costPerHour);
   if (dearest === undefined || found.length < plans.length) {
     throw usage(
-      `--baseline ${name} has no plan for ${loadQps} qps: no batch of the whole pipeline meets the SLO, or the pools have too few workers`,
+      `--baseline ${name} has no plan for ${loadQps} qps: no batch of the whole pipeline ` +
+        "meets the SLO, or the pools have too few workers",
     );
   }
   return dearest;

@@ -19,7 +19,8 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   withSolver(_policy, solver) {
     throw new RuntimeError(
       "RUNTIME_USAGE",
-      `--solver: method inferline has one solver, got ${solver}; leave the option out, policy.refine says how far it goes`,
+      `--solver: method inferline has one solver, got ${solver}; ` +
+        "leave the option out, policy.refine says how far it goes",
     );
   },
   frame: inferline.frame,

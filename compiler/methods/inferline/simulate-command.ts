@@ -84,11 +84,15 @@ function render(
     ...(stated === undefined ? [] : [stated]),
   ];
   return [
-    `${result.queries} requests in ${result.durationMs / 1000} s, seed ${result.seed}: ${result.late} late, ${result.dropped} dropped; ${perSecond} task queries per wall second`,
+    `${result.queries} requests in ${result.durationMs / 1000} s, ` +
+      `seed ${result.seed}: ${result.late} late, ${result.dropped} dropped; ` +
+      `${perSecond} task queries per wall second`,
     latencyMs === null
       ? "no request was served"
-      : `latency ms: mean ${ms(latencyMs.mean)}, p50 ${ms(latencyMs.p50)}, p95 ${ms(latencyMs.p95)}, p99 ${ms(latencyMs.p99)}, max ${ms(latencyMs.max)}`,
-    `replicas: mean ${servers.mean.toFixed(1)}, at most ${servers.max}; ${scaling.up} started, ${scaling.down} stopped, ${result.planSwitches} changes of plan`,
+      : `latency ms: mean ${ms(latencyMs.mean)}, p50 ${ms(latencyMs.p50)}, ` +
+        `p95 ${ms(latencyMs.p95)}, p99 ${ms(latencyMs.p99)}, max ${ms(latencyMs.max)}`,
+    `replicas: mean ${servers.mean.toFixed(1)}, at most ${servers.max}; ` +
+      `${scaling.up} started, ${scaling.down} stopped, ${result.planSwitches} changes of plan`,
     "",
     alignColumns([
       ["", "simulated", ...(level === null ? [] : [`expected at ${level.loadQps} qps`])],

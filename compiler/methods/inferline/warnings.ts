@@ -13,13 +13,22 @@ export function inferlineWarnings({ levels, slo, policy }: InferlineBundle): str
   const advice = policy.margin === "auto" ? "" : "; policy.margin: auto leaves room for them";
   return levels.flatMap(({ loadQps, feasible, capacityQps, expected }) => {
     if (!feasible) {
-      return `level ${loadQps} qps is not feasible: the pools have a plan up to about ${Math.floor(capacityQps)} qps, and it has that one`;
+      return (
+        `level ${loadQps} qps is not feasible: the pools have a plan up to about ` +
+        `${Math.floor(capacityQps)} qps, and it has that one`
+      );
     }
     const { traces, met } = expected.heldOut;
     if (met < FEW_MET * traces) {
-      return `level ${loadQps} qps: ${met} of ${traces} traces that were not planned with meet the SLO${advice}`;
+      return (
+        `level ${loadQps} qps: ${met} of ${traces} traces that were not planned with meet the ` +
+        `SLO${advice}`
+      );
     }
     if (expected.violationRate <= ceiling) return [];
-    return `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the SLO when it is simulated, allowed ${percent(ceiling)}`;
+    return (
+      `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the SLO ` +
+      `when it is simulated, allowed ${percent(ceiling)}`
+    );
   });
 }

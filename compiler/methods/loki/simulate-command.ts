@@ -76,7 +76,8 @@ async function baselineBundle(
     const loadQps = reply.kind === "unplanned" ? reply.loadQps : Number.NaN;
     throw new RuntimeError(
       "RUNTIME_USAGE",
-      `--baseline ${baseline} has no plan for ${loadQps} qps: what it chooses among does not meet the SLO on this cluster`,
+      `--baseline ${baseline} has no plan for ${loadQps} qps: ` +
+        "what it chooses among does not meet the SLO on this cluster",
     );
   });
   const policy = { ...frame.policy, routing: "plan", stagePolicy: "fixed" } as const;
@@ -100,11 +101,15 @@ function render(result: LokiSimulationResult, level: LokiLevel | null, perSecond
     ...(stated === undefined ? [] : [percent(stated)]),
   ];
   return [
-    `${result.queries} requests in ${result.durationMs / 1000} s, seed ${result.seed}: ${result.late} late, ${result.dropped} dropped; ${perSecond} task queries per wall second`,
+    `${result.queries} requests in ${result.durationMs / 1000} s, ` +
+      `seed ${result.seed}: ${result.late} late, ${result.dropped} dropped; ` +
+      `${perSecond} task queries per wall second`,
     latencyMs === null
       ? "no request was served"
-      : `latency ms: mean ${ms(latencyMs.mean)}, p50 ${ms(latencyMs.p50)}, p95 ${ms(latencyMs.p95)}, p99 ${ms(latencyMs.p99)}, max ${ms(latencyMs.max)}`,
-    `servers: mean ${servers.mean.toFixed(1)}, at most ${servers.max}; ${result.planSwitches} changes of plan, ${result.modelLoads} model loads`,
+      : `latency ms: mean ${ms(latencyMs.mean)}, p50 ${ms(latencyMs.p50)}, ` +
+        `p95 ${ms(latencyMs.p95)}, p99 ${ms(latencyMs.p99)}, max ${ms(latencyMs.max)}`,
+    `servers: mean ${servers.mean.toFixed(1)}, at most ${servers.max}; ` +
+      `${result.planSwitches} changes of plan, ${result.modelLoads} model loads`,
     "",
     alignColumns([
       ["", "simulated", ...(level === null ? [] : [`expected at ${level.loadQps} qps`])],

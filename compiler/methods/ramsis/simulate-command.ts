@@ -82,9 +82,11 @@ function render(result: SimulationResult, level: RamsisLevel | null, perSecond: 
   const latency =
     latencyMs === null
       ? "no query was served"
-      : `latency ms: mean ${ms(latencyMs.mean)}, p50 ${ms(latencyMs.p50)}, p95 ${ms(latencyMs.p95)}, p99 ${ms(latencyMs.p99)}, max ${ms(latencyMs.max)}`;
+      : `latency ms: mean ${ms(latencyMs.mean)}, p50 ${ms(latencyMs.p50)}, ` +
+        `p95 ${ms(latencyMs.p95)}, p99 ${ms(latencyMs.p99)}, max ${ms(latencyMs.max)}`;
   return [
-    `${queries} queries in ${result.durationMs / 1000} s, seed ${result.seed}: ${late}; ${perSecond} queries per wall second`,
+    `${queries} queries in ${result.durationMs / 1000} s, seed ${result.seed}: ` +
+      `${late}; ${perSecond} queries per wall second`,
     latency,
     ...(result.baseline === undefined ? [] : [baselineLine(result.baseline)]),
     "",

@@ -20,8 +20,10 @@ export function tableWarnings({ levels, slo }: RamsisBundle): string[] {
         ? `level ${first} qps is`
         : `${run.length} levels, ${first} to ${loadQps} qps, are`;
     return loadQps > capacityQps
-      ? `${which} not feasible: above the capacity of ${Math.floor(capacityQps)} qps, expected violations ${ratesOf(run)}`
-      : `${which} not feasible: expected violations ${missedLimits(run, ceiling)}, allowed ${percent(ceiling)}`;
+      ? `${which} not feasible: above the capacity of ${Math.floor(capacityQps)} qps, ` +
+          `expected violations ${ratesOf(run)}`
+      : `${which} not feasible: expected violations ${missedLimits(run, ceiling)}, ` +
+          `allowed ${percent(ceiling)}`;
   });
   return [...infeasible, ...levels.filter(isFarBelow).map(farBelow)];
 }
@@ -56,7 +58,11 @@ function isFarBelow({ loadQps, capacityQps, expected }: RamsisLevel): boolean {
 function farBelow({ loadQps, capacityQps, expected }: RamsisLevel): string {
   const used = percent(loadQps / capacityQps);
   const [own, bound] = [expected.accuracyPerQuery, expected.servedBoundAccuracy ?? 0];
-  return `level ${loadQps} qps: an accuracy of ${percent(own)} is far below the bound of ${percent(bound)} at ${used} of the capacity; with few workers or a tight SLO queries that meet by chance may be why`;
+  return (
+    `level ${loadQps} qps: an accuracy of ${percent(own)} is far below the bound of ` +
+    `${percent(bound)} at ${used} of the capacity; with few workers or a tight SLO queries ` +
+    "that meet by chance may be why"
+  );
 }
 
 type Run = [RamsisLevel, ...RamsisLevel[]];

@@ -31,7 +31,8 @@ export function themisBaseline(bundle: ThemisBundle, name: string): ThemisBundle
   if (known === undefined) {
     throw new RuntimeError(
       "RUNTIME_USAGE",
-      `--baseline ${name} is not for a bundle of method themis; expected one of ${THEMIS_BASELINES.join(", ")}`,
+      `--baseline ${name} is not for a bundle of method themis; ` +
+        `expected one of ${THEMIS_BASELINES.join(", ")}`,
     );
   }
   return rescaled(bundle, { ...BASELINES[known], ...AS_PAPER });

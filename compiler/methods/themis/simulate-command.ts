@@ -58,7 +58,8 @@ export async function simulateThemisCommand(
 function checkServiceTimes(mode: ServiceTimeMode): void {
   if (mode === "p95") return;
   throw usage(
-    `--service-times ${mode} needs quantiles of every batch's time, and a bundle of method themis holds one latency per batch and cores; leave the option out`,
+    `--service-times ${mode} needs quantiles of every batch's time, ` +
+      "and a bundle of method themis holds one latency per batch and cores; leave the option out",
   );
 }
 
@@ -84,12 +85,19 @@ type Shown = Omit<ThemisSimulationResult, "latencyMsByRequest">;
 function render(result: Shown, level: ThemisLevel | null, perSecond: number): string {
   const { latencyMs, servers, cores, scaling } = result;
   return [
-    `${result.queries} requests in ${result.durationMs / 1000} s, seed ${result.seed}: ${result.late} late, ${result.dropped} dropped; ${perSecond} task queries per wall second`,
+    `${result.queries} requests in ${result.durationMs / 1000} s, ` +
+      `seed ${result.seed}: ${result.late} late, ${result.dropped} dropped; ` +
+      `${perSecond} task queries per wall second`,
     latencyMs === null
       ? "no request was served"
-      : `latency ms: mean ${ms(latencyMs.mean)}, p50 ${ms(latencyMs.p50)}, p95 ${ms(latencyMs.p95)}, p99 ${ms(latencyMs.p99)}, max ${ms(latencyMs.max)}`,
-    `cores: mean ${cores.mean.toFixed(1)}, at most ${cores.max}, ${short(result.coreSeconds)} core-seconds; instances: mean ${servers.mean.toFixed(1)}, at most ${servers.max}`,
-    `${scaling.up} started, ${scaling.down} stopped, ${scaling.resizes} resized; ${scaling.bursts} bursts met, ${scaling.settled} plans settled on, ${result.planSwitches} changes of level`,
+      : `latency ms: mean ${ms(latencyMs.mean)}, p50 ${ms(latencyMs.p50)}, ` +
+        `p95 ${ms(latencyMs.p95)}, p99 ${ms(latencyMs.p99)}, max ${ms(latencyMs.max)}`,
+    `cores: mean ${cores.mean.toFixed(1)}, at most ${cores.max}, ` +
+      `${short(result.coreSeconds)} core-seconds; instances: ` +
+      `mean ${servers.mean.toFixed(1)}, at most ${servers.max}`,
+    `${scaling.up} started, ${scaling.down} stopped, ${scaling.resizes} resized; ` +
+      `${scaling.bursts} bursts met, ${scaling.settled} plans settled on, ` +
+      `${result.planSwitches} changes of level`,
     "",
     alignColumns(comparison(result, level)),
     "",

@@ -16,7 +16,8 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
   withSolver(_policy, solver) {
     throw new RuntimeError(
       "RUNTIME_USAGE",
-      `--solver: policy.solver says how method themis solves, exact or paper, got ${solver}; leave the option out`,
+      "--solver: policy.solver says how method themis solves, exact or paper, " +
+        `got ${solver}; leave the option out`,
     );
   },
   frame: themis.frame,

@@ -13,7 +13,8 @@ import { themisLevels, themisTasks } from "./tell/reports.ts";
 import { themisSections } from "./tell/sections.ts";
 
 const NO_STATES =
-  "plans of cores and instances, whose stages take what is queued as soon as an instance is idle; " +
+  "plans of cores and instances, whose stages take what is queued as soon as an instance is " +
+  "idle; " +
   "--level shows the plan for a load";
 
 /** As many as its plans and bursts have instances at a time. */

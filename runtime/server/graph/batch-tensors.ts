@@ -93,7 +93,10 @@ export function misfit(
       if (output === null) continue;
       const [expected, found] = [at(inputs, input).rowShape, at(cut, output).rowShape];
       if (expected.join() === found.join()) continue;
-      return `rows of shape [${found.join(", ")}] for input "${at(inputs, input).name}" of ${name}, expected [${expected.join(", ")}]`;
+      return (
+        `rows of shape [${found.join(", ")}] for input "${at(inputs, input).name}" of ` +
+        `${name}, expected [${expected.join(", ")}]`
+      );
     }
   }
   return undefined;

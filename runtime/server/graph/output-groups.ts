@@ -102,6 +102,7 @@ function only(
   const [count] = counts;
   if (axis !== undefined && count !== undefined && counts.size === 1) return count;
   const allowed =
-    "a first dimension with the name that an input's has, for a row each, or that of an output that is sent on, for as many rows as are sent";
+    "a first dimension with the name that an input's has, for a row each, " +
+    "or that of an output that is sent on, for as many rows as are sent";
   throw unfit(`${at} output "${output}"`, axis === undefined ? "no name" : `"${axis}"`, allowed);
 }

@@ -174,7 +174,10 @@ function gatheredOutputs(
       const part = at(query.outputs, index);
       if (rows === 0) rowShape = part.rowShape;
       else if (part.rows > 0 && rowShape?.join() !== part.rowShape.join()) {
-        return `rows of "${name}.${output.name}" have the shapes [${rowShape?.join(", ")}] and [${part.rowShape.join(", ")}]`;
+        return (
+          `rows of "${name}.${output.name}" have the shapes [${rowShape?.join(", ")}] and ` +
+          `[${part.rowShape.join(", ")}]`
+        );
       }
       rows += part.rows;
       if (part.rows > 0) parts.push(part.bytes);

@@ -152,7 +152,10 @@ class VisitCourse implements Course {
       const bytes = this.#firstGiven(taken, index, row);
       if (bytes === undefined) {
         const senders = taken.map(({ parent }) => this.#nameOf(parent)).join(" and ");
-        return `${name}: its input "${input.name}" is not given by ${senders}, from where the row came`;
+        return (
+          `${name}: its input "${input.name}" is not given by ${senders}, ` +
+          "from where the row came"
+        );
       }
       bytesByInput.push(bytes);
     }

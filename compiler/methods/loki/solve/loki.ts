@@ -59,7 +59,8 @@ async function planLevel(
   const most = await planPipeline(problem, demandQps, options);
   if (most.plan === null) {
     throw new RangeError(
-      `no plan for ${demandQps} qps was found within the ${frame.policy.solveLimitMs} ms of solveLimit; give it more`,
+      `no plan for ${demandQps} qps was found within the ${frame.policy.solveLimitMs} ms of ` +
+        "solveLimit; give it more",
     );
   }
   return {

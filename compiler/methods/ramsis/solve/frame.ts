@@ -114,7 +114,9 @@ function* sizeMistakes(policy: RamsisPolicy, variantCount: number): Generator<Mi
   }
   const choices = (states * variantCount * maxQueue) / 2;
   if (batching === "variable" && choices > MAX_CHOICES) {
-    const expected = `at most ${MAX_CHOICES} choices with variable batching, states × variants × maxQueue / 2`;
+    const expected =
+      `at most ${MAX_CHOICES} choices with variable batching, ` +
+      "states × variants × maxQueue / 2";
     yield invalid(["policy"], expected, String(choices));
   }
   const actions = variantCount * (maxQueue + 1);
@@ -130,7 +132,8 @@ function hasQuantiles({ variants }: Task): boolean {
 
 const NO_QUANTILES = conflict(
   ["policy", "serviceTimes"],
-  '"quantiles" needs p50, p95, p99 and mean of every variant, and a profile has one number per batch; allowed: "p95"',
+  '"quantiles" needs p50, p95, p99 and mean of every variant, ' +
+    'and a profile has one number per batch; allowed: "p95"',
 );
 
 /**
@@ -139,11 +142,15 @@ const NO_QUANTILES = conflict(
  */
 function* pooledMistakes({ objective, discretization }: RamsisPolicy): Generator<Mistake> {
   if (objective !== "per-query") {
-    const message = `a pooled policy has the objective "per-query", got "${objective}"; or choose another balancer`;
+    const message =
+      `a pooled policy has the objective "per-query", got "${objective}"; ` +
+      "or choose another balancer";
     yield conflict(["policy", "objective"], message);
   }
   if (discretization.kind !== "fixed") {
-    const message = `a pooled policy has a grid of fixed steps, got "${discretization.kind}"; or choose another balancer`;
+    const message =
+      `a pooled policy has a grid of fixed steps, got "${discretization.kind}"; ` +
+      "or choose another balancer";
     yield conflict(["policy", "discretization"], message);
   }
 }
@@ -156,7 +163,9 @@ function* classMistakes(
   const count = slo.classes?.length ?? 0;
   const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
   if (classes !== "separate" || workers >= count) return;
-  const message = `"separate" takes a worker for each of the ${count} classes, got ${workers}; allowed: "auto" or "shared"`;
+  const message =
+    `"separate" takes a worker for each of the ${count} classes, got ${workers}; ` +
+    `allowed: "auto" or "shared"`;
   yield conflict(["policy", "classes"], message);
 }
 

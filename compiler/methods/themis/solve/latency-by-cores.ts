@@ -88,7 +88,9 @@ function fromFit(
     const { batch, cores, ms } = worst;
     const on = cores === 1 ? "1 core" : `${cores} cores`;
     const found = `a fit that gives ${Number(ms.toFixed(3))} ms for a batch of ${batch} on ${on}`;
-    const allowed = `latencies above 0 that do not fall with the batch, up to batch ${maxBatch} and ${maxCores} cores (policy.maxBatch, policy.maxCores)`;
+    const allowed =
+      `latencies above 0 that do not fall with the batch, up to batch ${maxBatch} and ` +
+      `${maxCores} cores (policy.maxBatch, policy.maxCores)`;
     return { found, allowed };
   }
   const data = Float64Array.from({ length: maxCores * maxBatch }, (_, index) =>

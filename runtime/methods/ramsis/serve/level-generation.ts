@@ -105,7 +105,8 @@ export class LevelGeneration {
     const running = new AbortController();
     this.#running = running;
     onNotice(
-      `load is ${Math.round(overloadQps)} qps, above the top level of ${policy.topLevel.loadQps} qps: computing a level for ${loadQps} qps`,
+      `load is ${Math.round(overloadQps)} qps, above the top level of ` +
+        `${policy.topLevel.loadQps} qps: computing a level for ${loadQps} qps`,
     );
     let outcome: GenerationOutcome = "failed";
     try {
@@ -131,14 +132,16 @@ export class LevelGeneration {
       this.#ceilingQps = loadQps;
       const allowed = violationCeiling(policy.bundle.slo);
       onNotice(
-        `no level for ${loadQps} qps, ${topGoesOn(policy)}: it is not feasible, expected violations ${ratio(expected.violationRate)}, allowed ${ratio(allowed)}`,
+        `no level for ${loadQps} qps, ${topGoesOn(policy)}: it is not feasible, ` +
+          `expected violations ${ratio(expected.violationRate)}, allowed ${ratio(allowed)}`,
       );
       return "infeasible";
     }
     policy.addLevel(level);
     this.#addedCount++;
     onNotice(
-      `level for ${loadQps} qps added: expected accuracy ${ratio(expected.accuracyPerQuery)}, violations ${ratio(expected.violationRate)}`,
+      `level for ${loadQps} qps added: expected accuracy ${ratio(expected.accuracyPerQuery)}, ` +
+        `violations ${ratio(expected.violationRate)}`,
     );
     return "added";
   }

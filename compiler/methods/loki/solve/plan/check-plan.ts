@@ -110,7 +110,8 @@ function* flowMistakes({ tasks }: PipelineProblem, steps: readonly Step[]) {
         const after = steps.filter((step) => step.node.parent === index && step.task === child);
         const passed = sumOf(after, (step) => step.node.ratio);
         if (!isNear(passed, node.ratio, RATIO_TOLERANCE)) {
-          yield `nodes[${index}]: ${node.ratio} arrives, ${passed} goes on to ${tasks[child]?.name}`;
+          yield `nodes[${index}]: ${node.ratio} arrives, ${passed} goes on to ` +
+            `${tasks[child]?.name}`;
         }
       }
     }
