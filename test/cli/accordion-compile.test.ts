@@ -10,7 +10,7 @@ describe("malleable pipelines on the command line", () => {
   const home = join(app, "out");
   const out = join(home, "places.msgpack");
 
-  test("are compiled: how models are cut, and what to expect of each load; and stages are written beside the bundle", () => {
+  test("are compiled: cuts and loads are told, and stages are written beside the bundle", () => {
     const { status, stdout, stderr } = stratagem("compile", join(app, "app.yaml"), "-o", out);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(stdout).toMatch(/\n7 stages of models beside it\n/);

@@ -70,7 +70,7 @@ test.each<[string, (model: ModelFile) => ModelFile | null, RegExp]>([
   await expect(refusal).rejects.toMatchObject({ code: "RUNTIME_MODEL" });
 });
 
-test("a pipeline's plans say which batches are warmed, and its models how their outputs are cut", async () => {
+test("a pipeline's plans say which batches are warmed, and how outputs are cut", async () => {
   const pipeline = servedPipeline();
   writeModels(folder);
   const models = await servedModels(pipeline, folder);
@@ -84,7 +84,7 @@ test("a pipeline's plans say which batches are warmed, and its models how their 
   expect(models[0]?.axisNames).toMatchObject({ x: "rows", crops: "total", crop_count: "rows" });
 });
 
-test("the plans and bursts of a bundle that scales say which cores and batches are warmed", async () => {
+test("plans and bursts say which cores and batches are warmed", async () => {
   writeStageModels(folder);
   const models = await servedModels(servedScales(), folder);
   expect(models.map(({ name, warmBatches, warmCores }) => [name, warmBatches, warmCores])).toEqual([

@@ -12,9 +12,9 @@ import {
 } from "../../runtime/core/command-buffer.ts";
 import { NO_PARENT } from "../../runtime/core/graph/pipeline-dispatcher.ts";
 import {
-  scalingDispatcherOf,
   type ThemisDispatcher,
   type ThemisDispatcherOptions,
+  themisDispatcherOf,
 } from "../../runtime/methods/themis/core/themis-dispatcher.ts";
 
 export interface DrivenInstance {
@@ -79,7 +79,7 @@ export class ThemisDriver {
   constructor(bundle: ThemisBundle, options: Partial<ThemisDispatcherOptions> = {}) {
     const { queryCapacity = 8192 } = options;
     this.#bundle = bundle;
-    this.dispatcher = scalingDispatcherOf(bundle, { queryCapacity, ...options });
+    this.dispatcher = themisDispatcherOf(bundle, { queryCapacity, ...options });
     this.#out = new CommandBuffer(this.dispatcher.commandCapacity, queryCapacity);
     this.queues = bundle.tasks.map(() => []);
     this.isUp = Array<boolean>(this.dispatcher.workerCount).fill(false);

@@ -7,9 +7,9 @@ import {
   START_BATCH,
 } from "../../runtime/core/command-buffer.ts";
 import {
-  scalingDispatcherOf,
   type ThemisDispatcher,
   type ThemisDispatcherOptions,
+  themisDispatcherOf,
 } from "../../runtime/methods/themis/core/themis-dispatcher.ts";
 
 export interface WatchedCommand {
@@ -72,7 +72,7 @@ export class ThemisWatch {
     bundle: ThemisBundle,
     options: ThemisDispatcherOptions,
   ): ThemisDispatcher => {
-    const dispatcher = scalingDispatcherOf(bundle, options);
+    const dispatcher = themisDispatcherOf(bundle, options);
     this.dispatcher = dispatcher;
     return new Proxy(dispatcher, {
       get: (target, name) => {

@@ -119,7 +119,7 @@ describe("adaptive levels", () => {
     }
   });
 
-  test("whatever the curve, the step holds except at the jumps, and what is left out has a stand-in", async () => {
+  test("on any curve the step holds except at jumps, and stand-ins fill gaps", async () => {
     const cases = fc.record({
       fromQps: fc.double({ min: 0.01, max: 5000, noNaN: true }),
       ratio: fc.double({ min: 1, max: 100, noNaN: true }),

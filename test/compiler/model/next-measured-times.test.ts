@@ -10,7 +10,7 @@ test("a batch between two measured sizes takes as long as the next larger one", 
   expect([...nextMeasuredTimes(rows)]).toEqual([5, 5, 8, 8, 9, 9, 9]);
 });
 
-test("a larger batch that was measured faster is not taken to be: it can hold no more than it pads", () => {
+test("a larger batch that was measured faster is not taken to be faster", () => {
   const rows = [
     { batch: 1, ms: 6 },
     { batch: 2, ms: 5 },

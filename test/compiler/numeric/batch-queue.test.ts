@@ -122,7 +122,7 @@ describe("the merge of what a join waits for", () => {
     request: Uint32Array.from(events, ([, request]) => request),
   });
 
-  it("puts out each request with the last that it waits for, in the order of time and then of the sequences", () => {
+  it("puts out each request with the last that it waits for, in order of time", () => {
     const out = { atMs: new Float64Array(5), request: new Uint32Array(5) };
     const ready = mergeSettled(
       [

@@ -36,7 +36,7 @@ function readJson(path: string): unknown {
   return JSON.parse(readFileSync(path, "utf8"));
 }
 
-test("writes layers that add up to the whole, and the stages of the best cut for every depth", async () => {
+test("writes layers that add up, and the stages of the best cut for every depth", async () => {
   const folder = folderOf(FILES);
   const machine = layeredMachine(LAYERS);
   await profileLayersCommand(layersCommand(folder), machine);
@@ -117,7 +117,7 @@ function togetherOf({ names, spans }: LayeredMachine): string[][] {
   return turns;
 }
 
-test("runs the stages of a depth at the same time, each on a worker that holds its own", async () => {
+test("runs the stages of a depth at the same time, each on its own worker", async () => {
   const machine = layeredMachine(LAYERS, {
     machine: { ...layeredMachine(LAYERS).machine, cores: 8 },
   });
@@ -155,7 +155,7 @@ test.each([
   expect(cells).toHaveLength(2 + STAGES);
 });
 
-test("a range of layers in several depths has the times of the depth where it took longest", async () => {
+test("a range of layers has the times of the depth where it took longest", async () => {
   const layers = { "small.onnx": [2], "large.onnx": [6, 2, 2, 2] };
   const rangeMs = async (among: (stages: number) => number) => {
     const folder = folderOf(FILES);
@@ -242,7 +242,8 @@ test("a dry run says how many layers there are and starts nothing", async () => 
     layeredMachine(LAYERS, { startExecutor }),
   );
   expect(text).toContain(
-    "would measure 2 models and their layers, 5 times each: 56 runs with the warm-up; then the stages of their best cuts into 1 to 3: at most 112 runs",
+    "would measure 2 models and their layers, 5 times each: 56 runs with the warm-up; " +
+      "then the stages of their best cuts into 1 to 3: at most 112 runs",
   );
   expect(text).toMatch(/^large +0\.75 +4 +6 .*large\.onnx$/m);
   expect(json).toMatchObject({
@@ -253,7 +254,7 @@ test("a dry run says how many layers there are and starts nothing", async () => 
   expect(readdirSync(folder).sort()).toEqual(["app.yaml", "large.onnx", "small.onnx"]);
 });
 
-test("refuses a noisy machine, keeps what was measured for --force, and else measures again", async () => {
+test("refuses a noisy machine, keeps what was measured for --force", async () => {
   // Of every three runs one takes three times as long, whatever it is of.
   const noisy = () => layeredMachine(LAYERS, { stretch: (run) => (run % 3 === 0 ? 3 : 1) });
   const folder = folderOf(FILES);
@@ -329,7 +330,7 @@ test("leaves no folder behind, whether it ends or no worker starts", async () =>
   expect(temporary.filter((path) => existsSync(path))).toEqual([]);
 });
 
-test("says where in the spec the model is that cannot be cut, in the words of who tried", async () => {
+test("says where in the spec the model is that cannot be cut, and why", async () => {
   const openLayers = async (path: string) => {
     if (path.endsWith("small.onnx")) return layeredMachine(LAYERS).openLayers(path);
     throw new OnnxModelError(`${path}: If: expected a condition that is known, found none`);
@@ -339,7 +340,10 @@ test("says where in the spec the model is that cannot be cut, in the words of wh
     profileLayersCommand(layersCommand(folder), layeredMachine(LAYERS, { openLayers })),
   ).rejects.toMatchObject({
     code: "INPUT_INVALID_VALUE",
-    message: `${folder}/app.yaml:13 tasks[0].variants[1].model: expected a model that can be cut into layers, got ${folder}/large.onnx: If: expected a condition that is known, found none`,
+    message:
+      `${folder}/app.yaml:13 tasks[0].variants[1].model: expected a model that can be cut ` +
+      `into layers, got ${folder}/large.onnx: If: expected a condition that is known, ` +
+      "found none",
   });
 });
 

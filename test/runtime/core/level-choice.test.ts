@@ -95,7 +95,7 @@ describe("LevelChoice", () => {
     expect(choice.update(100, WINDOW_MS, 3)).toBe(0);
   });
 
-  it("starts on the lowest level that the first known load does not exceed by more than a standard deviation", () => {
+  it("starts on the lowest level that the load exceeds by no more than a deviation", () => {
     const first = (loadQps: number) => new Chooser().update(loadQps, WINDOW_MS, 0);
     expect(first(1000 + noiseQps(1000, 1) - 1)).toBe(1);
     expect(first(1000 + noiseQps(1000, 1) + 1)).toBe(2);

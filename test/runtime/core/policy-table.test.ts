@@ -62,7 +62,7 @@ const anyGrid = fc
   .map((entries) => [0, ...entries.sort((a, b) => a - b)]);
 
 describe("PolicyTable", () => {
-  it("reads the cell of the definition, on uniform and other grids, at and around every entry", () => {
+  it("reads the cell of the definition, on any grid, at and around every entry", () => {
     fc.assert(
       fc.property(
         fc.oneof(uniformGrid, anyGrid),

@@ -22,7 +22,7 @@ const batchOf = (variant: number) => ({ variant, rows: 1, inputs: [[countingRows
 const pidOf = (worker: number) => executor.pids().slots[worker] ?? Number.NaN;
 
 describe("assignments", () => {
-  test("a slot has no process until it is assigned a model, and none after its release", async () => {
+  test("a slot has no process until it is assigned a model, nor after its release", async () => {
     const { next } = await started([identityVariant("a"), identityVariant("b")], 2);
     expect([await next(), await next()]).toEqual(["ready 0", "ready 1"]);
     expect(executor.pids().slots).toEqual([undefined, undefined]);
@@ -100,7 +100,7 @@ describe("assignments", () => {
 });
 
 describe("losses", () => {
-  test("a worker that ends takes its batch along; its place is ready again, without a model", async () => {
+  test("a worker that ends takes its batch along; its slot is ready again, empty", async () => {
     const { next } = await started([identityVariant("a")]);
     expect(await next()).toBe("ready 0");
     executor.assign(0, [0]);

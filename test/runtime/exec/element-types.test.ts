@@ -54,7 +54,7 @@ const NUMERIC: readonly Dtype[] = [
   "int64",
 ];
 
-test("tensors of every element type keep their bits, on whatever boundary their parts end", async () => {
+test("tensors of every element type keep their bits on any boundary", async () => {
   const executor = await startedExecutor({ variants: NUMERIC.map(typedIdentity) });
   for (const [variant, name] of NUMERIC.entries()) {
     const bytes = TYPES[name][0] * WIDTH;

@@ -37,7 +37,7 @@ describe("running batches", () => {
     expect(executor.pids().standbys).toHaveLength(1);
   });
 
-  test("batches of two variants interleave over two workers, none mixed up with another", async () => {
+  test("batches of two variants interleave over two workers unmixed", async () => {
     const variants = [identityVariant("narrow", 3), identityVariant("wide", 5)];
     executor = await startedExecutor({ variants, workerCount: 2 });
     const runAll = async (worker: number) => {
@@ -109,7 +109,7 @@ describe("refusals", () => {
 });
 
 describe("lost workers", () => {
-  test("a batch under way is rejected, then the place is lost, then a new worker takes it", async () => {
+  test("a batch under way is rejected, then the slot is lost, then filled again", async () => {
     executor = await startedExecutor({});
     await executor.run(0, oneRow);
     const pid = executor.pidOf(0);

@@ -11,8 +11,8 @@ import {
 import { busyNames } from "../../../../runtime/core/graph/replica-shape.ts";
 import { type ThemisShape, themisShapeOf } from "../../../../runtime/methods/themis/core/shape.ts";
 import {
-  scalingDispatcherOf,
   type ThemisDispatcher,
+  themisDispatcherOf,
 } from "../../../../runtime/methods/themis/core/themis-dispatcher.ts";
 import { EventQueue } from "../../../simulate/event-queue.ts";
 import {
@@ -47,7 +47,7 @@ export interface ThemisSimulationOptions {
   /** Whether the result has the latency of every request. */
   readonly withLatencies?: boolean;
   /** In place of the bundle's own: one that is watched, say. */
-  readonly dispatcherOf?: typeof scalingDispatcherOf;
+  readonly dispatcherOf?: typeof themisDispatcherOf;
 }
 
 export interface ThemisSimulationResult extends ThemisOutcome {
@@ -303,7 +303,7 @@ function dispatcherFor(
   options: ThemisSimulationOptions,
   queryCapacity: number,
 ): ThemisDispatcher {
-  const { arrivals, level, startLevel, dispatcherOf = scalingDispatcherOf } = options;
+  const { arrivals, level, startLevel, dispatcherOf = themisDispatcherOf } = options;
   // The lowest level for its own load is the level itself.
   const initialDemandQps =
     startLevel === undefined ? initialQpsOf(arrivals) : bundle.levels[startLevel]?.loadQps;

@@ -63,7 +63,7 @@ export interface ThemisDispatcher extends PipelineDispatcher, ResizedPipeline, T
  * The dispatcher of a validated bundle; no worker is up yet.
  * @throws Error if the bundle contradicts itself.
  */
-export function scalingDispatcherOf(
+export function themisDispatcherOf(
   bundle: ThemisBundle,
   options: ThemisDispatcherOptions,
 ): ThemisDispatcher {

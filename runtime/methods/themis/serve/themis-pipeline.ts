@@ -10,7 +10,7 @@ import type { ServedPipeline } from "../../../server/graph/served-pipeline.ts";
 import { surelyMs } from "../../../server/graph/sure-visits.ts";
 import { VisitCourses } from "../../../server/graph/visit-courses.ts";
 import { themisShapeOf } from "../core/shape.ts";
-import { scalingDispatcherOf, type ThemisDispatcher } from "../core/themis-dispatcher.ts";
+import { type ThemisDispatcher, themisDispatcherOf } from "../core/themis-dispatcher.ts";
 import { LookForecasts } from "./look-forecasts.ts";
 import { ThemisMetrics } from "./metrics.ts";
 
@@ -35,7 +35,7 @@ export function themisPipeline(
   // A row waits for every task at once at most.
   const queryCapacity = shape.taskCount * maxPending + busyNames(shape);
   // The load is not known yet: the plan of the highest level is the first.
-  const dispatcher = scalingDispatcherOf(bundle, { queryCapacity });
+  const dispatcher = themisDispatcherOf(bundle, { queryCapacity });
   const metrics = new ThemisMetrics(bundle, dispatcher);
   const isForetold = bundle.policy.predictor === "lstm";
   assert(!isForetold || forecaster !== undefined, "whoever serves forecasts by a model opens it");

@@ -18,7 +18,7 @@ function commandOf(home: string, out: string): CompileCommand {
   };
 }
 
-test("warns of models that cannot be served or are too slow, and of loads that cannot be carried", async () => {
+test("warns of models that cannot be served, and of loads that cannot be carried", async () => {
   const home = accordionApplication(
     ["profile.json#sped }", "profile.json#sped, model: mlp-s.onnx }"],
     ["latency: 200 ms", "latency: 40 ms"],
@@ -33,8 +33,10 @@ test("warns of models that cannot be served or are too slow, and of loads that c
       .slice(1),
   ).toEqual([
     expect.stringMatching(/^model sped can be simulated and not served: its profile has speed-ups/),
-    "model deep: a query of the mean batch, 6 instances, takes at least 88 ms, on 3 places; the SLO is 40 ms",
-    "model sped: a query of the mean batch, 6 instances, takes at least 70 ms, on 4 places; the SLO is 40 ms",
+    "model deep: a query of the mean batch, 6 instances, takes at least 88 ms, " +
+      "on 3 places; the SLO is 40 ms",
+    "model sped: a query of the mean batch, 6 instances, takes at least 70 ms, " +
+      "on 4 places; the SLO is 40 ms",
     expect.stringMatching(
       /^level 1000 qps is not feasible: above the capacity of \S+ qps, \S+% of the queries miss/,
     ),
@@ -50,7 +52,7 @@ test.each<[string, readonly Change[], RegExp]>([
   [
     "an SLO below the deepest pipeline",
     [["latency: 200 ms", "latency: 20 ms"]],
-    /slo\.latency: expected at least the 31 ms that one instance of "deep" takes on 1 place, where it is fastest; got 20 ms/,
+    /slo\.latency: expected at least the 31 ms .* "deep" takes on 1 place, .*; got 20 ms/,
   ],
   [
     "batches of none",

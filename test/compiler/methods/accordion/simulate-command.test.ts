@@ -32,7 +32,7 @@ function watch(): { nowMs: () => number } {
 }
 
 describe("the answer", () => {
-  test("has the keys of the contract, beside what the level for the load is expected to give", () => {
+  test("has the keys of the contract and what the level is expected to give", () => {
     const { json, exitCode } = simulateAccordionCommand(BUNDLE, OPTIONS, null, watch());
     expect(exitCode).toBe(0);
     expect(json).toMatchObject({
@@ -128,7 +128,7 @@ describe("baselines", () => {
       expect.objectContaining({
         code: "RUNTIME_USAGE",
         message: expect.stringMatching(
-          /--baseline (cg-mean|greedy) is not for .* accordion; expected one of slo-conforming, fastest, bbs, one-stage/,
+          /--baseline (cg-mean|greedy) is not for .* slo-conforming, fastest, bbs, one-stage/,
         ),
       }),
     );

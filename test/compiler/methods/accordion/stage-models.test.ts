@@ -46,7 +46,7 @@ function applicationOf(paths: readonly (string | null)[]) {
 
 const APPLICATION = applicationOf(["models/deep.onnx", null]);
 
-test("every stage of every pipeline is cut once, in the order of the layers, under the name of its model and of what is in it", () => {
+test("every stage of every pipeline is cut once, in the order of the layers", () => {
   const cut = withStages(uncut(), APPLICATION, new Map([["models/deep.onnx", chainOf(6)]]));
   if ("code" in cut) throw new Error(cut.message);
   const [deep, small] = cut.bundle.tasks[0]?.variants ?? [];
@@ -89,6 +89,7 @@ test("a model whose output has as many rows as the data say is refused", () => {
     code: "INPUT_CONFLICT",
     path: ["tasks", 0, "variants", 0, "model"],
     message:
-      'the size of output "y", [-1,4], changes with the data; expected a model of which the sizes for one instance are known',
+      'the size of output "y", [-1,4], changes with the data; ' +
+      "expected a model of which the sizes for one instance are known",
   });
 });

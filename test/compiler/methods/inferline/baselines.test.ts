@@ -60,7 +60,7 @@ describe("inferlineBaseline", () => {
     expect(most).not.toEqual(peak);
   });
 
-  test("draws the sample for the load that the plan is for, where the pools carry less than the level's", () => {
+  test("draws the sample for the load that the plan is for, even below the level's", () => {
     const [low, high] = BUNDLE.levels;
     if (low === undefined || high === undefined) throw new RangeError("there are two levels");
     const short = { ...BUNDLE, levels: [{ ...high, feasible: false, capacityQps: 50 }] };

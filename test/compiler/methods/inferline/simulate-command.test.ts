@@ -46,7 +46,7 @@ function watch(): { nowMs: () => number } {
 }
 
 describe("the answer", () => {
-  test("has the keys of the contract, beside what the level of the load is expected to give", () => {
+  test("has the keys of the contract and what the level is expected to give", () => {
     const { json, exitCode } = simulateInferlineCommand(BUNDLE, OPTIONS, null, watch());
     expect(exitCode).toBe(0);
     expect(json).toMatchObject({

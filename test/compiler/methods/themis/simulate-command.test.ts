@@ -26,7 +26,7 @@ function watch(): { nowMs: () => number } {
 }
 
 describe("the answer", () => {
-  test("has the keys of the contract, beside what the plan for the load is expected to give", async () => {
+  test("has the keys of the contract and what the plan is expected to give", async () => {
     const { json, exitCode } = await simulateThemisCommand(BUNDLE, OPTIONS, null, watch());
     expect(exitCode).toBe(0);
     expect(json).toMatchObject({

@@ -130,7 +130,7 @@ describe("on any graph, in any order", () => {
     )
     .map(graphOf);
 
-  test("those tasks are visited that a path of taken edges leads to, once, and all others skipped", () => {
+  test("visits the tasks that taken edges lead to, once, and skips all others", () => {
     fc.assert(
       fc.property(
         graph,

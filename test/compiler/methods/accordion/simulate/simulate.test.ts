@@ -53,7 +53,7 @@ function latencies(result: AccordionSimulationResult): number[] {
 }
 
 describe("what is worked out by hand", () => {
-  test("a query alone has the fastest pipeline, and its instances come out one after the other", () => {
+  test("a query alone has the fastest pipeline, and its instances come one by one", () => {
     const result = serve(evenBundle(), queriesOf([[100, 8]]));
     expect(latencies(result)).toEqual([80]);
     expect(result).toMatchObject({
@@ -73,7 +73,7 @@ describe("what is worked out by hand", () => {
     expect(latencies(serve(bundle, queriesOf([[0, 3]])))).toEqual([60]);
   });
 
-  test("a query gives up the place that another needs, loses the instance in flight, and goes on", () => {
+  test("a query gives up the place that another needs, loses one instance, and goes on", () => {
     // The first has done three of eight when the second comes, and then has 20 ms for each of five,
     // from 40 ms on; the second has one place for 160 ms.
     const asked: Asked[] = [
@@ -123,7 +123,7 @@ describe("what is worked out by hand", () => {
     expect(latencies(serve(evenBundle(), queriesOf(asked)))).toEqual([140, 40]);
   });
 
-  test("a query that no pipeline makes in time is late, and one of low priority behind it given up", () => {
+  test("a query that cannot be in time is late, and a low one behind it given up", () => {
     const asked: Asked[] = [
       [0, 8],
       [10, 8, "low"],

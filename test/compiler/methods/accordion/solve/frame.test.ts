@@ -40,7 +40,7 @@ describe("pipelines on places that are alike", () => {
     expect(pipelinesOf(frame, "small").map(({ cut }) => cut)).toEqual([[2], [1, 1], null, null]);
   });
 
-  it("have the measured times of stages where all of them were, the 95th percentile of each and the heaviest mean as step", () => {
+  it("have measured times where all stages were measured: p95 of each, mean as step", () => {
     const pipelines = pipelinesOf(placesFrame(), "deep");
     // One place is the whole model, which a row of its own tells.
     expect(pipelines[0]).toMatchObject({ stageMs: [33], stepMs: 33, isMeasured: true, speedup: 1 });
@@ -53,7 +53,7 @@ describe("pipelines on places that are alike", () => {
     });
   });
 
-  it("have the sums of their layers and the overhead where one of them was not, stretched as the whole model is", () => {
+  it("have the sums of their layers and the overhead where a stage was not measured", () => {
     const pipelines = pipelinesOf(placesFrame(), "deep");
     // Its first two stages were measured: 11 and 11.5 ms. The whole adds up to 31 ms and takes 33.
     const stageMs = (11 * 33) / 31;
@@ -67,7 +67,7 @@ describe("pipelines on places that are alike", () => {
     expect(third?.stepMs).toBeCloseTo(stageMs, 12);
   });
 
-  it("are never of the workers beyond the places that are used, or of places that there are not", () => {
+  it("are never of workers beyond the places that are used", () => {
     const capped = placesFrame(["maxDepth: 4", "maxDepth: 4\n  executionPlaces: 2"]);
     expect([...capped.shapes.data]).toEqual([1, 2]);
     expect(capped.policy.executionPlaces).toBe(2);
@@ -91,7 +91,7 @@ describe("what queries take", () => {
     expect(halves?.[7]).toBeCloseTo(144, 9);
   });
 
-  it("follows speed-ups that are given in place of layers, straight lines between them and nothing beyond", () => {
+  it("follows given speed-ups in straight lines and nothing beyond them", () => {
     const frame = placesFrame(SPED, LATE, ["maxDepth: 4", "maxDepth: 5"]);
     const pipelines = modelOf(frame, "small").pipelines;
     expect(pipelines.map((pipeline) => pipeline?.speedup ?? null)).toEqual([

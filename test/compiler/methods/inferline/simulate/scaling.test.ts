@@ -108,7 +108,7 @@ describe("replicas", () => {
   });
 });
 
-test("another level takes over when the traffic has grown for good, and the seconds tell it", () => {
+test("another level takes over when the traffic has grown for good", () => {
   const bundle = inferlineBundle({
     tasks: [
       {

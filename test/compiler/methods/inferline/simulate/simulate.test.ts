@@ -16,14 +16,14 @@ function oneStage(
 }
 
 describe("a stage", () => {
-  test("serves what waits in one batch, as soon as a replica is free, in the time of that many", () => {
+  test("serves what waits in one batch, as soon as a replica is free", () => {
     const bundle = oneStage({ 1: 10, 2: 12, 4: 20 }, [4, 1]);
     // One at 0 to 10; three wait and take the time of four, to 30; then two, to 42; then one.
     const times = [0, 1, 2, 3, 11, 12, 60];
     expect(latencies(bundle, at(times))).toEqual([10, 29, 28, 27, 31, 30, 10]);
   });
 
-  test("takes all that comes at one time before batches start, and those of one end before others start", () => {
+  test("takes all arrivals of one time before batches start, and all ends before starts", () => {
     const bundle = oneStage({ 1: 10, 2: 12 }, [2, 2]);
     // At 10 both replicas are free, and two requests come: the lower replica takes both.
     const result = simulateInferline(bundle, { ...OPTIONS, arrivals: at([0, 0, 12, 12, 12]) });
@@ -31,7 +31,7 @@ describe("a stage", () => {
     expect(result.byTask["a"]).toMatchObject({ queries: 5, batches: 3 });
   });
 
-  test("with regular arrivals at its capacity never makes one wait, and slightly above it the wait grows", () => {
+  test("never makes regular arrivals at its capacity wait; above it the wait grows", () => {
     const bundle = oneStage({ 1: 10 }, [1, 2]);
     const every = (gapMs: number) => at(Array.from({ length: 1000 }, (_, n) => n * gapMs));
     expect(new Set(latencies(bundle, every(5)))).toEqual(new Set([10]));
@@ -272,7 +272,7 @@ describe("all in all", () => {
   });
 });
 
-test("requests beyond what a simulation keeps under way are dropped, and count as violations", () => {
+test("requests beyond the limit under way are dropped, and count as violations", () => {
   const bundle = oneStage({ 1: 1, 4096: 2 }, [4096, 1]);
   const trace = { arrivalMs: new Float64Array(2 ** 20 + 4), takenByEdge: [null] };
   const result = simulateInferline(

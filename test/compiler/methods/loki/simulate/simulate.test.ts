@@ -58,7 +58,7 @@ describe("a request", () => {
     expect(result.latencyMs?.max).toBe(56);
   });
 
-  test("that cannot be on time is late, or dropped with its other queries where that is the mode", () => {
+  test("that cannot be on time is late, or dropped with its other queries", () => {
     const sketch = { levels: [LARGE], workers: [4], sloMs: 49 };
     const late = simulateLoki(chainBundle(sketch), { ...OPTIONS, arrivals: at(0) });
     expect(late).toMatchObject({ satisfied: 0, late: 1, dropped: 0, violationRate: 1 });
@@ -104,7 +104,7 @@ function sketchOf(level: LokiBundle["levels"][number]): LevelSketch {
   };
 }
 
-test("a stage of one server without batches waits as long as an M/D/1 queue, and the next stage not at all", () => {
+test("a task of one server waits like an M/D/1 queue, and the next not at all", () => {
   const variants = [{ name: "v", accuracy: 1, latencyMs: { 1: 10 } }];
   const bundle = lokiBundle({
     sloMs: 10_000,
@@ -203,7 +203,7 @@ describe("whatever the options", () => {
     seed: fc.nat(1000),
   });
 
-  test("every request is satisfied, late or dropped, and the same seed gives the same bytes", () => {
+  test("every request is settled, and the same seed gives the same bytes", () => {
     fc.assert(
       fc.property(
         anyOptions,
@@ -274,7 +274,7 @@ test("sampled service times need quantiles", () => {
   expect(() => poisson(chainBundle(), 50, { serviceTimes: "sampled" })).toThrow(/detect\/small/);
 });
 
-test("a stage policy waits for more queries as long as its table says, and mixes its variants", () => {
+test("a task's table waits for more queries as it says, and mixes its variants", () => {
   // A query alone waits until 40 of its 100 ms are left and then takes the large variant; two at a
   // time take the small one.
   const WAIT = 0xffff;

@@ -231,7 +231,7 @@ describe("a pooled level", () => {
     );
   });
 
-  test("takes no batch beyond maxQueue, the profile, or what is extrapolated when that is asked for", () => {
+  test("takes no batch beyond maxQueue, the profile, or the extrapolation", () => {
     const own = {
       workers: 3,
       sloMs: 100,
@@ -314,7 +314,7 @@ describe("few workers, against the best that any policy can do", () => {
 describe("the examples that were wrong", () => {
   const { application: letters } = loadApplication("policies/letters/app.yaml");
 
-  test("letters at 1, 2 and 3 queries/s: the best variant, for there is all the time in the world", () => {
+  test("letters at 1, 2 and 3 queries/s have the best variant, as time is plenty", () => {
     const loads = { kind: "list", qps: [1, 2, 3] } as const;
     const frame = ramsis.frame(ofMethod("ramsis", { ...letters, loads }), new Map());
     for (const loadQps of [1, 2, 3]) {
@@ -350,7 +350,7 @@ describe("60 workers of the ImageNet example", () => {
     return { frame, level: ramsis.solveLevel(frame, loadQps) };
   };
 
-  test("each ceiling is kept on fresh arrivals, and a higher one is spent where it buys accuracy", () => {
+  test("each ceiling is kept on fresh arrivals, and spent where it buys accuracy", () => {
     const found = [0.001, 0.01, 0.05, 0.15].map((ceiling) => {
       const { frame, level } = at(3600, ceiling);
       const { violationRate, accuracyPerQuery } = simulated(frame, level, 200_000, null);

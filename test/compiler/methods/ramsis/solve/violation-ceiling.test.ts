@@ -21,7 +21,7 @@ import { constrainedOptimum, mostSatisfied } from "./linear-program.ts";
 const TOLERANCE = 1e-6;
 const LEAST_RANGE = 1e-3;
 
-test("a policy within a ceiling attains the optimum of the linear programme, and a mixture where none of its parts does", () => {
+test("a policy within a ceiling attains the linear programme's optimum, or a mixture does", () => {
   let mixtureCount = 0;
   fc.assert(
     fc.property(

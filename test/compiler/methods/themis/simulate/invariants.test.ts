@@ -137,7 +137,7 @@ describe("commands", () => {
     );
   });
 
-  test("give all instances of a task that stay the same cores in a burst, and when a plan is settled on", () => {
+  test("give all instances of a task the same cores in a burst and when settled", () => {
     let bursts = 0;
     watchAll(randomThemisBundle({ extraCores: "same" }), (event, { bundle, watch, dispatcher }) => {
       bursts += event.bursts;

@@ -4,7 +4,7 @@ import { simulateThemis } from "../../../../../compiler/methods/themis/simulate/
 import { drawRequests } from "../../../../../compiler/simulate/graph/drawn-requests.ts";
 import { HISTORY_SECONDS } from "../../../../../runtime/core/forecasters.ts";
 import { taskGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
-import { scalingDispatcherOf } from "../../../../../runtime/methods/themis/core/themis-dispatcher.ts";
+import { themisDispatcherOf } from "../../../../../runtime/methods/themis/core/themis-dispatcher.ts";
 import { themisBundle } from "../../../../support/themis-bundle.ts";
 
 const DURATION_MS = 90_000;
@@ -22,7 +22,7 @@ function run(tickMs: number, forecastByLook: Float64Array) {
     startLevel: 0,
     forecastByLook,
     dispatcherOf: (...values) => {
-      const dispatcher = scalingDispatcherOf(...values);
+      const dispatcher = themisDispatcherOf(...values);
       const onWake = dispatcher.onWake.bind(dispatcher);
       const onForecast = dispatcher.onForecast.bind(dispatcher);
       return Object.assign(dispatcher, {

@@ -22,7 +22,7 @@ function both(bundle: ThemisBundle, arrivalMs: Float64Array, seed: number) {
   return [[...(latencyMsByRequest ?? [])], naiveScaleLatencies(bundle, level, trace)] as const;
 }
 
-test("while a level is followed and nothing is dropped, the obvious twin has every latency to the last bit", () => {
+test("while nothing is dropped, the obvious twin has every latency to the last bit", () => {
   fc.assert(
     fc.property(
       randomThemisBundle({ dropAfterSlos: null }),
@@ -37,7 +37,7 @@ test("while a level is followed and nothing is dropped, the obvious twin has eve
   );
 });
 
-test("and it drops the same requests when queries are given up, while the others fare alike", () => {
+test("and it drops the same requests when queries are given up", () => {
   let dropped = 0;
   fc.assert(
     fc.property(

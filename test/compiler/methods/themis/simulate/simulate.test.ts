@@ -88,7 +88,7 @@ describe("cores", () => {
 describe("instances", () => {
   const PAIR = oneStage([[100]], [1, 1, 2], [1, 1, 1]);
 
-  test("that are added serve 5 s after the look that asks for them, and hold their cores from then on", () => {
+  test("serve 5 s after the look that asks for them, and hold cores from then on", () => {
     const arrivals = [...BURST, 5900, 5900, 6000, 6000];
     const result = serveAt(PAIR, arrivals, { startLevel: 0 });
     // Of the last four the one that came with the second at 5900 waits until 6000, when there are
@@ -172,7 +172,7 @@ describe("when the load falls", () => {
     });
   });
 
-  test("and rises again at once, an instance that has not gone yet stays, with the cores of the others", () => {
+  test("and rises at once, an instance that is still there keeps the others' cores", () => {
     const bundle = themisBundle({
       tasks: [{ name: "a", latencyMs: [[3000], [1500]] }],
       levels: [
@@ -244,7 +244,7 @@ describe("a query", () => {
   });
 });
 
-test("a request that is dropped takes its other queries along, also those that are served already or being served", () => {
+test("a dropped request takes its other queries along, even those being served", () => {
   const from = { requests: 0.5 };
   const one = [1, 1, 1] as const;
   const bundle = themisBundle({

@@ -43,7 +43,7 @@ describe("the exact solver beside brute force", () => {
     expect(tally.feasible - tally.searched).toBeGreaterThan(200);
   });
 
-  it("has the same cores and latency in 600 cases of the least graph that is not series-parallel", () => {
+  it("has the same cores and latency in 600 cases of a non-series-parallel graph", () => {
     const tally = compare("zigzag", 200_001, 600, ZIGZAG);
     expect(tally.searched).toBeGreaterThan(200);
   });
@@ -146,7 +146,7 @@ describe("the exact solver", () => {
     expect(solveExactly(ONE, none)).toMatchObject({ bindingStage: 0 });
   });
 
-  it("has the fewest instances to the last bit at and just above a multiple of what one carries", () => {
+  it("has the fewest instances at and just above a multiple of what one carries", () => {
     for (const ms of [100, 70.3, 277.5]) {
       const stage = { ...STAGE, maxBatch: 1, maxCores: 1, latencyMs: Float64Array.of(ms) };
       const scaler = new ExactScaler({ ...ONE, sloMs: 1000, stages: [stage] });

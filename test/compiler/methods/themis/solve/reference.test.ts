@@ -23,7 +23,7 @@ describe.skipIf(REFERENCE === undefined)(
     for (const pipeline of ["video", "sentiment"]) {
       const own = cases.filter((one) => one.pipeline === pipeline);
 
-      it(`finds the cores and the latency of each mode, or that there is no plan: ${pipeline}`, () => {
+      it(`finds each mode's cores and latency, or no plan: ${pipeline}`, () => {
         for (const one of own) {
           const mode: ScalingMode =
             one.n0 === null ? { kind: "horizontal" } : { kind: "vertical", instances: one.n0 };

@@ -72,7 +72,7 @@ describe("a query of low priority", () => {
     expect(driver.news()).toEqual(["0 start 0 [0,1]", "0 drop 2 late"]);
   });
 
-  test("is foretold the fewest places that meet its own deadline, from the running ones as they are", () => {
+  test("is foretold the fewest places that meet its deadline from running ones", () => {
     const driver = driverOf(4, 65, { dropAfterSlos: 1 });
     driver.ask(LOW);
     // 30 ms till the places are free, 60 on two of them, though the first could shrink.

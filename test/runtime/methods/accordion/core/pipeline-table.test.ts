@@ -15,7 +15,7 @@ describe("PipelineTable", () => {
     expect([1, 2, 8].map((batch) => table.latencyMs(0, 3, batch))).toEqual([30, 60, 240]);
   });
 
-  test("tells the time of later models, and Infinity where one has fewer layers than places", () => {
+  test("tells the time of later models, and Infinity with too few layers", () => {
     const models = [
       { name: "a", layerMs: [30, 30, 30] },
       { name: "b", layerMs: [20, 10] },

@@ -61,7 +61,7 @@ async function seen(isIt: (entry: Entry) => boolean, since = 0): Promise<void> {
   while (!house.log.slice(since).some(isIt)) await new Promise(setImmediate);
 }
 
-test("a long query gives its places up for an urgent one, and every row is what the whole model makes of it", async () => {
+test("a long query gives its places up for an urgent one, and rows stay right", async () => {
   const { log } = house;
   const [long, urgent] = [rowsOf(200, 1), rowsOf(4, 2)];
   const first = infer("one", long);

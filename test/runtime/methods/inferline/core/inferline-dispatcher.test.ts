@@ -4,7 +4,7 @@ import { A, chain } from "../../../../support/inferline-chain.ts";
 import { InferlineDriver } from "../../../../support/inferline-driver.ts";
 
 describe("batches", () => {
-  test("start when all that happens at one time is in, on the idle worker of the lowest index", () => {
+  test("start when all of one time is in, on the idle worker of the lowest index", () => {
     const driver = new InferlineDriver(
       chain([
         [4, 2],

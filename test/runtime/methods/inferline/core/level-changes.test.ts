@@ -51,7 +51,7 @@ describe("levels", () => {
     return { driver, tuner, riseAt };
   }
 
-  test("change when more traffic than chance explains has come for 15 s, and the tuner is told", () => {
+  test("change when traffic beyond chance has come for 15 s, and tell the tuner", () => {
     const { driver, tuner } = changing(TWO);
     // Three deviations of the 3000 requests of 30 s are 5.5 requests per second.
     tuner.recentMeanQps = 105.4;

@@ -61,7 +61,7 @@ test("a break starts the time anew", () => {
   expect(firstChange(new InferlineLevelFollower(BUNDLE, 1), other)).toBeNull();
 });
 
-test("beyond the highest load the highest plan is followed, and nothing while the rate is unknown", () => {
+test("follows the highest plan beyond the highest load, and none while unknown", () => {
   expect(firstChange(new InferlineLevelFollower(BUNDLE, 0), () => 5000)).toEqual([15, 2]);
   expect(firstChange(new InferlineLevelFollower(BUNDLE, 2), () => 5000)).toBeNull();
   expect(firstChange(new InferlineLevelFollower(BUNDLE, 1), () => Number.NaN)).toBeNull();

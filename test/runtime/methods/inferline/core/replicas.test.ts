@@ -17,7 +17,7 @@ describe("replicas", () => {
     expect([...driver.dispatcher.readyByTask]).toEqual([0, 0]);
   });
 
-  test("are added as the tuner says, the smallest part of a target first, and only as workers are there", () => {
+  test("are added as the tuner says, the smallest part of a target first", () => {
     const { driver, tell } = told(
       chain(
         [
@@ -179,7 +179,7 @@ describe("workers that are lost", () => {
     expect(driver.placed).toBe("b a a b");
   });
 
-  test("of a pool that has no other let the task move to a pool that can run it, until they are back", () => {
+  test("move a task whose pool has no other to another pool until they are back", () => {
     const bundle = chain(
       [
         [4, 2, 0],

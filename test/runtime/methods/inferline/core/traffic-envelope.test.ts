@@ -90,7 +90,7 @@ describe("TrailingEnvelope", () => {
     );
   });
 
-  it("remembers as many arrivals of a minute as it is made for, and then the newest of them", () => {
+  it("remembers the arrivals of a minute that it has room for, the newest", () => {
     const envelope = new TrailingEnvelope(Float64Array.of(1, 60_000));
     const most = 2 ** 20;
     for (let index = 0; index < most; index++) envelope.record(index / 100);

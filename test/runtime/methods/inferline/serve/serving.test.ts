@@ -64,7 +64,7 @@ async function clients(
   await Promise.all(Array.from({ length: count }, (_, index) => client(index)));
 }
 
-test("answers every client with its own rows, whichever way each of them went and whatever batches they shared", async () => {
+test("answers every client with its own rows, whichever way each of them went", async () => {
   const { url } = await serving(servedStages({ sloMs: 30_000 }));
   await clients(8, 20, async (client, round) => {
     const rows = rowsOf(client, round);
@@ -136,7 +136,7 @@ test("replicas come and go under load, and no request is lost", async () => {
   expect(text).toContain("stratagem_workers_lost_total 0\n");
 });
 
-test("a worker that is killed takes its batch along, not more, and its stage comes back", async () => {
+test("a killed worker takes only its batch along, and its task comes back", async () => {
   const { url, server, executor } = await serving(servedStages({ sloMs: 30_000 }));
   const statuses: number[] = [];
   let killed = 0;

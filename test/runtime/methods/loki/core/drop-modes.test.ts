@@ -63,7 +63,7 @@ describe("drop modes", () => {
     expect(detect(start("deadline"), 246.1, 250)).toBe("dropped");
   });
 
-  test("deadline: siblings that wait for the same idle server are counted, as they are not begun yet", () => {
+  test("deadline: siblings that wait for the same idle server are counted", () => {
     const driver = start("deadline");
     driver.query(DETECT, 250);
     driver.nowMs = 225;
@@ -82,7 +82,7 @@ describe("drop modes", () => {
     expect(driver.dropped).toEqual([]);
   });
 
-  test("deadline: a later task to which half a query comes is not thought slower than for a whole one", () => {
+  test("deadline: half a query is not thought slower at a later task", () => {
     const FACES = 2;
     const bundle = treeBundle({ policy: { drop: "deadline" } });
     const driver = new LokiDriver(bundle, { initialDemandQps: 60 }).start();

@@ -18,7 +18,7 @@ const PAIR: LevelSketch = {
 };
 
 describe("batches", () => {
-  test("a free server takes what waits at once, the earliest deadlines first, up to its batch", () => {
+  test("a free server takes what waits at once, the earliest deadlines first", () => {
     const driver = new LokiDriver(chainBundle({ levels: [PAIR], workers: [2] })).start();
     driver.query(DETECT, 500);
     driver.query(DETECT, 900);
@@ -34,7 +34,7 @@ describe("batches", () => {
     ]);
   });
 
-  test("the queries of one event that go to the same idle group start as one batch, not one and the rest", () => {
+  test("the queries of one event for the same idle group start as one batch", () => {
     const levels: LevelSketch[] = [
       {
         ...PAIR,

@@ -92,7 +92,7 @@ test("answers every client with its own rows in order, whatever batches they sha
   await Promise.all(Array.from({ length: 8 }, (_, index) => client(index)));
 });
 
-test("says which path answered, and gives what is sent on only to those who ask for it", async () => {
+test("says which path answered, and tells of what is sent on only if asked", async () => {
   const { url } = await serving(servedPipeline({ sloMs: 30_000, levels: LARGE_ONLY }));
   const rows = [
     { crops: 2, value: 5 },
@@ -162,7 +162,7 @@ test("takes and gives tensors as bytes", async () => {
   expect(offset).toBe(body.length);
 });
 
-test("a worker that is killed takes its batch along, not more: the others answer, and it comes back", async () => {
+test("a killed worker takes only its batch along, and comes back", async () => {
   const { url, server, executor } = await serving(servedPipeline({ sloMs: 30_000 }));
   const statuses = new Map<number, number>();
   let killed = 0;

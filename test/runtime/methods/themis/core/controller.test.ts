@@ -69,7 +69,7 @@ describe("a burst", () => {
     expect(desk.controller.level).toBe(0);
   });
 
-  test("gives up instances that are on their way where the pool has not room for them beside its cores", () => {
+  test("gives up instances on their way where the pool has no room for them", () => {
     const desk = new Desk(0, { workers: 12, cores: 1 });
     desk.look(1, 2);
     expect(desk.plan).toBe("3x2 2x1");
@@ -152,7 +152,7 @@ describe("a move to another plan", () => {
     expect(desk.controller.level).toBe(1);
   });
 
-  test("raises those that were started with fewer cores than the plan has, and then comes to its end", () => {
+  test("raises those started with fewer cores than planned, and comes to its end", () => {
     const desk = new Desk(0, { policy: { extraCores: "one" } });
     desk.look(2);
     desk.look(2, 2);
@@ -198,7 +198,7 @@ describe("a fixed level", () => {
 });
 
 describe("the first level", () => {
-  test("is the lowest for what is expected, and the highest if nothing is known or all are too low", () => {
+  test("is the lowest for what is expected, and the highest if it is unknown", () => {
     const bundle = deskBundle({});
     const levels = [0, 20, 20.1, 150, 151, Number.NaN].map((qps) => firstLevel(bundle, qps));
     expect(levels).toEqual([0, 0, 1, 2, 2, 2]);

@@ -114,7 +114,7 @@ describe("the paper's demand", () => {
     expect(looker.look()[0]).toBe(2);
   });
 
-  test("wants the plan once load and forecast have called for the same so many times in a row", () => {
+  test("wants the plan once load and forecast call for it so many times in a row", () => {
     const looker = new Looker(demandOf({ scaling: "themis" }));
     looker.demand.onForecast(40);
     expect(looker.send(30, 30, 30, 30).map(([, wanted]) => wanted)).toEqual([
@@ -212,7 +212,7 @@ describe("what is sure", () => {
   const WINDOWS = 8;
   const LASTING_WINDOWS = 4;
 
-  test("takes Poisson traffic of a level's own load for more as seldom as its windows have it", () => {
+  test("takes Poisson traffic of its own load for more as seldom as its windows say", () => {
     for (const tickMs of [100, 1000]) {
       for (const qps of [5, 20, 100, 500]) {
         const loadsQps = [qps, 1.25 * qps, 2 * qps];
@@ -294,7 +294,7 @@ describe("what is sure", () => {
     expect(looker.send(100)[0]).toEqual([2, 2]);
   });
 
-  test("lets requests wait that a level's load makes wait as well, and asks for cores for what is beyond", () => {
+  test("lets requests wait as a level's load does, and asks for cores beyond it", () => {
     const looker = new Looker(demandOf({ scaling: "joint", loadsQps: [40, 80, 160] }));
     looker.send(40, 40, 40);
     // Half an SLO's requests are usual.
@@ -305,7 +305,7 @@ describe("what is sure", () => {
     expect(looker.demand.wanted).toBe(NO_WISH);
   });
 
-  test("what was called for is called off only once so many looks in a row would do with less", () => {
+  test("calls off only once so many looks in a row would do with less", () => {
     const looker = new Looker(
       demandOf({ scaling: "joint", loadsQps: [10, 40, 160], stableTicks: 3 }),
     );
@@ -318,7 +318,7 @@ describe("what is sure", () => {
     expect(wishes).toEqual([2, 2, 2, 2, 2, 2, 1]);
   });
 
-  test("goes down when neither the recent rate nor the forecast needs more, so many times in a row", () => {
+  test("goes down when neither recent rate nor forecast needs more, in a row", () => {
     const looker = new Looker(demandOf({ scaling: "joint" }));
     looker.level = 3;
     looker.base = 3;
@@ -338,7 +338,7 @@ describe("what is sure", () => {
     expect(looker.send(8, 8, 8).map(([, wanted]) => wanted)).toEqual([NO_WISH, NO_WISH, 0]);
   });
 
-  test("goes back to the plan in force, its cores no longer stretched, after a burst that was none", () => {
+  test("goes back to the plan in force, unstretched, after a false burst", () => {
     const looker = new Looker(demandOf({ scaling: "joint" }));
     looker.demand.onForecast(0);
     looker.base = 1;

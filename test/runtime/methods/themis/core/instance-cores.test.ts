@@ -186,7 +186,7 @@ describe("cores of instances", () => {
     expect([...bench.cores.heldByTask]).toEqual([4, 0]);
   });
 
-  test("decide which idle instance is first: that with the most in force, of equals that of the lowest index", () => {
+  test("order idle instances: the most cores in force first, then the lowest index", () => {
     const bench = new Bench();
     bench.up(0, 0, 1);
     bench.up(1, 1, 4);

@@ -9,7 +9,7 @@ describe("instances", () => {
     expect(driver.log.slice(0, 2)).toEqual(["assign 0 0 2", "assign 1 1 2"]);
   });
 
-  test("get cores at once in a burst, then others beside them, and shrink when those are up", () => {
+  test("get cores at once in a burst, then others beside them, and shrink", () => {
     const driver = twoTasksUp();
     driver.dispatcher.onForecast(200);
     driver.serveEvenly(45, 5000, false);

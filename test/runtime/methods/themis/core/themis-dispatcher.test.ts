@@ -6,7 +6,7 @@ import {
   DROP_NO_WORKER,
   DROP_QUEUE_FULL,
 } from "../../../../../runtime/core/command-buffer.ts";
-import { scalingDispatcherOf } from "../../../../../runtime/methods/themis/core/themis-dispatcher.ts";
+import { themisDispatcherOf } from "../../../../../runtime/methods/themis/core/themis-dispatcher.ts";
 import { ThemisDriver } from "../../../../support/themis-driver.ts";
 import { twoTasks, twoTasksUp } from "../../../../support/themis-two-tasks.ts";
 
@@ -161,7 +161,7 @@ describe("room", () => {
 });
 
 describe("without workers", () => {
-  test("what waits is dropped when the last one is gone, after all that happens at that time", () => {
+  test("what waits is dropped when the last one is gone, after all of that time", () => {
     const driver = twoTasksUp();
     driver.request(0, 12);
     driver.endEvent();
@@ -252,7 +252,7 @@ describe("looks at the traffic", () => {
 });
 
 describe("commands", () => {
-  test("say the cores of instances that start or change, and 0 where workers do not differ in them", () => {
+  test("say the cores of instances that change, and 0 where they do not differ", () => {
     const out = new CommandBuffer(3, 1);
     out.assign(2, 1, 7);
     out.resize(3, 65_535);
@@ -264,7 +264,7 @@ describe("commands", () => {
 
   test("are not more than the dispatcher says when everything happens in one look", () => {
     const bundle = twoTasks();
-    const dispatcher = scalingDispatcherOf(bundle, { queryCapacity: 100, initialDemandQps: 200 });
+    const dispatcher = themisDispatcherOf(bundle, { queryCapacity: 100, initialDemandQps: 200 });
     expect(dispatcher.commandCapacity).toBe(
       dispatcher.waitingCapacity + 1 + 3 * dispatcher.workerCount,
     );

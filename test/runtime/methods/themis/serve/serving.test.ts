@@ -128,7 +128,9 @@ async function accurateOf(url: string): Promise<Accurate> {
   const resized = (direction: string) =>
     of("resizes_total", `{task="accurate",direction="${direction}"}`);
   return {
-    state: `${of("instances_ready")} up of ${of("instance_cores_target")}, ${of("cores_held")} held`,
+    state:
+      `${of("instances_ready")} up of ${of("instance_cores_target")}, ` +
+      `${of("cores_held")} held`,
     raised: resized("up"),
     lowered: resized("down"),
     inForce: of("resize_ms_count"),
@@ -136,7 +138,7 @@ async function accurateOf(url: string): Promise<Accurate> {
   };
 }
 
-test("cores and instances come and go under load, a worker is killed besides, and every request is answered rightly, once", async () => {
+test("cores and instances change under load, a worker dies, and all are answered", async () => {
   const clock = { nowMs: 0 };
   const { pixels } = drawImages(3, IMAGE_COUNT);
   const expected = await answers(pixels);

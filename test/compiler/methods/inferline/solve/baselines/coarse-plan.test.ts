@@ -48,7 +48,7 @@ const arrivalMs = Float64Array.from([
 const sample = { arrivalMs, durationMs: 2000, scaleFactors: [1, 0.5] };
 
 describe("coarsePlan", () => {
-  it("has the largest batch with which the longest path meets the SLO, on the fastest hardware", () => {
+  it("has the largest batch that meets the SLO, on the fastest hardware", () => {
     const plan = coarsePlan(bundleWith(75), { ...sample, sizing: "mean" });
     // 60 + 10 ms at 16; at 32 it would be 110. The second stage is as fast on either at a batch of
     // one, so on the cheap one.
@@ -60,7 +60,7 @@ describe("coarsePlan", () => {
     expect(coarsePlan(bundleWith(69.9), { ...sample, sizing: "mean" })?.stages[0]?.batch).toBe(4);
   });
 
-  it("has as many units as the mean rate asks of the slowest stage, or the peak rate of a window of the SLO", () => {
+  it("has the units that the mean rate asks of the slowest task, or the peak rate", () => {
     const bundle = bundleWith(75);
     const mean = coarsePlan(bundle, { ...sample, sizing: "mean" });
     // 16 in 60 ms are 267 per second, the mean is 150; 8 in 10 ms for half of the requests are

@@ -88,7 +88,7 @@ describe.each(BASELINES)("$kind", (baseline) => {
 });
 
 describe("greedy", () => {
-  it("runs the most accurate variant in time for all queued, else the fastest with as many as are in time", () => {
+  it("runs the most accurate variant in time for all queued, else the fastest", () => {
     const ms = { small: (batch: number) => 10 + 5 * batch, large: (b: number) => 20 + 20 * b };
     const bundle = derived({ kind: "greedy" });
     const grid = bundle.decisionSpace.slackMs.data;
@@ -107,7 +107,7 @@ describe("greedy", () => {
 });
 
 describe("jellyfish", () => {
-  it("picks the most accurate variant that carries the load with batches within half the SLO", () => {
+  it("picks the most accurate variant that carries the load within half the SLO", () => {
     // Within 50 ms: large a batch of 1, 2 × 25 queries/s; small one of 8, 2 × 160. With 5 % to
     // spare: 47.6 and 304.8.
     const bundle = derived({ kind: "jellyfish" }, { loadsQps: [47, 48, 304, 305] });
@@ -197,7 +197,7 @@ describe("--baseline", () => {
       const { signal } = new AbortController();
       const watch = { jobs: 1, onProgress() {}, signal, nowMs: () => 0 };
       await expect(simulateCommand(options, watch)).rejects.toThrow(
-        /fixed:VARIANT, greedy, jellyfish, model-switching, proteus, symphony, slackfit, slackfit-b, clockwork, nexus, infaas, maxacc, maxbatch, for a pipeline one of inferline, proteus, for provisioned stages one of cg-mean, cg-peak, .*, for scaled stages one of fa2, sponge, themis, or for malleable pipelines one of slo-conforming, fastest, bbs, one-stage; got/,
+        /fixed:VARIANT, greedy, .*maxbatch, .*proteus, .*cg-peak, .*fa2, .*one-stage; got/,
       );
     },
   );
