@@ -1,3 +1,4 @@
+/** Writes files so that a reader sees the old bytes or the new ones, never a part. */
 import { randomUUID } from "node:crypto";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+/** Runs `stratagem`; no other file of the compiler prints for people, exits, or reads a clock. */
 import { availableParallelism } from "node:os";
 import { Command, Option } from "commander";
 import {
@@ -16,10 +17,6 @@ import { startProgress } from "./commands/progress.ts";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
 import { explainCompilerError, InterruptedError } from "./errors.ts";
-/**
- * bin `stratagem`: argv → commands. The only file of the compiler that prints for people, exits, or
- * reads a clock.
- */
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
 

@@ -1,3 +1,4 @@
+/** Lists the errors of the commands and their exit codes. */
 import { BUNDLE_ERRORS, BundleError, type BundleErrorCode } from "./bundle/bundle-error.ts";
 
 /** Exit codes of every command. */

@@ -1,3 +1,4 @@
+/** Reads the version of this package. */
 import { readFileSync } from "node:fs";
 
 /** Version of this package, as its package.json says; two folders up from the built file. */

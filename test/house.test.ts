@@ -1,3 +1,4 @@
+/** Rules of the house that no linter knows: who may tell methods apart, how files open. */
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
@@ -17,6 +18,9 @@ const OF_THE_METHOD_ITSELF = 'scheduler === "accordion"';
 
 /** Methods of HTTP, and whether two bundles are of one method. */
 const OTHER_COMPARISONS = ["runtime/server/http.ts", "runtime/bundle/same-method.ts"];
+
+/** Of a file or, where the file is about one thing, of that thing. */
+const OPENS_WITH_A_COMMENT = /^(?:#!.*\n)?\/[*/]/;
 
 const NAME = `["'\`](?:${METHODS.join("|")})["'\`]`;
 const COMPARISON = new RegExp(`[!=]==?\\s*${NAME}|${NAME}\\s*[!=]==?|\\bcase\\s+${NAME}`);
@@ -47,6 +51,13 @@ test.each([...REGISTRIES])(
     expect(found).toEqual([]);
   },
 );
+
+test.each([...REGISTRIES.keys()])("every file of %s opens with what it is for", (room) => {
+  const found = readdirSync(room, { recursive: true, encoding: "utf8" })
+    .map((name) => `${room}/${name.replaceAll("\\", "/")}`)
+    .filter((file) => file.endsWith(".ts") && !OPENS_WITH_A_COMMENT.test(textOf(file)));
+  expect(found).toEqual([]);
+});
 
 /** `file:line` of each; a comparison may go over two lines. */
 function comparisonsIn(file: string): string[] {

@@ -1,3 +1,4 @@
+/** Counts what became of the queries of a load test. */
 import { LatencySample, type LatencySummary } from "../simulate/latency-sample.ts";
 
 /**

@@ -1,3 +1,4 @@
+/** Asks a server under test what its model takes. */
 import { RuntimeError } from "../../runtime/errors.ts";
 import { elementBytes, type LoadModel, type LoadTensor } from "./infer-codec.ts";
 import { failureCode, type HttpReply, type InferenceClient } from "./inference-client.ts";

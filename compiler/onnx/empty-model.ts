@@ -1,3 +1,4 @@
+/** Makes a model that computes nothing, to measure what every run takes. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { StageBytes } from "./layered-model.ts";
 import { ModelProtoSchema, TensorProto_DataType } from "./onnx-pb.ts";

@@ -1,3 +1,4 @@
+/** Says which values a node of a graph reads and writes. */
 import { OnnxModelError } from "./onnx-model-error.ts";
 import type { FunctionProto, GraphProto, NodeProto } from "./onnx-pb.ts";
 

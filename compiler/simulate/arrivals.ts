@@ -1,3 +1,4 @@
+/** Draws arrivals: Poisson, gamma, or those of a trace. */
 import { assert } from "../../runtime/core/assert.ts";
 import type { Rng } from "../../runtime/core/rng.ts";
 import type { Trace } from "../spec/trace.ts";

@@ -1,3 +1,4 @@
+/** Orders what is to happen to workers: a binary heap. */
 import { assert } from "../../runtime/core/assert.ts";
 
 /**

@@ -1,3 +1,4 @@
+/** Summarizes latencies in bounded memory. */
 import { selectRank } from "../numeric/selection.ts";
 
 /** Latencies kept for the percentiles: 128 MiB of them. */

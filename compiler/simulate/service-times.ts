@@ -1,3 +1,4 @@
+/** Draws or looks up what a batch takes. */
 import type { ServiceTimeQuantiles, ServiceTimes } from "../../runtime/bundle/schema.ts";
 import { assert } from "../../runtime/core/assert.ts";
 import type { Rng } from "../../runtime/core/rng.ts";

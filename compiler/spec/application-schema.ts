@@ -1,3 +1,4 @@
+/** States the structure of an application spec. */
 import * as z from "zod";
 import {
   amount,

@@ -1,3 +1,4 @@
+/** Reads YAML or JSON and remembers where each value stands. */
 import {
   type Document,
   type ErrorCode,

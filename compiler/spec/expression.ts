@@ -1,3 +1,4 @@
+/** Evaluates arithmetic over numbers and units, in a sandbox. */
 import type { MathNode } from "mathjs";
 import { arithmetic } from "./arithmetic.ts";
 

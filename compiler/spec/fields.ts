@@ -1,3 +1,4 @@
+/** Builds schemas whose messages say what was found and what is allowed. */
 import * as z from "zod";
 import type { Dimension } from "./expression.ts";
 import { readQuantity } from "./quantity.ts";

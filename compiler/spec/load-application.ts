@@ -1,3 +1,4 @@
+/** Reads an application spec and every file it names. */
 import type { Application, Arrivals, Cluster, Policy, Task, Variant } from "./application.ts";
 import { type ApplicationSpec, applicationSchema, type TaskSpec } from "./application-schema.ts";
 import { type KeyPath, readDocument } from "./document.ts";

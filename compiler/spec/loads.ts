@@ -1,3 +1,4 @@
+/** Resolves the loads of a spec to rates. */
 import type { Loads } from "./application.ts";
 import { type LoadsSpec, MAX_LOADS } from "./application-schema.ts";
 import { conflict, invalid, type Mistake, missing } from "./mistakes.ts";

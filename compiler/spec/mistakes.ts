@@ -1,3 +1,4 @@
+/** Makes mistakes in a spec into one error. */
 import type { KeyPath, SourceDocument } from "./document.ts";
 import { InputError, type InputErrorCode } from "./input-error.ts";
 

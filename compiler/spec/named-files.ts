@@ -1,3 +1,4 @@
+/** Reads the files that a spec names, each once. */
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { KeyPath, SourceDocument } from "./document.ts";
 import { conflict, fail, invalid, type Mistake, show } from "./mistakes.ts";

@@ -1,3 +1,4 @@
+/** Checks the tasks of a pipeline and how they are linked. */
 import type { TaskSpec } from "./application-schema.ts";
 import type { KeyPath } from "./document.ts";
 import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";

@@ -1,3 +1,4 @@
+/** States the structure of a policy, of every method. */
 import * as z from "zod";
 import {
   amount,

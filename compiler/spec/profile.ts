@@ -1,3 +1,4 @@
+/** Reads and checks a latency profile. */
 import { basename } from "node:path";
 import type { LayerProfile, ProfileRow, VariantProfile } from "./application.ts";
 import { type KeyPath, readDocument } from "./document.ts";

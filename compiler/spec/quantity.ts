@@ -1,3 +1,4 @@
+/** Reads numbers with their units: times, rates, ratios. */
 import { type Dimension, type Evaluated, evaluateExpression } from "./expression.ts";
 
 export type Reading =

@@ -1,3 +1,4 @@
+/** Reads bytes of files, within a limit, and digests them. */
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from "node:fs";
 import { InputError } from "./input-error.ts";

@@ -1,3 +1,4 @@
+/** Parses a document by its schema. */
 import assert from "node:assert/strict";
 import type * as z from "zod";
 import type { KeyPath, SourceDocument } from "./document.ts";

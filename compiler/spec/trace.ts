@@ -1,3 +1,4 @@
+/** Reads recorded arrivals. */
 import { gunzipSync } from "node:zlib";
 import { InputError } from "./input-error.ts";
 import { show } from "./mistakes.ts";

@@ -1,3 +1,4 @@
+/** Checks the structure of MessagePack bytes before anything is built of them. */
 import { BundleError } from "./bundle-error.ts";
 
 /** A bundle nests nine deep. */

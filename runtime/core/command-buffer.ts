@@ -1,3 +1,4 @@
+/** Holds what a dispatcher wants done; allocated once. */
 import { assert } from "./assert.ts";
 
 /**

@@ -1,3 +1,4 @@
+/** Forecasts the traffic of the next seconds from that of the last ones. */
 import { assert } from "./assert.ts";
 
 /**

@@ -1,3 +1,4 @@
+/** Looks up what to run for a level, a queue and a slack. */
 import { GIVE_UP, NO_ACTION, type RamsisBundle } from "../bundle/schema.ts";
 import { assert } from "./assert.ts";
 import { rowByQueued } from "./table-lookup.ts";

@@ -1,3 +1,4 @@
+/** States the interface between a server and its workers. */
 import type { TensorInfo } from "../bundle/schema.ts";
 import type { Scaler, ScalerHandlers } from "./scaler.ts";
 

@@ -1,3 +1,4 @@
+/** Runs a forecaster that is an ONNX model. */
 import { InferenceSession as Sessions, Tensor } from "onnxruntime-node";
 import { assert } from "../core/assert.ts";
 import {

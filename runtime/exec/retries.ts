@@ -1,3 +1,4 @@
+/** Tries again after workers that ended early, ever later. */
 import { retryDelayMs, type WorkerLimits } from "./worker-limits.ts";
 
 /**

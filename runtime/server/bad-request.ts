@@ -1,3 +1,4 @@
+/** Names a request that is refused as it stands. */
 import { foundText } from "./json-text.ts";
 
 /** A request that is refused as it stands. The message names the field. */

@@ -1,3 +1,4 @@
+/** Reads inference requests, and each JSON header only once. */
 import { DATATYPES } from "./datatypes.ts";
 import { type InferRequest, parseInferRequest } from "./protocol.ts";
 import type { ClientSignature } from "./signature.ts";

@@ -1,3 +1,4 @@
+/** Gives the requests of a simulation, drawn or recorded. */
 import type { TaskGraph } from "../../../runtime/core/graph/task-graph.ts";
 import { type ArrivalProcess, initialQps } from "../arrivals.ts";
 import { drawRequests } from "./drawn-requests.ts";

@@ -1,3 +1,4 @@
+/** Counts the batches of each variant. */
 export interface TaskVariantOutcome {
   /** Queries of the task that it served. */
   readonly queries: number;

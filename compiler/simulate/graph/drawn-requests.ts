@@ -1,3 +1,4 @@
+/** Draws the requests of a process and where they go. */
 import type { TaskGraph } from "../../../runtime/core/graph/task-graph.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
 import { ArrivalFeed } from "../arrival-feed.ts";

@@ -1,3 +1,4 @@
+/** Gives the service times of every variant on every pool. */
 import type { PoolProfile } from "../../../runtime/bundle/schema.ts";
 import type { Rng } from "../../../runtime/core/rng.ts";
 import { InputError } from "../../spec/input-error.ts";

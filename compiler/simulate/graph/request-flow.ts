@@ -1,3 +1,4 @@
+/** Keeps the requests of a simulation that are under way. */
 import { assert } from "../../../runtime/core/assert.ts";
 import { type CommandBuffer, DROP } from "../../../runtime/core/command-buffer.ts";
 import {

@@ -1,3 +1,4 @@
+/** Counts what becomes of requests. */
 import { LatencySample, type LatencySummary } from "../latency-sample.ts";
 import { ratio } from "./batch-tally.ts";
 import type { Timeline } from "./timeline.ts";

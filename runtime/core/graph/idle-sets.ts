@@ -1,3 +1,4 @@
+/** Keeps the idle workers of each task as sets of bits. */
 import { NONE } from "./pipeline-shape.ts";
 
 /**

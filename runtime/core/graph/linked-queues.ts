@@ -1,3 +1,4 @@
+/** Keeps queues of queries as lists in two arrays. */
 import { assert } from "../assert.ts";
 import { NONE } from "./pipeline-shape.ts";
 

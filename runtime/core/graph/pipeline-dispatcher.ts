@@ -1,3 +1,4 @@
+/** States the interface of every dispatcher of a graph of tasks. */
 import type { CommandBuffer } from "../command-buffer.ts";
 
 /** In place of a parent: the query is a request's own, for an entry task. */

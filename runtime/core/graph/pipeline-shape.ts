@@ -1,3 +1,4 @@
+/** Flattens what is the same at every load of a Loki bundle. */
 import type { LokiBundle, PipelineTask } from "../../bundle/schema.ts";
 import { assert } from "../assert.ts";
 

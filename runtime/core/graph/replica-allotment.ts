@@ -1,3 +1,4 @@
+/** Divides the workers that are up among the tasks. */
 import { NONE } from "./pipeline-shape.ts";
 import type { ReplicaFleet } from "./replica-fleet.ts";
 import type { ReplicaShape } from "./replica-shape.ts";

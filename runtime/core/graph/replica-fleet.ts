@@ -1,3 +1,4 @@
+/** Keeps what each worker does and for which task. */
 import { assert } from "../assert.ts";
 import { IdleSets } from "./idle-sets.ts";
 import { NONE } from "./pipeline-shape.ts";

@@ -1,3 +1,4 @@
+/** Starts the replicas that are missing and releases those that are too many. */
 import type { CommandBuffer } from "../command-buffer.ts";
 import { NONE } from "./pipeline-shape.ts";
 import { ReplicaAllotment } from "./replica-allotment.ts";

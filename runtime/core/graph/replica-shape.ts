@@ -1,3 +1,4 @@
+/** Flattens what is the same at every load of a bundle with replicas. */
 import type { InferlineBundle } from "../../bundle/schema.ts";
 import { assert } from "../assert.ts";
 import { NONE, starts } from "./pipeline-shape.ts";

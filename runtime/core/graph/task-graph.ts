@@ -1,3 +1,4 @@
+/** Flattens which task follows which. */
 import type { Branch, StageTask } from "../../bundle/schema.ts";
 import { assert } from "../assert.ts";
 

@@ -1,3 +1,4 @@
+/** Keeps how far each request has come through the graph. */
 import { assert } from "../assert.ts";
 import { REQUESTS, type TaskGraph } from "./task-graph.ts";
 

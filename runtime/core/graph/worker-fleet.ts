@@ -1,3 +1,4 @@
+/** Keeps the servers of a plan, what they hold and which group they serve. */
 import { NONE } from "./pipeline-shape.ts";
 
 /**

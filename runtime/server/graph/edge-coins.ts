@@ -1,3 +1,4 @@
+/** Tosses which edges a row takes where no model says so. */
 import { chosenEdge, SHARE_TOLERANCE } from "../../core/graph/exclusive-edges.ts";
 import type { TaskGraph } from "../../core/graph/task-graph.ts";
 import { Rng } from "../../core/rng.ts";

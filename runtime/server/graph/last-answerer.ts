@@ -1,3 +1,4 @@
+/** Says which variants answered a request: those with which its rows ended. */
 import { countedText } from "./paths.ts";
 import type { AnswererOf } from "./pipeline-request.ts";
 import { at, type PipelineSignature } from "./pipeline-signature.ts";

@@ -1,3 +1,4 @@
+/** Drives a pipeline's dispatcher on the wall clock. */
 import { assert } from "../../core/assert.ts";
 import { DROP_LATE, DROP_NO_WORKER } from "../../core/command-buffer.ts";
 import { NO_PARENT } from "../../core/graph/pipeline-dispatcher.ts";

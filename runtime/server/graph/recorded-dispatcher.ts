@@ -1,3 +1,4 @@
+/** Records the events and commands of a pipeline's dispatcher. */
 import {
   ASSIGN,
   CommandBuffer,

@@ -1,3 +1,4 @@
+/** Leads rows through a graph of tasks that they visit once at most. */
 import { assert } from "../../core/assert.ts";
 import { REQUESTS, type TaskGraph } from "../../core/graph/task-graph.ts";
 import { VisitProgress } from "../../core/graph/visit-progress.ts";

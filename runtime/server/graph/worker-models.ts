@@ -1,3 +1,4 @@
+/** Keeps which workers are up and which models they are to hold. */
 import { at, type PipelineServedVariant } from "./pipeline-signature.ts";
 
 /** Which workers are up, what they are to hold, and whether that is enough to serve. */

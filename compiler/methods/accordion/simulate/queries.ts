@@ -1,3 +1,4 @@
+/** Draws the queries of a simulation: their times, models, instances and priorities. */
 import type { AccordionBundle } from "../../../../runtime/bundle/schema.ts";
 import { assert } from "../../../../runtime/core/assert.ts";
 import { Rng } from "../../../../runtime/core/rng.ts";

@@ -1,3 +1,4 @@
+/** Keeps how far every running query of a simulation has come. */
 import type { AccordionBundle } from "../../../../runtime/bundle/schema.ts";
 import { assert } from "../../../../runtime/core/assert.ts";
 import type { PipelineTable } from "../../../../runtime/methods/accordion/core/pipeline-table.ts";

@@ -1,3 +1,4 @@
+/** Drives the scheduler of a bundle on a virtual clock. */
 import type { AccordionBundle } from "../../../../runtime/bundle/schema.ts";
 import { assert } from "../../../../runtime/core/assert.ts";
 import {

@@ -1,3 +1,4 @@
+/** Counts what becomes of simulated queries, by model and priority. */
 import type { MalleableVariant } from "../../../../runtime/bundle/schema.ts";
 import { ratio } from "../../../simulate/graph/batch-tally.ts";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";

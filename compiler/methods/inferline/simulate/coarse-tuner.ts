@@ -1,3 +1,4 @@
+/** Scales the pipeline as a unit: the tuner that InferLine is compared with. */
 import type { InferlineBundle, StagePlan } from "../../../../runtime/bundle/schema.ts";
 import {
   RATE_WINDOW_MS,

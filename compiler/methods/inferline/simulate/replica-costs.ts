@@ -1,3 +1,4 @@
+/** Adds up the replicas of a simulation and what they cost over time. */
 import { type InferlineBundle, MICROS, priceMicros } from "../../../../runtime/bundle/schema.ts";
 import { type MeanAndMax, TimeWeighted } from "../../../simulate/graph/time-weighted.ts";
 

@@ -1,3 +1,4 @@
+/** Drives InferLine's dispatcher on a virtual clock: the Estimator in its plain form. */
 import type { InferlineBundle } from "../../../../runtime/bundle/schema.ts";
 import { assert } from "../../../../runtime/core/assert.ts";
 import {

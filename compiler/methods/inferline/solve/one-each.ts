@@ -1,3 +1,4 @@
+/** Finds one replica for every task, each on hardware that has a worker left. */
 import type { Configuration, TaskConfiguration } from "../../../graph/served-tasks.ts";
 import type { ProvisioningProblem } from "./problem.ts";
 

@@ -1,3 +1,4 @@
+/** Turns a frame into the decision problem that the planner solves. */
 import { priceMicros, violationCeiling } from "../../../../runtime/bundle/schema.ts";
 import { taskGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
 import { aloneMs } from "../../../graph/served-tasks.ts";

@@ -1,3 +1,4 @@
+/** Measures how many queries reach each task per request (InferLine §4.1). */
 import { visitPlanOf } from "../../../graph/visit-plan.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
 import type { ProvisioningProblem } from "./problem.ts";

@@ -1,3 +1,4 @@
+/** Tells what the longest path takes where nothing waits (InferLine §4.3). */
 import type { ProvisioningProblem } from "./problem.ts";
 
 /**

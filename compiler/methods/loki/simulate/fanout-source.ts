@@ -1,3 +1,4 @@
+/** Draws how many queries come out of one. */
 import type { Rng } from "../../../../runtime/core/rng.ts";
 
 /**

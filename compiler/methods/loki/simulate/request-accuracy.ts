@@ -1,3 +1,4 @@
+/** Averages the accuracy of requests over the paths their queries took. */
 import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
 
 /**

@@ -1,3 +1,4 @@
+/** Keeps the open requests of a simulation and their unfinished queries. */
 import { assert } from "../../../../runtime/core/assert.ts";
 
 const NONE = -1;

@@ -1,3 +1,4 @@
+/** Drives Loki's dispatcher on a virtual clock. */
 import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
 import { assert } from "../../../../runtime/core/assert.ts";
 import {

@@ -1,3 +1,4 @@
+/** Counts the outcomes of a simulated pipeline, by variant and by second. */
 import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
 

@@ -1,3 +1,4 @@
+/** Writes a rule as a bundle, so that the core follows it like a policy. */
 import {
   NO_ACTION,
   type RamsisBundle,

@@ -1,3 +1,4 @@
+/** Drives the dispatcher of a bundle, or of a peer, on a virtual clock. */
 import type { RamsisBundle } from "../../../../runtime/bundle/schema.ts";
 import { assert } from "../../../../runtime/core/assert.ts";
 import { Rng } from "../../../../runtime/core/rng.ts";

@@ -1,3 +1,4 @@
+/** Counts the outcomes of a simulation, by variant and by level. */
 import type { RamsisLevel, Variant } from "../../../../runtime/bundle/schema.ts";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
 

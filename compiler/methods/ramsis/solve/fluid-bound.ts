@@ -1,3 +1,4 @@
+/** Bounds the accuracy of every policy from above, as if queries were a fluid. */
 import { meanServiceMs, probabilityInTime, type WorkerProblem } from "./worker-problem.ts";
 
 /** What one query of a batch costs and is worth. */

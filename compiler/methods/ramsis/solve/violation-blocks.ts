@@ -1,3 +1,4 @@
+/** Tells how sure a simulated violation rate is, from blocks of its time. */
 import { clustering } from "./pooled/policy-search.ts";
 import { BLOCKS } from "./pooled/pooled-simulation.ts";
 

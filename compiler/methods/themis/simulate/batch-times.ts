@@ -1,3 +1,4 @@
+/** Tells what a batch takes on so many cores. */
 import type { ScaledTask } from "../../../../runtime/bundle/schema.ts";
 import { assert } from "../../../../runtime/core/assert.ts";
 

@@ -1,3 +1,4 @@
+/** Adds up which task holds how many cores over time. */
 import { MICROS, type Pool, priceMicros } from "../../../../runtime/bundle/schema.ts";
 import { type MeanAndMax, TimeWeighted } from "../../../simulate/graph/time-weighted.ts";
 

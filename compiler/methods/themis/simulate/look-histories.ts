@@ -1,3 +1,4 @@
+/** Runs the forecasts of a simulation beforehand, look by look. */
 import { HISTORY_SECONDS } from "../../../../runtime/core/forecasters.ts";
 import { RateHistory } from "../../../../runtime/methods/themis/core/rate-history.ts";
 

@@ -1,3 +1,4 @@
+/** Drives Themis's dispatcher on a virtual clock. */
 import type { ThemisBundle } from "../../../../runtime/bundle/schema.ts";
 import { assert } from "../../../../runtime/core/assert.ts";
 import {

@@ -1,3 +1,4 @@
+/** Counts the outcomes of a simulation, by task and by second. */
 import type { ThemisBundle } from "../../../../runtime/bundle/schema.ts";
 import {
   BatchTally,

@@ -1,3 +1,4 @@
+/** Gives the plans of one application at any load and waiting quantile. */
 import {
   type LatencyByCores,
   type ThemisOptions,

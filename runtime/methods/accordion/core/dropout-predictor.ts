@@ -1,3 +1,4 @@
+/** Foretells when a new query would be done, and gives up those too late. */
 import type { PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 import type { QueryRuns } from "./query-runs.ts";

@@ -1,3 +1,4 @@
+/** Places queries for good: the baselines of Accordion §4.2. */
 import { NONE } from "./pipeline-table.ts";
 import { type PlaceRule, Shrinks } from "./place-rule.ts";
 import type { ShapeChoice } from "./shape-choice.ts";

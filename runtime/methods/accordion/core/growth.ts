@@ -1,3 +1,4 @@
+/** Chooses which running queries get free places. */
 import { NONE } from "./pipeline-table.ts";
 import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";

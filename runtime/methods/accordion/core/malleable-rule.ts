@@ -1,3 +1,4 @@
+/** Places queries as Accordion does: running ones give places up. */
 import { NONE, type PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 import { type PlaceRule, Shrinks } from "./place-rule.ts";

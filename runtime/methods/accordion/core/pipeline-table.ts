@@ -1,3 +1,4 @@
+/** Flattens the table of models and shapes. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 

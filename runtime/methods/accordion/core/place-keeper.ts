@@ -1,3 +1,4 @@
+/** Gives queries the places of their shapes, and takes them back. */
 import type { AccordionCommands } from "./commands.ts";
 import { NONE, type PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";

@@ -1,3 +1,4 @@
+/** Buffers queries behind a running query of their model, as BBS does. */
 import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
 import { NONE } from "./pipeline-table.ts";
 import type { QueryRuns } from "./query-runs.ts";

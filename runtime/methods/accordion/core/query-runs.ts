@@ -1,3 +1,4 @@
+/** Keeps how far queries are, on which places, and when they will be done. */
 import { assert } from "../../../core/assert.ts";
 import { NONE, type PipelineTable } from "./pipeline-table.ts";
 

@@ -1,3 +1,4 @@
+/** Decides which query has which places: the core of Accordion. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { LinkedQueues } from "../../../core/graph/linked-queues.ts";

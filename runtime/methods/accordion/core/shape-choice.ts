@@ -1,3 +1,4 @@
+/** Chooses the best shape for what is left of a query. */
 import { NONE, type PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 import type { QueryRuns } from "./query-runs.ts";

@@ -1,3 +1,4 @@
+/** Gives up queries whose turn comes too late to be in time. */
 import { NONE } from "./pipeline-table.ts";
 import type { PlaceRule } from "./place-rule.ts";
 import type { QueryRuns } from "./query-runs.ts";

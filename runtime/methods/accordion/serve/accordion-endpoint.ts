@@ -33,7 +33,9 @@ export class AccordionEndpoint implements Endpoint {
   readonly #scheduler: AccordionScheduler;
   readonly #driver: AccordionDriver;
 
-  /** @throws RuntimeError RUNTIME_MODEL if a model has no stages, or these do not make up the model. */
+  /**
+   * @throws RuntimeError RUNTIME_MODEL if a model has no stages, or these do not make up the model.
+   */
   constructor(options: AccordionEndpointOptions) {
     const { bundle, bundleSha256, nowMs, maxPending, recorder, onWorkerLost } = options;
     const models = accordionServedModels(bundle);
@@ -112,7 +114,10 @@ export class AccordionEndpoint implements Endpoint {
     const difference = bundleDifference(this.#bundle, bundle, SERVED_PARTS);
     if (difference !== null)
       return `it has another ${difference}, which takes a new start of the server`;
-    return "the table of malleable pipelines is not exchanged while it is served, which takes a new start of the server";
+    return (
+      "the table of malleable pipelines is not exchanged while it is served, " +
+      "which takes a new start of the server"
+    );
   }
 
   drain(): void {}

@@ -1,3 +1,4 @@
+/** Drives Accordion's scheduler on the wall clock. */
 import { assert } from "../../../core/assert.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import type { Executor } from "../../../exec/executor.ts";

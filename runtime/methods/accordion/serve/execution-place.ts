@@ -1,3 +1,4 @@
+/** Runs stages on one worker, for one query after the other. */
 import { assert } from "../../../core/assert.ts";
 import { type Batch, type BatchResult, WorkerLostError } from "../../../exec/executor.ts";
 

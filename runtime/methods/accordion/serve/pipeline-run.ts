@@ -1,3 +1,4 @@
+/** Streams the instances of a query through the stages of its pipeline. */
 import { assert } from "../../../core/assert.ts";
 import type { BatchResult } from "../../../exec/executor.ts";
 import type { ExecutionPlace, Tenant } from "./execution-place.ts";

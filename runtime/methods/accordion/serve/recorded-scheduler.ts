@@ -1,3 +1,4 @@
+/** Records the events and commands of a scheduler. */
 import { WakeTimer } from "../../../server/wake-timer.ts";
 import { AccordionCommands, DROP, START } from "../core/commands.ts";
 import type { AccordionQuery } from "../core/query-runs.ts";

@@ -1,3 +1,4 @@
+/** Tunes replicas by the envelope of the last minute's traffic. */
 import type { InferlineBundle, InferlineLevel, StagePlan } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { dispersionOf } from "./dispersion.ts";

@@ -1,3 +1,4 @@
+/** Keeps the replicas as planned. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { RecentRates } from "./recent-rates.ts";
 import type { ReplicaTuner } from "./replica-tuner.ts";

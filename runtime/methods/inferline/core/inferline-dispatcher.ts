@@ -1,3 +1,4 @@
+/** Decides what starts where: the core of InferLine. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import {

@@ -1,3 +1,4 @@
+/** Chooses the plan that is followed while the traffic changes for good. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { dispersionOf } from "./dispersion.ts";

@@ -1,3 +1,4 @@
+/** Measures the rates of the last 30 s. */
 import { assert } from "../../../core/assert.ts";
 
 /** Length of a tumbling window. Source: InferLine §5.2. */

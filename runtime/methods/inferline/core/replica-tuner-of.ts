@@ -1,3 +1,4 @@
+/** Makes the tuner that a bundle asks for. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { EnvelopeTuner } from "./envelope-tuner.ts";
 import { FixedTuner } from "./fixed-tuner.ts";

@@ -1,3 +1,4 @@
+/** Measures the traffic envelope of the last minute. */
 import { assert } from "../../../core/assert.ts";
 
 /** Windows lie within a time of this length that ends now. */

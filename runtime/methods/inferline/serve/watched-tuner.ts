@@ -1,3 +1,4 @@
+/** Counts the changes of a tuner. */
 import type { ReplicaTuner } from "../core/replica-tuner.ts";
 
 /** A tuner whose changes are counted. */

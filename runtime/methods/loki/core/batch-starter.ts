@@ -1,3 +1,4 @@
+/** Decides when a server starts a batch, and of what. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import { type CommandBuffer, DROP_LATE } from "../../../core/command-buffer.ts";
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";

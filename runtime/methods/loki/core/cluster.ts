@@ -1,3 +1,4 @@
+/** Leads the servers from one plan to the next. */
 import type { CommandBuffer } from "../../../core/command-buffer.ts";
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 import { BUSY, DOWN, IDLE, LOADING, OFF, WorkerFleet } from "../../../core/graph/worker-fleet.ts";

@@ -1,3 +1,4 @@
+/** Decides when a query is given up or rerouted (Loki §5.2). */
 import type { LokiOptions } from "../../../bundle/schema.ts";
 import { type CommandBuffer, DROP_LATE } from "../../../core/command-buffer.ts";
 import { NO_PARENT } from "../../../core/graph/pipeline-dispatcher.ts";

@@ -1,3 +1,4 @@
+/** Estimates when a query will be done, by the queues as they are. */
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 import type { Cluster } from "./cluster.ts";
 import type { QueryQueues } from "./query-queues.ts";

@@ -1,3 +1,4 @@
+/** Chooses the plan that is followed: the lowest that carries the demand. */
 import { assert } from "../../../core/assert.ts";
 
 export interface LevelFollowerOptions {

@@ -1,3 +1,4 @@
+/** Decides what starts where: the core of Loki. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import {

@@ -1,3 +1,4 @@
+/** Routes queries to the most accurate servers first (Loki §5.1). */
 import type { PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 import type { PlanLayout } from "./plan-layout.ts";
 

@@ -1,3 +1,4 @@
+/** Matches the workers that are up to the instances of a plan. */
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 import { BUSY, DOWN, OFF } from "../../../core/graph/worker-fleet.ts";
 import type { PlanLayout } from "./plan-layout.ts";

@@ -1,3 +1,4 @@
+/** Flattens the plan of a level. */
 import type { LokiLevel, StagePolicy } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { NONE, type PipelineShape, starts } from "../../../core/graph/pipeline-shape.ts";

@@ -1,3 +1,4 @@
+/** Queues queries by their deadlines. */
 import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
 import { NONE } from "../../../core/graph/pipeline-shape.ts";
 

@@ -1,3 +1,4 @@
+/** Says where queries go in the plan that is followed. */
 import type { PipelineRouting } from "../../../bundle/schema.ts";
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 import { type Flows, flowsFor, mostAccurateFirst } from "./most-accurate-first.ts";

@@ -1,3 +1,4 @@
+/** Keeps routing probabilities as rows, and picks targets from them. */
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 
 /**

@@ -1,3 +1,4 @@
+/** Decides within a task by the table that RAMSIS made for it. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import type { PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 import { GIVE_UP, type PolicyTable, WAIT } from "../../../core/policy-table.ts";

@@ -1,3 +1,4 @@
+/** Reads the table of a task as that of a bundle with one level. */
 import type { LokiBundle, RamsisBundle, StagePolicy } from "../../../bundle/schema.ts";
 import { PolicyTable } from "../../../core/policy-table.ts";
 

@@ -1,3 +1,4 @@
+/** Tosses which entry tasks a row of a request is for. */
 import { Rng } from "../../../core/rng.ts";
 import type { ServedEdge } from "../../../server/graph/pipeline-signature.ts";
 

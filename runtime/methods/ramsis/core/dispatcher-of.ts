@@ -1,3 +1,4 @@
+/** Makes the dispatcher that a bundle asks for. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { BoundDispatcher } from "./bound-dispatcher.ts";
 import { ClassDispatcher } from "./class-dispatcher.ts";

@@ -1,3 +1,4 @@
+/** Decides how many instances of how many cores there are to be. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";

@@ -1,3 +1,4 @@
+/** Says which level the traffic calls for. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
 import { RateHistory } from "./rate-history.ts";

@@ -1,3 +1,4 @@
+/** Keeps how many cores each instance has, and is to have. */
 import type { CommandBuffer } from "../../../core/command-buffer.ts";
 import { NONE } from "../../../core/graph/pipeline-shape.ts";
 import type { ReplicaFleet } from "../../../core/graph/replica-fleet.ts";

@@ -1,3 +1,4 @@
+/** Counts the requests of each of the last seconds. */
 import { HISTORY_SECONDS } from "../../../core/forecasters.ts";
 
 /** Arrivals are counted in parts of a second, so that a rise shows before a second is over. */

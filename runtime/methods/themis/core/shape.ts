@@ -1,3 +1,4 @@
+/** Flattens what is the same at every load of a Themis bundle. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { starts } from "../../../core/graph/pipeline-shape.ts";

@@ -1,3 +1,4 @@
+/** Decides what starts where: the core of Themis. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import {

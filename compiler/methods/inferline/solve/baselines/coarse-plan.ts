@@ -1,3 +1,4 @@
+/** Plans the pipeline as one black box: the baseline of InferLine §6. */
 import {
   type InferlineBundle,
   MICROS,

@@ -1,3 +1,4 @@
+/** Orders the configurations of one task by their cost, for the exact search. */
 import type { TaskConfiguration } from "../../../../graph/served-tasks.ts";
 import type { TaskHardware } from "../problem.ts";
 

@@ -1,3 +1,4 @@
+/** Plans by hardware scaling alone: InferLine as Loki §6.1 compares with it. */
 import type { PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
 import { hardwareCapacityOf } from "../plan/capacity.ts";
 import { checkPlan } from "../plan/check-plan.ts";

@@ -1,3 +1,4 @@
+/** Plans every task by itself: Proteus as Loki §6.1 compares with it. */
 import type {
   Instance,
   Leaf,

@@ -1,3 +1,4 @@
+/** Says whether a point is whole, and where to branch if it is not. */
 import type { NodeBounds, NodeSolution } from "./node-program.ts";
 import type { SetLevel, SlotModel } from "./slots.ts";
 

@@ -1,3 +1,4 @@
+/** Finds the largest demand that any plan serves. */
 import type { PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
 import { type PlanOptions, searchLimits } from "./plan-options.ts";
 import { slotModel } from "./slots.ts";

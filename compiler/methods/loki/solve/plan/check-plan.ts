@@ -1,3 +1,4 @@
+/** Checks a plan by the definitions alone, whoever computed it. */
 import type { Leaf, PathNode, PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
 
 const RATIO_TOLERANCE = 1e-6;

@@ -1,3 +1,4 @@
+/** Keeps the assignments found so far as sparse columns. */
 import type { PipelineProblem } from "../../../../model/pipeline.ts";
 import type { SlotModel } from "./slots.ts";
 

@@ -1,3 +1,4 @@
+/** States a step as one mixed-integer program over assignments, for HiGHS or GLPK. */
 import { summedUp, wholeServers } from "./branching.ts";
 import { ColumnPool } from "./column-pool.ts";
 import { enumerateAssignments } from "./enumerate-assignments.ts";

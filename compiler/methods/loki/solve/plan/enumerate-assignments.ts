@@ -1,3 +1,4 @@
+/** Lists all assignments of variants to the tasks of a tree. */
 import type { ColumnPool } from "./column-pool.ts";
 import { LATENCY_TOLERANCE_MS, type SlotModel } from "./slots.ts";
 

@@ -1,3 +1,4 @@
+/** Finds, among plans that are as good, the one that loads the fewest models. */
 import type { PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
 import { checkPlan } from "./check-plan.ts";
 import { type PlanOptions, searchLimits } from "./plan-options.ts";

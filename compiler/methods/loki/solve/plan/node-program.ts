@@ -1,3 +1,4 @@
+/** Solves the linear program of one node of the search by column generation. */
 import { bestColumn } from "../../../../numeric/basis-inverse.ts";
 import { Basis, type Extra, type Row } from "./basis.ts";
 import type { ColumnPool } from "./column-pool.ts";

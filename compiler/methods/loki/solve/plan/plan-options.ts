@@ -1,3 +1,4 @@
+/** Says how far the search for a plan may go. */
 import type { SearchLimits } from "./search.ts";
 
 export interface PlanOptions {

@@ -1,3 +1,4 @@
+/** Finds the plan for a demand, in the two steps of Loki §4.1. */
 import type { PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
 import { checkPlan } from "./check-plan.ts";
 import { planByColumns } from "./column-program.ts";

@@ -1,3 +1,4 @@
+/** Finds the assignment that is worth most at given prices. */
 import { LATENCY_TOLERANCE_MS, type SlotModel } from "./slots.ts";
 
 /**

@@ -1,3 +1,4 @@
+/** Searches for the best whole point by branch and price. */
 import { branches, summedUp, WHOLE_TOLERANCE, wholeServers } from "./branching.ts";
 import type { NodeBounds, NodeProgram, NodeSolution } from "./node-program.ts";
 import { OpenNodes } from "./open-nodes.ts";

@@ -1,3 +1,4 @@
+/** Lists what servers can be set to, without what no optimum needs. */
 import type { PipelineProblem } from "../../../../model/pipeline.ts";
 
 /** One thing a server can be: a variant of a task in one of its configurations. */

@@ -1,3 +1,4 @@
+/** Solves the two steps of a plan: fewest servers, and highest accuracy. */
 import type { PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
 import { planOf } from "./build-plan.ts";
 import { ColumnPool } from "./column-pool.ts";

@@ -1,3 +1,4 @@
+/** Makes the bundle of a baseline, by its name. */
 import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { InputError } from "../../../../spec/input-error.ts";
 import { taskOf } from "../baseline-bundle.ts";

@@ -1,3 +1,4 @@
+/** Serves everything with one variant. */
 import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { assert } from "../../../../../runtime/core/assert.ts";
 import {

@@ -1,3 +1,4 @@
+/** Serves each queue with the most accurate variant in time, without foresight. */
 import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
 import {
   deadlineAwareBundle,

@@ -1,3 +1,4 @@
+/** Serves by load alone, as Jellyfish+ does. */
 import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
 import {
   type Decision,

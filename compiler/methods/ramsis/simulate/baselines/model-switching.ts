@@ -1,3 +1,4 @@
+/** Serves by measured response latencies, as ModelSwitching does. */
 import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
 import {
   type Decision,
