@@ -9,10 +9,12 @@
  *
  * Expected accuracy is meant as in RAMSIS §5.1, which gives a query that is late none:
  * `accuracyPerQuery`. The paper's evaluation (§7) reports accuracy per satisfied query instead;
- * both have to keep the step. Two limits are ours: - accuracy can jump, for instance where a
- * variant stops being fast enough, so an interval of `MIN_GAP` is not cut any more but reported; -
- * an interval whose ends agree is not searched: accuracy is taken to fall with the load, as it does
- * up to how levels are solved. Source: RAMSIS §6, query load adaptation.
+ * both have to keep the step. Two limits are ours:
+ * - accuracy can jump, for instance where a variant stops being fast enough, so an interval of
+ *   `MIN_GAP` is not cut any more but reported;
+ * - an interval whose ends agree is not searched: accuracy is taken to fall with the load, as it
+ *   does up to how levels are solved.
+ * Source: RAMSIS §6, query load adaptation.
  */
 import type { Level, PipelinePlan } from "../../runtime/bundle/schema.ts";
 import type { SolvedLevel } from "../methods/method.ts";

@@ -5,13 +5,13 @@
  * Round-robin hands a worker every K-th central arrival, so what a batch changes depends on the
  * state it was taken in only through the phase q (central arrivals since the worker's last one),
  * and on the action only through its service time τ. With r = K − q arrivals to go until the
- * worker's next query: - that query arrives in the slack cell [T_j, T_{j+1}) of its later decision,
- * which is an interval C of the batch; B is the
- *    time before it and D the time after it;
+ * worker's next query:
+ * - that query arrives in the slack cell [T_j, T_{j+1}) of its later decision, which is an interval
+ *   C of the batch; B is the time before it and D the time after it;
  * - i arrivals in B (fewer than r), at least r − i in C, and all of them together with D decide how
- * many queries wait. What happens from the start of C on depends on τ only in the cell that τ cuts,
- * so it is computed once per cell (`CellTail`); each row is then a short convolution with the
- * arrivals in B.
+ *   many queries wait.
+ * What happens from the start of C on depends on τ only in the cell that τ cuts, so it is computed
+ * once per cell (`CellTail`); each row is then a short convolution with the arrivals in B.
  */
 import { convolutionTerm } from "../../../numeric/convolution.ts";
 import { cumulativeBelow, type PmfWindow, probabilityBetween } from "../../../numeric/poisson.ts";

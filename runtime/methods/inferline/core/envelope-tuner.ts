@@ -31,11 +31,12 @@ type TunerRule = "relative" | "paper";
  * they cost 5 to 14 % more, but an increase of the burstiness alone is noticed later.
  *
  * Paper: InferLine's Algorithms 3 and 4 as printed, but that a stage keeps a replica and that none
- * go before there are 30 s of history. What they get wrong, and the other rule does not: - a rate
- * of a short window counts against the mean that the plan carries, so that ordinary bursts call for
- * a multiple of the plan; - once replicas have gone, traffic that comes back calls for them only if
- * it exceeds the sample; - what goes after 15 s comes back at the next tick while the burst that
- * called for it is in the envelope.
+ * go before there are 30 s of history. What they get wrong, and the other rule does not:
+ * - a rate of a short window counts against the mean that the plan carries, so that ordinary bursts
+ *   call for a multiple of the plan;
+ * - once replicas have gone, traffic that comes back calls for them only if it exceeds the sample;
+ * - what goes after 15 s comes back at the next tick while the burst that called for it is in the
+ *   envelope.
  */
 export class EnvelopeTuner implements ReplicaTuner {
   readonly targets: Uint32Array;

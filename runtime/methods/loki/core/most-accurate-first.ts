@@ -32,15 +32,15 @@ export function flowsFor(shape: PipelineShape, groupCount: number): Flows {
 /**
  * Sets the probabilities of the rows that lead to groups: from the entries on, each group's queries
  * go to the most accurate groups of the next task that have capacity left. Source: Loki §5.1,
- * algorithm 1, with these differences: - it deals with groups instead of servers, and groups of
- * equal accuracy are filled in proportion, so that equal servers have equal loads; - what a task
- * gets beyond its capacity is first made less: an earlier task sends part of its queries to a group
- * that has capacity left and leads
- *    to fewer of them, where that costs the least accuracy for each;
+ * algorithm 1, with these differences:
+ * - it deals with groups instead of servers, and groups of equal accuracy are filled in proportion,
+ *   so that equal servers have equal loads;
+ * - what a task gets beyond its capacity is first made less: an earlier task sends part of its
+ *   queries to a group that has capacity left and leads to fewer of them, where that costs the
+ *   least accuracy for each;
  * - what is in excess then is spread over the groups of the task in proportion to their capacity,
- * and reported: it is for the driver of the
- *    algorithm to admit fewer requests. Dropping it on the way would cost every request that has
- *    one of the dropped queries.
+ *   and reported: it is for the driver of the algorithm to admit fewer requests. Dropping it on the
+ *   way would cost every request that has one of the dropped queries.
  * @param fanout as `shape.fanout`.
  * @param capacityQps of each group.
  * @param fillRatio part of a group's capacity that is filled before the next group's; the rest of

@@ -4,14 +4,16 @@
  * first.
  *
  * Maximise the reward per time. States (n, A) are those in which a worker is free and n queries
- * wait, the first for A ms. Actions: - start a batch of b on variant m, if l(m, b) ≤ SLO − A:
- * reward b · accuracy, and the next decision l(m, b) / K later; - give the first query up: reward
- * −μ, μ being the price of a violation, at once; - wait for the next query, or until the age falls
- * into another column. Queries are first in, first out, and arrivals are Poisson (or over-dispersed
- * by a factor), so of n queries the n − 1 behind the first came at uniform times within its age. Of
- * n queries a batch of b leaves n − b, the first of which has the age A · Beta(n − b, b); while the
- * next worker is awaited A grows and a Poisson number joins. Where nobody waits, the next state is
- * one query of age 0, 1/λ later.
+ * wait, the first for A ms. Actions:
+ * - start a batch of b on variant m, if l(m, b) ≤ SLO − A: reward b · accuracy, and the next
+ *   decision l(m, b) / K later;
+ * - give the first query up: reward −μ, μ being the price of a violation, at once;
+ * - wait for the next query, or until the age falls into another column.
+ * Queries are first in, first out, and arrivals are Poisson (or over-dispersed by a factor), so of
+ * n queries the n − 1 behind the first came at uniform times within its age. Of n queries a batch
+ * of b leaves n − b, the first of which has the age A · Beta(n − b, b); while the next worker is
+ * awaited A grows and a Poisson number joins. Where nobody waits, the next state is one query of
+ * age 0, 1/λ later.
  *
  * With one worker this is the process itself, up to the grid. With many it has their capacity and
  * the latency of each batch, but workers get free at even intervals; what that leaves out is what
