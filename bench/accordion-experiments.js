@@ -20,8 +20,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { drawPlaceQueries } from "../compiler/dist/methods/accordion/simulate/place-queries.js";
-import { simulatePlaces } from "../compiler/dist/methods/accordion/simulate/simulate-places.js";
+import { drawQueries } from "../compiler/dist/methods/accordion/simulate/queries.js";
+import { simulateAccordion } from "../compiler/dist/methods/accordion/simulate/simulate.js";
 import { Rng } from "../runtime/dist/core/rng.js";
 import { loadBundle } from "../runtime/dist/load-bundle.js";
 
@@ -369,7 +369,7 @@ function simulated({ bundle, queries }, policy, options = {}) {
   const one = { ...bundle, policy: { ...bundle.policy, ...policy } };
   const arrivals = { kind: "queries", queries };
   const startMs = performance.now();
-  const result = simulatePlaces(one, { arrivals, durationMs: DURATION_MS, seed: 1, ...options });
+  const result = simulateAccordion(one, { arrivals, durationMs: DURATION_MS, seed: 1, ...options });
   simulatedMs += performance.now() - startMs;
   simulations++;
   return result;
@@ -385,7 +385,7 @@ function streamOf(bundle, { stream, slo, load, seed }) {
   // Half as many again as are needed on average, and some more: the work of a few may vary a lot.
   const likely = 1.5 * (targetMs / (meanBatch * meanMs)) + 200;
   const many = { kind: "poisson", qps: (1000 * likely) / DURATION_MS };
-  const pool = drawPlaceQueries(withBatches, many, DURATION_MS, seed);
+  const pool = drawQueries(withBatches, many, DURATION_MS, seed);
   let count = 0;
   let workMs = 0;
   let longestMs = 0;

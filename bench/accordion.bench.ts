@@ -1,10 +1,10 @@
 /** Accordion's decisions at 64 places and 64 running queries of Table 1, and simulations of 10-minute streams. */
 import { bench, describe } from "vitest";
-import { simulatePlaces } from "../compiler/methods/accordion/simulate/simulate-places.ts";
+import { simulateAccordion } from "../compiler/methods/accordion/simulate/simulate.ts";
 import type { AccordionOptions } from "../runtime/bundle/schema.ts";
-import { PlaceCommands, RESHAPE, START } from "../runtime/methods/accordion/core/place-commands.ts";
-import { PlaceScheduler } from "../runtime/methods/accordion/core/place-scheduler.ts";
-import { table1Bundle } from "../test/support/place-bundle.ts";
+import { AccordionCommands, RESHAPE, START } from "../runtime/methods/accordion/core/commands.ts";
+import { AccordionScheduler } from "../runtime/methods/accordion/core/scheduler.ts";
+import { table1Bundle } from "../test/support/accordion-bundle.ts";
 
 const PLACES = 64;
 const RESNET_152 = 2;
@@ -14,15 +14,15 @@ const ALWAYS_MS = 1e9;
 function busyScheduler(
   queries: number,
   policy: Partial<AccordionOptions> = {},
-): { scheduler: PlaceScheduler; commands: PlaceCommands } {
+): { scheduler: AccordionScheduler; commands: AccordionCommands } {
   const bundle = table1Bundle({
     places: PLACES,
     maxBatch: 256,
     sloMs: ALWAYS_MS,
     policy: { dropAfterSlos: null, ...policy },
   });
-  const scheduler = new PlaceScheduler(bundle, { queryCapacity: 256 });
-  const commands = new PlaceCommands();
+  const scheduler = new AccordionScheduler(bundle, { queryCapacity: 256 });
+  const commands = new AccordionCommands();
   for (let place = 0; place < PLACES; place++) scheduler.onPlaceReady(place, 0, commands);
   for (let query = 0; query < queries; query++) {
     commands.clear();
@@ -129,7 +129,7 @@ for (const meanBatch of [1, 20, 100]) {
       // 2303 ms is the mean over the models of an instance on one place; batches of mean 1 have 1.16 once they are whole.
       const qps = (1000 * PLACES) / (2303 * Math.max(1.16, meanBatch));
       bench(scheduler, () => {
-        const { queries } = simulatePlaces(bundle, {
+        const { queries } = simulateAccordion(bundle, {
           arrivals: { kind: "poisson", qps },
           durationMs: 600_000,
           seed: 1,

@@ -11,12 +11,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { CoarseTuner } from "../compiler/dist/methods/inferline/simulate/coarse-tuner.js";
-import { simulateStages } from "../compiler/dist/methods/inferline/simulate/simulate-stages.js";
+import { simulateInferline } from "../compiler/dist/methods/inferline/simulate/simulate.js";
 import { coarsePlan } from "../compiler/dist/methods/inferline/solve/baselines/coarse-plan.js";
 import { SampleTraces } from "../compiler/dist/methods/inferline/solve/sample-traces.js";
 import { arrivalSource } from "../compiler/dist/simulate/arrivals.js";
 import { tossVisits } from "../compiler/dist/simulate/graph/visits.js";
-import { stageGraphOf } from "../runtime/dist/core/graph/stage-graph.js";
+import { taskGraphOf } from "../runtime/dist/core/graph/task-graph.js";
 import { Rng } from "../runtime/dist/core/rng.js";
 import { loadBundle } from "../runtime/dist/load-bundle.js";
 import { writeReference } from "./inferline-pipelines.js";
@@ -441,7 +441,7 @@ function serve(bundle, { trace, durationMs }, { tuner, tolerance = 0, seed }) {
   const isCoarse = tuner === "coarse";
   const policy = { ...bundle.policy, tuner: isCoarse ? "none" : tuner, tolerance };
   const served = { ...bundle, policy };
-  return simulateStages(served, {
+  return simulateInferline(served, {
     arrivals: { kind: "requests", trace },
     durationMs,
     seed,
@@ -457,7 +457,7 @@ function gammaTrace(bundle, pieces, seed) {
 }
 
 function withVisits(bundle, arrivalMs, durationMs, seed) {
-  const takenByEdge = tossVisits(stageGraphOf(bundle), arrivalMs.length, seed);
+  const takenByEdge = tossVisits(taskGraphOf(bundle), arrivalMs.length, seed);
   return { trace: { arrivalMs, takenByEdge }, durationMs };
 }
 

@@ -11,9 +11,9 @@ import {
   planWithMargin,
 } from "../compiler/dist/methods/inferline/solve/margin.js";
 import { costOf } from "../compiler/dist/methods/inferline/solve/problem.js";
-import { nextMeasuredTimes } from "../compiler/dist/model/stage-times.js";
+import { nextMeasuredTimes } from "../compiler/dist/model/next-measured-times.js";
 import { drawRequests } from "../compiler/dist/simulate/graph/drawn-requests.js";
-import { stageGraphOf } from "../runtime/dist/core/graph/stage-graph.js";
+import { taskGraphOf } from "../runtime/dist/core/graph/task-graph.js";
 import { Rng } from "../runtime/dist/core/rng.js";
 
 const { values } = parseArgs({
@@ -56,7 +56,7 @@ function instanceOf(seed) {
   const rng = new Rng(seed, 9);
   const between = (low, high) => low + (high - low) * rng.nextFloat();
   const stages = ["a", "b", "c", "d"].map((name) => stageOf(name, between));
-  const graph = stageGraphOf({
+  const graph = taskGraphOf({
     entryBranch: "independent",
     tasks: stages.map((_, index) => ({
       branch: "independent",

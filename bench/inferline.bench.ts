@@ -1,24 +1,24 @@
 /** The estimator on an hour of 300 requests/s, and plans for four stages on three kinds of hardware. */
 import { bench, describe } from "vitest";
 import { FeedForward } from "../compiler/graph/feed-forward.ts";
-import { simulateStages } from "../compiler/methods/inferline/simulate/simulate-stages.ts";
+import { simulateInferline } from "../compiler/methods/inferline/simulate/simulate.ts";
 import { provision } from "../compiler/methods/inferline/solve/provision.ts";
 import { drawRequests } from "../compiler/simulate/graph/drawn-requests.ts";
 import type { InferlineBundle } from "../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../runtime/core/graph/stage-graph.ts";
-import { type StageSketch, stageBundle } from "../test/support/stage-bundle.ts";
-import { problemAndPlan } from "../test/support/stage-problem.ts";
+import { taskGraphOf } from "../runtime/core/graph/task-graph.ts";
+import { type InferlineTaskSketch, inferlineBundle } from "../test/support/inferline-bundle.ts";
+import { problemAndPlan } from "../test/support/inferline-problem.ts";
 
 const HOUR_MS = 3_600_000;
 const LATENCY = { 1: 20, 2: 24, 4: 32, 8: 48, 16: 80 };
 
-const CHAIN: readonly StageSketch[] = [
+const CHAIN: readonly InferlineTaskSketch[] = [
   { name: "a", latencyMs: LATENCY },
   { name: "b", from: { a: 1 }, latencyMs: { 1: 8, 2: 10, 4: 14, 8: 22 } },
   { name: "c", from: { b: 1 }, latencyMs: LATENCY },
 ];
 
-const JOIN: readonly StageSketch[] = [
+const JOIN: readonly InferlineTaskSketch[] = [
   { name: "a", latencyMs: { 1: 8, 2: 10, 4: 14, 8: 22 } },
   { name: "b", from: { a: 1 }, latencyMs: LATENCY },
   { name: "c", from: { a: 0.6 }, latencyMs: LATENCY },
@@ -26,8 +26,8 @@ const JOIN: readonly StageSketch[] = [
   { name: "e", from: { d: 0.5 }, latencyMs: LATENCY },
 ];
 
-function served(tasks: readonly StageSketch[]): InferlineBundle {
-  return stageBundle({
+function served(tasks: readonly InferlineTaskSketch[]): InferlineBundle {
+  return inferlineBundle({
     tasks,
     sloMs: 350,
     workers: [100],
@@ -42,7 +42,7 @@ describe("1.08 million requests, an hour of 300/s, CV² 4", () => {
   ] as const) {
     const bundle = served(tasks);
     const arrivals = { kind: "gamma", qps: 300, cv2: 4 } as const;
-    const trace = drawRequests(stageGraphOf(bundle), arrivals, HOUR_MS, 1);
+    const trace = drawRequests(taskGraphOf(bundle), arrivals, HOUR_MS, 1);
     const { problem, configuration } = problemAndPlan(bundle);
     const estimate = new FeedForward(problem, trace, problem.sloMs);
     bench(
@@ -60,7 +60,7 @@ describe("1.08 million requests, an hour of 300/s, CV² 4", () => {
       `discrete events, ${name}`,
       () => {
         const options = { durationMs: HOUR_MS, seed: 1, serviceTimes: "p95" } as const;
-        simulateStages(bundle, { ...options, arrivals: { kind: "requests", trace } });
+        simulateInferline(bundle, { ...options, arrivals: { kind: "requests", trace } });
       },
       { iterations: 2, time: 0, warmupIterations: 0, warmupTime: 0 },
     );
@@ -68,7 +68,7 @@ describe("1.08 million requests, an hour of 300/s, CV² 4", () => {
 });
 
 describe("a plan for four stages on three kinds of hardware, 120 s of 150/s, CV² 4", () => {
-  const bundle = stageBundle({
+  const bundle = inferlineBundle({
     tasks: [60, 100, 30, 50].map((ms, index) => ({
       name: `stage${index}`,
       ...(index === 0 ? {} : { from: { [`stage${index - 1}`]: index === 2 ? 0.6 : 1 } }),
@@ -85,7 +85,7 @@ describe("a plan for four stages on three kinds of hardware, 120 s of 150/s, CV�
     levels: [{ loadQps: 150, stages: [60, 100, 30, 50].map(() => [1, 1]) }],
   });
   const arrivals = { kind: "gamma", qps: 150, cv2: 4 } as const;
-  const trace = drawRequests(stageGraphOf(bundle), arrivals, 120_000, 1);
+  const trace = drawRequests(taskGraphOf(bundle), arrivals, 120_000, 1);
   const { problem } = problemAndPlan(bundle);
   for (const refine of ["none", "exact"] as const) {
     bench(

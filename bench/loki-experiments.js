@@ -6,8 +6,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { simulatePipeline } from "../compiler/dist/methods/loki/simulate/simulate-pipeline.js";
-import { baselineBundle } from "../compiler/dist/methods/loki/simulate-pipeline.js";
+import { simulateLoki } from "../compiler/dist/methods/loki/simulate/simulate.js";
+import { baselineBundle } from "../compiler/dist/methods/loki/simulate-command.js";
 import { loadBundle } from "../runtime/dist/load-bundle.js";
 
 const REFERENCE = process.env.STRATAGEM_REFERENCE ?? "../shared/reference";
@@ -332,7 +332,7 @@ function traceOf(rates, peakQps) {
 }
 
 function replay(bundle, { trace }) {
-  return simulatePipeline(bundle, {
+  return simulateLoki(bundle, {
     arrivals: { kind: "trace", trace },
     durationMs: trace.endMs,
     seed: SEED,
@@ -348,7 +348,7 @@ function levelAt({ levels }, qps) {
 }
 
 function steady(bundle, qps) {
-  return simulatePipeline(bundle, {
+  return simulateLoki(bundle, {
     arrivals: { kind: "poisson", qps },
     durationMs: 60_000,
     seed: SEED,

@@ -1,14 +1,14 @@
 import { bench, describe } from "vitest";
-import { simulatePipeline } from "../compiler/methods/loki/simulate/simulate-pipeline.ts";
+import { simulateLoki } from "../compiler/methods/loki/simulate/simulate.ts";
 import type { LokiBundle } from "../runtime/bundle/schema.ts";
 import { pipelineShapeOf } from "../runtime/core/graph/pipeline-shape.ts";
 import { flowsFor, mostAccurateFirst } from "../runtime/methods/loki/core/most-accurate-first.ts";
 import { planLayoutOf } from "../runtime/methods/loki/core/plan-layout.ts";
-import { fillWorkerTables, workerTablesFor } from "../runtime/methods/loki/core/worker-tables.ts";
-import { pipelineBundle, type TaskSketch } from "../test/support/pipeline-bundle.ts";
+import { lokiBundle, type TaskSketch } from "../test/support/loki-bundle.ts";
+import { fillWorkerTables, workerTablesFor } from "../test/support/loki-worker-tables.ts";
 
 /** Loki's traffic analysis at 600 requests per second on 20 servers: profile, plan and shares of the reference. */
-const traffic = pipelineBundle({
+const traffic = lokiBundle({
   sloMs: 250,
   workers: [20],
   policy: { drop: "deadline", routing: "auto" },
@@ -89,7 +89,7 @@ function large(serverCount: number): LokiBundle {
     })),
   }));
   const variants = Array.from({ length: variantCount }, (_, variant) => variant);
-  return pipelineBundle({
+  return lokiBundle({
     tasks,
     workers: [serverCount],
     levels: [
@@ -146,7 +146,7 @@ describe("simulate traffic analysis", () => {
     bench(
       `${loadQps} requests/s for ${seconds} s, a million queries`,
       () => {
-        const result = simulatePipeline(traffic, {
+        const result = simulateLoki(traffic, {
           arrivals: { kind: "poisson", qps: loadQps },
           durationMs: seconds * 1000,
           seed: 1,

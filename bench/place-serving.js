@@ -6,8 +6,8 @@ import { spawn } from "node:child_process";
 import { cpus, loadavg } from "node:os";
 import { dirname } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { drawPlaceQueries } from "../compiler/dist/methods/accordion/simulate/place-queries.js";
-import { simulatePlaces } from "../compiler/dist/methods/accordion/simulate/simulate-places.js";
+import { drawQueries } from "../compiler/dist/methods/accordion/simulate/queries.js";
+import { simulateAccordion } from "../compiler/dist/methods/accordion/simulate/simulate.js";
 import { Rng } from "../runtime/dist/core/rng.js";
 import { loadBundle } from "../runtime/dist/load-bundle.js";
 import { datatypeOf } from "../runtime/dist/server/datatypes.js";
@@ -24,7 +24,7 @@ const SEED = 7;
 const TOLD_MS = 500;
 const ELEMENT_BYTES = { FP32: 4, FP64: 8, INT64: 8, INT32: 4, UINT8: 1, FP16: 2 };
 
-const queries = drawPlaceQueries(bundle, { kind: "poisson", qps }, durationMs, SEED);
+const queries = drawQueries(bundle, { kind: "poisson", qps }, durationMs, SEED);
 const rng = new Rng(SEED, 99);
 /** What its scheduler was told and answered. */
 const log = [];
@@ -42,7 +42,7 @@ try {
   const startMs = performance.now();
   const answers = await loaded(url, startMs);
   await pause(TOLD_MS);
-  const simulated = simulatePlaces(bundle, {
+  const simulated = simulateAccordion(bundle, {
     arrivals: { kind: "queries", queries },
     durationMs,
     seed: SEED,

@@ -4,7 +4,7 @@
 
 import { startAssignedExecutor } from "../runtime/dist/exec/assigned-pool.js";
 import { loadBundle } from "../runtime/dist/load-bundle.js";
-import { scaleShapeOf } from "../runtime/dist/methods/themis/core/scale-shape.js";
+import { themisShapeOf } from "../runtime/dist/methods/themis/core/shape.js";
 import { openForecastModel } from "../runtime/dist/methods/themis/serve/forecast-model.js";
 import { startThemisServer } from "../runtime/dist/methods/themis/serve/themis-server.js";
 import { servedModels } from "../runtime/dist/served-models.js";
@@ -12,7 +12,7 @@ import { servedModels } from "../runtime/dist/served-models.js";
 const [policy, folder] = process.argv.slice(2);
 const { bundle, sha256 } = await loadBundle(policy);
 const models = await servedModels(bundle, folder);
-const { workerCount } = scaleShapeOf(bundle);
+const { workerCount } = themisShapeOf(bundle);
 const forecaster = bundle.policy.predictor === "lstm" ? await openForecastModel() : undefined;
 /** By worker: its task and cores, and since when it is to have them, until it has. */
 const instances = new Map();

@@ -6,10 +6,10 @@ import { spawn } from "node:child_process";
 import { cpus, loadavg } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { runLoad } from "../compiler/dist/load/run-load.js";
-import { simulateScales } from "../compiler/dist/methods/themis/simulate/simulate-scales.js";
+import { simulateThemis } from "../compiler/dist/methods/themis/simulate/simulate.js";
 import { drawArrivals } from "../compiler/dist/simulate/graph/drawn-requests.js";
 import { tossVisits } from "../compiler/dist/simulate/graph/visits.js";
-import { stageGraphOf } from "../runtime/dist/core/graph/stage-graph.js";
+import { taskGraphOf } from "../runtime/dist/core/graph/task-graph.js";
 import { loadBundle } from "../runtime/dist/load-bundle.js";
 import { drawImages, IMAGE_BYTES } from "../tools/image-classification/dataset.js";
 import { drawScenes, SCENE_BYTES } from "../tools/scenes/dataset.js";
@@ -132,12 +132,12 @@ function simulated() {
     counts.push(drawn.length);
     beginMs += 1000 * seconds;
   }
-  const graph = stageGraphOf(bundle);
+  const graph = taskGraphOf(bundle);
   const trace = {
     arrivalMs: Float64Array.from(arrivalMs),
     takenByEdge: tossVisits(graph, arrivalMs.length, SEED),
   };
-  const result = simulateScales(bundle, {
+  const result = simulateThemis(bundle, {
     arrivals: { kind: "requests", trace },
     durationMs: beginMs,
     seed: SEED,

@@ -5,9 +5,9 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
-import { simulateStages } from "../compiler/dist/methods/inferline/simulate/simulate-stages.js";
+import { simulateInferline } from "../compiler/dist/methods/inferline/simulate/simulate.js";
 import { drawRequests } from "../compiler/dist/simulate/graph/drawn-requests.js";
-import { stageGraphOf } from "../runtime/dist/core/graph/stage-graph.js";
+import { taskGraphOf } from "../runtime/dist/core/graph/task-graph.js";
 import { loadBundle } from "../runtime/dist/load-bundle.js";
 import {
   CLASS_NAMES,
@@ -116,8 +116,8 @@ function traceOf(rates) {
 /** The same phases on a virtual clock, in one run: what each phase came to. */
 function simulated() {
   const trace = traceOf(PHASES.flatMap(ratesOf));
-  const requests = drawRequests(stageGraphOf(bundle), { kind: "trace", trace }, trace.endMs, SEED);
-  const { timeline, latencyMsByRequest, byTask } = simulateStages(bundle, {
+  const requests = drawRequests(taskGraphOf(bundle), { kind: "trace", trace }, trace.endMs, SEED);
+  const { timeline, latencyMsByRequest, byTask } = simulateInferline(bundle, {
     // Of requests as they are no rate is known beforehand, so that it begins with the highest level, as the server does.
     arrivals: { kind: "requests", trace: requests },
     durationMs: trace.endMs,

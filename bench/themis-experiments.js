@@ -9,9 +9,9 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { rescaled, scaleBaseline } from "../compiler/dist/methods/themis/scale-baselines.js";
+import { rescaled, themisBaseline } from "../compiler/dist/methods/themis/baselines.js";
 import { lookHistories } from "../compiler/dist/methods/themis/simulate/look-histories.js";
-import { simulateScales } from "../compiler/dist/methods/themis/simulate/simulate-scales.js";
+import { simulateThemis } from "../compiler/dist/methods/themis/simulate/simulate.js";
 import { drawArrivals } from "../compiler/dist/simulate/graph/drawn-requests.js";
 import { openOnnxForecaster } from "../runtime/dist/exec/onnx-forecaster.js";
 import { loadBundle } from "../runtime/dist/load-bundle.js";
@@ -108,7 +108,7 @@ function steady(bundle, level) {
   const durationMs = (1000 * STEADY_REQUESTS) / loadQps;
   const rates = SEEDS.map((seed) => {
     const arrivals = { kind: "poisson", qps: loadQps };
-    return simulateScales(bundle, { arrivals, durationMs, seed: 100 + seed, level }).violationRate;
+    return simulateThemis(bundle, { arrivals, durationMs, seed: 100 + seed, level }).violationRate;
   });
   const violationRate = rates.reduce((sum, one) => sum + one, 0) / rates.length;
   return { cores: steady.cores, violationRate };
@@ -121,9 +121,9 @@ async function endToEnd() {
     console.log(`${SETUPS[pipeline].title}; ${describe(pipeline)}`);
     header();
     const rows = {
-      "FA2, horizontal": scaleBaseline(bundle, "fa2"),
-      "Sponge, vertical": scaleBaseline(bundle, "sponge"),
-      Themis: withPolicy(scaleBaseline(bundle, "themis"), { predictor: "lstm" }),
+      "FA2, horizontal": themisBaseline(bundle, "fa2"),
+      "Sponge, vertical": themisBaseline(bundle, "sponge"),
+      Themis: withPolicy(themisBaseline(bundle, "themis"), { predictor: "lstm" }),
       Stratagem: bundle,
     };
     const rates = {};
@@ -143,9 +143,9 @@ async function dropping() {
   );
   const bundle = await compiled("video");
   const rows = {
-    FA2: scaleBaseline(bundle, "fa2"),
-    Sponge: scaleBaseline(bundle, "sponge"),
-    Themis: withPolicy(scaleBaseline(bundle, "themis"), { predictor: "lstm" }),
+    FA2: themisBaseline(bundle, "fa2"),
+    Sponge: themisBaseline(bundle, "sponge"),
+    Themis: withPolicy(themisBaseline(bundle, "themis"), { predictor: "lstm" }),
     Stratagem: bundle,
   };
   const rules = { "1 x SLO": 1, "3 x SLO": 3, never: null };
@@ -174,7 +174,7 @@ async function ablation() {
   console.log("From Themis to Stratagem, one step at a time\n");
   for (const pipeline of Object.keys(SETUPS)) {
     const bundle = await compiled(pipeline);
-    const themis = scaleBaseline(bundle, "themis");
+    const themis = themisBaseline(bundle, "themis");
     console.log(`${SETUPS[pipeline].title}`);
     header();
     await row("Themis, last maximum", withPolicy(themis, { predictor: "last-max" }), pipeline);
@@ -210,9 +210,9 @@ async function days() {
     console.log(SETUPS[pipeline].title);
     header();
     const rows = {
-      "FA2, horizontal": scaleBaseline(bundle, "fa2"),
-      "Sponge, vertical": scaleBaseline(bundle, "sponge"),
-      Themis: withPolicy(scaleBaseline(bundle, "themis"), { predictor: "lstm" }),
+      "FA2, horizontal": themisBaseline(bundle, "fa2"),
+      "Sponge, vertical": themisBaseline(bundle, "sponge"),
+      Themis: withPolicy(themisBaseline(bundle, "themis"), { predictor: "lstm" }),
       Stratagem: bundle,
     };
     for (const [label, one] of Object.entries(rows)) {
@@ -282,7 +282,7 @@ async function simulated(bundle, pipeline, rates, seed) {
   const arrivalMs = drawArrivals({ kind: "trace", trace }, durationMs, seed);
   const forecastByLook =
     bundle.policy.predictor === "lstm" ? await foretold(bundle, arrivalMs, durationMs) : undefined;
-  return simulateScales(bundle, {
+  return simulateThemis(bundle, {
     arrivals: { kind: "requests", trace: { arrivalMs, takenByEdge: bundle.tasks.map(() => null) } },
     durationMs,
     seed,

@@ -3,8 +3,8 @@ import { bench, describe } from "vitest";
 import { ExactScaler } from "../compiler/methods/themis/solve/exact.ts";
 import { solveAsPaper } from "../compiler/methods/themis/solve/paper.ts";
 import { isPlan } from "../compiler/methods/themis/solve/problem.ts";
-import type { ScalingMode } from "../compiler/methods/themis/solve/stage-options.ts";
-import { chainOf, fittedChain, REFERENCE } from "../test/support/scaling-reference.ts";
+import type { ScalingMode } from "../compiler/methods/themis/solve/task-options.ts";
+import { chainOf, fittedChain, REFERENCE } from "../test/support/themis-reference.ts";
 
 const LOADS_QPS = [2, 6, 10, 14, 20];
 

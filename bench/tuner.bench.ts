@@ -4,7 +4,7 @@ import { arrivalSource } from "../compiler/simulate/arrivals.ts";
 import { Rng } from "../runtime/core/rng.ts";
 import { EnvelopeTuner } from "../runtime/methods/inferline/core/envelope-tuner.ts";
 import { TrailingEnvelope } from "../runtime/methods/inferline/core/traffic-envelope.ts";
-import { stageBundle } from "../test/support/stage-bundle.ts";
+import { inferlineBundle } from "../test/support/inferline-bundle.ts";
 
 const ARRIVALS = 100_000;
 
@@ -45,7 +45,7 @@ describe(`${ARRIVALS} arrivals, ${windowMs.length} windows`, () => {
   for (const rule of ["relative", "paper"] as const) {
     const qps = 1500;
     const requests = envelopeOf(arrivalsOf(qps, 2), windowMs);
-    const bundle = stageBundle({
+    const bundle = inferlineBundle({
       workers: [1000],
       tasks: ["a", "b", "c", "d"].map((name) => ({ name, latencyMs: { 1: 5 } })),
       levels: [

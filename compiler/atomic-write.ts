@@ -1,3 +1,4 @@
+/** Writes files so that a reader sees the old bytes or the new ones, never a part. */
 import { randomUUID } from "node:crypto";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -9,14 +10,19 @@ export interface WrittenFile {
   readonly bytes: Uint8Array | (() => Uint8Array);
 }
 
-/** Writes a file, making its last folder if need be, so that a reader sees the old bytes or the new ones and never a part: temporary file, fsync, rename. @throws UnwritableError */
+/**
+ * Writes a file, making its last folder if need be, so that a reader sees the old bytes or the new
+ * ones and never a part: temporary file, fsync, rename.
+ * @throws UnwritableError
+ */
 export async function writeAtomically(path: string, bytes: Uint8Array): Promise<void> {
   await writeAllAtomically([{ path, bytes }]);
 }
 
 /**
- * The same for several files. All are on the disk before the first is put in its place, so what cannot be written, or is aborted before that, changes none; the last is put there
- * last. @throws UnwritableError, and the signal's reason.
+ * The same for several files. All are on the disk before the first is put in its place, so what
+ * cannot be written, or is aborted before that, changes none; the last is put there last.
+ * @throws UnwritableError, and the signal's reason.
  */
 export async function writeAllAtomically(
   files: readonly WrittenFile[],
@@ -53,7 +59,8 @@ async function naming(path: string, work: () => Promise<void>): Promise<void> {
 }
 
 async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
-  // One level only: recursive creation never returns where a folder can neither exist nor be made, as under /proc.
+  // One level only: recursive creation never returns where a folder can neither exist nor be made,
+  // as under /proc.
   await mkdir(dirname(path)).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
   });

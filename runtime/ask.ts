@@ -46,7 +46,7 @@ export function levelIndex({ levels }: Bundle, at: AtLevel): number {
 /**
  * The state machine that decides in a server of the bundle, and a buffer for its commands, for a
  * driver with a clock of its own: events go in with their times, commands come out. Of ramsis a
- * `Dispatcher`, of accordion a `PlaceScheduler`, of the other methods a `PipelineDispatcher`.
+ * `Dispatcher`, of accordion a `AccordionScheduler`, of the other methods a `PipelineDispatcher`.
  */
 export function openCore<B extends Bundle>(bundle: B, options: CoreOptionsOf<B>): CoreOf<B> {
   return methodOf<Bundle>(bundle).core(bundle, options as never) as CoreOf<B>;

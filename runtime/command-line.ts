@@ -1,4 +1,6 @@
-/** What the two command lines share: printing results, explaining errors, and the verbs both have. */
+/**
+ * What the two command lines share: printing results, explaining errors, and the verbs both have.
+ */
 import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { CommandResult } from "./commands/command-result.ts";
 import type { ServeOptions } from "./commands/serve.ts";
@@ -12,7 +14,10 @@ export interface ExplainedError {
   readonly exitCode: number;
 }
 
-/** Parses argv and runs a verb. @param explain errors beyond the runtime's own, null for what it does not know. */
+/**
+ * Parses argv and runs a verb.
+ * @param explain errors beyond the runtime's own, null for what it does not know.
+ */
 export async function runProgram(
   program: Command,
   explain: (error: unknown) => ExplainedError | null = () => null,
@@ -35,7 +40,10 @@ export function print({ text, json, exitCode }: CommandResult): void {
   process.exitCode = exitCode;
 }
 
-/** Adds `inspect`. @param actionValuesOf what a state's actions are worth, where there is a solver. */
+/**
+ * Adds `inspect`.
+ * @param actionValuesOf what a state's actions are worth, where there is a solver.
+ */
 export function addInspect(program: Command, actionValuesOf?: ActionValuesOf): void {
   program
     .command("inspect")
@@ -68,7 +76,10 @@ export function addDiff(program: Command): void {
     });
 }
 
-/** Adds `serve`. @param generateLevel computes levels above the highest one, where there is a solver. */
+/**
+ * Adds `serve`.
+ * @param generateLevel computes levels above the highest one, where there is a solver.
+ */
 export function addServe(program: Command, generateLevel?: GenerateLevel): void {
   program
     .command("serve")

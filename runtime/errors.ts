@@ -1,3 +1,4 @@
+/** Lists the errors of the commands and their exit codes. */
 import { BUNDLE_ERRORS, BundleError, type BundleErrorCode } from "./bundle/bundle-error.ts";
 
 /** Exit codes of every command. */
@@ -25,7 +26,10 @@ export const RUNTIME_ERRORS = { ...BUNDLE_ERRORS, ...COMMAND_ERRORS } as const;
 type CommandErrorCode = keyof typeof COMMAND_ERRORS;
 export type RuntimeErrorCode = BundleErrorCode | CommandErrorCode;
 
-/** Exit code by error code. `verify` reports a refused bundle as its finding instead, with `notVerified`. */
+/**
+ * Exit code by error code. `verify` reports a refused bundle as its finding instead, with
+ * `notVerified`.
+ */
 export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
   BUNDLE_TOO_LARGE: EXIT_CODES.badInput,
   BUNDLE_MAGIC: EXIT_CODES.badInput,
@@ -41,7 +45,9 @@ export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
   RUNTIME_DEVICE: EXIT_CODES.badInput,
 };
 
-/** Bad input to a command. The message says where, what was found and what is allowed, on one line. */
+/**
+ * Bad input to a command. The message says where, what was found and what is allowed, on one line.
+ */
 export class RuntimeError extends Error {
   readonly code: CommandErrorCode;
 

@@ -24,7 +24,8 @@ export interface LoadedBundle {
 
 /**
  * Reads and checks a bundle; what it returns is frozen and safe to look decisions up in.
- * @throws BundleError if the file is refused, RuntimeError if it cannot be read; the message begins with the path.
+ * @throws BundleError if the file is refused, RuntimeError if it cannot be read; the message begins
+ * with the path.
  */
 export async function loadBundle(
   path: string,
@@ -48,7 +49,8 @@ async function readCapped(path: string, maxBytes: number): Promise<Uint8Array> {
     if (stats.size > maxBytes) {
       throw new BundleError(
         "BUNDLE_TOO_LARGE",
-        `${path}: expected at most ${maxBytes} bytes, got ${stats.size}; compile fewer levels or a coarser grid`,
+        `${path}: expected at most ${maxBytes} bytes, got ${stats.size}; ` +
+          "compile fewer levels or a coarser grid",
       );
     }
     return await readFile(path);
@@ -62,6 +64,7 @@ async function readCapped(path: string, maxBytes: number): Promise<Uint8Array> {
 function unreadable(path: string, reason: string): RuntimeError {
   return new RuntimeError(
     "RUNTIME_UNREADABLE",
-    `${path}: expected a readable policy bundle, got: ${reason}; give a file that stratagem compile wrote`,
+    `${path}: expected a readable policy bundle, got: ${reason}; ` +
+      "give a file that stratagem compile wrote",
   );
 }

@@ -1,4 +1,6 @@
-/** The model files a bundle names, found and checked, with the batches its tables can ask of them. */
+/**
+ * The model files a bundle names, found and checked, with the batches its tables can ask of them.
+ */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,8 +19,10 @@ export interface ServedModel extends VariantModel {
 
 /**
  * One model per variant of all tasks, in the bundle's order; of variants that run as pipelines of
- * layers, one per stage. @param folder where the files are. @throws RuntimeError if a variant has no
- * model, or its file is missing or is not the one that was compiled.
+ * layers, one per stage.
+ * @param folder where the files are.
+ * @throws RuntimeError if a variant has no model, or its file is missing or is not the one that was
+ * compiled.
  */
 export async function servedModels(bundle: Bundle, folder: string): Promise<ServedModel[]> {
   const wanted = methodOf(bundle).models(bundle);
@@ -40,7 +44,8 @@ async function checkedModel(
   if (model === null) {
     throw new RuntimeError(
       "RUNTIME_MODEL",
-      `variant "${name}": expected a model, but the bundle was compiled without; name one in the application spec and compile again`,
+      `variant "${name}": expected a model, but the bundle was compiled without; ` +
+        "name one in the application spec and compile again",
     );
   }
   const path = join(folder, model.file);
@@ -55,7 +60,8 @@ async function checkedModel(
   if (found !== model.sha256) {
     throw new RuntimeError(
       "RUNTIME_MODEL",
-      `${path}: expected the model the bundle was compiled for, SHA-256 ${model.sha256}, got ${found}; compile again or bring the old file back`,
+      `${path}: expected the model the bundle was compiled for, SHA-256 ${model.sha256}, ` +
+        `got ${found}; compile again or bring the old file back`,
     );
   }
   return { path, model, axisNames: firstAxisNames(bytes) };

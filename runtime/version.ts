@@ -1,3 +1,4 @@
+/** Reads the version of this package. */
 import { createRequire } from "node:module";
 
 /** The version of this package, as its package.json says. */

@@ -1,4 +1,7 @@
-/** Before all tests: builds dist/, because the command-line tests run what ships, and makes their folder. */
+/**
+ * Before all tests: builds dist/, because the command-line tests run what ships, and makes their
+ * folder.
+ */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,7 +1,10 @@
+/** Rules of the house that no linter knows: who may tell methods apart, how files open. */
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-/** Names of methods: a file that is compared with one chooses by it, which is the registry's to do. */
+/**
+ * Names of methods: a file that is compared with one chooses by it, which is the registry's to do.
+ */
 const METHODS = readdirSync("compiler/methods", { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name);
@@ -15,6 +18,9 @@ const OF_THE_METHOD_ITSELF = 'scheduler === "accordion"';
 
 /** Methods of HTTP, and whether two bundles are of one method. */
 const OTHER_COMPARISONS = ["runtime/server/http.ts", "runtime/bundle/same-method.ts"];
+
+/** Of a file or, where the file is about one thing, of that thing. */
+const OPENS_WITH_A_COMMENT = /^(?:#!.*\n)?\/[*/]/;
 
 const NAME = `["'\`](?:${METHODS.join("|")})["'\`]`;
 const COMPARISON = new RegExp(`[!=]==?\\s*${NAME}|${NAME}\\s*[!=]==?|\\bcase\\s+${NAME}`);
@@ -43,6 +49,11 @@ test.each([...REGISTRIES])(
     expect(found).toEqual([]);
   },
 );
+
+test.each([...REGISTRIES.keys()])("every file of %s opens with what it is for", (room) => {
+  const found = sourcesOf(room).filter((file) => !OPENS_WITH_A_COMMENT.test(textOf(file)));
+  expect(found).toEqual([]);
+});
 
 /** Paths of a package's sources; what was built of them is left out. */
 function sourcesOf(room: string): string[] {

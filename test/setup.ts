@@ -1,4 +1,6 @@
 import fc from "fast-check";
 
-/** Random tests draw the same cases in every run; a case worth keeping becomes a test of its own. */
+/**
+ * Random tests draw the same cases in every run; a case worth keeping becomes a test of its own.
+ */
 fc.configureGlobal({ seed: 20261121 });

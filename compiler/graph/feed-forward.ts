@@ -1,4 +1,7 @@
-/** The estimator: what happens to every request of a trace under a configuration, one stage after the other, since none ever waits for a later one. */
+/**
+ * The estimator: what happens to every request of a trace under a configuration, one stage after
+ * the other, since none ever waits for a later one.
+ */
 import { type BatchRing, batchRing, serveBatches } from "../numeric/batch-queue.ts";
 import { countLate, keepMarked, markLate, raiseToLongest, upTo } from "../numeric/flow.ts";
 import { mergeSettled } from "../numeric/merge-settled.ts";
@@ -7,10 +10,10 @@ import type { RequestTrace } from "../simulate/graph/visits.ts";
 import {
   allowedMisses,
   aloneMs,
-  type ServedStages,
-  type StageConfiguration,
-} from "./served-stages.ts";
-import { type StageVisits, type VisitPlan, visitPlanOf } from "./visit-plan.ts";
+  type ServedTasks,
+  type TaskConfiguration,
+} from "./served-tasks.ts";
+import { type PlannedVisits, type VisitPlan, visitPlanOf } from "./visit-plan.ts";
 
 /** Queries of one stage in the order in which something happens to them. */
 interface Flow {
@@ -20,18 +23,22 @@ interface Flow {
 }
 
 /**
- * A trace under configurations that are set stage by stage, in the order of the tasks. A stage may be set again and again; what follows it is then out of
- * date until it is set again as well. All that a discrete-event simulation of the same would say, bit for bit, without its global queue of events.
- * Source: InferLine §4.2.
+ * A trace under configurations that are set stage by stage, in the order of the tasks. A stage may
+ * be set again and again; what follows it is then out of date until it is set again as well. All
+ * that a discrete-event simulation of the same would say, bit for bit, without its global queue of
+ * events. Source: InferLine §4.2.
  */
 export class FeedForward {
   readonly requestCount: number;
   /** Requests that may miss the SLO. */
   readonly allowedMisses: number;
   readonly visits: VisitPlan;
-  /** Of the stage that was served last: its largest batch, and whether all replicas were at work at some time. */
+  /**
+   * Of the stage that was served last: its largest batch, and whether all replicas were at work at
+   * some time.
+   */
   readonly used = new Uint32Array(2);
-  readonly #problem: ServedStages;
+  readonly #problem: ServedTasks;
   readonly arrivalMs: Float64Array;
   readonly #deadlineMs: Float64Array;
   /** By stage, the least time that what follows it takes. */
@@ -44,7 +51,7 @@ export class FeedForward {
   readonly #pending: Uint8Array;
 
   /** @param sloMs that configurations are held to: that of the problem, or less. */
-  constructor(problem: ServedStages, trace: RequestTrace, sloMs: number) {
+  constructor(problem: ServedTasks, trace: RequestTrace, sloMs: number) {
     const { arrivalMs } = trace;
     const visits = visitPlanOf(problem.graph, trace);
     this.#problem = problem;
@@ -82,8 +89,11 @@ export class FeedForward {
     );
   }
 
-  /** Serves a stage that is prepared. @returns requests that are sure to miss the SLO; beyond the limit, the stage is left in parts. */
-  serve(stage: number, configuration: StageConfiguration, missLimit = this.allowedMisses): number {
+  /**
+   * Serves a stage that is prepared.
+   * @returns requests that are sure to miss the SLO; beyond the limit, the stage is left in parts.
+   */
+  serve(stage: number, configuration: TaskConfiguration, missLimit = this.allowedMisses): number {
     const { batchMs } = at(at(this.#problem.stages, stage).hardware, configuration.hardware);
     const { replicas, batch } = configuration;
     const input = this.#inputOf(stage);
@@ -110,11 +120,15 @@ export class FeedForward {
     return misses;
   }
 
-  /** Requests that are sure to miss the SLO if no query of a prepared stage ever waits there: any number of replicas has as many. */
+  /**
+   * Requests that are sure to miss the SLO if no query of a prepared stage ever waits there: any
+   * number of replicas has as many.
+   */
   missesAlone(stage: number, aloneMs: number): number {
     const { count, atMs, request } = this.#inputOf(stage);
     const afterMs = this.#problem.hopMs + aloneMs + (this.#restMs[stage] ?? 0);
-    // Another order of the same sum differs in the last digits; nothing is to be called late for that.
+    // Another order of the same sum differs in the last digits; nothing is to be called late for
+    // that.
     return countLate(count, atMs, request, afterMs * (1 - 1e-9), this.#deadlineMs);
   }
 
@@ -143,7 +157,9 @@ export class FeedForward {
     return misses;
   }
 
-  /** Arrival to the last end, by request, once every stage is served; 0 for one that goes nowhere. */
+  /**
+   * Arrival to the last end, by request, once every stage is served; 0 for one that goes nowhere.
+   */
   latenciesMs(): Float64Array {
     const latencyMs = new Float64Array(this.requestCount);
     for (const [stage, { isEnd }] of this.visits.stages.entries()) {
@@ -154,14 +170,17 @@ export class FeedForward {
     return latencyMs;
   }
 
-  /** Percentile of the latency that has to meet the SLO, by nearest rank: so many requests, and no more, may be above it. */
+  /**
+   * Percentile of the latency that has to meet the SLO, by nearest rank: so many requests, and no
+   * more, may be above it.
+   */
   percentileMs(): number {
     if (this.requestCount === 0) return 0;
     const rank = this.requestCount - this.allowedMisses - 1;
     return selectRank(this.latenciesMs(), 0, this.requestCount, rank);
   }
 
-  #inputFlow({ source, count }: StageVisits, stage: number): Flow {
+  #inputFlow({ source, count }: PlannedVisits, stage: number): Flow {
     if (source.kind === "requests") {
       const { request } = source;
       const isAll = count === this.requestCount;
@@ -180,7 +199,7 @@ export class FeedForward {
     return { count: this.requestCount, atMs: this.arrivalMs, request };
   }
 
-  #visitsOf(stage: number): StageVisits {
+  #visitsOf(stage: number): PlannedVisits {
     return at(this.visits.stages, stage);
   }
 
@@ -198,8 +217,11 @@ function flow(count: number): Flow {
   return { count, atMs: new Float64Array(count + 1), request: new Uint32Array(count + 1) };
 }
 
-/** By stage the least time from its end to that of the request, on the fastest hardware and without waiting. */
-export function restOf(problem: ServedStages, { stages }: VisitPlan): Float64Array {
+/**
+ * By stage the least time from its end to that of the request, on the fastest hardware and without
+ * waiting.
+ */
+export function restOf(problem: ServedTasks, { stages }: VisitPlan): Float64Array {
   const restMs = new Float64Array(stages.length);
   for (let stage = stages.length - 1; stage >= 0; stage--) {
     const { tasks, takesAll } = at(stages, stage).next;
@@ -209,12 +231,13 @@ export function restOf(problem: ServedStages, { stages }: VisitPlan): Float64Arr
     );
     restMs[stage] = takesAll ? Math.max(...after) : Math.min(...after);
   }
-  // Sums in another order than those of a simulation differ in the last digits; nothing is to be called late for that.
+  // Sums in another order than those of a simulation differ in the last digits; nothing is to be
+  // called late for that.
   return restMs.map((ms) => ms * (1 - 1e-9));
 }
 
 /** A batch of one on the fastest hardware. */
-export function fastestMs({ stages }: ServedStages, stage: number): number {
+export function fastestMs({ stages }: ServedTasks, stage: number): number {
   return Math.min(...at(stages, stage).hardware.map(aloneMs));
 }
 

@@ -1,4 +1,7 @@
-/** The tasks that do work, each with the one before it: tasks that only pass requests on are left out. */
+/**
+ * The tasks that do work, each with the one before it: tasks that only pass requests on are left
+ * out.
+ */
 import type { Edge, Task } from "../spec/application.ts";
 
 export interface FlatTask {
@@ -14,7 +17,7 @@ export interface FlatTask {
 }
 
 /** The edges from one working task to the next, as one. */
-export interface FlatEdge {
+interface FlatEdge {
   /** Task that the first of them leads to: what fan-outs are keyed by. */
   readonly first: string;
   /** Product of the shares. */
@@ -23,7 +26,10 @@ export interface FlatEdge {
   readonly count: Edge["count"];
 }
 
-/** @param tasks a sound pipeline that is a tree. @returns parents before their children, siblings in the order of their edges. */
+/**
+ * @param tasks a sound pipeline that is a tree.
+ * @returns parents before their children, siblings in the order of their edges.
+ */
 export function flatTasks(tasks: readonly Task[]): FlatTask[] {
   const byName = new Map(tasks.map((task) => [task.name, task]));
   const followed = new Set(tasks.flatMap(({ to }) => to.map((edge) => edge.task)));

@@ -1,4 +1,7 @@
-/** Fan-outs as a server has observed them in place of the specified ones: what heartbeats report, for the next compile. Source: Loki §4.2. */
+/**
+ * Fan-outs as a server has observed them in place of the specified ones: what heartbeats report,
+ * for the next compile. Source: Loki §4.2.
+ */
 import { dirname, relative, sep } from "node:path";
 import type { Application, Task, Variant } from "../spec/application.ts";
 import { InputError } from "../spec/input-error.ts";
@@ -21,8 +24,11 @@ interface Observed {
 }
 
 /**
- * The application with the fan-outs of a server's saved metrics, and that file among its inputs. What was not observed stays as specified.
- * @param file as `GET /metrics` answered. @param app path of the spec. @throws InputError for a file that says nothing of this application.
+ * The application with the fan-outs of a server's saved metrics, and that file among its inputs.
+ * What was not observed stays as specified.
+ * @param file as `GET /metrics` answered.
+ * @param app path of the spec.
+ * @throws InputError for a file that says nothing of this application.
  */
 export function withObservedFanouts(
   loaded: LoadedApplication,
@@ -59,7 +65,9 @@ function observedIn(text: string, file: string): Observed[] {
     return [{ line: index + 1, task, variant, child, fanout }];
   });
   if (observed.length > 0) return observed;
-  const message = `${file}: expected the metrics of a server of a pipeline, with lines of stratagem_fanout, got none`;
+  const message =
+    `${file}: expected the metrics of a server of a pipeline, ` +
+    "with lines of stratagem_fanout, got none";
   throw new InputError("INPUT_INVALID_VALUE", message);
 }
 

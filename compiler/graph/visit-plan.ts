@@ -1,5 +1,8 @@
-/** Where each request of a trace goes, whatever serves it: coins are tossed once, so this is the same for all configurations. */
-import { REQUESTS, type StageGraph } from "stratagem-runtime/internal/core/graph/stage-graph";
+/**
+ * Where each request of a trace goes, whatever serves it: coins are tossed once, so this is the
+ * same for all configurations.
+ */
+import { REQUESTS, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { marked, upTo } from "../numeric/flow.ts";
 import type { RequestTrace } from "../simulate/graph/visits.ts";
 
@@ -8,46 +11,58 @@ export const MAX_TASKS = 31;
 
 export interface VisitPlan {
   readonly requestCount: number;
-  readonly stages: readonly StageVisits[];
+  readonly stages: readonly PlannedVisits[];
 }
 
-export interface StageVisits {
+export interface PlannedVisits {
   readonly count: number;
   /** By request; null if all visit. */
   readonly isVisited: Uint8Array | null;
   readonly source: StageSource;
   /** Whether some request ends here: it takes none of the edges that lead away. */
   readonly isEnd: boolean;
-  /** Of the tasks that follow: those that every query goes on to, or, if each goes on to some of them, all of these; none for an end. */
+  /**
+   * Of the tasks that follow: those that every query goes on to, or, if each goes on to some of
+   * them, all of these; none for an end.
+   */
   readonly next: { readonly tasks: readonly number[]; readonly takesAll: boolean };
 }
 
 /** What makes a query of the stage ready. */
-export type StageSource =
+type StageSource =
   /** The request itself, in the order of arrival: these. */
   | { readonly kind: "requests"; readonly request: Uint32Array }
-  /** The only task before, when it is done with the query. @param isFiltered whether some of them do not come here. */
+  /**
+   * The only task before, when it is done with the query.
+   * @param isFiltered whether some of them do not come here.
+   */
   | { readonly kind: "task"; readonly parent: number; readonly isFiltered: boolean }
   | JoinSource;
 
-/** The last verdict on the edges that lead here: a task that was skipped passes on the verdict that skipped it. */
-export interface JoinSource {
+/**
+ * The last verdict on the edges that lead here: a task that was skipped passes on the verdict that
+ * skipped it.
+ */
+interface JoinSource {
   readonly kind: "join";
   /** Where verdicts come from, ascending: tasks, or REQUESTS. */
   readonly origins: readonly number[];
-  /** By request: bit i is set if the verdict of `origins[i]` is waited for; 0 if the request does not come here. */
+  /**
+   * By request: bit i is set if the verdict of `origins[i]` is waited for; 0 if the request does
+   * not come here.
+   */
   readonly waitsFor: Uint32Array;
   /** By request: how many are. */
   readonly waitCount: Uint8Array;
 }
 
-export function visitPlanOf(graph: StageGraph, trace: RequestTrace): VisitPlan {
+export function visitPlanOf(graph: TaskGraph, trace: RequestTrace): VisitPlan {
   const requestCount = trace.arrivalMs.length;
   const visited: (Uint8Array | null)[] = [];
   for (let task = 0; task < graph.taskCount; task++) {
     visited.push(visitsOf(graph, trace, visited, task));
   }
-  const stages = visited.map((isVisited, task): StageVisits => {
+  const stages = visited.map((isVisited, task): PlannedVisits => {
     return {
       count: isVisited === null ? requestCount : isVisited.reduce((sum, bit) => sum + bit, 0),
       isVisited,
@@ -60,7 +75,7 @@ export function visitPlanOf(graph: StageGraph, trace: RequestTrace): VisitPlan {
 
 /** @returns by request whether the task is visited; null if always. */
 function visitsOf(
-  graph: StageGraph,
+  graph: TaskGraph,
   trace: RequestTrace,
   visited: readonly (Uint8Array | null)[],
   task: number,
@@ -79,7 +94,7 @@ function visitsOf(
 }
 
 function sourceOf(
-  graph: StageGraph,
+  graph: TaskGraph,
   visited: readonly (Uint8Array | null)[],
   task: number,
   requestCount: number,
@@ -100,11 +115,11 @@ function sourceOf(
 }
 
 function continuation(
-  graph: StageGraph,
+  graph: TaskGraph,
   trace: RequestTrace,
   visited: readonly (Uint8Array | null)[],
   task: number,
-): Pick<StageVisits, "isEnd" | "next"> {
+): Pick<PlannedVisits, "isEnd" | "next"> {
   const isVisited = visited[task] ?? null;
   const edges = graph.outEdge.subarray(graph.outStart[task + 1], graph.outStart[task + 2]);
   const tasks = Array.from(edges, (edge) => graph.childByEdge[edge] ?? 0);
@@ -124,7 +139,7 @@ function continuation(
 
 /** @param visited of all tasks before, at most 31 of them. */
 function joinSource(
-  graph: StageGraph,
+  graph: TaskGraph,
   visited: readonly (Uint8Array | null)[],
   task: number,
   requestCount: number,
@@ -162,10 +177,11 @@ function joinSource(
 const NOT_VISITED = -1;
 
 /**
- * The visited tasks, or REQUESTS, whose ends settle the edges into a task last: one that another of them comes after, at whatever distance, has always
- * ended before that one. @param pattern bit of each visited task.
+ * The visited tasks, or REQUESTS, whose ends settle the edges into a task last: one that another of
+ * them comes after, at whatever distance, has always ended before that one.
+ * @param pattern bit of each visited task.
  */
-function settlersOf(graph: StageGraph, task: number, pattern: number): readonly number[] {
+function settlersOf(graph: TaskGraph, task: number, pattern: number): readonly number[] {
   const isSettler = (parent: number): boolean =>
     parent === REQUESTS || Math.floor(pattern / 2 ** parent) % 2 === 1;
   const settlers = new Set<number>();
@@ -181,7 +197,7 @@ function settlersOf(graph: StageGraph, task: number, pattern: number): readonly 
   return [...settlers].filter((settler) => !before.has(settler));
 }
 
-function addAncestors(graph: StageGraph, task: number, ancestors: Set<number>): void {
+function addAncestors(graph: TaskGraph, task: number, ancestors: Set<number>): void {
   for (const parent of parentsOf(graph, task)) {
     if (ancestors.has(parent)) continue;
     ancestors.add(parent);
@@ -189,7 +205,7 @@ function addAncestors(graph: StageGraph, task: number, ancestors: Set<number>): 
   }
 }
 
-function parentsOf(graph: StageGraph, task: number): Int32Array {
+function parentsOf(graph: TaskGraph, task: number): Int32Array {
   return task === REQUESTS
     ? new Int32Array(0)
     : graph.parentByEdge.subarray(graph.inStart[task], graph.inStart[task + 1]);

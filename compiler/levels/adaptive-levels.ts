@@ -1,14 +1,19 @@
 /**
- * Places load levels by themselves: as few as keep the expected accuracy of neighbours less than a step apart.
+ * Places load levels by themselves: as few as keep the expected accuracy of neighbours less than a
+ * step apart.
  *
- * The range is solved at its ends; then, round by round, every interval whose ends differ by the step or more is cut into as many parts as its
- * difference has steps, and the cuts are solved. A round depends on the levels of the rounds before it only, so the result does not depend on how
+ * The range is solved at its ends; then, round by round, every interval whose ends differ by the
+ * step or more is cut into as many parts as its difference has steps, and the cuts are solved. A
+ * round depends on the levels of the rounds before it only, so the result does not depend on how
  * many threads solve it. Levels that are not needed in the end are left out.
  *
- * Expected accuracy is meant as in RAMSIS §5.1, which gives a query that is late none: `accuracyPerQuery`. The paper's evaluation (§7) reports
- * accuracy per satisfied query instead; both have to keep the step. Two limits are ours:
- *  - accuracy can jump, for instance where a variant stops being fast enough, so an interval of `MIN_GAP` is not cut any more but reported;
- *  - an interval whose ends agree is not searched: accuracy is taken to fall with the load, as it does up to how levels are solved.
+ * Expected accuracy is meant as in RAMSIS §5.1, which gives a query that is late none:
+ * `accuracyPerQuery`. The paper's evaluation (§7) reports accuracy per satisfied query instead;
+ * both have to keep the step. Two limits are ours:
+ * - accuracy can jump, for instance where a variant stops being fast enough, so an interval of
+ *   `MIN_GAP` is not cut any more but reported;
+ * - an interval whose ends agree is not searched: accuracy is taken to fall with the load, as it
+ *   does up to how levels are solved.
  * Source: RAMSIS §6, query load adaptation.
  */
 import type { Level, PipelinePlan } from "stratagem-runtime/internal/bundle/schema";
@@ -23,7 +28,7 @@ export interface AdaptiveLoads {
 }
 
 /** Neighbours that are as close as levels get and still differ by the step or more. */
-export interface AccuracyJump {
+interface AccuracyJump {
   readonly fromQps: number;
   readonly toQps: number;
   readonly accuracyStep: number;
@@ -37,7 +42,7 @@ export interface Placement {
   readonly jumps: readonly AccuracyJump[];
 }
 
-export interface PlacedLevels {
+export interface ChosenLevels {
   /** Ascending in load; the first and the last are the ends of the range. */
   readonly levels: readonly SolvedLevel[];
   readonly placement: Placement;
@@ -49,18 +54,24 @@ export type SolveRound = (
   round: number,
 ) => Promise<readonly SolvedLevel[]>;
 
-/** Parts that one round cuts an interval into at most: later cuts profit from what the first ones found. */
+/**
+ * Parts that one round cuts an interval into at most: later cuts profit from what the first ones
+ * found.
+ */
 const MAX_PARTS = 8;
-/** Smallest part, relative to the load. An interval of less than two is not cut, which is a thirtieth of what a load monitor's window can tell. */
+/**
+ * Smallest part, relative to the load. An interval of less than two is not cut, which is a
+ * thirtieth of what a load monitor's window can tell.
+ */
 const MIN_PART = 0.0005;
 /** Levels solved at most: a bundle of as many is about 7 MiB. */
 const MAX_SOLVED = 1000;
 
 /** @returns the levels, or what is wrong with a step that takes too many. */
-export async function placeLevels(
+export async function chooseLevels(
   { fromQps, toQps, maxAccuracyStep }: AdaptiveLoads,
   solve: SolveRound,
-): Promise<PlacedLevels | Mistake> {
+): Promise<ChosenLevels | Mistake> {
   let solved: SolvedLevel[] = [];
   let loadsQps = fromQps === toQps ? [fromQps] : [fromQps, toQps];
   let rounds = 0;
@@ -88,7 +99,10 @@ function byLoad(a: SolvedLevel, b: SolvedLevel): number {
   return a.level.loadQps - b.level.loadQps;
 }
 
-/** Difference in expected accuracy, per query or per satisfied query, whichever is larger; the latter only where both satisfy any. Of plans theirs. */
+/**
+ * Difference in expected accuracy, per query or per satisfied query, whichever is larger; the
+ * latter only where both satisfy any. Of plans theirs.
+ */
 function accuracyStep({ level: a }: SolvedLevel, { level: b }: SolvedLevel): number {
   const [planA, planB] = [accuratePlan(a), accuratePlan(b)];
   if (planA !== null && planB !== null) return Math.abs(planA.accuracy - planB.accuracy);
@@ -105,7 +119,10 @@ function accuratePlan(level: Level): PipelinePlan | null {
   return "plan" in level && "accuracy" in level.plan ? level.plan : null;
 }
 
-/** Plans differ by a step too if one takes more servers than the other: at most a fifth more, or one. */
+/**
+ * Plans differ by a step too if one takes more servers than the other: at most a fifth more, or
+ * one.
+ */
 const SERVER_STEP = 0.2;
 
 /** Steps between two levels: less than 1 for neighbours. */
@@ -128,7 +145,10 @@ function cutsOf(solved: readonly SolvedLevel[], maxAccuracyStep: number): number
   });
 }
 
-/** Cuts an interval into nearly equal parts, fewer than wanted if they would be too small, at round numbers. */
+/**
+ * Cuts an interval into nearly equal parts, fewer than wanted if they would be too small, at round
+ * numbers.
+ */
 function cutsBetween(fromQps: number, toQps: number, wantedParts: number): number[] {
   const widthQps = toQps - fromQps;
   const parts = Math.min(wantedParts, Math.floor(widthQps / (MIN_PART * toQps)));
@@ -137,7 +157,10 @@ function cutsBetween(fromQps: number, toQps: number, wantedParts: number): numbe
   );
 }
 
-/** The roundest number within a distance of a load: a multiple of the largest of … 100, 50, 20, 10, 5, 2, 1, 0.5 … that has one there. */
+/**
+ * The roundest number within a distance of a load: a multiple of the largest of … 100, 50, 20, 10,
+ * 5, 2, 1, 0.5 … that has one there.
+ */
 function roundNumberNear(loadQps: number, distanceQps: number): number {
   for (let exponent = Number(loadQps.toExponential().split("e")[1]); ; exponent--) {
     for (const digit of [5, 2, 1]) {
@@ -151,8 +174,9 @@ function roundNumberNear(loadQps: number, distanceQps: number): number {
 }
 
 /**
- * Leaves levels out, from the lowest up, as long as the next one kept can stand in for them: it is less than the step from each and from the
- * level kept before, and no less feasible, nor more. So the load up to which the cluster meets its SLO stays a level.
+ * Leaves levels out, from the lowest up, as long as the next one kept can stand in for them: it is
+ * less than the step from each and from the level kept before, and no less feasible, nor more. So
+ * the load up to which the cluster meets its SLO stays a level.
  */
 function needed(solved: readonly SolvedLevel[], maxAccuracyStep: number): SolvedLevel[] {
   const kept: SolvedLevel[] = [];
@@ -201,7 +225,9 @@ function pairsOf(solved: readonly SolvedLevel[]): (readonly [SolvedLevel, Solved
 }
 
 function tooManyLevels(maxAccuracyStep: number, solved: readonly SolvedLevel[]): Mistake {
-  const expected = `a step that takes at most ${MAX_SOLVED} levels to solve; choose a larger one, or from and to closer together`;
+  const expected =
+    `a step that takes at most ${MAX_SOLVED} levels to solve; choose a larger one, ` +
+    "or from and to closer together";
   return invalid(
     ["workload", "loads", "maxAccuracyStep"],
     expected,

@@ -5,7 +5,7 @@ import { methodOf } from "../methods/registry.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { ModelFiles } from "../model/model-files.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
-import { type PlacedLevels, type Placement, placeLevels } from "./adaptive-levels.ts";
+import { type ChosenLevels, chooseLevels, type Placement } from "./adaptive-levels.ts";
 
 /** Solves the levels of one frame. */
 export interface LevelSolver {
@@ -50,7 +50,7 @@ export async function compile(
   const found = await withSolver(openLevelSolver(frame, method), async (solver) => {
     const placed =
       loads.kind === "adaptive"
-        ? await placeLevels(loads, (loadsQps, round) => solver.solve(loadsQps, round))
+        ? await chooseLevels(loads, (loadsQps, round) => solver.solve(loadsQps, round))
         : { levels: await solver.solve(loads.qps), placement: null };
     return "code" in placed ? placed : { ...placed, levels: await finished(placed, solver) };
   });
@@ -62,7 +62,7 @@ export async function compile(
     placement: found.placement,
   };
 
-  function finished({ levels }: Pick<PlacedLevels, "levels">, { settle }: LevelSolver) {
+  function finished({ levels }: Pick<ChosenLevels, "levels">, { settle }: LevelSolver) {
     return method.afterLevels?.(frame, levels, settle) ?? levels;
   }
 }

@@ -1,4 +1,7 @@
-/** Requests and replies of the Open Inference Protocol v2 with its binary tensor extension: a JSON header, then raw little-endian bytes. */
+/**
+ * Requests and replies of the Open Inference Protocol v2 with its binary tensor extension: a JSON
+ * header, then raw little-endian bytes.
+ */
 import { halfToNumber } from "stratagem-runtime/internal/core/half";
 
 /** A tensor of the model under load. */
@@ -23,7 +26,10 @@ export interface Reply {
   readonly variant: string | null;
   /** Accuracy of that variant as the server states it, 0..1. */
   readonly accuracy: number | null;
-  /** Index of the largest element of the first output, the lowest on ties; an integer output of one element is taken as the class itself. */
+  /**
+   * Index of the largest element of the first output, the lowest on ties; an integer output of one
+   * element is taken as the class itself.
+   */
   readonly predicted: number | null;
 }
 
@@ -72,7 +78,8 @@ export function elementBytes(datatype: string): number | null {
 }
 
 /**
- * The JSON header that every request for one row has; the bytes of the inputs follow it. @param sloClass null for requests that name none.
+ * The JSON header that every request for one row has; the bytes of the inputs follow it.
+ * @param sloClass null for requests that name none.
  */
 export function encodeRequestHeader(model: LoadModel, sloClass: string | null = null): Buffer {
   return Buffer.from(
@@ -92,8 +99,10 @@ export function encodeRequestHeader(model: LoadModel, sloClass: string | null = 
 }
 
 /**
- * @param headerLength value of `Inference-Header-Content-Length`; undefined when the whole body is JSON. @param wantsClass whether the first
- * output is looked at. @throws ReplyError
+ * @param headerLength value of `Inference-Header-Content-Length`; undefined when the whole body is
+ * JSON.
+ * @param wantsClass whether the first output is looked at.
+ * @throws ReplyError
  */
 export function decodeReply(
   body: Buffer,

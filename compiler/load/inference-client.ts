@@ -47,7 +47,9 @@ export class InferenceClient {
 
   /**
    * Sends a request at once, over a connection that no other is using.
-   * @param path below the URL, such as /v2. @param body none for GET. @throws Error whose code `failureCode` tells.
+   * @param path below the URL, such as /v2.
+   * @param body none for GET.
+   * @throws Error whose code `failureCode` tells.
    */
   async send(
     path: string,

@@ -5,8 +5,11 @@ import type { LoadModel } from "./infer-codec.ts";
 import type { LoadInput } from "./run-load.ts";
 
 /**
- * Rows of a file, over and over. @param inputs raw bytes, one row of the model's inputs after the other. @param labels one whole number per line,
- * the class of the row; null when the classes are not known. @throws InputError
+ * Rows of a file, over and over.
+ * @param inputs raw bytes, one row of the model's inputs after the other.
+ * @param labels one whole number per line, the class of the row; null when the classes are not
+ * known.
+ * @throws InputError
  */
 export async function inputsFromFiles(
   inputs: string,

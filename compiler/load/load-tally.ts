@@ -1,6 +1,10 @@
+/** Counts what became of the queries of a load test. */
 import { LatencySample, type LatencySummary } from "../simulate/latency-sample.ts";
 
-/** What the client saw of its queries. Ratios of nothing are null, except the violation rate, which is then 0. */
+/**
+ * What the client saw of its queries. Ratios of nothing are null, except the violation rate, which
+ * is then 0.
+ */
 export interface LoadOutcome {
   readonly queries: number;
   /** Answered within the SLO; without an SLO, answered. */
@@ -15,9 +19,15 @@ export interface LoadOutcome {
   readonly accuracyPerSatisfied: number | null;
   /** The same sum over all queries: a violation counts as accuracy 0. */
   readonly accuracyPerQuery: number | null;
-  /** Share of the satisfied queries with a label whose class was right; comparable with `accuracyPerSatisfied`. */
+  /**
+   * Share of the satisfied queries with a label whose class was right; comparable with
+   * `accuracyPerSatisfied`.
+   */
   readonly measuredAccuracy: number | null;
-  /** From the scheduled arrival to the end of the reply, over answered queries: what the generator was late counts against the server too. */
+  /**
+   * From the scheduled arrival to the end of the reply, over answered queries: what the generator
+   * was late counts against the server too.
+   */
   readonly latencyMs: LatencySummary | null;
   readonly byVariant: Readonly<Record<string, VariantLoadOutcome>>;
   /** Queries without a good reply, by HTTP status, or by what went wrong where there was none. */

@@ -1,8 +1,13 @@
+/** Asks a server under test what its model takes. */
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { elementBytes, type LoadModel, type LoadTensor } from "./infer-codec.ts";
 import { failureCode, type HttpReply, type InferenceClient } from "./inference-client.ts";
 
-/** Asks the server what its model takes. @param name null for the first that the server lists. @throws RuntimeError if it does not say. */
+/**
+ * Asks the server what its model takes.
+ * @param name null for the first that the server lists.
+ * @throws RuntimeError if it does not say.
+ */
 export async function readLoadModel(
   client: InferenceClient,
   name: string | null,

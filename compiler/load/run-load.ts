@@ -12,7 +12,10 @@ import { readLoadModel } from "./model-metadata.ts";
 
 /** One query: one row of every input tensor. */
 export interface LoadInput {
-  /** Row-major little-endian bytes of the inputs, one after the other in the order of the model's metadata. */
+  /**
+   * Row-major little-endian bytes of the inputs, one after the other in the order of the model's
+   * metadata.
+   */
   readonly bytes: Uint8Array;
   /** The right class, null if it is not known. */
   readonly label: number | null;
@@ -29,13 +32,19 @@ export interface LoadOptions {
   readonly seed: number;
   /** Null counts every answer as in time, or where queries are of classes as the server states. */
   readonly sloMs: number | null;
-  /** Which class queries name: one, or all those that the server states, drawn by their shares; left out for none. */
+  /**
+   * Which class queries name: one, or all those that the server states, drawn by their shares; left
+   * out for none.
+   */
   readonly classes?: { readonly kind: "one"; readonly name: string } | { readonly kind: "all" };
   /** Query by its number from 0; null sends rows of zeros. */
   readonly inputs: ((index: number, model: LoadModel) => LoadInput) | null;
   /** Most queries under way; one more is not sent but counted as an error. */
   readonly maxOutstanding: number;
-  /** Queries sent and answered before the load begins, counted nowhere: they open connections and let both sides compile. */
+  /**
+   * Queries sent and answered before the load begins, counted nowhere: they open connections and
+   * let both sides compile.
+   */
   readonly warmUpQueries: number;
   /** A query is given up when nothing comes for this long. */
   readonly timeoutMs: number;
@@ -67,7 +76,10 @@ const WARM_UP_WIDTH = 8;
 export const DEFAULT_MAX_OUTSTANDING = 4096;
 export const DEFAULT_TIMEOUT_MS = 10_000;
 
-/** Sends the load and waits for the last reply. @throws RuntimeError when there is no such server or model. */
+/**
+ * Sends the load and waits for the last reply.
+ * @throws RuntimeError when there is no such server or model.
+ */
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const { url, timeoutMs, signal, durationMs, seed, sloMs } = options;
   signal.throwIfAborted();

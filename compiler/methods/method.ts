@@ -114,7 +114,10 @@ export interface CompilerMethod<
     readonly before: readonly string[];
     readonly after: readonly string[];
   };
-  /** @throws RuntimeError for an option that asks for what there is not, InputError for a simulation. */
+  /**
+   * @throws RuntimeError for an option that asks for what there is not, InputError for a
+   * simulation.
+   */
   report(bundle: B, asked: ReportRequest): Promise<Report>;
 }
 
@@ -137,7 +140,10 @@ export type Settle<L extends Level = Level> = (level: L, neighbour: L) => Promis
 export interface OpenedModels<B extends Bundle = Bundle> {
   /** What of them does not fit what was measured. */
   mistakes(): Iterable<Mistake>;
-  /** @returns the bundle that names the files. @throws InputError for a model that cannot be served. */
+  /**
+   * @returns the bundle that names the files.
+   * @throws InputError for a model that cannot be served.
+   */
   cut(bundle: B): { readonly bundle: B; readonly files: readonly BundleFile[] };
 }
 

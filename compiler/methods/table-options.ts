@@ -15,6 +15,7 @@ export function refuseTableOptions(
   if (option === null) return;
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `${option}: expected a bundle of decision tables, got ${path}, one of ${kind}, whose page shows what its levels hold and nothing beside; leave the option out`,
+    `${option}: expected a bundle of decision tables, got ${path}, one of ${kind}, ` +
+      "whose page shows what its levels hold and nothing beside; leave the option out",
   );
 }

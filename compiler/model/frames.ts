@@ -13,11 +13,14 @@ import type { Trace } from "../spec/trace.ts";
  * A bundle without its levels: what they all share, and all that a solver needs to compute one.
  * Plain data, so it can cross processes.
  */
-export type FrameOf<B extends Bundle> = Omit<B, "levels" | "provenance">;
+type FrameOf<B extends Bundle> = Omit<B, "levels" | "provenance">;
 
 export type RamsisFrame = FrameOf<RamsisBundle>;
 export type LokiFrame = FrameOf<LokiBundle>;
-/** With the trace that samples are parts of, where arrivals are recorded and the application is at hand. */
+/**
+ * With the trace that samples are parts of, where arrivals are recorded and the application is at
+ * hand.
+ */
 export type InferlineFrame = FrameOf<InferlineBundle> & { readonly recorded: Trace | null };
 /** Without the transitions, which are between levels. */
 export type ThemisFrame = Omit<FrameOf<ThemisBundle>, "transitions">;

@@ -1,4 +1,6 @@
-/** What one task gives the next has to be what that one takes: tensors by name, type and row shape. */
+/**
+ * What one task gives the next has to be what that one takes: tensors by name, type and row shape.
+ */
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { Application, Edge, Task } from "../spec/application.ts";
 import type { KeyPath } from "../spec/document.ts";
@@ -8,7 +10,10 @@ import type { ModelFiles } from "./model-files.ts";
 /** What has to give a task all its inputs: each edge that leads to it, or those together. */
 export type FeedKind = "every edge" | "all edges together";
 
-/** Edges whose models do not fit; variants of a task are alike, so the first that has a model speaks for it. */
+/**
+ * Edges whose models do not fit; variants of a task are alike, so the first that has a model speaks
+ * for it.
+ */
 export function* feedMistakes(
   { tasks }: Pick<Application, "tasks">,
   models: ModelFiles,
@@ -33,7 +38,10 @@ export function* feedMistakes(
   if (isJoined) yield* missingInputs(tasks, models);
 }
 
-/** Inputs that no edge to their task gives, where a row may come along several; what comes from requests is theirs to give. */
+/**
+ * Inputs that no edge to their task gives, where a row may come along several; what comes from
+ * requests is theirs to give.
+ */
 function* missingInputs(tasks: readonly Task[], models: ModelFiles): Generator<Mistake> {
   for (const [taskIndex, task] of tasks.entries()) {
     const next = modelOf(task, models);
@@ -47,7 +55,9 @@ function* missingInputs(tasks: readonly Task[], models: ModelFiles): Generator<M
     for (const input of next.inputs) {
       if (edges.some(({ edge, model }) => model !== null && gives(edge, model, input))) continue;
       const parents = edges.map(({ parent }) => show(parent.name)).join(" or ");
-      const message = `the input ${describe(input)} of ${next.file} needs an output of ${parents}: one of the same name, or one named under inputs of the edge`;
+      const message =
+        `the input ${describe(input)} of ${next.file} needs an output of ${parents}: ` +
+        "one of the same name, or one named under inputs of the edge";
       yield conflict(["tasks", taskIndex, "variants"], message);
     }
   }
@@ -86,7 +96,9 @@ function* inputMistakes(
   const output = model.outputs.find((candidate) => candidate.name === name);
   if (output !== undefined && fits(output, input)) return;
   const outputs = model.outputs.map(describe).join(", ");
-  const message = `the input ${describe(input)} of ${next.file} needs the output ${show(name)} of ${model.file}, whose outputs are ${outputs}`;
+  const message =
+    `the input ${describe(input)} of ${next.file} needs the output ${show(name)} of ` +
+    `${model.file}, whose outputs are ${outputs}`;
   yield conflict([...path, "inputs"], message);
 }
 
@@ -95,7 +107,9 @@ function* countMistakes({ count }: Edge, model: ModelFile, path: KeyPath): Gener
   const counts = model.outputs.find(({ name }) => name === count);
   if (counts?.dtype === "int64" && counts.shape.length === 1) return;
   const outputs = model.outputs.map(describe).join(", ");
-  const message = `expected an output of ${model.file} of the form int64[rows], whose outputs are ${outputs}`;
+  const message =
+    `expected an output of ${model.file} of the form int64[rows], ` +
+    `whose outputs are ${outputs}`;
   yield conflict([...path, "count"], message);
 }
 

@@ -1,4 +1,7 @@
-/** Whether the models of an application fit together: variants each other, and tasks those that follow. */
+/**
+ * Whether the models of an application fit together: variants each other, and tasks those that
+ * follow.
+ */
 import type { Application } from "../spec/application.ts";
 import type { Mistake } from "../spec/mistakes.ts";
 import { type FeedKind, feedMistakes } from "./model-feeds.ts";

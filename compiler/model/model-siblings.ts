@@ -1,4 +1,7 @@
-/** The variants of a task answer the same requests, so their models have to take and give the same tensors. */
+/**
+ * The variants of a task answer the same requests, so their models have to take and give the same
+ * tensors.
+ */
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { Application } from "../spec/application.ts";
 import { conflict, type Mistake } from "../spec/mistakes.ts";
@@ -17,7 +20,8 @@ export function* siblingMistakes({ tasks }: Application, models: ModelFiles): Ge
         const expected = describe(first.model[side]);
         const found = describe(model[side]);
         if (found === expected) continue;
-        const message = `expected the ${side} of "${first.name}", ${expected}; ${model.file} has ${found}`;
+        const message =
+          `expected the ${side} of "${first.name}", ${expected}; ` + `${model.file} has ${found}`;
         yield conflict(path, message);
       }
     }

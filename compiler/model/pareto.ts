@@ -8,8 +8,9 @@ export interface VariantCurve {
 }
 
 /**
- * Marks every variant that another one beats: at least as accurate, and at least as fast at every batch size. Of equal
- * variants the first stays. The paper compares latencies at batch size 1 only, which can discard a variant that batches better.
+ * Marks every variant that another one beats: at least as accurate, and at least as fast at every
+ * batch size. Of equal variants the first stays. The paper compares latencies at batch size 1 only,
+ * which can discard a variant that batches better.
  */
 export function dominatedVariants(variants: readonly VariantCurve[]): boolean[] {
   return variants.map((variant, index) =>

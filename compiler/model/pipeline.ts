@@ -1,8 +1,10 @@
 /**
- * A pipeline of tasks as a decision problem: which variants to run, in what batches, on how many servers of which pool, and what share of the
- * requests takes which path. Plain data; source: Loki §4.1.
+ * A pipeline of tasks as a decision problem: which variants to run, in what batches, on how many
+ * servers of which pool, and what share of the requests takes which path. Plain data; source: Loki
+ * §4.1.
  *
- * The tasks are a forest: a task that only passes requests on is left out, and its children are entries or children of what comes before it.
+ * The tasks are a forest: a task that only passes requests on is left out, and its children are
+ * entries or children of what comes before it.
  */
 
 export interface PipelineProblem {
@@ -18,20 +20,29 @@ export interface PipelineProblem {
 
 export interface PipelineTask {
   readonly name: string;
-  /** Index of the task whose outputs are this one's queries, null for one that gets the requests themselves. */
+  /**
+   * Index of the task whose outputs are this one's queries, null for one that gets the requests
+   * themselves.
+   */
   readonly parent: number | null;
   /** Indices of the tasks that come next. */
   readonly children: readonly number[];
-  /** Mean queries that reach an entry task per request; 1 for any other task, whose share is part of the fan-outs. */
+  /**
+   * Mean queries that reach an entry task per request; 1 for any other task, whose share is part of
+   * the fan-outs.
+   */
   readonly entryShare: number;
   readonly variants: readonly PipelineVariant[];
 }
 
-export interface PipelineVariant {
+interface PipelineVariant {
   readonly name: string;
   /** Of the variant alone, 0..1. */
   readonly accuracy: number;
-  /** Mean queries sent to each child of the task per query served, in the order of `children`; edge shares included. */
+  /**
+   * Mean queries sent to each child of the task per query served, in the order of `children`; edge
+   * shares included.
+   */
   readonly fanouts: readonly number[];
   /** What a server of a pool can be set to; at least one. */
   readonly configurations: readonly Configuration[];
@@ -53,9 +64,14 @@ export interface Leaf {
   readonly weight: number;
   /** The tasks from an entry to the leaf. */
   readonly path: readonly number[];
-  /** Execution times of the path add up to at most this, ms: the part of the SLO that is theirs, less the hops. */
+  /**
+   * Execution times of the path add up to at most this, ms: the part of the SLO that is theirs,
+   * less the hops.
+   */
   readonly latencyLimitMs: number;
-  /** End-to-end accuracy by the variants of the path's tasks, row-major with the first task slowest. */
+  /**
+   * End-to-end accuracy by the variants of the path's tasks, row-major with the first task slowest.
+   */
   readonly accuracyByPath: Float64Array;
 }
 

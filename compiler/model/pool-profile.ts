@@ -3,7 +3,10 @@ import type { PoolProfile } from "stratagem-runtime/internal/bundle/schema";
 import type { Pool, Variant, VariantProfile } from "../spec/application.ts";
 import type { MeasuredRow } from "./service-time.ts";
 
-/** What was measured on the hardware of a pool; a pool of no stated hardware is that of the only profile. */
+/**
+ * What was measured on the hardware of a pool; a pool of no stated hardware is that of the only
+ * profile.
+ */
 export function profileFor({ profiles }: Variant, { hardware }: Pool): VariantProfile | null {
   if (hardware === null) return profiles.length === 1 ? (profiles[0] ?? null) : null;
   return profiles.find((profile) => profile.hardware === hardware) ?? null;

@@ -1,4 +1,7 @@
-/** Batch service times of a variant, from the rows that were measured to every batch size the solvers ask for. */
+/**
+ * Batch service times of a variant, from the rows that were measured to every batch size the
+ * solvers ask for.
+ */
 
 export interface MeasuredRow {
   readonly batch: number;
@@ -6,9 +9,10 @@ export interface MeasuredRow {
 }
 
 /**
- * Service time for batches 1 … maxBatch, shape (maxBatch,), ms. Between measured sizes linear; beyond the last one on the
- * least-squares line through all of them; below the first one as the first; then made non-decreasing, since a larger batch
- * can always be padded to. A single measured row says nothing about the slope, so time is taken as proportional to the batch.
+ * Service time for batches 1 … maxBatch, shape (maxBatch,), ms. Between measured sizes linear;
+ * beyond the last one on the least-squares line through all of them; below the first one as the
+ * first; then made non-decreasing, since a larger batch can always be padded to. A single measured
+ * row says nothing about the slope, so time is taken as proportional to the batch.
  *
  * @param rows ascending in batch, at least one.
  */

@@ -1,13 +1,18 @@
 /**
- * Kernels of a revised primal simplex with an explicit dense inverse, for bases of a few dozen rows, and of pricing sparse columns.
+ * Kernels of a revised primal simplex with an explicit dense inverse, for bases of a few dozen
+ * rows, and of pricing sparse columns.
  *
- * The inverse is row-major, shape (rowCount, rowCount): its row i belongs to the i-th basic variable.
+ * The inverse is row-major, shape (rowCount, rowCount): its row i belongs to the i-th basic
+ * variable.
  */
 
 /** A pivot below this is not taken: it would multiply rounding errors. */
 const MIN_PIVOT = 1e-9;
 
-/** Simplex multipliers: cost of the basis times the inverse. @param multipliers shape (rowCount,), overwritten. */
+/**
+ * Simplex multipliers: cost of the basis times the inverse.
+ * @param multipliers shape (rowCount,), overwritten.
+ */
 export function simplexMultipliers(
   rowCount: number,
   inverse: Float64Array,
@@ -41,8 +46,10 @@ export function timesInverse(
 }
 
 /**
- * Row that leaves the basis when a variable enters along `direction`; ties to the larger pivot, then to the lower row. A basic variable marked
- * in `fixedAtZero` leaves at once, whichever way it would move. @returns -1 where nothing bounds the step.
+ * Row that leaves the basis when a variable enters along `direction`; ties to the larger pivot,
+ * then to the lower row. A basic variable marked in `fixedAtZero` leaves at once, whichever way it
+ * would move.
+ * @returns -1 where nothing bounds the step.
  */
 export function leavingRow(
   rowCount: number,
@@ -68,7 +75,11 @@ export function leavingRow(
   return leaving;
 }
 
-/** Exchanges the basic variable of `leaving` for the one whose direction is given. Inverse and values are updated in place. @returns the step. */
+/**
+ * Exchanges the basic variable of `leaving` for the one whose direction is given. Inverse and
+ * values are updated in place.
+ * @returns the step.
+ */
 export function exchange(
   rowCount: number,
   inverse: Float64Array,
@@ -95,7 +106,9 @@ export function exchange(
 }
 
 /**
- * Inverts a matrix by Gauss-Jordan elimination with row exchanges. @param matrix row-major, destroyed. @param inverse overwritten.
+ * Inverts a matrix by Gauss-Jordan elimination with row exchanges.
+ * @param matrix row-major, destroyed.
+ * @param inverse overwritten.
  * @returns whether it is regular.
  */
 export function invert(rowCount: number, matrix: Float64Array, inverse: Float64Array): boolean {
@@ -149,9 +162,11 @@ function subtractRow(
 }
 
 /**
- * Column of the highest reduced cost: value times `valueScale`, less the use of each slot times its price, less the multiplier of its group.
+ * Column of the highest reduced cost: value times `valueScale`, less the use of each slot times its
+ * price, less the multiplier of its group.
  *
- * Columns are `active[0..activeCount)`, sparse in compressed form: start[column], slot[entry], use[entry]. Ties to the first.
+ * Columns are `active[0..activeCount)`, sparse in compressed form: start[column], slot[entry],
+ * use[entry]. Ties to the first.
  * @returns its place in `active`, or -1 where none is above `floor`.
  */
 export function bestColumn(

@@ -1,16 +1,21 @@
 /**
- * Kernels of the two-step backup Q(s, a) = reward + Σ_q w(q | s) · H(q; τ(a)), with H = P V computed beforehand.
+ * Kernels of the two-step backup Q(s, a) = reward + Σ_q w(q | s) · H(q; τ(a)), with H = P V
+ * computed beforehand.
  *
- * An action names its first row of H. Below `directStart` its rows are one per phase; from there on it is a row by itself.
+ * An action names its first row of H. Below `directStart` its rows are one per phase; from there on
+ * it is a row by itself.
  */
 
 /**
  * One sweep: the best value of every listed state. Ties go to the action listed first.
  *
- * @param states the states to update, (listedCount,). @param actionStart (stateCount + 1,). @param actionRow,
- * actionReward (actionCount,). @param phaseWeight (stateCount, phaseCount). @param phaseStart, phaseEnd (stateCount,):
- * the weights outside are negligible. @param rowValue H, (rowCount,). @param value, choice (stateCount,),
- * overwritten for the listed states; choice is an action index.
+ * @param states the states to update, (listedCount,).
+ * @param actionStart (stateCount + 1,).
+ * @param actionRow, actionReward (actionCount,).
+ * @param phaseWeight (stateCount, phaseCount).
+ * @param phaseStart, phaseEnd (stateCount,): the weights outside are negligible.
+ * @param rowValue H, (rowCount,).
+ * @param value, choice (stateCount,), overwritten for the listed states; choice is an action index.
  */
 export function greedyBackup(
   states: Uint32Array,
@@ -54,7 +59,10 @@ export function greedyBackup(
   }
 }
 
-/** Spreads a share of the mass of the listed states over the rows that their chosen actions follow. @param rowMass (rowCount,), added to. */
+/**
+ * Spreads a share of the mass of the listed states over the rows that their chosen actions follow.
+ * @param rowMass (rowCount,), added to.
+ */
 export function spreadOverPhases(
   states: Uint32Array,
   phaseCount: number,

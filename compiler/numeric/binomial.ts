@@ -1,7 +1,14 @@
-/** Binomial probabilities by Loader's saddle-point form, as in `poisson.ts`, and the order statistics they give. */
+/**
+ * Binomial probabilities by Loader's saddle-point form, as in `poisson.ts`, and the order
+ * statistics they give.
+ */
 import { deviance, stirlingError } from "./poisson.ts";
 
-/** Probability of exactly `count` successes in `trials`. @param count 0 … trials, an integer. @param chance in [0, 1]. */
+/**
+ * Probability of exactly `count` successes in `trials`.
+ * @param count 0 … trials, an integer.
+ * @param chance in [0, 1].
+ */
 export function binomialProbability(count: number, trials: number, chance: number): number {
   if (chance === 0) return count === 0 ? 1 : 0;
   if (chance === 1) return count === trials ? 1 : 0;
@@ -18,9 +25,12 @@ export function binomialProbability(count: number, trials: number, chance: numbe
 }
 
 /**
- * below[i] = P[the rank-th smallest of firstCount + i uniform points in [0, 1] is at most x] = P[Binomial(firstCount + i, x) ≥ rank].
+ * below[i] = P[the rank-th smallest of firstCount + i uniform points in [0, 1] is at most x] =
+ * P[Binomial(firstCount + i, x) ≥ rank].
  *
- * The first by summing the shorter tail outward, the others by one point more at a time. @param rank 1 … firstCount. @param x in (0, 1).
+ * The first by summing the shorter tail outward, the others by one point more at a time.
+ * @param rank 1 … firstCount.
+ * @param x in (0, 1).
  * @param below overwritten.
  */
 export function orderStatisticBelow(

@@ -1,5 +1,6 @@
 /**
- * One term of a convolution: Σ_i x[xFrom + i] · y[yFrom − i · yStride] for i = 0 … count − 1. The caller keeps both within bounds.
+ * One term of a convolution: Σ_i x[xFrom + i] · y[yFrom − i · yStride] for i = 0 … count − 1. The
+ * caller keeps both within bounds.
  */
 export function convolutionTerm(
   count: number,

@@ -1,6 +1,11 @@
 /** Sparse products over compressed rows: row r holds entries start[r] … start[r + 1] − 1. */
 
-/** y = A x. @param start (rowCount + 1,). @param column, value (entryCount,). @param y (rowCount,), overwritten. */
+/**
+ * y = A x.
+ * @param start (rowCount + 1,).
+ * @param column, value (entryCount,).
+ * @param y (rowCount,), overwritten.
+ */
 export function multiplyRows(
   rowCount: number,
   start: Uint32Array,
@@ -24,7 +29,10 @@ export function multiplyRows(
   }
 }
 
-/** x = Aᵀ y: scatters row masses onto columns, skipping rows without mass. @param x (columnCount,), overwritten. */
+/**
+ * x = Aᵀ y: scatters row masses onto columns, skipping rows without mass.
+ * @param x (columnCount,), overwritten.
+ */
 export function multiplyColumns(
   rowCount: number,
   start: Uint32Array,

@@ -2,7 +2,11 @@
 
 const BISECTIONS = 80;
 
-/** Time that a sum of exponential times of mean 1 stays below with a probability. @param phases 0 gives 0. @param probability in [0, 1). */
+/**
+ * Time that a sum of exponential times of mean 1 stays below with a probability.
+ * @param phases 0 gives 0.
+ * @param probability in [0, 1).
+ */
 export function erlangQuantile(phases: number, probability: number): number {
   if (phases === 0 || probability === 0) return 0;
   let low = 0;
@@ -17,7 +21,9 @@ export function erlangQuantile(phases: number, probability: number): number {
   return high;
 }
 
-/** Probability that so many phases are over: that a Poisson count of this mean is at least as high. */
+/**
+ * Probability that so many phases are over: that a Poisson count of this mean is at least as high.
+ */
 function erlangCdf(phases: number, time: number): number {
   let term = Math.exp(-time);
   let below = 0;
@@ -29,8 +35,9 @@ function erlangCdf(phases: number, time: number): number {
 }
 
 /**
- * Chance that an arrival waits for one of so many servers, Erlang's C, from the chance that all are taken where nobody waits, Erlang's B, which is found server by
- * server. @param load offered, in servers; below `servers`.
+ * Chance that an arrival waits for one of so many servers, Erlang's C, from the chance that all are
+ * taken where nobody waits, Erlang's B, which is found server by server.
+ * @param load offered, in servers; below `servers`.
  */
 export function erlangCOf(servers: number, load: number, blocked: number): number {
   const utilization = load / servers;

@@ -17,7 +17,12 @@ export function marked(mark: Uint8Array, count: number): Uint32Array {
   return numbers.subarray(0, found);
 }
 
-/** Keeps the queries whose request is marked. @param mark by request, 0 or 1. @param keptMs with room for one more than are kept. @returns how many. */
+/**
+ * Keeps the queries whose request is marked.
+ * @param mark by request, 0 or 1.
+ * @param keptMs with room for one more than are kept.
+ * @returns how many.
+ */
 export function keepMarked(
   count: number,
   atMs: Float64Array,
@@ -37,7 +42,11 @@ export function keepMarked(
   return kept;
 }
 
-/** Marks the requests whose queries are after their deadline. @param deadlineMs by request. @returns how many had no mark. */
+/**
+ * Marks the requests whose queries are after their deadline.
+ * @param deadlineMs by request.
+ * @returns how many had no mark.
+ */
 export function markLate(
   count: number,
   atMs: Float64Array,
@@ -55,7 +64,11 @@ export function markLate(
   return marked;
 }
 
-/** Raises to each request's time since its start where that is longer. @param startMs by request. @param longestMs by request, in and out. */
+/**
+ * Raises to each request's time since its start where that is longer.
+ * @param startMs by request.
+ * @param longestMs by request, in and out.
+ */
 export function raiseToLongest(
   count: number,
   atMs: Float64Array,
@@ -70,7 +83,10 @@ export function raiseToLongest(
   }
 }
 
-/** Queries that are after their deadline once `moreMs` have passed. @param deadlineMs by request. */
+/**
+ * Queries that are after their deadline once `moreMs` have passed.
+ * @param deadlineMs by request.
+ */
 export function countLate(
   count: number,
   atMs: Float64Array,

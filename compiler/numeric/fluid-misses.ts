@@ -1,9 +1,14 @@
 /**
- * Fewest queries that are late at a queue which works on one query at a time, each for `workMs`, on any part of it at any time: no way to batch and no
- * number of replicas does better if each query takes at least `workMs` of all of them together.
+ * Fewest queries that are late at a queue which works on one query at a time, each for `workMs`, on
+ * any part of it at any time: no way to batch and no number of replicas does better if each query
+ * takes at least `workMs` of all of them together.
  *
- * Queries are alike and their deadlines come in the order of their releases, so whoever cannot make it is left out where it is found, and no other choice leaves out fewer.
- * @param count queries. @param releaseMs (count,), non-decreasing. @param windowMs from a release to its deadline. @param missLimit stops beyond it.
+ * Queries are alike and their deadlines come in the order of their releases, so whoever cannot make
+ * it is left out where it is found, and no other choice leaves out fewer.
+ * @param count queries.
+ * @param releaseMs (count,), non-decreasing.
+ * @param windowMs from a release to its deadline.
+ * @param missLimit stops beyond it.
  */
 export function fluidMisses(
   count: number,

@@ -1,15 +1,24 @@
-/** Pareto frontiers of (cores, latency) and what becomes of them one after the other and side by side. */
+/**
+ * Pareto frontiers of (cores, latency) and what becomes of them one after the other and side by
+ * side.
+ */
 
 const ROOM = 32;
 
-/** Points by ascending cores, whole numbers, and strictly falling latency: no other offered was as good in both. Of equals the first offered stays. */
+/**
+ * Points by ascending cores, whole numbers, and strictly falling latency: no other offered was as
+ * good in both. Of equals the first offered stays.
+ */
 export class Frontier {
   /** Points are at `start` and up to `count`. */
   start = 0;
   count = 0;
   cores = new Float64Array(ROOM);
   latencyMs = new Float64Array(ROOM);
-  /** What a point is made of: of a stage its batch and the cores of one instance, of a merge the indices of its two parts. */
+  /**
+   * What a point is made of: of a stage its batch and the cores of one instance, of a merge the
+   * indices of its two parts.
+   */
   first = new Int32Array(ROOM);
   second = new Int32Array(ROOM);
   /** Part of every latency that is not offered with it. */
@@ -24,7 +33,10 @@ export class Frontier {
     this.limitMs = limitMs;
   }
 
-  /** Keeps a point unless one is there that is as good; what it beats goes. NaN and what is above the limit is not kept. */
+  /**
+   * Keeps a point unless one is there that is as good; what it beats goes. NaN and what is above
+   * the limit is not kept.
+   */
   offer(cores: number, latencyMs: number, first: number, second: number): void {
     const totalMs = latencyMs + this.addedMs;
     if (!(totalMs <= this.limitMs)) return;
@@ -120,7 +132,10 @@ export class Frontier {
   }
 }
 
-/** The least latency for each number of cores, while two frontiers are merged; grows as needed, all Infinity in between. */
+/**
+ * The least latency for each number of cores, while two frontiers are merged; grows as needed, all
+ * Infinity in between.
+ */
 export interface Buckets {
   latencyMs: Float64Array;
   pair: Float64Array;
@@ -130,7 +145,10 @@ export function buckets(): Buckets {
   return { latencyMs: new Float64Array(0), pair: new Float64Array(0) };
 }
 
-/** One after the other: cores and latencies add up. Sums above the limit are left out; of equal sums the one with fewest cores on the left stays. */
+/**
+ * One after the other: cores and latencies add up. Sums above the limit are left out; of equal sums
+ * the one with fewest cores on the left stays.
+ */
 export function mergeSeries(
   left: Frontier,
   right: Frontier,

@@ -1,4 +1,6 @@
-/** Which queries of a join become ready in what order, from the sorted ends of what it waits for. */
+/**
+ * Which queries of a join become ready in what order, from the sorted ends of what it waits for.
+ */
 
 export interface Settled {
   readonly count: number;
@@ -8,9 +10,11 @@ export interface Settled {
 }
 
 /**
- * Merges sorted sequences by time, then by their order; a request is put out when the last one that it waits for has come.
+ * Merges sorted sequences by time, then by their order; a request is put out when the last one that
+ * it waits for has come.
  *
- * @param waitsFor by request: bit i is set where it waits for sequence i. @param pending by request, how many; counted down to 0.
+ * @param waitsFor by request: bit i is set where it waits for sequence i.
+ * @param pending by request, how many; counted down to 0.
  * @param out its arrays are filled, room for one more than the requests that wait for anything.
  */
 export function mergeSettled(
@@ -38,7 +42,8 @@ export function mergeSettled(
     if (firstMs === Number.POSITIVE_INFINITY) return ready;
     const { count, atMs: times, request: names } = sequences[first]!;
     let head = heads[first]!;
-    // What of the sequence is before all others; of equal times only the first sequence's come at once.
+    // What of the sequence is before all others; of equal times only the first sequence's come at
+    // once.
     do {
       const name = names[head]!;
       const isAwaited = (waitsFor[name]! >>> first) & 1;

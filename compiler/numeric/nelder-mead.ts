@@ -1,8 +1,9 @@
 /**
  * Minimises a function of a few variables by values alone.
  *
- * The simplex method with reflection 1, expansion 2, contraction ½ and shrinkage ½. Deterministic; it may end in a local minimum.
- * Source: J. A. Nelder and R. Mead, "A Simplex Method for Function Minimization", Computer Journal 7 (1965).
+ * The simplex method with reflection 1, expansion 2, contraction ½ and shrinkage ½. Deterministic;
+ * it may end in a local minimum. Source: J. A. Nelder and R. Mead, "A Simplex Method for Function
+ * Minimization", Computer Journal 7 (1965).
  */
 
 export interface Minimum {
@@ -10,7 +11,10 @@ export interface Minimum {
   readonly value: number;
 }
 
-/** @param steps edge of the first simplex along each variable, not 0. @param maxEvaluations of `f`; the last step may take a few more. */
+/**
+ * @param steps edge of the first simplex along each variable, not 0.
+ * @param maxEvaluations of `f`; the last step may take a few more.
+ */
 export function minimise(
   f: (point: readonly number[]) => number,
   start: readonly number[],

@@ -1,6 +1,7 @@
 /**
- * Cuts a chain of layers into contiguous stages, one for each place, so that the heaviest stage is as light as can be: "chains-on-chains".
- * Source: Pinar, Aykanat, "Fast optimal load balancing algorithms for 1D partitioning", JPDC 64, 2004.
+ * Cuts a chain of layers into contiguous stages, one for each place, so that the heaviest stage is
+ * as light as can be: "chains-on-chains". Source: Pinar, Aykanat, "Fast optimal load balancing
+ * algorithms for 1D partitioning", JPDC 64, 2004.
  */
 
 /** Places that are alike. */
@@ -21,8 +22,9 @@ export interface StagePartition {
 }
 
 /**
- * Layers of each stage of the best partition for places that are alike, for 1, 2, … stages: row d has d + 1 of them, and there are as many rows as
- * there are layers, or `maxDepth`. @param layerMs of each layer, at least 0 and finite.
+ * Layers of each stage of the best partition for places that are alike, for 1, 2, … stages: row d
+ * has d + 1 of them, and there are as many rows as there are layers, or `maxDepth`.
+ * @param layerMs of each layer, at least 0 and finite.
  */
 export function layerPartitions(layerMs: readonly number[], maxDepth: number): number[][] {
   const depth = Math.min(maxDepth, layerMs.length);
@@ -32,9 +34,11 @@ export function layerPartitions(layerMs: readonly number[], maxDepth: number): n
 }
 
 /**
- * The best partition for every shape at once. Of equal ones the one whose last stage is on the lowest class and has the fewest layers, and so on for
- * the stages before. O(shapes × classes × layers).
- * @param shapes how many places of each class there are; sums ascend, and with a shape there are all that have one place less.
+ * The best partition for every shape at once. Of equal ones the one whose last stage is on the
+ * lowest class and has the fewest layers, and so on for the stages before. O(shapes × classes ×
+ * layers).
+ * @param shapes how many places of each class there are; sums ascend, and with a shape there are
+ * all that have one place less.
  * @returns in the order of the shapes; null where there are more places than layers.
  */
 export function mixedPartitions(
@@ -59,7 +63,10 @@ export function mixedPartitions(
       const to = row * width;
       const prefix = prefixMs[index]!;
       // biome-ignore format: one call
-      appendStage(layerCount, overheadMs, prefix, index, from * width, to, candidates, bestMs, startLayer, lastClass);
+      appendStage(
+        layerCount, overheadMs, prefix, index, from * width, to,
+        candidates, bestMs, startLayer, lastClass,
+      );
     }
   }
   return shapes.map((_, index) => {
@@ -74,12 +81,17 @@ export function mixedPartitions(
 }
 
 /**
- * Lowers, for every number of layers, the heaviest stage of a shape by those partitions whose last stage is on a class:
- * best[i] = min over j < i of max(before[j], overhead + prefix[i] − prefix[j]).
+ * Lowers, for every number of layers, the heaviest stage of a shape by those partitions whose last
+ * stage is on a class: best[i] = min over j < i of max(before[j], overhead + prefix[i] −
+ * prefix[j]).
  *
- * A later start of the last stage makes that lighter, so of starts those are candidates whose `before` is below that of every later one: a queue that ascends. The longer the
- * chain, the later the candidate at which `before` outweighs the last stage, so those in front of it leave for good, and all is linear in the layers.
- * @param from start of the row of the shape without that place. @param to start of the row of the shape. @param bestMs, startLayer, lastClass in and out.
+ * A later start of the last stage makes that lighter, so of starts those are candidates whose
+ * `before` is below that of every later one: a queue that ascends. The longer the chain, the later
+ * the candidate at which `before` outweighs the last stage, so those in front of it leave for good,
+ * and all is linear in the layers.
+ * @param from start of the row of the shape without that place.
+ * @param to start of the row of the shape.
+ * @param bestMs, startLayer, lastClass in and out.
  */
 function appendStage(
   layerCount: number,
@@ -122,7 +134,10 @@ function appendStage(
   }
 }
 
-/** @returns shape (shapeCount, classCount): row, counted from 1, of the shape with one place of the class less, 0 for that without places, −1 for none. */
+/**
+ * @returns shape (shapeCount, classCount): row, counted from 1, of the shape with one place of the
+ * class less, 0 for that without places, −1 for none.
+ */
 function predecessors(shapes: readonly (readonly number[])[], classCount: number): Int32Array {
   const rowOf = new Map([[new Array<number>(classCount).fill(0).join(), 0]]);
   const before = new Int32Array(shapes.length * classCount).fill(-1);
@@ -168,9 +183,13 @@ function prefixSums(values: readonly number[]): Float64Array {
 }
 
 /**
- * A partition by merging: the lightest group joins its lighter neighbour until there are as many as stages, then layers at its ends leave the heaviest stage while that helps.
- * Quick to tell, and the baseline that exact partitions are compared with. After Shisha (Soomro et al., 2022), which tunes on line from such a start.
- * @param layerMs of each layer, at least 0 and finite. @param stageCount at least 1, at most as many as layers. @returns layers of each stage, each at least 1.
+ * A partition by merging: the lightest group joins its lighter neighbour until there are as many as
+ * stages, then layers at its ends leave the heaviest stage while that helps. Quick to tell, and the
+ * baseline that exact partitions are compared with. After Shisha (Soomro et al., 2022), which tunes
+ * on line from such a start.
+ * @param layerMs of each layer, at least 0 and finite.
+ * @param stageCount at least 1, at most as many as layers.
+ * @returns layers of each stage, each at least 1.
  */
 export function mergedPartition(layerMs: readonly number[], stageCount: number): number[] {
   const stageMs = [...layerMs];
@@ -187,7 +206,11 @@ export function mergedPartition(layerMs: readonly number[], stageCount: number):
   return cut;
 }
 
-/** Moves one layer at a time off the heaviest stage, to the neighbour that is lighter with it, while that stays below what the stage was. Each move leaves fewer or lighter heaviest stages, so they end. */
+/**
+ * Moves one layer at a time off the heaviest stage, to the neighbour that is lighter with it, while
+ * that stays below what the stage was. Each move leaves fewer or lighter heaviest stages, so they
+ * end.
+ */
 function relieve(layerMs: readonly number[], cut: number[], stageMs: number[]): void {
   const mostMoves = layerMs.length * cut.length;
   for (let move = 0; move < mostMoves; move++) {

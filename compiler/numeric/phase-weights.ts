@@ -1,8 +1,10 @@
 /**
- * Distribution of the residue of a Poisson count: weight[q] ∝ P[Poisson(mean) = base + q] for q = 0 … weight.length − 1, normalised.
+ * Distribution of the residue of a Poisson count: weight[q] ∝ P[Poisson(mean) = base + q] for q = 0
+ * … weight.length − 1, normalised.
  *
- * Computed outward from its largest term, so neither a base far from the mean nor a mean of 0 underflows; in the limit
- * mean → 0 all weight is on the smallest count. @param weight overwritten. Source: RAMSIS §4.4, eq. 2, interval A.
+ * Computed outward from its largest term, so neither a base far from the mean nor a mean of 0
+ * underflows; in the limit mean → 0 all weight is on the smallest count.
+ * @param weight overwritten. Source: RAMSIS §4.4, eq. 2, interval A.
  */
 export function phaseWeights(base: number, mean: number, weight: Float64Array): void {
   const count = weight.length;

@@ -1,20 +1,28 @@
 /**
  * Poisson probabilities, stable for means from 0 to at least 1e5.
  *
- * A single probability comes from Loader's saddle-point form, which neither overflows nor cancels; a run of them is the
- * recurrence p(k ± 1) outward from the mode, so rounding errors grow only away from where the mass is.
- * Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000), §2–§4.
+ * A single probability comes from Loader's saddle-point form, which neither overflows nor cancels;
+ * a run of them is the recurrence p(k ± 1) outward from the mode, so rounding errors grow only away
+ * from where the mass is. Source: C. Loader, "Fast and Accurate Computation of Binomial
+ * Probabilities" (2000), §2–§4.
  */
 
 const LOG_SQRT_TWO_PI = 0.5 * Math.log(2 * Math.PI);
 
-/** Consecutive probabilities P[X = first + i] of a distribution over the counts, cut where they fall below a threshold. */
+/**
+ * Consecutive probabilities P[X = first + i] of a distribution over the counts, cut where they fall
+ * below a threshold.
+ */
 export interface PmfWindow {
   readonly first: number;
   readonly pmf: Float64Array;
 }
 
-/** Probability of exactly `count` events. @param mean expected events, finite, >= 0. @throws RangeError if mean is negative or not finite. */
+/**
+ * Probability of exactly `count` events.
+ * @param mean expected events, finite, >= 0.
+ * @throws RangeError if mean is negative or not finite.
+ */
 export function poissonProbability(count: number, mean: number): number {
   if (!(mean >= 0) || mean === Number.POSITIVE_INFINITY) {
     throw new RangeError(
@@ -28,8 +36,10 @@ export function poissonProbability(count: number, mean: number): number {
 }
 
 /**
- * All probabilities of at least `threshold`, as one window. Its total falls short of 1 by at most the cut-off tails, which for threshold 1e-18
- * and means up to 1e5 is below 1e-15. @param mean expected events, finite, >= 0. @throws RangeError as `poissonProbability`.
+ * All probabilities of at least `threshold`, as one window. Its total falls short of 1 by at most
+ * the cut-off tails, which for threshold 1e-18 and means up to 1e5 is below 1e-15.
+ * @param mean expected events, finite, >= 0.
+ * @throws RangeError as `poissonProbability`.
  */
 export function poissonWindow(mean: number, threshold: number): PmfWindow {
   const mode = Math.floor(mean);

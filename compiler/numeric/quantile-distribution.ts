@@ -1,8 +1,9 @@
 /**
- * A distribution known by three quantiles and its mean: an inverse distribution function that is linear between knots.
+ * A distribution known by three quantiles and its mean: an inverse distribution function that is
+ * linear between knots.
  *
- * Nothing was measured beyond p99: the maximum is put a quarter of p99 − p95 above it. The minimum lies between 0 and p50, where it makes
- * the mean the measured one, if one of these values does.
+ * Nothing was measured beyond p99: the maximum is put a quarter of p99 − p95 above it. The minimum
+ * lies between 0 and p50, where it makes the mean the measured one, if one of these values does.
  */
 
 /** Probabilities of the knots. */
@@ -10,7 +11,10 @@ const KNOT_PROBABILITY = Float64Array.of(0, 0.5, 0.95, 0.99, 1);
 
 export const KNOT_COUNT = 5;
 
-/** Values at the knots, ascending: minimum, p50, p95, p99, maximum. Quantiles that descend are raised to the one before. */
+/**
+ * Values at the knots, ascending: minimum, p50, p95, p99, maximum. Quantiles that descend are
+ * raised to the one before.
+ */
 export function quantileKnots(p50: number, p95: number, p99: number, mean: number): Float64Array {
   const second = Math.max(p50, p95);
   const third = Math.max(second, p99);
@@ -30,7 +34,11 @@ export function quantileAt(knots: Float64Array, from: number, probability: numbe
   return lowValue + (rise * (probability - low)) / (KNOT_PROBABILITY[piece + 1]! - low);
 }
 
-/** P[X ≤ x]. @param knots (…, KNOT_COUNT). @param from index of the first knot of the distribution. */
+/**
+ * P[X ≤ x].
+ * @param knots (…, KNOT_COUNT).
+ * @param from index of the first knot of the distribution.
+ */
 export function probabilityAtMost(knots: Float64Array, from: number, x: number): number {
   if (x < knots[from]!) return 0;
   for (let knot = KNOT_COUNT - 1; knot > 0; knot--) {
@@ -46,7 +54,10 @@ export function probabilityAtMost(knots: Float64Array, from: number, x: number):
   return 0;
 }
 
-/** E[X | X between its quantiles of probability low and high], low < high. @param knots, from as `probabilityAtMost`. */
+/**
+ * E[X | X between its quantiles of probability low and high], low < high.
+ * @param knots, from as `probabilityAtMost`.
+ */
 export function meanBetweenQuantiles(
   knots: Float64Array,
   from: number,

@@ -4,7 +4,8 @@
 const LONGEST_WINDOW_MS = 60_000;
 
 /**
- * Window lengths of a traffic envelope, ms, ascending: the service time doubled again and again below 60 s, and 60 s itself.
+ * Window lengths of a traffic envelope, ms, ascending: the service time doubled again and again
+ * below 60 s, and 60 s itself.
  * @throws RangeError unless the service time is above 0.
  */
 export function windowLengths(serviceMs: number): Float64Array {
@@ -17,7 +18,8 @@ export function windowLengths(serviceMs: number): Float64Array {
 
 /**
  * Most arrivals in any closed window [t, t + length], for each length.
- * @param arrivalMs non-decreasing. Two arrivals share a window if their difference is at most its length.
+ * @param arrivalMs non-decreasing. Two arrivals share a window if their difference is at most its
+ * length.
  */
 export function envelopeOf(arrivalMs: Float64Array, windowMs: Float64Array): Float64Array {
   const most = new Float64Array(windowMs.length);
@@ -27,14 +29,18 @@ export function envelopeOf(arrivalMs: Float64Array, windowMs: Float64Array): Flo
   return most;
 }
 
-/** Highest rate of a closed window that slides over the arrivals, per second: the most arrivals over its length. */
+/**
+ * Highest rate of a closed window that slides over the arrivals, per second: the most arrivals over
+ * its length.
+ */
 export function slidingPeakRate(arrivalMs: Float64Array, windowMs: number): number {
   return (1000 * mostWithin(arrivalMs, windowMs)) / windowMs;
 }
 
 /**
- * Highest rate of the windows [0, length), [length, 2 length) …, per second. The last one is left out unless it ends within the duration; if no
- * window does, it is the rate of the whole duration. @param arrivalMs non-decreasing, from 0 on.
+ * Highest rate of the windows [0, length), [length, 2 length) …, per second. The last one is left
+ * out unless it ends within the duration; if no window does, it is the rate of the whole duration.
+ * @param arrivalMs non-decreasing, from 0 on.
  */
 export function peakRate(arrivalMs: Float64Array, windowMs: number, durationMs: number): number {
   // A duration that is a whole number of windows but for rounding counts as one.

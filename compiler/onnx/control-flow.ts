@@ -7,7 +7,8 @@ import type { GraphProto, NodeProto } from "./onnx-pb.ts";
 
 /**
  * @param varying values that depend on the graph's inputs.
- * @throws OnnxModelError naming the first If whose condition, or Loop whose trip count or condition, depends on them; without the file's name.
+ * @throws OnnxModelError naming the first If whose condition, or Loop whose trip count or
+ * condition, depends on them; without the file's name.
  */
 export function refuseDynamicControlFlow(
   nodes: readonly NodeProto[],
@@ -61,7 +62,8 @@ function varyingInBody(
     const any = node.input.some((name) => outside.has(name));
     return spread(body.node, new Set([...outside, ...(any ? names : [])]));
   }
-  // A loop's body takes iteration, condition and what is carried; it gives condition and what is carried, one place earlier.
+  // A loop's body takes iteration, condition and what is carried; it gives condition and what is
+  // carried, one place earlier.
   const carried = names.slice(2);
   const given = carried.filter((_, index) => outside.has(node.input[index + 2] ?? ""));
   let inside = spread(body.node, new Set([...outside, ...given]));
@@ -74,7 +76,10 @@ function varyingInBody(
   return inside;
 }
 
-/** All values that depend on `seeds`. Nodes of bodies need not be in order here: it goes over them until nothing is added. */
+/**
+ * All values that depend on `seeds`. Nodes of bodies need not be in order here: it goes over them
+ * until nothing is added.
+ */
 function spread(nodes: readonly NodeProto[], seeds: Set<string>): ReadonlySet<string> {
   for (let size = -1; size !== seeds.size; ) {
     size = seeds.size;

@@ -1,3 +1,4 @@
+/** Makes a model that computes nothing, to measure what every run takes. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { StageBytes } from "./layered-model.ts";
 import { ModelProtoSchema, TensorProto_DataType } from "./onnx-pb.ts";
@@ -7,8 +8,9 @@ const IR_VERSION = 3n;
 const OPSET = 8n;
 
 /**
- * A model that hands one number on. A run of it takes what every run takes whatever it computes; the least time of a layer would also hold what that
- * layer computes, which is the most of it in a model of few layers.
+ * A model that hands one number on. A run of it takes what every run takes whatever it computes;
+ * the least time of a layer would also hold what that layer computes, which is the most of it in a
+ * model of few layers.
  */
 export function emptyModel(): StageBytes {
   const shape = { dim: [{ value: { case: "dimValue", value: 1n } as const }] };

@@ -1,4 +1,7 @@
-/** Tensors of a model whose bytes lie in other files: taken into the model, from its own folder only. */
+/**
+ * Tensors of a model whose bytes lie in other files: taken into the model, from its own folder
+ * only.
+ */
 import { open, realpath } from "node:fs/promises";
 import { isAbsolute, join, relative, sep, win32 } from "node:path";
 import { bodiesOf } from "./node-values.ts";
@@ -35,7 +38,8 @@ const ELEMENT_BYTES: ReadonlyMap<number, number> = new Map([
 /**
  * Replaces references to files by their bytes.
  * @param folder of the model file.
- * @throws OnnxModelError naming tensor and location if it leaves the folder, or the file is missing or too short; without the model's name.
+ * @throws OnnxModelError naming tensor and location if it leaves the folder, or the file is missing
+ * or too short; without the model's name.
  */
 export async function embedExternalData(model: ModelProto, folder: string): Promise<void> {
   let total = 0;

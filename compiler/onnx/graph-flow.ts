@@ -1,4 +1,7 @@
-/** What depends on what in a graph: the nodes that have to run for an instance, in an order in which they can, and the constants beside them. */
+/**
+ * What depends on what in a graph: the nodes that have to run for an instance, in an order in which
+ * they can, and the constants beside them.
+ */
 import type { FunctionsByKey } from "./node-values.ts";
 import {
   bodiesOf,
@@ -22,7 +25,10 @@ export interface GraphFlow {
   /** Inputs for which the graph holds no value. */
   readonly inputNames: readonly string[];
   readonly outputNames: readonly string[];
-  /** Nodes that depend on the inputs and lead to an output, in topological order: that of the file, if it is one. */
+  /**
+   * Nodes that depend on the inputs and lead to an output, in topological order: that of the file,
+   * if it is one.
+   */
   readonly steps: readonly FlowNode[];
   /** The node, depending on no input, that gives a value. */
   readonly constantNodes: ReadonlyMap<string, FlowNode>;
@@ -50,7 +56,10 @@ const DRAWING_OPS: ReadonlySet<string> = new Set([
   "Multinomial",
 ]);
 
-/** @throws OnnxModelError if a value is read that nothing gives, is given twice, or depends on itself; without the file's name. */
+/**
+ * @throws OnnxModelError if a value is read that nothing gives, is given twice, or depends on
+ * itself; without the file's name.
+ */
 export function flowOf(graph: GraphProto, functions: FunctionsByKey): GraphFlow {
   const held = new Set(initializerNames(graph));
   const inputNames = graph.input.map(({ name }) => name).filter((name) => !held.has(name));
@@ -98,7 +107,10 @@ function producersOf(graph: GraphProto, given: ReadonlySet<string>): Map<string,
   return producers;
 }
 
-/** Nodes on whose values the outputs depend. A file's own order is kept where each node comes after those it reads from. */
+/**
+ * Nodes on whose values the outputs depend. A file's own order is kept where each node comes after
+ * those it reads from.
+ */
 function neededInOrder(
   outputNames: readonly string[],
   producers: ReadonlyMap<string, FlowNode>,
@@ -124,7 +136,9 @@ function neededInOrder(
   return topological(new Set(producers.values()), needed, producers);
 }
 
-/** Depth first in the file's order: a node that comes too early pulls those it waits for before it. */
+/**
+ * Depth first in the file's order: a node that comes too early pulls those it waits for before it.
+ */
 function topological(
   inFileOrder: ReadonlySet<FlowNode>,
   needed: ReadonlySet<FlowNode>,

@@ -9,7 +9,10 @@ export interface ValueUse {
   readonly lastRead: number;
 }
 
-/** By name, in the order in which they come to be, those that no other step or output needs left out. */
+/**
+ * By name, in the order in which they come to be, those that no other step or output needs left
+ * out.
+ */
 export function valueUses({ steps, outputNames }: GraphFlow): ReadonlyMap<string, ValueUse> {
   const lastRead = new Map<string, number>();
   for (const [index, { reads }] of steps.entries()) {
@@ -26,8 +29,8 @@ export function valueUses({ steps, outputNames }: GraphFlow): ReadonlyMap<string
 }
 
 /**
- * First step of every layer, and the number of steps at the end: between two neighbours a graph can be cut, because all values that are given before and
- * read after can be sent.
+ * First step of every layer, and the number of steps at the end: between two neighbours a graph can
+ * be cut, because all values that are given before and read after can be sent.
  * @param canBeSent of the names of values.
  */
 export function layerStarts(
@@ -35,7 +38,8 @@ export function layerStarts(
   uses: ReadonlyMap<string, ValueUse>,
   canBeSent: (name: string) => boolean,
 ): number[] {
-  // Values that cannot be sent forbid the places they cross: +1 at the first of them, −1 after the last.
+  // Values that cannot be sent forbid the places they cross: +1 at the first of them, −1 after the
+  // last.
   const change = new Int32Array(stepCount + 2);
   for (const [name, { from, lastRead }] of uses) {
     if (canBeSent(name) || lastRead <= from) continue;

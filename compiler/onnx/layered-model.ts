@@ -1,4 +1,6 @@
-/** A model as a chain of layers, any run of which can be a model of its own. Source: Accordion §3. */
+/**
+ * A model as a chain of layers, any run of which can be a model of its own. Source: Accordion §3.
+ */
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
@@ -28,7 +30,10 @@ export interface LayeredModel {
   readonly layerCount: number;
   /** For people: the ops of each layer. */
   readonly layerNames: readonly string[];
-  /** Layers `from` to `to` − 1 for one instance. The same arguments give the same bytes. @throws OnnxModelError if they are more than a file can hold. */
+  /**
+   * Layers `from` to `to` − 1 for one instance. The same arguments give the same bytes.
+   * @throws OnnxModelError if they are more than a file can hold.
+   */
   stage(from: number, to: number): StageBytes;
 }
 
@@ -36,12 +41,16 @@ export interface StageBytes {
   readonly bytes: Uint8Array;
   /** Only what its nodes read: inputs of the model, or values of earlier layers. */
   readonly inputs: readonly TensorInfo[];
-  /** What later layers read, and outputs of the model. Only in the latter −1, where a dimension changes with what goes in. */
+  /**
+   * What later layers read, and outputs of the model. Only in the latter −1, where a dimension
+   * changes with what goes in.
+   */
   readonly outputs: readonly TensorInfo[];
 }
 
 /**
- * Reads a model and runs it on random inputs, to see which values can be sent from one stage to the next.
+ * Reads a model and runs it on random inputs, to see which values can be sent from one stage to the
+ * next.
  * @throws OnnxModelError if it is no ONNX model, or one that cannot be cut; with the file's name.
  */
 export async function openLayeredModel(

@@ -1,10 +1,14 @@
+/** Says which values a node of a graph reads and writes. */
 import { OnnxModelError } from "./onnx-model-error.ts";
 import type { FunctionProto, GraphProto, NodeProto } from "./onnx-pb.ts";
 
 /** Bodies inside bodies, and functions that call functions: no exporter comes close. */
 const MAX_NESTING = 32;
 
-/** Values of the surrounding graph that a node reads, each once: its inputs, and what its bodies (of If, Loop, Scan) take from outside themselves. */
+/**
+ * Values of the surrounding graph that a node reads, each once: its inputs, and what its bodies (of
+ * If, Loop, Scan) take from outside themselves.
+ */
 export function readsOf(node: NodeProto, nesting = 0): string[] {
   const reads = new Set(node.input);
   for (const body of bodiesOf(node)) {

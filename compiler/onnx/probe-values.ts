@@ -15,7 +15,10 @@ import { ELEMENT_TYPES } from "./tensor-infos.ts";
 /** What goes in as random numbers alone; other types, float16 among them, go in as 1 besides. */
 const RANDOM_TYPES: ReadonlySet<string> = new Set(["uint8", "float32", "float64"]);
 
-/** Runs a model: `probeTensors` of runtime/exec, which is handed in so that nothing here loads onnxruntime. */
+/**
+ * Runs a model: `probeTensors` of runtime/exec, which is handed in so that nothing here loads
+ * onnxruntime.
+ */
 export type TensorProbe = (
   model: Uint8Array,
   options: ProbeOptions,
@@ -34,17 +37,23 @@ export interface ProbedGraph {
   readonly names: readonly string[];
   /** What the graph says of its outputs, by name. */
   readonly declared: ReadonlyMap<string, ValueInfoProto>;
-  /** What the graph calls the first dimension of its inputs: an output that has it too has a row for each instance. */
+  /**
+   * What the graph calls the first dimension of its inputs: an output that has it too has a row for
+   * each instance.
+   */
   readonly rowNames: ReadonlySet<string>;
-  /** Those among them whose shape counts as fixed only where onnxruntime infers it: equal shapes of some runs say nothing. */
+  /**
+   * Those among them whose shape counts as fixed only where onnxruntime infers it: equal shapes of
+   * some runs say nothing.
+   */
   readonly dataShaped: ReadonlySet<string>;
   /** The whole model with these outputs. */
   readonly encode: (outputs: readonly ValueInfoProto[]) => Uint8Array;
 }
 
 /**
- * Runs a model on different inputs to see what its values are. Left out is what is no dense tensor of an element type that workers are sent, or changes
- * its number of dimensions.
+ * Runs a model on different inputs to see what its values are. Left out is what is no dense tensor
+ * of an element type that workers are sent, or changes its number of dimensions.
  * @throws Error of the probe if onnxruntime refuses the model.
  */
 export async function probeValues(

@@ -24,7 +24,8 @@ export interface StageGraph {
 }
 
 /**
- * Steps of a model, the constants that they need, and everything that a model has beside its graph. The same arguments give the same bytes.
+ * Steps of a model, the constants that they need, and everything that a model has beside its graph.
+ * The same arguments give the same bytes.
  * @throws OnnxModelError if it is larger than a file can be.
  */
 export function encodeStage(

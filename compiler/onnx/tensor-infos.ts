@@ -28,7 +28,11 @@ export const ELEMENT_TYPES: ReadonlyMap<string, TensorProto_DataType> = new Map(
   ["bool", TensorProto_DataType.BOOL],
 ]);
 
-/** The input of a graph for one instance. @throws OnnxModelError if a dimension besides the first is open, or the first is for another number; without the file's name. */
+/**
+ * The input of a graph for one instance.
+ * @throws OnnxModelError if a dimension besides the first is open, or the first is for another
+ * number; without the file's name.
+ */
 export function instanceInput({ name, type }: ValueInfoProto): TensorInfo {
   const tensor = type?.value.case === "tensorType" ? type.value.value : undefined;
   if (tensor === undefined) {

@@ -1,8 +1,10 @@
 /**
- * Processes that answer level requests. One handles a level whole, so the results do not depend on how many there are.
+ * Processes that answer level requests. One handles a level whole, so the results do not depend on
+ * how many there are.
  *
- * Processes and not threads: Node 20 aborts now and then when a thread ends while V8 still compiles its code in the background
- * (`NodePlatform::ForIsolate`, "data.first != nullptr"), and it would take the server down that makes a level on line.
+ * Processes and not threads: Node 20 aborts now and then when a thread ends while V8 still compiles
+ * its code in the background (`NodePlatform::ForIsolate`, "data.first != nullptr"), and it would
+ * take the server down that makes a level on line.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -13,13 +15,19 @@ import type { LevelFailure, LevelReply, LevelRequest } from "./level-request.ts"
 export interface LevelPoolOptions {
   /** Most processes at a time, at least 1. */
   readonly jobs: number;
-  /** Called after each request. @param stage what the work is at, where there are several stages. */
+  /**
+   * Called after each request.
+   * @param stage what the work is at, where there are several stages.
+   */
   readonly onProgress: (done: number, total: number, stage?: string) => void;
   /** Aborting ends the processes and rejects with the signal's reason. */
   readonly signal: AbortSignal;
 }
 
-/** Workers for one frame, started when they are needed and kept between runs: a warm one solves faster. Close them. */
+/**
+ * Workers for one frame, started when they are needed and kept between runs: a warm one solves
+ * faster. Close them.
+ */
 export class LevelWorkers<L extends Level = Level> {
   readonly #frame: BundleFrame;
   readonly #options: LevelPoolOptions;
@@ -42,7 +50,10 @@ export class LevelWorkers<L extends Level = Level> {
     options.signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  /** @returns the replies in the order of the requests. One run at a time. @throws the signal's reason once it is aborted. */
+  /**
+   * @returns the replies in the order of the requests. One run at a time.
+   * @throws the signal's reason once it is aborted.
+   */
   async run(requests: readonly LevelRequest[], stage?: string): Promise<LevelReply<L>[]> {
     this.#options.signal.throwIfAborted();
     const { jobs, onProgress } = this.#options;

@@ -27,18 +27,19 @@ export interface Measurement {
   readonly cells: readonly CellMeasurement[];
 }
 
-export interface Noise {
+interface Noise {
   /** Mean of the noise of the cells; 1 is a machine that always takes the same time. */
   readonly figure: number;
   readonly limit: number;
   /**
-   * Part of the wall time inside the worker that no processor worked for it, over all cells of one core: what neighbours took. Null where there
-   * are none, or batches run on an accelerator. It shows a steady neighbour, which the figure does not.
+   * Part of the wall time inside the worker that no processor worked for it, over all cells of one
+   * core: what neighbours took. Null where there are none, or batches run on an accelerator. It
+   * shows a steady neighbour, which the figure does not.
    */
   readonly waitingShare: number | null;
 }
 
-export interface CellMeasurement {
+interface CellMeasurement {
   readonly variant: string;
   readonly batch: number;
   readonly cores: number;
@@ -50,12 +51,21 @@ export interface CellMeasurement {
   readonly cpuMs: Quantiles;
 }
 
-/** Added to both sides of a cell's noise: jitter of some tenths of a millisecond, which no deadline notices, must not condemn a model that takes as little. */
+/**
+ * Added to both sides of a cell's noise: jitter of some tenths of a millisecond, which no deadline
+ * notices, must not condemn a model that takes as little.
+ */
 const JITTER_MS = 0.5;
-/** Above this the quantiles are those of the neighbours. A pinned, quiet core has p99 ÷ p50 of about 1.2, one with a noisy neighbour 2 to 3. */
-export const NOISE_LIMIT = 1.5;
+/**
+ * Above this the quantiles are those of the neighbours. A pinned, quiet core has p99 ÷ p50 of about
+ * 1.2, one with a noisy neighbour 2 to 3.
+ */
+const NOISE_LIMIT = 1.5;
 
-/** @param cells of the plan, at least one run each. @param layersOf what was measured of the layers of a variant, by its name. */
+/**
+ * @param cells of the plan, at least one run each.
+ * @param layersOf what was measured of the layers of a variant, by its name.
+ */
 export function latencyProfile(
   plan: ProfilePlan,
   cells: readonly Cell[],
@@ -63,7 +73,11 @@ export function latencyProfile(
 ): ProfileSpec {
   const { task, hardware, machine, cores, isByCores, repeat, device } = plan;
   const scaled = layersOf.size === 0 ? "" : " (layers: inside it, scaled to the whole)";
-  const source = `stratagem profile: wall time around a worker${scaled}, ${repeat} runs each after ${WARM_UP_RUNS} to warm up, ${threadsText(plan)}, device ${device}, ${machine.processor}, ${machine.cores} cores, Node ${machine.nodeVersion}, onnxruntime ${machine.onnxruntimeVersion}`;
+  const source =
+    `stratagem profile: wall time around a worker${scaled}, ` +
+    `${repeat} runs each after ${WARM_UP_RUNS} to warm up, ${threadsText(plan)}, ` +
+    `device ${device}, ${machine.processor}, ${machine.cores} cores, ` +
+    `Node ${machine.nodeVersion}, onnxruntime ${machine.onnxruntimeVersion}`;
   return {
     format: "latency-profile/1",
     ...(task === null ? {} : { task }),
@@ -146,7 +160,9 @@ function waitingShareOf(measured: readonly CellMeasurement[]): number | null {
   return workerMs === 0 ? 0 : Math.max(0, 1 - cpuMs / workerMs);
 }
 
-/** Nearest ranks, so with fewer than 100 runs p99 is the longest of them. Rounded to a nanosecond. */
+/**
+ * Nearest ranks, so with fewer than 100 runs p99 is the longest of them. Rounded to a nanosecond.
+ */
 export function quantilesOf(times: readonly number[]): Quantiles {
   const sample = new LatencySample();
   for (const time of times) sample.record(time);

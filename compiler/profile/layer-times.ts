@@ -9,12 +9,16 @@ export interface LayerRuns {
   readonly emptyMs: number;
 }
 
-/** A layer that takes no longer than an empty run is given this much: clocks tell no less apart, and a layer of no time has no place in a cut. */
+/**
+ * A layer that takes no longer than an empty run is given this much: clocks tell no less apart, and
+ * a layer of no time has no place in a cut.
+ */
 export const LEAST_LAYER_MS = 0.001;
 
 /**
- * Times of the layers, each above 0, that together take as long as the whole. What a run takes whatever it computes is no part of any of them, so it
- * is taken off each; what is left is scaled, since layers by themselves miss what the engine gains where it computes neighbours together.
+ * Times of the layers, each above 0, that together take as long as the whole. What a run takes
+ * whatever it computes is no part of any of them, so it is taken off each; what is left is scaled,
+ * since layers by themselves miss what the engine gains where it computes neighbours together.
  */
 export function layerTimes({ unitMs, wholeMs, emptyMs }: LayerRuns): number[] {
   const ownMs = unitMs.map((ms) => Math.max(LEAST_LAYER_MS, ms - emptyMs));

@@ -1,3 +1,4 @@
+/** Describes the machine that latencies were measured on. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { availableParallelism, cpus, release, totalmem, type } from "node:os";

@@ -16,7 +16,10 @@ export interface Cell {
   readonly variant: string;
   readonly batch: number;
   readonly cores: number;
-  /** Of every run in its order, as the caller of the worker saw it: what serving pays, the way to the worker and back included. */
+  /**
+   * Of every run in its order, as the caller of the worker saw it: what serving pays, the way to
+   * the worker and back included.
+   */
   readonly wallMs: readonly number[];
   /** Of the same runs, inside the worker alone. */
   readonly workerMs: readonly number[];
@@ -28,14 +31,20 @@ export interface Cell {
 export type InputsOf = (variant: number, batch: number) => readonly Uint8Array[];
 
 /** A run of a cell, by its index. */
-export interface TurnRun {
+interface TurnRun {
   readonly cell: number;
   readonly worker: number;
-  /** False where it is only company for the others of its turn, and its own time is taken in another. */
+  /**
+   * False where it is only company for the others of its turn, and its own time is taken in
+   * another.
+   */
   readonly isKept: boolean;
 }
 
-/** Runs that begin at the same time, each on a worker of its own and all on as many cores; the next turn begins once the last of them has ended. */
+/**
+ * Runs that begin at the same time, each on a worker of its own and all on as many cores; the next
+ * turn begins once the last of them has ended.
+ */
 export type Turn = readonly TurnRun[];
 
 export interface MeasureOptions {
@@ -54,7 +63,9 @@ export interface MeasureOptions {
   readonly nowMs: () => number;
 }
 
-/** Runs of every cell whose time is not kept: the first takes up to 2.4 times as long as the rest. */
+/**
+ * Runs of every cell whose time is not kept: the first takes up to 2.4 times as long as the rest.
+ */
 export const WARM_UP_RUNS = 2;
 
 /** Runs that a plan takes whose cells run alone, the warm-up included. */
@@ -79,8 +90,10 @@ export function cellCountOf({ cores, variants, batches }: ProfilePlan): number {
 }
 
 /**
- * Measures round by round, each round one run of every cell, so that what drifts drifts for all alike. Workers change their cores between turns, once
- * for each number of them in a round. @returns the cells with `plan.repeat` runs each. @throws InputError when a model refuses a batch or takes the worker with it; the signal's reason.
+ * Measures round by round, each round one run of every cell, so that what drifts drifts for all
+ * alike. Workers change their cores between turns, once for each number of them in a round.
+ * @returns the cells with `plan.repeat` runs each.
+ * @throws InputError when a model refuses a batch or takes the worker with it; the signal's reason.
  */
 export async function measureCells(
   plan: ProfilePlan,
@@ -203,7 +216,8 @@ export async function runBatch(
     return await worker.run(batch);
   } catch (error) {
     if (!(error instanceof InferenceError || error instanceof WorkerLostError)) throw error;
-    const message = `${variant} at batch ${batch.rows}: expected a model that runs, got ${error.message}`;
+    const message =
+      `${variant} at batch ${batch.rows}: expected a model that runs, ` + `got ${error.message}`;
     throw new InputError("INPUT_INVALID_VALUE", message);
   }
 }

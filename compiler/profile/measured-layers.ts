@@ -1,4 +1,7 @@
-/** `profile --layers`: measures the layers of every model by themselves, cuts the models as is best by these times, and measures the stages as they are cut. */
+/**
+ * `profile --layers`: measures the layers of every model by themselves, cuts the models as is best
+ * by these times, and measures the stages as they are cut.
+ */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -61,8 +64,11 @@ export interface LayerSources extends Omit<RoundSources, "onProgress"> {
 }
 
 /**
- * @param plan of one batch size, 1, and one number of cores; its variants have their layers. @param out what partial files are named after: they stay until `removePartials`, so that an
- * interrupted run goes on. @param takeFinished whether measurements that are complete already are taken, instead of being made again.
+ * @param plan of one batch size, 1, and one number of cores; its variants have their layers.
+ * @param out what partial files are named after: they stay until `removePartials`, so that an
+ * interrupted run goes on.
+ * @param takeFinished whether measurements that are complete already are taken, instead of being
+ * made again.
  * @throws as `measureRounds`.
  */
 export async function measureLayers(
@@ -187,7 +193,8 @@ async function planUnits(plan: ProfilePlan, folder: string): Promise<SegmentPlan
       return { name: `${variant.name} layers ${from}-${from + 1}`, variant, from, to: from + 1 };
     }),
   );
-  // Only how long it takes is of interest, so a model may find any number of things in one instance.
+  // Only how long it takes is of interest, so a model may find any number of things in one
+  // instance.
   const wholes = plan.variants.map((variant) => ({ ...variant, outputsAreRows: false }));
   return planSegments({ ...plan, variants: [...wholes, empty] }, units, folder);
 }

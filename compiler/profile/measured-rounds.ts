@@ -1,4 +1,6 @@
-/** Measures a plan with workers of its own, and keeps what was measured so far beside the output. */
+/**
+ * Measures a plan with workers of its own, and keeps what was measured so far beside the output.
+ */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { InputError } from "../spec/input-error.ts";
 import type { Measurement } from "./latency-profile.ts";
@@ -25,12 +27,16 @@ export interface RoundOptions {
   readonly prepare?: (worker: Pick<ProfiledWorker, "run">) => Promise<InputsOf>;
 }
 
-/** Finished rounds are saved no more often than this; what came after the last save is lost to an interruption. */
+/**
+ * Finished rounds are saved no more often than this; what came after the last save is lost to an
+ * interruption.
+ */
 const SAVE_INTERVAL_MS = 2000;
 
 /**
- * @param out what the partial file is named after. @param earlier rounds of an earlier run to go on from. @throws as `measureCells` and
- * `startWorkers`.
+ * @param out what the partial file is named after.
+ * @param earlier rounds of an earlier run to go on from.
+ * @throws as `measureCells` and `startWorkers`.
  */
 export async function measureRounds(
   plan: ProfilePlan,
@@ -92,6 +98,8 @@ export function isNoisy({ noise: { figure, limit } }: Measurement): boolean {
 export function refuseNoise(out: string, { noise: { figure, limit } }: Measurement): never {
   throw new InputError(
     "INPUT_CONFLICT",
-    `${out}: expected noise (mean p95 ÷ p50 of the runs) of at most ${limit}, got ${figure.toFixed(2)}: this machine is too busy to profile. Free it and measure again, or write these measurements with --force`,
+    `${out}: expected noise (mean p95 ÷ p50 of the runs) of at most ${limit}, ` +
+      `got ${figure.toFixed(2)}: this machine is too busy to profile. ` +
+      "Free it and measure again, or write these measurements with --force",
   );
 }

@@ -1,4 +1,7 @@
-/** Stages as they run in service: those of the best cut for a depth at the same time, each on a worker of its own, next to one another. */
+/**
+ * Stages as they run in service: those of the best cut for a depth at the same time, each on a
+ * worker of its own, next to one another.
+ */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { type Quantiles, quantilesOf } from "./latency-profile.ts";
 import { type Cell, type Turn, WARM_UP_RUNS } from "./measure.ts";
@@ -19,12 +22,18 @@ export interface DepthTimes {
   readonly variant: string;
   /** In their order. */
   readonly stages: readonly StageTimes[];
-  /** Of the stage that took longest in each round: the step of a pipeline whose stages all wait for one another. */
+  /**
+   * Of the stage that took longest in each round: the step of a pipeline whose stages all wait for
+   * one another.
+   */
   readonly slowestMs: Quantiles;
 }
 
 export interface StagePlan extends SegmentPlan {
-  /** Stages of every variant and depth; together they are the segments, in their order. A range of layers may occur in several. */
+  /**
+   * Stages of every variant and depth; together they are the segments, in their order. A range of
+   * layers may occur in several.
+   */
   readonly depths: readonly (readonly Segment[])[];
 }
 
@@ -61,7 +70,10 @@ export function rangesOf(cut: readonly number[]): { readonly from: number; reado
   });
 }
 
-/** A turn for each depth of each variant, or several where it has more stages than places fit on the machine. */
+/**
+ * A turn for each depth of each variant, or several where it has more stages than places fit on the
+ * machine.
+ */
 export function stageTurns({ depths, plan }: StagePlan): Turn[] {
   let first = 0;
   return depths.flatMap((stages) => {
@@ -72,11 +84,12 @@ export function stageTurns({ depths, plan }: StagePlan): Turn[] {
 }
 
 /**
- * Each turn comes twice, and the first is not kept: in a stream of instances a stage comes right after itself, and finds its weights where it left
- * them.
+ * Each turn comes twice, and the first is not kept: in a stream of instances a stage comes right
+ * after itself, and finds its weights where it left them.
  *
- * More stages than there are cores for would take turns, which says nothing of places that have them. So as many neighbours as fit run together; the
- * last of them have some before them once more for company, whose times are not kept.
+ * More stages than there are cores for would take turns, which says nothing of places that have
+ * them. So as many neighbours as fit run together; the last of them have some before them once more
+ * for company, whose times are not kept.
  */
 function depthTurns(first: number, depth: number, places: number): Turn[] {
   const together = Math.min(depth, places);
@@ -91,7 +104,10 @@ function depthTurns(first: number, depth: number, places: number): Turn[] {
   }).flat();
 }
 
-/** Places that fit on the cores of the machine; this process, which takes little, has none of its own, like a server. */
+/**
+ * Places that fit on the cores of the machine; this process, which takes little, has none of its
+ * own, like a server.
+ */
 function placesOf({ machine, cores }: ProfilePlan): number {
   return Math.max(1, Math.floor(machine.cores / cores[0]));
 }
@@ -138,8 +154,9 @@ export function depthTimesOf({ depths }: StagePlan, cells: readonly Cell[]): Dep
 }
 
 /**
- * Each range of layers of a variant once, ascending by first and last layer. Of one that occurs in several depths these are the times in the depth where
- * it took longest in the mean, since what is promised of it has to hold in each.
+ * Each range of layers of a variant once, ascending by first and last layer. Of one that occurs in
+ * several depths these are the times in the depth where it took longest in the mean, since what is
+ * promised of it has to hold in each.
  */
 export function longestStages(depths: readonly DepthTimes[], variant: string): StageTimes[] {
   const byRange = new Map<string, StageTimes>();

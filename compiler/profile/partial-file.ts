@@ -40,7 +40,10 @@ export async function writePartial(
   await writeAtomically(partialPath(out), Buffer.from(JSON.stringify(content)));
 }
 
-/** What an earlier run of the same plan has measured; null when there is none, or it is of another plan, machine or version. */
+/**
+ * What an earlier run of the same plan has measured; null when there is none, or it is of another
+ * plan, machine or version.
+ */
 export async function readPartial(out: string, plan: ProfilePlan): Promise<Cell[] | null> {
   const text = await readFile(partialPath(out), "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT" || error.code === "ENOTDIR") return null;

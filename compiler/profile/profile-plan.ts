@@ -1,4 +1,7 @@
-/** What `profile` is to measure. A spec is read without the profiles it names, since they are what is about to be made. */
+/**
+ * What `profile` is to measure. A spec is read without the profiles it names, since they are what
+ * is about to be made.
+ */
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
@@ -17,12 +20,15 @@ import { parseStructure } from "../spec/structure.ts";
 import type { Machine } from "./machine.ts";
 
 /** A profile holds for one device, so none is chosen for the user. */
-export type ProfiledDevice = Exclude<Device, "auto">;
+type ProfiledDevice = Exclude<Device, "auto">;
 
 export interface ProfileOptions {
   /** Path of the application spec. */
   readonly app: string;
-  /** Path of the profile; where the spec has no accuracy of a variant, that of a profile which is there already is kept. */
+  /**
+   * Path of the profile; where the spec has no accuracy of a variant, that of a profile which is
+   * there already is kept.
+   */
   readonly out: string;
   /** Measures the variants of this task only; null for all. */
   readonly task: string | null;
@@ -32,7 +38,10 @@ export interface ProfileOptions {
   readonly repeat: number;
   /** Cores of every batch, unless `cores` says more. */
   readonly threads: number;
-  /** Numbers of cores to measure every batch on, each once; the first is the one that methods which never scale count with. Null for `threads` alone. */
+  /**
+   * Numbers of cores to measure every batch on, each once; the first is the one that methods which
+   * never scale count with. Null for `threads` alone.
+   */
   readonly cores: readonly number[] | null;
   readonly device: ProfiledDevice;
   /** Name of the hardware in the profile; null to name it after the processor. */
@@ -49,7 +58,10 @@ export interface ProfilePlan {
   readonly variants: readonly PlannedVariant[];
   readonly batches: readonly number[];
   readonly repeat: number;
-  /** Numbers of cores that every batch is measured on; rows that do not say their cores are of the first. */
+  /**
+   * Numbers of cores that every batch is measured on; rows that do not say their cores are of the
+   * first.
+   */
   readonly cores: readonly [number, ...number[]];
   /** Whether the profile has rows for each number of cores. */
   readonly isByCores: boolean;
@@ -63,7 +75,10 @@ export interface ProfilePlan {
 }
 
 export interface PlannedVariant {
-  /** Whether outputs have a row for each row of the batch; what a task sends on to the next may be any number. */
+  /**
+   * Whether outputs have a row for each row of the batch; what a task sends on to the next may be
+   * any number.
+   */
   readonly outputsAreRows: boolean;
   /** Name inside the profile: what follows `#` in the spec. */
   readonly name: string;
@@ -78,7 +93,10 @@ export interface PlannedVariant {
 export interface PlanSources {
   /** Reads what a model takes. @throws Error if it is no model. */
   readonly readModel: (path: string) => Promise<ModelFile>;
-  /** Finds the layers of a model; left out where they are not to be measured. @throws OnnxModelError if it cannot be cut. */
+  /**
+   * Finds the layers of a model; left out where they are not to be measured.
+   * @throws OnnxModelError if it cannot be cut.
+   */
   readonly openLayers?: (path: string) => Promise<LayeredModel>;
   readonly machine: Machine;
 }
@@ -140,13 +158,19 @@ function coresOf(
   if (cores === null) return [first];
   const given = `--cores ${cores.join(",")}`;
   if (device !== "cpu") {
-    const message = `${given}: expected --device cpu beside it, got ${device}, whose batches do not run on cores`;
+    const message =
+      `${given}: expected --device cpu beside it, got ${device}, ` +
+      "whose batches do not run on cores";
     throw new InputError("INPUT_CONFLICT", message);
   }
   const most = Math.max(...cores);
   if (most > machine.cores) {
     const on = machine.cores === 1 ? "the 1 core" : `the ${machine.cores} cores`;
-    const message = `${given}: expected at most ${on} of this machine, got ${most}: more threads than cores take turns, and would say nothing of a machine that has them. Measure there, or leave them out: instances then have at most as many cores as were measured`;
+    const message =
+      `${given}: expected at most ${on} of this machine, got ${most}: ` +
+      "more threads than cores take turns, and would say nothing of a machine that has them. " +
+      "Measure there, or leave them out: instances then have at most as many cores as were " +
+      "measured";
     throw new InputError("INPUT_CONFLICT", message);
   }
   return [first, ...others];
@@ -162,7 +186,10 @@ interface NamedVariant {
   readonly at: KeyPath;
 }
 
-/** Of several profiles, one per hardware, the name has to be the same: it is the variant that is measured, wherever. */
+/**
+ * Of several profiles, one per hardware, the name has to be the same: it is the variant that is
+ * measured, wherever.
+ */
 function nameInProfile(
   profile: string | readonly string[],
   at: KeyPath,
@@ -204,7 +231,10 @@ function namedVariants(
       };
       const other = byName.get(planned.name);
       if (other !== undefined && other.path !== planned.path) {
-        const message = `the profile is to have one ${show(planned.name)}, and another variant of that name has another model; measure one task at a time with --task`;
+        const message =
+          `the profile is to have one ${show(planned.name)}, ` +
+          "and another variant of that name has another model; " +
+          "measure one task at a time with --task";
         return fail(document, conflict([...at, "profile"], message));
       }
       byName.set(planned.name, {

@@ -1,4 +1,7 @@
-/** The workers that `profile` measures: each holds the variants that are measured on it, with a warm session for each number of cores. */
+/**
+ * The workers that `profile` measures: each holds the variants that are measured on it, with a warm
+ * session for each number of cores.
+ */
 import type {
   AssignedExecutor,
   AssignedExecutorHandlers,
@@ -12,7 +15,10 @@ import type { ProfilePlan } from "./profile-plan.ts";
 export interface ProfiledWorker {
   /** @throws WorkerLostError, InferenceError as `Executor.run`. */
   run(batch: Batch): Promise<BatchResult>;
-  /** Kept once the next batch runs on so many cores. @throws InputError if the worker is lost meanwhile; the signal's reason. */
+  /**
+   * Kept once the next batch runs on so many cores.
+   * @throws InputError if the worker is lost meanwhile; the signal's reason.
+   */
   resize(cores: number): Promise<void>;
 }
 
@@ -30,7 +36,8 @@ export interface WorkerSources {
 }
 
 /**
- * Workers with the first number of cores of the plan. @param held indices of the variants that each holds: as many workers as there are lists.
+ * Workers with the first number of cores of the plan.
+ * @param held indices of the variants that each holds: as many workers as there are lists.
  * @throws InputError if one does not start; the signal's reason.
  */
 export async function startWorkers(

@@ -1,4 +1,6 @@
-/** Runs of layers as models of their own: the files that a worker opens, and what they are run on. */
+/**
+ * Runs of layers as models of their own: the files that a worker opens, and what they are run on.
+ */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { assert } from "stratagem-runtime/internal/core/assert";
@@ -24,7 +26,10 @@ export interface SegmentPlan {
   readonly segments: readonly Segment[];
 }
 
-/** Cuts the segments out and writes them to a folder. @param plan whose variants they are measured beside. */
+/**
+ * Cuts the segments out and writes them to a folder.
+ * @param plan whose variants they are measured beside.
+ */
 export async function planSegments(
   plan: ProfilePlan,
   segments: readonly Segment[],
@@ -38,7 +43,10 @@ export async function planSegments(
   return { plan: withDigest({ ...plan, variants: [...plan.variants, ...cut] }), segments };
 }
 
-/** Writes a model that is measured beside those of the spec, to a file that is named after what is in it: no other can take its place. */
+/**
+ * Writes a model that is measured beside those of the spec, to a file that is named after what is
+ * in it: no other can take its place.
+ */
 export async function writtenModel(
   name: string,
   folder: string,
@@ -52,8 +60,9 @@ export async function writtenModel(
 }
 
 /**
- * What to run a plan with segments on: random numbers where a model begins, and what the layers before give everywhere else, since a layer may take
- * indices or shapes that are not just any numbers. Segments of a variant begin at its first layer, or where others of them end.
+ * What to run a plan with segments on: random numbers where a model begins, and what the layers
+ * before give everywhere else, since a layer may take indices or shapes that are not just any
+ * numbers. Segments of a variant begin at its first layer, or where others of them end.
  */
 export async function segmentInputs(
   worker: Pick<ProfiledWorker, "run">,

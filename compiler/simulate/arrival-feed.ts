@@ -1,3 +1,4 @@
+/** Hands out the arrivals of a simulation one at a time. */
 import type { ArrivalSource } from "./arrivals.ts";
 
 const BLOCK_SIZE = 4096;

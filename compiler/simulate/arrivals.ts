@@ -1,8 +1,12 @@
+/** Draws arrivals: Poisson, gamma, or those of a trace. */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 import type { Trace } from "../spec/trace.ts";
 
-/** How queries arrive at the central queue. Rates are queries per second; `cv2` is the squared coefficient of variation of the gaps. */
+/**
+ * How queries arrive at the central queue. Rates are queries per second; `cv2` is the squared
+ * coefficient of variation of the gaps.
+ */
 export type ArrivalProcess =
   | { readonly kind: "poisson"; readonly qps: number }
   | { readonly kind: "gamma"; readonly qps: number; readonly cv2: number }
@@ -10,11 +14,17 @@ export type ArrivalProcess =
 
 /** Arrival times in milliseconds, ascending, produced a block at a time. */
 export interface ArrivalSource {
-  /** Writes the next arrivals. @returns how many; fewer than the block holds when there are no more. */
+  /**
+   * Writes the next arrivals.
+   * @returns how many; fewer than the block holds when there are no more.
+   */
   fill(blockMs: Float64Array): number;
 }
 
-/** The source of a process. A Poisson or gamma process begins at time 0 and its first gap is like every other; it never ends. */
+/**
+ * The source of a process. A Poisson or gamma process begins at time 0 and its first gap is like
+ * every other; it never ends.
+ */
 export function arrivalSource(process: ArrivalProcess, rng: Rng): ArrivalSource {
   switch (process.kind) {
     case "poisson":
@@ -56,7 +66,10 @@ class PoissonArrivals implements ArrivalSource {
   }
 }
 
-/** A renewal process whose gaps are gamma distributed with shape 1 / cv2: bursty above cv2 = 1, which is Poisson, and regular below. */
+/**
+ * A renewal process whose gaps are gamma distributed with shape 1 / cv2: bursty above cv2 = 1,
+ * which is Poisson, and regular below.
+ */
 class GammaArrivals implements ArrivalSource {
   readonly #shape: number;
   readonly #scaleMs: number;
@@ -84,7 +97,10 @@ class GammaArrivals implements ArrivalSource {
   }
 }
 
-/** A Poisson process whose rate steps: a unit exponential is spent against the integral of the rate, so it is exact across steps. */
+/**
+ * A Poisson process whose rate steps: a unit exponential is spent against the integral of the rate,
+ * so it is exact across steps.
+ */
 class PiecewisePoissonArrivals implements ArrivalSource {
   readonly #startMs: Float64Array;
   readonly #qps: Float64Array;
@@ -147,9 +163,13 @@ function unitExponential(rng: Rng): number {
   return -Math.log(1 - rng.nextFloat());
 }
 
-/** Gamma of scale 1. Source: Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26(3), 2000. */
+/**
+ * Gamma of scale 1. Source: Marsaglia and Tsang, "A simple method for generating gamma variables",
+ * ACM TOMS 26(3), 2000.
+ */
 function unitGamma(shape: number, rng: Rng): number {
-  // Below shape 1 the rejection step does not hold; a gamma of shape + 1 is scaled down, section 6 of the source.
+  // Below shape 1 the rejection step does not hold; a gamma of shape + 1 is scaled down, section 6
+  // of the source.
   if (shape < 1) {
     return unitGamma(shape + 1, rng) * Math.exp(Math.log(1 - rng.nextFloat()) / shape);
   }

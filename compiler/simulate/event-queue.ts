@@ -1,8 +1,10 @@
+/** Orders what is to happen to workers: a binary heap. */
 import { assert } from "stratagem-runtime/internal/core/assert";
 
 /**
- * What is to happen to workers, at most one thing to each, such as the end of a batch: a binary heap of workers, ordered by time, then rank, then order of
- * insertion. What was to happen may be called off.
+ * What is to happen to workers, at most one thing to each, such as the end of a batch: a binary
+ * heap of workers, ordered by time, then rank, then order of insertion. What was to happen may be
+ * called off.
  */
 export class EventQueue {
   readonly #timeMs: Float64Array;

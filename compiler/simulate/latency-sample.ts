@@ -1,3 +1,4 @@
+/** Summarizes latencies in bounded memory. */
 import { selectRank } from "../numeric/selection.ts";
 
 /** Latencies kept for the percentiles: 128 MiB of them. */
@@ -15,8 +16,8 @@ export interface LatencySummary {
 /**
  * Latencies of the queries served, in bounded memory.
  *
- * Mean and maximum are always exact. Percentiles are exact up to `maxKept` queries; beyond that they come from every second query, then every
- * fourth, and so on.
+ * Mean and maximum are always exact. Percentiles are exact up to `maxKept` queries; beyond that
+ * they come from every second query, then every fourth, and so on.
  */
 export class LatencySample {
   readonly #maxKept: number;
@@ -67,7 +68,10 @@ export class LatencySample {
     this.#keptMs[this.#keptCount++] = latencyMs;
   }
 
-  /** Forgets every second of the latencies kept. The query at hand is the `maxKept` × stride-th, which the doubled stride keeps too. */
+  /**
+   * Forgets every second of the latencies kept. The query at hand is the `maxKept` × stride-th,
+   * which the doubled stride keeps too.
+   */
   #thin(): void {
     this.#keptCount /= 2;
     this.#stride *= 2;
@@ -77,7 +81,10 @@ export class LatencySample {
   }
 }
 
-/** Index, in ascending order, of the smallest entry that at least `percent` of the entries do not exceed. */
+/**
+ * Index, in ascending order, of the smallest entry that at least `percent` of the entries do not
+ * exceed.
+ */
 function nearestRank({ length }: Float64Array, percent: number): number {
   return Math.ceil((percent * length) / 100) - 1;
 }

@@ -1,10 +1,14 @@
+/** Draws or looks up what a batch takes. */
 import type { ServiceTimeQuantiles, ServiceTimes } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 import { KNOT_COUNT, quantileAt, quantileKnots } from "../numeric/quantile-distribution.ts";
 import { InputError } from "../spec/input-error.ts";
 
-/** `p95`: every batch takes the time the policy was computed with. `sampled`: a draw from the measured distribution. */
+/**
+ * `p95`: every batch takes the time the policy was computed with. `sampled`: a draw from the
+ * measured distribution.
+ */
 export type ServiceTimeMode = "p95" | "sampled";
 
 export interface ServiceTimeModel {
@@ -22,8 +26,10 @@ export function serviceTimeModel(
   if (times.quantiles === null) {
     throw new InputError(
       "INPUT_CONFLICT",
-      "tasks[0].serviceTimes.quantiles: sampled service times need p50, p95, p99 and mean of every variant, " +
-        "and the profile this bundle was compiled from has one number per batch; simulate with p95 service times",
+      "tasks[0].serviceTimes.quantiles: sampled service times need p50, p95, " +
+        "p99 and mean of every variant, " +
+        "and the profile this bundle was compiled from has one number per batch; " +
+        "simulate with p95 service times",
     );
   }
   return new SampledServiceTimes(times.quantiles, rng);

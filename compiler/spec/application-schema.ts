@@ -1,3 +1,4 @@
+/** States the structure of an application spec. */
 import * as z from "zod";
 import {
   amount,
@@ -38,7 +39,8 @@ const slo = mapping({
   classes: list(sloClass, "a list of classes")
     .optional()
     .describe(
-      "2 to 16 classes of queries with a latency objective each (ramsis); a query that names none is of the first",
+      "2 to 16 classes of queries with a latency objective each (ramsis); " +
+        "a query that names none is of the first",
     ),
   maxViolationRate: ratio()
     .optional()
@@ -135,7 +137,8 @@ const task = mapping({
       count: name()
         .optional()
         .describe(
-          "Output of this task with the number of rows sent on for each of its rows; one each when left out",
+          "Output of this task with the number of rows sent on for each of its rows; " +
+            "one each when left out",
         ),
     }),
     "a list of edges",
@@ -147,7 +150,10 @@ const task = mapping({
     .describe("Whether a query may take several of the edges, or at most one"),
 });
 
-/** An application spec as users write it; parsing brings it into one unit system and fills in every default. */
+/**
+ * An application spec as users write it; parsing brings it into one unit system and fills in every
+ * default.
+ */
 export const applicationSchema = mapping({
   version: z.literal(1, { error: () => "1, the only version of the format" }),
   application: name().describe("Name of the application"),

@@ -1,4 +1,7 @@
-/** An application as the compiler sees it after the edge: every value checked, in one unit system (ms, queries/s, 0..1), deep-frozen. */
+/**
+ * An application as the compiler sees it after the edge: every value checked, in one unit system
+ * (ms, queries/s, 0..1), deep-frozen.
+ */
 
 import type { Trace } from "./trace.ts";
 /** @typeParam P policy of the method that it is compiled by, where one is meant. */
@@ -19,7 +22,10 @@ export interface Slo {
   readonly maxViolationRate: number | null;
   /** Percentile for planners that bound a latency quantile, in (0, 100). */
   readonly percentile: number;
-  /** Two or more, of different names, whose shares sum to 1; left out where all queries have the same SLO. */
+  /**
+   * Two or more, of different names, whose shares sum to 1; left out where all queries have the
+   * same SLO.
+   */
   readonly classes?: readonly SloClass[];
 }
 
@@ -40,7 +46,10 @@ export type Arrivals =
 export type Loads =
   /** Strictly ascending, at least one; a range of the spec is a list here. */
   | { readonly kind: "list"; readonly qps: readonly number[] }
-  /** Levels are to be placed so that the expected accuracy differs by at most `maxAccuracyStep` between neighbours. */
+  /**
+   * Levels are to be placed so that the expected accuracy differs by at most `maxAccuracyStep`
+   * between neighbours.
+   */
   | {
       readonly kind: "adaptive";
       readonly fromQps: number;
@@ -115,7 +124,10 @@ export interface VariantProfile {
   /** Ascending in cores. */
   readonly byCores: readonly CoreProfile[] | null;
   readonly layers: LayerProfile | null;
-  /** By number of execution places, ascending from 2: how many times as fast a pipeline of so many is, above 0; null where not given. */
+  /**
+   * By number of execution places, ascending from 2: how many times as fast a pipeline of so many
+   * is, above 0; null where not given.
+   */
   readonly speedups: readonly { readonly places: number; readonly speedup: number }[] | null;
 }
 
@@ -125,7 +137,10 @@ export interface LayerProfile {
   readonly layerMs: readonly number[];
   /** What a stage takes beyond its layers: the way to the place and back, at least 0. */
   readonly overheadMs: number;
-  /** Runs of layers `from` to `to` − 1 that were measured as one stage, as who asks for them sees it. */
+  /**
+   * Runs of layers `from` to `to` − 1 that were measured as one stage, as who asks for them sees
+   * it.
+   */
   readonly stages: readonly {
     readonly from: number;
     readonly to: number;
@@ -203,9 +218,15 @@ export interface LokiPolicy {
 /** End-to-end accuracy of a path of variants. */
 export type PathAccuracy =
   | { readonly kind: "product" }
-  /** Arithmetic over task names, for `compileExpression`; it holds for every value of the accuracies. */
+  /**
+   * Arithmetic over task names, for `compileExpression`; it holds for every value of the
+   * accuracies.
+   */
   | { readonly kind: "expression"; readonly expression: string }
-  /** Keys are variant names from root to leaf joined by `|`, pass-through tasks left out; every path has its key. */
+  /**
+   * Keys are variant names from root to leaf joined by `|`, pass-through tasks left out; every path
+   * has its key.
+   */
   | { readonly kind: "table"; readonly accuracyByPath: Readonly<Record<string, number>> };
 
 export interface InferlinePolicy {
@@ -221,7 +242,10 @@ export interface InferlinePolicy {
   readonly solveLimitMs: number;
   readonly betweenBatches: "next" | "linear";
   readonly tuner: "relative" | "paper" | "none";
-  /** Standard deviations of a window's count above the sample's envelope that do not count as excess, in [0, 100]. */
+  /**
+   * Standard deviations of a window's count above the sample's envelope that do not count as
+   * excess, in [0, 100].
+   */
   readonly tolerance: number;
   /** Time a replica takes to come up, in simulations. */
   readonly activationMs: number;

@@ -1,4 +1,7 @@
-/** mathjs, cut down to the arithmetic of expressions and loaded only when a spec has one: it takes longer to load than most specs to compile. */
+/**
+ * mathjs, cut down to the arithmetic of expressions and loaded only when a spec has one: it takes
+ * longer to load than most specs to compile.
+ */
 import { createRequire } from "node:module";
 import type * as MathJs from "mathjs";
 import { power } from "./power.ts";
@@ -6,8 +9,9 @@ import { power } from "./power.ts";
 let loaded: MathJs.MathJsInstance | null = null;
 
 /**
- * Only the functions an expression may reach are registered, and the tree is checked before it runs: assignments, ranges, property access and
- * every call but these are refused, so text of a spec cannot reach `import`, `createUnit`, `evaluate` or the host.
+ * Only the functions an expression may reach are registered, and the tree is checked before it
+ * runs: assignments, ranges, property access and every call but these are refused, so text of a
+ * spec cannot reach `import`, `createUnit`, `evaluate` or the host.
  */
 export function arithmetic(): MathJs.MathJsInstance {
   loaded ??= load();

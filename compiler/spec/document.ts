@@ -1,3 +1,4 @@
+/** Reads YAML or JSON and remembers where each value stands. */
 import {
   type Document,
   type ErrorCode,
@@ -28,7 +29,7 @@ export interface SourceDocument {
   readonly locate: (path: KeyPath) => Place;
 }
 
-export interface Place {
+interface Place {
   /** From 1. */
   readonly line: number;
   /** Characters from the start of the file to the key or list item. */
@@ -39,10 +40,16 @@ export interface Place {
 
 const MAX_DOCUMENT_BYTES = 16 * MEBIBYTE;
 const MAX_NESTING = 200;
-/** Aliases may not expand to more than this many nodes, which stops documents that grow exponentially. */
+/**
+ * Aliases may not expand to more than this many nodes, which stops documents that grow
+ * exponentially.
+ */
 const MAX_ALIAS_COUNT = 100;
 
-/** Reads a YAML 1.2 document; JSON is one. @throws InputError when the file cannot be read or is not well-formed. */
+/**
+ * Reads a YAML 1.2 document; JSON is one.
+ * @throws InputError when the file cannot be read or is not well-formed.
+ */
 export function readDocument(path: string, file: string = path): SourceDocument {
   const read = readBytes(path, MAX_DOCUMENT_BYTES);
   if (!read.ok) {
@@ -82,8 +89,9 @@ function parseSource(text: string, file: string, sha256: string): SourceDocument
 }
 
 /**
- * The parser recurses, and text nested deep enough takes down the process instead of throwing. This counts brackets and runs of list markers
- * before it, also those in strings; nothing sensible comes near the limit.
+ * The parser recurses, and text nested deep enough takes down the process instead of throwing. This
+ * counts brackets and runs of list markers before it, also those in strings; nothing sensible comes
+ * near the limit.
  */
 function isNestedTooDeeply(text: string): boolean {
   let depth = 0;

@@ -1,3 +1,4 @@
+/** Evaluates arithmetic over numbers and units, in a sandbox. */
 import type { MathNode } from "mathjs";
 import { arithmetic } from "./arithmetic.ts";
 
@@ -9,12 +10,15 @@ export type Evaluated =
   | { readonly ok: false; readonly reason: string };
 
 /** Longest expression that is read; it also bounds the depth of its tree. */
-export const MAX_EXPRESSION_LENGTH = 500;
+const MAX_EXPRESSION_LENGTH = 500;
 
 const FUNCTIONS = ["min", "max", "sqrt"];
 const OPERATORS = ["add", "subtract", "multiply", "divide", "pow", "unaryMinus"];
 
-/** Value of arithmetic over numbers and units, such as `2 * 75 ms` or `1/3`: a time in ms, a rate per second, or a plain number; always finite. */
+/**
+ * Value of arithmetic over numbers and units, such as `2 * 75 ms` or `1/3`: a time in ms, a rate
+ * per second, or a plain number; always finite.
+ */
 export function evaluateExpression(text: string): Evaluated {
   const parsed = parseArithmetic(text, (name) =>
     arithmetic().Unit.isValuelessUnit(name) ? null : `unknown unit ${JSON.stringify(name)}`,
@@ -28,8 +32,8 @@ export type CompiledExpression =
   | { readonly ok: false; readonly reason: string };
 
 /**
- * Arithmetic over the named symbols, without units. `evaluate` takes one number per symbol and returns NaN where the result is not a finite
- * plain number, as for a division by zero.
+ * Arithmetic over the named symbols, without units. `evaluate` takes one number per symbol and
+ * returns NaN where the result is not a finite plain number, as for a division by zero.
  */
 export function compileExpression(text: string, symbols: readonly string[]): CompiledExpression {
   const parsed = parseArithmetic(text, (name) =>

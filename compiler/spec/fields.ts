@@ -1,9 +1,10 @@
+/** Builds schemas whose messages say what was found and what is allowed. */
 import * as z from "zod";
 import type { Dimension } from "./expression.ts";
 import { readQuantity } from "./quantity.ts";
 
-// Every field carries, as the message of its issues, what it expects; structure.ts makes "expected …, got …" of it. One phrase per field serves
-// all the ways a value can be wrong.
+// Every field carries, as the message of its issues, what it expects; structure.ts makes "expected
+// …, got …" of it. One phrase per field serves all the ways a value can be wrong.
 
 /** A mapping without other keys than those of `shape`. */
 export function mapping<S extends z.ZodRawShape>(shape: S) {
@@ -65,7 +66,10 @@ export function text(expected: string) {
   return z.string({ error }).regex(/^[^\n\r]{1,1000}$/, { error });
 }
 
-/** The name of something in the spec. `|` joins names in Loki's accuracy tables, so no name may contain it. */
+/**
+ * The name of something in the spec. `|` joins names in Loki's accuracy tables, so no name may
+ * contain it.
+ */
 export function name() {
   const error = () => "a name of 1 to 100 characters without | and line breaks";
   return z.string({ error }).regex(/^[^|\n\r\t]{1,100}$/, { error });

@@ -1,3 +1,4 @@
+/** Reads an application spec and every file it names. */
 import type { Application, Arrivals, Cluster, Policy, Task, Variant } from "./application.ts";
 import { type ApplicationSpec, applicationSchema, type TaskSpec } from "./application-schema.ts";
 import { type KeyPath, readDocument } from "./document.ts";
@@ -16,15 +17,21 @@ export interface LoadedApplication<P extends Policy = Policy> {
   readonly application: Application<P>;
   /** Every file the application was made of, sorted by path, each once. */
   readonly inputs: readonly InputFile[];
-  /** Refuses the application for what only a later stage can know. @throws InputError that says where in the spec. */
+  /**
+   * Refuses the application for what only a later stage can know.
+   * @throws InputError that says where in the spec.
+   */
   readonly fail: (mistake: Mistake) => never;
   /** @throws InputError for the first of the mistakes in the order of the spec, if there is one. */
   readonly refuse: (mistakes: Iterable<Mistake>) => void;
 }
 
 /**
- * Reads an application spec and every profile it names, and checks that the traces and models it names exist. @param path of a YAML or JSON
- * file; messages name it as given. @returns deep-frozen values in ms, queries/s and 0..1. @throws InputError for the first mistake.
+ * Reads an application spec and every profile it names, and checks that the traces and models it
+ * names exist.
+ * @param path of a YAML or JSON file; messages name it as given.
+ * @returns deep-frozen values in ms, queries/s and 0..1.
+ * @throws InputError for the first mistake.
  */
 export function loadApplication(path: string): LoadedApplication {
   const document = readDocument(path);
@@ -120,7 +127,8 @@ function profiledVariants(
   const seen = new Set([first.profile.hardware]);
   for (const [index, { profile }] of others.entries()) {
     if (seen.has(profile.hardware)) {
-      const message = `two profiles are of the hardware ${show(profile.hardware)}; expected one for each`;
+      const hardware = show(profile.hardware);
+      const message = `two profiles are of the hardware ${hardware}; expected one for each`;
       files.fail(conflict([...path, index + 1], message));
     }
     seen.add(profile.hardware);

@@ -1,3 +1,4 @@
+/** Resolves the loads of a spec to rates. */
 import type { Loads } from "./application.ts";
 import { type LoadsSpec, MAX_LOADS } from "./application-schema.ts";
 import { conflict, invalid, type Mistake, missing } from "./mistakes.ts";
@@ -49,8 +50,9 @@ export function resolveLoads(loads: LoadsSpec): Loads {
 }
 
 /**
- * from, from + step, … up to and with `to`, computed on the decimals that the numbers are written with: 0.1 to 0.5 by 0.1 holds 0.3, not
- * 0.30000000000000004. The count is known before the list is made, so that it can be bounded.
+ * from, from + step, … up to and with `to`, computed on the decimals that the numbers are written
+ * with: 0.1 to 0.5 by 0.1 holds 0.3, not 0.30000000000000004. The count is known before the list is
+ * made, so that it can be bounded.
  */
 function exactRange(from: number, to: number, step: number) {
   const exponent = Math.min(...[from, to, step].map((value) => decimal(value).exponent));

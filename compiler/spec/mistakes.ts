@@ -1,3 +1,4 @@
+/** Makes mistakes in a spec into one error. */
 import type { KeyPath, SourceDocument } from "./document.ts";
 import { InputError, type InputErrorCode } from "./input-error.ts";
 
@@ -23,7 +24,8 @@ export function missing(path: KeyPath, expected: string): Mistake {
 /** @throws InputError for the first mistake in the order of the document, if there is one. */
 export function refuse(document: SourceDocument, mistakes: Iterable<Mistake>): void {
   const placed = [...mistakes].map((mistake) => ({ mistake, ...document.locate(mistake.path) }));
-  // A missing key ranks at the end of the mapping that lacks it, so a misspelt key there is reported first: it is likely the cause.
+  // A missing key ranks at the end of the mapping that lacks it, so a misspelt key there is
+  // reported first: it is likely the cause.
   const rank = (p: (typeof placed)[number]) =>
     p.mistake.code === "INPUT_MISSING_KEY" ? p.end : p.start;
   placed.sort((a, b) => rank(a) - rank(b));
@@ -40,7 +42,10 @@ export function fail(document: SourceDocument, mistake: Mistake, moreCount = 0):
   throw new InputError(code, `${where}: ${message}${more}`);
 }
 
-/** Path as messages write it: `tasks[0].variants[1].accuracy`; keys that are no identifiers are quoted. */
+/**
+ * Path as messages write it: `tasks[0].variants[1].accuracy`; keys that are no identifiers are
+ * quoted.
+ */
 function pathText(path: KeyPath): string {
   const text = path
     .map((key) => {

@@ -1,3 +1,4 @@
+/** Reads the files that a spec names, each once. */
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { KeyPath, SourceDocument } from "./document.ts";
 import { conflict, fail, invalid, type Mistake, show } from "./mistakes.ts";
@@ -26,7 +27,11 @@ export class NamedFiles {
     this.#sha256ByPath.set(resolve(path), document.sha256);
   }
 
-  /** The variant that `<file>#<variant>` names. @param keyPath where in the spec it is named. @throws InputError */
+  /**
+   * The variant that `<file>#<variant>` names.
+   * @param keyPath where in the spec it is named.
+   * @throws InputError
+   */
   profiledVariant(reference: string, keyPath: KeyPath): ProfiledVariant {
     const hash = reference.indexOf("#");
     if (hash <= 0 || hash === reference.length - 1) {
@@ -43,7 +48,10 @@ export class NamedFiles {
     );
   }
 
-  /** Path that opens a file which is not read here, only hashed. @throws InputError when it is not a readable file. */
+  /**
+   * Path that opens a file which is not read here, only hashed.
+   * @throws InputError when it is not a readable file.
+   */
   opaque(name: string, keyPath: KeyPath): string {
     const path = resolve(this.#folder, name);
     if (!this.#sha256ByPath.has(path)) {

@@ -1,4 +1,7 @@
-/** The candidate closest to `word` by edit distance, or null when none is close enough to be a slip of the pen. Ties go to the first. */
+/**
+ * The candidate closest to `word` by edit distance, or null when none is close enough to be a slip
+ * of the pen. Ties go to the first.
+ */
 export function nearest(word: string, candidates: Iterable<string>): string | null {
   let best: string | null = null;
   let bestDistance = Math.ceil(word.length / 3) + 1;
@@ -13,7 +16,10 @@ export function nearest(word: string, candidates: Iterable<string>): string | nu
   return best;
 }
 
-/** `; did you mean "x"?` when a candidate is near, else the allowed candidates, shortened to keep one line readable. */
+/**
+ * `; did you mean "x"?` when a candidate is near, else the allowed candidates, shortened to keep
+ * one line readable.
+ */
 export function suggestion(word: string, candidates: readonly string[]): string {
   const near = nearest(word, candidates);
   if (near !== null) return `; did you mean ${JSON.stringify(near)}?`;
@@ -28,7 +34,9 @@ function shortList(names: readonly string[]): string {
 
 const MAX_NAMES_SHOWN = 12;
 
-/** Levenshtein distance: least number of single-character insertions, deletions and replacements. */
+/**
+ * Levenshtein distance: least number of single-character insertions, deletions and replacements.
+ */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let i = 0; i < a.length; i++) {

@@ -1,9 +1,13 @@
+/** Checks the tasks of a pipeline and how they are linked. */
 import type { TaskSpec } from "./application-schema.ts";
 import type { KeyPath } from "./document.ts";
 import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
 import { suggestion } from "./nearest.ts";
 
-/** What is wrong with the tasks of a spec beyond their form: names, variants, and edges that do not make a rooted DAG. */
+/**
+ * What is wrong with the tasks of a spec beyond their form: names, variants, and edges that do not
+ * make a rooted DAG.
+ */
 export function* pipelineMistakes(tasks: readonly TaskSpec[]): Generator<Mistake> {
   if (tasks.length === 0) yield invalid(["tasks"], "at least one task", "an empty list");
   const taskNames = tasks.map((task) => task.name);
@@ -71,7 +75,9 @@ function* variantMistakes(task: TaskSpec, path: KeyPath): Generator<Mistake> {
     } else if (typeof fanout === "object") {
       for (const child of Object.keys(fanout)) {
         if (children.includes(child)) continue;
-        const message = `no edge leads from ${show(task.name)} to ${show(child)}${suggestion(child, children)}`;
+        const message =
+          `no edge leads from ${show(task.name)} to ` +
+          `${show(child)}${suggestion(child, children)}`;
         yield conflict([...fanoutPath, child], message);
       }
     }
@@ -118,13 +124,19 @@ function* shapeMistakes(tasks: readonly TaskSpec[]): Generator<Mistake> {
   const roots = tasks.filter((task) => parents.get(task.name)?.length === 0);
   const second = roots[1];
   if (second === undefined) return;
-  const message = `expected one root, but no edge leads to ${roots.map((task) => show(task.name)).join(" and ")}`;
+  const message =
+    "expected one root, but no edge leads to " +
+    `${roots.map((task) => show(task.name)).join(" and ")}`;
   yield conflict(["tasks", tasks.indexOf(second), "name"], message);
 }
 
-/** The tasks of a cycle in the order of its edges, the first again at the end, or null. @param parents of every task. */
+/**
+ * The tasks of a cycle in the order of its edges, the first again at the end, or null.
+ * @param parents of every task.
+ */
 function findCycle(parents: ReadonlyMap<string, readonly string[]>): readonly string[] | null {
-  // Take away tasks whose parents are all gone until none is left to take; whatever remains has a parent that remains.
+  // Take away tasks whose parents are all gone until none is left to take; whatever remains has a
+  // parent that remains.
   const left = new Set(parents.keys());
   for (let size = -1; size !== left.size; ) {
     size = left.size;
@@ -148,8 +160,9 @@ export function leafTasks(tasks: readonly TaskSpec[]): string[] {
 }
 
 /**
- * Every way through a sound pipeline: the variant names from root to a leaf joined by `|`, pass-through tasks left out. The caller stops when
- * it has seen enough; the number of paths is exponential in the depth.
+ * Every way through a sound pipeline: the variant names from root to a leaf joined by `|`,
+ * pass-through tasks left out. The caller stops when it has seen enough; the number of paths is
+ * exponential in the depth.
  */
 export function* variantPaths(tasks: readonly TaskSpec[]): Generator<string> {
   const byName = new Map(tasks.map((task) => [task.name, task]));

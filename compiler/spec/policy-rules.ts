@@ -4,7 +4,7 @@ import type { ApplicationSpec, TaskSpec } from "./application-schema.ts";
 import type { KeyPath } from "./document.ts";
 import { conflict, type Mistake, show } from "./mistakes.ts";
 
-export type PolicySpec = ApplicationSpec["policy"];
+type PolicySpec = ApplicationSpec["policy"];
 export type PolicySpecOf<M extends MethodName> = Extract<PolicySpec, { readonly method: M }>;
 export type PolicyRulesOf<M extends MethodName> = PolicyRules<PolicySpecOf<M>, PolicyOf<M>>;
 
@@ -23,7 +23,7 @@ export interface PolicyRules<S extends PolicySpec = PolicySpec, P extends Policy
 }
 
 /** How classes of requests with SLOs of their own are asked for. */
-export interface ClassRules<S extends PolicySpec> {
+interface ClassRules<S extends PolicySpec> {
   /** What the policy says of classes; undefined for nothing. */
   asked(policy: S): string | undefined;
   /** What in the policy keeps classes from being served. */

@@ -1,3 +1,4 @@
+/** States the structure of a policy, of every method. */
 import * as z from "zod";
 import {
   amount,
@@ -60,7 +61,8 @@ const ramsis = mapping({
   classes: choice("auto", "shared", "separate")
     .optional()
     .describe(
-      "How the classes of slo.classes are served: in one queue, each by workers of its own, or at each load whichever is better (auto, the default)",
+      "How the classes of slo.classes are served: in one queue, " +
+        "each by workers of its own, or at each load whichever is better (auto, the default)",
     ),
 });
 
@@ -94,7 +96,8 @@ const loki = mapping({
     })
     .default(0)
     .describe(
-      "What plans carry beyond the load of their level, relative to it; auto: as little as makes a simulation keep the SLO",
+      "What plans carry beyond the load of their level, relative to it; auto: " +
+        "as little as makes a simulation keep the SLO",
     ),
   oneBatchPerVariant: flag()
     .default(true)
@@ -124,7 +127,8 @@ const inferline = mapping({
     })
     .default(0)
     .describe(
-      "Part of the SLO kept free; auto: as little as makes traces that were not planned with meet the SLO",
+      "Part of the SLO kept free; auto: as little as makes traces that were not planned with " +
+        "meet the SLO",
     ),
   traces: count(64).default(1).describe("Sample traces that a plan has to meet the SLO on"),
   sampleDuration: duration().prefault("120 s").describe("Length of a sample trace that is drawn"),
@@ -141,7 +145,8 @@ const inferline = mapping({
   tolerance: amountUpTo(100)
     .default(0)
     .describe(
-      "Standard deviations of a window's count above the sample's envelope that do not count as excess",
+      "Standard deviations of a window's count above the sample's envelope that do not count " +
+        "as excess",
     ),
   activation: delay().prefault("5 s").describe("Time a replica takes to come up, in simulations"),
 });
@@ -159,7 +164,8 @@ const themis = mapping({
     })
     .default("auto")
     .describe(
-      "Quantile of stochastic waiting times that plans count with; auto: as low as makes a simulation keep the SLO",
+      "Quantile of stochastic waiting times that plans count with; auto: " +
+        "as low as makes a simulation keep the SLO",
     ),
   solver: choice("exact", "paper")
     .default("exact")
@@ -203,7 +209,8 @@ const accordion = mapping({
   regrow: flag()
     .default(true)
     .describe(
-      "Whether running queries get more places too, and those of high priority start on fewer than they need",
+      "Whether running queries get more places too, and those of high priority start on fewer " +
+        "than they need",
     ),
   backfill: flag()
     .default(true)

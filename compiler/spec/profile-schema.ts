@@ -1,3 +1,4 @@
+/** States the structure of a latency profile. */
 import * as z from "zod";
 import {
   amount,

@@ -1,3 +1,4 @@
+/** Reads and checks a latency profile. */
 import { basename } from "node:path";
 import type { LayerProfile, ProfileRow, VariantProfile } from "./application.ts";
 import { type KeyPath, readDocument } from "./document.ts";
@@ -136,8 +137,9 @@ function* layerMistakes({ ms, stages }: LayersSpec, path: KeyPath): Generator<Mi
   for (const range of Object.keys(stages)) {
     const { from, to } = layerRange(range);
     if (from < to && to <= ms.length) continue;
-    const expected = `expected a first layer below the last, and no more than the ${ms.length} of ms`;
-    yield conflict([...path, "stages", range], `${expected}, got ${range}`);
+    const known = `no more than the ${ms.length} of ms`;
+    const message = `expected a first layer below the last, and ${known}, got ${range}`;
+    yield conflict([...path, "stages", range], message);
   }
   yield* quantileMistakes(stages, [...path, "stages"]);
 }

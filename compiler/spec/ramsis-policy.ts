@@ -37,6 +37,8 @@ function* fastestMistakes(task: Task, sloMs: number, path: KeyPath): Generator<M
     }
   }
   if (fastest === null || fastest.latencyMs <= sloMs) return;
-  const found = `${fastest.latencyMs} ms of ${show(fastest.name)}, the fastest variant of ${show(task.name)}`;
+  const found =
+    `${fastest.latencyMs} ms of ${show(fastest.name)}, the fastest variant of ` +
+    `${show(task.name)}`;
   yield conflict(path, `expected at least the ${found} at batch 1, got ${sloMs} ms`);
 }

@@ -1,3 +1,4 @@
+/** Reads bytes of files, within a limit, and digests them. */
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from "node:fs";
 import { InputError } from "./input-error.ts";
@@ -5,7 +6,9 @@ import { InputError } from "./input-error.ts";
 /** Why a file cannot be used, in words for a message. */
 export type Unreadable = { readonly ok: false; readonly reason: string };
 
-/** Content of a file of at most `maxBytes`. Nothing is thrown: the caller knows who named the file. */
+/**
+ * Content of a file of at most `maxBytes`. Nothing is thrown: the caller knows who named the file.
+ */
 export function readBytes(
   path: string,
   maxBytes: number,
@@ -37,7 +40,10 @@ export function digest(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-/** Text of UTF-8 bytes, without a byte order mark. @throws InputError naming `file` when the bytes are not UTF-8. */
+/**
+ * Text of UTF-8 bytes, without a byte order mark.
+ * @throws InputError naming `file` when the bytes are not UTF-8.
+ */
 export function decodeUtf8(bytes: Uint8Array, file: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

@@ -1,3 +1,4 @@
+/** Parses a document by its schema. */
 import assert from "node:assert/strict";
 import type * as z from "zod";
 import type { KeyPath, SourceDocument } from "./document.ts";
@@ -17,8 +18,8 @@ export function parseStructure<S extends z.ZodType>(
 }
 
 /**
- * Mistakes behind an issue. The fields of a schema put what they expect in the issue's message (see fields.ts); an object puts its known keys
- * there, one per line, when it reports unknown ones.
+ * Mistakes behind an issue. The fields of a schema put what they expect in the issue's message (see
+ * fields.ts); an object puts its known keys there, one per line, when it reports unknown ones.
  */
 function mistakesOf(issue: z.core.$ZodIssue, root: unknown, base: KeyPath): Mistake[] {
   const path = [...base, ...issue.path.map((key) => (typeof key === "number" ? key : String(key)))];
@@ -43,7 +44,10 @@ function mistakesOf(issue: z.core.$ZodIssue, root: unknown, base: KeyPath): Mist
   return [invalid(path, issue.message, show(found) + remark(issue, found))];
 }
 
-/** Whether the issues of a union's branch are about what is inside the value, so that this branch is the one that was meant. */
+/**
+ * Whether the issues of a union's branch are about what is inside the value, so that this branch is
+ * the one that was meant.
+ */
 function isAboutContent(issues: readonly z.core.$ZodIssue[]): boolean {
   return (
     issues.length > 0 &&

@@ -1,13 +1,19 @@
+/** Reads recorded arrivals. */
 import { gunzipSync } from "node:zlib";
 import { InputError } from "./input-error.ts";
 import { show } from "./mistakes.ts";
 import { decodeUtf8, MEBIBYTE, readBytes } from "./source.ts";
 
-/** Recorded arrivals, or a rate that changes over time; times are in ms from the start of the trace. */
+/**
+ * Recorded arrivals, or a rate that changes over time; times are in ms from the start of the trace.
+ */
 export type Trace =
   /** `arrivalMs` is non-decreasing from 0. */
   | { readonly kind: "arrivals"; readonly arrivalMs: Float64Array }
-  /** The rate is `qps[i]` from `startMs[i]` to the next start, or to `endMs`; `startMs` is strictly ascending from 0. */
+  /**
+   * The rate is `qps[i]` from `startMs[i]` to the next start, or to `endMs`; `startMs` is strictly
+   * ascending from 0.
+   */
   | {
       readonly kind: "rates";
       readonly startMs: Float64Array;
@@ -22,12 +28,16 @@ const MAX_LINE_LENGTH = 10_000;
 /**
  * Reads a trace, plain or gzipped, in one of four forms; `#` starts a comment line.
  *
- * - A header whose first column is `TIMESTAMP`: one arrival per row, a date and time such as `2023-11-16 18:17:03.97996`.
+ * - A header whose first column is `TIMESTAMP`: one arrival per row, a date and time such as
+ *   `2023-11-16 18:17:03.97996`.
  * - A header whose first column is `arrivalMs`: one arrival per row, in ms.
- * - Two columns of numbers: second, queries/s from then to the next row. The last row lasts as long as the one before it.
+ * - Two columns of numbers: second, queries/s from then to the next row. The last row lasts as long
+ *   as the one before it.
  * - One column of numbers: queries in each second.
  *
- * Columns are separated by commas; those of numbers also by white space. Times are shifted so that the first is 0. @throws InputError
+ * Columns are separated by commas; those of numbers also by white space. Times are shifted so that
+ * the first is 0.
+ * @throws InputError
  */
 export function readTrace(path: string): Trace {
   const rows = rowsOf(readText(path), path);
@@ -89,7 +99,10 @@ function* prepend(first: Row, rest: Iterable<Row>): Generator<Row> {
   yield* rest;
 }
 
-/** A time split in two, because whole milliseconds since 1970 leave a double no room for the digits after them. */
+/**
+ * A time split in two, because whole milliseconds since 1970 leave a double no room for the digits
+ * after them.
+ */
 interface Instant {
   readonly wholeMs: number;
   readonly fractionMs: number;

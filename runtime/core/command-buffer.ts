@@ -1,13 +1,20 @@
+/** Holds what a dispatcher wants done; allocated once. */
 import { assert } from "./assert.ts";
 
-/** Command kinds: run a batch on a worker; give a query up; of a pipeline: load a model on a worker; switch a worker off; give a worker other cores. */
+/**
+ * Command kinds: run a batch on a worker; give a query up; of a pipeline: load a model on a worker;
+ * switch a worker off; give a worker other cores.
+ */
 export const START_BATCH = 0;
 export const DROP = 1;
 export const ASSIGN = 2;
 export const RELEASE = 3;
 export const RESIZE = 4;
 
-/** Why a query is dropped: its queue is full; no worker is up; no variant can serve it in time any more. */
+/**
+ * Why a query is dropped: its queue is full; no worker is up; no variant can serve it in time any
+ * more.
+ */
 export const DROP_QUEUE_FULL = 0;
 export const DROP_NO_WORKER = 1;
 export const DROP_LATE = 2;
@@ -15,7 +22,8 @@ export const DROP_LATE = 2;
 /**
  * What the dispatcher wants done, in order; allocated once and reused for every event.
  *
- * The dispatcher appends commands and their queries. The driver reads them by index, 0 to `count` − 1, carries them out, and clears.
+ * The dispatcher appends commands and their queries. The driver reads them by index, 0 to `count` −
+ * 1, carries them out, and clears.
  */
 export class CommandBuffer {
   #count = 0;
@@ -30,7 +38,10 @@ export class CommandBuffer {
   readonly #queryCount: Uint32Array;
   readonly #query: Uint32Array;
 
-  /** @param commandCapacity commands held between two clears. @param queryCapacity queries of all of them. */
+  /**
+   * @param commandCapacity commands held between two clears.
+   * @param queryCapacity queries of all of them.
+   */
   constructor(commandCapacity: number, queryCapacity: number) {
     this.#kind = new Uint8Array(commandCapacity);
     this.#worker = new Uint32Array(commandCapacity);
@@ -65,7 +76,10 @@ export class CommandBuffer {
     this.appendQuery(query);
   }
 
-  /** @param variant index among the variants of all tasks, in the order of the tasks. @param cores 0 where workers have as many as they have. */
+  /**
+   * @param variant index among the variants of all tasks, in the order of the tasks.
+   * @param cores 0 where workers have as many as they have.
+   */
   assign(worker: number, variant: number, cores = 0): void {
     const command = this.#open(ASSIGN, worker);
     this.#variant[command] = variant;
@@ -95,7 +109,10 @@ export class CommandBuffer {
     return this.#worker[command]!;
   }
 
-  /** Of a start-batch or assign command: the variant to run; in a pipeline, its index among the variants of all tasks in their order. */
+  /**
+   * Of a start-batch or assign command: the variant to run; in a pipeline, its index among the
+   * variants of all tasks in their order.
+   */
   variant(command: number): number {
     return this.#variant[command]!;
   }

@@ -1,6 +1,10 @@
+/** Forecasts the traffic of the next seconds from that of the last ones. */
 import { assert } from "./assert.ts";
 
-/** What a forecast may look at: counts of whole seconds. Source: Themis §5.1.3 and the design page, six maxima of 10 s. */
+/**
+ * What a forecast may look at: counts of whole seconds. Source: Themis §5.1.3 and the design page,
+ * six maxima of 10 s.
+ */
 export const HISTORY_SECONDS = 60;
 /** The history is seen in windows of this length, each by its highest second. */
 export const WINDOW_SECONDS = 10;
@@ -11,8 +15,9 @@ export const HORIZON_SECONDS = 10;
 export interface Forecaster {
   /**
    * Highest rate of a whole second in the next 10 s, requests per second; NaN if nothing is known.
-   * @param perSecondQps of the last 60 whole seconds, [HISTORY_SECONDS], oldest first; at least 0, or NaN where there was nothing yet, which is
-   * passed over: what is known counts as if it were all there is.
+   * @param perSecondQps of the last 60 whole seconds, [HISTORY_SECONDS], oldest first; at least 0,
+   * or NaN where there was nothing yet, which is passed over: what is known counts as if it were
+   * all there is.
    */
   forecast(perSecondQps: Float64Array): number;
 }
@@ -35,14 +40,20 @@ export interface ParametersByForecaster {
   readonly "poisson-peak": {
     /** A second that much older weighs half as much, above 0. */
     readonly halfLifeSeconds: number;
-    /** How far the highest of ten seconds lies above the rate, in standard deviations of a Poisson count; at least 0. */
+    /**
+     * How far the highest of ten seconds lies above the rate, in standard deviations of a Poisson
+     * count; at least 0.
+     */
     readonly peakDeviations: number;
   };
 }
 
 export type ForecasterName = keyof ParametersByForecaster;
 
-/** The best in mean absolute percentage error on the training days of the Twitter trace (`bench/forecasters.js choose`). */
+/**
+ * The best in mean absolute percentage error on the training days of the Twitter trace
+ * (`bench/forecasters.js choose`).
+ */
 export const DEFAULT_PARAMETERS: ParametersByForecaster = {
   "last-max": { windows: 1 },
   ewma: { weight: 0.35 },
@@ -51,7 +62,8 @@ export const DEFAULT_PARAMETERS: ParametersByForecaster = {
 };
 
 /**
- * A forecaster of its parameters, those left out being the defaults. It allocates here and no more; forecasts depend on nothing but their argument.
+ * A forecaster of its parameters, those left out being the defaults. It allocates here and no more;
+ * forecasts depend on nothing but their argument.
  */
 export function forecasterOf<Name extends ForecasterName>(
   name: Name,
@@ -103,7 +115,10 @@ class LastMax implements Forecaster {
   }
 }
 
-/** Mean of the windows' maxima, the newer weighing more. The weights sum to one, so that the oldest window is not favoured as a starting value. */
+/**
+ * Mean of the windows' maxima, the newer weighing more. The weights sum to one, so that the oldest
+ * window is not favoured as a starting value.
+ */
 class Ewma implements Forecaster {
   readonly #kept: number;
 
@@ -127,7 +142,10 @@ class Ewma implements Forecaster {
   }
 }
 
-/** Level and linear trend of the windows' maxima, from the oldest known one and no trend. The forecast is not below 0. */
+/**
+ * Level and linear trend of the windows' maxima, from the oldest known one and no trend. The
+ * forecast is not below 0.
+ */
 class Holt implements Forecaster {
   readonly #levelWeight: number;
   readonly #trendWeight: number;
@@ -159,8 +177,9 @@ class Holt implements Forecaster {
 }
 
 /**
- * The rate now, and above it what the highest of ten Poisson counts is expected to add: a mean of the seconds' counts, the newer weighing more, and
- * multiples of its square root. A mean of counts is known better than a maximum of them, and the noise shrinks beside the rate as the rate grows.
+ * The rate now, and above it what the highest of ten Poisson counts is expected to add: a mean of
+ * the seconds' counts, the newer weighing more, and multiples of its square root. A mean of counts
+ * is known better than a maximum of them, and the noise shrinks beside the rate as the rate grows.
  */
 class PoissonPeak implements Forecaster {
   readonly #kept: number;

@@ -1,6 +1,9 @@
 /** Half-precision numbers (IEEE 754 binary16), which Node 20 and 22 have no typed array for. */
 
-/** Rounds to the nearest half, ties to even; beyond the largest one, to infinity. @returns its 16 bits. */
+/**
+ * Rounds to the nearest half, ties to even; beyond the largest one, to infinity.
+ * @returns its 16 bits.
+ */
 export function numberToHalf(value: number): number {
   const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0;
   const magnitude = Math.abs(value);
@@ -9,7 +12,8 @@ export function numberToHalf(value: number): number {
   // Halves below 2^-14 are subnormal: multiples of 2^-24.
   const exponent = Math.max(-14, Math.floor(Math.log2(magnitude)));
   const ulps = roundHalfEven(magnitude / 2 ** (exponent - 10));
-  // The leading bit of a normal number is not stored but adds 1 to the exponent; a carry to 2048 does so once more.
+  // The leading bit of a normal number is not stored but adds 1 to the exponent; a carry to 2048
+  // does so once more.
   return sign | (ulps + (exponent + 14) * 1024);
 }
 

@@ -45,20 +45,20 @@ export const POOLED_LEVEL_CHOICE: LevelChoiceOptions = {
  * over w seconds, mean λw and standard deviation √(λw): at 2000 queries/s and half a second 3 %, in
  * a window of 64 arrivals 13 %. Following it would swing between two levels half of the time. So a
  * level is left
- *  - upward at once when the measured load exceeds it by `riseSigmas` standard deviations: a burst;
- *  - upward as well when smaller excesses add up: a cumulative sum of the queries above the level's
+ * - upward at once when the measured load exceeds it by `riseSigmas` standard deviations: a burst;
+ * - upward as well when smaller excesses add up: a cumulative sum of the queries above the level's
  *    load, less `allowanceSigmas`, reaches `driftSigmas` standard deviations (Page's CUSUM test,
  *    "Continuous Inspection Schemes", 1954). At 2000 queries/s 5 % take about two seconds;
- *  - downward when a lower level exceeds the measured load by `fallSigmas` standard deviations.
+ * - downward when a lower level exceeds the measured load by `fallSigmas` standard deviations.
  *
  * At loads where the window is longer than half a second, a burst need not wait for it: while the
  * newest half second alone exceeds the level by `riseSigmas`, the level that carries that decides,
  * and nothing is changed for later.
  *
  * Of a record too short to be taken at its word only this is believed: that the lowest level is too
- * low. A count that this level would reach as rarely as it exceeds `refuteSigmas` lets the level that
- * carries the count decide. When the load becomes known nothing speaks for any level any more, so
- * the first choice is the lowest level that is not `startSigmas` too low.
+ * low. A count that this level would reach as rarely as it exceeds `refuteSigmas` lets the level
+ * that carries the count decide. When the load becomes known nothing speaks for any level any more,
+ * so the first choice is the lowest level that is not `startSigmas` too low.
  */
 export class LevelChoice {
   readonly #levelLoadQps: Float64Array;
@@ -152,7 +152,10 @@ export class LevelChoice {
   }
 }
 
-/** Index of the lowest level for a load, or of the highest if there is none or the load is NaN, not known. */
+/**
+ * Index of the lowest level for a load, or of the highest if there is none or the load is NaN, not
+ * known.
+ */
 export function levelForLoad(
   levels: readonly { readonly loadQps: number }[],
   loadQps: number,

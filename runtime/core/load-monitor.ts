@@ -68,7 +68,9 @@ export class LoadMonitor implements MeasuredLoad {
   readonly newest = new Tally();
   readonly #wide = new Tally();
   window: LoadWindow = this.newest;
-  /** Of each bucket and of all: queries, and the sum of n (n − 1) over the arrivals of n queries. */
+  /**
+   * Of each bucket and of all: queries, and the sum of n (n − 1) over the arrivals of n queries.
+   */
   readonly #queriesByBucket = new Float64Array(BUCKET_COUNT);
   readonly #clumpsByBucket = new Float64Array(BUCKET_COUNT);
   #bucketQueries = 0;

@@ -1,16 +1,22 @@
+/** Looks up what to run for a level, a queue and a slack. */
 import { GIVE_UP, NO_ACTION, type RamsisBundle } from "../bundle/schema.ts";
 import { assert } from "./assert.ts";
 import { rowByQueued } from "./table-lookup.ts";
 
-/** Instead of an action: wait, because a later decision will be better. Only for a queue that all workers share. */
+/**
+ * Instead of an action: wait, because a later decision will be better. Only for a queue that all
+ * workers share.
+ */
 export const WAIT = NO_ACTION;
 export { GIVE_UP };
 
 /**
- * The decisions of a bundle as flat arrays: what to run for a load level, a number of queued queries and a slack.
+ * The decisions of a bundle as flat arrays: what to run for a load level, a number of queued
+ * queries and a slack.
  *
- * A state's row is the last one whose number of queries is not above those that wait; its column is the
- * last entry of the slack grid that is not above the slack, the first one for a query that is late.
+ * A state's row is the last one whose number of queries is not above those that wait; its column is
+ * the last entry of the slack grid that is not above the slack, the first one for a query that is
+ * late.
  */
 export class PolicyTable {
   /** Queries a queue holds at most: `maxQueue + 1`. */
@@ -20,11 +26,16 @@ export class PolicyTable {
   /** Queries that each row answers for at least, ascending from 1: [rowCount]. */
   readonly rowQueries: Float64Array;
   readonly #rowCount: number;
-  /** For each number of queries that wait the row that answers, or null where every number has one. */
+  /**
+   * For each number of queries that wait the row that answers, or null where every number has one.
+   */
   readonly #rowByQueued: Uint16Array | null;
   readonly #slackMs: Float64Array;
   readonly #columnsPerMs: number;
-  /** [levelCount, 2, rowCount, slackCount]: of each level its table and the other one of its mixture. */
+  /**
+   * [levelCount, 2, rowCount, slackCount]: of each level its table and the other one of its
+   * mixture.
+   */
   readonly #actionByState: Uint16Array;
   readonly #shareByLevel: Float64Array;
   readonly #variantByAction: Uint16Array;
@@ -55,28 +66,37 @@ export class PolicyTable {
     }
   }
 
-  /** The table of a validated bundle, copied. @throws Error if the bundle contradicts itself or leaves a state without a decision. */
+  /**
+   * The table of a validated bundle, copied.
+   * @throws Error if the bundle contradicts itself or leaves a state without a decision.
+   */
   static fromBundle(bundle: RamsisBundle): PolicyTable {
     assertComplete(bundle);
     return new PolicyTable(bundle);
   }
 
   /**
-   * The action for a state. @param level index of a load level. @param queued queries in the queue, at least one.
-   * @param slackMs time left until the earliest deadline, negative when it has passed. @param side 1 for the other table of a mixture.
+   * The action for a state.
+   * @param level index of a load level.
+   * @param queued queries in the queue, at least one.
+   * @param slackMs time left until the earliest deadline, negative when it has passed.
+   * @param side 1 for the other table of a mixture.
    * @returns index of an action, WAIT or GIVE_UP.
    */
   lookup(level: number, queued: number, slackMs: number, side: 0 | 1 = 0): number {
     return this.#actionByState[this.#row(level, queued, side) + this.#column(slackMs)]!;
   }
 
-  /** Share of the decisions that the other table of a level's mixture takes; 0 for a level without. */
+  /**
+   * Share of the decisions that the other table of a level's mixture takes; 0 for a level without.
+   */
   mixtureShare(level: number): number {
     return this.#shareByLevel[level]!;
   }
 
   /**
-   * Where waiting ends in a state that waits: while the slack is at least this, the queue does. @returns an entry of the grid above 0.
+   * Where waiting ends in a state that waits: while the slack is at least this, the queue does.
+   * @returns an entry of the grid above 0.
    */
   waitUntilSlackMs(level: number, queued: number, slackMs: number, side: 0 | 1): number {
     const row = this.#row(level, queued, side);
@@ -111,8 +131,8 @@ export class PolicyTable {
   /**
    * Index of the last grid entry that is not above a slack, 0 for a negative one.
    *
-   * The position on a uniform grid is a guess that is checked against the grid; where it is wrong (a slack within rounding of an entry, a
-   * grid that is not uniform) a binary search answers.
+   * The position on a uniform grid is a guess that is checked against the grid; where it is wrong
+   * (a slack within rounding of an entry, a grid that is not uniform) a binary search answers.
    */
   #column(slackMs: number): number {
     const grid = this.#slackMs;
@@ -132,7 +152,10 @@ export class PolicyTable {
   }
 }
 
-/** What validation has made sure of, once more where it matters: no lookup may leave a table, and waiting must end. */
+/**
+ * What validation has made sure of, once more where it matters: no lookup may leave a table, and
+ * waiting must end.
+ */
 function assertComplete(bundle: RamsisBundle): void {
   const { maxQueue, queued, slackMs, actions } = bundle.decisionSpace;
   const grid = slackMs.data;

@@ -6,8 +6,9 @@ import { ANY_VARIANT, isNamed, mayAnswer } from "./wanted-variant.ts";
 /**
  * Earliest-deadline queues, one per worker, in flat arrays.
  *
- * Each queue is a ring kept sorted by deadline; queries with equal deadlines stay in the order they came, so with a single SLO a queue is
- * first in, first out and an insertion costs O(1). The ring size is a power of two so that wrapping is a mask.
+ * Each queue is a ring kept sorted by deadline; queries with equal deadlines stay in the order they
+ * came, so with a single SLO a queue is first in, first out and an insertion costs O(1). The ring
+ * size is a power of two so that wrapping is a mask.
  */
 export class DeadlineQueues {
   readonly #capacity: number;
@@ -125,12 +126,18 @@ export class DeadlineQueues {
     return count;
   }
 
-  /** Deadline of the query at a position of a queue, 0 being the first; the position is below the length. */
+  /**
+   * Deadline of the query at a position of a queue, 0 being the first; the position is below the
+   * length.
+   */
   deadlineMs(queue: number, position: number): number {
     return this.#deadlineMs[this.#slot(queue, position)]!;
   }
 
-  /** Removes a query wherever it waits, keeping the order of the others. @returns whether it was there; takes time in the number that wait. */
+  /**
+   * Removes a query wherever it waits, keeping the order of the others.
+   * @returns whether it was there; takes time in the number that wait.
+   */
   remove(query: number): boolean {
     for (let queue = 0; queue < this.#length.length; queue++) {
       const length = this.#length[queue]!;

@@ -1,8 +1,9 @@
 /**
  * Seeded random numbers, the same on every machine: xoshiro128** 1.1, seeded through splitmix32.
  *
- * Two streams of one seed start at unrelated states, so what one consumer draws never shifts what another sees.
- * Source: Blackman and Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47(4), 2021.
+ * Two streams of one seed start at unrelated states, so what one consumer draws never shifts what
+ * another sees. Source: Blackman and Vigna, "Scrambled linear pseudorandom number generators", ACM
+ * TOMS 47(4), 2021.
  */
 export class Rng {
   readonly #state = new Uint32Array(4);
@@ -28,7 +29,11 @@ export class Rng {
   }
 }
 
-/** One step of xoshiro128**. @param state uint32 [4], not all zero, modified in place. @returns the next 32 bits, unsigned. */
+/**
+ * One step of xoshiro128**.
+ * @param state uint32 [4], not all zero, modified in place.
+ * @returns the next 32 bits, unsigned.
+ */
 export function nextUint32(state: Uint32Array): number {
   const s0 = state[0]!;
   const s1 = state[1]!;
@@ -46,7 +51,10 @@ function rotateLeft(word: number, bits: number): number {
   return (word << bits) | (word >>> (32 - bits));
 }
 
-/** The output function of splitmix32: a bijection of 32-bit words in which every input bit reaches every output bit. */
+/**
+ * The output function of splitmix32: a bijection of 32-bit words in which every input bit reaches
+ * every output bit.
+ */
 function mix32(word: number): number {
   let mixed = Math.imul(word ^ (word >>> 16), 0x21f0aaad);
   mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);

@@ -1,4 +1,7 @@
-/** What everybody who follows a table of decisions does alike: the dispatcher that serves, and the solver that simulates it. */
+/**
+ * What everybody who follows a table of decisions does alike: the dispatcher that serves, and the
+ * solver that simulates it.
+ */
 import { Rng } from "./rng.ts";
 
 /**

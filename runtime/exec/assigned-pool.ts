@@ -1,4 +1,7 @@
-/** The executor over worker processes that hold only the models they are assigned: places that fill and empty as plans follow one another. */
+/**
+ * The executor over worker processes that hold only the models they are assigned: slots that fill
+ * and empty as plans follow one another.
+ */
 import { assert } from "../core/assert.ts";
 import {
   type AssignedExecutor,
@@ -12,7 +15,6 @@ import type { WorkerSetup } from "./onnx-session.ts";
 import { messageOf, Retries } from "./retries.ts";
 import { isCoreCount } from "./scaler.ts";
 import { WORKER_LIMITS, type WorkerLimits } from "./worker-limits.ts";
-import { WorkerPlace } from "./worker-place.ts";
 import {
   AUTO_DEVICES,
   type ProcessExecutor,
@@ -21,6 +23,7 @@ import {
   type SettledDevice,
 } from "./worker-pool.ts";
 import { WorkerProcess } from "./worker-process.ts";
+import { WorkerSlot } from "./worker-slot.ts";
 
 /** Models that a worker keeps loaded, so that it can go back to one at once. */
 const KEPT_MODELS = 4;
@@ -32,8 +35,9 @@ export type AssignedProcessHandlers = AssignedExecutorHandlers & ProcessExecutor
 export type AssignedExecutorOptions = Omit<ExecutorOptions, "standbyCount">;
 
 /**
- * Finds out, with one worker that loads every variant and ends, whether the models run on the device. Then every place is ready; it has a
- * process from its first assignment until its release. One that ends by itself is lost, and ready again at once if it was healthy, else after a wait
+ * Finds out, with one worker that loads every variant and ends, whether the models run on the
+ * device. Then every slot is ready; it has a process from its first assignment until its release.
+ * One that ends by itself is lost, and ready again at once if it was healthy, else after a wait
  * that grows with every process in that row that was not.
  * @throws Error saying which variant and device failed, and why; no process is left behind.
  */
@@ -65,10 +69,11 @@ export async function startAssignedExecutor(
 function setupOf(
   { variants, threadsPerWorker: threads, deviceIds }: AssignedExecutorOptions,
   device: SettledDevice,
-  place: number,
+  slot: number,
 ): WorkerSetup {
-  const deviceId = deviceIds[place % deviceIds.length] ?? null;
-  // A session for each core count is a copy of the weights, and elsewhere than on processors threads hardly matter.
+  const deviceId = deviceIds[slot % deviceIds.length] ?? null;
+  // A session for each core count is a copy of the weights, and elsewhere than on processors
+  // threads hardly matter.
   const held = device === "cpu" ? variants : variants.map((one) => ({ ...one, warmCores: [] }));
   return { variants: held, threads, device, deviceId, trying: false, keptModels: KEPT_MODELS };
 }
@@ -88,7 +93,7 @@ function tryModels(
         worker.end("it was a trial").then(resolve, reject);
       },
       onEnd: (worker, reason) => {
-        if (worker.stage === "starting") reject(new Error(reason));
+        if (worker.phase === "starting") reject(new Error(reason));
       },
     });
   });
@@ -99,10 +104,10 @@ class AssignedPool implements AssignedProcessExecutor {
   readonly refusedDevices: readonly RefusedDevice[];
   readonly #options: AssignedExecutorOptions;
   readonly #handlers: AssignedProcessHandlers;
-  readonly #places: readonly WorkerPlace[];
-  /** By place the processes in a row that ended without being healthy. */
+  readonly #slots: readonly WorkerSlot[];
+  /** By slot the processes in a row that ended without being healthy. */
   readonly #failures: number[];
-  /** One for each place that is to be ready again later. */
+  /** One for each slot that is to be ready again later. */
   readonly #retries: Retries;
   #closing: Promise<void> | null = null;
 
@@ -119,11 +124,11 @@ class AssignedPool implements AssignedProcessExecutor {
     this.device = device;
     this.refusedDevices = refusedDevices;
     this.#failures = new Array<number>(options.workerCount).fill(0);
-    this.#places = this.#failures.map((_, place) => {
-      return new WorkerPlace(place, setupOf(options, device, place), limits, {
-        onModelReady: (loads) => handlers.onModelReady(place, loads),
-        onResized: (cores) => handlers.onResized?.(place, cores),
-        onLost: (reason, isHealthy) => this.#onLost(place, reason, isHealthy),
+    this.#slots = this.#failures.map((_, slot) => {
+      return new WorkerSlot(slot, setupOf(options, device, slot), limits, {
+        onModelReady: (loads) => handlers.onModelReady(slot, loads),
+        onResized: (cores) => handlers.onResized?.(slot, cores),
+        onLost: (reason, isHealthy) => this.#onLost(slot, reason, isHealthy),
       });
     });
   }
@@ -131,29 +136,29 @@ class AssignedPool implements AssignedProcessExecutor {
   /** Begins to call the handlers: deferred, so that the caller holds the executor by then. */
   open(): this {
     setImmediate(() => {
-      for (const place of this.#places.keys()) this.#announce(place);
+      for (const slot of this.#slots.keys()) this.#announce(slot);
     });
     return this;
   }
 
-  assign(place: number, variants: readonly number[], cores?: number): void {
-    this.#placeAt(place).assign(variants, cores ?? this.#options.threadsPerWorker);
+  assign(slot: number, variants: readonly number[], cores?: number): void {
+    this.#slotAt(slot).assign(variants, cores ?? this.#options.threadsPerWorker);
   }
 
-  resize(place: number, cores: number): void {
-    this.#placeAt(place).resize(cores);
+  resize(slot: number, cores: number): void {
+    this.#slotAt(slot).resize(cores);
   }
 
-  release(place: number): void {
-    this.#placeAt(place).release();
+  release(slot: number): void {
+    this.#slotAt(slot).release();
   }
 
-  run(place: number, batch: Batch): Promise<BatchResult> {
-    return this.#placeAt(place).run(batch);
+  run(slot: number, batch: Batch): Promise<BatchResult> {
+    return this.#slotAt(slot).run(batch);
   }
 
   pids() {
-    return { places: this.#places.map(({ pid }) => pid), standbys: [] };
+    return { slots: this.#slots.map(({ pid }) => pid), standbys: [] };
   }
 
   close(): Promise<void> {
@@ -163,27 +168,27 @@ class AssignedPool implements AssignedProcessExecutor {
 
   async #endAll(): Promise<void> {
     this.#retries.cancel();
-    await Promise.all(this.#places.map((place) => place.close("the executor was closed")));
+    await Promise.all(this.#slots.map((slot) => slot.close("the executor was closed")));
   }
 
-  #placeAt(index: number): WorkerPlace {
-    const place = this.#places[index];
-    assert(place !== undefined, "a worker place exists");
-    return place;
+  #slotAt(index: number): WorkerSlot {
+    const slot = this.#slots[index];
+    assert(slot !== undefined, "a worker slot exists");
+    return slot;
   }
 
-  #onLost(place: number, reason: string, isHealthy: boolean): void {
-    const failures = isHealthy ? 0 : (this.#failures[place] ?? 0) + 1;
-    this.#failures[place] = failures;
-    this.#handlers.onLost(place, reason);
-    if (isHealthy) this.#announce(place);
+  #onLost(slot: number, reason: string, isHealthy: boolean): void {
+    const failures = isHealthy ? 0 : (this.#failures[slot] ?? 0) + 1;
+    this.#failures[slot] = failures;
+    this.#handlers.onLost(slot, reason);
+    if (isHealthy) this.#announce(slot);
     // Who was told of the loss may have closed the executor.
     else if (this.#closing === null) {
-      this.#retries.later(failures, reason, () => this.#announce(place));
+      this.#retries.later(failures, reason, () => this.#announce(slot));
     }
   }
 
-  #announce(place: number): void {
-    if (this.#closing === null) this.#handlers.onReady(place);
+  #announce(slot: number): void {
+    if (this.#closing === null) this.#handlers.onReady(slot);
   }
 }

@@ -1,3 +1,4 @@
+/** States the interface between a server and its workers. */
 import type { TensorInfo } from "../bundle/schema.ts";
 import type { Scaler, ScalerHandlers } from "./scaler.ts";
 
@@ -10,9 +11,15 @@ export interface VariantModel {
   readonly outputs: readonly TensorInfo[];
   /** Batch sizes to run before the worker counts as ready. */
   readonly warmBatches: readonly number[];
-  /** Core counts that a worker can change between at once: it holds a warm session for each. That of `threadsPerWorker` alone if left out. */
+  /**
+   * Core counts that a worker can change between at once: it holds a warm session for each. That of
+   * `threadsPerWorker` alone if left out.
+   */
   readonly warmCores?: readonly number[];
-  /** False where outputs may have another number of rows than the batch, as those of a task of a pipeline; true if left out. */
+  /**
+   * False where outputs may have another number of rows than the batch, as those of a task of a
+   * pipeline; true if left out.
+   */
   readonly outputsAreRows?: boolean;
 }
 
@@ -39,12 +46,18 @@ export interface Batch {
   /** Index into `ExecutorOptions.variants`. */
   readonly variant: number;
   readonly rows: number;
-  /** Per input tensor the row-major little-endian bytes of the requests in order; concatenated they are the tensor. Not kept after `run` settles. */
+  /**
+   * Per input tensor the row-major little-endian bytes of the requests in order; concatenated they
+   * are the tensor. Not kept after `run` settles.
+   */
   readonly inputs: readonly (readonly Uint8Array[])[];
 }
 
 export interface BatchResult {
-  /** Per output tensor its shape, axis 0 being the rows, and its row-major little-endian bytes in memory of its own. */
+  /**
+   * Per output tensor its shape, axis 0 being the rows, and its row-major little-endian bytes in
+   * memory of its own.
+   */
   readonly outputs: readonly { readonly shape: readonly number[]; readonly bytes: Uint8Array }[];
   /** Time of the run inside the worker. */
   readonly wallMs: number;
@@ -55,26 +68,39 @@ export interface BatchResult {
 }
 
 export interface ExecutorHandlers {
-  /** A worker place can take batches: at the start, and again after it was lost. */
+  /** A worker slot can take batches: at the start, and again after it was lost. */
   readonly onReady: (worker: number) => void;
-  /** The process of a worker place ended; its batch, if any, has been rejected with WorkerLostError just before. */
+  /**
+   * The process of a worker slot ended; its batch, if any, has been rejected with WorkerLostError
+   * just before.
+   */
   readonly onLost: (worker: number, reason: string) => void;
   /**
-   * As `onLost`, but a standby has taken the place and can run a batch already: what waits for the place can stay. Left out, `onLost` and
-   * `onReady` are called in its stead, one right after the other.
+   * As `onLost`, but a standby has taken the slot and can run a batch already: what waits for the
+   * slot can stay. Left out, `onLost` and `onReady` are called in its stead, one right after the
+   * other.
    */
   readonly onReplaced?: (worker: number, reason: string) => void;
 }
 
-/** Runs batches on worker places 0 … workerCount − 1, each at most one batch at a time. A worker that is lost is followed by another, sooner or later. */
+/**
+ * Runs batches on worker slots 0 … workerCount − 1, each at most one batch at a time. A worker that
+ * is lost is followed by another, sooner or later.
+ */
 export interface Executor {
-  /** @throws WorkerLostError if the worker ended during the run or had to be ended, because it took too long; InferenceError if the model refused the batch, which harms no other batch. */
+  /**
+   * @throws WorkerLostError if the worker ended during the run or had to be ended, because it took
+   * too long; InferenceError if the model refused the batch, which harms no other batch.
+   */
   run(worker: number, batch: Batch): Promise<BatchResult>;
   /** Ends every worker; a running batch is rejected. */
   close(): Promise<void>;
 }
 
-/** An executor whose workers start without a model and are told which to hold, on how many cores. A worker place is ready once a process could be started for it. */
+/**
+ * An executor whose workers start without a model and are told which to hold, on how many cores. A
+ * worker slot is ready once a process could be started for it.
+ */
 export interface AssignedExecutor extends Executor, Scaler {}
 
 export interface AssignedExecutorHandlers extends ExecutorHandlers, ScalerHandlers {}

@@ -1,12 +1,15 @@
 /**
- * The frames between the server and a worker: header, then payload. Both ends run on one machine, so numbers are in its byte order.
+ * The frames between the server and a worker: header, then payload. Both ends run on one machine,
+ * so numbers are in its byte order.
  *
  *     header   u32 kind, u32 payload bytes
- *     run      u32 variant, u32 rows, u32 cores, u32 tensor count, u32 bytes of each tensor; the tensors
- *     result   f64 wall ms, f64 cpu ms, u32 cores, u32 tensor count, for each u32 bytes, u32 rank, u32 dimensions; the tensors
+ *     run u32 variant, u32 rows, u32 cores, u32 tensor count, u32 bytes of each tensor; the tensors
+ *     result f64 wall ms, f64 cpu ms, u32 cores, u32 tensor count, for each u32 bytes, u32 rank,
+ *     u32 dimensions; the tensors
  *     others   UTF-8 text, JSON for `load` and `assign`
  *
- * Every tensor starts at a multiple of 8 from the start of the payload, so that a receiver can use it in place.
+ * Every tensor starts at a multiple of 8 from the start of the payload, so that a receiver can use
+ * it in place.
  */
 import { assert } from "../core/assert.ts";
 import type { Batch, BatchResult } from "./executor.ts";
@@ -46,7 +49,10 @@ export interface ReceivedBatch {
   readonly inputs: readonly Uint8Array<ArrayBuffer>[];
 }
 
-/** @throws RangeError if the payload is larger than a frame may be, which a sender must not let happen to the other end. */
+/**
+ * @throws RangeError if the payload is larger than a frame may be, which a sender must not let
+ * happen to the other end.
+ */
 function frame(kind: number, payload: readonly Uint8Array[]): Uint8Array[] {
   let payloadBytes = 0;
   for (const chunk of payload) payloadBytes += chunk.length;
@@ -78,7 +84,10 @@ export function decodeText(payload: Uint8Array): string {
   return decoder.decode(payload);
 }
 
-/** The chunks of a run frame, those of the requests uncopied. @throws RangeError if the batch does not fit a frame. */
+/**
+ * The chunks of a run frame, those of the requests uncopied.
+ * @throws RangeError if the batch does not fit a frame.
+ */
 export function runFrame(batch: Batch, cores: number): Uint8Array[] {
   const counts = new Uint32Array(paddedLength(16 + 4 * batch.inputs.length) / 4);
   counts[0] = batch.variant;

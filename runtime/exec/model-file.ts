@@ -5,7 +5,10 @@ import { basename } from "node:path";
 import { InferenceSession } from "onnxruntime-node";
 import type { ModelFile, TensorInfo } from "../bundle/schema.ts";
 
-/** Loads a model far enough to know its tensors. @throws Error if the file is unreadable or not a model this onnxruntime accepts. */
+/**
+ * Loads a model far enough to know its tensors.
+ * @throws Error if the file is unreadable or not a model this onnxruntime accepts.
+ */
 export async function readModelFile(path: string): Promise<ModelFile> {
   const bytes = await readFile(path);
   const session = await InferenceSession.create(bytes, { intraOpNumThreads: 1 });

@@ -1,6 +1,7 @@
 /**
- * The models that a worker holds: those it was told to and, for a quick way back, some that it held before. Of each it has a session for every core
- * count that is wanted, because a session cannot change its threads. Sessions share nothing: each has its own copy of the weights.
+ * The models that a worker holds: those it was told to and, for a quick way back, some that it held
+ * before. Of each it has a session for every core count that is wanted, because a session cannot
+ * change its threads. Sessions share nothing: each has its own copy of the weights.
  */
 import { assert } from "../core/assert.ts";
 import { warmCoresOf } from "./executor.ts";

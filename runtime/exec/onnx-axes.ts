@@ -1,8 +1,10 @@
 /**
- * The names that an ONNX file gives to the first dimensions of its inputs and outputs: onnxruntime tells them only by loading the model.
+ * The names that an ONNX file gives to the first dimensions of its inputs and outputs: onnxruntime
+ * tells them only by loading the model.
  *
- * Protobuf, by the fields of onnx.proto: ModelProto.graph = 7; GraphProto.input = 11, output = 12; ValueInfoProto.name = 1, type = 2;
- * TypeProto.tensor_type = 1; Tensor.shape = 2; TensorShapeProto.dim = 1; Dimension.dim_param = 2.
+ * Protobuf, by the fields of onnx.proto: ModelProto.graph = 7; GraphProto.input = 11, output = 12;
+ * ValueInfoProto.name = 1, type = 2; TypeProto.tensor_type = 1; Tensor.shape = 2;
+ * TensorShapeProto.dim = 1; Dimension.dim_param = 2.
  */
 
 const GRAPH = 7;

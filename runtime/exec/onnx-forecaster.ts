@@ -1,3 +1,4 @@
+/** Runs a forecaster that is an ONNX model. */
 import { InferenceSession as Sessions, Tensor } from "onnxruntime-node";
 import { assert } from "../core/assert.ts";
 import {
@@ -13,7 +14,10 @@ const OUTPUT = "forecast";
 const MAX_ROWS = 4096;
 
 export interface OnnxForecaster {
-  /** As `Forecaster.forecast`: highest rate of a second in the next 10 s; NaN if nothing is known. @throws Error after `close`. */
+  /**
+   * As `Forecaster.forecast`: highest rate of a second in the next 10 s; NaN if nothing is known.
+   * @throws Error after `close`.
+   */
   forecast(perSecondQps: Float64Array): Promise<number>;
   /** The same for many at once. @param histories [rows, HISTORY_SECONDS]. @returns [rows]. */
   forecastAll(histories: Float64Array): Promise<Float64Array>;
@@ -22,8 +26,10 @@ export interface OnnxForecaster {
 }
 
 /**
- * A forecaster that is an ONNX model, from `history` float32 [batch, 60] to `forecast` float32 [batch, 1], on one thread. What is unknown is filled in
- * before the model: a window of which something is known by that, one of which nothing is by the next known one, or else the last before it.
+ * A forecaster that is an ONNX model, from `history` float32 [batch, 60] to `forecast` float32
+ * [batch, 1], on one thread. What is unknown is filled in before the model: a window of which
+ * something is known by that, one of which nothing is by the next known one, or else the last
+ * before it.
  * @throws Error naming the path if there is no such model.
  */
 export async function openOnnxForecaster(path: string): Promise<OnnxForecaster> {

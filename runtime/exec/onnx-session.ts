@@ -13,13 +13,21 @@ export interface WorkerSetup {
   readonly device: Exclude<Device, "auto">;
   /** Which accelerator; null for the default one. */
   readonly deviceId: number | null;
-  /** Whether the device may be absent, which the error says better than the log lines of its library. */
+  /**
+   * Whether the device may be absent, which the error says better than the log lines of its
+   * library.
+   */
   readonly trying: boolean;
-  /** Null where a worker loads all variants at its start. Otherwise it loads what it is assigned, and keeps as many loaded, the last used ones. */
+  /**
+   * Null where a worker loads all variants at its start. Otherwise it loads what it is assigned,
+   * and keeps as many loaded, the last used ones.
+   */
   readonly keptModels: number | null;
 }
 
-/** The first run of a small model takes up to 2.4 times as long as later ones; the second is usual. */
+/**
+ * The first run of a small model takes up to 2.4 times as long as later ones; the second is usual.
+ */
 const WARM_RUNS = 2;
 
 export class OnnxModel {
@@ -34,8 +42,10 @@ export class OnnxModel {
   }
 
   /**
-   * Loads a variant with as many threads as cores, which a session keeps for its life, and warms it up.
-   * @throws Error naming variant and device if the device is absent or the model not what was promised.
+   * Loads a variant with as many threads as cores, which a session keeps for its life, and warms it
+   * up.
+   * @throws Error naming variant and device if the device is absent or the model not what was
+   * promised.
    */
   static async load(variant: VariantModel, cores: number, setup: WorkerSetup): Promise<OnnxModel> {
     try {
@@ -114,7 +124,8 @@ function sessionOptions(
     executionProviders: [provider],
     intraOpNumThreads: cores,
     interOpNumThreads: 1,
-    // Threads that spin while they wait take the core from other workers: 1.8 times slower on a shared one.
+    // Threads that spin while they wait take the core from other workers: 1.8 times slower on a
+    // shared one.
     extra: { session: { intra_op: { allow_spinning: "0" } } },
   };
 }
@@ -139,7 +150,10 @@ function checkTensors(
   }
 }
 
-/** A tensor of `rows` rows, or of exactly its shape where nothing in that is open, as between the stages of a model. */
+/**
+ * A tensor of `rows` rows, or of exactly its shape where nothing in that is open, as between the
+ * stages of a model.
+ */
 function inputTensor(info: TensorInfo, rows: number, bytes: Uint8Array<ArrayBuffer>): Tensor {
   const { name, dtype, shape } = info;
   if (!isFixed(shape)) return rowsTensor(info, rows, bytes);

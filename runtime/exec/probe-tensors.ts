@@ -19,14 +19,20 @@ export interface ProbeRun {
 
 export interface ProbeOptions {
   readonly runs: readonly ProbeRun[];
-  /** Element types of the outputs to look at. Others are not fetched: onnxruntime-node 1.30 ends the process over a tensor of int4. */
+  /**
+   * Element types of the outputs to look at. Others are not fetched: onnxruntime-node 1.30 ends the
+   * process over a tensor of int4.
+   */
   readonly dtypes: ReadonlySet<string>;
 }
 
-export interface ProbedTensor {
+interface ProbedTensor {
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** What onnxruntime infers without running: −1 where it cannot; empty as well where it does not know the number of dimensions. */
+  /**
+   * What onnxruntime infers without running: −1 where it cannot; empty as well where it does not
+   * know the number of dimensions.
+   */
   readonly inferredShape: readonly number[];
 }
 
@@ -34,8 +40,9 @@ export interface ProbedTensor {
 export type ProbedTensors = ReadonlyMap<string, ProbedTensor>;
 
 /**
- * @returns one for each run that was not refused, in their order; null if the model has an output of an element type that the binding cannot name,
- * over which it does not load the model (bfloat16 and float8).
+ * @returns one for each run that was not refused, in their order; null if the model has an output
+ * of an element type that the binding cannot name, over which it does not load the model (bfloat16
+ * and float8).
  * @throws Error with the words of onnxruntime on one line if it refuses the model or a run.
  */
 export async function probeTensors(
@@ -104,7 +111,10 @@ async function tensorsOf(
   }
 }
 
-/** What onnxruntime says on one line, without the place in its source that it starts with: a path, a line number and a signature. */
+/**
+ * What onnxruntime says on one line, without the place in its source that it starts with: a path, a
+ * line number and a signature.
+ */
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return message

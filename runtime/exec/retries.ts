@@ -1,6 +1,10 @@
+/** Tries again after workers that ended early, ever later. */
 import { retryDelayMs, type WorkerLimits } from "./worker-limits.ts";
 
-/** What is tried again after workers that ended before they were healthy: ever later with each in a row, but always. */
+/**
+ * What is tried again after workers that ended before they were healthy: ever later with each in a
+ * row, but always.
+ */
 export class Retries {
   readonly #limits: WorkerLimits;
   readonly #onPutOff: ((reason: string, retryMs: number) => void) | undefined;

@@ -5,7 +5,10 @@ type Bytes = Uint8Array<ArrayBuffer>;
 
 export interface TensorData {
   readonly elementBytes: number;
-  /** A tensor that uses the bytes in place; they start at a multiple of `elementBytes` in their buffer. */
+  /**
+   * A tensor that uses the bytes in place; they start at a multiple of `elementBytes` in their
+   * buffer.
+   */
   readonly tensor: (bytes: Bytes, shape: readonly number[]) => Tensor;
 }
 

@@ -1,19 +1,25 @@
 /** How long workers are waited for, and how soon one that ended is followed by the next. */
 
 export interface WorkerLimits {
-  /** Time from the start of the process until it is ready, all models loaded and warmed; without an end it is killed. */
+  /**
+   * Time from the start of the process until it is ready, all models loaded and warmed; without an
+   * end it is killed.
+   */
   readonly startTimeoutMs: number;
   /** Time a batch may take; then its worker is killed. */
   readonly batchTimeoutMs: number;
   /** A worker that is ready counts as healthy once it has answered a batch, or lived this long. */
   readonly healthyAfterMs: number;
-  /** Wait after a worker that ended without being healthy; doubles with each further one in a row. */
+  /**
+   * Wait after a worker that ended without being healthy; doubles with each further one in a row.
+   */
   readonly backoffMs: number;
   readonly maxBackoffMs: number;
 }
 
 export const WORKER_LIMITS: WorkerLimits = {
-  // Far above any start that was seen: dozens of variants at dozens of batch sizes are warmed on cores that all workers share.
+  // Far above any start that was seen: dozens of variants at dozens of batch sizes are warmed on
+  // cores that all workers share.
   startTimeoutMs: 600_000,
   batchTimeoutMs: 30_000,
   healthyAfterMs: 10_000,
@@ -21,7 +27,10 @@ export const WORKER_LIMITS: WorkerLimits = {
   maxBackoffMs: 30_000,
 };
 
-/** Wait before the next start. @param failures workers in a row, at least one, that ended without being healthy. */
+/**
+ * Wait before the next start.
+ * @param failures workers in a row, at least one, that ended without being healthy.
+ */
 export function retryDelayMs(failures: number, limits: WorkerLimits): number {
   return Math.min(limits.maxBackoffMs, limits.backoffMs * 2 ** (failures - 1));
 }

@@ -1,4 +1,7 @@
-/** The executor over worker processes: their places, the standbys, and the replacement of those that are lost. */
+/**
+ * The executor over worker processes: their slots, the standbys, and the replacement of those that
+ * are lost.
+ */
 import { assert } from "../core/assert.ts";
 import {
   type Batch,
@@ -26,15 +29,18 @@ export interface ProcessExecutor extends Executor {
   readonly device: SettledDevice;
   /** What was tried before; empty unless the device was `auto`. */
   readonly refusedDevices: readonly RefusedDevice[];
-  /** Process ids by worker place, undefined where a worker is missing, and those of the standbys. */
+  /** Process ids by worker slot, undefined where a worker is missing, and those of the standbys. */
   pids(): {
-    readonly places: readonly (number | undefined)[];
+    readonly slots: readonly (number | undefined)[];
     readonly standbys: readonly number[];
   };
 }
 
 export interface ProcessExecutorHandlers extends ExecutorHandlers {
-  /** A worker ended without being healthy; the next is started in `retryMs`. Left out, it becomes a warning of the process. */
+  /**
+   * A worker ended without being healthy; the next is started in `retryMs`. Left out, it becomes a
+   * warning of the process.
+   */
   readonly onStartFailed?: (reason: string, retryMs: number) => void;
 }
 
@@ -42,10 +48,12 @@ export interface ProcessExecutorHandlers extends ExecutorHandlers {
 export const AUTO_DEVICES: readonly SettledDevice[] = ["cuda", "webgpu", "cpu"];
 
 /**
- * Starts the workers and waits until all of them are ready; `onReady` is called for each place just after the promise is kept.
+ * Starts the workers and waits until all of them are ready; `onReady` is called for each slot just
+ * after the promise is kept.
  *
- * From then on each worker that ends is followed by another: at once if it was healthy, else after a wait that grows with every worker in that
- * row that was not, up to a limit, and for ever, because a cluster has to heal by itself when the cause goes away. The rows are independent: a
+ * From then on each worker that ends is followed by another: at once if it was healthy, else after
+ * a wait that grows with every worker in that row that was not, up to a limit, and for ever,
+ * because a cluster has to heal by itself when the cause goes away. The rows are independent: a
  * broken accelerator does not hold up what is replaced on another.
  * @throws Error saying which variant and device failed, and why; no process is left behind.
  */
@@ -84,7 +92,7 @@ class WorkerPool implements ProcessExecutor {
   readonly #options: ExecutorOptions;
   readonly #handlers: ProcessExecutorHandlers;
   readonly #limits: WorkerLimits;
-  readonly #places: (WorkerProcess | null)[];
+  readonly #slots: (WorkerProcess | null)[];
   readonly #standbys: WorkerProcess[] = [];
   /** Every process that has not ended. */
   readonly #alive = new Set<WorkerProcess>();
@@ -106,7 +114,7 @@ class WorkerPool implements ProcessExecutor {
     this.#retries = new Retries(limits, handlers.onStartFailed);
     this.device = device;
     this.refusedDevices = refusedDevices;
-    this.#places = new Array(options.workerCount).fill(null);
+    this.#slots = new Array(options.workerCount).fill(null);
   }
 
   /** Starts `count` workers. @throws Error if one of them fails; all have ended then. */
@@ -123,23 +131,23 @@ class WorkerPool implements ProcessExecutor {
   open(): this {
     setImmediate(() => {
       this.#announced = true;
-      for (const [place, worker] of this.#places.entries()) {
-        if (worker !== null && this.#closing === null) this.#handlers.onReady(place);
+      for (const [slot, worker] of this.#slots.entries()) {
+        if (worker !== null && this.#closing === null) this.#handlers.onReady(slot);
       }
     });
     return this;
   }
 
-  async run(place: number, batch: Batch): Promise<BatchResult> {
-    const worker = this.#places[place];
-    assert(worker !== undefined, "a batch goes to a place that exists");
-    if (worker === null) throw new WorkerLostError(place, "its replacement is not ready");
-    return worker.run(place, batch);
+  async run(slot: number, batch: Batch): Promise<BatchResult> {
+    const worker = this.#slots[slot];
+    assert(worker !== undefined, "a batch goes to a slot that exists");
+    if (worker === null) throw new WorkerLostError(slot, "its replacement is not ready");
+    return worker.run(slot, batch);
   }
 
   pids() {
     return {
-      places: this.#places.map((worker) => worker?.pid),
+      slots: this.#slots.map((worker) => worker?.pid),
       standbys: this.#standbys.map(({ pid }) => pid).filter((pid) => pid !== undefined),
     };
   }
@@ -154,7 +162,11 @@ class WorkerPool implements ProcessExecutor {
     await Promise.all(Array.from(this.#alive, (worker) => worker.end("the executor was closed")));
   }
 
-  /** Kept once the worker is ready. @param failures how many before it in its row ended without being healthy. @throws Error if it ends before. */
+  /**
+   * Kept once the worker is ready.
+   * @param failures how many before it in its row ended without being healthy.
+   * @throws Error if it ends before.
+   */
   #spawn(failures: number, trying: boolean): Promise<void> {
     const { variants, threadsPerWorker: threads } = this.#options;
     const setup = {
@@ -173,7 +185,7 @@ class WorkerPool implements ProcessExecutor {
         },
         onEnd: (ended, reason) => {
           this.#alive.delete(ended);
-          if (ended.stage === "starting") reject(new Error(reason));
+          if (ended.phase === "starting") reject(new Error(reason));
           else this.#onLost(ended, reason, failures);
         },
       });
@@ -190,42 +202,45 @@ class WorkerPool implements ProcessExecutor {
     return ids.find((id) => useCount(id) === fewest) ?? null;
   }
 
-  /** Gives a worker the first place that is free, else the rank of a standby. */
+  /** Gives a worker the first slot that is free, else the rank of a standby. */
   #admit(worker: WorkerProcess): void {
-    const place = this.#places.indexOf(null);
-    if (place < 0) {
+    const slot = this.#slots.indexOf(null);
+    if (slot < 0) {
       this.#standbys.push(worker);
     } else {
-      this.#places[place] = worker;
-      if (this.#announced) this.#handlers.onReady(place);
+      this.#slots[slot] = worker;
+      if (this.#announced) this.#handlers.onReady(slot);
     }
   }
 
   #onLost(worker: WorkerProcess, reason: string, failures: number): void {
     if (this.#closing !== null) return;
-    const place = this.#places.indexOf(worker);
-    if (place < 0) {
+    const slot = this.#slots.indexOf(worker);
+    if (slot < 0) {
       const rank = this.#standbys.indexOf(worker);
-      assert(rank >= 0, "a worker that was ready has a place or stands by");
+      assert(rank >= 0, "a worker that was ready has a slot or stands by");
       this.#standbys.splice(rank, 1);
     } else {
-      this.#vacate(place, reason);
+      this.#vacate(slot, reason);
     }
-    if (worker.stage === "healthy") this.#replace(0);
+    if (worker.phase === "healthy") this.#replace(0);
     else this.#retryLater(failures + 1, `ready, but ended without an answer: ${reason}`);
   }
 
-  /** Gives the place of a lost worker to a standby, if there is one, in the same turn: nobody sees it empty. */
-  #vacate(place: number, reason: string): void {
+  /**
+   * Gives the slot of a lost worker to a standby, if there is one, in the same turn: nobody sees it
+   * empty.
+   */
+  #vacate(slot: number, reason: string): void {
     const standby = this.#standbys.shift();
-    this.#places[place] = standby ?? null;
+    this.#slots[slot] = standby ?? null;
     if (!this.#announced) return;
     const { onLost, onReady, onReplaced } = this.#handlers;
     if (standby !== undefined && onReplaced !== undefined) {
-      onReplaced(place, reason);
+      onReplaced(slot, reason);
     } else {
-      onLost(place, reason);
-      if (standby !== undefined) onReady(place);
+      onLost(slot, reason);
+      if (standby !== undefined) onReady(slot);
     }
   }
 

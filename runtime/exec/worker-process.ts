@@ -19,15 +19,21 @@ import type { WorkerLimits } from "./worker-limits.ts";
 
 const WORKER_PATH = fileURLToPath(new URL("./worker.js", import.meta.url));
 const CHANNEL = 3;
-/** Standard input closed, standard output to our standard error (what a library prints is no output of ours), then the channel. */
+/**
+ * Standard input closed, standard output to our standard error (what a library prints is no output
+ * of ours), then the channel.
+ */
 const STDIO = ["ignore", 2, 2, "pipe"] as const;
 /** Time a worker that was told to end has for its batch. */
 const END_GRACE_MS = 1000;
-/** Time one that was killed has to go. What is stuck in a driver stays for good, and nobody is to wait for it. */
+/**
+ * Time one that was killed has to go. What is stuck in a driver stays for good, and nobody is to
+ * wait for it.
+ */
 const KILL_GRACE_MS = 5000;
 
 /** How far a worker got: healthy ones have shown that their kind works. */
-export type WorkerStage = "starting" | "ready" | "healthy";
+export type WorkerPhase = "starting" | "ready" | "healthy";
 
 export interface WorkerListener {
   /** Called at most once, before `onEnd`. */
@@ -42,7 +48,7 @@ interface Assignment {
 }
 
 interface RunningBatch {
-  readonly place: number;
+  readonly slot: number;
   readonly variant: string;
   readonly resolve: (result: BatchResult) => void;
   readonly reject: (error: Error) => void;
@@ -67,7 +73,10 @@ export class WorkerProcess {
   #reason: string | null = null;
   #hasEnded = false;
 
-  /** @throws Error if the operating system refuses another process at once; later refusals end the worker. */
+  /**
+   * @throws Error if the operating system refuses another process at once; later refusals end the
+   * worker.
+   */
   constructor(setup: WorkerSetup, limits: WorkerLimits, listener: WorkerListener) {
     this.setup = setup;
     this.#limits = limits;
@@ -91,7 +100,7 @@ export class WorkerProcess {
     return this.#child.pid;
   }
 
-  get stage(): WorkerStage {
+  get phase(): WorkerPhase {
     if (this.#readyMs === null) return "starting";
     const ageMs = performance.now() - this.#readyMs;
     return this.#hasAnswered || ageMs >= this.#limits.healthyAfterMs ? "healthy" : "ready";
@@ -102,27 +111,32 @@ export class WorkerProcess {
     return this.#channel !== null && !this.#hasEnded && this.#reason === null;
   }
 
-  /** Runs a batch on behalf of a worker place; the worker must not be running another. @param cores for which it holds sessions. */
-  async run(place: number, batch: Batch, cores = this.setup.threads): Promise<BatchResult> {
+  /**
+   * Runs a batch on behalf of a worker slot; the worker must not be running another.
+   * @param cores for which it holds sessions.
+   */
+  async run(slot: number, batch: Batch, cores = this.setup.threads): Promise<BatchResult> {
     const isIdle = this.#readyMs !== null && this.#running === null;
     assert(isIdle, "a batch goes to a worker that is idle");
     const channel = this.#channel;
     if (channel === null || this.#hasEnded || this.#reason !== null) {
-      throw new WorkerLostError(place, this.#reason ?? "it has ended");
+      throw new WorkerLostError(slot, this.#reason ?? "it has ended");
     }
     const variant = this.setup.variants[batch.variant]?.name;
     assert(variant !== undefined, "a batch names a variant that was loaded");
     const chunks = frameOf(variant, batch, cores);
     return new Promise((resolve, reject) => {
-      this.#running = { place, variant, resolve, reject };
-      // The timer that was set when the worker got ready starts anew: 64 ns, half of what another one takes.
+      this.#running = { slot, variant, resolve, reject };
+      // The timer that was set when the worker got ready starts anew: 64 ns, half of what another
+      // one takes.
       this.#timer?.refresh();
       write(channel, chunks);
     });
   }
 
   /**
-   * Has the worker hold these variants, with sessions for their warm core counts and for those said, after the batch that it may be running.
+   * Has the worker hold these variants, with sessions for their warm core counts and for those
+   * said, after the batch that it may be running.
    * @returns how many variants it had to load. @throws Error if it ended instead.
    */
   assign(holding: Holding): Promise<number> {
@@ -138,7 +152,10 @@ export class WorkerProcess {
     });
   }
 
-  /** Ends the process: at once if it is still starting, else by closing its channel, and by force if that does not help. */
+  /**
+   * Ends the process: at once if it is still starting, else by closing its channel, and by force if
+   * that does not help.
+   */
   async end(reason: string): Promise<void> {
     this.#cutOff(reason);
     if (this.#readyMs === null) this.#kill();
@@ -189,8 +206,8 @@ export class WorkerProcess {
   }
 
   /**
-   * Timers run before the channel is read: when the server itself has paused, what it waits for may be there already. So both limits look again
-   * after reading.
+   * Timers run before the channel is read: when the server itself has paused, what it waits for may
+   * be there already. So both limits look again after reading.
    */
   #onStartTimeout(): void {
     setImmediate(() => {
@@ -250,7 +267,8 @@ export class WorkerProcess {
     this.#reason ??= reason;
     const finalReason = this.#reason;
     this.#rejectRunning(finalReason);
-    // Promise callbacks run before it, so whoever awaits the batch knows its fate before the place is refilled.
+    // Promise callbacks run before it, so whoever awaits the batch knows its fate before the slot
+    // is refilled.
     setImmediate(() => this.#listener.onEnd(this, finalReason));
     this.#settleEnded();
   }
@@ -258,7 +276,7 @@ export class WorkerProcess {
   #rejectRunning(reason: string): void {
     const running = this.#running;
     this.#running = null;
-    running?.reject(new WorkerLostError(running.place, reason));
+    running?.reject(new WorkerLostError(running.slot, reason));
     for (const { reject } of this.#assignments.splice(0)) reject(new Error(reason));
   }
 }

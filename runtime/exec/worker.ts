@@ -1,4 +1,7 @@
-/** Entry of a worker process: loads variants, at its start or as it is told, and runs one batch after the other until its channel closes. */
+/**
+ * Entry of a worker process: loads variants, at its start or as it is told, and runs one batch
+ * after the other until its channel closes.
+ */
 import { env } from "onnxruntime-node";
 import { assert } from "../core/assert.ts";
 import { BlockingChannel } from "./blocking-channel.ts";
@@ -17,8 +20,8 @@ import type { WorkerSetup } from "./onnx-session.ts";
 /** The socket the server left open for us, after the three standard ones. */
 const CHANNEL_FD = 3;
 
-// A terminal or a service manager signals the whole group. Only the server decides when a worker ends, so that it can finish its queries;
-// should it die of the signal, the channel closes.
+// A terminal or a service manager signals the whole group. Only the server decides when a worker
+// ends, so that it can finish its queries; should it die of the signal, the channel closes.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
 
 process.exit(await serve(new BlockingChannel(CHANNEL_FD)));

@@ -12,7 +12,7 @@ export {
   DROP as DROP_QUERY,
   RESHAPE as RESHAPE_QUERY,
   START as START_QUERY,
-} from "./accordion/core/place-commands.ts";
+} from "./accordion/core/commands.ts";
 
 /** A method under its own name, for every kind of bundle. */
 type Methods = { readonly [B in Bundle as B["method"]]: RuntimeMethod<B> };

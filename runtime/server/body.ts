@@ -1,4 +1,7 @@
-/** Request bodies: read into one buffer within a size and a time, then decompressed within the same size. */
+/**
+ * Request bodies: read into one buffer within a size and a time, then decompressed within the same
+ * size.
+ */
 import type { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { gunzip, inflate, inflateRaw } from "node:zlib";
@@ -64,7 +67,10 @@ function readBytes(
   });
 }
 
-/** One chunk that is the whole body is taken as it is; of several, each is copied once when the length is known. */
+/**
+ * One chunk that is the whole body is taken as it is; of several, each is copied once when the
+ * length is known.
+ */
 class ByteSink {
   #length = 0;
   #buffer: Buffer | undefined;

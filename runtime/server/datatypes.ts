@@ -1,4 +1,7 @@
-/** Element types of the Open Inference Protocol and what onnxruntime and Triton's model configuration call them. */
+/**
+ * Element types of the Open Inference Protocol and what onnxruntime and Triton's model
+ * configuration call them.
+ */
 
 export type Datatype =
   | "BOOL"

@@ -1,4 +1,7 @@
-/** What the server says of itself and its model, in the words of the Open Inference Protocol and of Triton's extensions. */
+/**
+ * What the server says of itself and its model, in the words of the Open Inference Protocol and of
+ * Triton's extensions.
+ */
 import type { SloClass } from "../bundle/schema.ts";
 import { DATATYPES } from "./datatypes.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
@@ -25,8 +28,8 @@ export function modelMetadata(name: string, { inputs, outputs }: ClientSignature
 }
 
 /**
- * Triton's model configuration; its dims leave axis 0 out where there is a maximum batch size. @param classes of requests; left out where all
- * have the same SLO.
+ * Triton's model configuration; its dims leave axis 0 out where there is a maximum batch size.
+ * @param classes of requests; left out where all have the same SLO.
  */
 export function modelConfig(
   name: string,

@@ -20,8 +20,9 @@ export interface EndpointModel {
   /** Left out where all requests have the same SLO. */
   readonly classes?: RequestClasses;
   /**
-   * @param isHigh whether the request goes before those that are not; for models that tell them apart. @param sloClass index of its class; for
-   * models that have some.
+   * @param isHigh whether the request goes before those that are not; for models that tell them
+   * apart.
+   * @param sloClass index of its class; for models that have some.
    */
   submit(rows: RequestRows, deadlineMs: number, isHigh: boolean, sloClass: number): Submission;
 }
@@ -36,7 +37,11 @@ export interface Endpoint {
   /** Kept once it is ready for the first time. */
   readonly started: Promise<void>;
   metricsText(): string;
-  /** Lets another bundle decide from now on. @param bundle a validated one. @returns why it cannot, or null; nothing has changed if it cannot. */
+  /**
+   * Lets another bundle decide from now on.
+   * @param bundle a validated one.
+   * @returns why it cannot, or null; nothing has changed if it cannot.
+   */
   replaceBundle(bundle: Bundle, bundleSha256: string): string | null;
   /** No more work but for what was accepted. */
   drain(): void;

@@ -1,4 +1,7 @@
-/** An answer other than 200, with its reason as JSON; thrown. Not an Error, because an overloaded server must be able to refuse without the cost of a stack trace. */
+/**
+ * An answer other than 200, with its reason as JSON; thrown. Not an Error, because an overloaded
+ * server must be able to refuse without the cost of a stack trace.
+ */
 export class HttpError {
   readonly status: number;
   readonly message: string;

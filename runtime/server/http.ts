@@ -187,7 +187,8 @@ function sendError(
     response.destroy();
     return;
   }
-  // A body that was not read would be taken for the next request; while draining, clients had better go elsewhere.
+  // A body that was not read would be taken for the next request; while draining, clients had
+  // better go elsewhere.
   const isOver = !request.complete || context.isDraining();
   const close: Record<string, string> = isOver ? { connection: "close" } : {};
   sendJson(response, error.status, { error: error.message }, { ...error.headers, ...close });

@@ -62,7 +62,10 @@ export async function answerInfer(
   }
 }
 
-/** One system call for header and body; a small body is put together for it, which costs less than telling the system of its parts. */
+/**
+ * One system call for header and body; a small body is put together for it, which costs less than
+ * telling the system of its parts.
+ */
 function send(response: ServerResponse, parts: readonly Uint8Array[]): void {
   const bytes = parts.reduce((sum, { length }) => sum + length, 0);
   if (bytes <= MAX_JOINED_BYTES) {

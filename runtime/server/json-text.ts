@@ -1,6 +1,9 @@
 /** JSON in which integers beyond the precision of a number keep their digits. */
 
-/** In a string of parsed JSON: what follows are the digits of an integer. Never text that a field of the protocol needs. */
+/**
+ * In a string of parsed JSON: what follows are the digits of an integer. Never text that a field of
+ * the protocol needs.
+ */
 const INTEGER_MARK = "\u0000integer:";
 
 /** A string, to step over it, or an integer that a number may not hold. */
@@ -15,7 +18,10 @@ export function parseJson(text: string): unknown {
   return JSON.parse(marked);
 }
 
-/** @returns the integer a value of `parseJson` is; undefined if it is none, or a number too large to be exact. */
+/**
+ * @returns the integer a value of `parseJson` is; undefined if it is none, or a number too large to
+ * be exact.
+ */
 export function readInteger(value: unknown): bigint | undefined {
   if (typeof value === "number") {
     return Number.isSafeInteger(value) ? BigInt(value) : undefined;

@@ -1,13 +1,22 @@
-/** The HTTP server below the routes: its limits, its address, what it answers where there is no request, and its end. */
+/**
+ * The HTTP server below the routes: its limits, its address, what it answers where there is no
+ * request, and its end.
+ */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { RuntimeError } from "../errors.ts";
 import type { HttpContext } from "./context.ts";
 import { handle } from "./http.ts";
 
-/** Connections that wait to be accepted; the system caps it. Beyond it they are lost and tried again a second later, so a burst needs room. */
+/**
+ * Connections that wait to be accepted; the system caps it. Beyond it they are lost and tried again
+ * a second later, so a burst needs room.
+ */
 const BACKLOG = 4096;
-/** While the server closes: how often idle connections are ended, and how long answers may still be on their way. */
+/**
+ * While the server closes: how often idle connections are ended, and how long answers may still be
+ * on their way.
+ */
 const SWEEP_MS = 20;
 const LINGER_MS = 1000;
 
@@ -51,7 +60,9 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
         ? ["431 Request Header Fields Too Large", "the header of the request is too large"]
         : ["400 Bad Request", `expected an HTTP request (${error.message})`];
   const body = JSON.stringify({ error: message });
-  const head = `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}`;
+  const head =
+    `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: ` +
+    `application/json\r\ncontent-length: ${Buffer.byteLength(body)}`;
   socket.end(`${head}\r\n\r\n${body}`, () => socket.destroy());
 }
 
@@ -60,14 +71,19 @@ export function listen(server: Server, host: string, port: number): Promise<void
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       const reason = error.code === "EADDRINUSE" ? "it is taken" : String(error.code ?? error);
-      const message = `${host}:${port}: expected an address to serve at, got: ${reason}; choose another with --http`;
+      const message =
+        `${host}:${port}: expected an address to serve at, got: ${reason}; ` +
+        "choose another with --http";
       reject(new RuntimeError("RUNTIME_LISTEN", message));
     });
     server.listen({ port, host, backlog: BACKLOG }, () => resolve());
   });
 }
 
-/** Idle connections end at once, one that is sending its last answer soon after it, and what is left after a while. */
+/**
+ * Idle connections end at once, one that is sending its last answer soon after it, and what is left
+ * after a while.
+ */
 export function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => {
     const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);

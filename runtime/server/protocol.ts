@@ -1,4 +1,7 @@
-/** Inference requests of the Open Inference Protocol v2 over HTTP, with Triton's binary tensor extension. */
+/**
+ * Inference requests of the Open Inference Protocol v2 over HTTP, with Triton's binary tensor
+ * extension.
+ */
 import { BadRequest } from "./bad-request.ts";
 import { DATATYPES, elementCountOf } from "./datatypes.ts";
 import { parseJson } from "./json-text.ts";
@@ -22,7 +25,7 @@ export interface InferRequest {
   readonly sloClass: string | undefined;
 }
 
-export interface RequestedOutput {
+interface RequestedOutput {
   /** Index in `ClientSignature.outputs`; beyond them, that of `VARIANT_OUTPUT`. */
   readonly index: number;
   readonly isBinary: boolean;
@@ -33,7 +36,9 @@ type Fields = Readonly<Record<string, unknown>>;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * @param body after decompression. @param headerLength value of `Inference-Header-Content-Length`; undefined when the body is JSON only.
+ * @param body after decompression.
+ * @param headerLength value of `Inference-Header-Content-Length`; undefined when the body is JSON
+ * only.
  * @throws BadRequest at the first field that is not as it has to be.
  */
 export function parseInferRequest(
@@ -51,7 +56,8 @@ export function parseInferRequest(
   const variant = variantWishOf(parameters, signature);
   const { rows, inputs } = inputsOf(request, body.subarray(jsonLength), signature, maxRows);
   const outputs = outputsOf(request, parameters, signature);
-  // As Triton has it, 0 is the default: no tighter deadline than the SLO, and a priority that here is the highest, which is 1.
+  // As Triton has it, 0 is the default: no tighter deadline than the SLO, and a priority that here
+  // is the highest, which is 1.
   const timeoutMs = timeoutUs === 0 ? undefined : timeoutUs / 1000;
   const sloClass = textOf(parameters["slo_class"], "parameters.slo_class");
   return { id, rows, inputs, outputs, timeoutMs, isHigh: priority <= 1, variant, sloClass };

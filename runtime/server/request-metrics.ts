@@ -1,4 +1,7 @@
-/** What the server counts of requests, whatever answers them, in the words of Triton's metrics and statistics. */
+/**
+ * What the server counts of requests, whatever answers them, in the words of Triton's metrics and
+ * statistics.
+ */
 import { head, line } from "./exposition.ts";
 import type { FailureReason } from "./request.ts";
 

@@ -1,3 +1,4 @@
+/** Reads inference requests, and each JSON header only once. */
 import { DATATYPES } from "./datatypes.ts";
 import { type InferRequest, parseInferRequest } from "./protocol.ts";
 import type { ClientSignature } from "./signature.ts";
@@ -15,8 +16,9 @@ interface Layout {
 }
 
 /**
- * Reads inference requests, and each JSON header only once. Clients that send their tensors as bytes send the same header with other bytes
- * again and again; as long as elements have a fixed size, such a header alone says whether the request is right.
+ * Reads inference requests, and each JSON header only once. Clients that send their tensors as
+ * bytes send the same header with other bytes again and again; as long as elements have a fixed
+ * size, such a header alone says whether the request is right.
  */
 export class RequestReader {
   readonly #signature: ClientSignature;

@@ -1,4 +1,7 @@
-/** One client request on its way through the scheduler: its rows are queries of their own and are gathered here. */
+/**
+ * One client request on its way through the scheduler: its rows are queries of their own and are
+ * gathered here.
+ */
 import { assert } from "../core/assert.ts";
 import { elementCountOf } from "./datatypes.ts";
 import type { ModelSignature } from "./signature.ts";
@@ -52,7 +55,10 @@ export interface RowAnswer extends Answer {
 
 export type Outcome<A extends Answer = Answer> = A | Failure;
 
-/** Rows of a request: per input of the signature its row-major little-endian bytes, kept until the outcome. */
+/**
+ * Rows of a request: per input of the signature its row-major little-endian bytes, kept until the
+ * outcome.
+ */
 export interface RequestRows {
   readonly rows: number;
   readonly inputs: readonly Uint8Array[];
@@ -62,7 +68,10 @@ export interface RequestRows {
 export interface Submission<A extends Answer = Answer> {
   /** Never rejects. */
   readonly outcome: Promise<Outcome<A>>;
-  /** Gives the request up: rows that wait are taken back, of rows that run the answer is thrown away. */
+  /**
+   * Gives the request up: rows that wait are taken back, of rows that run the answer is thrown
+   * away.
+   */
   readonly cancel: () => void;
 }
 
@@ -142,14 +151,18 @@ export class PendingRequest {
     return this.#isSettled;
   }
 
-  /** Takes the answer of one row, and settles the request with the last. @param index the row's place in the batch. */
+  /**
+   * Takes the answer of one row, and settles the request with the last.
+   * @param index the row's place in the batch.
+   */
   takeRow(row: number, outputs: readonly RowedOutput[], index: number, nowMs: number): void {
     assert(!this.#isSettled, "a request that is settled takes no rows");
     for (const [output, { rowShape, bytes, bounds }] of outputs.entries()) {
       const known = this.#rowShapes[output];
       if (known === undefined) this.#rowShapes[output] = rowShape;
       else if (known.join() !== rowShape.join()) {
-        const message = `rows have outputs of shapes [${known.join(", ")}] and [${rowShape.join(", ")}]`;
+        const message =
+          `rows have outputs of shapes [${known.join(", ")}] and ` + `[${rowShape.join(", ")}]`;
         this.fail("inference", message);
         return;
       }
@@ -184,7 +197,10 @@ export class PendingRequest {
   }
 }
 
-/** One variant, or those of the rows in the order they first appear; and the mean accuracy over the rows. */
+/**
+ * One variant, or those of the rows in the order they first appear; and the mean accuracy over the
+ * rows.
+ */
 function answererOf(
   variantByRow: readonly number[],
   variants: ModelSignature["variants"],

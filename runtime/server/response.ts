@@ -1,4 +1,7 @@
-/** Inference responses of the Open Inference Protocol v2 over HTTP, with Triton's binary tensor extension. */
+/**
+ * Inference responses of the Open Inference Protocol v2 over HTTP, with Triton's binary tensor
+ * extension.
+ */
 import type { InferRequest } from "./protocol.ts";
 import type { Answer, OutputTensor } from "./request.ts";
 import type { ClientSignature } from "./signature.ts";
@@ -11,7 +14,10 @@ export interface InferResponse {
   readonly parts: readonly Uint8Array[];
 }
 
-/** @param sloClass of the request; null where all have the same SLO. @throws Error if an output that is asked for as JSON has an element that JSON cannot say. */
+/**
+ * @param sloClass of the request; null where all have the same SLO.
+ * @throws Error if an output that is asked for as JSON has an element that JSON cannot say.
+ */
 export function writeInferResponse(
   modelName: string,
   request: InferRequest,

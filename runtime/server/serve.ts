@@ -60,11 +60,15 @@ export interface RunningServer {
   /** Whether the workers are ready and the server is not closing. */
   isReady(): boolean;
   /**
-   * Lets another bundle decide from now on; requests that wait or run stay. @param bundle a validated one.
+   * Lets another bundle decide from now on; requests that wait or run stay.
+   * @param bundle a validated one.
    * @returns null, or why this server cannot follow it, in which case it goes on as before.
    */
   replaceBundle(bundle: Bundle, bundleSha256: string): string | null;
-  /** Becomes unready, answers what it has accepted, and ends the workers. Further calls wait for the first. */
+  /**
+   * Becomes unready, answers what it has accepted, and ends the workers. Further calls wait for the
+   * first.
+   */
   close(): Promise<void>;
 }
 
@@ -121,7 +125,7 @@ export async function openServer<E extends Executor, H extends Required<Executor
 }
 
 /** An endpoint that takes an executor of a kind, and what that has to tell. */
-export interface ServedEndpoint<E extends Executor, H extends ExecutorHandlers> extends Endpoint {
+interface ServedEndpoint<E extends Executor, H extends ExecutorHandlers> extends Endpoint {
   readonly handlers: H & Required<ExecutorHandlers>;
   attach(executor: E): void;
 }
@@ -159,7 +163,10 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
     };
   }
 
-  /** Workers may be ready before the executor is there to be called, so what they tell waits until it is. */
+  /**
+   * Workers may be ready before the executor is there to be called, so what they tell waits until
+   * it is.
+   */
   async openWorkers(executorFactory: (handlers: H) => E | Promise<E>): Promise<E> {
     const { endpoint } = this;
     let early: (() => void)[] | undefined = [];
@@ -176,7 +183,10 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
     return executor;
   }
 
-  /** Refuses new inference and waits for the accepted. @returns whether all of it was answered in time. */
+  /**
+   * Refuses new inference and waits for the accepted.
+   * @returns whether all of it was answered in time.
+   */
   async drain(timeoutMs: number): Promise<boolean> {
     this.#isDraining = true;
     if (this.#inferCount === 0) return true;

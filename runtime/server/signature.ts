@@ -1,4 +1,7 @@
-/** What a client sees as the model: the tensors that all variants of the task share, and how each variant orders them. */
+/**
+ * What a client sees as the model: the tensors that all variants of the task share, and how each
+ * variant orders them.
+ */
 import type { RamsisBundle, TensorInfo, Variant } from "../bundle/schema.ts";
 import { RuntimeError } from "../errors.ts";
 import { type Datatype, datatypeOf } from "./datatypes.ts";
@@ -49,7 +52,10 @@ export interface ModelSignature extends ClientSignature {
 /** The parts of a variant that its tensors come from. */
 export type ModelVariant = Pick<Variant, "name" | "accuracy" | "model">;
 
-/** @throws RuntimeError RUNTIME_MODEL if a variant has no model, or the models cannot stand in for one another in one batch of rows. */
+/**
+ * @throws RuntimeError RUNTIME_MODEL if a variant has no model, or the models cannot stand in for
+ * one another in one batch of rows.
+ */
 export function signatureOf({ application, tasks }: RamsisBundle): ModelSignature {
   const names = [...new Set([application, ...tasks.map((task) => task.name)])];
   return { names, ...taskTensors(tasks.flatMap((task) => task.variants)), answersByRow: true };

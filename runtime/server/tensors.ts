@@ -1,4 +1,7 @@
-/** Tensor data between JSON and row-major little-endian bytes, and where the rows of such bytes begin. */
+/**
+ * Tensor data between JSON and row-major little-endian bytes, and where the rows of such bytes
+ * begin.
+ */
 
 import { halfToNumber, numberToHalf } from "../core/half.ts";
 import { BadRequest } from "./bad-request.ts";
@@ -45,7 +48,10 @@ export function rowBounds(
   return offset === bytes.length ? bounds : undefined;
 }
 
-/** Bytes of JSON data, flat or nested as the shape says. @throws BadRequest that names the element. */
+/**
+ * Bytes of JSON data, flat or nested as the shape says.
+ * @throws BadRequest that names the element.
+ */
 export function bytesOfJson(
   datatype: Datatype,
   shape: readonly number[],
@@ -184,7 +190,10 @@ function integerWriter(
   };
 }
 
-/** JSON text of a flat array of all elements. @returns undefined if an element is NaN or infinite, which JSON cannot say. */
+/**
+ * JSON text of a flat array of all elements.
+ * @returns undefined if an element is NaN or infinite, which JSON cannot say.
+ */
 export function jsonOfBytes(datatype: Datatype, bytes: Uint8Array): string | undefined {
   const view = viewOf(bytes);
   if (datatype === "BYTES") return jsonOfStrings(bytes, view);

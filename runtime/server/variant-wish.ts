@@ -5,7 +5,9 @@ import type { ClientSignature, ModelTensor } from "./signature.ts";
 /** Index of the variant that has to answer every row, or that one has to answer all of them. */
 export type VariantWish = number | "same";
 
-/** An output that every model of one task has for those who ask for it: of each row, the variant. */
+/**
+ * An output that every model of one task has for those who ask for it: of each row, the variant.
+ */
 export const VARIANT_OUTPUT: ModelTensor = {
   name: "stratagem_variant",
   datatype: "BYTES",

@@ -13,7 +13,10 @@ export class WakeTimer {
     this.#onWake = onWake;
   }
 
-  /** @param wakeMs the time to call at, infinite for never; it replaces the one before. It may be past. */
+  /**
+   * @param wakeMs the time to call at, infinite for never; it replaces the one before. It may be
+   * past.
+   */
   set(wakeMs: number, nowMs: number): void {
     if (wakeMs === this.#wakeMs) return;
     this.clear();

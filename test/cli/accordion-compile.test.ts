@@ -2,15 +2,15 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { placeApplication } from "../support/place-application.ts";
+import { accordionApplication } from "../support/accordion-application.ts";
 import { stratagem } from "../support/run-cli.ts";
 
 describe("malleable pipelines on the command line", () => {
-  const app = placeApplication();
+  const app = accordionApplication();
   const home = join(app, "out");
   const out = join(home, "places.msgpack");
 
-  test("are compiled: how models are cut, and what to expect of each load; and stages are written beside the bundle", () => {
+  test("are compiled: cuts and loads are told, and stages are written beside the bundle", () => {
     const { status, stdout, stderr } = stratagem("compile", join(app, "app.yaml"), "-o", out);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(stdout).toMatch(/\n7 stages of models beside it\n/);
@@ -54,7 +54,7 @@ describe("malleable pipelines on the command line", () => {
     [65, [], /^INPUT_CONFLICT .*: the model has 10 layers, and profile\.json#deep has times of 6/],
     [64, ["--solver", "glpk"], /^RUNTIME_USAGE --solver: method accordion has one solver/],
   ])("are refused with one line and exit code %d", (code, options, message) => {
-    const wrong = placeApplication(["profile.json#mlp", "profile.json#deep"]);
+    const wrong = accordionApplication(["profile.json#mlp", "profile.json#deep"]);
     const spec = join(wrong, "app.yaml");
     const { status, stderr } = stratagem("compile", spec, "-o", join(wrong, "o/b"), ...options);
     expect(stderr).toMatch(message);

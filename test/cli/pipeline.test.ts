@@ -84,7 +84,7 @@ describe("a pipeline on the command line", () => {
     expect(beyond.plan.demandQps).toBeLessThan(beyond.capacityQps);
   });
 
-  test("gives the same bytes with any number of jobs and either solver of programs the same optimum", () => {
+  test("gives the same bytes with any number of jobs, and the same optimum with any solver", () => {
     const again = join(folder, "again.msgpack");
     stratagem("compile", join(folder, "pipeline.json"), "-o", again, "--jobs", "1");
     expect(Buffer.compare(readFileSync(again), readFileSync(bundle))).toBe(0);
@@ -162,7 +162,8 @@ describe("a pipeline on the command line", () => {
     const coarse = stratagem("simulate", bundle, "--poisson", "60", "--baseline", "cg-mean");
     expect(coarse.status).toBe(64);
     expect(coarse.stderr).toContain(
-      "--baseline cg-mean is for a bundle of method inferline, and this one is of method loki; expected one of inferline, proteus",
+      "--baseline cg-mean is for a bundle of method inferline, " +
+        "and this one is of method loki; expected one of inferline, proteus",
     );
     const app = join(folder, "pipeline.json");
     const solver = stratagem("compile", app, "-o", bundle, "--solver", "value-iteration");
@@ -207,7 +208,7 @@ describe("a pipeline on the command line", () => {
     expect(most(tight)).toBeGreaterThan(most(roomy));
   });
 
-  test("takes the fan-outs that a server observed, and refuses what is not of this pipeline", () => {
+  test("takes the fan-outs that a server observed, and refuses those of others", () => {
     const app = writeSpec("observed", (spec) => {
       spec.workload.loads = [20];
     });
@@ -250,7 +251,8 @@ describe("a pipeline on the command line", () => {
     const { status, stderr } = stratagem("compile", app, "-o", join(folder, "late.msgpack"));
     expect(status).toBe(65);
     expect(stderr).toContain(
-      'slo.latency: the leaf "identify" can never be reached in time: the fastest way, small ×1, small ×1, takes 20 ms, 5 ms more',
+      'slo.latency: the leaf "identify" can never be reached in time: the fastest way, ' +
+        "small ×1, small ×1, takes 20 ms, 5 ms more",
     );
   });
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { encodeBundle } from "../../runtime/checked-bundle.ts";
-import { placeBundle } from "../support/place-bundle.ts";
+import { accordionBundle } from "../support/accordion-bundle.ts";
 import { stratagem } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-report-"));
@@ -14,7 +14,7 @@ test("a bundle of malleable pipelines becomes a page that compares the scheduler
   const expected = { queries: 200, durationMs: 10_000 };
   const file = join(folder, "places.msgpack");
   const out = join(folder, "places.html");
-  writeFileSync(file, encodeBundle(placeBundle({ levels: [{ loadQps: 20, expected }] })));
+  writeFileSync(file, encodeBundle(accordionBundle({ levels: [{ loadQps: 20, expected }] })));
   const { status, stdout, stderr } = stratagem("report", file, "-o", out, "--json");
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   const { runs } = JSON.parse(stdout);

@@ -62,7 +62,7 @@ beforeAll(() => {
 });
 
 describe("scaling on the command line", () => {
-  test("compiles all three plans of every load, with what random requests make of the one that is followed", () => {
+  test("compiles all three plans of every load, and what random requests make of them", () => {
     expect(compiled.status).toBe(0);
     const { method, levels } = JSON.parse(compiled.stdout);
     expect(method).toBe("themis");

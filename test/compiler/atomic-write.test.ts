@@ -15,7 +15,7 @@ beforeEach(() => {
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 const at = (name: string): string => join(folder, name);
 
-test("writes all files, what is in memory and what is made when its turn comes, over old ones", async () => {
+test("writes all files over old ones, those made when their turn comes too", async () => {
   writeFileSync(at("a"), "old and longer");
   await writeAllAtomically([
     { path: at("a"), bytes: bytes("new") },

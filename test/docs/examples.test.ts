@@ -1,4 +1,6 @@
-/** The commands of README and the methods' pages do what the pages say, in a copy of the examples. */
+/**
+ * The commands of README and the methods' pages do what the pages say, in a copy of the examples.
+ */
 import { type ChildProcess, execFileSync } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -24,7 +26,9 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
   "needs a server": ["bench", "compile", "curl"],
   "takes longer": ["simulate", "report"],
 };
-/** Commands that are quick enough to run; all but compile and report with files that are committed. */
+/**
+ * Commands that are quick enough to run; all but compile and report with files that are committed.
+ */
 const QUICK = ["compile", "inspect", "verify", "diff", "simulate", "report", "schema"];
 /** What a page may show beside `npx stratagem`; these lines are not run. */
 const OTHER = /^(npm|node|curl) /;
@@ -106,7 +110,10 @@ function where(fence: Fence): string {
   return `${fence.file}:${fence.line}`;
 }
 
-/** The reasons of a fence's mark, none if it has no mark. @throws Error if the mark is no "not run: …". */
+/**
+ * The reasons of a fence's mark, none if it has no mark.
+ * @throws Error if the mark is no "not run: …".
+ */
 function reasonsOf(fence: Fence): string[] {
   if (fence.mark === undefined) return [];
   const reasons = /^not run: (.+)$/.exec(fence.mark)?.[1];
@@ -123,7 +130,10 @@ function commandLines(fence: Fence): string[] {
     .filter((line) => line !== "");
 }
 
-/** What a line runs: the verb of `npx stratagem`, or the program. @throws Error if it is neither known. */
+/**
+ * What a line runs: the verb of `npx stratagem`, or the program.
+ * @throws Error if it is neither known.
+ */
 function verbOf(fence: Fence, line: string): string {
   const verb = /^npx stratagem ([a-z]+)/.exec(line)?.[1];
   if (verb !== undefined) return verb;

@@ -1,8 +1,12 @@
-/** Reads what the documentation tests need of Markdown: fences with their marks, headings, links. */
+/**
+ * Reads what the documentation tests need of Markdown: fences with their marks, headings, links.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A fenced block. `line` is that of its opening, from 1; `mark` is the comment in the line before. */
+/**
+ * A fenced block. `line` is that of its opening, from 1; `mark` is the comment in the line before.
+ */
 export interface Fence {
   readonly file: string;
   readonly line: number;

@@ -27,7 +27,8 @@ test.skipIf(reference === undefined)(
     expect(rows.length).toBeGreaterThanOrEqual(3);
     for (const row of rows) {
       const { expected } = compileRow(row);
-      // The artifact stops after 100 sweeps and 1000 power iterations; its own error is below these.
+      // The artifact stops after 100 sweeps and 1000 power iterations; its own error is below
+      // these.
       expect(Math.abs(expected.accuracyPerSatisfied - row.accuracyPerSatisfied)).toBeLessThan(1e-9);
       expect(Math.abs(expected.violationRate - row.violationRate)).toBeLessThan(1e-7);
     }

@@ -111,7 +111,7 @@ describe("the models", () => {
     expect(accurate.outputMetadata).toMatchObject([logits]);
   });
 
-  test("are the classifiers they were made of: the gate is that one extended, to the byte, the other a copy", () => {
+  test("are the classifiers they were made of, to the byte", () => {
     const written = gateOf(read(gateModel.source.file), threshold, IMAGE_BYTES);
     expect(sha256(written)).toBe(gateModel.sha256);
     expect(accurateModel.sha256).toBe(accurateModel.source.sha256);
@@ -124,7 +124,7 @@ describe("the models", () => {
     expect(logits).toEqual(original.logits);
   });
 
-  test("escalate what the original is less sure of than the threshold, and nothing else", async () => {
+  test("escalate what the original is less sure of than the threshold", async () => {
     const original = await answersOf(read(gateModel.source.file), subset.pixels);
     const { escalate } = await answersOf(read(gateModel.file), subset.pixels);
     const confidences = confidencesOf(original.logits);

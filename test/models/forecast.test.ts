@@ -52,7 +52,7 @@ describe("runtime/models", () => {
   });
 
   test.skipIf(reference === undefined)(
-    "forecasts the validation days as well as models.json says (skipped without STRATAGEM_REFERENCE)",
+    "forecasts as well as models.json says (skipped without STRATAGEM_REFERENCE)",
     async () => {
       const counts = trace.readCounts(path.join(reference ?? "", trace.TRACE_FILE));
       const ticks = trace.ticksOf(counts, trace.DAYS.validation, manifest.trace.strideSeconds);
@@ -86,7 +86,7 @@ describe("the trace", () => {
     expect(trace.peaksAfter(counts, [150])[0]).toBe(Math.max(...counts.subarray(150, 160)));
   });
 
-  test("is asked at no second whose 60 s before or 10 s after touch ten seconds without requests", () => {
+  test("is asked at no second whose windows touch ten seconds without requests", () => {
     const counts = new Float64Array(400).fill(5);
     counts.fill(0, 200, 210);
     counts.fill(0, 300, 309);
@@ -122,7 +122,7 @@ test("figures tell what was too low from what was too high, and rises from the r
 describe("training", () => {
   const network = new Lstm(6);
 
-  test("follows the gradient of the squared error, as small steps of each weight measure it", () => {
+  test("follows the gradient of the squared error, as small steps measure it", () => {
     const random = randomOf(5);
     const parameters = initialParameters(random);
     const inputs = Float64Array.from({ length: 6 }, () => 4 * random() - 2);

@@ -92,7 +92,7 @@ describe("the models", () => {
     expect(namer.inputMetadata).toMatchObject([{ name: "crop", ...crop }]);
   });
 
-  test("are the networks they were made of: the finder is that one extended, to the byte, the other a copy", () => {
+  test("are the networks they were made of, to the byte", () => {
     expect(sha256(clearestOf(read(finderModel.source.file), CROP_SIDE))).toBe(finderModel.sha256);
     expect(namerModel.sha256).toBe(namerModel.source.sha256);
   });
@@ -115,7 +115,7 @@ describe("the models", () => {
     expect(findings).toHaveLength(SUBSET_COUNT);
   });
 
-  test("find nothing in a blank scene, and in the others of its batch what they find without it", async () => {
+  test("find nothing in a blank scene, and the same in the others of its batch", async () => {
     const blank = new Uint8Array(SCENE_BYTES);
     const [nothing] = await find(finder, blank);
     const none = {

@@ -156,7 +156,7 @@ describe("models.json", () => {
     }
   });
 
-  test("describes detectors of which a weaker one finds fewer letters and proposes fewer crops", () => {
+  test("describes detectors: a weaker one finds fewer letters and crops", () => {
     const falling = (values: number[]): number[] => [...values].sort((a, b) => a - b);
     const recalls = detectors.map(({ recall }) => recall);
     const crops = detectors.map(({ cropsPerScene }) => cropsPerScene);

@@ -24,7 +24,9 @@ test("refuses a file above the cap by its size alone", async () => {
   writeFileSync(large, new Uint8Array(1001));
   await expect(loadBundle(large, { maxBytes: 1000 })).rejects.toMatchObject({
     code: "BUNDLE_TOO_LARGE",
-    message: `${large}: expected at most 1000 bytes, got 1001; compile fewer levels or a coarser grid`,
+    message:
+      `${large}: expected at most 1000 bytes, got 1001; ` +
+      "compile fewer levels or a coarser grid",
   });
   await expect(loadBundle(large, { maxBytes: 1001 })).rejects.toMatchObject({
     code: "BUNDLE_MAGIC",
@@ -35,7 +37,9 @@ test("names the file in front of what is wrong inside", async () => {
   const path = join(folder, "bad-semantics.msgpack");
   await expect(loadBundle(path)).rejects.toMatchObject({
     code: "BUNDLE_SEMANTICS",
-    message: `${path}: levels[1].actionByState.data[17]: expected an action for 3 queued, got 10, which is no action; compile the bundle again`,
+    message:
+      `${path}: levels[1].actionByState.data[17]: expected an action for 3 queued, ` +
+      "got 10, which is no action; compile the bundle again",
   });
 });
 

@@ -6,13 +6,13 @@ import type { Bundle, ModelFile, RamsisBundle } from "../../runtime/bundle/schem
 import { readModelFile } from "../../runtime/exec/model-file.ts";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import { servedModels } from "../../runtime/served-models.ts";
+import { table1Bundle } from "../support/accordion-bundle.ts";
 import { identityModel } from "../support/onnx-model.js";
-import { table1Bundle } from "../support/place-bundle.ts";
 import { tinyBundle } from "../support/tiny-bundle.ts";
 import { DEEP, SMALL, servedPlaces } from "./methods/accordion/serve/fake-places.ts";
-import { servedScales } from "./methods/themis/serve/served-scales.ts";
+import { servedScales } from "./methods/themis/serve/served.ts";
 import { servedPipeline, writeModels } from "./server/graph/served-pipeline.ts";
-import { servedStages, writeModels as writeStageModels } from "./server/graph/served-stages.ts";
+import { servedStages, writeModels as writeStageModels } from "./server/graph/served-tasks.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-served-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -70,7 +70,7 @@ test.each<[string, (model: ModelFile) => ModelFile | null, RegExp]>([
   await expect(refusal).rejects.toMatchObject({ code: "RUNTIME_MODEL" });
 });
 
-test("a pipeline's plans say which batches are warmed, and its models how their outputs are cut", async () => {
+test("a pipeline's plans say which batches are warmed, and how outputs are cut", async () => {
   const pipeline = servedPipeline();
   writeModels(folder);
   const models = await servedModels(pipeline, folder);
@@ -84,7 +84,7 @@ test("a pipeline's plans say which batches are warmed, and its models how their 
   expect(models[0]?.axisNames).toMatchObject({ x: "rows", crops: "total", crop_count: "rows" });
 });
 
-test("the plans and bursts of a bundle that scales say which cores and batches are warmed", async () => {
+test("plans and bursts say which cores and batches are warmed", async () => {
   writeStageModels(folder);
   const models = await servedModels(servedScales(), folder);
   expect(models.map(({ name, warmBatches, warmCores }) => [name, warmBatches, warmCores])).toEqual([

@@ -1,4 +1,7 @@
-/** Loki's algorithm 1 line by line, over servers and with a map per table: slow, obvious, and with its two flaws. Source: Loki §5.1. */
+/**
+ * Loki's algorithm 1 line by line, over servers and with a map per table: slow, obvious, and with
+ * its two flaws. Source: Loki §5.1.
+ */
 
 export interface LiteralTask {
   readonly name: string;
@@ -7,7 +10,7 @@ export interface LiteralTask {
   readonly workers: readonly LiteralWorker[];
 }
 
-export interface LiteralWorker {
+interface LiteralWorker {
   readonly id: string;
   readonly accuracy: number;
   readonly capacityQps: number;

@@ -4,11 +4,11 @@ import { Packr, Unpackr } from "msgpackr";
 import type { BundleErrorCode } from "../../runtime/bundle/bundle-error.ts";
 import type { Bundle, RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { encodeBundle } from "../../runtime/checked-bundle.ts";
+import { accordionBundle } from "./accordion-bundle.ts";
 import { classBundle } from "./class-bundle.ts";
-import { placeBundle } from "./place-bundle.ts";
 import { changedAt } from "./refused-bundle.ts";
 import { sampleBundle } from "./sample-bundle.ts";
-import { scaleBundle } from "./scale-bundle.ts";
+import { themisBundle } from "./themis-bundle.ts";
 
 /** Bytes before the payload. Source: docs/bundle-format.md. */
 export const HEADER_BYTES = 55;
@@ -32,7 +32,10 @@ export function fileOf(payload: Uint8Array, version = 1): Uint8Array {
   return Uint8Array.from(Buffer.concat([header, payload]));
 }
 
-/** The payload of a file as plain values of their own memory: tables are {data: bytes, dtype, shape}. */
+/**
+ * The payload of a file as plain values of their own memory: tables are {data: bytes, dtype,
+ * shape}.
+ */
 export function plainPayload(file: Uint8Array): Payload {
   return unpackr.unpack(file.subarray(HEADER_BYTES)) as Payload;
 }
@@ -83,7 +86,10 @@ function tableFixtures(): [string, Fixture][] {
   ];
 }
 
-/** Readable: classes with workers of their own at one level and without at another. Refused: shares that are no whole, a table that is no class's. */
+/**
+ * Readable: classes with workers of their own at one level and without at another. Refused: shares
+ * that are no whole, a table that is no class's.
+ */
 function classFixtures(): [string, Fixture][] {
   const apart = classBundle({ split: [1, 1], loadsQps: [100, 1000] });
   const bundle = changedAt(apart, "levels[1].classTables", undefined) as RamsisBundle;
@@ -101,9 +107,12 @@ function classFixtures(): [string, Fixture][] {
   ];
 }
 
-/** One of each kind of contradiction: a plan too slow for its load, a plan larger than its pool, a transition out of range, latencies that fall. */
+/**
+ * One of each kind of contradiction: a plan too slow for its load, a plan larger than its pool, a
+ * transition out of range, latencies that fall.
+ */
 function scaleFixtures(): [string, Fixture][] {
-  const bundle = scaleBundle();
+  const bundle = themisBundle();
   const changed = (path: string, value: unknown, expected: BundleErrorCode): Fixture => {
     return { bytes: fileOfValue(withBytes(changedAt(bundle, path, value))), expected };
   };
@@ -121,9 +130,12 @@ function scaleFixtures(): [string, Fixture][] {
   ];
 }
 
-/** Readable: a model that is served, on places of two pools. Refused: a field, a cut, a time, a shape and a stage that are not what they should be. */
+/**
+ * Readable: a model that is served, on places of two pools. Refused: a field, a cut, a time, a
+ * shape and a stage that are not what they should be.
+ */
 function placeFixtures(): [string, Fixture][] {
-  const bundle = placeBundle({
+  const bundle = accordionBundle({
     pools: [{ workers: 3 }, { workers: 2, speed: 0.5 }],
     maxDepth: 3,
     models: [

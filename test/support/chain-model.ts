@@ -5,7 +5,10 @@ import type {
   TensorInfo,
 } from "../../runtime/bundle/schema.ts";
 
-/** A chain: layer k makes `h<k+1>` of `h<k>`, the first of `x`, the last `y`; and the last takes `h1` besides, past the layers between. */
+/**
+ * A chain: layer k makes `h<k+1>` of `h<k>`, the first of `x`, the last `y`; and the last takes
+ * `h1` besides, past the layers between.
+ */
 export function chainModel(name: string, layerCount: number): ModelFile {
   return {
     file: `${name}.onnx`,

@@ -27,7 +27,7 @@ export interface ClassBundleOptions
   readonly decide?: (cell: ClassCell) => Decision;
 }
 
-export interface ClassCell {
+interface ClassCell {
   readonly table: number;
   readonly queued: number;
   readonly slackMs: number;

@@ -1,6 +1,6 @@
 /**
- * RAMSIS written down as the paper states it: eq. 2 as four nested sums, dense matrices, policy iteration by linear solves.
- * The oracle of the fast solver; usable up to a few dozen states.
+ * RAMSIS written down as the paper states it: eq. 2 as four nested sums, dense matrices, policy
+ * iteration by linear solves. The oracle of the fast solver; usable up to a few dozen states.
  */
 import { lusolve } from "mathjs";
 import {
@@ -31,7 +31,7 @@ export interface DenseOutcome {
   readonly perDecision: number;
 }
 
-export function poissonByLogarithms(count: number, mean: number): number {
+function poissonByLogarithms(count: number, mean: number): number {
   if (count < 0) return 0;
   if (mean === 0) return count === 0 ? 1 : 0;
   let logFactorial = 0;
@@ -39,7 +39,10 @@ export function poissonByLogarithms(count: number, mean: number): number {
   return Math.exp(count * Math.log(mean) - mean - logFactorial);
 }
 
-/** Probability of `count` arrivals in an interval of `mean` of them; negative binomial where variance over mean exceeds 1. */
+/**
+ * Probability of `count` arrivals in an interval of `mean` of them; negative binomial where
+ * variance over mean exceeds 1.
+ */
 function countByLogarithms(count: number, mean: number, dispersion: number): number {
   if (dispersion <= 1) return poissonByLogarithms(count, mean);
   if (count < 0) return 0;
@@ -90,13 +93,17 @@ function denseActions(problem: WorkerProblem, queued: number, slack: number): De
   );
 }
 
-/** P[each phase | (queued, slack)]: the arrivals since the first of `queued` came, by the sums of eq. 2 over interval A. */
+/**
+ * P[each phase | (queued, slack)]: the arrivals since the first of `queued` came, by the sums of
+ * eq. 2 over interval A.
+ */
 function phasesGiven(problem: WorkerProblem, queued: number, slack: number): number[] {
   const { workerCount: K, arrivalRatePerMs: rate, slackMs, dispersion } = problem;
   const waited = (slackMs[slackMs.length - 1] ?? 0) - slack;
   const weights = Array.from({ length: K }, (_, q) => {
     if (waited > 0) return countByLogarithms((queued - 1) * K + q, rate * waited, dispersion);
-    // In the limit of no time: one clump of arrivals, which is of two at least only where they are over-dispersed.
+    // In the limit of no time: one clump of arrivals, which is of two at least only where they are
+    // over-dispersed.
     if (dispersion <= 1 || queued === 1) return q === 0 ? 1 : 0;
     return (1 - 1 / dispersion) ** q / ((queued - 1) * K + q);
   });
@@ -111,8 +118,11 @@ function rateDuringBatch(problem: WorkerProblem, queued: number): number {
     : problem.arrivalRatePerMs;
 }
 
-/** Distribution of the next state, shape (maxQueue · slackCount + 1,), by the sums of eq. 2 and eq. 3. */
-export function nextStates(
+/**
+ * Distribution of the next state, shape (maxQueue · slackCount + 1,), by the sums of eq. 2 and eq.
+ * 3.
+ */
+function nextStates(
   problem: WorkerProblem,
   queued: number,
   slack: number,
@@ -128,7 +138,10 @@ export function nextStates(
   return next;
 }
 
-/** The same after a batch of `batch` < `queued`: the earliest deadline left is that of uniform point number batch · K. */
+/**
+ * The same after a batch of `batch` < `queued`: the earliest deadline left is that of uniform point
+ * number batch · K.
+ */
 function nextAfterPart(
   problem: WorkerProblem,
   queued: number,
@@ -218,7 +231,10 @@ function nextGivenPhase(
   return next;
 }
 
-/** Average of `reward` per unit of `time` under a policy, and the relative values: solves V + g·time = reward + P V, V(0) = 0. */
+/**
+ * Average of `reward` per unit of `time` under a policy, and the relative values: solves V + g·time
+ * = reward + P V, V(0) = 0.
+ */
 function evaluate(
   mdp: DenseMdp,
   choice: readonly number[],
@@ -240,7 +256,10 @@ function evaluate(
   return { gain: solution[count] ?? 0, value: solution.slice(0, count) };
 }
 
-/** Howard's policy iteration. For per-query, each state takes as long as its batch is large: a semi-Markov process. */
+/**
+ * Howard's policy iteration. For per-query, each state takes as long as its batch is large: a
+ * semi-Markov process.
+ */
 export function densePolicy(mdp: DenseMdp, objective: "per-decision" | "per-query"): number[] {
   const isRatio = objective === "per-query";
   const time = (action: DenseAction): number => (isRatio ? action.batch : 1);
@@ -266,8 +285,9 @@ export function densePolicy(mdp: DenseMdp, objective: "per-decision" | "per-quer
 }
 
 /**
- * Most that a policy can gain per cycle from one wake-up to the next, with reward batch · (accuracy − ratio): 0 for the best ratio, and only
- * for it. Gauss–Seidel sweeps, from 0. @returns null where cycles are too long for `maxSweeps`.
+ * Most that a policy can gain per cycle from one wake-up to the next, with reward batch · (accuracy
+ * − ratio): 0 for the best ratio, and only for it. Gauss–Seidel sweeps, from 0.
+ * @returns null where cycles are too long for `maxSweeps`.
  */
 export function gainPerCycle(
   { actions }: DenseMdp,

@@ -16,7 +16,10 @@ interface Choice {
   readonly count: number;
 }
 
-/** The optimum of a tiny problem: every way to set up servers, and for each the best flow over all paths by linear programming. */
+/**
+ * The optimum of a tiny problem: every way to set up servers, and for each the best flow over all
+ * paths by linear programming.
+ */
 export function bruteForce(problem: PipelineProblem, demandQps: number): BruteOptimum | null {
   const best = problem.tasks.map(({ variants }) => Math.max(...variants.map((v) => v.accuracy)));
   const all = setups(problem).sort((one, other) => totalOf(one) - totalOf(other));
@@ -46,7 +49,9 @@ function totalOf(setup: readonly Choice[]): number {
   return setup.reduce((sum, { count }) => sum + count, 0);
 }
 
-/** All numbers of servers of each configuration that fit the pools, with a server for every task. */
+/**
+ * All numbers of servers of each configuration that fit the pools, with a server for every task.
+ */
 function setups(problem: PipelineProblem): Choice[][] {
   const slots = problem.tasks.flatMap(({ variants }, task) =>
     variants.flatMap(({ configurations }, variant) =>
@@ -84,7 +89,9 @@ interface FlowNode {
   readonly row: number;
 }
 
-/** Highest accuracy of a flow through given servers at a demand, or, for none, the highest demand. */
+/**
+ * Highest accuracy of a flow through given servers at a demand, or, for none, the highest demand.
+ */
 function bestFlow(
   problem: PipelineProblem,
   setup: readonly Choice[],

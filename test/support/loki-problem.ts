@@ -38,7 +38,10 @@ export function readLokiInput(file: string): LokiInput {
   return JSON.parse(readFileSync(file, "utf8")) as LokiInput;
 }
 
-/** The problem of a reference input. A free task must be the first: it only passes requests on, and is left out. */
+/**
+ * The problem of a reference input. A free task must be the first: it only passes requests on, and
+ * is left out.
+ */
 export function lokiProblem(input: LokiInput): PipelineProblem {
   const free = new Set(input.tasks.filter((task) => task.free).map((task) => task.name));
   const kept = input.tasks.filter((task) => !task.free);

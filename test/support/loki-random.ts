@@ -16,7 +16,10 @@ export interface RandomShape {
   readonly tightness: number;
 }
 
-/** A problem whose more accurate variants are slower, with batches that take less time per query. Deterministic. */
+/**
+ * A problem whose more accurate variants are slower, with batches that take less time per query.
+ * Deterministic.
+ */
 export function randomProblem(seed: number, shape: RandomShape): PipelineProblem {
   const rng = new Rng(seed, 7);
   const between = (low: number, high: number) => low + (high - low) * rng.nextFloat();

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LokiBundle, LokiOptions } from "../../runtime/bundle/schema.ts";
-import { type PipelineSketch, pipelineBundle } from "./pipeline-bundle.ts";
+import { type LokiSketch, lokiBundle } from "./loki-bundle.ts";
 
 /** Folder of the reference answers; tests that need it are skipped without. */
 export const REFERENCE = process.env["STRATAGEM_REFERENCE"];
@@ -43,7 +43,9 @@ export function readReference<T>(file: string): T {
   return JSON.parse(readFileSync(join(String(REFERENCE), "loki", file), "utf8")) as T;
 }
 
-/** A bundle with the reference plans of a pipeline for some demands, all of them if none are named. */
+/**
+ * A bundle with the reference plans of a pipeline for some demands, all of them if none are named.
+ */
 export function referenceBundle(
   name: "traffic_chain" | "traffic_tree",
   demandsQps: readonly number[],
@@ -56,7 +58,7 @@ export function referenceBundle(
     ({ feasible, demandQps }) =>
       feasible && (demandsQps.length === 0 || demandsQps.includes(demandQps)),
   );
-  const sketch: PipelineSketch = {
+  const sketch: LokiSketch = {
     sloMs: input.sloMs,
     workers: [input.servers],
     policy,
@@ -95,5 +97,5 @@ export function referenceBundle(
       }),
     })),
   };
-  return pipelineBundle(sketch);
+  return lokiBundle(sketch);
 }

@@ -2,8 +2,8 @@ import { FeedForward } from "../../compiler/graph/feed-forward.ts";
 import {
   aloneMs,
   type Configuration,
-  type StageConfiguration,
-} from "../../compiler/graph/served-stages.ts";
+  type TaskConfiguration,
+} from "../../compiler/graph/served-tasks.ts";
 import {
   costOf,
   excessOf,
@@ -13,7 +13,7 @@ import {
 } from "../../compiler/methods/inferline/solve/problem.ts";
 import { scaleFactorsOf } from "../../compiler/methods/inferline/solve/scale-factors.ts";
 import type { RequestTrace } from "../../compiler/simulate/graph/visits.ts";
-import { meetsSlo } from "./provisioning-brute-force.ts";
+import { meetsSlo } from "./inferline-brute-force.ts";
 
 interface Candidate {
   readonly configuration: Configuration;
@@ -21,7 +21,11 @@ interface Candidate {
   readonly saving: number;
 }
 
-/** Algorithms 1 and 2 as they are read, one replica at a time, everything evaluated, nothing skipped. @returns null where they find nothing within the pools. */
+/**
+ * Algorithms 1 and 2 as they are read, one replica at a time, everything evaluated, nothing
+ * skipped.
+ * @returns null where they find nothing within the pools.
+ */
 export function naiveGreedy(
   problem: ProvisioningProblem,
   trace: RequestTrace,
@@ -57,7 +61,7 @@ function initialize(
   isFeasible: (one: Configuration) => boolean,
 ): Configuration | null {
   const scale = scaleFactorsOf(problem, [trace]);
-  const configuration = problem.stages.map(({ hardware }): StageConfiguration => {
+  const configuration = problem.stages.map(({ hardware }): TaskConfiguration => {
     const order = hardware.map((_, index) => index);
     order.sort((a, b) => {
       const [one, other] = [hardware[a], hardware[b]];
@@ -154,7 +158,7 @@ function nextBatch(sizes: readonly number[], batch: number): number | undefined 
 function withStage(
   configuration: Configuration,
   stage: number,
-  one: StageConfiguration,
+  one: TaskConfiguration,
 ): Configuration {
   return configuration.map((other, index) => (index === stage ? one : other));
 }

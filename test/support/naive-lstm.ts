@@ -24,7 +24,10 @@ export function operatorsOf(model: Uint8Array): string[] {
     .map(({ value }) => new TextDecoder().decode(message(valuesOf(message(value), 4)[0])));
 }
 
-/** The forecast of one history without gaps, as the equations say: lists, one gate after the other, in double precision. */
+/**
+ * The forecast of one history without gaps, as the equations say: lists, one gate after the other,
+ * in double precision.
+ */
 export function naiveForecast(weights: Weights, history: readonly number[]): number {
   const part = (name: string): Float32Array => weights.get(name) ?? new Float32Array();
   const biases = part("biases");

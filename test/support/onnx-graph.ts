@@ -1,14 +1,16 @@
-/** ONNX models written as protobuf by hand: operator set 13, in the file format that came with it. */
+/**
+ * ONNX models written as protobuf by hand: operator set 13, in the file format that came with it.
+ */
 import { bytes, integer, string } from "../../tools/onnx-protobuf.js";
 
-export interface GraphTensor {
+interface GraphTensor {
   readonly name: string;
   readonly type: ElementType;
   /** A name where a dimension is open. */
   readonly shape: readonly (number | string)[];
 }
 
-export interface GraphNode {
+interface GraphNode {
   readonly op: string;
   readonly inputs: readonly string[];
   readonly output: string;
@@ -16,7 +18,7 @@ export interface GraphNode {
   readonly attributes?: Readonly<Record<string, number>>;
 }
 
-export interface GraphConstant {
+interface GraphConstant {
   readonly name: string;
   readonly type: "float32" | "int64";
   readonly shape: readonly number[];

@@ -1,4 +1,7 @@
-/** Small ONNX models with random weights, of the shapes that nets have; each of operator set 17 unless told otherwise. */
+/**
+ * Small ONNX models with random weights, of the shapes that nets have; each of operator set 17
+ * unless told otherwise.
+ */
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import {
   type AttributeProto,
@@ -213,7 +216,10 @@ const TOKENS = 5;
 const WIDTH = 8;
 const HEADS = 2;
 
-/** One block: attention whose shapes are computed from those of its input, as exporters write them, and a perceptron. */
+/**
+ * One block: attention whose shapes are computed from those of its input, as exporters write them,
+ * and a perceptron.
+ */
 export function transformerModel(): Uint8Array {
   const g = new GraphBuilder(14);
   const normal = g.node("LayerNormalization", ["x", g.weight([WIDTH]), g.weight([WIDTH])]);

@@ -1,4 +1,5 @@
-// The smallest ONNX models there are, written as protobuf by hand: float32 "x" [batch, width] in, float32 "y" out.
+// The smallest ONNX models there are, written as protobuf by hand: float32 "x" [batch, width] in,
+// float32 "y" out.
 
 import { bytes, integer, string } from "../../tools/onnx-protobuf.js";
 

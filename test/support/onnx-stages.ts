@@ -46,7 +46,10 @@ export async function runWhole(model: Uint8Array, feeds: Values): Promise<Values
   return new Map(Object.entries(fetched));
 }
 
-/** Every stage gets what it says it takes, from the inputs and earlier stages, and gives what it says it gives. */
+/**
+ * Every stage gets what it says it takes, from the inputs and earlier stages, and gives what it
+ * says it gives.
+ */
 export async function runStages(stages: readonly StageBytes[], feeds: Values): Promise<Values> {
   const values = new Map(feeds);
   for (const stage of stages) {

@@ -13,7 +13,7 @@ import {
 import { CommandBuffer, DROP } from "../../runtime/core/command-buffer.ts";
 import { type TinyBundleOptions, tinyBundle } from "./tiny-bundle.ts";
 
-export const SLO_MS = 100;
+const SLO_MS = 100;
 
 /**
  * By default one worker; small takes 10 + 5b ms at accuracy 0.6, large 20 + 20b ms at 0.8, and

@@ -1,6 +1,9 @@
 import { GIVE_UP, NO_ACTION, type RamsisBundle } from "../../runtime/bundle/schema.ts";
 
-/** A tiny bundle made pooled: a single query waits until less than half of the SLO is left, more of them run in twos. */
+/**
+ * A tiny bundle made pooled: a single query waits until less than half of the SLO is left, more of
+ * them run in twos.
+ */
 export function waitingBundle(bundle: RamsisBundle): RamsisBundle {
   const slackCount = bundle.decisionSpace.slackMs.data.length;
   const single = 0;

@@ -1,8 +1,10 @@
 /**
- * The best that any policy can do with few workers, in a world of ticks: at most one query comes in a tick, and service times are whole ticks.
+ * The best that any policy can do with few workers, in a world of ticks: at most one query comes in
+ * a tick, and service times are whole ticks.
  *
- * The oracle sees everything, the age of every query and what is left of every batch, so no policy has more. It takes the oldest queries first, which
- * no other order beats where all have one SLO. Shares nothing with the solver.
+ * The oracle sees everything, the age of every query and what is left of every batch, so no policy
+ * has more. It takes the oldest queries first, which no other order beats where all have one SLO.
+ * Shares nothing with the solver.
  */
 export interface TickProblem {
   readonly workers: number;

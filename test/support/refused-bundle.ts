@@ -3,7 +3,10 @@ import { validateBundle } from "../../runtime/checked-bundle.ts";
 
 type Node = Record<string | number, unknown>;
 
-/** A copy with one place changed; `undefined` removes it. @param path such as `levels[0].loadQps`. */
+/**
+ * A copy with one place changed; `undefined` removes it.
+ * @param path such as `levels[0].loadQps`.
+ */
 export function changedAt(bundle: object, path: string, value: unknown): unknown {
   const copy = structuredClone(bundle) as Node;
   const keys = path.split(/[.[\]]+/).filter((key) => key !== "");

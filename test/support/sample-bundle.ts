@@ -12,7 +12,10 @@ const SLACK_STEPS = 6;
 const SLO_MS = 120;
 const ACCURACY = [0.6, 0.75] as const;
 
-/** A valid bundle with every kind of field filled in: 2 variants, 2 levels, greedy tables of 5 × 7 states. */
+/**
+ * A valid bundle with every kind of field filled in: 2 variants, 2 levels, greedy tables of 5 × 7
+ * states.
+ */
 export function sampleBundle(): RamsisBundle {
   const slackMs = Float64Array.from(
     { length: SLACK_STEPS + 1 },

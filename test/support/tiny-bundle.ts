@@ -44,7 +44,10 @@ export const LARGE: TinyVariant = {
   latencyMs: (batch) => 20 + 20 * batch,
 };
 
-/** A valid bundle in memory, small enough to reason about: one worker, an SLO of 100 ms, two variants, a greedy table. */
+/**
+ * A valid bundle in memory, small enough to reason about: one worker, an SLO of 100 ms, two
+ * variants, a greedy table.
+ */
 export function tinyBundle(options: TinyBundleOptions = {}): RamsisBundle {
   const variants = options.variants ?? [SMALL, LARGE];
   const sloMs = options.sloMs ?? 100;
@@ -105,7 +108,10 @@ export function tinyBundle(options: TinyBundleOptions = {}): RamsisBundle {
   };
 }
 
-/** All that wait, on the most accurate variant that meets the deadline; on the first variant when none does. */
+/**
+ * All that wait, on the most accurate variant that meets the deadline; on the first variant when
+ * none does.
+ */
 function greedy({ queued, slackMs, variants }: TinyState): Decision {
   let best = 0;
   let bestAccuracy = Number.NEGATIVE_INFINITY;

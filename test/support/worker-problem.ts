@@ -2,7 +2,10 @@ import fc from "fast-check";
 import type { WorkerProblem } from "../../compiler/methods/ramsis/solve/worker-problem.ts";
 import { quantileKnots } from "../../compiler/numeric/quantile-distribution.ts";
 
-/** A problem on the fixed-length grid. @param serviceMs one row per variant, at least maxQueue + 1 batch sizes each. */
+/**
+ * A problem on the fixed-length grid.
+ * @param serviceMs one row per variant, at least maxQueue + 1 batch sizes each.
+ */
 export function workerProblem(options: {
   workerCount: number;
   loadQps: number;
@@ -30,7 +33,10 @@ export function workerProblem(options: {
   };
 }
 
-/** Small problems of every kind: idle, busy and overloaded, with service times below and above the SLO. */
+/**
+ * Small problems of every kind: idle, busy and overloaded, with service times below and above the
+ * SLO.
+ */
 export const smallProblems = fc
   .record({
     workerCount: fc.integer({ min: 1, max: 4 }),
@@ -59,7 +65,10 @@ export const smallProblems = fc
     });
   });
 
-/** Small problems with everything the paper leaves open: random service times, bursts, parts of a queue, uneven grids, shortest-queue-first. */
+/**
+ * Small problems with everything the paper leaves open: random service times, bursts, parts of a
+ * queue, uneven grids, shortest-queue-first.
+ */
 export const variedProblems = fc
   .record({
     problem: smallProblems,

@@ -1,11 +1,13 @@
-/** Accordion as a method of the compiler: how models are cut into pipelines over execution places. */
+/**
+ * Accordion as a method of the compiler: how models are cut into pipelines over execution places.
+ */
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
+import { ACCORDION_BASELINES } from "./baselines.ts";
+import { accordionWarnings, pipelineTable } from "./compile-report.ts";
 import { openModels } from "./compile-stages.ts";
-import { PLACE_BASELINES } from "./place-baselines.ts";
-import { pipelineTable, placeWarnings } from "./place-report.ts";
-import { placedLevel } from "./placed-level.ts";
+import { simulatedLevel } from "./simulated-level.ts";
 import { accordion } from "./solve/accordion.ts";
 
 export const accordionMethod: CompilerMethodOf<"accordion"> = {
@@ -18,39 +20,40 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   withSolver(_policy, solver) {
     throw new RuntimeError(
       "RUNTIME_USAGE",
-      `--solver: method accordion has one solver, whose partitions are exact, got ${solver}; leave the option out`,
+      "--solver: method accordion has one solver, whose partitions are exact, " +
+        `got ${solver}; leave the option out`,
     );
   },
   frame: accordion.frame,
 
   isQuick: true,
-  solveLevel: (frame, loadQps) => ({ level: placedLevel(frame, loadQps) }),
+  solveLevel: (frame, loadQps) => ({ level: simulatedLevel(frame, loadQps) }),
   bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
   stated: ({ capacityQps, expected }) => ({ capacityQps, expected }),
   promised(frame, { loadQps }) {
-    const { capacityQps, expected } = placedLevel(frame, loadQps);
+    const { capacityQps, expected } = simulatedLevel(frame, loadQps);
     return { capacityQps, expected };
   },
 
   baselines: {
     of: "malleable pipelines",
     isOfPipelines: false,
-    names: PLACE_BASELINES,
+    names: ACCORDION_BASELINES,
     tunable: false,
-    has: (text) => PLACE_BASELINES.some((name) => name === text),
+    has: (text) => ACCORDION_BASELINES.some((name) => name === text),
   },
   async simulate(bundle, { baseline, fanout: _, ...options }, watch) {
-    const { simulatePlacesCommand } = await import("./simulate-places.ts");
-    return simulatePlacesCommand(bundle, options, baseline?.name ?? null, watch);
+    const { simulateAccordionCommand } = await import("./simulate-command.ts");
+    return simulateAccordionCommand(bundle, options, baseline?.name ?? null, watch);
   },
 
-  warnings: placeWarnings,
+  warnings: accordionWarnings,
   tablesAround: (bundle) => ({ before: [pipelineTable(bundle)], after: [] }),
   async report(bundle, asked) {
     refuseTableOptions(asked, "malleable pipelines");
-    const { reportPlaces } = await import("./simulated-report.ts");
-    return reportPlaces(bundle, asked);
+    const { reportAccordion } = await import("./report-command.ts");
+    return reportAccordion(bundle, asked);
   },
 };

@@ -14,7 +14,9 @@ import type { BundleFile } from "../method.ts";
 /** A model that can be cut between any two of its layers. */
 export interface LayeredModel {
   readonly layerCount: number;
-  /** Layers `from` to `to` − 1 as a model of one instance; the same arguments give the same bytes. */
+  /**
+   * Layers `from` to `to` − 1 as a model of one instance; the same arguments give the same bytes.
+   */
   stage(
     from: number,
     to: number,
@@ -39,7 +41,10 @@ export function isCut(variant: Variant, { cluster }: Pick<Application, "cluster"
   return variant.model !== null && profiles.every((profile) => (profile?.layers ?? null) !== null);
 }
 
-/** Cuts what the pipelines are made of, each stage once. @param layered the models, by the path the application gives. */
+/**
+ * Cuts what the pipelines are made of, each stage once.
+ * @param layered the models, by the path the application gives.
+ */
 export function withStages(
   bundle: AccordionBundle,
   { tasks }: Pick<Application, "tasks">,
@@ -59,11 +64,15 @@ export function withStages(
       const { bytes, inputs, outputs } = model.stage(from, to);
       const open = outputs.find(({ shape }) => shape.includes(-1));
       if (open !== undefined) {
-        const message = `the size of output "${open.name}", [${open.shape}], changes with the data; expected a model of which the sizes for one instance are known`;
+        const message =
+          `the size of output "${open.name}", [${open.shape}], ` +
+          "changes with the data; expected a model of which the sizes for one instance are " +
+          "known";
         return conflict(["tasks", 0, "variants", index, "model"], message);
       }
       const sha256 = createHash("sha256").update(bytes).digest("hex");
-      // Named after what is in it, so that no other bundle's stages, or those of a running server, are written over.
+      // Named after what is in it, so that no other bundle's stages, or those of a running server,
+      // are written over.
       const file = `${variant.name}.${from}-${to}.${sha256.slice(0, NAMED_DIGITS)}.onnx`;
       files.push({ file, sha256, bytes: () => model.stage(from, to).bytes });
       stages.push({ from, to, model: { file, sha256, inputs, outputs } });

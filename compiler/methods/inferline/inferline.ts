@@ -3,11 +3,11 @@ import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
-import { promisedByStages, provisionedLevel } from "./provisioned-level.ts";
+import { INFERLINE_BASELINES } from "./baselines.ts";
+import { promisedByInferline, simulatedLevel } from "./simulated-level.ts";
 import { inferline } from "./solve/inferline.ts";
 import { hasTraces } from "./solve/sample-traces.ts";
-import { STAGE_BASELINES } from "./stage-baselines.ts";
-import { provisioningWarnings } from "./warnings.ts";
+import { inferlineWarnings } from "./warnings.ts";
 
 export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   name: "inferline",
@@ -19,34 +19,35 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   withSolver(_policy, solver) {
     throw new RuntimeError(
       "RUNTIME_USAGE",
-      `--solver: method inferline has one solver, got ${solver}; leave the option out, policy.refine says how far it goes`,
+      `--solver: method inferline has one solver, got ${solver}; ` +
+        "leave the option out, policy.refine says how far it goes",
     );
   },
   frame: inferline.frame,
 
   isQuick: false,
-  solveLevel: (frame, loadQps) => ({ level: provisionedLevel(frame, loadQps) }),
+  solveLevel: (frame, loadQps) => ({ level: simulatedLevel(frame, loadQps) }),
   // What only the compiler needs stays here.
   bundle: ({ recorded: _, ...frame }, levels, provenance) => ({ ...frame, levels, provenance }),
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => ({ ...frame, recorded: null }),
   isRecomputable: hasTraces,
   stated: ({ sample, expected }) => ({ sample, expected }),
-  promised: promisedByStages,
+  promised: promisedByInferline,
 
   baselines: {
     of: "provisioned stages",
     isOfPipelines: true,
-    names: STAGE_BASELINES,
+    names: INFERLINE_BASELINES,
     tunable: false,
-    has: (text) => STAGE_BASELINES.some((name) => name === text),
+    has: (text) => INFERLINE_BASELINES.some((name) => name === text),
   },
   async simulate(bundle, { baseline, fanout: _, ...options }, watch) {
-    const { simulateStagesCommand } = await import("./simulate-stages.ts");
-    return simulateStagesCommand(bundle, options, baseline?.name ?? null, watch);
+    const { simulateInferlineCommand } = await import("./simulate-command.ts");
+    return simulateInferlineCommand(bundle, options, baseline?.name ?? null, watch);
   },
 
-  warnings: provisioningWarnings,
+  warnings: inferlineWarnings,
   async report(bundle, asked) {
     refuseTableOptions(asked, "plans");
     const { renderStageReport } = await import("./report/stage-report.ts");

@@ -5,15 +5,15 @@ import type { LokiFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf, Solved } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
-import { predictLevel, simulatedExpectation } from "./predicted-level.ts";
 import { settleLevels } from "./settled-levels.ts";
+import { predictLevel, simulatedExpectation } from "./simulated-level.ts";
 import { baselinePlan, PIPELINE_BASELINES } from "./solve/baseline-plan.ts";
 import { loki } from "./solve/loki.ts";
-import type { StageSolver } from "./stage-policies.ts";
+import type { TaskSolver } from "./task-policies.ts";
 import { planWarnings } from "./warnings.ts";
 
 /** @param stageSolver makes the tables of tasks that choose their variants batch by batch. */
-export function lokiMethod(stageSolver: StageSolver): CompilerMethodOf<"loki"> {
+export function lokiMethod(stageSolver: TaskSolver): CompilerMethodOf<"loki"> {
   return {
     name: "loki",
 
@@ -55,8 +55,8 @@ export function lokiMethod(stageSolver: StageSolver): CompilerMethodOf<"loki"> {
       return plan && { ...level, plan, stages: null };
     },
     async simulate(bundle, { baseline, ...options }, watch) {
-      const { simulatePipelineCommand } = await import("./simulate-pipeline.ts");
-      return simulatePipelineCommand(bundle, options, baseline, watch);
+      const { simulateLokiCommand } = await import("./simulate-command.ts");
+      return simulateLokiCommand(bundle, options, baseline, watch);
     },
 
     warnings: planWarnings,
@@ -73,7 +73,7 @@ const HEADROOMS = [0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 1.5, 2];
 
 /** The time is that of the last optimisation: what follows it is a simulation. */
 async function plannedLevel(
-  stageSolver: StageSolver,
+  stageSolver: TaskSolver,
   frame: LokiFrame,
   loadQps: number,
   nowMs: () => number,

@@ -1,4 +1,7 @@
-/** Plans of neighbouring levels brought together: a change of level costs as few model loads as the optima allow. */
+/**
+ * Plans of neighbouring levels brought together: a change of level costs as few model loads as the
+ * optima allow.
+ */
 import type { LokiLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { LokiFrame } from "../../model/frames.ts";
 import type { PipelineProblem } from "../../model/pipeline.ts";
@@ -7,7 +10,10 @@ import { solverPlan } from "./solve/bundled-plan.ts";
 import { modelLoads } from "./solve/plan/nearest-plan.ts";
 import { pipelineProblem } from "./solve/problem.ts";
 
-/** From the lowest level up, each is settled against the one below; then every one says what changing to it costs. */
+/**
+ * From the lowest level up, each is settled against the one below; then every one says what
+ * changing to it costs.
+ */
 export async function settleLevels(
   frame: LokiFrame,
   solved: readonly SolvedLevel<LokiLevel>[],

@@ -29,7 +29,10 @@ const MOST_SPLITS = 6;
  * other shares of the load by itself.
  */
 const LEAST_GAIN = 1e-4;
-/** Accuracy that a violation per query too many costs a level, as it costs a candidate of the pooled search. */
+/**
+ * Accuracy that a violation per query too many costs a level, as it costs a candidate of the pooled
+ * search.
+ */
 const VIOLATION_PENALTY = 20;
 
 /** Whether queries of several classes are served. */

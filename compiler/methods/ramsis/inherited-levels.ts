@@ -6,7 +6,10 @@ import type { SolvedLevel } from "../method.ts";
 /** The level of a load with the tables of another level, and what they promise there. */
 type WithTableOf = (frame: RamsisFrame, loadQps: number, level: RamsisLevel) => RamsisLevel;
 
-/** @param solved by ascending load. @returns the levels, those that are worse than their upper neighbour's table with that table. */
+/**
+ * @param solved by ascending load.
+ * @returns the levels, those that are worse than their upper neighbour's table with that table.
+ */
 export function inheritLevels(
   frame: RamsisFrame,
   solved: readonly SolvedLevel<RamsisLevel>[],

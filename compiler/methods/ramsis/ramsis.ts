@@ -5,9 +5,9 @@ import { classTable } from "stratagem-runtime/internal/methods/ramsis/tell/inspe
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { actionValuesOf } from "./action-values.ts";
+import { SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
 import { classedExpectation, classedLevel, classedTableAt, hasClasses } from "./classed-level.ts";
 import { inheritLevels } from "./inherited-levels.ts";
-import { SINGLE_BASELINES, singleBaselineNamed } from "./single-baselines.ts";
 import { ramsis } from "./solve/ramsis.ts";
 import { tableWarnings } from "./warnings.ts";
 
@@ -52,14 +52,14 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
     has: (text, tuned) => singleBaselineNamed(text, tuned) !== null,
   },
   async simulate(bundle, asked, watch) {
-    const { simulateTablesCommand } = await import("./simulate-tables.ts");
+    const { simulateTablesCommand } = await import("./simulate-command.ts");
     return simulateTablesCommand(bundle, asked, watch);
   },
 
   warnings: tableWarnings,
   tablesAround: (bundle) => ({ before: [], after: bundle.slo.classes ? [classTable(bundle)] : [] }),
   async report(bundle, asked) {
-    const { reportTables } = await import("./table-report.ts");
+    const { reportTables } = await import("./report-command.ts");
     return reportTables(bundle, asked);
   },
 };

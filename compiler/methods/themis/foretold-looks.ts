@@ -1,19 +1,25 @@
-/** Forecasts of the LSTM for a simulation, which cannot wait for a model: made beforehand from the requests that it will see. */
+/**
+ * Forecasts of the LSTM for a simulation, which cannot wait for a model: made beforehand from the
+ * requests that it will see.
+ */
 import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
-import { stageGraphOf } from "stratagem-runtime/internal/core/graph/stage-graph";
+import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { openForecastModel } from "stratagem-runtime/internal/methods/themis/serve/forecast-model";
-import { requestsOf } from "../../simulate/graph/stage-arrivals.ts";
+import { requestsOf } from "../../simulate/graph/arriving-requests.ts";
 import { lookHistories } from "./simulate/look-histories.ts";
-import type { ScaleSimulationOptions } from "./simulate/simulate-scales.ts";
+import type { ThemisSimulationOptions } from "./simulate/simulate.ts";
 
-/** By look; undefined for a predictor that the core is itself. @throws RuntimeError RUNTIME_MODEL if the model cannot be opened. */
+/**
+ * By look; undefined for a predictor that the core is itself.
+ * @throws RuntimeError RUNTIME_MODEL if the model cannot be opened.
+ */
 export async function foretoldLooks(
   bundle: ThemisBundle,
-  { arrivals, durationMs, seed }: Pick<ScaleSimulationOptions, "arrivals" | "durationMs" | "seed">,
+  { arrivals, durationMs, seed }: Pick<ThemisSimulationOptions, "arrivals" | "durationMs" | "seed">,
 ): Promise<Float64Array | undefined> {
   const { predictor, tickMs } = bundle.policy;
   if (predictor !== "lstm") return undefined;
-  const { arrivalMs } = requestsOf(stageGraphOf(bundle), arrivals, durationMs, seed);
+  const { arrivalMs } = requestsOf(taskGraphOf(bundle), arrivals, durationMs, seed);
   const { perSecondQps } = lookHistories(arrivalMs, tickMs, durationMs);
   const model = await openForecastModel();
   try {

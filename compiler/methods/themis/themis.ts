@@ -4,7 +4,7 @@ import type { ThemisFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
-import { SCALE_BASELINES } from "./scale-baselines.ts";
+import { THEMIS_BASELINES } from "./baselines.ts";
 import { themis } from "./solve/themis.ts";
 import { scalingWarnings } from "./warnings.ts";
 
@@ -16,7 +16,8 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
   withSolver(_policy, solver) {
     throw new RuntimeError(
       "RUNTIME_USAGE",
-      `--solver: policy.solver says how method themis solves, exact or paper, got ${solver}; leave the option out`,
+      "--solver: policy.solver says how method themis solves, exact or paper, " +
+        `got ${solver}; leave the option out`,
     );
   },
   frame: themis.frame,
@@ -36,13 +37,13 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
   baselines: {
     of: "scaled stages",
     isOfPipelines: true,
-    names: SCALE_BASELINES,
+    names: THEMIS_BASELINES,
     tunable: false,
-    has: (text) => SCALE_BASELINES.some((name) => name === text),
+    has: (text) => THEMIS_BASELINES.some((name) => name === text),
   },
   async simulate(bundle, { baseline, fanout: _, ...options }, watch) {
-    const { simulateScalesCommand } = await import("./simulate-scales.ts");
-    return simulateScalesCommand(bundle, options, baseline?.name ?? null, watch);
+    const { simulateThemisCommand } = await import("./simulate-command.ts");
+    return simulateThemisCommand(bundle, options, baseline?.name ?? null, watch);
   },
 
   warnings: scalingWarnings,

@@ -1,4 +1,6 @@
-/** What `compile` warns of in a bundle of scaled stages: loads without a plan, and plans that miss. */
+/**
+ * What `compile` warns of in a bundle of scaled stages: loads without a plan, and plans that miss.
+ */
 import { type ThemisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { percent } from "stratagem-runtime/internal/tell/text";
 
@@ -8,10 +10,16 @@ export function scalingWarnings({ levels, slo, policy }: ThemisBundle): string[]
     policy.queueing === "paper" ? "; policy.queueing: stochastic counts with them" : "";
   return levels.flatMap(({ loadQps, feasible, capacityQps, steady }) => {
     if (!feasible) {
-      return `level ${loadQps} qps is not feasible: the pool has a plan up to about ${Number(capacityQps.toPrecision(3))} qps, and it has that one`;
+      return (
+        `level ${loadQps} qps is not feasible: the pool has a plan up to about ` +
+        `${Number(capacityQps.toPrecision(3))} qps, and it has that one`
+      );
     }
     const { violationRate } = steady.expected;
     if (violationRate <= ceiling) return [];
-    return `level ${loadQps} qps: ${percent(violationRate)} of random requests miss the SLO, allowed ${percent(ceiling)}${advice}`;
+    return (
+      `level ${loadQps} qps: ${percent(violationRate)} of random requests miss the SLO, ` +
+      `allowed ${percent(ceiling)}${advice}`
+    );
   });
 }

@@ -1,4 +1,5 @@
-export interface StageVariantOutcome {
+/** Counts the batches of each variant. */
+export interface TaskVariantOutcome {
   /** Queries of the task that it served. */
   readonly queries: number;
   readonly batches: number;
@@ -7,14 +8,17 @@ export interface StageVariantOutcome {
 }
 
 /** What a task served. */
-export type TaskBatches = Pick<StageVariantOutcome, "queries" | "batches" | "meanBatch">;
+export type TaskBatches = Pick<TaskVariantOutcome, "queries" | "batches" | "meanBatch">;
 
 interface CountedTask {
   readonly name: string;
   readonly variants: readonly { readonly name: string; readonly accuracy: number }[];
 }
 
-/** Counts the batches of each variant. A variant is named by its index among those of all tasks, in the order of the tasks. */
+/**
+ * Counts the batches of each variant. A variant is named by its index among those of all tasks, in
+ * the order of the tasks.
+ */
 export class BatchTally {
   readonly #tasks: readonly CountedTask[];
   readonly #queriesByVariant: Float64Array;
@@ -34,10 +38,10 @@ export class BatchTally {
 
   /** Keyed by `task/variant`; and of the tasks, in their order. */
   outcome(): {
-    readonly byVariant: Record<string, StageVariantOutcome>;
+    readonly byVariant: Record<string, TaskVariantOutcome>;
     readonly tasks: readonly TaskBatches[];
   } {
-    const byVariant: Record<string, StageVariantOutcome> = {};
+    const byVariant: Record<string, TaskVariantOutcome> = {};
     let next = 0;
     const tasks = this.#tasks.map(({ name, variants }) => {
       let served = 0;

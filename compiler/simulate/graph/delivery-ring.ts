@@ -1,4 +1,7 @@
-/** Queries on their way between servers. All take the same time, so they arrive in the order they were sent. */
+/**
+ * Queries on their way between servers. All take the same time, so they arrive in the order they
+ * were sent.
+ */
 export class DeliveryRing {
   #timeMs = new Float64Array(1024);
   #query = new Uint32Array(1024);

@@ -1,4 +1,5 @@
-import type { StageGraph } from "stratagem-runtime/internal/core/graph/stage-graph";
+/** Draws the requests of a process and where they go. */
+import type { TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { ArrivalFeed } from "../arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "../arrivals.ts";
@@ -10,7 +11,7 @@ const FIRST_CAPACITY = 2 ** 12;
 
 /** The requests of a process that come before the end of a duration, and where they go. */
 export function drawRequests(
-  graph: StageGraph,
+  graph: TaskGraph,
   arrivals: ArrivalProcess,
   durationMs: number,
   seed: number,

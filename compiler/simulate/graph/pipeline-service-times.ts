@@ -1,3 +1,4 @@
+/** Gives the service times of every variant on every pool. */
 import type { PoolProfile } from "stratagem-runtime/internal/bundle/schema";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 import { InputError } from "../../spec/input-error.ts";
@@ -28,8 +29,10 @@ export function pipelineServiceTimes(
         if (mode === "sampled" && profile.serviceTimes.quantiles === null) {
           throw new InputError(
             "INPUT_CONFLICT",
-            `tasks/${task.name}/${variant.name}: sampled service times need p50, p95, p99 and mean of every variant, and the ` +
-              "profile this bundle was compiled from has one number per batch; simulate with p95 service times",
+            `tasks/${task.name}/${variant.name}: sampled service times need p50, p95, ` +
+              "p99 and mean of every variant, and the " +
+              "profile this bundle was compiled from has one number per batch; " +
+              "simulate with p95 service times",
           );
         }
         return serviceTimeModel(profile.serviceTimes, mode, rng);

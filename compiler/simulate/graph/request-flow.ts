@@ -1,10 +1,11 @@
+/** Keeps the requests of a simulation that are under way. */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { type CommandBuffer, DROP } from "stratagem-runtime/internal/core/command-buffer";
 import {
   NO_PARENT,
   type PipelineDispatcher,
 } from "stratagem-runtime/internal/core/graph/pipeline-dispatcher";
-import { REQUESTS, type StageGraph } from "stratagem-runtime/internal/core/graph/stage-graph";
+import { REQUESTS, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { VisitProgress } from "stratagem-runtime/internal/core/graph/visit-progress";
 import { DeliveryRing } from "./delivery-ring.ts";
 import { RequestSlots } from "./request-slots.ts";
@@ -20,7 +21,7 @@ export function slotCountFor({ arrivalMs }: RequestTrace): number {
 }
 
 export interface FlowFrame {
-  readonly graph: StageGraph;
+  readonly graph: TaskGraph;
   readonly trace: RequestTrace;
   readonly sloMs: number;
   /** Queries are on their way to every task for this long. */
@@ -31,15 +32,17 @@ export interface FlowFrame {
 /**
  * Requests under way: where each has come to, what of it is on its way, and when it is over.
  *
- * A query is named by the slot of its request and its task, since a request visits a task once at most. A request that loses a query is dropped: its
- * queries that wait are cancelled, and those on their way or in a batch are ignored when they come. Its slot is free again once none of them is left.
+ * A query is named by the slot of its request and its task, since a request visits a task once at
+ * most. A request that loses a query is dropped: its queries that wait are cancelled, and those on
+ * their way or in a batch are ignored when they come. Its slot is free again once none of them is
+ * left.
  */
 export class RequestFlow {
   /** In the order of the arrivals, NaN for a request that is not done or was dropped. */
   readonly latencyMsByRequest: Float64Array | null;
   /** Requests that lost a query. */
   lostCount = 0;
-  readonly #graph: StageGraph;
+  readonly #graph: TaskGraph;
   readonly #trace: RequestTrace;
   readonly #sloMs: number;
   readonly #hopMs: number;
@@ -94,7 +97,10 @@ export class RequestFlow {
     while (deliveries.nextMs === nowMs) this.#handIn(deliveries.pop(), nowMs);
   }
 
-  /** A query is served: settles where its request goes from there. @param accuracy of what served it. */
+  /**
+   * A query is served: settles where its request goes from there.
+   * @param accuracy of what served it.
+   */
   serve(query: number, accuracy: number, nowMs: number): void {
     const { taskCount, outStart, outEdge, childByEdge } = this.#graph;
     const progress = this.#progress;
@@ -169,7 +175,10 @@ export class RequestFlow {
     return taken == null || taken[request] === 1;
   }
 
-  /** Sends queries to the tasks that a request has come to; with no way to go they are there at once. */
+  /**
+   * Sends queries to the tasks that a request has come to; with no way to go they are there at
+   * once.
+   */
   #sendReady(slot: number, nowMs: number): void {
     const progress = this.#progress;
     const { readyCount } = progress;

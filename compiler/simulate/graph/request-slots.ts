@@ -1,9 +1,14 @@
-/** Requests that are under way, in slots that are used again. Slots are taken from the lowest up, so that memory of those never used is never touched. */
+/**
+ * Requests that are under way, in slots that are used again. Slots are taken from the lowest up, so
+ * that memory of those never used is never touched.
+ */
 export class RequestSlots {
   openCount = 0;
   /** [capacity]: number of the request that has the slot. */
   readonly request: Uint32Array;
-  /** [capacity]: sum of the accuracies of the tasks that it has ended at, and how many these are. */
+  /**
+   * [capacity]: sum of the accuracies of the tasks that it has ended at, and how many these are.
+   */
   readonly accuracySum: Float64Array;
   readonly endCount: Uint16Array;
   readonly #capacity: number;

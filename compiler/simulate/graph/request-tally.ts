@@ -1,8 +1,12 @@
+/** Counts what becomes of requests. */
 import { LatencySample, type LatencySummary } from "../latency-sample.ts";
 import { ratio } from "./batch-tally.ts";
 import type { Timeline } from "./timeline.ts";
 
-/** What became of the requests of one simulation. Ratios of nothing are null, except the violation rate, which is then 0. */
+/**
+ * What became of the requests of one simulation. Ratios of nothing are null, except the violation
+ * rate, which is then 0.
+ */
 export interface RequestOutcome {
   /** Requests. */
   readonly queries: number;
@@ -10,13 +14,22 @@ export interface RequestOutcome {
   readonly satisfied: number;
   /** Served after it. */
   readonly late: number;
-  /** Given up: a query of theirs was dropped, or more requests were under way than the simulation keeps. */
+  /**
+   * Given up: a query of theirs was dropped, or more requests were under way than the simulation
+   * keeps.
+   */
   readonly dropped: number;
   /** (late + dropped) / queries */
   readonly violationRate: number;
-  /** Mean over satisfied requests that visited a task of their accuracy: the mean over the variants of the tasks where they ended. */
+  /**
+   * Mean over satisfied requests that visited a task of their accuracy: the mean over the variants
+   * of the tasks where they ended.
+   */
   readonly accuracyPerSatisfied: number | null;
-  /** The same sum over all requests but those that were satisfied without a task: a violation counts as accuracy 0. */
+  /**
+   * The same sum over all requests but those that were satisfied without a task: a violation counts
+   * as accuracy 0.
+   */
   readonly accuracyPerQuery: number | null;
   /** Arrival to the last completion, over the requests served. */
   readonly latencyMs: LatencySummary | null;

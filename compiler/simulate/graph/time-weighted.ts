@@ -1,3 +1,4 @@
+/** Averages a value over time. */
 export interface MeanAndMax {
   readonly mean: number;
   readonly max: number;

@@ -1,22 +1,31 @@
-/** Which edges of a pipeline each request takes: coins that are tossed once per request, so that every plan is tried on the same requests. */
+/**
+ * Which edges of a pipeline each request takes: coins that are tossed once per request, so that
+ * every plan is tried on the same requests.
+ */
 import { chosenEdge, SHARE_TOLERANCE } from "stratagem-runtime/internal/core/graph/exclusive-edges";
-import { REQUESTS, type StageGraph } from "stratagem-runtime/internal/core/graph/stage-graph";
+import { REQUESTS, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 
 /** Requests of a trace, and what each of them leads to whatever serves it. */
 export interface RequestTrace {
   /** Non-decreasing, ms. */
   readonly arrivalMs: Float64Array;
-  /** By edge, by request: 1 where the edge is taken once the task before it was reached; null for an edge that is always taken. */
+  /**
+   * By edge, by request: 1 where the edge is taken once the task before it was reached; null for an
+   * edge that is always taken.
+   */
   readonly takenByEdge: readonly (Uint8Array | null)[];
 }
 
 /** Streams of one seed; a source's coins do not depend on what other tasks there are. */
 const VISIT_STREAM = 1000;
 
-/** The coins of a number of requests. A task's edges have each a coin, or, if they are exclusive, one for all. */
+/**
+ * The coins of a number of requests. A task's edges have each a coin, or, if they are exclusive,
+ * one for all.
+ */
 export function tossVisits(
-  graph: StageGraph,
+  graph: TaskGraph,
   requestCount: number,
   seed: number,
 ): RequestTrace["takenByEdge"] {
@@ -31,7 +40,7 @@ export function tossVisits(
 }
 
 function tossEach(
-  { shareByEdge }: StageGraph,
+  { shareByEdge }: TaskGraph,
   edges: Uint32Array,
   requestCount: number,
   seed: number,
@@ -50,7 +59,7 @@ function tossEach(
 }
 
 function tossOne(
-  { shareByEdge }: StageGraph,
+  { shareByEdge }: TaskGraph,
   edges: Uint32Array,
   requestCount: number,
   seed: number,

@@ -1,17 +1,20 @@
 /** Requests are counted over this time each; routing is set anew as often. */
-export const HEARTBEAT_MS = 1000;
+const HEARTBEAT_MS = 1000;
 /** Weight of the newest count: a span of about five counts. Source: Loki's evaluation code. */
 const SMOOTHING = 0.385;
 /** What a second without requests leaves of the average, as a logarithm. */
 const LOG_KEPT = Math.log(1 - SMOOTHING);
-/** A count that exceeds the average by this many standard deviations of a Poisson count is not noise: the average jumps to what is sure of it. */
+/**
+ * A count that exceeds the average by this many standard deviations of a Poisson count is not
+ * noise: the average jumps to what is sure of it.
+ */
 const JUMP_SIGMAS = 3;
 
 /**
  * Demand in requests per second, smoothed exponentially over counts of a second.
  *
- * Unlike Loki's, the average does not lag behind a burst: it is never below the newest count less three standard deviations. The first count stands
- * for itself.
+ * Unlike Loki's, the average does not lag behind a burst: it is never below the newest count less
+ * three standard deviations. The first count stands for itself.
  */
 export class DemandMonitor {
   /** NaN until a second has been counted, unless it is said at the start. */

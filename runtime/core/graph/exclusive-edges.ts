@@ -3,7 +3,8 @@ export const SHARE_TOLERANCE = 1e-9;
 
 /**
  * Which of exclusive edges a coin chooses, each in its share.
- * @param coin from 0 to the sum of the shares, or beyond it for none. @param isOneTaken whether there is no way besides, which rounding must not open.
+ * @param coin from 0 to the sum of the shares, or beyond it for none.
+ * @param isOneTaken whether there is no way besides, which rounding must not open.
  * @returns position among the edges, −1 for none.
  */
 export function chosenEdge(

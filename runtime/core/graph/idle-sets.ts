@@ -1,6 +1,10 @@
+/** Keeps the idle workers of each task as sets of bits. */
 import { NONE } from "./pipeline-shape.ts";
 
-/** The idle workers of each task, as sets of bits, so that the one of the lowest index is found at once. */
+/**
+ * The idle workers of each task, as sets of bits, so that the one of the lowest index is found at
+ * once.
+ */
 export class IdleSets {
   readonly #wordCount: number;
   /** [taskCount, wordCount] */

@@ -1,9 +1,10 @@
+/** Keeps queues of queries as lists in two arrays. */
 import { assert } from "../assert.ts";
 import { NONE } from "./pipeline-shape.ts";
 
 /**
- * Queues of queries whose names are small integers: lists through two arrays by query, so that a query comes out of the middle at once, as cancelled
- * ones do.
+ * Queues of queries whose names are small integers: lists through two arrays by query, so that a
+ * query comes out of the middle at once, as cancelled ones do.
  *
  * Names are kept plus one, so that memory of names that are never used is never touched.
  */

@@ -1,7 +1,10 @@
 /** The longest way through a graph of tasks. */
 import type { InferlineBundle, StageTask } from "../../bundle/schema.ts";
 
-/** Time of the longest way through the pipeline, hops included, if nothing waits. @param latencyMs by task. */
+/**
+ * Time of the longest way through the pipeline, hops included, if nothing waits.
+ * @param latencyMs by task.
+ */
 export function longestPathMs(
   {
     tasks,

@@ -1,3 +1,4 @@
+/** States the interface of every dispatcher of a graph of tasks. */
 import type { CommandBuffer } from "../command-buffer.ts";
 
 /** In place of a parent: the query is a request's own, for an entry task. */
@@ -11,16 +12,19 @@ export interface PipelineDispatcherOptions {
 }
 
 /**
- * Every decision of a cluster that serves a pipeline: which servers run which variant, which of them gets a query, when a batch starts, what is
- * given up, and when another plan takes over.
+ * Every decision of a cluster that serves a pipeline: which servers run which variant, which of
+ * them gets a query, when a batch starts, what is given up, and when another plan takes over.
  *
- * A state machine as `Dispatcher` is: events in the order of their times go in, commands come out; `simulate` and `serve` are two drivers of it.
+ * A state machine as `Dispatcher` is: events in the order of their times go in, commands come out;
+ * `simulate` and `serve` are two drivers of it.
  *
- * A request is one query for every entry task, in the simplest case one. When a batch is done the driver first says so, then hands in the queries
- * that came out of it, each with the query it came from, and only then reuses the names of the queries that are done.
+ * A request is one query for every entry task, in the simplest case one. When a batch is done the
+ * driver first says so, then hands in the queries that came out of it, each with the query it came
+ * from, and only then reuses the names of the queries that are done.
  *
- * Worker indices run over the pools in their order. A worker that is up holds no model until ASSIGN says which, and takes batches of it once the
- * driver has answered with `onModelReady`. RELEASE says that the plan needs it no more, for now.
+ * Worker indices run over the pools in their order. A worker that is up holds no model until ASSIGN
+ * says which, and takes batches of it once the driver has answered with `onModelReady`. RELEASE
+ * says that the plan needs it no more, for now.
  */
 export interface PipelineDispatcher {
   readonly workerCount: number;
@@ -28,17 +32,24 @@ export interface PipelineDispatcher {
   readonly waitingCapacity: number;
   /** Commands that one event appends at most. */
   readonly commandCapacity: number;
-  /** When `onWake` is to be called unless another event comes first: at once, if that is over, but after the queries of the event at hand. */
+  /**
+   * When `onWake` is to be called unless another event comes first: at once, if that is over, but
+   * after the queries of the event at hand.
+   */
   readonly wakeMs: number;
   /** Index of the level that is followed. */
   readonly level: number;
   /** Workers that are assigned a model, or are to be. */
   readonly servers: number;
 
-  /** A request comes; it counts as demand. Its entry queries follow. @returns whether it is admitted: beyond capacity the excess is shed. */
+  /**
+   * A request comes; it counts as demand. Its entry queries follow.
+   * @returns whether it is admitted: beyond capacity the excess is shed.
+   */
   onRequest(nowMs: number): boolean;
   /**
-   * A query of a task has come to be. Batches of it start with the `onWake` that follows: `wakeMs` says so, and the driver calls it once all queries of an event are in.
+   * A query of a task has come to be. Batches of it start with the `onWake` that follows: `wakeMs`
+   * says so, and the driver calls it once all queries of an event are in.
    * @param query the driver's name for it, not that of a query that waits or runs.
    * @param parent the query that it came from, or NO_PARENT.
    * @param deadlineMs of its request.
@@ -63,7 +74,10 @@ export interface PipelineDispatcher {
   onModelReady(worker: number, nowMs: number, out: CommandBuffer): void;
   /** A worker has gone down. What it ran is the driver's to answer for. */
   onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void;
-  /** A query is no longer wanted. @returns whether it waited; one that runs or is unknown is left alone. */
+  /**
+   * A query is no longer wanted.
+   * @returns whether it waited; one that runs or is unknown is left alone.
+   */
   onCancel(query: number): boolean;
   /** Smoothed demand, requests per second; NaN until it is known. */
   loadQps(nowMs: number): number;

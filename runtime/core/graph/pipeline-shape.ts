@@ -1,3 +1,4 @@
+/** Flattens what is the same at every load of a Loki bundle. */
 import type { LokiBundle, PipelineTask } from "../../bundle/schema.ts";
 import { assert } from "../assert.ts";
 
@@ -7,8 +8,8 @@ export const NONE = -1;
 /**
  * What is the same at every load, as flat arrays: the tasks, their variants and what these take.
  *
- * A child is named by its ordinal among the children of its parent, an entry task by its ordinal among the entries; a variant by its index among
- * those of all tasks, in the order of the tasks.
+ * A child is named by its ordinal among the children of its parent, an entry task by its ordinal
+ * among the entries; a variant by its index among those of all tasks, in the order of the tasks.
  */
 export interface PipelineShape {
   readonly taskCount: number;
@@ -32,11 +33,17 @@ export interface PipelineShape {
   /** Mean children of a query: of variant v for its task's child c at `fanoutStart[v] + c`. */
   readonly fanoutStart: Uint32Array;
   readonly fanout: Float64Array;
-  /** Service time of a batch b of variant v on pool p: `serviceMs[serviceStart[v * poolCount + p] + b - 1]`, up to `maxBatch` of both. */
+  /**
+   * Service time of a batch b of variant v on pool p:
+   * `serviceMs[serviceStart[v * poolCount + p] + b - 1]`, up to `maxBatch` of both.
+   */
   readonly serviceStart: Uint32Array;
   readonly serviceMs: Float64Array;
   readonly maxBatch: Uint32Array;
-  /** What a query still needs after its task, on the fastest variants and alone in its batches, [taskCount]. */
+  /**
+   * What a query still needs after its task, on the fastest variants and alone in its batches,
+   * [taskCount].
+   */
   readonly fastestRestMs: Float64Array;
   /** The same from its start at the task. */
   readonly fastestFromMs: Float64Array;

@@ -1,25 +1,27 @@
+/** Divides the workers that are up among the tasks. */
 import { NONE } from "./pipeline-shape.ts";
-import type { StageFleet } from "./stage-fleet.ts";
-import type { StageShape } from "./stage-shape.ts";
+import type { ReplicaFleet } from "./replica-fleet.ts";
+import type { ReplicaShape } from "./replica-shape.ts";
 
 /**
  * How many replicas each task gets, and in which pool, of the workers that are up.
  *
- * First every task gets one. Then the planned replicas come before those that the tuner adds, and of several tasks the one that has the smallest part of what it
- * is to have comes first, the first of equals. A task whose pool has no worker left gets its one replica in another pool that can run it; not while workers
- * of its own have yet to come up for the first time, as when a server starts.
+ * First every task gets one. Then the planned replicas come before those that the tuner adds, and
+ * of several tasks the one that has the smallest part of what it is to have comes first, the first
+ * of equals. A task whose pool has no worker left gets its one replica in another pool that can run
+ * it; not while workers of its own have yet to come up for the first time, as when a server starts.
  */
 export class ReplicaAllotment {
   /** [taskCount], each: replicas, 0 where no worker is left; and their pool. */
   readonly wanted: Uint32Array;
   readonly pool: Uint32Array;
-  readonly #shape: StageShape;
+  readonly #shape: ReplicaShape;
   /** [poolCount]: workers up that are not given to any task. */
   readonly #free: Uint32Array;
   /** [taskCount]: how far the round at hand goes. */
   readonly #limit: Uint32Array;
 
-  constructor(shape: StageShape) {
+  constructor(shape: ReplicaShape) {
     this.#shape = shape;
     this.wanted = new Uint32Array(shape.taskCount);
     this.pool = new Uint32Array(shape.taskCount);
@@ -31,7 +33,7 @@ export class ReplicaAllotment {
   update(
     level: number,
     targets: Uint32Array,
-    { upByPool, unseenByPool }: Pick<StageFleet, "upByPool" | "unseenByPool">,
+    { upByPool, unseenByPool }: Pick<ReplicaFleet, "upByPool" | "unseenByPool">,
   ): void {
     const { taskCount, poolByLevelTask, replicasByLevelTask } = this.#shape;
     const plan = level * taskCount;

@@ -1,33 +1,44 @@
+/** Starts the replicas that are missing and releases those that are too many. */
 import type { CommandBuffer } from "../command-buffer.ts";
 import { NONE } from "./pipeline-shape.ts";
 import { ReplicaAllotment } from "./replica-allotment.ts";
-import type { StageFleet } from "./stage-fleet.ts";
-import type { StageShape } from "./stage-shape.ts";
+import type { ReplicaFleet } from "./replica-fleet.ts";
+import type { ReplicaShape } from "./replica-shape.ts";
 import { BUSY, IDLE, LOADING, OFF } from "./worker-fleet.ts";
 
 /**
- * Makes the replicas what they are to be: starts those that are missing and releases those that are too many.
+ * Makes the replicas what they are to be: starts those that are missing and releases those that are
+ * too many.
  *
- * Of a task's replicas in its pool, idle ones go first while enough ready ones are left, then those that still load, then busy ones once their batch is
- * done. Replicas in another pool, where an earlier plan had the task, serve on until the task has all it is to have in its pool. Where such a one is in the
- * way of a replica that has to start, it goes when its task has another that is ready, or when nothing else would ever make room.
+ * Of a task's replicas in its pool, idle ones go first while enough ready ones are left, then those
+ * that still load, then busy ones once their batch is done. Replicas in another pool, where an
+ * earlier plan had the task, serve on until the task has all it is to have in its pool. Where such
+ * a one is in the way of a replica that has to start, it goes when its task has another that is
+ * ready, or when nothing else would ever make room.
  */
 export class ReplicaKeeper {
   readonly allotment: ReplicaAllotment;
-  readonly #shape: StageShape;
-  readonly #fleet: StageFleet;
-  /** [workerCount]: whether a worker has stopped being a replica since the last `settle`; it is released unless it becomes another one at once. */
+  readonly #shape: ReplicaShape;
+  readonly #fleet: ReplicaFleet;
+  /**
+   * [workerCount]: whether a worker has stopped being a replica since the last `settle`; it is
+   * released unless it becomes another one at once.
+   */
   readonly #isFreed: Uint8Array;
   #freedCount = 0;
 
-  constructor(shape: StageShape, fleet: StageFleet) {
+  constructor(shape: ReplicaShape, fleet: ReplicaFleet) {
     this.#shape = shape;
     this.#fleet = fleet;
     this.allotment = new ReplicaAllotment(shape);
     this.#isFreed = new Uint8Array(shape.workerCount);
   }
 
-  /** A busy worker is done. @returns whether it was leaving: it is released, or something else, in the `settle` that is due. */
+  /**
+   * A busy worker is done.
+   * @returns whether it was leaving: it is released, or something else, in the `settle` that is
+   * due.
+   */
   finish(worker: number): boolean {
     this.#fleet.finish(worker);
     if (this.#fleet.state[worker] !== OFF) return false;
@@ -35,7 +46,10 @@ export class ReplicaKeeper {
     return true;
   }
 
-  /** @param targets replicas that each task is to have if there are workers. @param cores of new ones, by task; null where workers do not differ in them. */
+  /**
+   * @param targets replicas that each task is to have if there are workers.
+   * @param cores of new ones, by task; null where workers do not differ in them.
+   */
   settle(
     level: number,
     targets: Uint32Array,
@@ -113,7 +127,10 @@ export class ReplicaKeeper {
     return NONE;
   }
 
-  /** Starts replicas on workers that are off; the task with the smallest part of what it wants comes first. */
+  /**
+   * Starts replicas on workers that are off; the task with the smallest part of what it wants comes
+   * first.
+   */
   #startMissing(pool: number, out: CommandBuffer, cores: Uint32Array | null): void {
     const { workerStart } = this.#shape;
     const fleet = this.#fleet;
@@ -172,7 +189,10 @@ export class ReplicaKeeper {
     return missing;
   }
 
-  /** A ready replica of a task that belongs in another pool; idle ones first, then the highest index. NONE if none may go. */
+  /**
+   * A ready replica of a task that belongs in another pool; idle ones first, then the highest
+   * index. NONE if none may go.
+   */
   #inTheWay(pool: number, isStuck: boolean): number {
     const { workerStart } = this.#shape;
     const fleet = this.#fleet;

@@ -1,5 +1,6 @@
+/** Keeps how far each request has come through the graph. */
 import { assert } from "../assert.ts";
-import { REQUESTS, type StageGraph } from "./stage-graph.ts";
+import { REQUESTS, type TaskGraph } from "./task-graph.ts";
 
 /** What is known of an edge of a request. */
 const UNDECIDED = 0;
@@ -13,19 +14,25 @@ const VISITED = 2;
 const SERVED = 3;
 
 /**
- * How far each request has come through the graph: which edges are settled, and which tasks are therefore visited or skipped.
+ * How far each request has come through the graph: which edges are settled, and which tasks are
+ * therefore visited or skipped.
  *
- * A task is visited once all edges into it are settled and one of them is taken, and skipped if none is; then the edges away from it are settled as not
- * taken in the same moment. A join so waits for every task before it, as a server must: one that still runs may yet send its query.
+ * A task is visited once all edges into it are settled and one of them is taken, and skipped if
+ * none is; then the edges away from it are settled as not taken in the same moment. A join so waits
+ * for every task before it, as a server must: one that still runs may yet send its query.
  *
- * The driver opens a request, settles its entry edges, and for each query that is over says `serve` and settles the edges away from its task. Requests
- * are named by small integers; a name may be opened again once the driver has no more use for what it stood for.
+ * The driver opens a request, settles its entry edges, and for each query that is over says `serve`
+ * and settles the edges away from its task. Requests are named by small integers; a name may be
+ * opened again once the driver has no more use for what it stood for.
  */
 export class VisitProgress {
-  /** Tasks that have become visited since `clearReady`, `readyCount` of them, ascending within one `settle`. */
+  /**
+   * Tasks that have become visited since `clearReady`, `readyCount` of them, ascending within one
+   * `settle`.
+   */
   readonly readyTask: Uint32Array;
   readyCount = 0;
-  readonly #graph: StageGraph;
+  readonly #graph: TaskGraph;
   /** [requestCapacity, edgeCount] */
   readonly #edge: Uint8Array;
   /** [requestCapacity, taskCount], both; edges into the task that are not settled. */
@@ -35,10 +42,13 @@ export class VisitProgress {
   readonly #openTasks: Uint16Array;
   /** [taskCount]: edges into each task. */
   readonly #inCount: Uint16Array;
-  /** [taskCount]: whether a task was skipped whose edges are still to be settled; all 0 between two calls. */
+  /**
+   * [taskCount]: whether a task was skipped whose edges are still to be settled; all 0 between two
+   * calls.
+   */
   readonly #isToSkip: Uint8Array;
 
-  constructor(graph: StageGraph, requestCapacity: number) {
+  constructor(graph: TaskGraph, requestCapacity: number) {
     const { taskCount, edgeCount, inStart } = graph;
     this.#graph = graph;
     this.readyTask = new Uint32Array(taskCount);
@@ -66,7 +76,10 @@ export class VisitProgress {
     this.#openTasks[request] = taskCount;
   }
 
-  /** Settles an edge from the requests or from a served task; tasks that are visited now are appended to `readyTask`. */
+  /**
+   * Settles an edge from the requests or from a served task; tasks that are visited now are
+   * appended to `readyTask`.
+   */
   settle(request: number, edge: number, isTaken: boolean): void {
     const source = this.#graph.parentByEdge[edge]!;
     const firstTask = request * this.#graph.taskCount;

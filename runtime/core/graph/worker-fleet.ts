@@ -1,20 +1,30 @@
+/** Keeps the servers of a plan, what they hold and which group they serve. */
 import { NONE } from "./pipeline-shape.ts";
 
-/** What a worker is doing: down; up without a model that the plan knows; loading one; ready; running a batch. */
+/**
+ * What a worker is doing: down; up without a model that the plan knows; loading one; ready; running
+ * a batch.
+ */
 export const DOWN = 0;
 export const OFF = 1;
 export const LOADING = 2;
 export const IDLE = 3;
 export const BUSY = 4;
 
-/** The workers, what they hold and which group they serve; the idle ones of each group as a stack, the one that became so last on top. */
+/**
+ * The workers, what they hold and which group they serve; the idle ones of each group as a stack,
+ * the one that became so last on top.
+ */
 export class WorkerFleet {
   readonly state: Uint8Array;
   /** Variant that is held or being loaded, NONE without. */
   readonly model: Int32Array;
   /** Instance of the current plan that a worker is for, NONE for none. */
   readonly target: Int32Array;
-  /** Group whose queries a ready worker takes, NONE unless ready. One that will leave helps out in a group of its task until then. */
+  /**
+   * Group whose queries a ready worker takes, NONE unless ready. One that will leave helps out in a
+   * group of its task until then.
+   */
   readonly group: Int32Array;
   /** Largest batch. */
   readonly batch: Uint32Array;

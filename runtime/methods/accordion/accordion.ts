@@ -2,9 +2,9 @@
 import type { AccordionBundle } from "../../bundle/schema.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readAccordionBundle } from "./bundle/read.ts";
+import { AccordionCommands } from "./core/commands.ts";
 import { classOfPlaces } from "./core/pipeline-table.ts";
-import { PlaceCommands } from "./core/place-commands.ts";
-import { PlaceScheduler, type PlaceSchedulerOptions } from "./core/place-scheduler.ts";
+import { AccordionScheduler, type AccordionSchedulerOptions } from "./core/scheduler.ts";
 import { accordionModels } from "./serve/models.ts";
 import { placeDecision } from "./tell/decision.ts";
 import { accordionDiffer, placesByName } from "./tell/diff-levels.ts";
@@ -28,9 +28,9 @@ export const accordion = {
     text: "each pipeline with the times that its stages give",
   }),
   decide: placeDecision,
-  core: (bundle: AccordionBundle, options: PlaceSchedulerOptions) => ({
-    core: new PlaceScheduler(bundle, options),
-    commands: new PlaceCommands(),
+  core: (bundle: AccordionBundle, options: AccordionSchedulerOptions) => ({
+    core: new AccordionScheduler(bundle, options),
+    commands: new AccordionCommands(),
   }),
   diffFrame: ({ levels: _, ...frame }) => placesByName(frame),
   levelDiffer: accordionDiffer,

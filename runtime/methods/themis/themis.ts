@@ -6,8 +6,8 @@ import { refuseStates } from "../../tell/asked-state.ts";
 import { servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readThemisBundle } from "./bundle/read.ts";
-import { scaleShapeOf } from "./core/scale-shape.ts";
-import { type ScalingDispatcherOptions, scalingDispatcherOf } from "./core/scaling-dispatcher.ts";
+import { themisShapeOf } from "./core/shape.ts";
+import { type ThemisDispatcherOptions, themisDispatcherOf } from "./core/themis-dispatcher.ts";
 import { themisModels } from "./serve/models.ts";
 import { themisDiffer } from "./tell/diff-levels.ts";
 import { firstInstances } from "./tell/first-stages.ts";
@@ -16,11 +16,12 @@ import { themisLevels, themisTasks } from "./tell/reports.ts";
 import { themisSections } from "./tell/sections.ts";
 
 const NO_STATES =
-  "plans of cores and instances, whose stages take what is queued as soon as an instance is idle; " +
+  "plans of cores and instances, whose stages take what is queued as soon as an instance is " +
+  "idle; " +
   "--level shows the plan for a load";
 
 /** As many as its plans and bursts have instances at a time. */
-const workerCount = (bundle: ThemisBundle): number => scaleShapeOf(bundle).workerCount;
+const workerCount = (bundle: ThemisBundle): number => themisShapeOf(bundle).workerCount;
 
 export const themis = {
   name: "themis",
@@ -37,8 +38,8 @@ export const themis = {
     text: "each with a plan whose stages are as profiled and whose costs add up",
   }),
   decide: ({ levels }: ThemisBundle, level: number) => levelAt(levels, level),
-  core: (bundle: ThemisBundle, options: ScalingDispatcherOptions) => {
-    const core = scalingDispatcherOf(bundle, options);
+  core: (bundle: ThemisBundle, options: ThemisDispatcherOptions) => {
+    const core = themisDispatcherOf(bundle, options);
     return { core, commands: new CommandBuffer(core.commandCapacity, options.queryCapacity) };
   },
   diffFrame: ({ levels: _levels, transitions: _rows, ...frame }) => frame,

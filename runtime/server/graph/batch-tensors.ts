@@ -78,7 +78,10 @@ export function batchInputs(
   return inputOrder.map((input) => joined(queries.map(({ inputs }) => at(inputs, input))));
 }
 
-/** What of the outputs does not fit an input of a task behind, as text; a dimension may have been open until now. */
+/**
+ * What of the outputs does not fit an input of a task behind, as text; a dimension may have been
+ * open until now.
+ */
 export function misfit(
   { tasks }: PipelineSignature,
   { edgesAway }: TaskSignature,
@@ -90,7 +93,10 @@ export function misfit(
       if (output === null) continue;
       const [expected, found] = [at(inputs, input).rowShape, at(cut, output).rowShape];
       if (expected.join() === found.join()) continue;
-      return `rows of shape [${found.join(", ")}] for input "${at(inputs, input).name}" of ${name}, expected [${expected.join(", ")}]`;
+      return (
+        `rows of shape [${found.join(", ")}] for input "${at(inputs, input).name}" of ` +
+        `${name}, expected [${expected.join(", ")}]`
+      );
     }
   }
   return undefined;
@@ -136,14 +142,21 @@ export function cutOutputs(
   return cut;
 }
 
-/** The largest count, if as many rows are counted as the batch has, yet not one for each; otherwise null. */
+/**
+ * The largest count, if as many rows are counted as the batch has, yet not one for each; otherwise
+ * null.
+ */
 function largestIfUnclear(firstRows: readonly number[]): number | null {
   if (firstRows.at(-1) !== firstRows.length - 1) return null;
   const largest = Math.max(...firstRows.slice(1).map((end, row) => end - at(firstRows, row)));
   return largest > 1 ? largest : null;
 }
 
-/** Sums of the counts before each row and, last, of all. @param counts int64. @returns undefined if they are not one each, 0 or more. */
+/**
+ * Sums of the counts before each row and, last, of all.
+ * @param counts int64.
+ * @returns undefined if they are not one each, 0 or more.
+ */
 function sums(counts: Uint8Array, rows: number): number[] | undefined {
   if (counts.length !== 8 * rows) return undefined;
   const view = new DataView(counts.buffer, counts.byteOffset, counts.length);

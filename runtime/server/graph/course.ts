@@ -1,13 +1,19 @@
-/** How a request goes through a pipeline: what it begins with, and what follows each of its queries. */
+/**
+ * How a request goes through a pipeline: what it begins with, and what follows each of its queries.
+ */
 import type { CutOutput } from "./batch-tensors.ts";
 import type { PipelineQuery, PipelineRequest, QuerySource } from "./pipeline-request.ts";
 
 /** The way of one request. */
 export interface Course extends QuerySource {
-  /** Its first queries; or, as text, why there can be no answer. Called once, when there is room for the rows of the request. */
+  /**
+   * Its first queries; or, as text, why there can be no answer. Called once, when there is room for
+   * the rows of the request.
+   */
   begin(): readonly PipelineQuery[] | string;
   /**
-   * A query of the request is done and has its outputs. @param sent as `Courses.sentOf` has it for this row of the batch.
+   * A query of the request is done and has its outputs.
+   * @param sent as `Courses.sentOf` has it for this row of the batch.
    * @returns the queries that can be handed in now; or, as text, why there can be no answer.
    */
   follow(
@@ -24,8 +30,8 @@ export interface Courses {
   /** Called for every request that comes, in their order. */
   courseOf(request: PipelineRequest): Course;
   /**
-   * How many queries a row of a batch sends along each of the edges that lead away from its task; or, as text, why that cannot be told. Called once, also
-   * if nobody waits for the row.
+   * How many queries a row of a batch sends along each of the edges that lead away from its task;
+   * or, as text, why that cannot be told. Called once, also if nobody waits for the row.
    */
   sentOf(task: number, cut: readonly CutOutput[], batchRow: number): readonly number[] | string;
 }

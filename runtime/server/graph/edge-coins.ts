@@ -1,5 +1,6 @@
+/** Tosses which edges a row takes where no model says so. */
 import { chosenEdge, SHARE_TOLERANCE } from "../../core/graph/exclusive-edges.ts";
-import type { StageGraph } from "../../core/graph/stage-graph.ts";
+import type { TaskGraph } from "../../core/graph/task-graph.ts";
 import { Rng } from "../../core/rng.ts";
 
 /** Any fixed seed, so that the same rows go the same ways. */
@@ -7,12 +8,14 @@ const COIN_SEED = 1;
 /** Every edge has a stream of its own, so what goes along one never shifts what another does. */
 const FIRST_STREAM = 0x65646765;
 
-/** Decides which edges away from a task, or from the requests, a row takes where no model says so. */
+/**
+ * Decides which edges away from a task, or from the requests, a row takes where no model says so.
+ */
 export class EdgeCoins {
-  readonly #graph: StageGraph;
+  readonly #graph: TaskGraph;
   readonly #coins: readonly Rng[];
 
-  constructor(graph: StageGraph) {
+  constructor(graph: TaskGraph) {
     this.#graph = graph;
     const { edgeCount } = graph;
     this.#coins = Array.from(
@@ -24,9 +27,11 @@ export class EdgeCoins {
   /**
    * How many queries a row sends along each edge: 1 or 0, or what is counted.
    *
-   * Exclusive edges have one coin for all. Those that a model decides come first: if it takes none of them, the coin chooses among the others, which so
-   * are the way of all other rows if the shares add up to 1.
-   * @param edges away from one task or from the requests, ascending. @param counted of each what a model says; null without.
+   * Exclusive edges have one coin for all. Those that a model decides come first: if it takes none
+   * of them, the coin chooses among the others, which so are the way of all other rows if the
+   * shares add up to 1.
+   * @param edges away from one task or from the requests, ascending.
+   * @param counted of each what a model says; null without.
    */
   toss(
     edges: readonly number[],

@@ -12,9 +12,15 @@ import {
 } from "../signature.ts";
 
 export interface ServedFeed {
-  /** Of each input of the child, index among the outputs of the parent; null where this edge gives it nothing. */
+  /**
+   * Of each input of the child, index among the outputs of the parent; null where this edge gives
+   * it nothing.
+   */
   readonly outputByInput: readonly (number | null)[];
-  /** Index among the outputs of the parent of the number of rows for each of its rows; null without one. */
+  /**
+   * Index among the outputs of the parent of the number of rows for each of its rows; null without
+   * one.
+   */
   readonly count: number | null;
 }
 
@@ -25,12 +31,14 @@ export interface FedEdge {
   readonly feed: Feed | null;
 }
 
-export interface FedTask {
+interface FedTask {
   readonly name: string;
   readonly variants: readonly ModelVariant[];
 }
 
-/** @throws RuntimeError RUNTIME_MODEL if a variant of the parent lacks an output that is sent on. */
+/**
+ * @throws RuntimeError RUNTIME_MODEL if a variant of the parent lacks an output that is sent on.
+ */
 export function checkFedOutputs({ parent, child, feed }: FedEdge): void {
   const wanted = [...(feed?.inputs.map(({ output }) => output) ?? []), feed?.count ?? null];
   for (const variant of parent.variants) {
@@ -44,7 +52,9 @@ export function checkFedOutputs({ parent, child, feed }: FedEdge): void {
   }
 }
 
-/** @throws RuntimeError RUNTIME_MODEL if an input of the child has an output that it cannot take. */
+/**
+ * @throws RuntimeError RUNTIME_MODEL if an input of the child has an output that it cannot take.
+ */
 export function servedFeed(
   { parent, child, feed }: FedEdge,
   { outputs }: TaskTensors,
@@ -70,7 +80,10 @@ export function servedFeed(
   return { outputByInput, count: countOf(feed, child.name, parent.name, outputs) };
 }
 
-/** @throws RuntimeError RUNTIME_MODEL if an input of a task has an output from none of the tasks before. */
+/**
+ * @throws RuntimeError RUNTIME_MODEL if an input of a task has an output from none of the tasks
+ * before.
+ */
 export function checkFedInputs(
   child: string,
   { inputs }: TaskTensors,

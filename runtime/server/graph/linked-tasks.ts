@@ -13,11 +13,14 @@ export interface LinkedTask {
   readonly edges: readonly LinkedEdge[];
   /** Whether a row visits the task once at most, instead of becoming any number of queries. */
   readonly isVisited: boolean;
-  /** Whether a client needs to be told which rows were here: not where all are, and only if it asks where it can tell by counts. */
+  /**
+   * Whether a client needs to be told which rows were here: not where all are, and only if it asks
+   * where it can tell by counts.
+   */
   readonly rowsOutput: "none" | "internal" | "shown";
 }
 
-export interface LinkedEdge {
+interface LinkedEdge {
   /** Null for the requests. */
   readonly parent: number | null;
   readonly share: number;

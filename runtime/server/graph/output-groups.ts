@@ -12,11 +12,14 @@ export interface FedChild {
 }
 
 /**
- * For each output name the name of the count output that says how many of its rows belong to each row of a batch; null for one each.
+ * For each output name the name of the count output that says how many of its rows belong to each
+ * row of a batch; null for one each.
  *
- * What is fed follows its feed, and a count is one number each. Any other output of a task that counts is told by the name of its first dimension: that of
- * an input is a row each, that of a fed output goes as that, and another one as the only count.
- * @param children tasks that this one feeds. @throws RuntimeError RUNTIME_MODEL if it cannot be told.
+ * What is fed follows its feed, and a count is one number each. Any other output of a task that
+ * counts is told by the name of its first dimension: that of an input is a row each, that of a fed
+ * output goes as that, and another one as the only count.
+ * @param children tasks that this one feeds.
+ * @throws RuntimeError RUNTIME_MODEL if it cannot be told.
  */
 export function groupsOf(
   variant: ModelVariant,
@@ -41,8 +44,9 @@ export function groupsOf(
 }
 
 /**
- * The same where a count says only whether a row goes on. What is sent has a row for each row that goes on, or simply for each row; where that may
- * differ from one child to the next it is a row each. Any other output goes by the only count there is.
+ * The same where a count says only whether a row goes on. What is sent has a row for each row that
+ * goes on, or simply for each row; where that may differ from one child to the next it is a row
+ * each. Any other output goes by the only count there is.
  */
 export function gatedGroupsOf(
   variant: ModelVariant,
@@ -98,6 +102,7 @@ function only(
   const [count] = counts;
   if (axis !== undefined && count !== undefined && counts.size === 1) return count;
   const allowed =
-    "a first dimension with the name that an input's has, for a row each, or that of an output that is sent on, for as many rows as are sent";
+    "a first dimension with the name that an input's has, for a row each, " +
+    "or that of an output that is sent on, for as many rows as are sent";
   throw unfit(`${at} output "${output}"`, axis === undefined ? "no name" : `"${axis}"`, allowed);
 }

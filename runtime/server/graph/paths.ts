@@ -1,12 +1,16 @@
-/** Who answered a request of a pipeline: the paths of variants that its rows took, and how accurate those are. */
+/**
+ * Who answered a request of a pipeline: the paths of variants that its rows took, and how accurate
+ * those are.
+ */
 import type { Leaf, LokiBundle } from "../../bundle/schema.ts";
 import type { Answerer } from "../request.ts";
 import type { AnswererOf, PipelineQuery } from "./pipeline-request.ts";
 import { at, type PipelineSignature } from "./pipeline-signature.ts";
 
 /**
- * The mean accuracy is that of the plan: over the queries of a leaf, then over leaves by their weights. Where no query reached a leaf, the paths end
- * where nothing came out, and count with the product of their variants' own accuracies.
+ * The mean accuracy is that of the plan: over the queries of a leaf, then over leaves by their
+ * weights. Where no query reached a leaf, the paths end where nothing came out, and count with the
+ * product of their variants' own accuracies.
  */
 export function answererOf(bundle: LokiBundle, signature: PipelineSignature): AnswererOf {
   const leaves = bundle.leaves.filter((leaf) => leaf.weight > 0);

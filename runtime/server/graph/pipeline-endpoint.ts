@@ -104,7 +104,10 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     const difference = this.#pipeline.differenceFrom(bundle);
     if (difference !== null)
       return `it has another ${difference}, which takes a new start of the server`;
-    return "the plans of a pipeline are not exchanged while it is served, which takes a new start of the server";
+    return (
+      "the plans of a pipeline are not exchanged while it is served, " +
+      "which takes a new start of the server"
+    );
   }
 
   drain(): void {}

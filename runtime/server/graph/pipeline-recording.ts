@@ -1,4 +1,7 @@
-/** The log of a running pipeline: what its dispatcher was told and what it answered. Replaying the events gives the same commands. */
+/**
+ * The log of a running pipeline: what its dispatcher was told and what it answered. Replaying the
+ * events gives the same commands.
+ */
 
 interface Timed {
   readonly nowMs: number;
@@ -47,5 +50,8 @@ export type PipelineCommand =
   | { readonly kind: "resize"; readonly worker: number; readonly cores: number }
   | { readonly kind: "release"; readonly worker: number };
 
-/** Receives every event just before the dispatcher does, then the commands that answer it, in order. It must not throw. */
+/**
+ * Receives every event just before the dispatcher does, then the commands that answer it, in order.
+ * It must not throw.
+ */
 export type PipelineRecorder = (entry: PipelineEvent | PipelineCommand) => void;

@@ -1,4 +1,7 @@
-/** One client request on its way through a pipeline: the queries of its rows, and what the client gets of them. */
+/**
+ * One client request on its way through a pipeline: the queries of its rows, and what the client
+ * gets of them.
+ */
 import { assert } from "../../core/assert.ts";
 import { elementCountOf } from "../datatypes.ts";
 import {
@@ -27,7 +30,9 @@ export class PipelineQuery {
   variant = -1;
   /** Of each output of the task; empty until it is done. */
   outputs: readonly TensorPart[] = [];
-  /** In a tree, what came out of this query for each child task, in order; empty until it is done. */
+  /**
+   * In a tree, what came out of this query for each child task, in order; empty until it is done.
+   */
   children: readonly (readonly PipelineQuery[])[] = [];
   /** Whether it is done and nothing came out of it. */
   isLast = false;
@@ -169,7 +174,10 @@ function gatheredOutputs(
       const part = at(query.outputs, index);
       if (rows === 0) rowShape = part.rowShape;
       else if (part.rows > 0 && rowShape?.join() !== part.rowShape.join()) {
-        return `rows of "${name}.${output.name}" have the shapes [${rowShape?.join(", ")}] and [${part.rowShape.join(", ")}]`;
+        return (
+          `rows of "${name}.${output.name}" have the shapes [${rowShape?.join(", ")}] and ` +
+          `[${part.rowShape.join(", ")}]`
+        );
       }
       rows += part.rows;
       if (part.rows > 0) parts.push(part.bytes);

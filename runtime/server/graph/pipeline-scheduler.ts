@@ -1,3 +1,4 @@
+/** Drives a pipeline's dispatcher on the wall clock. */
 import { assert } from "../../core/assert.ts";
 import { DROP_LATE, DROP_NO_WORKER } from "../../core/command-buffer.ts";
 import { NO_PARENT } from "../../core/graph/pipeline-dispatcher.ts";
@@ -41,11 +42,13 @@ interface RunningBatch extends StartedBatch {
 type StartBatch = Extract<PipelineCommand, { readonly kind: "start-batch" }>;
 
 /**
- * The driver of a pipeline's dispatcher on the wall clock. The rows of requests become queries of the entry tasks; what comes out of a batch
- * becomes queries of the tasks behind it; a request is answered when nothing of it waits or runs.
+ * The driver of a pipeline's dispatcher on the wall clock. The rows of requests become queries of
+ * the entry tasks; what comes out of a batch becomes queries of the tasks behind it; a request is
+ * answered when nothing of it waits or runs.
  *
- * A query has a slot until its batch is over, and slots are limited. What was lost, dropped or refused fails its request at once; the rest of that
- * request is taken back or, where it runs, thrown away.
+ * A query has a slot until its batch is over, and slots are limited. What was lost, dropped or
+ * refused fails its request at once; the rest of that request is taken back or, where it runs,
+ * thrown away.
  */
 export class PipelineScheduler {
   readonly #options: PipelineSchedulerOptions;
@@ -171,7 +174,10 @@ export class PipelineScheduler {
     }
   }
 
-  /** Every row is a request to the dispatcher, and counts as demand even if another row of the client's request is refused. */
+  /**
+   * Every row is a request to the dispatcher, and counts as demand even if another row of the
+   * client's request is refused.
+   */
   #arrive(request: PipelineRequest, course: Course, nowMs: number): void {
     let isAdmitted = true;
     for (let row = 0; row < request.rows; row++) {
@@ -211,7 +217,10 @@ export class PipelineScheduler {
     this.#carryOut(this.#dispatcher.onQuery(slot, task, parent, deadlineMs, nowMs), nowMs);
   }
 
-  /** Marks all that the commands are about before acting on any: what is done may bring the next event. */
+  /**
+   * Marks all that the commands are about before acting on any: what is done may bring the next
+   * event.
+   */
   #carryOut(commands: readonly PipelineCommand[], nowMs: number): void {
     this.#noticeLevel();
     if (commands.length === 0) return;
@@ -367,7 +376,9 @@ export class PipelineScheduler {
     this.#failBatch(batch, "inference", message);
   }
 
-  /** Tells the dispatcher first, so that the worker has its next batch before answers are written. */
+  /**
+   * Tells the dispatcher first, so that the worker has its next batch before answers are written.
+   */
   #release({ worker }: RunningBatch): number {
     const nowMs = this.#now();
     this.#batchByWorker[worker] = undefined;
@@ -396,7 +407,10 @@ export class PipelineScheduler {
     this.#takeBack(request);
   }
 
-  /** Removes the queries of a settled request that still wait; those that run keep their slots until the batch is over. */
+  /**
+   * Removes the queries of a settled request that still wait; those that run keep their slots until
+   * the batch is over.
+   */
   #takeBack(request: PipelineRequest): void {
     this.#courseByRequest.get(request)?.end();
     this.#courseByRequest.delete(request);

@@ -1,4 +1,7 @@
-/** A pipeline as one model: the client sees the inputs of the entry tasks and the outputs of all tasks. */
+/**
+ * A pipeline as one model: the client sees the inputs of the entry tasks and the outputs of all
+ * tasks.
+ */
 import { assert } from "../../core/assert.ts";
 import {
   type ClientOutput,
@@ -34,9 +37,15 @@ export interface TaskSignature {
   /** Of each input, index in `PipelineSignature.inputs`; −1 where the request does not give it. */
   readonly requestInputs: readonly number[];
   readonly outputs: readonly ModelTensor[];
-  /** Whether an output that has a count may have a row for each row nevertheless: the count is then 0 or 1. */
+  /**
+   * Whether an output that has a count may have a row for each row nevertheless: the count is then
+   * 0 or 1.
+   */
   readonly mayKeepRows: boolean;
-  /** Whether the client has one more output of the task, which tells the rows of its request that were there. */
+  /**
+   * Whether the client has one more output of the task, which tells the rows of its request that
+   * were there.
+   */
   readonly tellsRows: boolean;
 }
 
@@ -44,7 +53,10 @@ export interface ServedEdge {
   /** Null for the requests. */
   readonly parent: number | null;
   readonly child: number;
-  /** Chance of a query of the parent, or of a row of a request, to take the edge; in a tree, of an entry. */
+  /**
+   * Chance of a query of the parent, or of a row of a request, to take the edge; in a tree, of an
+   * entry.
+   */
   readonly share: number;
   /** Null for an edge from the requests. */
   readonly feed: ServedFeed | null;
@@ -62,8 +74,10 @@ export interface PipelineServedVariant extends ServedVariant {
 const ROWS_OUTPUT = "request_row";
 
 /**
- * @param axisNames of each variant of all tasks. Without them every output of a tree that is not sent on has to be a row each.
- * @throws RuntimeError RUNTIME_MODEL if a variant has no model, models of a task cannot stand in for one another, or do not fit those before.
+ * @param axisNames of each variant of all tasks. Without them every output of a tree that is not
+ * sent on has to be a row each.
+ * @throws RuntimeError RUNTIME_MODEL if a variant has no model, models of a task cannot stand in
+ * for one another, or do not fit those before.
  */
 export function pipelineSignatureOf(
   bundle: PipelineBundle,
@@ -136,7 +150,9 @@ function servedEdges(
   return edges;
 }
 
-/** Inputs of a task that come with the request, if one leads here: those that no task before gives. */
+/**
+ * Inputs of a task that come with the request, if one leads here: those that no task before gives.
+ */
 function givenInputs(edges: readonly ServedEdge[], { inputs }: TaskTensors): ModelTensor[] {
   if (!edges.some(({ parent }) => parent === null)) return [];
   return inputs.filter((_, index) =>

@@ -1,3 +1,4 @@
+/** Gives the dispatcher its names for queries: indices of slots. */
 import { assert } from "../../core/assert.ts";
 import type { PipelineQuery } from "./pipeline-request.ts";
 

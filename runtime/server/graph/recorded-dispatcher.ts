@@ -1,3 +1,4 @@
+/** Records the events and commands of a pipeline's dispatcher. */
 import {
   ASSIGN,
   CommandBuffer,
@@ -10,7 +11,9 @@ import type { PipelineDispatcher, ResizedPipeline } from "../../core/graph/pipel
 import { WakeTimer } from "../wake-timer.ts";
 import type { PipelineCommand, PipelineRecorder } from "./pipeline-recording.ts";
 
-/** A dispatcher of a pipeline; where its plans resize workers it is told of that, and of forecasts. */
+/**
+ * A dispatcher of a pipeline; where its plans resize workers it is told of that, and of forecasts.
+ */
 export type ServedDispatcher = PipelineDispatcher & Partial<ResizedPipeline>;
 
 export interface RecordedDispatcherOptions {
@@ -23,7 +26,10 @@ export interface RecordedDispatcherOptions {
   readonly onWake: () => void;
 }
 
-/** A pipeline's dispatcher whose events and commands are recorded. Commands are copied out: what is done about one may bring the next event. */
+/**
+ * A pipeline's dispatcher whose events and commands are recorded. Commands are copied out: what is
+ * done about one may bring the next event.
+ */
 export class RecordedDispatcher {
   readonly #dispatcher: ServedDispatcher;
   readonly #recorder: PipelineRecorder | undefined;

@@ -24,7 +24,9 @@ export interface ServedPipeline {
   readonly forecasts?: Forecasts | undefined;
   /** Sees all that is recorded, for metrics of this method's own. */
   readonly watch?: PipelineRecorder | undefined;
-  /** What is not the same in another bundle, so it could not follow this one; null if nothing is. */
+  /**
+   * What is not the same in another bundle, so it could not follow this one; null if nothing is.
+   */
   readonly differenceFrom: (after: Bundle) => string | null;
   /** Lines of the metrics that only this method has. */
   readonly metricLines: (workers: Pick<WorkerModels, "isAssigned">) => string[];

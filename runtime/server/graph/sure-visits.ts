@@ -34,7 +34,10 @@ export function visitsOf(bundle: VisitedTasks): TaskVisits[] {
   return visits;
 }
 
-/** Least time on the way of a row, through the tasks that every row visits. @param taskMs of a task alone. */
+/**
+ * Least time on the way of a row, through the tasks that every row visits.
+ * @param taskMs of a task alone.
+ */
 export function surelyMs(bundle: VisitedTasks, taskMs: (task: number) => number): number {
   const visits = visitsOf(bundle);
   const doneMs: number[] = [];

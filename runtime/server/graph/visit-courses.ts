@@ -1,5 +1,6 @@
+/** Leads rows through a graph of tasks that they visit once at most. */
 import { assert } from "../../core/assert.ts";
-import { REQUESTS, type StageGraph } from "../../core/graph/stage-graph.ts";
+import { REQUESTS, type TaskGraph } from "../../core/graph/task-graph.ts";
 import { VisitProgress } from "../../core/graph/visit-progress.ts";
 import type { CutOutput } from "./batch-tensors.ts";
 import type { Course, Courses } from "./course.ts";
@@ -15,7 +16,7 @@ import {
 /** What the courses through one pipeline share. */
 interface Way {
   readonly signature: PipelineSignature;
-  readonly graph: StageGraph;
+  readonly graph: TaskGraph;
   /** Of the requests and then of each task, the edges that lead away, ascending. */
   readonly edgesBySource: readonly (readonly number[])[];
   readonly progress: VisitProgress;
@@ -23,13 +24,16 @@ interface Way {
   readonly freeRows: number[];
 }
 
-/** Courses through a graph of tasks, each of which a row visits once at most; a task with several edges waits for all of them. */
+/**
+ * Courses through a graph of tasks, each of which a row visits once at most; a task with several
+ * edges waits for all of them.
+ */
 export class VisitCourses implements Courses {
   readonly #way: Way;
   readonly #coins: EdgeCoins;
 
   /** @param rowCapacity rows of requests that are open at most. */
-  constructor(signature: PipelineSignature, graph: StageGraph, rowCapacity: number) {
+  constructor(signature: PipelineSignature, graph: TaskGraph, rowCapacity: number) {
     const freeRows = Array.from({ length: rowCapacity }, (_, index) => rowCapacity - 1 - index);
     const progress = new VisitProgress(graph, rowCapacity);
     const sources = [REQUESTS, ...signature.tasks.keys()];
@@ -62,7 +66,10 @@ export class VisitCourses implements Courses {
   }
 }
 
-/** Queries of a request by task and row; what a row still waits for is known by its name in the progress. */
+/**
+ * Queries of a request by task and row; what a row still waits for is known by its name in the
+ * progress.
+ */
 class VisitCourse implements Course {
   readonly #way: Way;
   readonly #request: PipelineRequest;
@@ -110,7 +117,9 @@ class VisitCourse implements Course {
     this.#way.freeRows.push(...this.#names.splice(0));
   }
 
-  /** @returns queries of the tasks that are visited now; or, as text, which input one of them lacks. */
+  /**
+   * @returns queries of the tasks that are visited now; or, as text, which input one of them lacks.
+   */
   #settle(
     row: number,
     edges: readonly number[],
@@ -144,7 +153,10 @@ class VisitCourse implements Course {
       const bytes = this.#firstGiven(taken, index, row);
       if (bytes === undefined) {
         const senders = taken.map(({ parent }) => this.#nameOf(parent)).join(" and ");
-        return `${name}: its input "${input.name}" is not given by ${senders}, from where the row came`;
+        return (
+          `${name}: its input "${input.name}" is not given by ${senders}, ` +
+          "from where the row came"
+        );
       }
       bytesByInput.push(bytes);
     }
@@ -190,10 +202,10 @@ function problemOf(
   return `outputs "${taken.join('" and "')}" both send a row on, expected one of them at most`;
 }
 
-function edgesAwayFrom({ outStart, outEdge }: StageGraph, source: number): number[] {
+function edgesAwayFrom({ outStart, outEdge }: TaskGraph, source: number): number[] {
   return [...outEdge.subarray(outStart[source + 1], outStart[source + 2])];
 }
 
-function isExclusiveAt({ isExclusive }: StageGraph, source: number): boolean {
+function isExclusiveAt({ isExclusive }: TaskGraph, source: number): boolean {
   return isExclusive[source + 1] === 1;
 }

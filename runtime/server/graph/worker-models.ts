@@ -1,3 +1,4 @@
+/** Keeps which workers are up and which models they are to hold. */
 import { at, type PipelineServedVariant } from "./pipeline-signature.ts";
 
 /** Which workers are up, what they are to hold, and whether that is enough to serve. */
@@ -27,7 +28,9 @@ export class WorkerModels {
     return this.#isHeld.filter((isHeld) => isHeld).length;
   }
 
-  /** Whether the workers of the first plan have all been ready and, since, every task has a worker. */
+  /**
+   * Whether the workers of the first plan have all been ready and, since, every task has a worker.
+   */
   get canServe(): boolean {
     return this.#hasStarted && this.#servesEveryTask();
   }

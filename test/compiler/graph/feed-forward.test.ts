@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { FeedForward } from "../../../compiler/graph/feed-forward.ts";
-import { simulateStages } from "../../../compiler/methods/inferline/simulate/simulate-stages.ts";
+import { simulateInferline } from "../../../compiler/methods/inferline/simulate/simulate.ts";
 import { type RequestTrace, tossVisits } from "../../../compiler/simulate/graph/visits.ts";
 import type { InferlineBundle } from "../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../runtime/core/graph/stage-graph.ts";
+import { taskGraphOf } from "../../../runtime/core/graph/task-graph.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
-import { randomStages } from "../../support/random-stages.ts";
-import { stageBundle } from "../../support/stage-bundle.ts";
-import { problemAndPlan } from "../../support/stage-problem.ts";
+import { inferlineBundle } from "../../support/inferline-bundle.ts";
+import { problemAndPlan } from "../../support/inferline-problem.ts";
+import { randomInferlineBundle } from "../../support/inferline-random.ts";
 
 /** On a grid, so that much happens at the same time; off it every other seed. */
 function randomTrace(bundle: InferlineBundle, seed: number, count: number): RequestTrace {
@@ -17,7 +17,7 @@ function randomTrace(bundle: InferlineBundle, seed: number, count: number): Requ
     const ms = 4 * count * rng.nextFloat();
     return grid ? Math.floor(ms) : ms;
   }).sort();
-  return { arrivalMs, takenByEdge: tossVisits(stageGraphOf(bundle), count, seed) };
+  return { arrivalMs, takenByEdge: tossVisits(taskGraphOf(bundle), count, seed) };
 }
 
 function feedForward(bundle: InferlineBundle, trace: RequestTrace): FeedForward {
@@ -31,7 +31,7 @@ function feedForward(bundle: InferlineBundle, trace: RequestTrace): FeedForward 
 }
 
 function simulated(bundle: InferlineBundle, trace: RequestTrace) {
-  return simulateStages(bundle, {
+  return simulateInferline(bundle, {
     arrivals: { kind: "requests", trace },
     durationMs: 1000,
     seed: 1,
@@ -45,7 +45,7 @@ describe("the feed-forward pass and the discrete-event simulation", () => {
     let joins = 0;
     let late = 0;
     for (let seed = 1; seed <= 400; seed++) {
-      const bundle = randomStages(seed);
+      const bundle = randomInferlineBundle(seed);
       const trace = randomTrace(bundle, seed, 300);
       const estimate = feedForward(bundle, trace);
       const outcome = simulated(bundle, trace);
@@ -60,7 +60,7 @@ describe("the feed-forward pass and the discrete-event simulation", () => {
   });
 
   it("agree on a long overloaded chain", () => {
-    const bundle = stageBundle({
+    const bundle = inferlineBundle({
       tasks: [
         { name: "a", latencyMs: { 1: 5, 8: 9 } },
         { name: "b", from: { a: 1 }, latencyMs: { 1: 3, 4: 7 } },
@@ -84,18 +84,19 @@ describe("the feed-forward pass and the discrete-event simulation", () => {
 
 describe("the feed-forward pass", () => {
   it("takes what waits when a replica becomes idle, and no more", () => {
-    const bundle = stageBundle({
+    const bundle = inferlineBundle({
       tasks: [{ name: "a", latencyMs: { 1: 10, 2: 12, 4: 16 } }],
       levels: [{ loadQps: 100, stages: [[4, 1]] }],
     });
-    // Alone until 10; then the three that came meanwhile, the one at 10 among them, as a batch between two profiled sizes.
+    // Alone until 10; then the three that came meanwhile, the one at 10 among them, as a batch
+    // between two profiled sizes.
     const arrivalMs = Float64Array.from([0, 1, 9, 10]);
     const estimate = feedForward(bundle, { arrivalMs, takenByEdge: [null] });
     expect([...estimate.latenciesMs()]).toEqual([10, 25, 17, 16]);
   });
 
   it("lets a join wait for the last of its verdicts", () => {
-    const bundle = stageBundle({
+    const bundle = inferlineBundle({
       tasks: [
         { name: "fast", latencyMs: { 1: 2 } },
         { name: "slow", latencyMs: { 1: 9 } },
@@ -121,7 +122,7 @@ describe("the feed-forward pass", () => {
   });
 
   it("counts the requests that are late for certain, stage by stage", () => {
-    const bundle = stageBundle({
+    const bundle = inferlineBundle({
       tasks: [
         { name: "a", latencyMs: { 1: 10 } },
         { name: "b", from: { a: 1 }, latencyMs: { 1: 10 } },

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   type AdaptiveLoads,
-  type PlacedLevels,
-  placeLevels,
+  type ChosenLevels,
+  chooseLevels,
 } from "../../../compiler/levels/adaptive-levels.ts";
 import type { SolvedLevel } from "../../../compiler/methods/method.ts";
 import type { RamsisLevel } from "../../../runtime/bundle/schema.ts";
@@ -32,24 +32,24 @@ function levelOf(loadQps: number, curve: Curve): SolvedLevel {
 
 async function place(loads: AdaptiveLoads, curve: Curve) {
   const rounds: number[][] = [];
-  const result = await placeLevels(loads, async (loadsQps, round) => {
+  const result = await chooseLevels(loads, async (loadsQps, round) => {
     expect(round).toBe(rounds.push([...loadsQps]));
     return loadsQps.map((loadQps) => levelOf(loadQps, curve));
   });
   return { result, rounds };
 }
 
-async function placed(loads: AdaptiveLoads, curve: Curve): Promise<PlacedLevels> {
+async function placed(loads: AdaptiveLoads, curve: Curve): Promise<ChosenLevels> {
   const { result } = await place(loads, curve);
   if ("code" in result) throw new Error(result.message);
   return result;
 }
 
-function loadsOf({ levels }: PlacedLevels): number[] {
+function loadsOf({ levels }: ChosenLevels): number[] {
   return levels.map(({ level }) => level.loadQps);
 }
 
-function stepsOf({ levels }: PlacedLevels, key: "accuracyPerQuery" | "accuracyPerSatisfied") {
+function stepsOf({ levels }: ChosenLevels, key: "accuracyPerQuery" | "accuracyPerSatisfied") {
   return levels.slice(1).map(({ level }, index) => {
     const before = levels[index]?.level as RamsisLevel;
     return Math.abs((level as RamsisLevel).expected[key] - before.expected[key]);
@@ -119,7 +119,7 @@ describe("adaptive levels", () => {
     }
   });
 
-  test("whatever the curve, the step holds except at the jumps, and what is left out has a stand-in", async () => {
+  test("on any curve the step holds except at jumps, and stand-ins fill gaps", async () => {
     const cases = fc.record({
       fromQps: fc.double({ min: 0.01, max: 5000, noNaN: true }),
       ratio: fc.double({ min: 1, max: 100, noNaN: true }),
@@ -149,7 +149,9 @@ describe("adaptive levels", () => {
   });
 });
 
-/** Falls, rises and jumps: linear between every other pair of knots, constant between the others. */
+/**
+ * Falls, rises and jumps: linear between every other pair of knots, constant between the others.
+ */
 function stepsAndSlopes(fromQps: number, toQps: number, knots: readonly number[]): Curve {
   return (loadQps) => {
     const position = ((loadQps - fromQps) / (toQps - fromQps || 1)) * (knots.length - 1);

@@ -38,7 +38,7 @@ test("reads data of a JSON reply, nested or flat", () => {
   expect(decodeReply(reply([[0, 9, 5]]), undefined, true).predicted).toBe(1);
 });
 
-test("takes variant and accuracy from the parameters and leaves outputs alone without a label", () => {
+test("takes variant and accuracy from parameters and leaves unlabelled outputs alone", () => {
   const body = Buffer.from(
     JSON.stringify({ parameters: { variant: "small", accuracy: 0.5 }, outputs: "whatever" }),
   );

@@ -17,7 +17,10 @@ export interface ProtocolServer {
 /** Answers the query of a number, counted from 0. */
 export type Answering = (response: ServerResponse, query: ReceivedQuery, index: number) => void;
 
-/** Enough of an Open Inference Protocol server: model "digits", x FP32 [-1, 3] to y FP32 [-1, 3]. @param classes that its configuration states. */
+/**
+ * Enough of an Open Inference Protocol server: model "digits", x FP32 [-1, 3] to y FP32 [-1, 3].
+ * @param classes that its configuration states.
+ */
 export async function startProtocolServer(
   answer: Answering,
   classes: unknown = null,

@@ -94,7 +94,8 @@ test("goes on sending while earlier queries wait for their replies", async () =>
   const result = await load(
     (response, query) => {
       held.push(() => echoBinary(response, query, {}));
-      // No reply leaves before the last query is there; a generator that waits would never get here.
+      // No reply leaves before the last query is there; a generator that waits would never get
+      // here.
       if (held.length === 50) for (const release of held) release();
     },
     { ...together(50) },

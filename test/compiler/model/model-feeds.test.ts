@@ -54,7 +54,8 @@ describe("an inferline join", () => {
   test("is refused if no edge gives an input", () => {
     const changes = { gate: [{ task: "slow" }, { task: "last" }], slow: [{ task: "last" }] };
     expect(mistakesOf("inferline", changes)).toEqual([
-      'tasks.2.variants: the input value float32[-1, 4] of last.onnx needs an output of "gate" or "slow": one of the same name, or one named under inputs of the edge',
+      "tasks.2.variants: the input value float32[-1, 4] of last.onnx needs an output of " +
+        '"gate" or "slow": one of the same name, or one named under inputs of the edge',
     ]);
   });
 
@@ -68,12 +69,14 @@ describe("an inferline join", () => {
     [
       "names an input that there is not",
       { slow: [{ task: "last", inputs: { value: "score", scores: "score" } }] },
-      'tasks.1.to.0.inputs.scores: last.onnx has no input "scores"; its inputs are "value", "image"',
+      'tasks.1.to.0.inputs.scores: last.onnx has no input "scores"; ' +
+        'its inputs are "value", "image"',
     ],
     [
       "names an output that there is not",
       { slow: [{ task: "last", inputs: { value: "scores" } }] },
-      'tasks.1.to.0.inputs: the input value float32[-1, 4] of last.onnx needs the output "scores" of slow.onnx, whose outputs are score float32[-1, 4]',
+      "tasks.1.to.0.inputs: the input value float32[-1, 4] of last.onnx needs the output " +
+        '"scores" of slow.onnx, whose outputs are score float32[-1, 4]',
     ],
     [
       "gives an output that the input cannot take",
@@ -81,7 +84,9 @@ describe("an inferline join", () => {
         slow: [{ task: "last", inputs: { value: "score" } }],
         gate: [{ task: "last", inputs: { value: "escalate" } }],
       },
-      'tasks.0.to.0.inputs: the input value float32[-1, 4] of last.onnx needs the output "escalate" of gate.onnx, whose outputs are image float32[-1, 4], quick float32[-1, 4], escalate int64[-1]',
+      "tasks.0.to.0.inputs: the input value float32[-1, 4] of last.onnx needs the output " +
+        '"escalate" of gate.onnx, whose outputs are image float32[-1, 4], quick float32[-1, ' +
+        "4], escalate int64[-1]",
     ],
     [
       "counts with an output of another form",
@@ -91,7 +96,8 @@ describe("an inferline join", () => {
           { task: "last", inputs: { value: "quick" } },
         ],
       },
-      "tasks.0.to.0.count: expected an output of gate.onnx of the form int64[rows], whose outputs are image float32[-1, 4], quick float32[-1, 4], escalate int64[-1]",
+      "tasks.0.to.0.count: expected an output of gate.onnx of the form int64[rows], " +
+        "whose outputs are image float32[-1, 4], quick float32[-1, 4], escalate int64[-1]",
     ],
   ])("is refused an edge that %s", (_, changes, message) => {
     expect(mistakesOf("inferline", changes)).toEqual([message]);

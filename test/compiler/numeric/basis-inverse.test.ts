@@ -51,7 +51,7 @@ test("finds no inverse of a singular matrix", () => {
   expect(invert(2, Float64Array.of(1, 2, 2, 4), new Float64Array(4))).toBe(false);
 });
 
-test("the row of the least ratio leaves, of equal ones that of the larger pivot, and one fixed at zero at once", () => {
+test("the row of the least ratio leaves; of equals the larger pivot, a fixed one first", () => {
   const free = new Uint8Array(3);
   expect(leavingRow(3, Float64Array.of(4, 1, 2), Float64Array.of(1, 1, -1), free)).toBe(1);
   expect(leavingRow(3, Float64Array.of(2, 1, 2), Float64Array.of(2, 1, 0), free)).toBe(0);
@@ -60,7 +60,7 @@ test("the row of the least ratio leaves, of equal ones that of the larger pivot,
   expect(leavingRow(3, Float64Array.of(4, 1, 2), Float64Array.of(-1, 0, -1), free)).toBe(-1);
 });
 
-test("the column of the highest reduced cost above the floor is chosen, the first of equal ones", () => {
+test("chooses the column of the highest reduced cost above the floor, first of equals", () => {
   const choose = (floor: number, active: number[]) =>
     bestColumn(
       active.length,

@@ -44,7 +44,8 @@ describe("a central queue whose replicas take batches", () => {
   });
 
   it("puts out what is done first, first, though it started later", () => {
-    // Four wait at 10, when a replica is idle again, and take 20; the one at 11 takes 10 on the other.
+    // Four wait at 10, when a replica is idle again, and take 20; the one at 11 takes 10 on the
+    // other.
     const { doneMs, doneRequest } = serve({
       readyMs: [0, 1, 5, 6, 7, 8, 11.5],
       replicas: 2,
@@ -121,7 +122,7 @@ describe("the merge of what a join waits for", () => {
     request: Uint32Array.from(events, ([, request]) => request),
   });
 
-  it("puts out each request with the last that it waits for, in the order of time and then of the sequences", () => {
+  it("puts out each request with the last that it waits for, in order of time", () => {
     const out = { atMs: new Float64Array(5), request: new Uint32Array(5) };
     const ready = mergeSettled(
       [

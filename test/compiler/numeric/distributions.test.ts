@@ -145,7 +145,7 @@ const quantiles = fc
     return { p50, p95, p99, mean: above + 0.25 * p50 * (1 + part) };
   });
 
-test("a distribution has the quantiles and the mean it was made from, and parts of it keep the mean", () => {
+test("a distribution has its quantiles and mean, and its parts keep the mean", () => {
   fc.assert(
     fc.property(quantiles, fc.double({ min: 0.01, max: 0.99, noNaN: true }), (q, cut) => {
       const knots = quantileKnots(q.p50, q.p95, q.p99, q.mean);

@@ -8,7 +8,10 @@ import {
 } from "../../../compiler/numeric/partition.ts";
 import { placeShapes } from "../../../runtime/methods/accordion/bundle/place-shapes.ts";
 
-/** Whole numbers, so that sums are exact: zeros, equal ones and one that outweighs all others are common. */
+/**
+ * Whole numbers, so that sums are exact: zeros, equal ones and one that outweighs all others are
+ * common.
+ */
 const LAYER = fc.oneof(
   fc.constantFrom(0, 0, 1, 1, 1_000_000),
   fc.integer({ min: 0, max: 9 }),
@@ -124,7 +127,7 @@ describe("partitions over places of several classes", () => {
       }),
     );
 
-  it("have the least heaviest stage of all compositions and orders of the classes, for every shape", () => {
+  it("have the least heaviest stage of all compositions and orders of classes", () => {
     fc.assert(
       fc.property(instance, ({ classes, most, maxPlaces }) => {
         const shapes = [...placeShapes(most, maxPlaces)];
@@ -160,7 +163,7 @@ describe("partitions over places of several classes", () => {
     );
   });
 
-  it("put a stage that is slow only on one class where it is fast, though a shorter chain would be slower", () => {
+  it("put a stage where it is fast, though a shorter chain would be slower", () => {
     // The last layer is quick on the second class alone, and nothing else is.
     const classes = [
       { layerMs: [1, 1, 100], overheadMs: 0 },

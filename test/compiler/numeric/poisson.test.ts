@@ -10,7 +10,10 @@ import {
 
 const big = create(all as FactoryFunctionMap, { number: "BigNumber", precision: 64 });
 
-/** mean^count · e^−mean / count! in 64 digits, with ln count! by Stirling's series where the product would be long. */
+/**
+ * mean^count · e^−mean / count! in 64 digits, with ln count! by Stirling's series where the product
+ * would be long.
+ */
 function exactPoisson(count: number, mean: number): number {
   const m = big.bignumber(mean);
   const logP = big.log(m).times(count).minus(m).minus(exactLogFactorial(count)) as BigNumber;

@@ -75,7 +75,9 @@ test.each([
   ["no place", ""],
 ])("refuses data at %s", async (_, location) => {
   const path = modelFile(modelWith(external("first", { location }), SECOND));
-  const expected = `${path}: tensor "first": external data at "${location}"; allowed: a file inside the model's folder`;
+  const expected =
+    `${path}: tensor "first": external data at "${location}"; allowed: ` +
+    "a file inside the model's folder";
   await expect(openLayeredModel(path, probeTensors)).rejects.toThrow(expected);
 });
 
@@ -98,7 +100,7 @@ test.each([
   [
     "is for another shape",
     { location: "short.bin" },
-    /tensor "first": external data at "short.bin": expected 16 bytes for the shape \[4\] of elements of 4 bytes, got 12$/,
+    /tensor "first": external data at "short.bin": expected 16 bytes .*, got 12$/,
   ],
   ["has no offset", { location: "short.bin", offset: "-4" }, /offset: expected a whole number/],
 ])("refuses data that %s", async (_, entries, expected) => {

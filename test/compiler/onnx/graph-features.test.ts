@@ -43,14 +43,17 @@ async function expectAgreement(bytes: Uint8Array, layerNames: string, outputs = 
   return layered;
 }
 
-/** A branch that scales what it captures from outside, among it what another node of the graph computes. */
+/**
+ * A branch that scales what it captures from outside, among it what another node of the graph
+ * computes.
+ */
 function scalingBranch(captured: string, seed: number) {
   const branch = new GraphBuilder(seed);
   branch.node("Mul", [captured, branch.weight([4])], {}, { output: [`scaled${seed}`] });
   return branch.graph([], [tensorOf(`scaled${seed}`, ["batch", 4])]);
 }
 
-test("an If that a constant decides is one layer, and captures values of earlier stages", async () => {
+test("an If that a constant decides is one layer, and captures earlier values", async () => {
   const g = new GraphBuilder();
   g.node("Neg", ["x"], {}, { output: ["captured"] });
   const other = g.node("Abs", ["x"]);
@@ -104,7 +107,7 @@ test("functions of the model go with every stage", async () => {
   await expectAgreement(bytes, "Double Relu Double");
 });
 
-test("initializers listed among the inputs are none, as before version 4 of the format", async () => {
+test("initializers listed among the inputs are no inputs, as before format 4", async () => {
   const g = new GraphBuilder();
   const weight = g.weight([4]);
   const sum = g.node("Add", ["x", weight]);
@@ -153,7 +156,7 @@ test("keeps metadata, opsets, sparse initializers, annotations and what they nam
   expect(second?.graph?.initializer.map(({ name }) => name)).toEqual([scale]);
 });
 
-test("outputs that come early leave their stage, inputs that are read late enter it, and unused nodes go", async () => {
+test("outputs leave early, inputs enter late, and unused nodes go", async () => {
   const g = new GraphBuilder();
   g.relu("x");
   g.node("Neg", ["x"], {}, { output: ["early"] });
@@ -225,7 +228,7 @@ test("runs that happen to agree do not make a shape fixed that the data decides"
   expect(layered.stage(0, 2).outputs).toEqual([{ name: "y", dtype: "float32", shape: [2, -1] }]);
 });
 
-test("an output that has the rows of the input by name has one row for each instance, whatever decides the rest", async () => {
+test("an output with the rows of the input by name has one row per instance", async () => {
   const g = new GraphBuilder();
   const found = g.node("Transpose", [g.node("NonZero", [g.node("Abs", ["x"])])], { perm: [1, 0] });
   const first = g.node("Slice", [found, g.ints([0]), g.ints([1]), g.ints([0])]);

@@ -15,7 +15,8 @@ import { modelFile } from "../../support/onnx-stages.ts";
 const ROW = tensorOf("x", ["batch", 4]);
 const RESULT = tensorOf("y", ["batch", 4]);
 const WHY =
-  "depends on the inputs of the graph; its work depends on the data, so no profile of it would hold; allowed: control flow decided by constants";
+  "depends on the inputs of the graph; its work depends on the data, " +
+  "so no profile of it would hold; allowed: control flow decided by constants";
 
 /** On one line, without the path that it starts with. */
 async function refusalOf(bytes: Uint8Array): Promise<string> {
@@ -41,7 +42,9 @@ function branch(name: string) {
 
 const BRANCHES = { then_branch: branch("yes"), else_branch: branch("no") };
 
-/** Carries a counter, a size and the size of the round before; `condition` is a value of the body. */
+/**
+ * Carries a counter, a size and the size of the round before; `condition` is a value of the body.
+ */
 function loopBody(condition: string) {
   const body = new GraphBuilder();
   body.node("Less", ["counter", body.ints([3], [])], {}, { output: ["fewer"] });
@@ -195,7 +198,7 @@ test("refuses inputs and outputs that workers are not sent", async () => {
   expect(await refusalOf(modelOf(graph))).toMatch(/^output "y" is nothing that a worker sends/);
 });
 
-test("refuses values that nothing gives, that are given twice, or that wait for themselves", async () => {
+test("refuses values that are missing, given twice, or wait for themselves", async () => {
   const model = (...nodes: [string[], string][]) => {
     const g = new GraphBuilder();
     for (const [inputs, output] of nodes) g.node("Sum", inputs, {}, { output: [output] });

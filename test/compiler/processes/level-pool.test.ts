@@ -36,7 +36,7 @@ function compiled() {
   return { bundle, expected: solver.solveLevel(frame, 120) };
 }
 
-test("one more level of a bundle, solved in a process of its own, is the one that compile would have made", async () => {
+test("one more level, solved in its own process, is what compile would have made", async () => {
   const { bundle, expected } = compiled();
   const { solveLevelOf } = await shipped();
   expect(await solveLevelOf(bundle, 120, new AbortController().signal)).toEqual(expected);
@@ -53,7 +53,7 @@ test("an aborted one rejects with the reason, before it begins and while it runs
   await expect(running).rejects.toBe(reason);
 });
 
-test("workers answer in the order of the requests, run after run, and count their progress on", async () => {
+test("workers answer in the order of the requests, run after run", async () => {
   const { bundle } = compiled();
   const { LevelWorkers } = await shipped();
   const { levels: _, provenance: __, ...frame } = bundle;

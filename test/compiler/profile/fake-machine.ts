@@ -27,7 +27,10 @@ export const TRANSPORT_MS = 0.125;
 /** Time that a change of cores takes, which is no part of any batch. */
 const RESIZE_MS = 50;
 
-/** A machine on which only runs take time, and exactly as long as they are told to; those of several workers at the same time. */
+/**
+ * A machine on which only runs take time, and exactly as long as they are told to; those of several
+ * workers at the same time.
+ */
 export function fakeMachine(
   timing: Timing,
   changes: Partial<ProfileSurroundings> = {},

@@ -16,17 +16,25 @@ export type LayersByFile = Readonly<Record<string, readonly number[]>>;
 export interface LayeredMachine extends FakeMachine, LayerSurroundings {
   readonly onProgress: LayerSurroundings["onProgress"];
   readonly openLayers: LayerSurroundings["openLayers"];
-  /** What every batch was of, as `small`, `small 0-2`, `small 0-2/3` for a stage of three, or `empty`, by its run. */
+  /**
+   * What every batch was of, as `small`, `small 0-2`, `small 0-2/3` for a stage of three, or
+   * `empty`, by its run.
+   */
   readonly names: string[];
   /** Folders that stages were written to. */
   readonly folders: Set<string>;
-  /** Batches whose inputs were not what the layer before gives, and models whose files are of others. */
+  /**
+   * Batches whose inputs were not what the layer before gives, and models whose files are of
+   * others.
+   */
   readonly strange: string[];
 }
 
 /**
- * A machine on which a stage takes the times of its layers, an empty run more, and as much again as it has no neighbours. @param stretch factor of
- * the time of a run, by its number. @param among factor of the time of a stage, by how many its depth has.
+ * A machine on which a stage takes the times of its layers, an empty run more, and as much again as
+ * it has no neighbours.
+ * @param stretch factor of the time of a run, by its number.
+ * @param among factor of the time of a stage, by how many its depth has.
  */
 export function layeredMachine(
   layers: LayersByFile,
@@ -108,7 +116,10 @@ function runMs(layers: LayersByFile, name: string): number {
   return to - from === 1 && times.length > 1 ? ms + ALONE_MS : ms;
 }
 
-/** Layers from the first on have random numbers, others the zeros that the machine gives, of the length that the layer before has. */
+/**
+ * Layers from the first on have random numbers, others the zeros that the machine gives, of the
+ * length that the layer before has.
+ */
 function isFed(name: string, { rows, inputs }: Batch): boolean {
   const bytes = inputs[0]?.[0] ?? new Uint8Array();
   if (name === "empty") return rows === 1 && bytes.length === 4;

@@ -19,7 +19,7 @@ const scaling: Timing = ({ variant, rows }, _run, cores) => {
 };
 
 describe("by cores", () => {
-  test("has rows for each number of cores, and those of the first for who knows no cores", async () => {
+  test("has rows for each number of cores, and the first's for others", async () => {
     const folder = folderOf(FILES);
     const command = commandFor(folder, { cores: [1, 2], repeat: 5 });
     const { text, json } = await profileCommand(command, fakeMachine(scaling));

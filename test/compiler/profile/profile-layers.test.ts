@@ -19,7 +19,10 @@ const LAYERS = { "small.onnx": [2], "large.onnx": [4, 1, 2, 5] };
 const UNITS = 8;
 /** 0-1 of the small one; of the large 0-4, 0-2 2-4, and 0-1 1-3 3-4. */
 const STAGES = 7;
-/** Two cores: of three stages two run together, the middle one twice. Each turn is run once before it counts. */
+/**
+ * Two cores: of three stages two run together, the middle one twice. Each turn is run once before
+ * it counts.
+ */
 const STAGE_RUNS = 2 * (STAGES + 1);
 const WARM_UP = 2;
 const REPEAT = 5;
@@ -33,7 +36,7 @@ function readJson(path: string): unknown {
   return JSON.parse(readFileSync(path, "utf8"));
 }
 
-test("writes layers that add up to the whole, and the stages of the best cut for every depth", async () => {
+test("writes layers that add up, and the stages of the best cut for every depth", async () => {
   const folder = folderOf(FILES);
   const machine = layeredMachine(LAYERS);
   await profileLayersCommand(layersCommand(folder), machine);
@@ -85,14 +88,16 @@ test("measures in turns, first the layers beside the whole models, then the stag
     ["large 1-3/3", "large 3-4/3"],
   ].flatMap((turn) => [turn, turn]);
   const rounds = WARM_UP + REPEAT;
-  // Before its rounds each part is run once without the whole models, for what goes into the layers.
+  // Before its rounds each part is run once without the whole models, for what goes into the
+  // layers.
   const fed = UNITS - 3;
   expect(machine.names.slice(fed, fed + units.length)).toEqual(units);
   expect(machine.names.slice(fed + UNITS, fed + UNITS + units.length)).toEqual(units);
   const second = fed + rounds * UNITS + STAGES;
   expect(machine.names.slice(second, second + STAGE_RUNS)).toEqual(turns.flat());
   expect(machine.names).toHaveLength(second + rounds * STAGE_RUNS);
-  // As many as there are at most, since the large model has more layers than its deepest cut stages.
+  // As many as there are at most, since the large model has more layers than its deepest cut
+  // stages.
   const total = rounds * (UNITS + STAGE_RUNS);
   expect(progress[0]).toBe(`1/${total} layers`);
   expect(progress[rounds * UNITS]).toBe(`${rounds * UNITS + 1}/${total} stages`);
@@ -112,7 +117,7 @@ function togetherOf({ names, spans }: LayeredMachine): string[][] {
   return turns;
 }
 
-test("runs the stages of a depth at the same time, each on a worker that holds its own", async () => {
+test("runs the stages of a depth at the same time, each on its own worker", async () => {
   const machine = layeredMachine(LAYERS, {
     machine: { ...layeredMachine(LAYERS).machine, cores: 8 },
   });
@@ -150,7 +155,7 @@ test.each([
   expect(cells).toHaveLength(2 + STAGES);
 });
 
-test("a range of layers in several depths has the times of the depth where it took longest", async () => {
+test("a range of layers has the times of the depth where it took longest", async () => {
   const layers = { "small.onnx": [2], "large.onnx": [6, 2, 2, 2] };
   const rangeMs = async (among: (stages: number) => number) => {
     const folder = folderOf(FILES);
@@ -167,7 +172,8 @@ test("a range of layers in several depths has the times of the depth where it to
 
 test("the slowest stage of each round is the step of its depth", async () => {
   const folder = folderOf(FILES);
-  // Every other run takes three times as long, so that either stage of two is the slow one at times, or neither.
+  // Every other run takes three times as long, so that either stage of two is the slow one at
+  // times, or neither.
   const machine = layeredMachine(LAYERS, { stretch: (run) => (run % 3 === 0 ? 3 : 1) });
   await profileLayersCommand(layersCommand(folder, { force: true }), machine);
   const { depths } = readJson(`${folder}/profile.json.measurement.json`) as {
@@ -236,7 +242,8 @@ test("a dry run says how many layers there are and starts nothing", async () => 
     layeredMachine(LAYERS, { startExecutor }),
   );
   expect(text).toContain(
-    "would measure 2 models and their layers, 5 times each: 56 runs with the warm-up; then the stages of their best cuts into 1 to 3: at most 112 runs",
+    "would measure 2 models and their layers, 5 times each: 56 runs with the warm-up; " +
+      "then the stages of their best cuts into 1 to 3: at most 112 runs",
   );
   expect(text).toMatch(/^large +0\.75 +4 +6 .*large\.onnx$/m);
   expect(json).toMatchObject({
@@ -247,7 +254,7 @@ test("a dry run says how many layers there are and starts nothing", async () => 
   expect(readdirSync(folder).sort()).toEqual(["app.yaml", "large.onnx", "small.onnx"]);
 });
 
-test("refuses a noisy machine, keeps what was measured for --force, and else measures again", async () => {
+test("refuses a noisy machine, keeps what was measured for --force", async () => {
   // Of every three runs one takes three times as long, whatever it is of.
   const noisy = () => layeredMachine(LAYERS, { stretch: (run) => (run % 3 === 0 ? 3 : 1) });
   const folder = folderOf(FILES);
@@ -268,7 +275,10 @@ test("refuses a noisy machine, keeps what was measured for --force, and else mea
   expect(again.strange).toEqual([]);
 });
 
-/** A folder in which the run of a number was the last; every run takes more than a second, so that all finished rounds are saved. */
+/**
+ * A folder in which the run of a number was the last; every run takes more than a second, so that
+ * all finished rounds are saved.
+ */
 async function interruptedAt(last: number): Promise<string> {
   const folder = folderOf(FILES);
   const abort = new AbortController();
@@ -320,7 +330,7 @@ test("leaves no folder behind, whether it ends or no worker starts", async () =>
   expect(temporary.filter((path) => existsSync(path))).toEqual([]);
 });
 
-test("says where in the spec the model is that cannot be cut, in the words of who tried", async () => {
+test("says where in the spec the model is that cannot be cut, and why", async () => {
   const openLayers = async (path: string) => {
     if (path.endsWith("small.onnx")) return layeredMachine(LAYERS).openLayers(path);
     throw new OnnxModelError(`${path}: If: expected a condition that is known, found none`);
@@ -330,7 +340,10 @@ test("says where in the spec the model is that cannot be cut, in the words of wh
     profileLayersCommand(layersCommand(folder), layeredMachine(LAYERS, { openLayers })),
   ).rejects.toMatchObject({
     code: "INPUT_INVALID_VALUE",
-    message: `${folder}/app.yaml:13 tasks[0].variants[1].model: expected a model that can be cut into layers, got ${folder}/large.onnx: If: expected a condition that is known, found none`,
+    message:
+      `${folder}/app.yaml:13 tasks[0].variants[1].model: expected a model that can be cut ` +
+      `into layers, got ${folder}/large.onnx: If: expected a condition that is known, ` +
+      "found none",
   });
 });
 

@@ -1,6 +1,9 @@
 import { inflateSync } from "node:zlib";
 
-/** Counts of the colours of a PNG as chromium writes them (8 bits, RGB or RGBA, not interlaced), keyed "#rrggbb". */
+/**
+ * Counts of the colours of a PNG as chromium writes them (8 bits, RGB or RGBA, not interlaced),
+ * keyed "#rrggbb".
+ */
 export function countColors(png: Buffer): Map<string, number> {
   const width = png.readUInt32BE(16);
   const height = png.readUInt32BE(20);

@@ -88,7 +88,7 @@ describe("arrivalSource", () => {
     expect(first + third).toBe(arrivalsMs.length);
   });
 
-  it("a trace of arrivals: the times themselves, over more than one block, up to the end asked for", () => {
+  it("a trace of arrivals: the times themselves, over several blocks", () => {
     const arrivalMs = Float64Array.from({ length: 10_000 }, (_, i) => Math.floor(i / 3));
     const process: ArrivalProcess = { kind: "trace", trace: { kind: "arrivals", arrivalMs } };
     expect(arrivalsBefore(Number.POSITIVE_INFINITY, process)).toEqual([...arrivalMs]);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { EventQueue } from "../../../compiler/simulate/event-queue.ts";
 
-test("events come by time, then rank, then as they were put in, but for those that were called off", () => {
+test("events come by time, then rank, then order; cancelled ones do not", () => {
   const step = fc.record({
     kind: fc.constantFrom("push", "push", "push", "pop", "cancel"),
     worker: fc.nat(11),

@@ -66,7 +66,8 @@ test.each([
   [
     "[100, 200]",
     "[100, 200",
-    "INPUT_SYNTAX app.yaml:7:1: Flow sequence in block collection must be sufficiently indented and end with a ]",
+    "INPUT_SYNTAX app.yaml:7:1: Flow sequence in block collection must be sufficiently " +
+      "indented and end with a ]",
   ],
   [
     "workers: 4",

@@ -47,42 +47,50 @@ test.each([
   [
     "[100, 200]",
     "[200, 100]",
-    "INPUT_INVALID_VALUE app.yaml:6 workload.loads[1]: expected loads in ascending order without repeats, so more than 200, got 100",
+    "INPUT_INVALID_VALUE app.yaml:6 workload.loads[1]: expected loads in ascending order " +
+      "without repeats, so more than 200, got 100",
   ],
   [
     "[100, 200]",
     "[100, 100]",
-    "INPUT_INVALID_VALUE app.yaml:6 workload.loads[1]: expected loads in ascending order without repeats, so more than 100, got 100",
+    "INPUT_INVALID_VALUE app.yaml:6 workload.loads[1]: expected loads in ascending order " +
+      "without repeats, so more than 100, got 100",
   ],
   [
     "[100, 200]",
     "[0, 100]",
-    "INPUT_INVALID_VALUE app.yaml:6 workload.loads[0]: expected a rate above 0 in queries per second such as 2000 or 2000 / s, got 0",
+    "INPUT_INVALID_VALUE app.yaml:6 workload.loads[0]: expected a rate above 0 in queries per " +
+      "second such as 2000 or 2000 / s, got 0",
   ],
   [
     "[100, 200]",
     "[-5]",
-    "INPUT_INVALID_VALUE app.yaml:6 workload.loads[0]: expected a rate above 0 in queries per second such as 2000 or 2000 / s, got -5",
+    "INPUT_INVALID_VALUE app.yaml:6 workload.loads[0]: expected a rate above 0 in queries per " +
+      "second such as 2000 or 2000 / s, got -5",
   ],
   [
     "[100, 200]",
     "[.nan]",
-    "INPUT_INVALID_VALUE app.yaml:6 workload.loads[0]: expected a rate above 0 in queries per second such as 2000 or 2000 / s, got NaN",
+    "INPUT_INVALID_VALUE app.yaml:6 workload.loads[0]: expected a rate above 0 in queries per " +
+      "second such as 2000 or 2000 / s, got NaN",
   ],
   [
     "[100, 200]",
     "[.inf]",
-    "INPUT_INVALID_VALUE app.yaml:6 workload.loads[0]: expected a rate above 0 in queries per second such as 2000 or 2000 / s, got Infinity",
+    "INPUT_INVALID_VALUE app.yaml:6 workload.loads[0]: expected a rate above 0 in queries per " +
+      "second such as 2000 or 2000 / s, got Infinity",
   ],
   [
     "[100, 200]",
     "100",
-    "INPUT_INVALID_VALUE app.yaml:6 workload.loads: expected a list of rates, or a mapping with from, to and step or maxAccuracyStep, got 100",
+    "INPUT_INVALID_VALUE app.yaml:6 workload.loads: expected a list of rates, " +
+      "or a mapping with from, to and step or maxAccuracyStep, got 100",
   ],
   [
     "[100, 200]",
     "[fast]",
-    'INPUT_INVALID_VALUE app.yaml:6 workload.loads[0]: expected a rate above 0 in queries per second such as 2000 or 2000 / s, got "fast" (unknown unit "fast")',
+    "INPUT_INVALID_VALUE app.yaml:6 workload.loads[0]: expected a rate above 0 in queries per " +
+      'second such as 2000 or 2000 / s, got "fast" (unknown unit "fast")',
   ],
   [
     "[100, 200]",
@@ -92,32 +100,38 @@ test.each([
   [
     "[100, 200]",
     "{ from: 1, to: 100, step: 0 }",
-    "INPUT_INVALID_VALUE app.yaml:6 workload.loads.step: expected a rate above 0 in queries per second such as 2000 or 2000 / s, got 0",
+    "INPUT_INVALID_VALUE app.yaml:6 workload.loads.step: expected a rate above 0 in queries " +
+      "per second such as 2000 or 2000 / s, got 0",
   ],
   [
     "[100, 200]",
     "{ from: 1, to: 100 }",
-    "INPUT_MISSING_KEY app.yaml:6 workload.loads.step: missing; expected step or maxAccuracyStep beside from and to",
+    "INPUT_MISSING_KEY app.yaml:6 workload.loads.step: missing; " +
+      "expected step or maxAccuracyStep beside from and to",
   ],
   [
     "[100, 200]",
     "{ from: 1, to: 10001, step: 1 }",
-    "INPUT_INVALID_VALUE app.yaml:6 workload.loads.step: expected at most 10000 loads, got a step that makes 10001",
+    "INPUT_INVALID_VALUE app.yaml:6 workload.loads.step: expected at most 10000 loads, " +
+      "got a step that makes 10001",
   ],
   [
     "[100, 200]",
     "{ from: 1, to: 2, step: 1, maxAccuracyStep: 1% }",
-    "INPUT_CONFLICT app.yaml:6 workload.loads.maxAccuracyStep: expected step or maxAccuracyStep, got both",
+    "INPUT_CONFLICT app.yaml:6 workload.loads.maxAccuracyStep: " +
+      "expected step or maxAccuracyStep, got both",
   ],
   [
     "[100, 200]",
     "{ from: 1, to: 2, maxAccuracyStep: 0 }",
-    "INPUT_INVALID_VALUE app.yaml:6 workload.loads.maxAccuracyStep: expected a ratio above 0 and up to 1 such as 0.5 or 50%, got 0",
+    "INPUT_INVALID_VALUE app.yaml:6 workload.loads.maxAccuracyStep: " +
+      "expected a ratio above 0 and up to 1 such as 0.5 or 50%, got 0",
   ],
   [
     "[100, 200]",
     "{ from: 1, too: 2, step: 1 }",
-    'INPUT_UNKNOWN_KEY app.yaml:6 workload.loads.too: unknown key "too"; did you mean "to"? (and 1 more)',
+    'INPUT_UNKNOWN_KEY app.yaml:6 workload.loads.too: unknown key "too"; ' +
+      'did you mean "to"? (and 1 more)',
   ],
 ])("refuses %j made %j", (from, to, message) => {
   expect(mistakeOfSpec(edited(SPEC, from, to), PROFILE)).toBe(message);

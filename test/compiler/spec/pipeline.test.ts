@@ -62,7 +62,8 @@ test.each([
   [
     "task: detect,",
     "task: detct,",
-    'INPUT_CONFLICT app.yaml:12 tasks[0].to[0].task: no task is named "detct"; did you mean "detect"?',
+    'INPUT_CONFLICT app.yaml:12 tasks[0].to[0].task: no task is named "detct"; ' +
+      'did you mean "detect"?',
   ],
   [
     "{ task: caption, share: 0.5 }",
@@ -72,22 +73,26 @@ test.each([
   [
     "share: 0.5",
     "share: 1.5",
-    "INPUT_INVALID_VALUE app.yaml:12 tasks[0].to[1].share: expected a ratio between 0 and 1 such as 0.58 or 58%, got 1.5",
+    "INPUT_INVALID_VALUE app.yaml:12 tasks[0].to[1].share: " +
+      "expected a ratio between 0 and 1 such as 0.58 or 58%, got 1.5",
   ],
   [
     "fanout: { identify: 2.5 }",
     "fanout: { identfy: 2.5 }",
-    'INPUT_CONFLICT app.yaml:15 tasks[1].variants[0].fanout.identfy: no edge leads from "detect" to "identfy"; did you mean "identify"?',
+    "INPUT_CONFLICT app.yaml:15 tasks[1].variants[0].fanout.identfy: " +
+      'no edge leads from "detect" to "identfy"; did you mean "identify"?',
   ],
   [
     "fanout: { identify: 2.5 }",
     "fanout: -1",
-    "INPUT_INVALID_VALUE app.yaml:15 tasks[1].variants[0].fanout: expected a number of at least 0, or a mapping from child tasks to such numbers, got -1",
+    "INPUT_INVALID_VALUE app.yaml:15 tasks[1].variants[0].fanout: " +
+      "expected a number of at least 0, or a mapping from child tasks to such numbers, got -1",
   ],
   [
     "fanout: { identify: 2.5 }",
     "fanout: { identify: -1 }",
-    "INPUT_INVALID_VALUE app.yaml:15 tasks[1].variants[0].fanout.identify: expected a number of at least 0, got -1",
+    "INPUT_INVALID_VALUE app.yaml:15 tasks[1].variants[0].fanout.identify: " +
+      "expected a number of at least 0, got -1",
   ],
   [
     "- name: identify\n",
@@ -97,32 +102,38 @@ test.each([
   [
     "to: [{ task: detect, share: 1 }, { task: caption, share: 0.5 }]",
     "to: [{ task: detect, share: 1 }]",
-    'INPUT_CONFLICT app.yaml:21 tasks[3].name: expected one root, but no edge leads to "source" and "caption"',
+    "INPUT_CONFLICT app.yaml:21 tasks[3].name: expected one root, " +
+      'but no edge leads to "source" and "caption"',
   ],
   [
     "passThrough: true",
     "passThrough: true\n    variants: [{ name: x, accuracy: 1, profile: profile.json#small }]",
-    "INPUT_CONFLICT app.yaml:12 tasks[0].variants: expected no variants because passThrough is true, got some",
+    "INPUT_CONFLICT app.yaml:12 tasks[0].variants: expected no variants because passThrough " +
+      "is true, got some",
   ],
   [
     "passThrough: true",
     "passThrough: false",
-    "INPUT_MISSING_KEY app.yaml:10 tasks[0].variants: missing; expected at least one variant, or passThrough: true",
+    "INPUT_MISSING_KEY app.yaml:10 tasks[0].variants: missing; " +
+      "expected at least one variant, or passThrough: true",
   ],
   [
     "passThrough: true",
     "passThrough: yes please",
-    'INPUT_INVALID_VALUE app.yaml:11 tasks[0].passThrough: expected true or false, got "yes please"',
+    "INPUT_INVALID_VALUE app.yaml:11 tasks[0].passThrough: expected true or false, " +
+      'got "yes please"',
   ],
   [
     "- name: identify",
     "- name: detect",
-    'INPUT_CONFLICT app.yaml:17 tasks[2].name: two tasks are named "detect"; expected different names',
+    'INPUT_CONFLICT app.yaml:17 tasks[2].name: two tasks are named "detect"; ' +
+      "expected different names",
   ],
   [
     "to: [{ task: identify }]",
     "",
-    'INPUT_CONFLICT app.yaml:15 tasks[1].variants[0].fanout: expected none, since nothing comes after the task "detect" (and 1 more)',
+    "INPUT_CONFLICT app.yaml:15 tasks[1].variants[0].fanout: expected none, " +
+      'since nothing comes after the task "detect" (and 1 more)',
   ],
 ])("refuses %j made %j", (from, to, message) => {
   expect(mistakeOfSpec(edited(PIPELINE, from, to), PROFILE)).toBe(message);

@@ -131,7 +131,8 @@ test.each([
   [
     "method: ramsis",
     "method: ramses",
-    'INPUT_INVALID_VALUE app.yaml:15 policy.method: expected one of "ramsis", "loki", "inferline", "themis", "accordion", got "ramses"; did you mean "ramsis"?',
+    'INPUT_INVALID_VALUE app.yaml:15 policy.method: expected one of "ramsis", ' +
+      '"loki", "inferline", "themis", "accordion", got "ramses"; did you mean "ramsis"?',
   ],
   [
     "method: ramsis",
@@ -141,47 +142,57 @@ test.each([
   [
     "method: ramsis",
     "objective: per-query",
-    'INPUT_MISSING_KEY app.yaml:14 policy.method: missing; expected one of "ramsis", "loki", "inferline", "themis", "accordion"',
+    'INPUT_MISSING_KEY app.yaml:14 policy.method: missing; expected one of "ramsis", ' +
+      '"loki", "inferline", "themis", "accordion"',
   ],
   [
     "method: ramsis",
     "method: ramsis\n  objective: per-qery",
-    'INPUT_INVALID_VALUE app.yaml:16 policy.objective: expected one of "per-query", "per-decision", got "per-qery"; did you mean "per-query"?',
+    'INPUT_INVALID_VALUE app.yaml:16 policy.objective: expected one of "per-query", ' +
+      '"per-decision", got "per-qery"; did you mean "per-query"?',
   ],
   [
     "method: ramsis",
     "method: ramsis\n  maxQueue: 0",
-    "INPUT_INVALID_VALUE app.yaml:16 policy.maxQueue: expected a whole number from 1 to 4096, got 0",
+    "INPUT_INVALID_VALUE app.yaml:16 policy.maxQueue: expected a whole number from 1 to 4096, " +
+      "got 0",
   ],
   [
     "method: ramsis",
     "method: ramsis\n  discretization: { kind: fixed, steps: 0 }",
-    "INPUT_INVALID_VALUE app.yaml:16 policy.discretization.steps: expected a whole number from 1 to 10000, got 0",
+    "INPUT_INVALID_VALUE app.yaml:16 policy.discretization.steps: " +
+      "expected a whole number from 1 to 10000, got 0",
   ],
   [
     "method: ramsis",
     "method: ramsis\n  discretization: fixed",
-    'INPUT_INVALID_VALUE app.yaml:16 policy.discretization: expected a mapping with the key kind, got "fixed"',
+    "INPUT_INVALID_VALUE app.yaml:16 policy.discretization: " +
+      'expected a mapping with the key kind, got "fixed"',
   ],
   [
     "method: ramsis",
     "method: ramsis\n  discretization: { kind: modelbased }",
-    'INPUT_INVALID_VALUE app.yaml:16 policy.discretization.kind: expected one of "fixed", "model-based", got "modelbased"; did you mean "model-based"?',
+    "INPUT_INVALID_VALUE app.yaml:16 policy.discretization.kind: " +
+      'expected one of "fixed", "model-based", got "modelbased"; did you mean "model-based"?',
   ],
   [
     "method: ramsis",
     "method: ramsis\n  maxBatch: 3",
-    'INPUT_UNKNOWN_KEY app.yaml:16 policy.maxBatch: unknown key "maxBatch"; allowed are method, objective, discretization, batching, maxQueue, extrapolate, balancer, serviceTimes, drop, classes',
+    'INPUT_UNKNOWN_KEY app.yaml:16 policy.maxBatch: unknown key "maxBatch"; ' +
+      "allowed are method, objective, discretization, batching, maxQueue, " +
+      "extrapolate, balancer, serviceTimes, drop, classes",
   ],
   [
     "method: ramsis",
     "method: themis",
-    'INPUT_CONFLICT app.yaml:12 tasks[0].variants[0].profile: method themis needs fit or byCores, and profile.json has neither for "small"',
+    "INPUT_CONFLICT app.yaml:12 tasks[0].variants[0].profile: " +
+      'method themis needs fit or byCores, and profile.json has neither for "small"',
   ],
   [
     "method: ramsis",
     "method: inferline\n  margin: 1",
-    'INPUT_INVALID_VALUE app.yaml:16 policy.margin: expected "auto", or a fraction from 0 to below 1 such as 0.05 or 5%, got 1',
+    'INPUT_INVALID_VALUE app.yaml:16 policy.margin: expected "auto", ' +
+      "or a fraction from 0 to below 1 such as 0.05 or 5%, got 1",
   ],
   [
     "method: ramsis",
@@ -191,12 +202,14 @@ test.each([
   [
     "method: ramsis",
     "method: accordion\n  executionPlaces: many",
-    'INPUT_INVALID_VALUE app.yaml:16 policy.executionPlaces: expected a whole number from 1 to 4096, got "many"',
+    "INPUT_INVALID_VALUE app.yaml:16 policy.executionPlaces: " +
+      'expected a whole number from 1 to 4096, got "many"',
   ],
   [
     "method: ramsis",
     "method: accordion\n  dropAfter: 0",
-    'INPUT_INVALID_VALUE app.yaml:16 policy.dropAfter: expected "never", or a number above 0 of times the SLO, got 0',
+    'INPUT_INVALID_VALUE app.yaml:16 policy.dropAfter: expected "never", ' +
+      "or a number above 0 of times the SLO, got 0",
   ],
   [
     "method: ramsis",
@@ -211,47 +224,58 @@ test.each([
   [
     "method: loki",
     "method: loki\n  sloFraction: 0",
-    "INPUT_INVALID_VALUE app.yaml:26 policy.sloFraction: expected a ratio above 0 and up to 1 such as 0.5 or 50%, got 0",
+    "INPUT_INVALID_VALUE app.yaml:26 policy.sloFraction: expected a ratio above 0 and up to 1 " +
+      "such as 0.5 or 50%, got 0",
   ],
   [
     "method: loki",
     "method: loki\n  accuracyOf: detect * identfy",
-    'INPUT_INVALID_VALUE app.yaml:26 policy.accuracyOf: expected "product", or an expression over the tasks detect, identify, caption, got "detect * identfy" (unknown name "identfy")',
+    'INPUT_INVALID_VALUE app.yaml:26 policy.accuracyOf: expected "product", ' +
+      "or an expression over the tasks detect, identify, caption, " +
+      'got "detect * identfy" (unknown name "identfy")',
   ],
   [
     "method: loki",
     "method: loki\n  accuracyOf: detect * 2",
-    'INPUT_INVALID_VALUE app.yaml:26 policy.accuracyOf: expected "product", or an expression over the tasks detect, identify, caption, got "detect * 2" (2 when every task is perfect, which is no accuracy)',
+    'INPUT_INVALID_VALUE app.yaml:26 policy.accuracyOf: expected "product", ' +
+      "or an expression over the tasks detect, identify, caption, " +
+      'got "detect * 2" (2 when every task is perfect, which is no accuracy)',
   ],
   [
     "method: loki",
     "method: loki\n  accuracyOf: 3",
-    'INPUT_INVALID_VALUE app.yaml:26 policy.accuracyOf: expected "product", an expression over task names, or a mapping with the key table, got 3',
+    'INPUT_INVALID_VALUE app.yaml:26 policy.accuracyOf: expected "product", ' +
+      "an expression over task names, or a mapping with the key table, got 3",
   ],
   [
     "method: loki",
     'method: loki\n  accuracyOf: { table: { "n|a": 0.9, "n|b": 0.9, "c": 0.5, "n|x": 0.5 } }',
-    'INPUT_CONFLICT app.yaml:26 policy.accuracyOf.table["n|x"]: no path is "n|x"; did you mean "n|a"?',
+    'INPUT_CONFLICT app.yaml:26 policy.accuracyOf.table["n|x"]: no path is "n|x"; ' +
+      'did you mean "n|a"?',
   ],
   [
     "method: loki",
     'method: loki\n  accuracyOf: { table: { "n|a": 0.9, "c": 0.5 } }',
-    'INPUT_MISSING_KEY app.yaml:26 policy.accuracyOf.table["n|b"]: missing; expected an accuracy for every path',
+    'INPUT_MISSING_KEY app.yaml:26 policy.accuracyOf.table["n|b"]: missing; ' +
+      "expected an accuracy for every path",
   ],
   [
     "method: loki",
     'method: loki\n  accuracyOf: { table: { "n|a": 9 } }',
-    'INPUT_INVALID_VALUE app.yaml:26 policy.accuracyOf.table["n|a"]: expected a ratio between 0 and 1 such as 0.58 or 58%, got 9',
+    'INPUT_INVALID_VALUE app.yaml:26 policy.accuracyOf.table["n|a"]: ' +
+      "expected a ratio between 0 and 1 such as 0.58 or 58%, got 9",
   ],
   [
     "method: loki",
     "method: loki\n  accuracyOf: { tabel: {} }",
-    'INPUT_UNKNOWN_KEY app.yaml:26 policy.accuracyOf.tabel: unknown key "tabel"; did you mean "table"? (and 1 more)',
+    'INPUT_UNKNOWN_KEY app.yaml:26 policy.accuracyOf.tabel: unknown key "tabel"; ' +
+      'did you mean "table"? (and 1 more)',
   ],
   [
     "method: loki",
     "method: loki\n  leafWeights: { detect: 1 }",
-    'INPUT_CONFLICT app.yaml:26 policy.leafWeights.detect: no leaf task is named "detect"; allowed are identify, caption (and 2 more)',
+    "INPUT_CONFLICT app.yaml:26 policy.leafWeights.detect: " +
+      'no leaf task is named "detect"; allowed are identify, caption (and 2 more)',
   ],
   [
     "method: loki",
@@ -261,12 +285,14 @@ test.each([
   [
     "method: loki",
     "method: loki\n  leafWeights: { identify: 1 }",
-    "INPUT_MISSING_KEY app.yaml:26 policy.leafWeights.caption: missing; expected a weight for every leaf task",
+    "INPUT_MISSING_KEY app.yaml:26 policy.leafWeights.caption: missing; " +
+      "expected a weight for every leaf task",
   ],
   [
     "method: loki",
     "method: loki\n  solver: cplex",
-    'INPUT_INVALID_VALUE app.yaml:26 policy.solver: expected one of "auto", "glpk", "highs", got "cplex"',
+    'INPUT_INVALID_VALUE app.yaml:26 policy.solver: expected one of "auto", "glpk", ' +
+      '"highs", got "cplex"',
   ],
 ])("refuses %j made %j in a pipeline", (from, to, message) => {
   expect(mistakeOfSpec(edited(PIPELINE, from, to), PROFILE)).toBe(message);

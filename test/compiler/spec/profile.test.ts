@@ -60,7 +60,9 @@ const SMALL = '"latencyMs": { "1": 20, "2": 30, "10": 90 }';
 const STAGE = '{ "p50": 1, "p95": 2, "p99": 3, "mean": 1.5, "samples": 30 }';
 
 test("reads layers, and their stages from the first to the last", () => {
-  const layers = `"layers": { "ms": [1, "2 ms", 0.5], "overheadMs": 0.25, "stages": { "1-3": ${STAGE}, "0-3": ${STAGE}, "0-1": ${STAGE} } }`;
+  const layers =
+    `"layers": { "ms": [1, "2 ms", 0.5], "overheadMs": 0.25, "stages": { "1-3": ` +
+    `${STAGE}, "0-3": ${STAGE}, "0-1": ${STAGE} } }`;
   const quantiles = { p50: 1, p95: 2, p99: 3, mean: 1.5 };
   expect(read(edited(PROFILE, SMALL, layers)).variants.get("small")?.profile).toMatchObject({
     rows: [],
@@ -98,11 +100,13 @@ test("reads speed-ups in the order of the places", () => {
 test.each([
   [
     '"layers": { "ms": [] }',
-    "INPUT_INVALID_VALUE profile.json:6 variants.small.layers.ms: expected at least one layer, got an empty list",
+    "INPUT_INVALID_VALUE profile.json:6 variants.small.layers.ms: " +
+      "expected at least one layer, got an empty list",
   ],
   [
     '"layers": { "ms": [1, 0] }',
-    "INPUT_INVALID_VALUE profile.json:6 variants.small.layers.ms[1]: expected a time above 0 in milliseconds such as 21.9, got 0",
+    "INPUT_INVALID_VALUE profile.json:6 variants.small.layers.ms[1]: " +
+      "expected a time above 0 in milliseconds such as 21.9, got 0",
   ],
   [
     '"layers": { "overheadMs": 1 }',
@@ -110,19 +114,23 @@ test.each([
   ],
   [
     '"layers": { "ms": [1], "overheadMs": -1 }',
-    "INPUT_INVALID_VALUE profile.json:6 variants.small.layers.overheadMs: expected a number of at least 0, got -1",
+    "INPUT_INVALID_VALUE profile.json:6 variants.small.layers.overheadMs: " +
+      "expected a number of at least 0, got -1",
   ],
   [
     `"layers": { "ms": [1, 2], "stages": { "0-3": ${STAGE} } }`,
-    'INPUT_CONFLICT profile.json:6 variants.small.layers.stages["0-3"]: expected a first layer below the last, and no more than the 2 of ms, got 0-3',
+    'INPUT_CONFLICT profile.json:6 variants.small.layers.stages["0-3"]: ' +
+      "expected a first layer below the last, and no more than the 2 of ms, got 0-3",
   ],
   [
     `"layers": { "ms": [1, 2], "stages": { "1-1": ${STAGE} } }`,
-    'INPUT_CONFLICT profile.json:6 variants.small.layers.stages["1-1"]: expected a first layer below the last, and no more than the 2 of ms, got 1-1',
+    'INPUT_CONFLICT profile.json:6 variants.small.layers.stages["1-1"]: ' +
+      "expected a first layer below the last, and no more than the 2 of ms, got 1-1",
   ],
   [
     `"layers": { "ms": [1, 2], "stages": { "0:2": ${STAGE} } }`,
-    'INPUT_INVALID_VALUE profile.json:6 variants.small.layers.stages["0:2"]: expected layers such as 0-5, counted from 0 and without the last as key, got "0:2"',
+    'INPUT_INVALID_VALUE profile.json:6 variants.small.layers.stages["0:2"]: ' +
+      'expected layers such as 0-5, counted from 0 and without the last as key, got "0:2"',
   ],
   [
     `"layers": { "ms": [1, 2], "stages": { "0-2": ${STAGE}, "0-2": ${STAGE} } }`,
@@ -130,27 +138,33 @@ test.each([
   ],
   [
     '"layers": { "ms": [1, 2], "stages": { "0-2": 3 } }',
-    'INPUT_INVALID_VALUE profile.json:6 variants.small.layers.stages["0-2"]: expected a mapping with the keys p50, p95, p99, mean, samples, got 3',
+    'INPUT_INVALID_VALUE profile.json:6 variants.small.layers.stages["0-2"]: ' +
+      "expected a mapping with the keys p50, p95, p99, mean, samples, got 3",
   ],
   [
     `"layers": { "ms": [1, 2], "stages": { "0-2": ${STAGE.replace("1,", "4,")} } }`,
-    'INPUT_CONFLICT profile.json:6 variants.small.layers.stages["0-2"]: expected p50 ≤ p95 ≤ p99, got p50 = 4, p95 = 2, p99 = 3',
+    'INPUT_CONFLICT profile.json:6 variants.small.layers.stages["0-2"]: ' +
+      "expected p50 ≤ p95 ≤ p99, got p50 = 4, p95 = 2, p99 = 3",
   ],
   [
     `${SMALL}, "speedups": [1.33]`,
-    "INPUT_INVALID_VALUE profile.json:6 variants.small.speedups: expected a mapping from numbers of execution places to speed-ups, got a list",
+    "INPUT_INVALID_VALUE profile.json:6 variants.small.speedups: " +
+      "expected a mapping from numbers of execution places to speed-ups, got a list",
   ],
   [
     `${SMALL}, "speedups": {}`,
-    "INPUT_INVALID_VALUE profile.json:6 variants.small.speedups: expected at least one number of execution places, got an empty mapping",
+    "INPUT_INVALID_VALUE profile.json:6 variants.small.speedups: " +
+      "expected at least one number of execution places, got an empty mapping",
   ],
   [
     `${SMALL}, "speedups": { "1": 1 }`,
-    'INPUT_INVALID_VALUE profile.json:6 variants.small.speedups["1"]: expected a number of execution places (a whole number from 2 on) as key, got "1"',
+    'INPUT_INVALID_VALUE profile.json:6 variants.small.speedups["1"]: ' +
+      'expected a number of execution places (a whole number from 2 on) as key, got "1"',
   ],
   [
     `${SMALL}, "speedups": { "2": 0 }`,
-    'INPUT_INVALID_VALUE profile.json:6 variants.small.speedups["2"]: expected a number above 0, got 0',
+    'INPUT_INVALID_VALUE profile.json:6 variants.small.speedups["2"]: ' +
+      "expected a number above 0, got 0",
   ],
 ])("refuses %s", (measured, message) => {
   expect(mistakeOfSpec(SPEC, edited(PROFILE, SMALL, measured))).toBe(message);
@@ -171,11 +185,13 @@ test.each([
     '"accuracy": 0.72, "layers": { "ms": [1] },',
   );
   expect(mistakeOfSpec(spec, edited(profile, SMALL, measured))).toBe(
-    `INPUT_CONFLICT app.yaml:12 tasks[0].variants[0].profile: method accordion needs layers, or speedups with latencyMs of batch 1, and profile.json has ${found} for "small"`,
+    "INPUT_CONFLICT app.yaml:12 tasks[0].variants[0].profile: " +
+      "method accordion needs layers, or speedups with latencyMs of batch 1, " +
+      `and profile.json has ${found} for "small"`,
   );
 });
 
-test("method accordion takes layers alone, speed-ups with batch 1, and checks every hardware", () => {
+test("method accordion takes layers alone or speed-ups, on every hardware", () => {
   const spec = edited(SPEC, "method: ramsis", "method: accordion");
   const layered = edited(
     PROFILE,
@@ -202,107 +218,131 @@ test.each([
   [
     "latency-profile/1",
     "latency-profile/2",
-    'INPUT_INVALID_VALUE profile.json:2 format: expected "latency-profile/1", got "latency-profile/2"; did you mean "latency-profile/1"?',
+    'INPUT_INVALID_VALUE profile.json:2 format: expected "latency-profile/1", ' +
+      'got "latency-profile/2"; did you mean "latency-profile/1"?',
   ],
   [
     '"hardware": "cpu",\n',
     "",
-    "INPUT_MISSING_KEY profile.json:1 hardware: missing; expected a name of 1 to 100 characters without | and line breaks",
+    "INPUT_MISSING_KEY profile.json:1 hardware: missing; expected a name of 1 to 100 " +
+      "characters without | and line breaks",
   ],
   [
     '"hardware": "cpu"',
     '"hardwear": "cpu"',
-    'INPUT_UNKNOWN_KEY profile.json:3 hardwear: unknown key "hardwear"; did you mean "hardware"? (and 1 more)',
+    'INPUT_UNKNOWN_KEY profile.json:3 hardwear: unknown key "hardwear"; ' +
+      'did you mean "hardware"? (and 1 more)',
   ],
   [
     '"percentile": 95',
     '"percentile": 100',
-    "INPUT_INVALID_VALUE profile.json:4 percentile: expected a percentile above 0 and below 100 such as 99, got 100",
+    "INPUT_INVALID_VALUE profile.json:4 percentile: expected a percentile above 0 and below " +
+      "100 such as 99, got 100",
   ],
   [
     '"1": 20',
     '"0": 20',
-    'INPUT_INVALID_VALUE profile.json:6 variants.small.latencyMs["0"]: expected a batch size (a whole number above 0) as key, got "0"',
+    'INPUT_INVALID_VALUE profile.json:6 variants.small.latencyMs["0"]: ' +
+      'expected a batch size (a whole number above 0) as key, got "0"',
   ],
   [
     '"1": 20',
     '"1.5": 20',
-    'INPUT_INVALID_VALUE profile.json:6 variants.small.latencyMs["1.5"]: expected a batch size (a whole number above 0) as key, got "1.5"',
+    'INPUT_INVALID_VALUE profile.json:6 variants.small.latencyMs["1.5"]: ' +
+      'expected a batch size (a whole number above 0) as key, got "1.5"',
   ],
   [
     '"1": 20',
     '"1": 0',
-    'INPUT_INVALID_VALUE profile.json:6 variants.small.latencyMs["1"]: expected a time above 0 in milliseconds, or a mapping with p50, p95, p99 and mean, got 0',
+    'INPUT_INVALID_VALUE profile.json:6 variants.small.latencyMs["1"]: ' +
+      "expected a time above 0 in milliseconds, or a mapping with p50, p95, p99 and mean, got 0",
   ],
   [
     '"1": 20',
     '"1": -4',
-    'INPUT_INVALID_VALUE profile.json:6 variants.small.latencyMs["1"]: expected a time above 0 in milliseconds, or a mapping with p50, p95, p99 and mean, got -4',
+    'INPUT_INVALID_VALUE profile.json:6 variants.small.latencyMs["1"]: ' +
+      "expected a time above 0 in milliseconds, or a mapping with p50, p95, p99 and mean, got -4",
   ],
   [
     '"1": 20',
     '"1": null',
-    'INPUT_INVALID_VALUE profile.json:6 variants.small.latencyMs["1"]: expected a time above 0 in milliseconds, or a mapping with p50, p95, p99 and mean, got nothing',
+    'INPUT_INVALID_VALUE profile.json:6 variants.small.latencyMs["1"]: ' +
+      "expected a time above 0 in milliseconds, or a mapping with p50, p95, p99 and mean, " +
+      "got nothing",
   ],
   [
     '"1": 20',
     '"1": .nan',
-    'INPUT_INVALID_VALUE profile.json:6 variants.small.latencyMs["1"]: expected a time above 0 in milliseconds, or a mapping with p50, p95, p99 and mean, got NaN',
+    'INPUT_INVALID_VALUE profile.json:6 variants.small.latencyMs["1"]: ' +
+      "expected a time above 0 in milliseconds, or a mapping with p50, p95, p99 and mean, " +
+      "got NaN",
   ],
   [
     '"1": 20',
     '"1": "fast"',
-    'INPUT_INVALID_VALUE profile.json:6 variants.small.latencyMs["1"]: expected a time above 0 in milliseconds, or a mapping with p50, p95, p99 and mean, got "fast"',
+    'INPUT_INVALID_VALUE profile.json:6 variants.small.latencyMs["1"]: ' +
+      "expected a time above 0 in milliseconds, or a mapping with p50, p95, p99 and mean, " +
+      'got "fast"',
   ],
   [
     '"p50": 40',
     '"p50": 55',
-    'INPUT_CONFLICT profile.json:9 variants.large.latencyMs["1"]: expected p50 ≤ p95 ≤ p99, got p50 = 55, p95 = 50, p99 = 60',
+    'INPUT_CONFLICT profile.json:9 variants.large.latencyMs["1"]: ' +
+      "expected p50 ≤ p95 ≤ p99, got p50 = 55, p95 = 50, p99 = 60",
   ],
   [
     '"p50": 40, ',
     "",
-    'INPUT_MISSING_KEY profile.json:9 variants.large.latencyMs["1"].p50: missing; expected a time above 0 in milliseconds such as 21.9',
+    'INPUT_MISSING_KEY profile.json:9 variants.large.latencyMs["1"].p50: missing; ' +
+      "expected a time above 0 in milliseconds such as 21.9",
   ],
   [
     '"p50": 40',
     '"p50": 40, "p90": 3',
-    'INPUT_UNKNOWN_KEY profile.json:9 variants.large.latencyMs["1"].p90: unknown key "p90"; did you mean "p50"?',
+    'INPUT_UNKNOWN_KEY profile.json:9 variants.large.latencyMs["1"].p90: ' +
+      'unknown key "p90"; did you mean "p50"?',
   ],
   [
     '{ "1": 20, "2": 30, "10": 90 }',
     "{}",
-    "INPUT_INVALID_VALUE profile.json:6 variants.small.latencyMs: expected at least one batch size, got an empty mapping",
+    "INPUT_INVALID_VALUE profile.json:6 variants.small.latencyMs: " +
+      "expected at least one batch size, got an empty mapping",
   ],
   [
     '"latencyMs": { "1": 20, "2": 30, "10": 90 }',
     "",
-    "INPUT_CONFLICT profile.json:6 variants.small: expected latencyMs, fit, byCores or layers, got none of them",
+    "INPUT_CONFLICT profile.json:6 variants.small: expected latencyMs, fit, " +
+      "byCores or layers, got none of them",
   ],
   [
     '"latencyMs": { "1": 20, "2": 30, "10": 90 }',
     '"fit": { "gamma": 1, "epsilon": 2, "delta": 3, "eta": -4 }',
-    'INPUT_CONFLICT app.yaml:12 tasks[0].variants[0].profile: method ramsis needs latencyMs, and profile.json has none for "small"',
+    "INPUT_CONFLICT app.yaml:12 tasks[0].variants[0].profile: " +
+      'method ramsis needs latencyMs, and profile.json has none for "small"',
   ],
   [
     '"latencyMs": { "1": 20, "2": 30, "10": 90 }',
     '"byCores": {}',
-    "INPUT_INVALID_VALUE profile.json:6 variants.small.byCores: expected at least one number of cores, got an empty mapping",
+    "INPUT_INVALID_VALUE profile.json:6 variants.small.byCores: " +
+      "expected at least one number of cores, got an empty mapping",
   ],
   [
     '"accuracy": 0.72,',
     "",
-    "INPUT_MISSING_KEY app.yaml:13 tasks[0].variants[1].accuracy: missing; expected a ratio such as 0.58 or 58%, since profile.json has none",
+    "INPUT_MISSING_KEY app.yaml:13 tasks[0].variants[1].accuracy: missing; " +
+      "expected a ratio such as 0.58 or 58%, since profile.json has none",
   ],
   [
     '"accuracy": 0.72',
     '"accuracy": 72',
-    "INPUT_INVALID_VALUE profile.json:8 variants.large.accuracy: expected a ratio between 0 and 1 such as 0.58 or 58%, got 72",
+    "INPUT_INVALID_VALUE profile.json:8 variants.large.accuracy: " +
+      "expected a ratio between 0 and 1 such as 0.58 or 58%, got 72",
   ],
   [
     '"gamma": 1',
     '"gamma": "1 ms"',
-    'INPUT_INVALID_VALUE profile.json:10 variants.large.fit.gamma: expected a number, got "1 ms" (a time)',
+    "INPUT_INVALID_VALUE profile.json:10 variants.large.fit.gamma: expected a number, " +
+      'got "1 ms" (a time)',
   ],
 ])("refuses %j made %j", (from, to, message) => {
   expect(mistakeOfSpec(SPEC, edited(PROFILE, from, to))).toBe(message);

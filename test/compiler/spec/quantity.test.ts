@@ -46,7 +46,8 @@ test("reads back every number it is given in milliseconds, exactly", () => {
 test("reads a percentage as the number with its point moved by two", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 10_000_000 }), (hundredThousandths) => {
-      const percent = `${Math.floor(hundredThousandths / 1000)}.${String(hundredThousandths % 1000).padStart(3, "0")}%`;
+      const decimals = String(hundredThousandths % 1000).padStart(3, "0");
+      const percent = `${Math.floor(hundredThousandths / 1000)}.${decimals}%`;
       const value = Number(`${hundredThousandths}e-5`);
       expect(readQuantity(percent, "none", false)).toEqual({ ok: true, value });
     }),

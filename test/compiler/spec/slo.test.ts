@@ -4,7 +4,8 @@ import { loadApplication } from "../../../compiler/spec/load-application.ts";
 import { edited, folderOf, mistakeOfSpec, PROFILE, SPEC } from "./spec-folder.ts";
 
 const CLASSES =
-  "slo: { classes: [{ name: interactive, latency: 150 ms, share: 70% }, { name: relaxed, latency: 0.4 s, share: 0.3 }] }";
+  "slo: { classes: [{ name: interactive, latency: 150 ms, share: 70% }, { name: " +
+  "relaxed, latency: 0.4 s, share: 0.3 }] }";
 const ONE = "slo: { latency: 150 ms }";
 const WITH_CLASSES = edited(SPEC, ONE, CLASSES);
 
@@ -52,22 +53,26 @@ test.each([
   [
     CLASSES,
     "slo: { maxViolationRate: 1% }",
-    "INPUT_MISSING_KEY app.yaml:3 slo.latency: missing; expected a time above 0 with its unit such as 150 ms, or classes",
+    "INPUT_MISSING_KEY app.yaml:3 slo.latency: missing; expected a time above 0 with its unit " +
+      "such as 150 ms, or classes",
   ],
   [
     `, ${relaxed}`,
     "",
-    "INPUT_INVALID_VALUE app.yaml:3 slo.classes: expected 2 to 16 classes; one SLO is slo.latency, got 1 (and 1 more)",
+    "INPUT_INVALID_VALUE app.yaml:3 slo.classes: expected 2 to 16 classes; " +
+      "one SLO is slo.latency, got 1 (and 1 more)",
   ],
   [
     "name: relaxed",
     "name: interactive",
-    'INPUT_CONFLICT app.yaml:3 slo.classes[1].name: two classes are named "interactive"; expected different names',
+    'INPUT_CONFLICT app.yaml:3 slo.classes[1].name: two classes are named "interactive"; ' +
+      "expected different names",
   ],
   [
     "name: relaxed",
     "name: so so",
-    'INPUT_INVALID_VALUE app.yaml:3 slo.classes[1].name: expected a letter, then up to 63 letters, digits, _ or -, got "so so"',
+    "INPUT_INVALID_VALUE app.yaml:3 slo.classes[1].name: expected a letter, " +
+      'then up to 63 letters, digits, _ or -, got "so so"',
   ],
   [
     "share: 0.3",
@@ -77,37 +82,44 @@ test.each([
   [
     "share: 70%",
     "share: 0",
-    "INPUT_INVALID_VALUE app.yaml:3 slo.classes[0].share: expected a share above 0 and below 1 such as 0.7 or 70%, got 0",
+    "INPUT_INVALID_VALUE app.yaml:3 slo.classes[0].share: expected a share above 0 and below " +
+      "1 such as 0.7 or 70%, got 0",
   ],
   [
     "latency: 0.4 s",
     "latency: 400",
-    "INPUT_INVALID_VALUE app.yaml:3 slo.classes[1].latency: expected a time above 0 with its unit such as 150 ms, got 400",
+    "INPUT_INVALID_VALUE app.yaml:3 slo.classes[1].latency: " +
+      "expected a time above 0 with its unit such as 150 ms, got 400",
   ],
   [
     interactive,
     "{ name: interactive, latency: 10 ms, share: 70% }",
-    'INPUT_CONFLICT app.yaml:3 slo.classes[0].latency: expected at least the 20 ms of "small", the fastest variant of "classify" at batch 1, got 10 ms',
+    "INPUT_CONFLICT app.yaml:3 slo.classes[0].latency: expected at least the 20 ms of " +
+      '"small", the fastest variant of "classify" at batch 1, got 10 ms',
   ],
   [
     "method: ramsis",
     "method: loki",
-    "INPUT_UNSUPPORTED app.yaml:3 slo.classes: method loki has one SLO for all requests; allowed: slo.latency, or method ramsis",
+    "INPUT_UNSUPPORTED app.yaml:3 slo.classes: method loki has one SLO for all requests; " +
+      "allowed: slo.latency, or method ramsis",
   ],
   [
     "method: ramsis",
     "method: themis",
-    "INPUT_UNSUPPORTED app.yaml:3 slo.classes: method themis has one SLO for all requests; allowed: slo.latency, or method ramsis",
+    "INPUT_UNSUPPORTED app.yaml:3 slo.classes: method themis has one SLO for all requests; " +
+      "allowed: slo.latency, or method ramsis",
   ],
   [
     "method: ramsis",
     "method: ramsis\n  balancer: round-robin",
-    'INPUT_CONFLICT app.yaml:16 policy.balancer: expected "pooled", since slo has classes, got "round-robin"',
+    'INPUT_CONFLICT app.yaml:16 policy.balancer: expected "pooled", ' +
+      'since slo has classes, got "round-robin"',
   ],
   [
     "method: ramsis",
     "method: ramsis\n  classes: both",
-    'INPUT_INVALID_VALUE app.yaml:16 policy.classes: expected one of "auto", "shared", "separate", got "both"',
+    'INPUT_INVALID_VALUE app.yaml:16 policy.classes: expected one of "auto", ' +
+      '"shared", "separate", got "both"',
   ],
 ])("refuses classes: %s as %s", (before, after, mistake) => {
   expect(mistakeOfSpec(edited(WITH_CLASSES, before, after), PROFILE)).toBe(mistake);
@@ -117,6 +129,7 @@ test("classes of the policy without those of the SLO are refused", () => {
   expect(
     mistakeOfSpec(edited(SPEC, "method: ramsis", "method: ramsis\n  classes: shared"), PROFILE),
   ).toBe(
-    'INPUT_CONFLICT app.yaml:16 policy.classes: expected nothing, since slo has no classes, got "shared"',
+    "INPUT_CONFLICT app.yaml:16 policy.classes: expected nothing, " +
+      'since slo has no classes, got "shared"',
   );
 });

@@ -67,7 +67,8 @@ test.each([
   ],
   [
     "1 2 3\n",
-    'trace.txt:1: expected a header TIMESTAMP or arrivalMs, or one or two columns of numbers, got "1 2 3"',
+    "trace.txt:1: expected a header TIMESTAMP or arrivalMs, " +
+      'or one or two columns of numbers, got "1 2 3"',
   ],
   [
     "TIMESTAMP\n2023-11-16 18:17:03\nyesterday\n",
@@ -75,7 +76,8 @@ test.each([
   ],
   [
     "TIMESTAMP\n2023-13-16 18:17:03\n",
-    'trace.txt:2: expected a date and time such as 2023-11-16 18:17:03.98, got "2023-13-16 18:17:03"',
+    "trace.txt:2: expected a date and time such as 2023-11-16 18:17:03.98, " +
+      'got "2023-13-16 18:17:03"',
   ],
   [
     "arrivalMs\n2\n\n1\n",

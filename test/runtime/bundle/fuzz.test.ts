@@ -6,20 +6,20 @@ import {
 } from "../../../runtime/bundle/bundle-error.ts";
 import type { InferlineBundle, RamsisBundle, Table } from "../../../runtime/bundle/schema.ts";
 import { decodeBundle, encodeBundle } from "../../../runtime/checked-bundle.ts";
-import { stageGraphOf } from "../../../runtime/core/graph/stage-graph.ts";
-import { stageShapeOf } from "../../../runtime/core/graph/stage-shape.ts";
+import { replicaShapeOf } from "../../../runtime/core/graph/replica-shape.ts";
+import { taskGraphOf } from "../../../runtime/core/graph/task-graph.ts";
 import { PolicyTable } from "../../../runtime/core/policy-table.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
 import { inspectBundle } from "../../../runtime/inspect.ts";
 import { EnvelopeTuner } from "../../../runtime/methods/inferline/core/envelope-tuner.ts";
 import { stageLimits } from "../../../runtime/methods/inferline/tell/stage-limits.ts";
+import { accordionBundle } from "../../support/accordion-bundle.ts";
+import { checkPlacesInRange, drivePlaces } from "../../support/accordion-sound.ts";
 import { fileOf, fileOfValue, HEADER_BYTES, plainPayload } from "../../support/bundle-fixtures.ts";
-import { placeBundle } from "../../support/place-bundle.ts";
+import { inferlineSample } from "../../support/inferline-samples.ts";
 import { sampleBundle } from "../../support/sample-bundle.ts";
-import { scaleSample } from "../../support/scale-samples.ts";
-import { checkPlacesInRange, drivePlaces } from "../../support/sound-places.ts";
-import { checkScalesInRange, readScales } from "../../support/sound-scales.ts";
-import { stageSample } from "../../support/stage-samples.ts";
+import { themisSample } from "../../support/themis-samples.ts";
+import { checkScalesInRange, readScales } from "../../support/themis-sound.ts";
 
 const SEED = 20_241_121;
 const BYTE_MUTATIONS = 40_000;
@@ -30,7 +30,7 @@ const TIMEOUT_MS = 60_000;
 
 const valid = encodeBundle(sampleBundle());
 /** Two pools, of which one is used in part; one model is served. */
-const placeSample = placeBundle({
+const placeSample = accordionBundle({
   pools: [{ workers: 3 }, { workers: 2, speed: 0.5 }],
   maxDepth: 2,
   maxBatch: 3,
@@ -264,12 +264,12 @@ function checkPlansInRange(bundle: InferlineBundle): void {
 
 /** Reads every level in all ways that there are. */
 function drivePlans(bundle: InferlineBundle): void {
-  const { edgeCount, parentByEdge, childByEdge } = stageGraphOf(bundle);
+  const { edgeCount, parentByEdge, childByEdge } = taskGraphOf(bundle);
   for (let edge = 0; edge < edgeCount; edge++) {
     if ((parentByEdge[edge] ?? 0) >= (childByEdge[edge] ?? 0)) throw new Error(`edge ${edge}`);
   }
   const { levels } = inspectBundle(bundle, { byteCount: 0, sha256: "" });
-  stageShapeOf(bundle);
+  replicaShapeOf(bundle);
   for (const level of bundle.levels.keys()) {
     const tuner = new EnvelopeTuner(bundle, "relative", level);
     for (const nowMs of [0, 0, 1, 1500]) tuner.onArrival(nowMs);
@@ -353,8 +353,8 @@ test("changed values are refused with a documented code, or are a sound bundle",
 });
 
 test.each([
-  ["provisioning plans", 3, PLAN_MUTATIONS, stageSample()],
-  ["plans of cores and instances", 4, PLAN_MUTATIONS, scaleSample()],
+  ["provisioning plans", 3, PLAN_MUTATIONS, inferlineSample()],
+  ["plans of cores and instances", 4, PLAN_MUTATIONS, themisSample()],
   ["pipelines over places", 5, PLACE_MUTATIONS, placeSample],
 ])(
   "changed values of %s are refused likewise, or are a sound bundle",

@@ -12,7 +12,10 @@ import {
 const NAMES: ForecasterName[] = ["last-max", "ewma", "holt", "poisson-peak"];
 const OF_MAXIMA: ForecasterName[] = ["last-max", "ewma", "holt"];
 
-/** A history with those highest seconds, the oldest window first, everything else in a window being less; NaN for an unknown window. */
+/**
+ * A history with those highest seconds, the oldest window first, everything else in a window being
+ * less; NaN for an unknown window.
+ */
 function historyOf(maxima: readonly number[]): Float64Array {
   const history = new Float64Array(HISTORY_SECONDS);
   for (const [window, maximum] of maxima.entries()) {

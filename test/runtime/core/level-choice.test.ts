@@ -95,7 +95,7 @@ describe("LevelChoice", () => {
     expect(choice.update(100, WINDOW_MS, 3)).toBe(0);
   });
 
-  it("starts on the lowest level that the first known load does not exceed by more than a standard deviation", () => {
+  it("starts on the lowest level that the load exceeds by no more than a deviation", () => {
     const first = (loadQps: number) => new Chooser().update(loadQps, WINDOW_MS, 0);
     expect(first(1000 + noiseQps(1000, 1) - 1)).toBe(1);
     expect(first(1000 + noiseQps(1000, 1) + 1)).toBe(2);
@@ -114,7 +114,8 @@ describe("LevelChoice", () => {
   });
 
   it("goes up when small excesses add up, and forgets them when the load falls", () => {
-    // 60 queries/s above the level, 15.65 of them allowed; five standard deviations of a window's 500 queries are 111.8 queries.
+    // 60 queries/s above the level, 15.65 of them allowed; five standard deviations of a window's
+    // 500 queries are 111.8 queries.
     const steady = settledOnMiddle();
     expect(steady.update(1060, WINDOW_MS, 2500)).toBe(1);
     expect(steady.update(1060, WINDOW_MS, 2550)).toBe(2);

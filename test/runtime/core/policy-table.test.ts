@@ -4,7 +4,10 @@ import { NO_ACTION, type RamsisBundle } from "../../../runtime/bundle/schema.ts"
 import { PolicyTable } from "../../../runtime/core/policy-table.ts";
 import { tinyBundle } from "../../support/tiny-bundle.ts";
 
-/** A bundle with a given slack grid whose tables number their cells, so that an action tells which cell was read. */
+/**
+ * A bundle with a given slack grid whose tables number their cells, so that an action tells which
+ * cell was read.
+ */
 function numberedBundle(
   slackMs: readonly number[],
   maxQueue: number,
@@ -37,7 +40,10 @@ function numberedBundle(
   };
 }
 
-/** The definition, word for word: the last entry that is not above the slack, the first when there is none. */
+/**
+ * The definition, word for word: the last entry that is not above the slack, the first when there
+ * is none.
+ */
 function columnOf(slackMs: number, grid: readonly number[]): number {
   return Math.max(
     0,
@@ -56,7 +62,7 @@ const anyGrid = fc
   .map((entries) => [0, ...entries.sort((a, b) => a - b)]);
 
 describe("PolicyTable", () => {
-  it("reads the cell of the definition, on uniform and other grids, at and around every entry", () => {
+  it("reads the cell of the definition, on any grid, at and around every entry", () => {
     fc.assert(
       fc.property(
         fc.oneof(uniformGrid, anyGrid),

@@ -19,20 +19,20 @@ async function started(
 }
 
 const batchOf = (variant: number) => ({ variant, rows: 1, inputs: [[countingRows(7, 1)]] });
-const pidOf = (worker: number) => executor.pids().places[worker] ?? Number.NaN;
+const pidOf = (worker: number) => executor.pids().slots[worker] ?? Number.NaN;
 
 describe("assignments", () => {
-  test("a place has no process until it is assigned a model, and none after its release", async () => {
+  test("a slot has no process until it is assigned a model, nor after its release", async () => {
     const { next } = await started([identityVariant("a"), identityVariant("b")], 2);
     expect([await next(), await next()]).toEqual(["ready 0", "ready 1"]);
-    expect(executor.pids().places).toEqual([undefined, undefined]);
+    expect(executor.pids().slots).toEqual([undefined, undefined]);
     executor.assign(1, [1]);
     expect(await next()).toBe("model 1: 1 loads");
     const result = await executor.run(1, batchOf(1));
     expect(result.outputs.map(({ bytes }) => bytes)).toEqual([countingRows(7, 1)]);
     const pid = pidOf(1);
     executor.release(1);
-    expect(executor.pids().places).toEqual([undefined, undefined]);
+    expect(executor.pids().slots).toEqual([undefined, undefined]);
     await gone(pid);
     executor.assign(1, [0, 1]);
     expect(await next()).toBe("model 1: 2 loads");
@@ -100,7 +100,7 @@ describe("assignments", () => {
 });
 
 describe("losses", () => {
-  test("a worker that ends takes its batch along; its place is ready again, without a model", async () => {
+  test("a worker that ends takes its batch along; its slot is ready again, empty", async () => {
     const { next } = await started([identityVariant("a")]);
     expect(await next()).toBe("ready 0");
     executor.assign(0, [0]);
@@ -113,7 +113,7 @@ describe("losses", () => {
     await expect(run).rejects.toThrow(WorkerLostError);
     expect(await next()).toBe("lost 0: signal SIGKILL");
     expect(await next()).toBe("ready 0");
-    expect(executor.pids().places).toEqual([undefined]);
+    expect(executor.pids().slots).toEqual([undefined]);
     await expect(executor.run(0, batchOf(0))).rejects.toThrow(WorkerLostError);
     executor.assign(0, [0]);
     expect(await next()).toBe("model 0: 1 loads");

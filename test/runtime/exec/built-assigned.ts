@@ -15,7 +15,10 @@ const { startAssignedExecutor }: PoolModule = await import(
 
 export interface StartedAssigned {
   readonly executor: AssignedProcessExecutor;
-  /** The next thing that was told, as soon as it is: `ready 0`, `model 0: 2 loads`, `resized 0: 2`, `lost 0: why`, `failed: why`. */
+  /**
+   * The next thing that was told, as soon as it is: `ready 0`, `model 0: 2 loads`, `resized 0: 2`,
+   * `lost 0: why`, `failed: why`.
+   */
   next(): Promise<string>;
   pidOf(worker: number): number;
 }
@@ -48,7 +51,7 @@ export async function startedAssigned(
   return {
     executor,
     next: async () => told.shift() ?? new Promise((resolve) => waiting.push(resolve)),
-    pidOf: (worker) => executor.pids().places[worker] ?? Number.NaN,
+    pidOf: (worker) => executor.pids().slots[worker] ?? Number.NaN,
   };
 }
 

@@ -45,7 +45,10 @@ export function countingRows(first: number, rowCount: number, width = WIDTH): Ui
 
 /** One executor and what it told its handlers, in order, but for those that a test has given. */
 export interface StartedExecutor extends ProcessExecutor {
-  /** The next thing that was told, as soon as it is: `ready 0`, `lost 0: why`, `failed, next in 250 ms: why`. */
+  /**
+   * The next thing that was told, as soon as it is: `ready 0`, `lost 0: why`,
+   * `failed, next in 250 ms: why`.
+   */
   nextEvent(): Promise<string>;
   pidOf(worker: number): number;
 }
@@ -89,7 +92,7 @@ export async function startedExecutor(
     pids: () => executor.pids(),
     nextEvent: async () => told.shift() ?? new Promise((resolve) => waiting.push(resolve)),
     pidOf: (worker) => {
-      const pid = executor.pids().places[worker];
+      const pid = executor.pids().slots[worker];
       if (pid === undefined) throw new Error(`worker ${worker} has no process`);
       return pid;
     },

@@ -4,7 +4,8 @@ import { countingRows, identityVariant, startedExecutor } from "./built-executor
 
 const AUTO_ORDER = ["cuda", "webgpu", "cpu"];
 
-// Workers inherit these: accelerators that this machine may have are hidden from them, so that the tests mean the same everywhere.
+// Workers inherit these: accelerators that this machine may have are hidden from them, so that the
+// tests mean the same everywhere.
 const before = { ...process.env };
 beforeAll(() => {
   process.env["CUDA_VISIBLE_DEVICES"] = "";

@@ -22,7 +22,10 @@ const TYPES = {
 } as const;
 type Dtype = keyof typeof TYPES;
 
-/** The identity model with another element type; each of its two tensors has it before its shape, as field 1 before field 2. */
+/**
+ * The identity model with another element type; each of its two tensors has it before its shape, as
+ * field 1 before field 2.
+ */
 function typedIdentity(dtype: Dtype): VariantModel {
   const variant = identityVariant(dtype, WIDTH);
   const model = readFileSync(variant.path);
@@ -51,7 +54,7 @@ const NUMERIC: readonly Dtype[] = [
   "int64",
 ];
 
-test("tensors of every element type keep their bits, on whatever boundary their parts end", async () => {
+test("tensors of every element type keep their bits on any boundary", async () => {
   const executor = await startedExecutor({ variants: NUMERIC.map(typedIdentity) });
   for (const [variant, name] of NUMERIC.entries()) {
     const bytes = TYPES[name][0] * WIDTH;

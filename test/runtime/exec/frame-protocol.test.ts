@@ -46,7 +46,7 @@ function only(frames: readonly Frame[], kind: number): Uint8Array<ArrayBuffer> {
   return frames[0]?.payload ?? new Uint8Array(0);
 }
 
-test("a batch arrives as it was sent, however the stream cuts it, each input in one aligned piece", () => {
+test("a batch arrives as it was sent, however the stream cuts it", () => {
   fc.assert(
     fc.property(batch, fc.nat(), fc.integer({ min: 1, max: 64 }), (sent, cores, pieceBytes) => {
       const payload = only(received(runFrame(sent, cores), pieceBytes), FRAME_KINDS.run);

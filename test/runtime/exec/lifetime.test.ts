@@ -3,7 +3,10 @@ import { once } from "node:events";
 import { expect, test } from "vitest";
 import { identityVariant, POOL_URL } from "./built-executor.ts";
 
-/** A process that starts an executor, closes it when a worker is lost, does `then` with it and has nothing else to do. Its workers hold its standard error open. */
+/**
+ * A process that starts an executor, closes it when a worker is lost, does `then` with it and has
+ * nothing else to do. Its workers hold its standard error open.
+ */
 function spawnParent(then: string): ChildProcess {
   const options = {
     variants: [identityVariant("lifetime")],
@@ -38,7 +41,7 @@ test("a process that has closed its executor ends by itself", async () => {
 });
 
 test("an executor that is closed when it tells of a loss starts no replacement", async () => {
-  const parent = spawnParent(`process.kill(executor.pids().places[0], "SIGKILL");`);
+  const parent = spawnParent(`process.kill(executor.pids().slots[0], "SIGKILL");`);
   expect(await once(parent, "close")).toEqual([0, null]);
 });
 

@@ -94,12 +94,12 @@ describe("an ONNX forecaster", () => {
     );
   });
 
-  test("expects next to nothing after nothing, and knows nothing where nothing is known", async () => {
+  test("expects next to nothing after nothing, and knows nothing of the unknown", async () => {
     expect(await forecaster.forecast(history(() => 0))).toBeCloseTo(0, 5);
     expect(await forecaster.forecast(history(() => Number.NaN))).toBeNaN();
   });
 
-  test("takes windows without a known second for the next known one, or else the last", async () => {
+  test("takes windows without a known second for the next known one, or the last", async () => {
     const windows = [30, 30, 30, 50, 20, 20];
     const filled = await forecaster.forecast(history((at) => windows[Math.floor(at / 10)] ?? 0));
     const known = (at: number): number =>

@@ -43,7 +43,7 @@ test("a tensor of a fixed shape has that shape, whether or not rows lead it", as
   await model.release();
 });
 
-test("an open first dimension is the number of rows, beside a tensor of a fixed shape", async () => {
+test("an open first dimension is the number of rows, beside fixed shapes", async () => {
   const model = await load({ x: [-1, 2], bias: [2], y: [-1, 2] });
   const { outputs } = await model.run(2, [bytesOf(1, 2, 3, 4), bytesOf(10, 20)]);
   expect(outputs[0]?.shape).toEqual([2, 2]);

@@ -44,7 +44,7 @@ describe("the cores of a batch", () => {
     }
   });
 
-  test("are those that were asked for last before it, whatever ran meanwhile, and every batch is answered", async () => {
+  test("are those that were asked for last, and every batch is answered", async () => {
     const { executor, next } = await holding();
     const counts = fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 3 });
     const steps = fc.array(fc.record({ idle: counts, running: counts }), { maxLength: 12 });
@@ -108,7 +108,8 @@ describe("the cores of a batch", () => {
       const atRest = wakeups();
       for (let run = 0; run < 20; run++) await executor.run(0, batch);
       const settled = wakeups();
-      // On a busy machine it may fall asleep once more after the change; none of the batches wakes it.
+      // On a busy machine it may fall asleep once more after the change; none of the batches wakes
+      // it.
       expect(settled - atRest).toBeLessThanOrEqual(1);
       executor.resize(0, 2);
       expect(await next()).toBe("resized 0: 2");
@@ -238,7 +239,7 @@ describe("a resize", () => {
     }
   });
 
-  test("that is being loaded when the worker is killed is told of no more; the next has the cores of its assignment", async () => {
+  test("that a killed worker was loading is told of no more; the next has its cores", async () => {
     const { executor, next, pidOf } = await holding();
     // A worker that has answered is followed by the next at once.
     expect(await coresOf(executor)).toBe(1);
@@ -283,7 +284,9 @@ describe("a resize", () => {
   });
 });
 
-/** Threads of a process, and how often each went to sleep: one that is never woken never does again. */
+/**
+ * Threads of a process, and how often each went to sleep: one that is never woken never does again.
+ */
 function threadsOf(pid: number): Map<string, number> {
   const threads = readdirSync(`/proc/${pid}/task`);
   return new Map(

@@ -37,7 +37,7 @@ describe("running batches", () => {
     expect(executor.pids().standbys).toHaveLength(1);
   });
 
-  test("batches of two variants interleave over two workers, none mixed up with another", async () => {
+  test("batches of two variants interleave over two workers unmixed", async () => {
     const variants = [identityVariant("narrow", 3), identityVariant("wide", 5)];
     executor = await startedExecutor({ variants, workerCount: 2 });
     const runAll = async (worker: number) => {
@@ -109,7 +109,7 @@ describe("refusals", () => {
 });
 
 describe("lost workers", () => {
-  test("a batch under way is rejected, then the place is lost, then a new worker takes it", async () => {
+  test("a batch under way is rejected, then the slot is lost, then filled again", async () => {
     executor = await startedExecutor({});
     await executor.run(0, oneRow);
     const pid = executor.pidOf(0);
@@ -153,7 +153,7 @@ describe("lost workers", () => {
       process.kill(executor.pidOf(0), "SIGKILL");
       expect(await executor.nextEvent()).toBe("lost 0: signal SIGKILL");
       // Told in the same turn: what is left of the old standbys is the worker of the place.
-      expect(executor.pids()).toEqual({ places: [standby], standbys: [] });
+      expect(executor.pids()).toEqual({ slots: [standby], standbys: [] });
       expect(await executor.nextEvent()).toBe("ready 0");
       await executor.run(0, oneRow);
       await untilStandby(executor);
@@ -172,8 +172,8 @@ describe("lost workers", () => {
 describe("closing", () => {
   test("no process is left, and a batch under way is rejected", async () => {
     executor = await startedExecutor({ workerCount: 2, standbyCount: 1 });
-    const { places, standbys } = executor.pids();
-    const pids = [...places, ...standbys].filter((pid) => pid !== undefined);
+    const { slots, standbys } = executor.pids();
+    const pids = [...slots, ...standbys].filter((pid) => pid !== undefined);
     expect(pids.filter(isAlive)).toHaveLength(3);
     const rejected = expect(executor.run(1, oneRow)).rejects.toThrow(WorkerLostError);
     await Promise.all([executor.close(), executor.close(), rejected]);

@@ -21,7 +21,7 @@ const oneRow = { variant: 0, rows: 1, inputs: [[countingRows(7, 1)]] };
 const NEVER_MS = 2 ** 31 - 1;
 
 describe("a worker that hangs", () => {
-  test("is killed when its batch takes too long; the batch fails, the place is lost and filled again", async () => {
+  test("is killed when its batch takes too long; then the slot is refilled", async () => {
     executor = await startedExecutor({}, { batchTimeoutMs: 5, healthyAfterMs: 0 });
     expect(await executor.nextEvent()).toBe("ready 0");
     const pid = executor.pidOf(0);
@@ -37,11 +37,11 @@ describe("a worker that hangs", () => {
   test("is followed by its standby", async () => {
     executor = await startedExecutor({ standbyCount: 1 }, { batchTimeoutMs: 5, healthyAfterMs: 0 });
     await executor.nextEvent();
-    const { places, standbys } = executor.pids();
-    process.kill(Number(places[0]), "SIGSTOP");
+    const { slots, standbys } = executor.pids();
+    process.kill(Number(slots[0]), "SIGSTOP");
     await expect(executor.run(0, oneRow)).rejects.toThrow("no answer within 5 ms");
     expect(await executor.nextEvent()).toBe("lost 0: no answer within 5 ms");
-    expect(executor.pids().places).toEqual(standbys);
+    expect(executor.pids().slots).toEqual(standbys);
   });
 
   test("is not taken for one that was given nothing to do", async () => {
@@ -194,7 +194,7 @@ describe("a standby", () => {
     expect(told).toEqual(["ready", "lost", "ready"]);
   });
 
-  test("replaces in one event, for who wants it so, and can run a batch there and then", async () => {
+  test("replaces in one event, for who wants it so, and can run at once", async () => {
     let onReplaced = (_place: number, _reason: string): void => {};
     const replaced = new Promise<[number, string, Promise<unknown>]>((resolve) => {
       onReplaced = (place, reason) => resolve([place, reason, executor.run(place, oneRow)]);

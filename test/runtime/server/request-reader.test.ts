@@ -18,7 +18,10 @@ interface Message {
   readonly binaryBytes: number;
 }
 
-/** Right and wrong requests with few distinct headers, so that most come again: with a body of the right length or of another one. */
+/**
+ * Right and wrong requests with few distinct headers, so that most come again: with a body of the
+ * right length or of another one.
+ */
 const message = fc
   .record({
     rows: fc.integer({ min: 0, max: MAX_ROWS + 1 }),

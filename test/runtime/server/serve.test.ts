@@ -272,7 +272,8 @@ describe("the wire", () => {
   test("takes requests in pieces, several on one connection, and chunked bodies", async () => {
     const harness = await serve();
     const { body } = ONE_ROW;
-    const text = `POST ${INFER} HTTP/1.1\r\nHost: h\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const text =
+      `POST ${INFER} HTTP/1.1\r\nHost: h\r\nContent-Length: ` + `${body.length}\r\n\r\n${body}`;
     const wire = await open(harness);
     for (const piece of text.match(/.{1,7}/gs) ?? []) {
       wire.socket.write(piece);
@@ -306,7 +307,8 @@ describe("the wire", () => {
     ],
     [
       "chunks that are too large",
-      `POST ${INFER} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n400\r\n${"x".repeat(1024)}\r\n1\r\nx\r\n`,
+      `POST ${INFER} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: ` +
+        `chunked\r\n\r\n400\r\n${"x".repeat(1024)}\r\n1\r\nx\r\n`,
       413,
     ],
     ["what is not HTTP", "hello\r\n\r\n", 400],

@@ -120,7 +120,7 @@ describe("eight rows in one request", () => {
     expect(jsonOf(any).parameters.variants).toEqual(MIXED);
   });
 
-  test("are answered by the variant that the client names, in the largest batches in time", async () => {
+  test("are answered by the named variant, in the largest batches in time", async () => {
     const harness = await serve({ bundle: EIGHT });
     for (const [variant, sizes] of [
       ["small", [8]],
@@ -135,7 +135,7 @@ describe("eight rows in one request", () => {
   });
 });
 
-test("rows of requests with different wishes share no batch that one of them did not ask for", async () => {
+test("rows of different wishes share no batch that one did not ask for", async () => {
   const harness = await serve({ bundle: EIGHT });
   harness.executor.isHolding = true;
   const wishes = [{}, { variant: "large" }, {}, { variant: "small" }, { variant: "large" }];

@@ -11,7 +11,7 @@ import { floorOf } from "../../../report/kit/rate-floor.ts";
 import { endLabels, type Point, percentTick } from "../../../report/load-marks.ts";
 import type { Markup } from "../../../report/markup.ts";
 import { decimalText, msText, ratioText } from "../../../report/number-text.ts";
-import type { PlaceSimulationResult } from "../simulate/simulate-places.ts";
+import type { AccordionSimulationResult } from "../simulate/simulate.ts";
 import { capacityMarks, queryAxis } from "./place-axis.ts";
 import { schedulerLine } from "./scheduler-marks.ts";
 import { SCHEDULERS, type ScheduledRun } from "./simulated-schedulers.ts";
@@ -243,7 +243,7 @@ function drawCompared(
 /** Of the schedulers that the bundle does not follow. */
 function otherCurves(
   { bundle, runs }: PlaceEvidence,
-  read: (result: PlaceSimulationResult) => number,
+  read: (result: AccordionSimulationResult) => number,
 ): Curve[] {
   return SCHEDULERS.filter((scheduler) => scheduler !== bundle.policy.scheduler).map(
     (scheduler) => ({

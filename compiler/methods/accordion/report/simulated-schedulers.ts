@@ -6,7 +6,7 @@ import type {
   SchedulerName,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
-import { type PlaceSimulationResult, simulatePlaces } from "../simulate/simulate-places.ts";
+import { type AccordionSimulationResult, simulateAccordion } from "../simulate/simulate.ts";
 import { spread } from "./spread.ts";
 
 /** Whose queries go on with other places while they run. */
@@ -33,7 +33,7 @@ const MAX_LEVELS = 12;
 export interface ScheduledRun {
   readonly loadQps: number;
   readonly scheduler: SchedulerName;
-  readonly result: PlaceSimulationResult;
+  readonly result: AccordionSimulationResult;
 }
 
 export interface PlannedSchedule {
@@ -69,7 +69,7 @@ export async function runSchedules(
     const { loadQps, expected } = level;
     const scheduled = { ...bundle, policy: { ...bundle.policy, scheduler } };
     const arrivals = arrivalsOf(bundle.arrivals, loadQps);
-    const result = simulatePlaces(scheduled, { arrivals, durationMs, seed: expected.seed });
+    const result = simulateAccordion(scheduled, { arrivals, durationMs, seed: expected.seed });
     done.push({ loadQps, scheduler, result });
     await onRun();
   }

@@ -1,8 +1,12 @@
+/** Keeps how far every running query of a simulation has come. */
 import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { PipelineTable } from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
 
-/** How far every query has come: since when it runs on its places, and which of its instances is next. Arrays are by slot. */
+/**
+ * How far every query has come: since when it runs on its places, and which of its instances is
+ * next. Arrays are by slot.
+ */
 export class RunningQueries {
   shrinks = 0;
   grows = 0;
@@ -16,7 +20,10 @@ export class RunningQueries {
   readonly #model: Uint16Array;
   readonly #batch: Uint32Array;
   readonly #shape: Uint16Array;
-  /** Start of the run, which is a part of the query on the same places; instances done before it and in it. */
+  /**
+   * Start of the run, which is a part of the query on the same places; instances done before it and
+   * in it.
+   */
   readonly #runMs: Float64Array;
   readonly #doneBefore: Uint32Array;
   readonly #doneInRun: Uint32Array;

@@ -1,4 +1,7 @@
-/** Accordion: how each model is cut into a pipeline for any number of execution places, and how long queries then take. Source: Accordion §3. */
+/**
+ * Accordion: how each model is cut into a pipeline for any number of execution places, and how long
+ * queries then take. Source: Accordion §3.
+ */
 import { capacityQps } from "./capacity.ts";
 import { accordionFrame } from "./frame.ts";
 import { accordionMistakes, layerCountMistakes } from "./mistakes.ts";

@@ -15,9 +15,12 @@ interface Occupation {
 }
 
 /**
- * Queries per second, models uniform and of the mean batch. A place of pool k has a price p_k for each ms; a query takes the shape that is cheapest for its model. All places
- * together earn no more than their number times their prices, so the load is at most Σ n_k p_k over the mean cost of a query: the dual of the linear programme that shares places
- * out. With one pool the price cancels, and where no pipeline is more than n times as fast on n places, every query has a place of its own.
+ * Queries per second, models uniform and of the mean batch. A place of pool k has a price p_k for
+ * each ms; a query takes the shape that is cheapest for its model. All places together earn no more
+ * than their number times their prices, so the load is at most Σ n_k p_k over the mean cost of a
+ * query: the dual of the linear programme that shares places out. With one pool the price cancels,
+ * and where no pipeline is more than n times as fast on n places, every query has a place of its
+ * own.
  */
 export function capacityQps(frame: AccordionFrame): number {
   const { cluster, policy } = frame;
@@ -52,7 +55,8 @@ function occupations({ tasks, shapes, policy }: AccordionFrame): Occupation[][] 
       Array.from({ length: shapeCount }, (_, shape): Occupation => {
         const at = (instances: number): number =>
           latencyMs.data[shape * maxBatch + Math.min(maxBatch, instances) - 1] ?? Number.NaN;
-        // The table is linear in the batch, so a mean between two rows lies between their times; at a row alone, to avoid Infinity times 0.
+        // The table is linear in the batch, so a mean between two rows lies between their times; at
+        // a row alone, to avoid Infinity times 0.
         const share = batch - below;
         return {
           places: [...shapes.data.subarray(shape * poolCount, (shape + 1) * poolCount)],

@@ -1,4 +1,6 @@
-/** From an application to the frame of an Accordion bundle: every table that its schedulers look up. */
+/**
+ * From an application to the frame of an Accordion bundle: every table that its schedulers look up.
+ */
 import type {
   AccordionOptions,
   ArrivalModel,
@@ -21,7 +23,10 @@ import type {
 import { latencyTable } from "./latency-table.ts";
 import { pipelinesOf } from "./pipelines.ts";
 
-/** @param application one without mistakes, whose method is accordion. @returns no stages of models: they are cut where the files are read. */
+/**
+ * @param application one without mistakes, whose method is accordion.
+ * @returns no stages of models: they are cut where the files are read.
+ */
 export function accordionFrame(
   application: Application<AccordionPolicy>,
   models: ModelFiles,

@@ -5,13 +5,19 @@ import type {
   Table,
 } from "stratagem-runtime/internal/bundle/schema";
 
-/** Time of one instance through a pipeline. @param first pipeline of the model, which stands for the whole where stages are not known. */
-export function fillMs({ stageMs }: LayerPipeline, first: LayerPipeline): number {
+/**
+ * Time of one instance through a pipeline.
+ * @param first pipeline of the model, which stands for the whole where stages are not known.
+ */
+function fillMs({ stageMs }: LayerPipeline, first: LayerPipeline): number {
   if (stageMs.length > 0) return stageMs.reduce((sum, ms) => sum + ms, 0);
   return first.stageMs.length > 0 ? fillMs(first, first) : first.stepMs;
 }
 
-/** @returns float64 [shapeCount, maxBatch], ms; Infinity where there is no pipeline. Source: Accordion §3, and its figures for the timing of the paper. */
+/**
+ * @returns float64 [shapeCount, maxBatch], ms; Infinity where there is no pipeline. Source:
+ * Accordion §3, and its figures for the timing of the paper.
+ */
 export function latencyTable(
   pipelines: readonly (LayerPipeline | null)[],
   { maxBatch, timing }: Pick<AccordionOptions, "maxBatch" | "timing">,

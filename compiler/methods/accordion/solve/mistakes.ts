@@ -39,7 +39,10 @@ export function* accordionMistakes(application: AccordionApplication): Generator
   if (found.length === 0) yield* sloMistakes(application);
 }
 
-/** Models with another number of layers than was measured. @param layerCounts by path of the model file. */
+/**
+ * Models with another number of layers than was measured.
+ * @param layerCounts by path of the model file.
+ */
 export function* layerCountMistakes(
   { tasks }: AccordionApplication,
   layerCounts: ReadonlyMap<string, number>,
@@ -51,7 +54,9 @@ export function* layerCountMistakes(
       for (const { file, variant, layers } of profiles) {
         const measured: number = layers?.layerMs.length ?? count;
         if (measured === count) continue;
-        const message = `the model has ${count} layers, and ${file}#${variant} has times of ${measured}; expected a profile of this model: measure it again with profile --layers`;
+        const message =
+          `the model has ${count} layers, and ${file}#${variant} has times of ${measured}; ` +
+          "expected a profile of this model: measure it again with profile --layers";
         yield conflict(["tasks", task, "variants", index, "profile"], message);
       }
     }
@@ -64,14 +69,17 @@ function* loadMistakes({ loads }: AccordionApplication): Generator<Mistake> {
     code: "INPUT_UNSUPPORTED",
     path: ["workload", "loads", "maxAccuracyStep"],
     message:
-      "accordion does not choose accuracies, so levels cannot be placed by them; allowed: a list of rates, or from, to and step",
+      "accordion does not choose accuracies, so levels cannot be placed by them; allowed: " +
+      "a list of rates, or from, to and step",
   };
 }
 
 /** One task, whose variants are the models; where there are edges there is a second. */
 function* taskMistakes(tasks: readonly Task[]): Generator<Mistake> {
   if (tasks.length === 1) return;
-  const message = `accordion serves one task, whose variants are the models that clients name, got ${tasks.length}; put all models under one, without edges`;
+  const message =
+    "accordion serves one task, whose variants are the models that clients name, " +
+    `got ${tasks.length}; put all models under one, without edges`;
   yield { code: "INPUT_UNSUPPORTED", path: ["tasks", 1], message };
 }
 
@@ -79,7 +87,9 @@ function* taskMistakes(tasks: readonly Task[]): Generator<Mistake> {
 function* communicationMistakes({ cluster }: AccordionApplication): Generator<Mistake> {
   const { communicationLatencyMs } = cluster;
   if (communicationLatencyMs === 0) return;
-  const message = `stages of accordion are measured with the way to their places, so it would count twice; allowed: 0 ms, got ${communicationLatencyMs} ms`;
+  const message =
+    "stages of accordion are measured with the way to their places, " +
+    `so it would count twice; allowed: 0 ms, got ${communicationLatencyMs} ms`;
   yield conflict(["cluster", "communicationLatency"], message);
 }
 
@@ -98,17 +108,24 @@ function* shapeMistakes(
   for (const _ of placeShapes(places, policy.maxDepth)) {
     shapeCount++;
     if (shapeCount <= MAX_SHAPES) continue;
-    const message = `a query of up to ${policy.maxDepth} places of ${places.length} pools can have them in more than ${MAX_SHAPES} ways, for each of which a pipeline is looked up; allowed: ${MAX_SHAPES}; lower maxDepth, or put equal workers into one pool`;
+    const message =
+      `a query of up to ${policy.maxDepth} places of ${places.length} pools can have them in ` +
+      `more than ${MAX_SHAPES} ways, for each of which a pipeline is looked up; ` +
+      `allowed: ${MAX_SHAPES}; lower maxDepth, or put equal workers into one pool`;
     return yield conflict(["policy", "maxDepth"], message);
   }
   const modelCount = tasks.reduce((sum, { variants }) => sum + variants.length, 0);
   if (shapeCount * modelCount > MAX_PIPELINES) {
-    const message = `${modelCount} models on ${shapeCount} shapes make ${shapeCount * modelCount} pipelines; allowed: ${MAX_PIPELINES}`;
+    const message =
+      `${modelCount} models on ${shapeCount} shapes make ${shapeCount * modelCount} ` +
+      `pipelines; allowed: ${MAX_PIPELINES}`;
     return yield conflict(["policy", "maxDepth"], message);
   }
   const entries = shapeCount * modelCount * policy.maxBatch;
   if (entries <= MAX_ENTRIES) return;
-  const message = `${modelCount} models on ${shapeCount} shapes with batches up to ${policy.maxBatch} make ${entries} latencies to look up; allowed: ${MAX_ENTRIES}`;
+  const message =
+    `${modelCount} models on ${shapeCount} shapes with batches up to ${policy.maxBatch} make ` +
+    `${entries} latencies to look up; allowed: ${MAX_ENTRIES}`;
   yield conflict(["policy", "maxBatch"], message);
 }
 
@@ -120,14 +137,17 @@ function* variantMistakes(
   const { name, model } = variant;
   if (model !== null && !FILE_NAME.test(name)) {
     const expected =
-      "letters, digits, spaces and the signs _ - . (not first), as stages of the model are files of that name";
+      "letters, digits, spaces and the signs _ - . (not first), " +
+      "as stages of the model are files of that name";
     yield invalid([...path, "name"], expected, show(name));
   }
   const at = [...path, "profile"];
   for (const pool of cluster.pools) {
     if (profileFor(variant, pool) !== null) continue;
     const found = variant.profiles.map(({ hardware }) => show(hardware)).join(", ");
-    const message = `pool ${show(pool.name)} (${pool.hardware ?? "no hardware given"}) cannot run ${show(name)}, whose profiles are of ${found}; any place may run any stage`;
+    const message =
+      `pool ${show(pool.name)} (${pool.hardware ?? "no hardware given"}) ` +
+      `cannot run ${show(name)}, whose profiles are of ${found}; any place may run any stage`;
     return yield conflict(at, message);
   }
   const profiles = cluster.pools.flatMap((pool) => profileFor(variant, pool) ?? []);
@@ -139,13 +159,17 @@ function* variantMistakes(
     const counts = [first, other].map(({ file, layers }) =>
       layers === null ? `${file} has none` : `${file} has ${layers.layerMs.length}`,
     );
-    const message = `expected the same number of layers in all profiles of ${show(name)}; ${counts.join(", ")}`;
+    const message =
+      `expected the same number of layers in all profiles of ${show(name)}; ` +
+      `${counts.join(", ")}`;
     return yield conflict(at, message);
   }
   if (first?.layers !== null) return;
   const used = placesByPool(cluster.pools, policy.executionPlaces).filter((count) => count > 0);
   if (used.length === 1) return;
-  const message = `${first.file}#${first.variant} has speedups, which are of places that are alike, and there are places of ${used.length} pools; expected layers`;
+  const message =
+    `${first.file}#${first.variant} has speedups, which are of places that are alike, ` +
+    `and there are places of ${used.length} pools; expected layers`;
   yield conflict(at, message);
 }
 
@@ -165,7 +189,9 @@ function* sloMistakes(application: AccordionApplication): Generator<Mistake> {
     }
     if (leastMs <= slo.latencyMs) continue;
     const on = places === 1 ? "1 place" : `${places} places`;
-    const message = `expected at least the ${Math.ceil(1000 * leastMs) / 1000} ms that one instance of ${show(name)} takes on ${on}, where it is fastest; got ${slo.latencyMs} ms`;
+    const message =
+      `expected at least the ${Math.ceil(1000 * leastMs) / 1000} ms that one instance of ` +
+      `${show(name)} takes on ${on}, where it is fastest; got ${slo.latencyMs} ms`;
     yield conflict(["slo", "latency"], message);
   }
 }

@@ -12,7 +12,8 @@ export function sizeOf(shape: Shape): number {
 }
 
 /**
- * The pipeline of every shape; null where there are more places than layers, or than the speed-ups tell of. Layers win over speed-ups: they can be cut.
+ * The pipeline of every shape; null where there are more places than layers, or than the speed-ups
+ * tell of. Layers win over speed-ups: they can be cut.
  * @param profiles of the pools, in their order. @param shapes in the order of the bundle.
  */
 export function pipelinesOf(
@@ -36,7 +37,8 @@ function layeredPipelines(
   shapes: readonly Shape[],
 ): (Unsped | null)[] {
   const maxDepth = Math.max(...shapes.map(sizeOf));
-  // The profiler cuts for places that are alike, so that a shape of one pool finds its stages measured.
+  // The profiler cuts for places that are alike, so that a shape of one pool finds its stages
+  // measured.
   const alike = layers.map(({ layerMs }) => layerPartitions(layerMs, maxDepth));
   const isMixed = shapes.some((shape) => poolsOf(shape).length > 1);
   const mixed = isMixed ? mixedPartitions(layers, shapes) : [];
@@ -69,7 +71,10 @@ function pipelineOf(
   return { cut, pools, ...stages };
 }
 
-/** The stages as they were measured: what a query waits for at the 95th percentile, the step between two of its instances in the mean. Null unless all were. */
+/**
+ * The stages as they were measured: what a query waits for at the 95th percentile, the step between
+ * two of its instances in the mean. Null unless all were.
+ */
 function measuredStages(
   profiles: readonly VariantProfile[],
   cut: readonly number[],
@@ -101,7 +106,10 @@ function wholeModel(profile: VariantProfile | undefined): LatencyQuantiles | nul
   return quantiles ?? { p50: ms, p95: ms, p99: ms, mean: ms };
 }
 
-/** Stages that were not measured: their layers added up, and stretched by what measured stages of their pools take beyond that. */
+/**
+ * Stages that were not measured: their layers added up, and stretched by what measured stages of
+ * their pools take beyond that.
+ */
 function addedStages(
   profiles: readonly VariantProfile[],
   cut: readonly number[],
@@ -138,7 +146,10 @@ function addedMs(
 
 const UNSTRETCHED = { p95: 1, mean: 1 };
 
-/** How many times as long as its layers add up to a pool's best pipeline of a depth takes, or the whole model if that was not measured: stages alone, and the step. */
+/**
+ * How many times as long as its layers add up to a pool's best pipeline of a depth takes, or the
+ * whole model if that was not measured: stages alone, and the step.
+ */
 function stretchOf(profile: VariantProfile | undefined, depth: number): typeof UNSTRETCHED {
   const layerMs = profile?.layers?.layerMs ?? [];
   const best = layerPartitions(layerMs, depth)[depth - 1] ?? [layerMs.length];

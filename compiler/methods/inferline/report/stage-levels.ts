@@ -7,8 +7,8 @@ import {
 import { longestPathMs } from "stratagem-runtime/internal/core/graph/longest-path";
 import {
   type CheaperHardware,
-  type StageLimits,
   stageLimits,
+  type TaskLimits,
 } from "stratagem-runtime/internal/methods/inferline/tell/stage-limits";
 import { stagePlanView } from "stratagem-runtime/internal/methods/inferline/tell/stage-plan-view";
 import { limited } from "../../../report/kit/limited-cell.ts";
@@ -136,19 +136,19 @@ function limitTable(bundle: InferlineBundle, level: InferlineLevel): Markup {
 <tbody>${rows}</tbody></table></div>`;
 }
 
-function replicaText({ oneReplicaLess }: StageLimits): string {
+function replicaText({ oneReplicaLess }: TaskLimits): string {
   if (oneReplicaLess === null) return "none left";
   const ratio = `ρ ${decimalText(oneReplicaLess.provisioningRatio, 3)}`;
   return oneReplicaLess.binds === "throughput" ? `${ratio}: overloaded` : `${ratio}: queues`;
 }
 
-function batchText({ nextBatch }: StageLimits, limitMs: number): string {
+function batchText({ nextBatch }: TaskLimits, limitMs: number): string {
   if (nextBatch === null) return "none profiled";
   const path = `${decimalText(nextBatch.pathMs, 1)} of ${msText(limitMs)}`;
   return `${nextBatch.batch}: ${nextBatch.binds === "latency" ? "" : "fits, "}${path}`;
 }
 
-function hardwareText({ cheaperHardware }: StageLimits, limitMs: number): string {
+function hardwareText({ cheaperHardware }: TaskLimits, limitMs: number): string {
   if (cheaperHardware.length === 0) return "none";
   return cheaperHardware.map((one) => `${one.hardware}: ${boundText(one, limitMs)}`).join("; ");
 }

@@ -1,3 +1,4 @@
+/** Scales the pipeline as a unit: the tuner that InferLine is compared with. */
 import type { InferlineBundle, StagePlan } from "stratagem-runtime/internal/bundle/schema";
 import {
   RATE_WINDOW_MS,
@@ -11,12 +12,15 @@ const WAIT_WINDOWS = WAIT_MS / RATE_WINDOW_MS;
 const ROUNDING = 1e-9;
 
 /**
- * The coarse-grained tuner that InferLine is compared with: the pipeline is scaled as a unit, a replica of every stage more or less, by what it is seen to
- * be asked for. Source: Gandhi et al., "AutoScale", ACM TOCS 30(4), 2012, as InferLine §6 and §7.1 use it.
+ * The coarse-grained tuner that InferLine is compared with: the pipeline is scaled as a unit, a
+ * replica of every stage more or less, by what it is seen to be asked for. Source: Gandhi et al.,
+ * "AutoScale", ACM TOCS 30(4), 2012, as InferLine §6 and §7.1 use it.
  *
- * Pinned: the rate is measured over windows of 5 s that follow each other. When the rate of the last one is above what all units carry with full batches,
- * there are at once as many as carry it. Units that none of the windows of the last 120 s needed go; before 120 s are over none does. AutoScale's routing
- * that packs requests on few servers has no counterpart with a central queue, nor is the number of requests in the system looked at.
+ * Pinned: the rate is measured over windows of 5 s that follow each other. When the rate of the
+ * last one is above what all units carry with full batches, there are at once as many as carry it.
+ * Units that none of the windows of the last 120 s needed go; before 120 s are over none does.
+ * AutoScale's routing that packs requests on few servers has no counterpart with a central queue,
+ * nor is the number of requests in the system looked at.
  */
 export class CoarseTuner implements ReplicaTuner {
   readonly targets: Uint32Array;

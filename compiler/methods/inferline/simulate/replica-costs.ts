@@ -1,3 +1,4 @@
+/** Adds up the replicas of a simulation and what they cost over time. */
 import {
   type InferlineBundle,
   MICROS,
@@ -14,7 +15,9 @@ export interface ReplicaSummary {
   readonly scaling: { readonly up: number; readonly down: number };
 }
 
-/** Replicas that run or come up, and what they cost, as times pass until the end of the duration. */
+/**
+ * Replicas that run or come up, and what they cost, as times pass until the end of the duration.
+ */
 export class ReplicaCosts {
   up = 0;
   down = 0;

@@ -1,6 +1,9 @@
-/** Whether configurations meet the SLO on every sample trace; stages that a configuration shares with the one before are not served again. */
+/**
+ * Whether configurations meet the SLO on every sample trace; stages that a configuration shares
+ * with the one before are not served again.
+ */
 import type { FeedForward } from "../../../graph/feed-forward.ts";
-import type { Configuration, StageConfiguration } from "../../../graph/served-stages.ts";
+import type { Configuration, TaskConfiguration } from "../../../graph/served-tasks.ts";
 import type { ProvisioningProblem } from "./problem.ts";
 
 export class Evaluator {
@@ -11,7 +14,7 @@ export class Evaluator {
   queries = 0;
   readonly #problem: ProvisioningProblem;
   /** By trace and stage, what its outputs are of; null where they are of no use. */
-  readonly #served: (StageConfiguration | null)[][];
+  readonly #served: (TaskConfiguration | null)[][];
 
   constructor(problem: ProvisioningProblem, traces: readonly FeedForward[]) {
     this.#problem = problem;
@@ -23,7 +26,10 @@ export class Evaluator {
     return this.traces.every((_, index) => this.#isFeasibleOn(index, configuration));
   }
 
-  /** The percentile of the latency that has to meet the SLO, of the worst trace, of a feasible configuration. */
+  /**
+   * The percentile of the latency that has to meet the SLO, of the worst trace, of a feasible
+   * configuration.
+   */
   percentileMs(configuration: Configuration): number {
     let worst = 0;
     for (const [index, trace] of this.traces.entries()) {
@@ -60,8 +66,11 @@ export class Evaluator {
     return trace.isWithin();
   }
 
-  /** What follows a stage that has changed, and was not served again, is out of date. @param isNew of the stages that were looked at; the others are added. */
-  #forgetAfter(served: (StageConfiguration | null)[], isNew: boolean[]): void {
+  /**
+   * What follows a stage that has changed, and was not served again, is out of date.
+   * @param isNew of the stages that were looked at; the others are added.
+   */
+  #forgetAfter(served: (TaskConfiguration | null)[], isNew: boolean[]): void {
     while (isNew.length < served.length) {
       const stage = isNew.length;
       const isOut = this.#followsNew(stage, isNew);
@@ -79,7 +88,7 @@ export class Evaluator {
   }
 }
 
-function isSame(a: StageConfiguration | null, b: StageConfiguration): boolean {
+function isSame(a: TaskConfiguration | null, b: TaskConfiguration): boolean {
   if (a === b) return true;
   return (
     a !== null && a.hardware === b.hardware && a.batch === b.batch && a.replicas === b.replicas

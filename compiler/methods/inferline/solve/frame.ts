@@ -1,12 +1,12 @@
 /** From an application to the frame of an InferLine bundle: everything its levels share. */
 import type { InferlineOptions, StageTask } from "stratagem-runtime/internal/bundle/schema";
-import { stageEdgesOf } from "../../../graph/stage-edges.ts";
-import { type OrderedTask, orderedTasks } from "../../../graph/stage-order.ts";
+import { taskEdgesOf } from "../../../graph/task-edges.ts";
+import { type OrderedTask, orderedTasks } from "../../../graph/task-order.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
+import { nextMeasuredTimes } from "../../../model/next-measured-times.ts";
 import { poolProfileOf, profileFor } from "../../../model/pool-profile.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
-import { nextMeasuredTimes } from "../../../model/stage-times.ts";
 import type { Application, InferlinePolicy } from "../../../spec/application.ts";
 
 /** @param application one without mistakes, whose method is inferline. */
@@ -64,7 +64,7 @@ function taskOf(
   const timesByBatch = policy.betweenBatches === "next" ? nextMeasuredTimes : serviceTimesByBatch;
   return {
     name: task.name,
-    edges: stageEdgesOf(ordered, tasks, models),
+    edges: taskEdgesOf(ordered, tasks, models),
     branch: task.branch,
     variants: task.variants.map((variant) => ({
       name: variant.name,

@@ -1,4 +1,7 @@
-/** InferLine: on which hardware, in what batches and on how many replicas each stage of a pipeline runs, at the least cost. Source: InferLine §4. */
+/**
+ * InferLine: on which hardware, in what batches and on how many replicas each stage of a pipeline
+ * runs, at the least cost. Source: InferLine §4.
+ */
 import {
   type InferlineLevel,
   MICROS,
@@ -7,7 +10,7 @@ import {
   type StagePlan,
   type TrafficSample,
 } from "stratagem-runtime/internal/bundle/schema";
-import type { Configuration } from "../../../graph/served-stages.ts";
+import type { Configuration } from "../../../graph/served-tasks.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
 import { envelopeOf, peakRate, windowLengths } from "../../../numeric/traffic-envelope.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
@@ -17,13 +20,13 @@ import { type MarginPlan, planWithLeastMargin, planWithMargin } from "./margin.t
 import { inferlineMistakes } from "./mistakes.ts";
 import { oneEach } from "./one-each.ts";
 import { costOf, hardwareOf, type ProvisioningProblem, throughputQps } from "./problem.ts";
-import { provisioningProblem } from "./provisioning-problem.ts";
+import { provisioningProblem } from "./problem-of.ts";
 import { hasTraces, SampleTraces } from "./sample-traces.ts";
 import { scaleFactorsOf } from "./scale-factors.ts";
 import { serviceTimeMs } from "./service-time.ts";
 
 /** A level as provisioned, before a simulation with the tuner has said what to expect of it. */
-export type ProvisionedLevel = Omit<InferlineLevel, "expected"> & {
+type ProvisionedLevel = Omit<InferlineLevel, "expected"> & {
   readonly heldOut: InferlineLevel["expected"]["heldOut"];
 };
 
@@ -39,7 +42,10 @@ const CALIBRATION_TRACES = 200;
 const HELD_OUT_TRACES = 200;
 /** Windows whose highest rate the tuner scales down by. Source: InferLine §5. */
 const RATE_WINDOW_MS = 5000;
-/** Queries of all stages that are served in a millisecond of `solveLimit`: limits count them, so that a bundle does not depend on the machine. */
+/**
+ * Queries of all stages that are served in a millisecond of `solveLimit`: limits count them, so
+ * that a bundle does not depend on the machine.
+ */
 const QUERIES_PER_MS = 100_000;
 /** Of the limit that a search may use which only asks whether there is a plan. */
 const PROBE_PART = 20;

@@ -1,6 +1,6 @@
 /** What the estimator says of one configuration on traces, one after the other. */
 import { FeedForward } from "../../../graph/feed-forward.ts";
-import type { Configuration } from "../../../graph/served-stages.ts";
+import type { Configuration } from "../../../graph/served-tasks.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
 import type { ProvisioningProblem } from "./problem.ts";
 

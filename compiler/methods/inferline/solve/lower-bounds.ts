@@ -1,22 +1,28 @@
-/** Replicas below which no configuration of the other stages can meet the SLO on a trace: proven, unlike any simulation with fewer. */
+/**
+ * Replicas below which no configuration of the other stages can meet the SLO on a trace: proven,
+ * unlike any simulation with fewer.
+ */
 import { type FeedForward, fastestMs, restOf } from "../../../graph/feed-forward.ts";
-import { aloneMs } from "../../../graph/served-stages.ts";
+import { aloneMs } from "../../../graph/served-tasks.ts";
 import { fluidMisses } from "../../../numeric/fluid-misses.ts";
-import type { ProvisioningProblem, StageHardware } from "./problem.ts";
+import type { ProvisioningProblem, TaskHardware } from "./problem.ts";
 
 /** What rounding may add to a sum of times, relative. */
 const SLACK = 1e-9;
 
 export interface LowerBounds {
-  /** Least replicas by stage, hardware and position among its batches; Infinity where it cannot be. */
+  /**
+   * Least replicas by stage, hardware and position among its batches; Infinity where it cannot be.
+   */
   readonly replicas: readonly (readonly (readonly number[])[])[];
   /** Least cost of each stage, millionths per hour. */
   readonly cost: readonly number[];
 }
 
 /**
- * A query that is in time spends its batch inside its window, the SLO less the fastest way before and after the stage. Its part of the batch is no less
- * than that of the largest batch that fits. So a fluid queue with the speed of the replicas has no more misses than they.
+ * A query that is in time spends its batch inside its window, the SLO less the fastest way before
+ * and after the stage. Its part of the batch is no less than that of the largest batch that fits.
+ * So a fluid queue with the speed of the replicas has no more misses than they.
  */
 export function lowerBoundsOf(
   problem: ProvisioningProblem,
@@ -60,7 +66,7 @@ function windowOf(
 }
 
 /** By position among the batches. */
-function leastReplicas(window: StageWindow, hardware: StageHardware): number[] {
+function leastReplicas(window: StageWindow, hardware: TaskHardware): number[] {
   const { releaseMs, windowMs, allowedMisses } = window;
   const count = releaseMs.length;
   if (count <= allowedMisses) return hardware.batches.map(() => 1);
@@ -85,7 +91,8 @@ function leastForWork(
   const isEnough = (replicas: number): boolean =>
     fluidMisses(count, releaseMs, windowMs, workMs / replicas, allowedMisses) <= allowedMisses;
   const spanMs = (releaseMs[count - 1] ?? 0) - (releaseMs[0] ?? 0) + windowMs;
-  // The replicas have no more time than from the first arrival to the last deadline; the search begins where that suffices.
+  // The replicas have no more time than from the first arrival to the last deadline; the search
+  // begins where that suffices.
   let low = Math.max(
     0,
     Math.min(most, Math.floor(((count - allowedMisses) * workMs) / spanMs)) - 1,
@@ -104,7 +111,7 @@ function leastForWork(
 }
 
 /** Least time of a replica that a query takes in a batch that fits the window. */
-function leastWorkMs({ batchMs }: StageHardware, batch: number, windowMs: number): number {
+function leastWorkMs({ batchMs }: TaskHardware, batch: number, windowMs: number): number {
   let least = Number.POSITIVE_INFINITY;
   for (let size = 1; size <= batch; size++) {
     const ms = batchMs[size - 1] ?? Number.POSITIVE_INFINITY;

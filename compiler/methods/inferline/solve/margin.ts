@@ -1,5 +1,5 @@
 /** How much of the SLO a plan keeps free, so that it holds on traces that it was not made with. */
-import type { Configuration } from "../../../graph/served-stages.ts";
+import type { Configuration } from "../../../graph/served-tasks.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
 import { judge } from "./judge.ts";
 import type { ProvisioningProblem } from "./problem.ts";
@@ -10,7 +10,10 @@ const PROBE_PART = 4;
 /** Margins that are tried are whole multiples of this. */
 const STEP = 0.01;
 const MOST_STEPS = 60;
-/** Ratio of the calibration traces on which the SLO has to hold: more than is promised of others, since the margin is fitted to these. */
+/**
+ * Ratio of the calibration traces on which the SLO has to hold: more than is promised of others,
+ * since the margin is fitted to these.
+ */
 const MET_RATIO = 0.98;
 
 export interface MarginPlan extends Provisioned {
@@ -29,7 +32,8 @@ export function planWithMargin(
 }
 
 /**
- * The plan with the least margin under which it meets the SLO on nearly all calibration traces; margins in between are bisected, as if more always helped.
+ * The plan with the least margin under which it meets the SLO on nearly all calibration traces;
+ * margins in between are bisected, as if more always helped.
  * @returns the plan with the largest margin that has one, if none of them does.
  */
 export function planWithLeastMargin(

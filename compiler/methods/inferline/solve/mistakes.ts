@@ -1,9 +1,9 @@
 /** What an application asks for that InferLine cannot do. */
 
 import { priceMicros } from "stratagem-runtime/internal/bundle/schema";
-import { stageGraphOf } from "stratagem-runtime/internal/core/graph/stage-graph";
-import { fanoutMistakes, shapeMistakes } from "../../../graph/stage-mistakes.ts";
-import { orderedTasks } from "../../../graph/stage-order.ts";
+import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
+import { fanoutMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
+import { orderedTasks } from "../../../graph/task-order.ts";
 import { profileFor } from "../../../model/pool-profile.ts";
 import type { Application, InferlinePolicy, Pool, Task } from "../../../spec/application.ts";
 import { conflict, invalid, type Mistake, missing, show } from "../../../spec/mistakes.ts";
@@ -37,7 +37,10 @@ function* loadMistakes({
     const [least = 0] = loads.qps;
     const requests = (least * policy.sampleDurationMs) / 1000;
     if (requests < LEAST_REQUESTS) {
-      const message = `a sample of ${policy.sampleDurationMs / 1000} s at ${least} qps has about ${Number(requests.toFixed(1))} requests; expected at least ${LEAST_REQUESTS}, with a longer policy.sampleDuration or a higher load`;
+      const message =
+        `a sample of ${policy.sampleDurationMs / 1000} s at ${least} qps has about ` +
+        `${Number(requests.toFixed(1))} requests; expected at least ${LEAST_REQUESTS}, ` +
+        "with a longer policy.sampleDuration or a higher load";
       yield conflict(["workload", "loads"], message);
     }
     const isSilent =
@@ -56,7 +59,8 @@ function* loadMistakes({
     code: "INPUT_UNSUPPORTED",
     path: ["workload", "loads", "maxAccuracyStep"],
     message:
-      "inferline does not choose accuracies, so levels cannot be placed by them; allowed: a list of rates, or from, to and step",
+      "inferline does not choose accuracies, so levels cannot be placed by them; allowed: " +
+      "a list of rates, or from, to and step",
   };
 }
 
@@ -92,13 +96,17 @@ function* hardwareMistakes(
     const found = variants.flatMap(({ profiles }) =>
       profiles.map(({ hardware }) => show(hardware)),
     );
-    const message = `no pool can run ${show(name)}: its profiles are of ${found.join(", ")}, and the pools are ${known.join(", ")}`;
+    const message =
+      `no pool can run ${show(name)}: its profiles are of ${found.join(", ")}, ` +
+      `and the pools are ${known.join(", ")}`;
     yield conflict(["tasks", index, "variants", 0, "profile"], message);
   }
   for (const [pool, [first, second]] of runners.entries()) {
     if (first === undefined || second === undefined) continue;
     const names = `${show(variants[first]?.name)} and ${show(variants[second]?.name)}`;
-    const message = `inferline does not choose among variants: ${names} can both run in pool ${show(pools[pool]?.name)}; expected one for each hardware`;
+    const message =
+      `inferline does not choose among variants: ${names} can both run in pool ` +
+      `${show(pools[pool]?.name)}; expected one for each hardware`;
     yield conflict(["tasks", index, "variants", second], message);
     return;
   }
@@ -118,7 +126,8 @@ function* roomMistakes({ tasks, cluster }: Application): Generator<Mistake> {
   const path = ["cluster", "pools"];
   yield conflict(
     path,
-    `the pools have no worker left for ${show(without.name)}: every task needs one of its own, got ${found}`,
+    `the pools have no worker left for ${show(without.name)}: ` +
+      `every task needs one of its own, got ${found}`,
   );
 }
 
@@ -134,7 +143,10 @@ function poolsOf(
   });
 }
 
-/** Source: InferLine §4.3, Algorithm 1 line 6: a path that takes as long as the SLO leaves no room, even one that is rarely taken. */
+/**
+ * Source: InferLine §4.3, Algorithm 1 line 6: a path that takes as long as the SLO leaves no room,
+ * even one that is rarely taken.
+ */
 function* latencyMistakes(application: Application): Generator<Mistake> {
   const { slo, cluster } = application;
   const { tasks, entryBranch } = orderedTasks(application);
@@ -143,7 +155,7 @@ function* latencyMistakes(application: Application): Generator<Mistake> {
     if (first === undefined) throw new RangeError("a task can run in some pool");
     return others.reduce((best, one) => (one.aloneMs < best.aloneMs ? one : best), first);
   });
-  const graph = stageGraphOf({
+  const graph = taskGraphOf({
     tasks: tasks.map(({ task, edges }) => ({
       name: task.name,
       branch: task.branch,
@@ -164,7 +176,8 @@ function* latencyMistakes(application: Application): Generator<Mistake> {
   });
   yield conflict(
     ["slo", "latency"],
-    `expected more than the ${ms(leastMs)} that the longest path takes without any waiting, on the fastest hardware (${where.join(", ")}), got ${slo.latencyMs} ms`,
+    `expected more than the ${ms(leastMs)} that the longest path takes without any waiting, ` +
+      `on the fastest hardware (${where.join(", ")}), got ${slo.latencyMs} ms`,
   );
 }
 

@@ -1,9 +1,12 @@
-import type { Configuration, StageConfiguration } from "../../../graph/served-stages.ts";
+/** Finds one replica for every task, each on hardware that has a worker left. */
+import type { Configuration, TaskConfiguration } from "../../../graph/served-tasks.ts";
 import type { ProvisioningProblem } from "./problem.ts";
 
 /**
- * One replica for every stage, each on hardware that has one left; by augmenting paths, since a stage may have to make room for another.
- * @returns stages in their order, null where the pools have no replica left for one whatever the others do.
+ * One replica for every stage, each on hardware that has one left; by augmenting paths, since a
+ * stage may have to make room for another.
+ * @returns stages in their order, null where the pools have no replica left for one whatever the
+ * others do.
  */
 export function placedOnce(
   hardwareByStage: readonly (readonly { readonly pool: number }[])[],
@@ -28,13 +31,16 @@ export function placedOnce(
   return placed;
 }
 
-/** The smallest configuration, in batches of the smallest size. @throws RangeError if the pools have fewer replicas than stages. */
+/**
+ * The smallest configuration, in batches of the smallest size.
+ * @throws RangeError if the pools have fewer replicas than stages.
+ */
 export function oneEach({ stages, workersByPool }: ProvisioningProblem): Configuration {
   const placed = placedOnce(
     stages.map(({ hardware }) => hardware),
     workersByPool,
   );
-  return placed.map((hardware, stage): StageConfiguration => {
+  return placed.map((hardware, stage): TaskConfiguration => {
     if (hardware === null) throw new RangeError("the pools have a replica for every stage");
     return { hardware, batch: stages[stage]?.hardware[hardware]?.batches[0] ?? 1, replicas: 1 };
   });

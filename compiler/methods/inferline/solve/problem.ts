@@ -1,12 +1,14 @@
-/** Provisioning of a pipeline as data: what each stage may run on, and what a plan is measured by. */
+/**
+ * Provisioning of a pipeline as data: what each stage may run on, and what a plan is measured by.
+ */
 import type {
   BatchTimes,
   Configuration,
-  ServedStages,
-  StageConfiguration,
-} from "../../../graph/served-stages.ts";
+  ServedTasks,
+  TaskConfiguration,
+} from "../../../graph/served-tasks.ts";
 
-export interface ProvisioningProblem extends ServedStages {
+export interface ProvisioningProblem extends ServedTasks {
   /** In the order of the tasks. */
   readonly stages: readonly Stage[];
   /** Most replicas of all stages together, by pool. */
@@ -14,27 +16,30 @@ export interface ProvisioningProblem extends ServedStages {
   readonly sloMs: number;
 }
 
-export interface Stage {
+interface Stage {
   readonly name: string;
   /** By ascending price, then latency of a batch of one, then pool. */
-  readonly hardware: readonly StageHardware[];
+  readonly hardware: readonly TaskHardware[];
 }
 
 /** What a stage can run on: a variant of its task in a pool. */
-export interface StageHardware extends BatchTimes {
+export interface TaskHardware extends BatchTimes {
   readonly variant: number;
   readonly pool: number;
   /** Of one replica per hour, millionths of the unit of prices: money is whole numbers. */
   readonly price: number;
-  /** Largest batches to choose from, ascending: profiled sizes whose throughput exceeds that of all smaller ones. */
+  /**
+   * Largest batches to choose from, ascending: profiled sizes whose throughput exceeds that of all
+   * smaller ones.
+   */
   readonly batches: readonly number[];
 }
 
 export function hardwareOf(
   { stages }: ProvisioningProblem,
   stage: number,
-  { hardware }: Pick<StageConfiguration, "hardware">,
-): StageHardware {
+  { hardware }: Pick<TaskConfiguration, "hardware">,
+): TaskHardware {
   const chosen = stages[stage]?.hardware[hardware];
   if (chosen === undefined) throw new RangeError("a configuration names hardware of its stage");
   return chosen;
@@ -61,6 +66,6 @@ export function excessOf(problem: ProvisioningProblem, configuration: Configurat
 }
 
 /** Of one replica with whole batches, per second. */
-export function throughputQps({ batchMs }: StageHardware, batch: number): number {
+export function throughputQps({ batchMs }: TaskHardware, batch: number): number {
   return (1000 * batch) / (batchMs[batch - 1] ?? Number.POSITIVE_INFINITY);
 }

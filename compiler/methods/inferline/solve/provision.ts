@@ -1,6 +1,6 @@
 /** The planner: greedy as the paper has it, then refined until nothing cheaper is left to try. */
 import { FeedForward } from "../../../graph/feed-forward.ts";
-import type { Configuration } from "../../../graph/served-stages.ts";
+import type { Configuration } from "../../../graph/served-tasks.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
 import { Evaluator } from "./evaluator.ts";
 import { branchAndBound } from "./exact/branch-and-bound.ts";
@@ -22,7 +22,7 @@ export interface ProvisionOptions {
   readonly known?: KnownPlan;
 }
 
-export interface KnownPlan {
+interface KnownPlan {
   /** Meets the SLO of the options on the traces, within the pools; or null. */
   readonly configuration: Configuration | null;
   /** No configuration that meets it costs less, millionths per hour. */

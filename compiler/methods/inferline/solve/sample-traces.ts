@@ -1,5 +1,8 @@
-/** The traces that plans are made and judged with: drawn from the arrival process, or parts of a recorded trace. */
-import { type StageGraph, stageGraphOf } from "stratagem-runtime/internal/core/graph/stage-graph";
+/**
+ * The traces that plans are made and judged with: drawn from the arrival process, or parts of a
+ * recorded trace.
+ */
+import { type TaskGraph, taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import type { InferlineFrame } from "../../../model/frames.ts";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
 import { drawArrivals } from "../../../simulate/graph/drawn-requests.ts";
@@ -10,16 +13,19 @@ import type { Trace } from "../../../spec/trace.ts";
 const CALIBRATION_SEEDS = 1_000_000;
 const HELD_OUT_SEEDS = 2_000_000;
 
-/** Traces of the same length: plans are made with samples, margins chosen with calibration traces, and held-out ones only judge. */
+/**
+ * Traces of the same length: plans are made with samples, margins chosen with calibration traces,
+ * and held-out ones only judge.
+ */
 export class SampleTraces {
   readonly #frame: InferlineFrame;
   readonly #loadQps: number;
-  readonly #graph: StageGraph;
+  readonly #graph: TaskGraph;
 
   constructor(frame: InferlineFrame, loadQps: number) {
     this.#frame = frame;
     this.#loadQps = loadQps;
-    this.#graph = stageGraphOf(frame);
+    this.#graph = taskGraphOf(frame);
   }
 
   samples(count: number): RequestTrace[] {
@@ -35,7 +41,10 @@ export class SampleTraces {
     return this.#traces(HELD_OUT_SEEDS, this.#frame.policy.traces + after, count);
   }
 
-  /** @param part of a recorded trace, which has fewer parts than it may be asked for; those that hold no request are left out. */
+  /**
+   * @param part of a recorded trace, which has fewer parts than it may be asked for; those that
+   * hold no request are left out.
+   */
   #traces(firstSeed: number, part: number, count: number): RequestTrace[] {
     const traces: RequestTrace[] = [];
     for (let index = 0; index < count; index++) {

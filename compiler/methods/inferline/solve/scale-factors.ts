@@ -1,8 +1,12 @@
+/** Measures how many queries reach each task per request (InferLine §4.1). */
 import { visitPlanOf } from "../../../graph/visit-plan.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
 import type { ProvisioningProblem } from "./problem.ts";
 
-/** Mean queries that reach each stage per request, over all traces. Source: InferLine §4.1, the frequency of queries that visit each model. */
+/**
+ * Mean queries that reach each stage per request, over all traces. Source: InferLine §4.1, the
+ * frequency of queries that visit each model.
+ */
 export function scaleFactorsOf(
   { graph, stages }: ProvisioningProblem,
   traces: readonly RequestTrace[],

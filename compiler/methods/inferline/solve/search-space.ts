@@ -1,6 +1,6 @@
 /** What a search works with: the problem, the estimator, and what is proven about it beforehand. */
 
-import type { Configuration, StageConfiguration } from "../../../graph/served-stages.ts";
+import type { Configuration, TaskConfiguration } from "../../../graph/served-tasks.ts";
 import type { Evaluator } from "./evaluator.ts";
 import type { LowerBounds } from "./lower-bounds.ts";
 import { hardwareOf, type ProvisioningProblem } from "./problem.ts";
@@ -19,7 +19,7 @@ export interface SearchSpace {
 export function isBelowBounds(
   { problem, bounds }: SearchSpace,
   stage: number,
-  one: StageConfiguration,
+  one: TaskConfiguration,
 ): boolean {
   const position = hardwareOf(problem, stage, one).batches.indexOf(one.batch);
   return one.replicas < (bounds.replicas[stage]?.[one.hardware]?.[position] ?? 0);
@@ -35,7 +35,7 @@ export function isFeasible(space: SearchSpace, configuration: Configuration): bo
 export function replaced(
   configuration: Configuration,
   stage: number,
-  one: StageConfiguration,
+  one: TaskConfiguration,
 ): Configuration {
   return configuration.map((other, index) => (index === stage ? one : other));
 }

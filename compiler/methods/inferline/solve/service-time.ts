@@ -1,6 +1,10 @@
+/** Tells what the longest path takes where nothing waits (InferLine §4.3). */
 import type { ProvisioningProblem } from "./problem.ts";
 
-/** Time of the longest path through the pipeline where nothing waits, ms. @param stageMs of each stage. Source: InferLine §4.3, ServiceTime. */
+/**
+ * Time of the longest path through the pipeline where nothing waits, ms.
+ * @param stageMs of each stage. Source: InferLine §4.3, ServiceTime.
+ */
 export function serviceTimeMs(
   { graph, hopMs }: Pick<ProvisioningProblem, "graph" | "hopMs">,
   stageMs: readonly number[],

@@ -1,12 +1,13 @@
 /** Of plans that cost the same, one with less latency: batches are free. */
 
-import type { Configuration } from "../../../graph/served-stages.ts";
+import type { Configuration } from "../../../graph/served-tasks.ts";
 import { hardwareOf } from "./problem.ts";
 import { isFeasible, replaced, type SearchSpace } from "./search-space.ts";
 
 /**
- * Tries every other batch of every stage, one stage at a time, and keeps the one with the lowest percentile of the latency, until none is lower: greedy and search stop at
- * the first batch that serves, often a large one that makes queries wait for each other.
+ * Tries every other batch of every stage, one stage at a time, and keeps the one with the lowest
+ * percentile of the latency, until none is lower: greedy and search stop at the first batch that
+ * serves, often a large one that makes queries wait for each other.
  * @param start feasible. @returns a feasible configuration of the same hardware and replicas.
  */
 export function settleBatches(space: SearchSpace, start: Configuration): Configuration {

@@ -1,6 +1,10 @@
+/** Draws how many queries come out of one. */
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 
-/** Rounded: the mean up or down, as close to it as whole numbers can be. Poisson: as objects in a picture. */
+/**
+ * Rounded: the mean up or down, as close to it as whole numbers can be. Poisson: as objects in a
+ * picture.
+ */
 export type FanoutMode = "rounded" | "poisson";
 
 /** Draws how many queries come out of one. */
@@ -19,7 +23,8 @@ export class FanoutSource {
 
   rounded(mean: number): number {
     const whole = Math.floor(mean);
-    // A coin only where there is something to decide, so that a whole mean does not shift what follows.
+    // A coin only where there is something to decide, so that a whole mean does not shift what
+    // follows.
     return mean > whole && this.#rng.nextFloat() < mean - whole ? whole + 1 : whole;
   }
 

@@ -1,6 +1,10 @@
+/** Averages the accuracy of requests over the paths their queries took. */
 import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 
-/** End-to-end accuracy of requests: of each leaf the mean over its queries by the paths they took, weighted over the leaves that were reached. */
+/**
+ * End-to-end accuracy of requests: of each leaf the mean over its queries by the paths they took,
+ * weighted over the leaves that were reached.
+ */
 export class RequestAccuracy {
   readonly #leafByTask: Int32Array;
   readonly #accuracyByPath: readonly Float64Array[];

@@ -1,11 +1,18 @@
+/** Keeps the open requests of a simulation and their unfinished queries. */
 import { assert } from "stratagem-runtime/internal/core/assert";
 
 const NONE = -1;
 
-/** Requests that are open, as slots of flat arrays, and of each the queries that have come from it and are not done. */
+/**
+ * Requests that are open, as slots of flat arrays, and of each the queries that have come from it
+ * and are not done.
+ */
 export class RequestTable {
   readonly arrivalMs: Float64Array;
-  /** When the last of its leaf queries was done; of a request that has reached no leaf, the last of all. */
+  /**
+   * When the last of its leaf queries was done; of a request that has reached no leaf, the last of
+   * all.
+   */
   readonly leafDoneMs: Float64Array;
   readonly doneMs: Float64Array;
   readonly isDropped: Uint8Array;
@@ -45,7 +52,10 @@ export class RequestTable {
   }
 }
 
-/** Queries that are under way, waiting or running, and those that were served and have outputs under way. */
+/**
+ * Queries that are under way, waiting or running, and those that were served and have outputs under
+ * way.
+ */
 export class QuerySlots {
   readonly request: Int32Array;
   readonly task: Uint16Array;

@@ -7,7 +7,7 @@ import { bundledPlan } from "./bundled-plan.ts";
 import { hardwareCapacityOf } from "./plan/capacity.ts";
 import { pipelineProblem } from "./problem.ts";
 
-export type PipelineBaseline = "inferline" | "proteus";
+export type LokiBaseline = "inferline" | "proteus";
 
 /**
  * InferLine scales the hardware of the most accurate variants; Proteus the accuracy of every task
@@ -24,12 +24,16 @@ const SYSTEMS = {
 } as const;
 
 /** In the order that messages have them. */
-export const PIPELINE_BASELINES: readonly PipelineBaseline[] = ["inferline", "proteus"];
+export const PIPELINE_BASELINES: readonly LokiBaseline[] = ["inferline", "proteus"];
 
-/** @param nowMs a monotonic clock, for the time limit. @returns null if the baseline finds none: it knows no other variants, or latencies, that would do. */
+/**
+ * @param nowMs a monotonic clock, for the time limit.
+ * @returns null if the baseline finds none: it knows no other variants, or latencies, that would
+ * do.
+ */
 export function baselinePlan(
   frame: LokiFrame,
-  baseline: PipelineBaseline,
+  baseline: LokiBaseline,
   loadQps: number,
   nowMs: () => number,
 ): PipelinePlan | null {

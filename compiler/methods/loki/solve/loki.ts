@@ -1,4 +1,7 @@
-/** Loki: which variants run on how many servers, and what share of the requests takes which path. Source: Loki §4. */
+/**
+ * Loki: which variants run on how many servers, and what share of the requests takes which path.
+ * Source: Loki §4.
+ */
 import type {
   PipelinePlan as BundledPlan,
   LokiLevel,
@@ -28,7 +31,10 @@ export const loki = {
 /** The capacity is a supremum: at the load itself rounding decides. */
 const CAPACITY_MARGIN = 1e-6;
 
-/** The plan for a load and its headroom; beyond the capacity that for the capacity, the rest to be shed. */
+/**
+ * The plan for a load and its headroom; beyond the capacity that for the capacity, the rest to be
+ * shed.
+ */
 async function planLevel(
   frame: LokiFrame,
   loadQps: number,
@@ -53,7 +59,8 @@ async function planLevel(
   const most = await planPipeline(problem, demandQps, options);
   if (most.plan === null) {
     throw new RangeError(
-      `no plan for ${demandQps} qps was found within the ${frame.policy.solveLimitMs} ms of solveLimit; give it more`,
+      `no plan for ${demandQps} qps was found within the ${frame.policy.solveLimitMs} ms of ` +
+        "solveLimit; give it more",
     );
   }
   return {
@@ -65,7 +72,10 @@ async function planLevel(
   };
 }
 
-/** The plan of a level with the fewest model loads from its neighbour's, among those that are as good. */
+/**
+ * The plan of a level with the fewest model loads from its neighbour's, among those that are as
+ * good.
+ */
 async function settle(
   frame: LokiFrame,
   level: LokiLevel,

@@ -36,7 +36,9 @@ function* joinMistakes({ tasks }: Application): Generator<Mistake> {
       yield {
         code: "INPUT_UNSUPPORTED",
         path: ["tasks", index, "to", edge, "task"],
-        message: `loki plans trees, and edges lead to ${show(task)} from ${show(other)} and ${show(name)}; allowed: one`,
+        message:
+          `loki plans trees, and edges lead to ${show(task)} from ${show(other)} and ` +
+          `${show(name)}; allowed: one`,
       };
     }
   }
@@ -51,7 +53,8 @@ function* poolMistakes({ tasks, cluster }: Application): Generator<Mistake> {
       const found = variant.profiles.map(({ hardware }) => show(hardware)).join(", ");
       yield conflict(
         ["tasks", taskIndex, "variants", index, "profile"],
-        `no pool can run ${show(variant.name)}: its profiles are of ${found}, and the pools are ${known.join(", ")}`,
+        `no pool can run ${show(variant.name)}: its profiles are of ${found}, ` +
+          `and the pools are ${known.join(", ")}`,
       );
     }
   }
@@ -105,8 +108,10 @@ function* latencyMistakes(
   const leaf = show(tasks[task]?.task.name ?? "");
   yield conflict(
     ["slo", "latency"],
-    `the leaf ${leaf} can never be reached in time: the fastest way, ${way}, takes ${ms(leastMs)}, ` +
-      `${ms(leastMs - limitMs)} more than the ${ms(limitMs)} that sloFraction ${policy.sloFraction} of ${slo.latencyMs} ms leaves for execution`,
+    `the leaf ${leaf} can never be reached in time: the fastest way, ${way}, ` +
+      `takes ${ms(leastMs)}, ` +
+      `${ms(leastMs - limitMs)} more than the ${ms(limitMs)} that sloFraction ` +
+      `${policy.sloFraction} of ${slo.latencyMs} ms leaves for execution`,
   );
 }
 

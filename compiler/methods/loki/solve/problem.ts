@@ -44,8 +44,9 @@ export function pipelineProblem({
 }
 
 /**
- * Time that the batches of a path may take together, ms. Every server on the path costs one hop: what comes before the first counts too.
- * Source: Loki §4.1, waiting, and §4.2, communication latency.
+ * Time that the batches of a path may take together, ms. Every server on the path costs one hop:
+ * what comes before the first counts too. Source: Loki §4.1, waiting, and §4.2, communication
+ * latency.
  */
 export function latencyLimitMs(
   {

@@ -1,3 +1,4 @@
+/** Writes a rule as a bundle, so that the core follows it like a policy. */
 import {
   NO_ACTION,
   type RamsisBundle,
@@ -13,12 +14,17 @@ export interface Decision {
   readonly batch: number;
 }
 
-/** Queries that wait in the central queue of a load-granular baseline: seconds of work, so what finds it full would have been late by far. */
+/**
+ * Queries that wait in the central queue of a load-granular baseline: seconds of work, so what
+ * finds it full would have been late by far.
+ */
 const CENTRAL_QUEUE_CAPACITY = 16_384;
 
 /**
- * The application of a bundle under one table for every load, on the balancer and the states of the bundle.
- * @param decide decision for `queued` queries, at least one, of which the earliest deadline is `slackMs` away.
+ * The application of a bundle under one table for every load, on the balancer and the states of the
+ * bundle.
+ * @param decide decision for `queued` queries, at least one, of which the earliest deadline is
+ * `slackMs` away.
  */
 export function deadlineAwareBundle(
   bundle: RamsisBundle,
@@ -38,9 +44,10 @@ export function deadlineAwareBundle(
 }
 
 /**
- * The application of a bundle under load-granular model selection: at each of its loads all workers run one variant, and take from one central
- * queue, as soon as they are free, as many queries as wait, up to a largest batch. Nothing is dropped and nothing depends on deadlines.
- * Source: RAMSIS §7, the balancing that both of its baselines use.
+ * The application of a bundle under load-granular model selection: at each of its loads all workers
+ * run one variant, and take from one central queue, as soon as they are free, as many queries as
+ * wait, up to a largest batch. Nothing is dropped and nothing depends on deadlines. Source: RAMSIS
+ * §7, the balancing that both of its baselines use.
  */
 export function loadGranularBundle(
   bundle: RamsisBundle,
@@ -69,7 +76,10 @@ export function loadGranularBundle(
   };
 }
 
-/** What a load-granular baseline runs when nothing meets its rule: the fastest variant, in batches that take no longer than the SLO. */
+/**
+ * What a load-granular baseline runs when nothing meets its rule: the fastest variant, in batches
+ * that take no longer than the SLO.
+ */
 export function lastResort(bundle: RamsisBundle): Decision {
   const serviceMs = serviceMsByVariant(taskOf(bundle));
   const variant = fastestVariant(serviceMs, 1);
@@ -113,7 +123,10 @@ export function mostAccurate(
   return best;
 }
 
-/** Largest batch that takes at most `limitMs`; 0 if none does. @param serviceMs by batch size less one, non-decreasing. */
+/**
+ * Largest batch that takes at most `limitMs`; 0 if none does.
+ * @param serviceMs by batch size less one, non-decreasing.
+ */
 export function largestWithin(serviceMs: Float64Array, limitMs: number): number {
   return serviceMs.filter((ms) => ms <= limitMs).length;
 }

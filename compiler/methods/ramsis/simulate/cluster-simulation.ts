@@ -37,7 +37,7 @@ export interface ClusterOptions {
 export type OnViolation = (arrivalMs: number, sloClass: number) => void;
 
 /** Queries that arrive from one time until another, exclusive. */
-export interface ArrivedBetween {
+interface ArrivedBetween {
   readonly fromMs: number;
   readonly untilMs: number;
 }

@@ -1,3 +1,4 @@
+/** Drives the dispatcher of a bundle, or of a peer, on a virtual clock. */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { Rng } from "stratagem-runtime/internal/core/rng";
@@ -16,7 +17,10 @@ import { paperSetting, simulatePeer, triedSettings, tunedSettings } from "./peer
 
 export interface SimulationOptions {
   readonly arrivals: ArrivalProcess;
-  /** Queries arrive from time 0 until this time, exclusive; what waits then is still served and counted. */
+  /**
+   * Queries arrive from time 0 until this time, exclusive; what waits then is still served and
+   * counted.
+   */
   readonly durationMs: number;
   readonly seed: number;
   readonly serviceTimes: ServiceTimeMode;
@@ -29,7 +33,10 @@ export interface SimulationOptions {
 export interface SimulationResult extends OutcomeByClass {
   readonly seed: number;
   readonly durationMs: number;
-  /** What was simulated instead of the policy, and with which parameters; left out for the policy itself. */
+  /**
+   * What was simulated instead of the policy, and with which parameters; left out for the policy
+   * itself.
+   */
   readonly baseline?: SimulatedBaseline;
 }
 
@@ -44,16 +51,21 @@ export interface SimulatedBaseline {
 const ARRIVAL_STREAM = 1;
 const SERVICE_STREAM = 2;
 
-/** Profiles that a baseline needs are measured over this time each, and with this seed, so that they do not depend on what is simulated. */
+/**
+ * Profiles that a baseline needs are measured over this time each, and with this seed, so that they
+ * do not depend on what is simulated.
+ */
 const PROFILE_DURATION_MS = 60_000;
 const PROFILE_SEED = 0x70726f66;
 
 /**
  * Serves simulated arrivals with the decisions of a bundle, on a virtual clock.
  *
- * The dispatcher is the one that serves real queries, or a peer's; here a started batch becomes a completion in the future. At equal times
- * arrivals come before completions. Same bundle, options and seed give the same result.
- * @throws InputError if the baseline names no variant, or service times are to be sampled and the bundle holds no quantiles.
+ * The dispatcher is the one that serves real queries, or a peer's; here a started batch becomes a
+ * completion in the future. At equal times arrivals come before completions. Same bundle, options
+ * and seed give the same result.
+ * @throws InputError if the baseline names no variant, or service times are to be sampled and the
+ * bundle holds no quantiles.
  */
 export function simulate(bundle: RamsisBundle, options: SimulationOptions): SimulationResult {
   const { baseline, durationMs, seed } = options;
@@ -103,7 +115,10 @@ function bestSetting(
   return best.setting;
 }
 
-/** What a baseline knows of a bundle with classes: one queue, and the SLO that it has to keep for every query to be in time. */
+/**
+ * What a baseline knows of a bundle with classes: one queue, and the SLO that it has to keep for
+ * every query to be in time.
+ */
 function ofShortestSlo(bundle: RamsisBundle): RamsisBundle {
   const { classes } = bundle.slo;
   if (classes === undefined) return bundle;
@@ -112,7 +127,10 @@ function ofShortestSlo(bundle: RamsisBundle): RamsisBundle {
   return { ...alone, slo: { ...alone.slo, latencyMs } };
 }
 
-/** Measures on the simulated cluster itself, under arrivals as its bundle was compiled for, Poisson where these are a trace. */
+/**
+ * Measures on the simulated cluster itself, under arrivals as its bundle was compiled for, Poisson
+ * where these are a trace.
+ */
 function responseLatencyProfiler(serviceTimes: ServiceTimeMode): ResponseLatencyProfiler {
   return (cluster, loadQps) => {
     const { arrivals } = cluster;

@@ -1,7 +1,11 @@
+/** Counts the outcomes of a simulation, by variant and by level. */
 import type { RamsisLevel, Variant } from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
 
-/** What happened to the queries of one simulation. Ratios of nothing are null, except the violation rate, which is then 0. */
+/**
+ * What happened to the queries of one simulation. Ratios of nothing are null, except the violation
+ * rate, which is then 0.
+ */
 export interface Outcome {
   readonly queries: number;
   /** Served by their deadline. */
@@ -12,7 +16,9 @@ export interface Outcome {
   readonly dropped: number;
   /** (late + dropped) / queries */
   readonly violationRate: number;
-  /** Mean over satisfied queries of the accuracy of the variant that served them. Source: RAMSIS §7. */
+  /**
+   * Mean over satisfied queries of the accuracy of the variant that served them. Source: RAMSIS §7.
+   */
   readonly accuracyPerSatisfied: number | null;
   /** The same sum over all queries: a violation counts as accuracy 0. */
   readonly accuracyPerQuery: number | null;
@@ -34,7 +40,7 @@ export interface VariantOutcome {
   readonly accuracy: number;
 }
 
-export interface LevelOutcome {
+interface LevelOutcome {
   /** Batches started by the table of this level. */
   readonly decisions: number;
 }

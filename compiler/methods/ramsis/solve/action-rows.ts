@@ -1,4 +1,6 @@
-/** Which rows of the transitions an action follows, each built when the first action asks for it. */
+/**
+ * Which rows of the transitions an action follows, each built when the first action asks for it.
+ */
 import { type ArrivalCounts, arrivalCounts } from "./arrival-counts.ts";
 import { PartialBatchBuilder } from "./partial-batches.ts";
 import { type SparseRows, stackRows } from "./row-builder.ts";
@@ -20,7 +22,9 @@ export interface FollowedRow {
   readonly reached: Uint32Array;
 }
 
-/** From this many queries on shortest-queue-first sends a worker fewer. Source: RAMSIS appendix I. */
+/**
+ * From this many queries on shortest-queue-first sends a worker fewer. Source: RAMSIS appendix I.
+ */
 const CROWDED_FROM = 3;
 const NO_STATES = new Uint32Array(0);
 

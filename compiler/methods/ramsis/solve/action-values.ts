@@ -1,8 +1,10 @@
 /**
- * What each action of one state is worth against the others, where the table decides ever after: Q(s, a) − max Q(s, ·).
+ * What each action of one state is worth against the others, where the table decides ever after:
+ * Q(s, a) − max Q(s, ·).
  *
- * The table is evaluated as it is, not solved again: in its own process, with every admissible action in that one state only. The values are
- * those of the average-reward process, with the reward of the objective at the ratio that the table attains (`objective.ts`).
+ * The table is evaluated as it is, not solved again: in its own process, with every admissible
+ * action in that one state only. The values are those of the average-reward process, with the
+ * reward of the objective at the ratio that the table attains (`objective.ts`).
  */
 import type {
   ActionValue,
@@ -16,10 +18,16 @@ import { iterateValues } from "./value-iteration.ts";
 import { admissibleActions, buildWorkerMdp, type WorkerMdp } from "./worker-mdp.ts";
 import { type Action, isSame, type WorkerProblem } from "./worker-problem.ts";
 
-/** Advantages are rounded to one part in this many; finer differences are what value iteration leaves, not worth. */
+/**
+ * Advantages are rounded to one part in this many; finer differences are what value iteration
+ * leaves, not worth.
+ */
 const PARTS = 1e8;
 
-/** A table whose violations are at least this share of the ceiling may have been bound by it; its mixtures come closer than that. */
+/**
+ * A table whose violations are at least this share of the ceiling may have been bound by it; its
+ * mixtures come closer than that.
+ */
 const BINDING_SHARE = 0.99;
 
 export interface EvaluatedTable {

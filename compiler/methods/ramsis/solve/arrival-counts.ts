@@ -1,12 +1,14 @@
 /**
  * PF(k, T) of RAMSIS §3.1.1: how many queries arrive in an interval, as the transitions need it.
  *
- * Like the paper (§4.4.2), counts over disjoint intervals are taken as independent. That is exact for Poisson arrivals. A renewal process of
- * gaps with squared coefficient of variation cv² > 1 has counts whose variance over mean tends to cv² as the interval grows; here they are
- * negative binomial with just that dispersion over every interval, the process of independent increments with these first two moments. What
- * is approximated: intervals of only a few gaps (there the renewal process is closer to Poisson), and the dependence of neighbouring intervals
- * through the gap that spans them. Below cv² = 1 no process of independent increments is as regular, so arrivals count as Poisson, which
- * expects more bursts than there are.
+ * Like the paper (§4.4.2), counts over disjoint intervals are taken as independent. That is exact
+ * for Poisson arrivals. A renewal process of gaps with squared coefficient of variation cv² > 1 has
+ * counts whose variance over mean tends to cv² as the interval grows; here they are negative
+ * binomial with just that dispersion over every interval, the process of independent increments
+ * with these first two moments. What is approximated: intervals of only a few gaps (there the
+ * renewal process is closer to Poisson), and the dependence of neighbouring intervals through the
+ * gap that spans them. Below cv² = 1 no process of independent increments is as regular, so
+ * arrivals count as Poisson, which expects more bursts than there are.
  */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import {
@@ -19,7 +21,10 @@ import { type PmfWindow, poissonWindow } from "../../../numeric/poisson.ts";
 export interface ArrivalCounts {
   /** Probabilities of the counts in `ms` milliseconds. */
   window(ms: number): PmfWindow;
-  /** weight[q] = P[base + q arrivals in `ms` milliseconds | base … base + weight.length − 1 arrivals]; overwritten. */
+  /**
+   * weight[q] = P[base + q arrivals in `ms` milliseconds | base … base + weight.length − 1
+   * arrivals]; overwritten.
+   */
   phaseWeights(base: number, ms: number, weight: Float64Array): void;
 }
 
@@ -41,7 +46,10 @@ export function arrivalCounts(ratePerMs: number, dispersion: number): ArrivalCou
   };
 }
 
-/** Windows whose counts are compared with each other; a load that moves more slowly than they last counts as load, not as bursts. */
+/**
+ * Windows whose counts are compared with each other; a load that moves more slowly than they last
+ * counts as load, not as bursts.
+ */
 const WINDOWS_PER_BLOCK = 10;
 
 /** Variance over mean of the counts that a policy is made for. */
@@ -51,8 +59,9 @@ export function dispersionOfModel(arrivals: RamsisBundle["arrivals"]): number {
 }
 
 /**
- * Dispersion of recorded arrivals: variance over mean of the counts in windows of `windowMs`, within blocks of ten windows. 1 where there are
- * too few arrivals to tell. @param arrivalMs non-decreasing, in ms from 0.
+ * Dispersion of recorded arrivals: variance over mean of the counts in windows of `windowMs`,
+ * within blocks of ten windows. 1 where there are too few arrivals to tell.
+ * @param arrivalMs non-decreasing, in ms from 0.
  */
 export function dispersionOf(arrivalMs: Float64Array, windowMs: number): number {
   const endMs = arrivalMs[arrivalMs.length - 1] ?? 0;

@@ -1,3 +1,4 @@
+/** Bounds the accuracy of every policy from above, as if queries were a fluid. */
 import { meanServiceMs, probabilityInTime, type WorkerProblem } from "./worker-problem.ts";
 
 /** What one query of a batch costs and is worth. */
@@ -9,19 +10,25 @@ interface Point {
 
 export interface FluidBound {
   readonly accuracy: number;
-  /** Dual of the workers' time: accuracy per query and ms of a worker. 0 where there is time to spare. */
+  /**
+   * Dual of the workers' time: accuracy per query and ms of a worker. 0 where there is time to
+   * spare.
+   */
   readonly price: number;
 }
 
 /**
- * Upper bound on the accuracy per query of every policy that violates the SLO of at most ε of its queries, by dropping them or otherwise: over rates
- * x of batches by (variant, batch) maximise Σ x·b·accuracy / λ, where Σ x·l(m,b) ≤ K, (1 − ε)·λ ≤ Σ x·b ≤ λ and l(m,b) ≤ SLO. Whoever decides
- * how, workers have no more time than that, and a late query only costs time. With ε = 0 it is the bound of policies that serve every query in
- * time. Where the load leaves no policy that keeps ε, it is that of dropping whatever it may be. Where service times are random, l is their mean and
+ * Upper bound on the accuracy per query of every policy that violates the SLO of at most ε of its
+ * queries, by dropping them or otherwise: over rates x of batches by (variant, batch) maximise Σ
+ * x·b·accuracy / λ, where Σ x·l(m,b) ≤ K, (1 − ε)·λ ≤ Σ x·b ≤ λ and l(m,b) ≤ SLO. Whoever decides
+ * how, workers have no more time than that, and a late query only costs time. With ε = 0 it is the
+ * bound of policies that serve every query in time. Where the load leaves no policy that keeps ε,
+ * it is that of dropping whatever it may be. Where service times are random, l is their mean and
  * accuracy counts as often as the SLO is met.
  *
- * With h the upper concave hull of (cost, accuracy), cost being l / b, a policy that serves a share y of the queries has at most y · h(K / (λ y)).
- * Serving fewer is better only below the cost at which accuracy per time is greatest, where the line from the origin touches the hull.
+ * With h the upper concave hull of (cost, accuracy), cost being l / b, a policy that serves a share
+ * y of the queries has at most y · h(K / (λ y)). Serving fewer is better only below the cost at
+ * which accuracy per time is greatest, where the line from the origin touches the hull.
  *
  * @param maxViolationRate ε, in [0, 1].
  */

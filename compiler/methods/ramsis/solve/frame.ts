@@ -1,4 +1,7 @@
-/** From an application to the frame of a RAMSIS bundle: everything its levels share, or why there is none. */
+/**
+ * From an application to the frame of a RAMSIS bundle: everything its levels share, or why there is
+ * none.
+ */
 import { basename } from "node:path";
 import {
   type ClassSpace,
@@ -62,7 +65,10 @@ export function ramsisFrame(application: RamsisApplication, models: ModelFiles):
   };
 }
 
-/** What a policy has to know of the arrivals: of a trace, how bursty it is over the time that a query has. */
+/**
+ * What a policy has to know of the arrivals: of a trace, how bursty it is over the time that a
+ * query has.
+ */
 function arrivalModelOf({ arrivals, slo }: RamsisApplication): RamsisBundle["arrivals"] {
   if (arrivals.process !== "trace") return arrivals;
   const { file, trace } = arrivals;
@@ -108,7 +114,9 @@ function* sizeMistakes(policy: RamsisPolicy, variantCount: number): Generator<Mi
   }
   const choices = (states * variantCount * maxQueue) / 2;
   if (batching === "variable" && choices > MAX_CHOICES) {
-    const expected = `at most ${MAX_CHOICES} choices with variable batching, states × variants × maxQueue / 2`;
+    const expected =
+      `at most ${MAX_CHOICES} choices with variable batching, ` +
+      "states × variants × maxQueue / 2";
     yield invalid(["policy"], expected, String(choices));
   }
   const actions = variantCount * (maxQueue + 1);
@@ -124,17 +132,25 @@ function hasQuantiles({ variants }: Task): boolean {
 
 const NO_QUANTILES = conflict(
   ["policy", "serviceTimes"],
-  '"quantiles" needs p50, p95, p99 and mean of every variant, and a profile has one number per batch; allowed: "p95"',
+  '"quantiles" needs p50, p95, p99 and mean of every variant, ' +
+    'and a profile has one number per batch; allowed: "p95"',
 );
 
-/** What a pooled policy cannot be asked for: it is one of batches of any size, judged by its queries. */
+/**
+ * What a pooled policy cannot be asked for: it is one of batches of any size, judged by its
+ * queries.
+ */
 function* pooledMistakes({ objective, discretization }: RamsisPolicy): Generator<Mistake> {
   if (objective !== "per-query") {
-    const message = `a pooled policy has the objective "per-query", got "${objective}"; or choose another balancer`;
+    const message =
+      `a pooled policy has the objective "per-query", got "${objective}"; ` +
+      "or choose another balancer";
     yield conflict(["policy", "objective"], message);
   }
   if (discretization.kind !== "fixed") {
-    const message = `a pooled policy has a grid of fixed steps, got "${discretization.kind}"; or choose another balancer`;
+    const message =
+      `a pooled policy has a grid of fixed steps, got "${discretization.kind}"; ` +
+      "or choose another balancer";
     yield conflict(["policy", "discretization"], message);
   }
 }
@@ -147,13 +163,16 @@ function* classMistakes(
   const count = slo.classes?.length ?? 0;
   const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
   if (classes !== "separate" || workers >= count) return;
-  const message = `"separate" takes a worker for each of the ${count} classes, got ${workers}; allowed: "auto" or "shared"`;
+  const message =
+    `"separate" takes a worker for each of the ${count} classes, got ${workers}; ` +
+    `allowed: "auto" or "shared"`;
   yield conflict(["policy", "classes"], message);
 }
 
 /**
- * The largest batch of a variant: what `maxQueue` allows, its profile covers (unless it may be extrapolated) and its model takes. The paper's
- * own objective takes one query more, those of a full queue.
+ * The largest batch of a variant: what `maxQueue` allows, its profile covers (unless it may be
+ * extrapolated) and its model takes. The paper's own objective takes one query more, those of a
+ * full queue.
  */
 function largestBatch(
   { policy }: RamsisApplication,
@@ -175,7 +194,10 @@ function isPapers({ objective, balancer }: Pick<RamsisPolicy, "objective" | "bal
   return objective === "per-decision" && balancer !== "pooled";
 }
 
-/** The options of an application without mistakes. @param largest batch of any variant, which no queue needs to be longer than. */
+/**
+ * The options of an application without mistakes.
+ * @param largest batch of any variant, which no queue needs to be longer than.
+ */
 function optionsOf({ policy, slo }: RamsisApplication, largest: number): RamsisOptions {
   const { objective, discretization, balancer, serviceTimes, drop } = policy;
   const maxQueue = Math.min(policy.maxQueue, largest);
@@ -219,7 +241,10 @@ function serviceTimesOf(variants: readonly SpecVariant[], maxBatch: number): Ser
   };
 }
 
-/** What decides which variant is faster: its service times, or all that is known of their distribution. */
+/**
+ * What decides which variant is faster: its service times, or all that is known of their
+ * distribution.
+ */
 function curveOf(
   { decisionMs, quantiles }: ServiceTimes,
   { serviceTimes }: RamsisOptions,
@@ -295,8 +320,9 @@ function axesOf(
 }
 
 /**
- * T_j = j · SLO / steps (RAMSIS §4.2.2); or every service time that can be what is left of a deadline, between 0 and the SLO (§4.2.1), of
- * which only these make a difference to what is in time.
+ * T_j = j · SLO / steps (RAMSIS §4.2.2); or every service time that can be what is left of a
+ * deadline, between 0 and the SLO (§4.2.1), of which only these make a difference to what is in
+ * time.
  */
 function slackGrid(
   sloMs: number,
@@ -321,8 +347,9 @@ function slackGrid(
 const MOST_SERVICE_TIMES = 128;
 
 /**
- * The steps, and the service times of the batches that are worth most: a table rounds slack down, so without them a batch that takes nearly
- * the SLO could not be started for a query that has just come.
+ * The steps, and the service times of the batches that are worth most: a table rounds slack down,
+ * so without them a batch that takes nearly the SLO could not be started for a query that has just
+ * come.
  */
 function withServiceTimes(
   steps: Float64Array,
@@ -349,7 +376,10 @@ function withServiceTimes(
   return Float64Array.from(new Set([...steps, ...times])).sort();
 }
 
-/** What the highest load brings within the SLO and a fifth more: of a longer queue the last query is lost. */
+/**
+ * What the highest load brings within the SLO and a fifth more: of a longer queue the last query is
+ * lost.
+ */
 function pooledQueue(
   loads: RamsisApplication["loads"],
   { latencyMs, classes }: RamsisApplication["slo"],

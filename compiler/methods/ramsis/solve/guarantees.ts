@@ -1,8 +1,9 @@
 /**
- * What a policy promises: its steady state, weighted by the queries each decision serves. Source: RAMSIS §5.1.
+ * What a policy promises: its steady state, weighted by the queries each decision serves. Source:
+ * RAMSIS §5.1.
  *
- * The violation rate is an upper bound and the accuracies are lower bounds: a whole batch counts as late when its earliest
- * deadline is missed, and slack is rounded down to the grid.
+ * The violation rate is an upper bound and the accuracies are lower bounds: a whole batch counts as
+ * late when its earliest deadline is missed, and slack is rounded down to the grid.
  */
 import type { BatchDistribution } from "stratagem-runtime/internal/bundle/schema";
 import { spreadOverPhases } from "../../../numeric/bellman.ts";
@@ -19,7 +20,10 @@ export interface Guarantees {
   readonly meanBatch: number;
 }
 
-/** A policy that answers a share of the decisions, chosen by an independent coin at each. Shares of the parts of one policy sum to 1. */
+/**
+ * A policy that answers a share of the decisions, chosen by an independent coin at each. Shares of
+ * the parts of one policy sum to 1.
+ */
 export interface PolicyPart {
   readonly share: number;
   /** Chosen action of every state, shape (stateCount,). */
@@ -42,9 +46,10 @@ export function idleDistribution(mdp: WorkerMdp): Float64Array {
 }
 
 /**
- * Power iteration, damped as value iteration is and for the same reason. @param policy its chain is the
- * state-wise mixture of the chains of its parts. @param initialMass shape (stateCount,); the result does not depend on it, only the
- * number of steps does.
+ * Power iteration, damped as value iteration is and for the same reason.
+ * @param policy its chain is the state-wise mixture of the chains of its parts.
+ * @param initialMass shape (stateCount,); the result does not depend on it, only the number of
+ * steps does.
  */
 export function stationaryDistribution(
   mdp: WorkerMdp,
@@ -61,7 +66,8 @@ export function stationaryDistribution(
   let iterations = 0;
   let isLast = false;
   for (; iterations < maxIterations && !isLast; iterations++) {
-    // The last step is undamped: damping would leave a trace of the initial mass on states that cannot recur.
+    // The last step is undamped: damping would leave a trace of the initial mass on states that
+    // cannot recur.
     isLast = residual <= tolerance;
     const damping = isLast ? 1 : DAMPING;
     rowMass.fill(0);

@@ -1,10 +1,11 @@
 /**
  * The two objectives a policy can be computed for.
  *
- * per-decision: the paper's reward (§4.1), accuracy · satisfied once per decision however many queries it serves.
- * per-query: E[Σ accuracy of satisfied queries] / E[queries], what users see. A ratio of two average rewards, maximised by
- * Dinkelbach's steps: solve for the reward n · (accuracy · satisfied − g), set g to the ratio its policy attains, repeat; g
- * never falls after the first step and converges superlinearly. (W. Dinkelbach, "On Nonlinear Fractional Programming", 1967.)
+ * per-decision: the paper's reward (§4.1), accuracy · satisfied once per decision however many
+ * queries it serves. per-query: E[Σ accuracy of satisfied queries] / E[queries], what users see. A
+ * ratio of two average rewards, maximised by Dinkelbach's steps: solve for the reward n · (accuracy
+ * · satisfied − g), set g to the ratio its policy attains, repeat; g never falls after the first
+ * step and converges superlinearly. (W. Dinkelbach, "On Nonlinear Fractional Programming", 1967.)
  */
 import type { RamsisOptions } from "stratagem-runtime/internal/bundle/schema";
 import {
@@ -69,7 +70,10 @@ function maximiseReward(mdp: WorkerMdp): SolvedPolicy {
   return { choice, mixture: null, guarantees, iterations: sweeps, residual };
 }
 
-/** Where a search may start: values, steady state and ratio of a policy that is nearly as wanted. The result does not depend on it. */
+/**
+ * Where a search may start: values, steady state and ratio of a policy that is nearly as wanted.
+ * The result does not depend on it.
+ */
 export interface RatioStart {
   readonly value: Float64Array;
   readonly mass: Float64Array;
@@ -77,10 +81,12 @@ export interface RatioStart {
 }
 
 /**
- * The policy with the most worth per query. A step from g to the ratio that its policy attains is g + gain / mean batch, where gain is the
- * average of n · (worth − g): so the optimum is where the gain is 0, and only the mean batch is asked of the stationary distribution on the way.
+ * The policy with the most worth per query. A step from g to the ratio that its policy attains is g
+ * + gain / mean batch, where gain is the average of n · (worth − g): so the optimum is where the
+ * gain is 0, and only the mean batch is asked of the stationary distribution on the way.
  *
- * @param worth of a query that the action serves, about 1 at most, shape (actionCount,). @param start null for no idea at all.
+ * @param worth of a query that the action serves, about 1 at most, shape (actionCount,).
+ * @param start null for no idea at all.
  */
 export function maximiseRatio(
   mdp: WorkerMdp,

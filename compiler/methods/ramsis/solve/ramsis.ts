@@ -1,5 +1,6 @@
 /**
- * RAMSIS (EuroSys 2024): which variant a worker runs its queued queries on, from an average-reward Markov decision process.
+ * RAMSIS (EuroSys 2024): which variant a worker runs its queued queries on, from an average-reward
+ * Markov decision process.
  *
  * This file ties the parts together: application → frame → worker problem → MDP → policy → table.
  */
@@ -90,7 +91,10 @@ function expectedOfPooledLevel(frame: RamsisFrame, level: RamsisLevel): Expected
   return withBounds(frame, workerProblem(frame, level.loadQps), expectedOfPooled(frame, level));
 }
 
-/** Accuracy per query that no policy exceeds at a load that violates no more than so many of its queries. */
+/**
+ * Accuracy per query that no policy exceeds at a load that violates no more than so many of its
+ * queries.
+ */
 export function accuracyBound(
   frame: RamsisFrame,
   loadQps: number,
@@ -141,7 +145,9 @@ function solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   };
 }
 
-/** A ceiling on violations bounds the objective per query; the paper's, per decision, is as it is. */
+/**
+ * A ceiling on violations bounds the objective per query; the paper's, per decision, is as it is.
+ */
 function solve({ slo, policy }: RamsisFrame, mdp: WorkerMdp): SolvedPolicy {
   return slo.maxViolationRate === null || policy.objective === "per-decision"
     ? solvePolicy(mdp, policy.objective)
@@ -192,14 +198,19 @@ function actionValuesOf(
   return actionValues(problem, table, stateOf(problem, queued, slackMs));
 }
 
-/** The state that the runtime looks up: slack rounded down to the grid, and the full queue for more than it holds. */
+/**
+ * The state that the runtime looks up: slack rounded down to the grid, and the full queue for more
+ * than it holds.
+ */
 function stateOf({ maxQueue, slackMs: grid }: WorkerProblem, queued: number, slackMs: number) {
   if (queued > maxQueue) return maxQueue * grid.length;
   const slack = grid.findLastIndex((ms) => ms <= slackMs);
   return stateIndex(grid.length, queued, Math.max(0, slack));
 }
 
-/** What a table says for each state: cells are states in order, and the last row is the full queue. */
+/**
+ * What a table says for each state: cells are states in order, and the last row is the full queue.
+ */
 function actionsOf({ decisionSpace }: RamsisFrame, table: RamsisLevel["actionByState"]) {
   const actions = decisionSpace.actions.data;
   return (state: number): Action => {
@@ -267,7 +278,10 @@ function knotsOf({ quantiles }: RamsisBundle["tasks"][number]["serviceTimes"]): 
   return knots;
 }
 
-/** Queries per second when every worker always runs the batch of highest throughput that still meets the SLO. */
+/**
+ * Queries per second when every worker always runs the batch of highest throughput that still meets
+ * the SLO.
+ */
 function fluidCapacityQps(problem: WorkerProblem, workerCount: number): number {
   const sloMs = problem.slackMs[problem.slackMs.length - 1] ?? 0;
   let perMs = 0;
@@ -281,7 +295,10 @@ function fluidCapacityQps(problem: WorkerProblem, workerCount: number): number {
   return workerCount * perMs * 1000;
 }
 
-/** The chosen actions as a table over (queued, slack); cells are states in order, the last row is the full queue. */
+/**
+ * The chosen actions as a table over (queued, slack); cells are states in order, the last row is
+ * the full queue.
+ */
 function tableOf(
   frame: RamsisFrame,
   problem: WorkerProblem,

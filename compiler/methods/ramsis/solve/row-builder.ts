@@ -1,3 +1,4 @@
+/** Grows a sparse matrix row by row. */
 import { NEGLIGIBLE } from "./arrival-counts.ts";
 
 /** Rows of probabilities over states, as CSR. */

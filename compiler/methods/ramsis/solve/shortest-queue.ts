@@ -1,15 +1,21 @@
 /**
- * Shortest-queue-first instead of round-robin: RAMSIS appendix I, after V. Gupta, M. Harchol-Balter, K. Sigman and W. Whitt, "Analysis of
- * join-the-shortest-queue routing for web server farms", Performance Evaluation 64, 2007.
+ * Shortest-queue-first instead of round-robin: RAMSIS appendix I, after V. Gupta, M.
+ * Harchol-Balter, K. Sigman and W. Whitt, "Analysis of join-the-shortest-queue routing for web
+ * server farms", Performance Evaluation 64, 2007.
  *
- * Arrivals at one worker are taken as its own process, at rate λ/K while a decision finds at most two queries and at (λ/Kμ)^K·μ from three
- * on. The appendix calls μ a mean latency; the formula is Gupta's with μ a service rate, and is read so. It says to take the most accurate
- * speed the load allows: the slowest service time l(m, 1) among variants that carry λ/K with batches of at most SLO/2. Where batches are what
- * makes the load bearable, λ/Kμ exceeds 1 and the formula would send a crowded worker more than its share; then it is sent its share, λ/K.
+ * Arrivals at one worker are taken as its own process, at rate λ/K while a decision finds at most
+ * two queries and at (λ/Kμ)^K·μ from three on. The appendix calls μ a mean latency; the formula is
+ * Gupta's with μ a service rate, and is read so. It says to take the most accurate speed the load
+ * allows: the slowest service time l(m, 1) among variants that carry λ/K with batches of at most
+ * SLO/2. Where batches are what makes the load bearable, λ/Kμ exceeds 1 and the formula would send
+ * a crowded worker more than its share; then it is sent its share, λ/K.
  */
 import { serviceTimeMs, type WorkerProblem } from "./worker-problem.ts";
 
-/** One worker by itself, whose every arrival is a query of its own. @param problem the round-robin one. */
+/**
+ * One worker by itself, whose every arrival is a query of its own.
+ * @param problem the round-robin one.
+ */
 export function joinShortestQueue(problem: WorkerProblem): WorkerProblem {
   const { workerCount, arrivalRatePerMs } = problem;
   const shareOfOne = arrivalRatePerMs / workerCount;
@@ -21,7 +27,10 @@ export function joinShortestQueue(problem: WorkerProblem): WorkerProblem {
   return { ...problem, workerCount: 1, arrivalRatePerMs: shareOfOne, crowdedRatePerMs };
 }
 
-/** max l(m, 1) over the variants of which some batch takes at most SLO / 2 and carries `shareOfOne`; of the fastest where none does. */
+/**
+ * max l(m, 1) over the variants of which some batch takes at most SLO / 2 and carries `shareOfOne`;
+ * of the fastest where none does.
+ */
 function slowestServiceMs(problem: WorkerProblem, shareOfOne: number): number {
   const { candidates, maxQueue, slackMs } = problem;
   const sloMs = slackMs[slackMs.length - 1] ?? 0;

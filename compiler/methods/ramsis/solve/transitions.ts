@@ -1,14 +1,17 @@
 /**
- * Where a worker finds itself after a batch: the rows P(next state | phase, service time) of RAMSIS §4.4, as CSR.
+ * Where a worker finds itself after a batch: the rows P(next state | phase, service time) of RAMSIS
+ * §4.4, as CSR.
  *
- * Round-robin hands a worker every K-th central arrival, so what a batch changes depends on the state it was taken in only
- * through the phase q (central arrivals since the worker's last one), and on the action only through its service time τ. With
- * r = K − q arrivals to go until the worker's next query:
- *  - that query arrives in the slack cell [T_j, T_{j+1}) of its later decision, which is an interval C of the batch; B is the
- *    time before it and D the time after it;
- *  - i arrivals in B (fewer than r), at least r − i in C, and all of them together with D decide how many queries wait.
- * What happens from the start of C on depends on τ only in the cell that τ cuts, so it is computed once per cell (`CellTail`);
- * each row is then a short convolution with the arrivals in B.
+ * Round-robin hands a worker every K-th central arrival, so what a batch changes depends on the
+ * state it was taken in only through the phase q (central arrivals since the worker's last one),
+ * and on the action only through its service time τ. With r = K − q arrivals to go until the
+ * worker's next query:
+ * - that query arrives in the slack cell [T_j, T_{j+1}) of its later decision, which is an interval
+ *   C of the batch; B is the time before it and D the time after it;
+ * - i arrivals in B (fewer than r), at least r − i in C, and all of them together with D decide how
+ *   many queries wait.
+ * What happens from the start of C on depends on τ only in the cell that τ cuts, so it is computed
+ * once per cell (`CellTail`); each row is then a short convolution with the arrivals in B.
  */
 import { convolutionTerm } from "../../../numeric/convolution.ts";
 import { cumulativeBelow, type PmfWindow, probabilityBetween } from "../../../numeric/poisson.ts";
@@ -21,7 +24,9 @@ export function stateIndex(slackCount: number, queued: number, slack: number): n
   return (queued - 1) * slackCount + slack;
 }
 
-/** Builds rows one service time at a time, so that only those are built which some state can need. */
+/**
+ * Builds rows one service time at a time, so that only those are built which some state can need.
+ */
 export class TransitionBuilder {
   private readonly problem: WorkerProblem;
   private readonly cellsOf = new Map<ArrivalCounts, readonly CellTail[]>();
@@ -32,7 +37,10 @@ export class TransitionBuilder {
     this.rows = new RowBuilder(problem.maxQueue * problem.slackMs.length + 1);
   }
 
-  /** Appends the rows of one service time, one per phase, each summing to 1 within 1e-12. @returns the states they reach. */
+  /**
+   * Appends the rows of one service time, one per phase, each summing to 1 within 1e-12.
+   * @returns the states they reach.
+   */
   add(atoms: readonly ServiceAtom[], counts: ArrivalCounts): Uint32Array {
     const from = this.rows.entryCount;
     const { workerCount } = this.problem;
@@ -74,7 +82,8 @@ export class TransitionBuilder {
       const beforeMs = tauMs - sloMs + (slackMs[slack] ?? 0);
       const cellEndMs = tauMs - sloMs + (slackMs[slack + 1] ?? 0);
       if (cellEndMs <= 0) continue;
-      // Slack index 0 also stands for every deadline already missed, so its cell reaches back to the start of the batch.
+      // Slack index 0 also stands for every deadline already missed, so its cell reaches back to
+      // the start of the batch.
       const cut = slack === 0 || beforeMs < 0;
       const cell = cut
         ? cellTail(this.problem, counts, cellEndMs, slack)
@@ -110,7 +119,10 @@ interface CellTail {
   readonly queuedTo: number;
   /** The probability is negligible when more arrivals than this are to go. */
   readonly maxToGo: number;
-  /** P[the query arrives in the cell, `queued` wait | toGo], shape (maxToGo + 1, queuedTo − queuedFrom). */
+  /**
+   * P[the query arrives in the cell, `queued` wait | toGo], shape (maxToGo + 1, queuedTo −
+   * queuedFrom).
+   */
   readonly probability: Float64Array;
 }
 
@@ -157,7 +169,8 @@ function addRow(
   const { workerCount, maxQueue } = problem;
   const slackCount = problem.slackMs.length;
   const toGo = workerCount - phase;
-  // No query came: the worker idles until its next one, which it meets alone and with the whole SLO.
+  // No query came: the worker idles until its next one, which it meets alone and with the whole
+  // SLO.
   const idle = probabilityBetween(total.first, totalBelow, 0, toGo - 1);
   rows.add(stateIndex(slackCount, 1, slackCount - 1), idle);
   for (const { slack, before, cell } of pieces) {
@@ -168,7 +181,10 @@ function addRow(
   rows.add(maxQueue * slackCount, full);
 }
 
-/** Adds P(queued, slack) for every queue length, the convolution of the arrivals in B with the cell's tail. */
+/**
+ * Adds P(queued, slack) for every queue length, the convolution of the arrivals in B with the
+ * cell's tail.
+ */
 function addCell(
   maxQueue: number,
   slackCount: number,

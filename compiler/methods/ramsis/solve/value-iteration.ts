@@ -1,18 +1,24 @@
 /**
- * Relative value iteration for the average reward per decision: V ← V + d (max_a [ r + P V ] − gain − V), with damping d.
+ * Relative value iteration for the average reward per decision: V ← V + d (max_a [ r + P V ] − gain
+ * − V), with damping d.
  *
- * A worker's queue lengths nearly repeat in a short cycle, so the undamped iteration rings: its error shrinks by 0.84 a sweep at 2000 queries/s
- * and K = 60. Damping turns the ringing modes inward and leaves the fixed point as it is (the aperiodicity transformation, Puterman §8.5.4).
+ * A worker's queue lengths nearly repeat in a short cycle, so the undamped iteration rings: its
+ * error shrinks by 0.84 a sweep at 2000 queries/s and K = 60. Damping turns the ringing modes
+ * inward and leaves the fixed point as it is (the aperiodicity transformation, Puterman §8.5.4).
  *
- * Stops when the span of the Bellman residual max(V' − V) − min(V' − V) is at most `tolerance`; the greedy policy is then
- * within `tolerance` of the optimal gain (Puterman, Markov Decision Processes, 1994, theorem 8.5.6). Only states that some
- * transition reaches are swept; the others take no part in any value and get their greedy action at the end.
+ * Stops when the span of the Bellman residual max(V' − V) − min(V' − V) is at most `tolerance`; the
+ * greedy policy is then within `tolerance` of the optimal gain (Puterman, Markov Decision
+ * Processes, 1994, theorem 8.5.6). Only states that some transition reaches are swept; the others
+ * take no part in any value and get their greedy action at the end.
  */
 import { greedyBackup } from "../../../numeric/bellman.ts";
 import { multiplyRows } from "../../../numeric/csr.ts";
 import type { WorkerMdp } from "./worker-mdp.ts";
 
-/** Tried 0.5 to 1 on the example's levels: 0.85 needs the fewest sweeps in all, and less than half of those at 2000 queries/s. */
+/**
+ * Tried 0.5 to 1 on the example's levels: 0.85 needs the fewest sweeps in all, and less than half
+ * of those at 2000 queries/s.
+ */
 export const DAMPING = 0.85;
 
 export interface ValueIterationOptions {
@@ -33,8 +39,9 @@ export interface ValueIterationResult {
 }
 
 /**
- * @param reward per action, shape (actionCount,). @param initialValue where to start from, shape (stateCount,); the result
- * does not depend on it, only the number of sweeps does.
+ * @param reward per action, shape (actionCount,).
+ * @param initialValue where to start from, shape (stateCount,); the result does not depend on it,
+ * only the number of sweeps does.
  */
 export function iterateValues(
   mdp: WorkerMdp,

@@ -1,7 +1,10 @@
+/** Tells how sure a simulated violation rate is, from blocks of its time. */
 import { clustering } from "./pooled/policy-search.ts";
 import { BLOCKS } from "./pooled/pooled-simulation.ts";
 
-/** Violations of a simulation, counted in blocks of its time: what their spread says of the total. */
+/**
+ * Violations of a simulation, counted in blocks of its time: what their spread says of the total.
+ */
 export class ViolationBlocks {
   readonly #durationMs: number;
   readonly #byBlock = new Float64Array(BLOCKS);

@@ -1,11 +1,14 @@
 /**
- * The most accuracy per query with an expected violation rate of at most a ceiling: a constrained Markov decision process.
+ * The most accuracy per query with an expected violation rate of at most a ceiling: a constrained
+ * Markov decision process.
  *
- * A price μ on violations turns it into the per-query objective with worth accuracy · satisfied − μ · violated (E. Altman, "Constrained
- * Markov Decision Processes", 1999, ch. 3 and 12). As μ grows, the optimal policies walk along the upper hull of (violation rate, accuracy);
- * the next price asked is the slope between a policy on either side of the ceiling, until no policy lies above the line between them. Both are
- * then optimal at that price, and so is every mixture that at each decision answers from one or the other by an independent coin: the share
- * of the coin is found on the mixture's own chain, since violations are not linear in it.
+ * A price μ on violations turns it into the per-query objective with worth accuracy · satisfied − μ
+ * · violated (E. Altman, "Constrained Markov Decision Processes", 1999, ch. 3 and 12). As μ grows,
+ * the optimal policies walk along the upper hull of (violation rate, accuracy); the next price
+ * asked is the slope between a policy on either side of the ceiling, until no policy lies above the
+ * line between them. Both are then optimal at that price, and so is every mixture that at each
+ * decision answers from one or the other by an independent coin: the share of the coin is found on
+ * the mixture's own chain, since violations are not linear in it.
  */
 import type { PolicyPart } from "./guarantees.ts";
 import {
@@ -17,9 +20,14 @@ import {
 } from "./objective.ts";
 import type { WorkerMdp } from "./worker-mdp.ts";
 
-/** How far below the ceiling a mixture may stay, and has to, so that rounding cannot lift it above. */
+/**
+ * How far below the ceiling a mixture may stay, and has to, so that rounding cannot lift it above.
+ */
 const MARGIN = 1e-9;
-/** Each price visits a policy of the hull not seen before; beyond this many the best pair so far is mixed. */
+/**
+ * Each price visits a policy of the hull not seen before; beyond this many the best pair so far is
+ * mixed.
+ */
 const MAX_PRICES = 60;
 /** A policy above the line by less than this many tolerances of value iteration counts as on it. */
 const SLACK_TOLERANCES = 10;
@@ -41,12 +49,19 @@ export function solveWithin(mdp: WorkerMdp, ceiling: number): SolvedPolicy {
 
 interface Priced {
   readonly solved: SolvedPolicy;
-  /** What accuracy counts in the worth it was solved for; violations count the rest to 1, so that a tolerance means the same at every price. */
+  /**
+   * What accuracy counts in the worth it was solved for; violations count the rest to 1, so that a
+   * tolerance means the same at every price.
+   */
   readonly ofAccuracy: number;
   readonly end: RatioStart;
 }
 
-/** The policy with the most worth at a price. @param price accuracy that a violation costs, ∞ where nothing else counts. @param near where to start. */
+/**
+ * The policy with the most worth at a price.
+ * @param price accuracy that a violation costs, ∞ where nothing else counts.
+ * @param near where to start.
+ */
 function priced(mdp: WorkerMdp, price: number, near: Priced | null): Priced {
   const ofAccuracy = price === Number.POSITIVE_INFINITY ? 0 : 1 / (1 + price);
   const worthOf = (accuracy: number, violated: number): number =>
@@ -99,7 +114,10 @@ function neighbours(
   return { above, below, iterations };
 }
 
-/** The mixture of two policies whose violation rate is within [target − margin, target], by regula falsi (Illinois) on the share of the first. */
+/**
+ * The mixture of two policies whose violation rate is within [target − margin, target], by regula
+ * falsi (Illinois) on the share of the first.
+ */
 function mix(
   mdp: WorkerMdp,
   above: SolvedPolicy,

@@ -1,13 +1,19 @@
 /**
  * The Markov decision process of one worker, RAMSIS §4.2–§4.4.
  *
- *   states   (n, j): n = 1 … N queries wait and the earliest deadline is T_j away; and the full-queue state, more than N
- *            wait and the earliest deadline is taken as missed. An empty queue carries no decision: the worker idles until
+ *   states (n, j): n = 1 … N queries wait and the earliest deadline is T_j away; and the full-queue
+ *   state, more than N
+ *            wait and the earliest deadline is taken as missed. An empty queue carries no decision:
+ *            the worker idles until
  *            (1, SLO).
- *   actions  in (n, j): batch all n, or with variable batching any b ≤ n, on any variant that takes so many and finishes within T_j,
- *            and all n on the fastest one whether it does or not (late beats never). In the full-queue state: as many of the N + 1 as
- *            some variant takes, on the fastest of these; N + 1 in the paper. Where service times are random, a variant finishes within T_j if it does so as often as not.
- *   next     Σ_q w(q | n, j) · P(· | q, τ) with τ the service time: see `transitions.ts`. After a batch of b < n it depends on the state
+ *   actions in (n, j): batch all n, or with variable batching any b ≤ n, on any variant that takes
+ *   so many and finishes within T_j,
+ *            and all n on the fastest one whether it does or not (late beats never). In the
+ *            full-queue state: as many of the N + 1 as
+ *            some variant takes, on the fastest of these; N + 1 in the paper. Where service times
+ *            are random, a variant finishes within T_j if it does so as often as not.
+ *   next Σ_q w(q | n, j) · P(· | q, τ) with τ the service time: see `transitions.ts`. After a batch
+ *   of b < n it depends on the state
  *            in more ways: see `partial-batches.ts`.
  */
 import { ActionRows } from "./action-rows.ts";
@@ -26,24 +32,33 @@ export interface WorkerMdp {
   readonly phaseCount: number;
   /** (1, SLO), where a worker that ran out of queries wakes up. */
   readonly idleState: number;
-  /** The idle state and all that can follow it, ascending; the others matter to no value and are there for the table's sake. */
+  /**
+   * The idle state and all that can follow it, ascending; the others matter to no value and are
+   * there for the table's sake.
+   */
   readonly reached: Uint32Array;
   /** States it cannot enter that have more than one action all the same, ascending. */
   readonly deciding: Uint32Array;
-  /** w(q | state), shape (stateCount, phaseCount); rows sum to 1. Outside [phaseStart, phaseEnd) negligible. */
+  /**
+   * w(q | state), shape (stateCount, phaseCount); rows sum to 1. Outside [phaseStart, phaseEnd)
+   * negligible.
+   */
   readonly phaseWeight: Float64Array;
   /** Shape (stateCount,). */
   readonly phaseStart: Uint32Array;
   readonly phaseEnd: Uint32Array;
-  /** Actions of state s are actionStart[s] … actionStart[s + 1] − 1, by ascending variant. Shape (stateCount + 1,). */
+  /**
+   * Actions of state s are actionStart[s] … actionStart[s + 1] − 1, by ascending variant. Shape
+   * (stateCount + 1,).
+   */
   readonly actionStart: Uint32Array;
   /** Shape (actionCount,). */
   readonly actionVariant: Uint16Array;
   /** Queries that the action serves, shape (actionCount,). */
   readonly actionBatch: Uint16Array;
   /**
-   * First row of `transitions` that the action follows, one row per phase below `directStart` and one in all from there on, or NO_ROW where
-   * no choice depends on it; (actionCount,).
+   * First row of `transitions` that the action follows, one row per phase below `directStart` and
+   * one in all from there on, or NO_ROW where no choice depends on it; (actionCount,).
    */
   readonly actionRow: Uint32Array;
   readonly directStart: number;
@@ -57,13 +72,22 @@ export interface WorkerMdp {
 /** Marks the only action of a state that no transition reaches: it needs no rows. */
 export const NO_ROW = 0xffffffff;
 
-/** The actions of a state, by ascending variant and batch, at least one. @param slackMs below 0 in the full-queue state. */
+/**
+ * The actions of a state, by ascending variant and batch, at least one.
+ * @param slackMs below 0 in the full-queue state.
+ */
 export type Admissible = (queued: number, slackMs: number, state: number) => readonly Action[];
 
-/** Chance of meeting the deadline from which a variant may be chosen: late more often than not is no way to serve a query that can be in time. */
+/**
+ * Chance of meeting the deadline from which a variant may be chosen: late more often than not is no
+ * way to serve a query that can be in time.
+ */
 const LEAST_CHANCE = 0.5;
 
-/** All that meet the deadline, and the fastest with all that wait whether it does or not. Source: RAMSIS §4.3.1, §4.3.2. */
+/**
+ * All that meet the deadline, and the fastest with all that wait whether it does or not. Source:
+ * RAMSIS §4.3.1, §4.3.2.
+ */
 export function admissibleActions(problem: WorkerProblem): Admissible {
   const queueLengths = Array.from({ length: problem.maxQueue + 2 }, (_, queued) => queued);
   const largest = Math.max(...problem.candidates.map((own) => problem.largestBatch[own] ?? 0));
@@ -88,7 +112,10 @@ export function admissibleActions(problem: WorkerProblem): Admissible {
     );
 }
 
-/** @param alsoFrom a state to explore from besides the idle one, as if a worker could find itself there. */
+/**
+ * @param alsoFrom a state to explore from besides the idle one, as if a worker could find itself
+ * there.
+ */
 export function buildWorkerMdp(
   problem: WorkerProblem,
   admissible: Admissible,
@@ -121,7 +148,10 @@ function idleState(problem: WorkerProblem): number {
   return stateIndex(slackCount, 1, slackCount - 1);
 }
 
-/** Builds the rows of every action a reached state has, until no new state appears; then those that decide between actions elsewhere. */
+/**
+ * Builds the rows of every action a reached state has, until no new state appears; then those that
+ * decide between actions elsewhere.
+ */
 function exploreFrom(
   start: ReadonlySet<number>,
   actions: ActionList,
@@ -202,7 +232,9 @@ function listActions(
   return list;
 }
 
-/** In the full-queue state the earliest deadline counts as missed (§4.2.3): no service time fits. */
+/**
+ * In the full-queue state the earliest deadline counts as missed (§4.2.3): no service time fits.
+ */
 const FULL_QUEUE_SLACK_MS = -1;
 
 const NEGLIGIBLE_WEIGHT = 1e-17;

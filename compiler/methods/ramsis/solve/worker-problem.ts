@@ -10,7 +10,10 @@ export interface WorkerProblem {
   readonly workerCount: number;
   /** Queries per millisecond at the central queue. */
   readonly arrivalRatePerMs: number;
-  /** The same while a batch runs that at least three queries waited for, where the balancer then sends fewer; or null. */
+  /**
+   * The same while a batch runs that at least three queries waited for, where the balancer then
+   * sends fewer; or null.
+   */
   readonly crowdedRatePerMs: number | null;
   /** Variance over mean of the arrivals in an interval; Poisson up to 1. */
   readonly dispersion: number;
@@ -29,7 +32,10 @@ export interface WorkerProblem {
   readonly largestBatch: Uint32Array;
   /** Batch service time, shape (variantCount, maxQueue + 1): axis 1 is the batch size minus one. */
   readonly serviceMs: Float64Array;
-  /** Distributions to use instead of `serviceMs`, shape (variantCount, maxQueue + 1, KNOT_COUNT), see `quantileKnots`; or null. */
+  /**
+   * Distributions to use instead of `serviceMs`, shape (variantCount, maxQueue + 1, KNOT_COUNT),
+   * see `quantileKnots`; or null.
+   */
   readonly serviceKnotsMs: Float64Array | null;
 }
 
@@ -60,10 +66,14 @@ export interface ServiceAtom {
   readonly probability: number;
 }
 
-/** Between these quantiles the service time is replaced by its mean there; finer where it is late. */
+/**
+ * Between these quantiles the service time is replaced by its mean there; finer where it is late.
+ */
 const ATOM_QUANTILES = [0, 0.25, 0.5, 0.75, 0.95, 1] as const;
 
-/** What a batch takes: one atom, or the conditional means of its distribution, which keep its mean. */
+/**
+ * What a batch takes: one atom, or the conditional means of its distribution, which keep its mean.
+ */
 export function serviceAtoms(problem: WorkerProblem, { variant, batch }: Action): ServiceAtom[] {
   const cell = serviceCell(problem, variant, batch);
   const { serviceMs, serviceKnotsMs } = problem;
@@ -82,7 +92,9 @@ export function meanServiceMs(problem: WorkerProblem, variant: number, batch: nu
   return meanBetweenQuantiles(serviceKnotsMs, cell * KNOT_COUNT, 0, 1);
 }
 
-/** Probability that a batch takes at most `slackMs`; of the distribution itself, not of its atoms. */
+/**
+ * Probability that a batch takes at most `slackMs`; of the distribution itself, not of its atoms.
+ */
 export function probabilityInTime(
   problem: WorkerProblem,
   { variant, batch }: Action,
@@ -97,7 +109,10 @@ export function probabilityInTime(
   );
 }
 
-/** The candidate that serves a batch of this size soonest; ties go to the lowest index, −1 for a batch that none takes. */
+/**
+ * The candidate that serves a batch of this size soonest; ties go to the lowest index, −1 for a
+ * batch that none takes.
+ */
 export function fastestVariant(problem: WorkerProblem, batch: number): number {
   let fastest = -1;
   let fastestMs = Number.POSITIVE_INFINITY;

@@ -1,7 +1,11 @@
+/** Tells what a batch takes on so many cores. */
 import type { ScaledTask } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 
-/** What a batch takes on so many cores: one number each, since a bundle of scaled stages holds no distribution. */
+/**
+ * What a batch takes on so many cores: one number each, since a bundle of scaled stages holds no
+ * distribution.
+ */
 export class BatchTimes {
   /** Largest batch of any task. */
   readonly maxBatch: number;

@@ -1,8 +1,12 @@
+/** Adds up which task holds how many cores over time. */
 import { MICROS, type Pool, priceMicros } from "stratagem-runtime/internal/bundle/schema";
 import { type MeanAndMax, TimeWeighted } from "../../../simulate/graph/time-weighted.ts";
 
 export interface CoreSummary {
-  /** Cores that instances hold, over the duration. What an instance holds is the more of what it has and what it is to have, from its start on. */
+  /**
+   * Cores that instances hold, over the duration. What an instance holds is the more of what it has
+   * and what it is to have, from its start on.
+   */
   readonly cores: MeanAndMax;
   readonly coreSeconds: number;
   /** Instances that run or come up, over the duration. */
@@ -13,7 +17,10 @@ export interface CoreSummary {
 
 const NONE = -1;
 
-/** Which task each worker is an instance of, with how many cores, as times pass until the end of the duration. */
+/**
+ * Which task each worker is an instance of, with how many cores, as times pass until the end of the
+ * duration.
+ */
 export class HeldCores {
   /** Instances that were started and stopped, and those that got other cores while they were up. */
   up = 0;
@@ -21,7 +28,10 @@ export class HeldCores {
   resizes = 0;
   readonly #durationMs: number;
   readonly #pool: Pool | undefined;
-  /** [workerCount], each: the task, NONE without; cores in force, 0 until the instance is up; cores that it is to have. */
+  /**
+   * [workerCount], each: the task, NONE without; cores in force, 0 until the instance is up; cores
+   * that it is to have.
+   */
   readonly #task: Int32Array;
   readonly #inForce: Uint16Array;
   readonly #wanted: Uint16Array;

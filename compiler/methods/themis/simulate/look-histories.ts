@@ -1,3 +1,4 @@
+/** Runs the forecasts of a simulation beforehand, look by look. */
 import { HISTORY_SECONDS } from "stratagem-runtime/internal/core/forecasters";
 import { RateHistory } from "stratagem-runtime/internal/methods/themis/core/rate-history";
 
@@ -8,9 +9,11 @@ export interface LookHistories {
 }
 
 /**
- * What a simulation's dispatcher knows of the traffic at each look until a time: forecasts of a model that cannot be asked in between are made of it
- * beforehand, for `forecastByLook`.
- * @param arrivalMs of the requests, non-decreasing. @param tickMs of the bundle's policy. @param untilMs exclusive.
+ * What a simulation's dispatcher knows of the traffic at each look until a time: forecasts of a
+ * model that cannot be asked in between are made of it beforehand, for `forecastByLook`.
+ * @param arrivalMs of the requests, non-decreasing.
+ * @param tickMs of the bundle's policy.
+ * @param untilMs exclusive.
  */
 export function lookHistories(
   arrivalMs: Float64Array,

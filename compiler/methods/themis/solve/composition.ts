@@ -1,6 +1,12 @@
-/** How the latencies of a pipeline's stages add up: as a tree of sums and maxima wherever its graph is series-parallel. */
+/**
+ * How the latencies of a pipeline's stages add up: as a tree of sums and maxima wherever its graph
+ * is series-parallel.
+ */
 
-/** Two parts that act as one: what waits for `right` waits for `left` before it (series), or both have the same ends (parallel). */
+/**
+ * Two parts that act as one: what waits for `right` waits for `left` before it (series), or both
+ * have the same ends (parallel).
+ */
 export interface Merge {
   readonly kind: "series" | "parallel";
   readonly left: number;

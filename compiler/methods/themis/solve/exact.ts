@@ -1,8 +1,11 @@
 /**
- * Exact scaling in real arithmetic: of all plans that meet the SLO with the fewest cores, one with the least latency.
+ * Exact scaling in real arithmetic: of all plans that meet the SLO with the fewest cores, one with
+ * the least latency.
  *
- * Of each stage only the Pareto frontier of (cores, latency) matters, and of stages one after the other or side by side only the merged one; what is left of a graph
- * that is not series-parallel is searched. The paper's dynamic programmes (`paper.ts`) keep one configuration per whole millisecond instead.
+ * Of each stage only the Pareto frontier of (cores, latency) matters, and of stages one after the
+ * other or side by side only the merged one; what is left of a graph that is not series-parallel is
+ * searched. The paper's dynamic programmes (`paper.ts`) keep one configuration per whole
+ * millisecond instead.
  */
 import assert from "node:assert/strict";
 import {
@@ -14,16 +17,19 @@ import {
 } from "../../../numeric/frontier.ts";
 import { compositionOf, type Merge } from "./composition.ts";
 import { PathSearch } from "./path-search.ts";
-import type { NoScalingPlan, ScalingPlan, ScalingProblem, ScalingStage } from "./problem.ts";
-import { limitsOf, paperOptions, type ScalingMode, type StageOptionsOf } from "./stage-options.ts";
+import type { NoScalingPlan, ScalingPlan, ScalingProblem, ScalingTask } from "./problem.ts";
+import { limitsOf, paperOptions, type ScalingMode, type TaskOptionsOf } from "./task-options.ts";
 
-/** Sums of the same latencies in another order differ in the last bits; nothing is to be refused for that, relative to the SLO. */
+/**
+ * Sums of the same latencies in another order differ in the last bits; nothing is to be refused for
+ * that, relative to the SLO.
+ */
 const ROUNDING = 1e-12;
 
 /** Solves one pipeline for many loads and modes; all that it needs is allocated once. */
 export class ExactScaler {
   readonly #problem: Omit<ScalingProblem, "loadQps">;
-  readonly #optionsOf: StageOptionsOf;
+  readonly #optionsOf: TaskOptionsOf;
   readonly #merges: readonly Merge[];
   readonly #search: PathSearch;
   /** By part: the stages, then the merges. */
@@ -33,8 +39,11 @@ export class ExactScaler {
   readonly #chosen: Int32Array;
   readonly #buckets = buckets();
 
-  /** @throws AssertionError unless latencies are above 0 (Infinity is what may not run), scales and the SLO above 0, and parents before their children. */
-  constructor(problem: Omit<ScalingProblem, "loadQps">, optionsOf: StageOptionsOf = paperOptions) {
+  /**
+   * @throws AssertionError unless latencies are above 0 (Infinity is what may not run), scales and
+   * the SLO above 0, and parents before their children.
+   */
+  constructor(problem: Omit<ScalingProblem, "loadQps">, optionsOf: TaskOptionsOf = paperOptions) {
     assertProblem(problem);
     const { merges, rest } = compositionOf(problem.stages.map(({ parents }) => parents));
     const partCount = problem.stages.length + merges.length;
@@ -48,7 +57,10 @@ export class ExactScaler {
     this.#chosen = new Int32Array(partCount);
   }
 
-  /** Ties go to fewer cores at the stages merged first (the earlier ones of a chain), then to fewer cores per instance, then to the smaller batch. */
+  /**
+   * Ties go to fewer cores at the stages merged first (the earlier ones of a chain), then to fewer
+   * cores per instance, then to the smaller batch.
+   */
   solve(loadQps: number, mode: ScalingMode): ScalingPlan | NoScalingPlan {
     return this.find(loadQps, mode) ?? this.#binding(loadQps, mode);
   }
@@ -68,7 +80,7 @@ export class ExactScaler {
   #offerStages(loadQps: number, mode: ScalingMode, limitMs: number): void {
     const { stages, hopMs } = this.#problem;
     for (let at = 0; at < stages.length; at++) {
-      const stage = stages[at] as ScalingStage;
+      const stage = stages[at] as ScalingTask;
       const frontier = this.#frontier(at);
       frontier.clear(hopMs, limitMs);
       this.#optionsOf(stage, loadQps * stage.scale, limitsOf(mode, stage, at), frontier);
@@ -87,7 +99,10 @@ export class ExactScaler {
     return this.#search.longestMs(least);
   }
 
-  /** Leaves out what is too slow beside the fastest of all other stages, and what costs more than a plan that is found at once. */
+  /**
+   * Leaves out what is too slow beside the fastest of all other stages, and what costs more than a
+   * plan that is found at once.
+   */
   #narrow(criticalMs: number): void {
     const limit = this.#limitMs;
     const least = this.#leastMs;
@@ -101,7 +116,8 @@ export class ExactScaler {
       limit[left] = kind === "series" ? partMs - (least[right] as number) : partMs;
       limit[right] = kind === "series" ? partMs - (least[left] as number) : partMs;
     }
-    // With every stage as much slower than its fastest as the SLO is longer than the longest path, a plan meets the SLO.
+    // With every stage as much slower than its fastest as the SLO is longer than the longest path,
+    // a plan meets the SLO.
     const slower = Math.max(1, sloMs / criticalMs);
     let found = 0;
     let fewest = 0;
@@ -180,13 +196,13 @@ export class ExactScaler {
 export function solveExactly(
   problem: ScalingProblem,
   mode: ScalingMode,
-  optionsOf: StageOptionsOf = paperOptions,
+  optionsOf: TaskOptionsOf = paperOptions,
 ): ScalingPlan | NoScalingPlan {
   return new ExactScaler(problem, optionsOf).solve(problem.loadQps, mode);
 }
 
 /** Of the stages on the longest path the slowest, with every stage at its fastest. */
-export function bindingOf(stages: readonly ScalingStage[], leastMs: Float64Array): NoScalingPlan {
+export function bindingOf(stages: readonly ScalingTask[], leastMs: Float64Array): NoScalingPlan {
   const endMs = new Float64Array(stages.length);
   const before = new Int32Array(stages.length).fill(-1);
   let end = 0;

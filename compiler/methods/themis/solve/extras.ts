@@ -1,6 +1,9 @@
-/** Vertical scaling as far as it goes, and further instances for the rest of the load. Source: Themis Algorithm 1, from line 26 on. */
+/**
+ * Vertical scaling as far as it goes, and further instances for the rest of the load. Source:
+ * Themis Algorithm 1, from line 26 on.
+ */
 import type { ScalingPlan } from "./problem.ts";
-import type { ScalingMode } from "./stage-options.ts";
+import type { ScalingMode } from "./task-options.ts";
 
 type VerticalMode = Extract<ScalingMode, { readonly kind: "vertical" }>;
 type SizedMode = Extract<ScalingMode, { readonly kind: "sized" }>;
@@ -9,15 +12,21 @@ export interface ExtrasPlan {
   /** What the running instances carry. */
   readonly carriedQps: number;
   readonly running: ScalingPlan;
-  /** Instances beside them for the rest of the load, each of as many cores as those of its stage; null where there is no rest, or no plan for it. */
+  /**
+   * Instances beside them for the rest of the load, each of as many cores as those of its stage;
+   * null where there is no rest, or no plan for it.
+   */
   readonly extras: ScalingPlan | null;
 }
 
 /**
- * Resizes what runs for the largest load of a grid that it carries, and adds instances for the rest. What can be carried is not monotone in the load: a batch that
- * fills too slowly at a low load may be the one that carries a higher one. So the grid is searched from its top, not bisected as in the print.
+ * Resizes what runs for the largest load of a grid that it carries, and adds instances for the
+ * rest. What can be carried is not monotone in the load: a batch that fills too slowly at a low
+ * load may be the one that carries a higher one. So the grid is searched from its top, not bisected
+ * as in the print.
  *
- * @param gridQps loads above the one asked for are left out; that one is looked at first. @returns null if none is carried.
+ * @param gridQps loads above the one asked for are left out; that one is looked at first.
+ * @returns null if none is carried.
  */
 export function planWithExtras(
   find: (loadQps: number, mode: VerticalMode | SizedMode) => ScalingPlan | null,

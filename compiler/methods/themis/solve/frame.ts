@@ -5,9 +5,9 @@ import type {
   ScaledTask,
   ThemisOptions,
 } from "stratagem-runtime/internal/bundle/schema";
-import { stageGraphOf } from "stratagem-runtime/internal/core/graph/stage-graph";
-import { stageEdgesOf } from "../../../graph/stage-edges.ts";
-import { orderedTasks } from "../../../graph/stage-order.ts";
+import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
+import { taskEdgesOf } from "../../../graph/task-edges.ts";
+import { orderedTasks } from "../../../graph/task-order.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
 import { profileFor } from "../../../model/pool-profile.ts";
@@ -29,10 +29,10 @@ export function themisFrame(
   const { tasks, entryBranch } = orderedTasks(application);
   const shapes = tasks.map((ordered) => ({
     name: ordered.task.name,
-    edges: stageEdgesOf(ordered, tasks, models),
+    edges: taskEdgesOf(ordered, tasks, models),
     branch: ordered.task.branch,
   }));
-  const rates = visitRates(stageGraphOf({ tasks: shapes, entryBranch }));
+  const rates = visitRates(taskGraphOf({ tasks: shapes, entryBranch }));
   return {
     application: name,
     method: "themis",

@@ -1,4 +1,7 @@
-/** What a batch takes on any number of cores: as measured where it was, by the fit elsewhere, never far from what is known. */
+/**
+ * What a batch takes on any number of cores: as measured where it was, by the fit elsewhere, never
+ * far from what is known.
+ */
 import {
   fittedMs,
   type LatencyByCores,
@@ -7,16 +10,21 @@ import {
 import type { CoreProfile, ProfileRow, VariantProfile } from "../../../spec/application.ts";
 import { fitLatency, type LatencyPoint, worstCell } from "./latency-fit.ts";
 
-/** Why a profile gives no latencies that can be planned with, to be followed by "; " and what is allowed. */
+/**
+ * Why a profile gives no latencies that can be planned with, to be followed by "; " and what is
+ * allowed.
+ */
 export interface UnusableLatency {
   readonly found: string;
   readonly allowed: string;
 }
 
 /**
- * Latencies for batches up to `maxBatch` on up to `maxCores` cores, or fewer of both where no more was measured: nothing is extrapolated beyond the
- * largest batch and most cores of measured rows. Between measured batches latencies are linear; cores that were not measured are fitted, or, without a
- * fit, take as long as the next fewer that were. A fit that was given without rows is taken at its word up to both limits.
+ * Latencies for batches up to `maxBatch` on up to `maxCores` cores, or fewer of both where no more
+ * was measured: nothing is extrapolated beyond the largest batch and most cores of measured rows.
+ * Between measured batches latencies are linear; cores that were not measured are fitted, or,
+ * without a fit, take as long as the next fewer that were. A fit that was given without rows is
+ * taken at its word up to both limits.
  */
 export function latencyByCores(
   { fit, byCores }: Pick<VariantProfile, "fit" | "byCores">,
@@ -80,7 +88,9 @@ function fromFit(
     const { batch, cores, ms } = worst;
     const on = cores === 1 ? "1 core" : `${cores} cores`;
     const found = `a fit that gives ${Number(ms.toFixed(3))} ms for a batch of ${batch} on ${on}`;
-    const allowed = `latencies above 0 that do not fall with the batch, up to batch ${maxBatch} and ${maxCores} cores (policy.maxBatch, policy.maxCores)`;
+    const allowed =
+      `latencies above 0 that do not fall with the batch, up to batch ${maxBatch} and ` +
+      `${maxCores} cores (policy.maxBatch, policy.maxCores)`;
     return { found, allowed };
   }
   const data = Float64Array.from({ length: maxCores * maxBatch }, (_, index) =>
@@ -93,7 +103,9 @@ function fromFit(
   };
 }
 
-/** Linear between measured batches; below the first as long as that, beyond the last in proportion. */
+/**
+ * Linear between measured batches; below the first as long as that, beyond the last in proportion.
+ */
 function interpolated(profile: CoreProfile | undefined, batch: number): number {
   const rows = profile?.rows ?? [];
   const after = rows.findIndex((row) => row.batch >= batch);

@@ -1,4 +1,7 @@
-/** The latency model l(b, c) = γ b / c + ε / c + δ b + η, fitted to measured points. Source: Themis eq. 1. */
+/**
+ * The latency model l(b, c) = γ b / c + ε / c + δ b + η, fitted to measured points. Source: Themis
+ * eq. 1.
+ */
 import { createRequire } from "node:module";
 import type * as MathJs from "mathjs";
 import { fittedMs, type LatencyFit } from "stratagem-runtime/internal/bundle/schema";
@@ -13,9 +16,11 @@ const TERMS = 4;
 type Coefficients = readonly number[];
 
 /**
- * Least squares of the relative errors, since latencies span two orders of magnitude. Where that is not above 0, or falls with the batch, anywhere up to
- * `maxBatch` and `maxCores`, the best fit is taken among those whose coefficients are not negative.
- * @returns null where the points do not tell the terms apart: too few of them, or all of one batch size or number of cores.
+ * Least squares of the relative errors, since latencies span two orders of magnitude. Where that is
+ * not above 0, or falls with the batch, anywhere up to `maxBatch` and `maxCores`, the best fit is
+ * taken among those whose coefficients are not negative.
+ * @returns null where the points do not tell the terms apart: too few of them, or all of one batch
+ * size or number of cores.
  */
 export function fitLatency(
   points: readonly LatencyPoint[],
@@ -28,7 +33,8 @@ export function fitLatency(
   if (worstCell(fit, maxBatch, maxCores) === null) return fit;
   let best: LatencyFit | null = null;
   let bestError = Number.POSITIVE_INFINITY;
-  // With four terms, trying every set of those that are not 0 is the active-set method at its simplest.
+  // With four terms, trying every set of those that are not 0 is the active-set method at its
+  // simplest.
   for (let set = 1; set < 2 ** TERMS; set++) {
     const terms = [0, 1, 2, 3].filter((term) => (set & (1 << term)) !== 0);
     const coefficients = solved(points, terms);
@@ -42,13 +48,16 @@ export function fitLatency(
   return best;
 }
 
-/** A cell where a latency is not above 0, or below that of the batch before; null if there is none. */
+/**
+ * A cell where a latency is not above 0, or below that of the batch before; null if there is none.
+ */
 export function worstCell(
   fit: LatencyFit,
   maxBatch: number,
   maxCores: number,
 ): { readonly batch: number; readonly cores: number; readonly ms: number } | null {
-  // The fit is linear in the batch, so the ends tell; in the cores it is monotone, so they do as well.
+  // The fit is linear in the batch, so the ends tell; in the cores it is monotone, so they do as
+  // well.
   for (const cores of [1, maxCores]) {
     const first = fittedMs(fit, 1, cores);
     if (!(first > 0)) return { batch: 1, cores, ms: first };
@@ -96,7 +105,9 @@ function solved(points: readonly LatencyPoint[], terms: readonly number[]): Coef
   return coefficients;
 }
 
-/** Points of a single batch size or number of cores leave a determinant of rounding errors alone. */
+/**
+ * Points of a single batch size or number of cores leave a determinant of rounding errors alone.
+ */
 const LEAST_DETERMINANT = 1e-12;
 
 function isRegular(normal: number[][]): boolean {
@@ -105,7 +116,9 @@ function isRegular(normal: number[][]): boolean {
 
 let loaded: typeof MathJs | null = null;
 
-/** Loaded only where there are points to fit: it takes longer to load than most specs to compile. */
+/**
+ * Loaded only where there are points to fit: it takes longer to load than most specs to compile.
+ */
 function math(): typeof MathJs {
   loaded ??= createRequire(import.meta.url)("mathjs") as typeof MathJs;
   return loaded;

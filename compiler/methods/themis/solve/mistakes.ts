@@ -1,14 +1,14 @@
 /** What an application asks for that Themis cannot do. */
-import { stageGraphOf } from "stratagem-runtime/internal/core/graph/stage-graph";
-import { fanoutMistakes, shapeMistakes } from "../../../graph/stage-mistakes.ts";
-import { orderedTasks } from "../../../graph/stage-order.ts";
+import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
+import { fanoutMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
+import { orderedTasks } from "../../../graph/task-order.ts";
 import { profileFor } from "../../../model/pool-profile.ts";
 import type { Application, Pool, Task, ThemisPolicy } from "../../../spec/application.ts";
 import { conflict, type Mistake, show } from "../../../spec/mistakes.ts";
 import { mostCores, themisFrame } from "./frame.ts";
 import { isUsable, latencyByCores } from "./latency-by-cores.ts";
+import { ThemisPlanner } from "./planner.ts";
 import { isPlan } from "./problem.ts";
-import { ScalePlanner } from "./scale-planner.ts";
 import { MAX_OUTCOMES, outcomeCount } from "./visit-rates.ts";
 
 export function* themisMistakes(application: Application<ThemisPolicy>): Generator<Mistake> {
@@ -35,14 +35,17 @@ function* loadMistakes({ loads }: Application): Generator<Mistake> {
     code: "INPUT_UNSUPPORTED",
     path: ["workload", "loads", "maxAccuracyStep"],
     message:
-      "themis does not choose accuracies, so levels cannot be placed by them; allowed: a list of rates, or from, to and step",
+      "themis does not choose accuracies, so levels cannot be placed by them; allowed: " +
+      "a list of rates, or from, to and step",
   };
 }
 
 function* poolMistakes({ cluster }: Application): Generator<Mistake> {
   const { pools } = cluster;
   if (pools.length === 1) return;
-  const message = `themis scales the instances of one pool, got ${pools.length}; allowed: one, of machines that are alike`;
+  const message =
+    `themis scales the instances of one pool, got ${pools.length}; allowed: one, ` +
+    "of machines that are alike";
   yield { code: "INPUT_UNSUPPORTED", path: ["cluster", "pools", 1], message };
 }
 
@@ -61,18 +64,22 @@ function* variantMistakes(
     const found = variants.flatMap(({ profiles }) =>
       profiles.map(({ hardware }) => show(hardware)),
     );
-    const message = `the pool cannot run ${show(name)}: its profiles are of ${found.join(", ")}, and the pool is ${pool.name} (${pool.hardware ?? "no hardware given"})`;
+    const message =
+      `the pool cannot run ${show(name)}: its profiles are of ${found.join(", ")}, ` +
+      `and the pool is ${pool.name} (${pool.hardware ?? "no hardware given"})`;
     yield conflict(["tasks", index, "variants", 0, "profile"], message);
   } else if (second !== undefined) {
     const names = `${show(variants[first]?.name)} and ${show(variants[second]?.name)}`;
-    const message = `themis does not choose among variants: ${names} can both run in pool ${show(pool.name)}; expected one`;
+    const message =
+      `themis does not choose among variants: ${names} can both run in pool ` +
+      `${show(pool.name)}; expected one`;
     yield conflict(["tasks", index, "variants", second], message);
   }
 }
 
 function* chanceMistakes(application: Application): Generator<Mistake> {
   const { tasks, entryBranch } = orderedTasks(application);
-  const graph = stageGraphOf({
+  const graph = taskGraphOf({
     entryBranch,
     tasks: tasks.map(({ task, edges }) => ({
       branch: task.branch,
@@ -81,7 +88,9 @@ function* chanceMistakes(application: Application): Generator<Mistake> {
   });
   const outcomes = outcomeCount(graph);
   if (outcomes <= MAX_OUTCOMES) return;
-  const message = `themis goes through every outcome of the shares of edges, got ${outcomes} of them; allowed: ${MAX_OUTCOMES}`;
+  const message =
+    "themis goes through every outcome of the shares of edges, " +
+    `got ${outcomes} of them; allowed: ${MAX_OUTCOMES}`;
   yield { code: "INPUT_UNSUPPORTED", path: ["tasks"], message };
 }
 
@@ -95,7 +104,8 @@ function* latencyMistakes(application: Application, policy: ThemisPolicy): Gener
       const latency = latencyByCores(profile, policy.maxBatch, mostCores(application, policy));
       if (isUsable(latency)) continue;
       const path = ["tasks", index, "variants", position, "profile"];
-      const message = `${profile.file}#${profile.variant} has ${latency.found}; allowed: ${latency.allowed}`;
+      const message =
+        `${profile.file}#${profile.variant} has ${latency.found}; ` + `allowed: ${latency.allowed}`;
       yield conflict(path, message);
     }
   }
@@ -110,7 +120,9 @@ function* chainMistakes(application: Application, { solver }: ThemisPolicy): Gen
     return parents.length !== 1 || parents[0] !== (index === 0 ? null : index - 1);
   });
   if (joint === undefined) return;
-  const message = `the programmes of the paper are for chains, and ${show(joint.task.name)} does not simply follow the task before; use solver: exact`;
+  const message =
+    `the programmes of the paper are for chains, and ${show(joint.task.name)} does not simply ` +
+    "follow the task before; use solver: exact";
   yield { code: "INPUT_UNSUPPORTED", path: ["policy", "solver"], message };
 }
 
@@ -122,11 +134,13 @@ function* sloMistakes(
   const { slo, cluster } = application;
   const frame = themisFrame(application, new Map());
   const isHorizontal = policy.scaling === "horizontal";
-  const planner = new ScalePlanner(frame);
+  const planner = new ThemisPlanner(frame);
   const answer = planner.alone(isHorizontal ? "horizontal" : "joint");
   if (isPlan(answer)) {
     if (answer.cores <= planner.coreBudget) return;
-    const message = `expected at least ${answer.cores} cores, which serving one query at a time in ${slo.latencyMs} ms takes, got ${planner.coreBudget} (machines times their cores)`;
+    const message =
+      `expected at least ${answer.cores} cores, which serving one query at a time in ` +
+      `${slo.latencyMs} ms takes, got ${planner.coreBudget} (machines times their cores)`;
     return yield conflict(["cluster"], message);
   }
   const { bindingStage, leastLatencyMs } = answer;
@@ -139,7 +153,9 @@ function* sloMistakes(
   const hops = cluster.communicationLatencyMs > 0 ? ", communication included" : "";
   yield conflict(
     ["slo", "latency"],
-    `expected at least the ${rounded(leastLatencyMs)} ms that the longest path takes one query at a time on ${on}${hops}; ${show(task?.name)} takes most of it, ${rounded(least)} ms; got ${slo.latencyMs} ms`,
+    `expected at least the ${rounded(leastLatencyMs)} ms that the longest path takes one ` +
+      `query at a time on ${on}${hops}; ${show(task?.name)} takes most of it, ` +
+      `${rounded(least)} ms; got ${slo.latencyMs} ms`,
   );
 }
 

@@ -1,32 +1,38 @@
 /**
- * The paper's dynamic programmes over whole milliseconds, for comparison. Source: Themis Algorithms 1 (vertical) and 2 (horizontal).
+ * The paper's dynamic programmes over whole milliseconds, for comparison. Source: Themis Algorithms
+ * 1 (vertical) and 2 (horizontal).
  *
- * They differ from the print where it is wrong: an option is skipped if its instances do not carry the load or it ends after the SLO; instances are rounded up; the
- * first stage, too, keeps the cheaper of two options; throughput is by processing alone; instances count in the cost. Latencies are rounded up and the SLO down, so
- * that an answer holds in real arithmetic; the authors' code rounds latencies down.
+ * They differ from the print where it is wrong: an option is skipped if its instances do not carry
+ * the load or it ends after the SLO; instances are rounded up; the first stage, too, keeps the
+ * cheaper of two options; throughput is by processing alone; instances count in the cost. Latencies
+ * are rounded up and the SLO down, so that an answer holds in real arithmetic; the authors' code
+ * rounds latencies down.
  */
 import assert from "node:assert/strict";
 import { assertProblem, bindingOf } from "./exact.ts";
-import type { NoScalingPlan, ScalingPlan, ScalingProblem, StageScale } from "./problem.ts";
+import type { NoScalingPlan, ScalingPlan, ScalingProblem, TaskScale } from "./problem.ts";
 import {
   carries,
   leastInstances,
   limitsOf,
   type ScalingMode,
   throughputQps,
-} from "./stage-options.ts";
+} from "./task-options.ts";
 
 /** Joint scaling is not in the paper. */
 export type PaperMode = Exclude<ScalingMode, { readonly kind: "joint" }>;
 
-interface Option extends StageScale {
+interface Option extends TaskScale {
   /** Of all instances. */
   readonly totalCores: number;
   readonly latencyMs: number;
   readonly wholeMs: number;
 }
 
-/** Fewest cores first, then fewest whole milliseconds; of equal options the earlier one. @throws AssertionError unless the stages are a chain. */
+/**
+ * Fewest cores first, then fewest whole milliseconds; of equal options the earlier one.
+ * @throws AssertionError unless the stages are a chain.
+ */
 export function solveAsPaper(
   problem: ScalingProblem,
   mode: PaperMode,
@@ -56,7 +62,10 @@ export function solveAsPaper(
   return planAt(fewest.indexOf(cores), cores, choices, options);
 }
 
-/** @param fewest by whole milliseconds used so far: fewest cores. @param choice filled by milliseconds used after the stage: index of the option. */
+/**
+ * @param fewest by whole milliseconds used so far: fewest cores.
+ * @param choice filled by milliseconds used after the stage: index of the option.
+ */
 function nextStage(
   ways: readonly Option[],
   fewest: Float64Array,

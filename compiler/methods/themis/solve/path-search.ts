@@ -1,4 +1,7 @@
-/** What no sum or maximum stands for: of several frontiers the points with the fewest cores on whose longest path a limit is met. */
+/**
+ * What no sum or maximum stands for: of several frontiers the points with the fewest cores on whose
+ * longest path a limit is met.
+ */
 import { buckets, Frontier, mergeSeries } from "../../../numeric/frontier.ts";
 import type { RestPart } from "./composition.ts";
 
@@ -11,14 +14,18 @@ interface Found {
 }
 
 /**
- * Depth first, parents before their children and cheapest points first. What is left is bounded by the longest path at its fastest, and its cores by merged
- * frontiers along disjoint paths. One part alone needs no search.
+ * Depth first, parents before their children and cheapest points first. What is left is bounded by
+ * the longest path at its fastest, and its cores by merged frontiers along disjoint paths. One part
+ * alone needs no search.
  */
 export class PathSearch {
   readonly partCount: number;
   readonly #rest: readonly RestPart[];
   readonly #frontiers: readonly Frontier[];
-  /** Disjoint paths that hold every part: of each the one before it and the one behind it on its path, or -1, and the last of its path. */
+  /**
+   * Disjoint paths that hold every part: of each the one before it and the one behind it on its
+   * path, or -1, and the last of its path.
+   */
   readonly #before: Int32Array;
   readonly #next: Int32Array;
   readonly #last: Int32Array;
@@ -35,7 +42,10 @@ export class PathSearch {
   #bestCores = Number.POSITIVE_INFINITY;
   #bestMs = Number.POSITIVE_INFINITY;
 
-  /** @param rest parents before their children. @param frontiers by part; looked at in `cheapest` only. */
+  /**
+   * @param rest parents before their children.
+   * @param frontiers by part; looked at in `cheapest` only.
+   */
   constructor(rest: readonly RestPart[], frontiers: readonly Frontier[]) {
     const count = rest.length;
     this.partCount = count;
@@ -61,7 +71,10 @@ export class PathSearch {
     return this.#findStarts();
   }
 
-  /** Most that each part may take beside the least latencies of the others. @param limitMs filled where a part is left. */
+  /**
+   * Most that each part may take beside the least latencies of the others.
+   * @param limitMs filled where a part is left.
+   */
   limits(allowedMs: number, leastMs: Float64Array, limitMs: Float64Array): void {
     this.longestMs(leastMs);
     this.#findTails();
@@ -70,7 +83,11 @@ export class PathSearch {
     }
   }
 
-  /** Ties go to the parts that come first with fewer cores. @param chosen filled where a part is left: index of its point. @throws RangeError if nothing meets the limit. */
+  /**
+   * Ties go to the parts that come first with fewer cores.
+   * @param chosen filled where a part is left: index of its point.
+   * @throws RangeError if nothing meets the limit.
+   */
   cheapest(limitMs: number, chosen: Int32Array): Found {
     this.#bestCores = Number.POSITIVE_INFINITY;
     this.#bestMs = limitMs;
@@ -130,7 +147,10 @@ export class PathSearch {
     this.#latencyMs[at] = frontier.leastMs();
   }
 
-  /** Whether a plan may be cheaper than the best, or as cheap and faster, with the points up to a part as they are. */
+  /**
+   * Whether a plan may be cheaper than the best, or as cheap and faster, with the points up to a
+   * part as they are.
+   */
   #canImprove(at: number, cores: number, endMs: number, limitMs: number): boolean {
     const fewest = cores + this.#fewestAfter(at, limitMs);
     if (fewest !== this.#bestCores) return fewest < this.#bestCores;
@@ -145,7 +165,10 @@ export class PathSearch {
     this.#bestPoint.set(this.#point);
   }
 
-  /** Fewest cores of all after a part; Infinity where they cannot meet the limit. The starts are those of the points as they are. */
+  /**
+   * Fewest cores of all after a part; Infinity where they cannot meet the limit. The starts are
+   * those of the points as they are.
+   */
   #fewestAfter(at: number, limitMs: number): number {
     let sum = 0;
     for (let head = at + 1; head < this.partCount; head++) {

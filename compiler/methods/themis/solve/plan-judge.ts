@@ -1,13 +1,13 @@
 /** What random arrivals make of a plan: the estimator, on one trace that is as fast as the load. */
 import type { ScaleExpected } from "stratagem-runtime/internal/bundle/schema";
 import { FeedForward } from "../../../graph/feed-forward.ts";
-import { allowedMisses, type ServedStages } from "../../../graph/served-stages.ts";
+import { allowedMisses, type ServedTasks } from "../../../graph/served-tasks.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
 import { selectRank } from "../../../numeric/selection.ts";
 import { drawArrivals } from "../../../simulate/graph/drawn-requests.ts";
 import { tossVisits } from "../../../simulate/graph/visits.ts";
-import type { StageScale } from "./problem.ts";
-import { servedStagesOf } from "./scale-planner.ts";
+import { servedTasksOf } from "./planner.ts";
+import type { TaskScale } from "./problem.ts";
 
 /** Requests of the trace: enough to tell a violation rate of 1 % to about a tenth of it. */
 const REQUESTS = 10_000;
@@ -17,9 +17,12 @@ const SCREEN_REQUESTS = 1500;
 const SCREEN_FACTOR = 6;
 const SEED = 1;
 
-/** Judges plans at any load. Nothing is dropped here, so a server that drops what is too late has fewer violations, if anything. */
+/**
+ * Judges plans at any load. Nothing is dropped here, so a server that drops what is too late has
+ * fewer violations, if anything.
+ */
 export class PlanJudge {
-  readonly #stages: ServedStages;
+  readonly #stages: ServedTasks;
   readonly #sloMs: number;
   readonly #seed: number;
   /** Arrivals at one request per second. */
@@ -35,7 +38,7 @@ export class PlanJudge {
   constructor(frame: ThemisFrame, seed = SEED) {
     const { arrivals, slo } = frame;
     this.#seed = seed;
-    this.#stages = servedStagesOf(frame);
+    this.#stages = servedTasksOf(frame);
     this.#sloMs = slo.latencyMs;
     const process =
       arrivals.process === "gamma"
@@ -45,8 +48,11 @@ export class PlanJudge {
     this.#takenByEdge = tossVisits(this.#stages.graph, this.#unitMs.length, seed);
   }
 
-  /** Whether a plan keeps violations below a rate; most that do not are found out on the first requests. */
-  keeps(violationRate: number, stages: readonly StageScale[], loadQps: number): boolean {
+  /**
+   * Whether a plan keeps violations below a rate; most that do not are found out on the first
+   * requests.
+   */
+  keeps(violationRate: number, stages: readonly TaskScale[], loadQps: number): boolean {
     this.#turnTo(loadQps);
     const screen = this.#flow(SCREEN_REQUESTS);
     const allowed = allowedMisses(screen.requestCount, SCREEN_FACTOR * violationRate);
@@ -60,7 +66,7 @@ export class PlanJudge {
     return true;
   }
 
-  judge(stages: readonly StageScale[], loadQps: number): ScaleExpected {
+  judge(stages: readonly TaskScale[], loadQps: number): ScaleExpected {
     this.#turnTo(loadQps);
     const key = keyOf(stages);
     let expected = this.#judged.get(key);
@@ -98,7 +104,7 @@ export class PlanJudge {
 }
 
 /** Whether a plan has no more violations than allowed, given up as soon as it has. */
-function serves(flow: FeedForward, stages: readonly StageScale[], allowed: number): boolean {
+function serves(flow: FeedForward, stages: readonly TaskScale[], allowed: number): boolean {
   for (const [stage, { batch, cores, instances }] of stages.entries()) {
     flow.prepare(stage);
     const configuration = { hardware: cores - 1, batch, replicas: instances };
@@ -107,7 +113,7 @@ function serves(flow: FeedForward, stages: readonly StageScale[], allowed: numbe
   return flow.misses() <= allowed;
 }
 
-function keyOf(stages: readonly StageScale[]): string {
+function keyOf(stages: readonly TaskScale[]): string {
   return stages.flatMap(({ batch, cores, instances }) => [batch, cores, instances]).join();
 }
 

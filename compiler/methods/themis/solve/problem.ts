@@ -1,4 +1,7 @@
-/** A scaling problem as data: which batches, cores and instances each stage of a pipeline may have, at one load. */
+/**
+ * A scaling problem as data: which batches, cores and instances each stage of a pipeline may have,
+ * at one load.
+ */
 
 export interface ScalingProblem {
   /** Requests per second, above 0. */
@@ -8,22 +11,25 @@ export interface ScalingProblem {
   /** Way to every stage, ms. */
   readonly hopMs: number;
   /** Parents before their children. */
-  readonly stages: readonly ScalingStage[];
+  readonly stages: readonly ScalingTask[];
 }
 
-export interface ScalingStage {
+export interface ScalingTask {
   /** Indices of the stages whose answers this one waits for; empty where requests come in. */
   readonly parents: readonly number[];
   /** Mean queries per request. */
   readonly scale: number;
   readonly maxBatch: number;
   readonly maxCores: number;
-  /** float64 [maxCores, maxBatch]: latency in ms of batch b on c cores at `(c - 1) * maxBatch + b - 1`; Infinity where it may not run so. */
+  /**
+   * float64 [maxCores, maxBatch]: latency in ms of batch b on c cores at
+   * `(c - 1) * maxBatch + b - 1`; Infinity where it may not run so.
+   */
   readonly latencyMs: Float64Array;
 }
 
 /** How one stage runs: `instances` of `cores` each, in batches of up to `batch`. */
-export interface StageScale {
+export interface TaskScale {
   readonly batch: number;
   readonly cores: number;
   readonly instances: number;
@@ -36,10 +42,13 @@ export interface ScalingPlan {
   /** Of the longest path: processing, queueing and hops, ms. */
   readonly latencyMs: number;
   /** In the order of the stages. */
-  readonly stages: readonly StageScale[];
+  readonly stages: readonly TaskScale[];
 }
 
-/** Why there is none: the stage whose latency alone takes the largest part of the SLO, and the least end-to-end latency that there is. */
+/**
+ * Why there is none: the stage whose latency alone takes the largest part of the SLO, and the least
+ * end-to-end latency that there is.
+ */
 export interface NoScalingPlan {
   readonly bindingStage: number;
   /** Infinity where the stage cannot carry the load at all. */

@@ -1,24 +1,33 @@
-/** Every way to run one stage at a load when arrivals are random: what a query waits at a quantile counts, and more instances shorten it. */
+/**
+ * Every way to run one stage at a load when arrivals are random: what a query waits at a quantile
+ * counts, and more instances shorten it.
+ */
 import { erlangCOf, erlangQuantile } from "../../../numeric/erlang.ts";
 import type { Frontier } from "../../../numeric/frontier.ts";
-import { carries, leastInstances, type StageOptionsOf, throughputQps } from "./stage-options.ts";
+import { carries, leastInstances, type TaskOptionsOf, throughputQps } from "./task-options.ts";
 
-/** Instances beyond the fewest that carry the load. With one in eight more hardly anything waits. */
+/**
+ * Instances beyond the fewest that carry the load. With one in eight more hardly anything waits.
+ */
 const MOST_MORE = 64;
 
 /**
- * A query waits for its batch to fill, the sum of b − 1 times between arrivals, and then for an instance: with the chance of Erlang's C, an exponential time
- * whose mean is that of Allen and Cunneen's approximation, for batches as even as b arrivals make them (Ca² = 1/b) and service that never varies (Cs² = 0).
- * Both are taken at the quantile, and added. Source: the design page; Allen, "Probability, Statistics and Queueing Theory", 1990, §5.3.
+ * A query waits for its batch to fill, the sum of b − 1 times between arrivals, and then for an
+ * instance: with the chance of Erlang's C, an exponential time whose mean is that of Allen and
+ * Cunneen's approximation, for batches as even as b arrivals make them (Ca² = 1/b) and service that
+ * never varies (Cs² = 0). Both are taken at the quantile, and added. Source: the design page;
+ * Allen, "Probability, Statistics and Queueing Theory", 1990, §5.3.
  *
- * @param quantile in [0, 1). @param dispersion squared coefficient of variation of the time between arrivals, 1 for Poisson.
+ * @param quantile in [0, 1).
+ * @param dispersion squared coefficient of variation of the time between arrivals, 1 for Poisson.
  */
 export function stochasticOptions(
   quantile: number,
   dispersion: number,
   mostBatch: number,
-): StageOptionsOf {
-  // Of queries a second apart. For other processes than Poisson's the Erlang distribution with the nearest number of phases and the same mean.
+): TaskOptionsOf {
+  // Of queries a second apart. For other processes than Poisson's the Erlang distribution with the
+  // nearest number of phases and the same mean.
   const formation = Float64Array.from({ length: mostBatch + 1 }, (_, batch) => {
     if (batch < 2) return 0;
     const phases = Math.max(1, Math.round((batch - 1) / dispersion));
@@ -57,7 +66,9 @@ export function stochasticOptions(
   };
 }
 
-/** Whether a point would be kept by no means: above the limit, or one with as few cores is as fast. */
+/**
+ * Whether a point would be kept by no means: above the limit, or one with as few cores is as fast.
+ */
 function isBeaten(out: Frontier, cores: number, ms: number): boolean {
   const totalMs = ms + out.addedMs;
   if (!(totalMs <= out.limitMs)) return true;

@@ -1,4 +1,7 @@
-/** Themis: how many instances of how many cores each stage of a pipeline has, in what batches, and how that changes at once. Source: Themis §4, §5. */
+/**
+ * Themis: how many instances of how many cores each stage of a pipeline has, in what batches, and
+ * how that changes at once. Source: Themis §4, §5.
+ */
 import {
   type ScalePlan,
   type ThemisLevel,
@@ -9,9 +12,9 @@ import type { ThemisFrame } from "../../../model/frames.ts";
 import { themisFrame } from "./frame.ts";
 import { themisMistakes } from "./mistakes.ts";
 import { PlanJudge } from "./plan-judge.ts";
+import { ThemisPlanner } from "./planner.ts";
 import { isPlan, type NoScalingPlan, type ScalingPlan } from "./problem.ts";
-import { ScalePlanner } from "./scale-planner.ts";
-import type { ScalingMode } from "./stage-options.ts";
+import type { ScalingMode } from "./task-options.ts";
 import { transitionsOf } from "./transitions.ts";
 
 export const themis = {
@@ -41,9 +44,15 @@ export const themis = {
   },
 };
 
-/** Quantiles that are tried where the policy leaves it to us, the lowest first: plans for it have the fewest cores. */
+/**
+ * Quantiles that are tried where the policy leaves it to us, the lowest first: plans for it have
+ * the fewest cores.
+ */
 const QUANTILES = [0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999];
-/** Part of the ceiling on violations that a plan may use on the trace that chooses it, since other traffic may be worse. */
+/**
+ * Part of the ceiling on violations that a plan may use on the trace that chooses it, since other
+ * traffic may be worse.
+ */
 const USED_CEILING = 0.9;
 /** Where the pool cannot carry a load, loads are tried that are so much lower each. */
 const LOWER = 0.98;
@@ -60,7 +69,7 @@ export type PromisedPlans = Pick<ThemisLevel, "horizontal" | "vertical" | "joint
 
 class ThemisLevels {
   readonly #frame: ThemisFrame;
-  readonly #planner: ScalePlanner;
+  readonly #planner: ThemisPlanner;
   readonly #judge: PlanJudge;
   readonly #limit: number;
   /** One instance for each task. */
@@ -69,7 +78,7 @@ class ThemisLevels {
 
   constructor(frame: ThemisFrame) {
     this.#frame = frame;
-    this.#planner = new ScalePlanner(frame);
+    this.#planner = new ThemisPlanner(frame);
     this.#judge = new PlanJudge(frame);
     this.#single = { kind: "vertical", instances: frame.tasks.map(() => 1) };
     this.#limit = USED_CEILING * violationCeiling(frame.slo);
@@ -130,7 +139,10 @@ class ThemisLevels {
     return this.#fits(vertical.answer) ? vertical : this.#found(loadQps, { kind: "joint" });
   }
 
-  /** The plan for a mode, at the lowest quantile whose plan keeps the ceiling; if none does, the last that there is. */
+  /**
+   * The plan for a mode, at the lowest quantile whose plan keeps the ceiling; if none does, the
+   * last that there is.
+   */
   #found(loadQps: number, mode: ScalingMode): Found {
     const { queueing, quantile } = this.#frame.policy;
     if (queueing === "paper") return this.#at(loadQps, mode, null);
@@ -156,7 +168,10 @@ class ThemisLevels {
     return { answer: this.#planner.plan(loadQps, mode, quantile), quantile };
   }
 
-  /** The largest load below one that has a plan in the pool, about. Whether there is one is not monotone in the load, so they are tried one by one. */
+  /**
+   * The largest load below one that has a plan in the pool, about. Whether there is one is not
+   * monotone in the load, so they are tried one by one.
+   */
   #carried(
     loadQps: number,
     scaling: ThemisOptions["scaling"],

@@ -1,18 +1,22 @@
-/** How the instances of one plan carry the load of another at once. Source: Themis §4.4.1, §5.1.2, §5.2.2. */
+/**
+ * How the instances of one plan carry the load of another at once. Source: Themis §4.4.1, §5.1.2,
+ * §5.2.2.
+ */
 import type { ScaledStage, Table, ThemisLevel } from "stratagem-runtime/internal/bundle/schema";
 import { planWithExtras } from "./extras.ts";
-import type { ScalePlanner } from "./scale-planner.ts";
+import type { ThemisPlanner } from "./planner.ts";
 
 const CELLS = 3;
 
 /**
  * uint16 [levelCount, levelCount, taskCount, 3]: batch, cores of each instance, instances to add.
  *
- * To the right of the diagonal the instances of the row's plan keep their number and get as many cores as the column's load takes, never fewer than they have;
- * where that is not enough, the most that they carry, and instances besides.
+ * To the right of the diagonal the instances of the row's plan keep their number and get as many
+ * cores as the column's load takes, never fewer than they have; where that is not enough, the most
+ * that they carry, and instances besides.
  */
 export function transitionsOf(
-  planner: ScalePlanner,
+  planner: ThemisPlanner,
   levels: readonly ThemisLevel[],
   {
     extraCores,
@@ -56,7 +60,7 @@ function fill(data: Uint16Array, from: number, stages: Stretched): void {
 }
 
 function stretched(
-  planner: ScalePlanner,
+  planner: ThemisPlanner,
   levels: readonly ThemisLevel[],
   row: number,
   column: number,

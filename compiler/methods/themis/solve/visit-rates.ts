@@ -1,17 +1,17 @@
 /** How many of the requests visit each task: by going through every outcome of the chances. */
-import { REQUESTS, type StageGraph } from "stratagem-runtime/internal/core/graph/stage-graph";
+import { REQUESTS, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { visitPlanOf } from "../../../graph/visit-plan.ts";
 
 /** Most outcomes that are gone through. */
 export const MAX_OUTCOMES = 2 ** 14;
 
 /** Outcomes of all chances together. */
-export function outcomeCount(graph: StageGraph): number {
+export function outcomeCount(graph: TaskGraph): number {
   return chancesOf(graph).reduce((product, { length }) => product * length, 1);
 }
 
 /** Mean queries of each task per request. @throws RangeError beyond MAX_OUTCOMES. */
-export function visitRates(graph: StageGraph): number[] {
+export function visitRates(graph: TaskGraph): number[] {
   const chances = chancesOf(graph);
   const count = outcomeCount(graph);
   if (count > MAX_OUTCOMES) throw new RangeError("the outcomes can be gone through");
@@ -42,7 +42,7 @@ interface Outcome {
 }
 
 /** Each chance with its outcomes; what is sure is left out. */
-function chancesOf(graph: StageGraph): Outcome[][] {
+function chancesOf(graph: TaskGraph): Outcome[][] {
   const chances: Outcome[][] = [];
   for (let source = REQUESTS; source < graph.taskCount; source++) {
     const edges = [

@@ -1,11 +1,13 @@
+/** Foretells when a new query would be done, and gives up those too late. */
 import type { PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 import type { QueryRuns } from "./query-runs.ts";
 import { type DropWindow, windowMs } from "./turn-dropout.ts";
 
 /**
- * Foretells when a query that comes would be done: by when enough places have finished what is before it, and its own time. Those of low priority that
- * would be too late are given up. Source: Accordion §3.2, Algorithm 1.
+ * Foretells when a query that comes would be done: by when enough places have finished what is
+ * before it, and its own time. Those of low priority that would be too late are given up. Source:
+ * Accordion §3.2, Algorithm 1.
  */
 export class DropoutPredictor {
   readonly #table: PipelineTable;
@@ -42,7 +44,11 @@ export class DropoutPredictor {
     }
   }
 
-  /** Counts with a query that has come. @param shape that it is foretold to have. @returns whether it is taken. */
+  /**
+   * Counts with a query that has come.
+   * @param shape that it is foretold to have.
+   * @returns whether it is taken.
+   */
   admits(query: number, shape: number, nowMs: number): boolean {
     let waitMs = 0;
     let chosen = 0;

@@ -1,11 +1,18 @@
+/** Places queries for good: the baselines of Accordion §4.2. */
 import { NONE } from "./pipeline-table.ts";
 import { type PlaceRule, Shrinks } from "./place-rule.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
 
-/** A depth that depends on the query alone: the fewest places that meet the SLO, the fastest, or one. */
+/**
+ * A depth that depends on the query alone: the fewest places that meet the SLO, the fastest, or
+ * one.
+ */
 export type FixedDepth = "slo-conforming" | "fastest" | "one-stage";
 
-/** Baselines: a query waits until the places it is due are free, or as many of other pools that do, and keeps them. Source: Accordion §4.2. */
+/**
+ * Baselines: a query waits until the places it is due are free, or as many of other pools that do,
+ * and keeps them. Source: Accordion §4.2.
+ */
 export class FixedRule implements PlaceRule {
   readonly shrinks = new Shrinks();
   readonly #depth: FixedDepth;

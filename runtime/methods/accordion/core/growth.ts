@@ -1,3 +1,4 @@
+/** Chooses which running queries get free places. */
 import { NONE } from "./pipeline-table.ts";
 import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
@@ -23,7 +24,10 @@ export class Growth {
     this.#reconfigurationMs = reconfigurationMs;
   }
 
-  /** Of the queries of high priority that will be late as they are and on time with free places, the one with the earliest deadline, and the fewest places that do; null if there is none. */
+  /**
+   * Of the queries of high priority that will be late as they are and on time with free places, the
+   * one with the earliest deadline, and the fewest places that do; null if there is none.
+   */
   findRescue(nowMs: number): Larger | null {
     const runs = this.#runs;
     let rescue: Larger | null = null;

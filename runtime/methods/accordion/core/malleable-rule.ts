@@ -1,3 +1,4 @@
+/** Places queries as Accordion does: running ones give places up. */
 import { NONE, type PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 import { type PlaceRule, Shrinks } from "./place-rule.ts";
@@ -14,9 +15,10 @@ export interface MalleableOptions {
 }
 
 /**
- * Accordion: a query starts on as many free places as help it, if those are enough for its deadline. If not, running queries that meet theirs with fewer
- * places give up what is missing, those with the most slack first; unless all together have enough, nobody is touched. Source: Accordion §3.3,
- * Algorithm 2, as docs/decisions/0010-malleable-pipelines.md settles it.
+ * Accordion: a query starts on as many free places as help it, if those are enough for its
+ * deadline. If not, running queries that meet theirs with fewer places give up what is missing,
+ * those with the most slack first; unless all together have enough, nobody is touched. Source:
+ * Accordion §3.3, Algorithm 2, as docs/decisions/0010-malleable-pipelines.md settles it.
  */
 export class MalleableRule implements PlaceRule {
   readonly shrinks = new Shrinks();
@@ -79,7 +81,10 @@ export class MalleableRule implements PlaceRule {
     return this.#runs.deadlineMs(query) - this.#runs.timeLeftMs(query, fastest);
   }
 
-  /** The smallest shape that meets the deadline and for which others can give up what is missing, which `shrinks` then says; else NONE. */
+  /**
+   * The smallest shape that meets the deadline and for which others can give up what is missing,
+   * which `shrinks` then says; else NONE.
+   */
   #gather(query: number, budgetMs: number, nowMs: number): number {
     const table = this.#table;
     for (let shape = 0; shape < table.shapeCount; shape++) {
@@ -110,7 +115,10 @@ export class MalleableRule implements PlaceRule {
     return true;
   }
 
-  /** Takes places of a class one by one from whoever then has the most slack. @returns whether there were enough. */
+  /**
+   * Takes places of a class one by one from whoever then has the most slack.
+   * @returns whether there were enough.
+   */
   #findGivers(placeClass: number, missing: number, nowMs: number): boolean {
     const { activeCount } = this.#runs;
     for (let index = 0; index < activeCount; index++) {
@@ -131,7 +139,10 @@ export class MalleableRule implements PlaceRule {
     return true;
   }
 
-  /** Slack of an active query with one place of a class less than it is left with so far, ms; −1 if it has none to give, or would be late. */
+  /**
+   * Slack of an active query with one place of a class less than it is left with so far, ms; −1 if
+   * it has none to give, or would be late.
+   */
   #slackWithout(index: number, placeClass: number, nowMs: number): number {
     const runs = this.#runs;
     const shape = this.#table.less(this.#shape[index]!, placeClass);

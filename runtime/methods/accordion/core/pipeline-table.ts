@@ -1,3 +1,4 @@
+/** Flattens the table of models and shapes. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 
@@ -17,7 +18,9 @@ export class PipelineTable {
   readonly #sizes: Uint16Array;
   /** [maxDepth + 1]: shapes of so many places at most. */
   readonly #shapesUpTo: Uint16Array;
-  /** [shapeCount, classCount]: the shape with one place of the class less, NONE where there is none. */
+  /**
+   * [shapeCount, classCount]: the shape with one place of the class less, NONE where there is none.
+   */
   readonly #less: Int32Array;
   /** [modelCount, shapeCount, maxBatch] */
   readonly #latencyMs: Float64Array;
@@ -67,12 +70,18 @@ export class PipelineTable {
     return this.#counts[shape * this.classCount + placeClass]!;
   }
 
-  /** The shape with one place of a class less, NONE where it has none of it or that would be no place at all. */
+  /**
+   * The shape with one place of a class less, NONE where it has none of it or that would be no
+   * place at all.
+   */
   less(shape: number, placeClass: number): number {
     return this.#less[shape * this.classCount + placeClass]!;
   }
 
-  /** Time of a query of 1 to `maxBatch` instances, ms; Infinity where the model has no pipeline of the shape. */
+  /**
+   * Time of a query of 1 to `maxBatch` instances, ms; Infinity where the model has no pipeline of
+   * the shape.
+   */
   latencyMs(model: number, shape: number, batch: number): number {
     return this.#latencyMs[(model * this.shapeCount + shape) * this.maxBatch + batch - 1]!;
   }
@@ -83,7 +92,9 @@ export class PipelineTable {
   }
 }
 
-/** Class of every execution place: workers of the pools in their order, as many as the policy uses. */
+/**
+ * Class of every execution place: workers of the pools in their order, as many as the policy uses.
+ */
 export function classOfPlaces({
   cluster,
   policy,

@@ -1,5 +1,6 @@
+/** Gives queries the places of their shapes, and takes them back. */
+import type { AccordionCommands } from "./commands.ts";
 import { NONE, type PipelineTable } from "./pipeline-table.ts";
-import type { PlaceCommands } from "./place-commands.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 import type { QueryRuns } from "./query-runs.ts";
 
@@ -19,14 +20,18 @@ export class PlaceKeeper {
   }
 
   /** A query that waited begins to run. */
-  start(query: number, shape: number, nowMs: number, out: PlaceCommands): void {
+  start(query: number, shape: number, nowMs: number, out: AccordionCommands): void {
     out.start(query, shape, this.#runs.done(query));
     this.#fill(query, shape, 0, out);
     this.#runs.run(query, shape, nowMs);
   }
 
-  /** Gives a running query another shape, of whose places it keeps those that it has. Places that are down are not its own any more. @param startMs when it goes on. */
-  reshape(query: number, shape: number, startMs: number, out: PlaceCommands): void {
+  /**
+   * Gives a running query another shape, of whose places it keeps those that it has. Places that
+   * are down are not its own any more.
+   * @param startMs when it goes on.
+   */
+  reshape(query: number, shape: number, startMs: number, out: AccordionCommands): void {
     const keptCount = this.#keep(query, shape);
     out.reshape(query, shape, this.#runs.done(query));
     this.#fill(query, shape, keptCount, out);
@@ -34,7 +39,7 @@ export class PlaceKeeper {
   }
 
   /** A query that waited for the places of a running one gets them: they are of its model. */
-  handOver(query: number, next: number, nowMs: number, out: PlaceCommands): void {
+  handOver(query: number, next: number, nowMs: number, out: AccordionCommands): void {
     const runs = this.#runs;
     const shape = runs.shape(query);
     out.start(next, shape, runs.done(next));
@@ -59,7 +64,7 @@ export class PlaceKeeper {
   }
 
   /** Finds a place for each stage: one that is kept, else a free one. */
-  #fill(query: number, shape: number, keptCount: number, out: PlaceCommands): void {
+  #fill(query: number, shape: number, keptCount: number, out: AccordionCommands): void {
     const model = this.#runs.model(query);
     for (let stage = 0; stage < this.#table.sizeOf(shape); stage++) {
       const placeClass = this.#table.classOfStage(model, shape, stage);
@@ -70,7 +75,11 @@ export class PlaceKeeper {
     }
   }
 
-  /** Notes the places that a query keeps in a shape, in the order of its stages, and frees the others. @returns how many it keeps. */
+  /**
+   * Notes the places that a query keeps in a shape, in the order of its stages, and frees the
+   * others.
+   * @returns how many it keeps.
+   */
   #keep(query: number, shape: number): number {
     const { classOfPlace } = this.#ledger;
     const size = this.#table.sizeOf(this.#runs.shape(query));

@@ -1,3 +1,4 @@
+/** Keeps who has which place. */
 import { assert } from "../../../core/assert.ts";
 import { IdleSets } from "../../../core/graph/idle-sets.ts";
 import { NONE } from "./pipeline-table.ts";

@@ -1,17 +1,23 @@
 /** How a query that waits gets its places: the methods differ in this. */
 export interface PlaceRule {
   /**
-   * The shape in which the first query that waits starts now, NONE if it has to wait. The places of the shape are free once what `shrinks` says has
-   * been done.
+   * The shape in which the first query that waits starts now, NONE if it has to wait. The places of
+   * the shape are free once what `shrinks` says has been done.
    */
   shapeFor(query: number, nowMs: number): number;
-  /** The free places with which a query that waits behind another may start before it, NONE if it may not. */
+  /**
+   * The free places with which a query that waits behind another may start before it, NONE if it
+   * may not.
+   */
   passingShape(query: number, nowMs: number): number;
   /** The shape that a query is foretold to have when it comes, NONE if no place is up. */
   foretoldShape(query: number, nowMs: number): number;
   /** The shape in which a query would be done first, if its places were free. */
   quickestShape(query: number): number;
-  /** When a query that has to wait would start all the same, without anything else happening; Infinity if never. */
+  /**
+   * When a query that has to wait would start all the same, without anything else happening;
+   * Infinity if never.
+   */
   startsAtMs(query: number): number;
   /** Queries that have to give up places for the shape that was just named. */
   readonly shrinks: Shrinks;

@@ -1,10 +1,12 @@
+/** Buffers queries behind a running query of their model, as BBS does. */
 import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
 import { NONE } from "./pipeline-table.ts";
 import type { QueryRuns } from "./query-runs.ts";
 
 /**
- * BBS: queries that wait for the places of a running query of the same model, and get them one after the other, those of high priority first. A set of
- * places goes by its first one. Source: Accordion §4.2 (3).
+ * BBS: queries that wait for the places of a running query of the same model, and get them one
+ * after the other, those of high priority first. A set of places goes by its first one. Source:
+ * Accordion §4.2 (3).
  */
 export class QueryBuffers {
   readonly #runs: QueryRuns;
@@ -28,7 +30,10 @@ export class QueryBuffers {
     return this.#queues.waiting;
   }
 
-  /** Buffers a query behind the running one of its model whose places are free first. @returns whether there is one. */
+  /**
+   * Buffers a query behind the running one of its model whose places are free first.
+   * @returns whether there is one.
+   */
   buffer(query: number, nowMs: number): boolean {
     const runs = this.#runs;
     let earliestMs = Number.POSITIVE_INFINITY;

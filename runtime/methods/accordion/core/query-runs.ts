@@ -1,8 +1,9 @@
+/** Keeps how far queries are, on which places, and when they will be done. */
 import { assert } from "../../../core/assert.ts";
 import { NONE, type PipelineTable } from "./pipeline-table.ts";
 
 /** What is asked for: a query of a model. */
-export interface PlaceQuery {
+export interface AccordionQuery {
   /** Index among the variants. */
   readonly model: number;
   /** Instances, 1 to the policy's `maxBatch`. */
@@ -11,7 +12,10 @@ export interface PlaceQuery {
   readonly deadlineMs: number;
 }
 
-/** Queries that wait or run, by the driver's name for them: how far they are, on which places, and when they will be done. */
+/**
+ * Queries that wait or run, by the driver's name for them: how far they are, on which places, and
+ * when they will be done.
+ */
 export class QueryRuns {
   readonly #table: PipelineTable;
   readonly #model: Uint16Array;
@@ -23,7 +27,10 @@ export class QueryRuns {
   /** Instances that are done, and those that were when the present run began. */
   readonly #done: Uint16Array;
   readonly #from: Uint16Array;
-  /** When it will be done, as told by the last instance of the run that was or, before that, by when it began. */
+  /**
+   * When it will be done, as told by the last instance of the run that was or, before that, by when
+   * it began.
+   */
   readonly #finishMs: Float64Array;
   /** NONE while it waits. */
   readonly #shape: Int32Array;
@@ -109,7 +116,7 @@ export class QueryRuns {
   }
 
   /** The query begins to wait. */
-  open(query: number, { model, batch, isHigh, deadlineMs }: PlaceQuery, nowMs: number): void {
+  open(query: number, { model, batch, isHigh, deadlineMs }: AccordionQuery, nowMs: number): void {
     assert(this.#isKnown[query] === 0, "a name that is used is free");
     assert(batch >= 1 && batch <= this.#table.maxBatch, "a query has 1 to maxBatch instances");
     this.#isKnown[query] = 1;
@@ -122,7 +129,10 @@ export class QueryRuns {
     this.#losses[query] = 0;
   }
 
-  /** The query begins to run, or goes on with other places. @param startMs when its next instance begins. */
+  /**
+   * The query begins to run, or goes on with other places.
+   * @param startMs when its next instance begins.
+   */
   run(query: number, shape: number, startMs: number): void {
     if (this.#shape[query] === NONE) {
       this.#activeAt[query] = this.#activeCount;

@@ -1,8 +1,12 @@
+/** Chooses the best shape for what is left of a query. */
 import { NONE, type PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 import type { QueryRuns } from "./query-runs.ts";
 
-/** Which shape would be best for what is left of a query, among those that the places allow. Ties go to the fewest places. */
+/**
+ * Which shape would be best for what is left of a query, among those that the places allow. Ties go
+ * to the fewest places.
+ */
 export class ShapeChoice {
   readonly #table: PipelineTable;
   readonly #ledger: PlaceLedger;
@@ -14,7 +18,11 @@ export class ShapeChoice {
     this.#runs = runs;
   }
 
-  /** The fewest places with which the query takes no longer than the budget, NONE if none do; of shapes with as many the fastest. @param mostPlaces to look at. */
+  /**
+   * The fewest places with which the query takes no longer than the budget, NONE if none do; of
+   * shapes with as many the fastest.
+   * @param mostPlaces to look at.
+   */
   least(query: number, budgetMs: number, mostPlaces = this.#table.maxDepth): number {
     const table = this.#table;
     const shapeCount = table.shapesUpTo(mostPlaces);
@@ -58,7 +66,10 @@ export class ShapeChoice {
     return fastest;
   }
 
-  /** The fastest of the shapes that have as many places as another, are free and take no longer than the budget; NONE if there are none. */
+  /**
+   * The fastest of the shapes that have as many places as another, are free and take no longer than
+   * the budget; NONE if there are none.
+   */
   freeAs(query: number, shape: number, budgetMs: number): number {
     const table = this.#table;
     const size = table.sizeOf(shape);
@@ -102,7 +113,10 @@ export class ShapeChoice {
     return true;
   }
 
-  /** The first shape that has too many places for who has those of another and could have all that are free. */
+  /**
+   * The first shape that has too many places for who has those of another and could have all that
+   * are free.
+   */
   endOfLarger(shape: number): number {
     return this.#table.shapesUpTo(this.#table.sizeOf(shape) + this.#ledger.freeCount);
   }

@@ -1,3 +1,4 @@
+/** Gives up queries whose turn comes too late to be in time. */
 import { NONE } from "./pipeline-table.ts";
 import type { PlaceRule } from "./place-rule.ts";
 import type { QueryRuns } from "./query-runs.ts";
@@ -17,7 +18,10 @@ export function windowMs({ sloMs, slos }: DropWindow, budgetMs: number): number 
   return slos * Math.min(sloMs, budgetMs);
 }
 
-/** Gives queries of low priority up when their turn comes and they would be too late: what waiting cost is known by then, not foretold. Beyond the paper. */
+/**
+ * Gives queries of low priority up when their turn comes and they would be too late: what waiting
+ * cost is known by then, not foretold. Beyond the paper.
+ */
 export class TurnDropout {
   readonly #runs: QueryRuns;
   readonly #rule: PlaceRule;
@@ -29,7 +33,10 @@ export class TurnDropout {
     this.#window = window;
   }
 
-  /** The last moment at which a query that waits can start and not be too late; Infinity for those of high priority. */
+  /**
+   * The last moment at which a query that waits can start and not be too late; Infinity for those
+   * of high priority.
+   */
   givenUpAtMs(query: number): number {
     if (this.#runs.isHigh(query)) return Number.POSITIVE_INFINITY;
     const shape = this.#rule.quickestShape(query);

@@ -3,11 +3,11 @@ import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import type { Endpoint, EndpointModel } from "../../../server/endpoint.ts";
-import { PlaceScheduler } from "../core/place-scheduler.ts";
-import { PlaceDriver } from "./place-driver.ts";
-import { PlaceMetrics } from "./place-metrics.ts";
-import { placeModels } from "./place-models.ts";
-import type { PlaceRecorder } from "./place-recording.ts";
+import { AccordionScheduler } from "../core/scheduler.ts";
+import { AccordionDriver } from "./driver.ts";
+import { AccordionMetrics } from "./metrics.ts";
+import type { AccordionRecorder } from "./recording.ts";
+import { accordionServedModels } from "./served-models.ts";
 
 /** What stays the same while a bundle is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "policy", "shapes"] as const;
@@ -18,7 +18,7 @@ export interface AccordionEndpointOptions {
   readonly nowMs: () => number;
   /** Rows of requests that have no answer yet, at most. */
   readonly maxPending: number;
-  readonly recorder?: PlaceRecorder | undefined;
+  readonly recorder?: AccordionRecorder | undefined;
   readonly onWorkerLost: (worker: number, reason: string) => void;
 }
 
@@ -29,18 +29,27 @@ export class AccordionEndpoint implements Endpoint {
   readonly started: Promise<void>;
   readonly #bundle: AccordionBundle;
   readonly #bundleSha256: string;
-  readonly #metrics: PlaceMetrics;
-  readonly #scheduler: PlaceScheduler;
-  readonly #driver: PlaceDriver;
+  readonly #metrics: AccordionMetrics;
+  readonly #scheduler: AccordionScheduler;
+  readonly #driver: AccordionDriver;
 
-  /** @throws RuntimeError RUNTIME_MODEL if a model has no stages, or these do not make up the model. */
+  /**
+   * @throws RuntimeError RUNTIME_MODEL if a model has no stages, or these do not make up the model.
+   */
   constructor(options: AccordionEndpointOptions) {
     const { bundle, bundleSha256, nowMs, maxPending, recorder, onWorkerLost } = options;
-    const models = placeModels(bundle);
-    const metrics = new PlaceMetrics(models.map(({ signature }) => signature.names[0] ?? ""));
-    const scheduler = new PlaceScheduler(bundle, { queryCapacity: maxPending });
+    const models = accordionServedModels(bundle);
+    const metrics = new AccordionMetrics(models.map(({ signature }) => signature.names[0] ?? ""));
+    const scheduler = new AccordionScheduler(bundle, { queryCapacity: maxPending });
     const observer = metrics;
-    const driver = new PlaceDriver({ models, scheduler, maxPending, nowMs, recorder, observer });
+    const driver = new AccordionDriver({
+      models,
+      scheduler,
+      maxPending,
+      nowMs,
+      recorder,
+      observer,
+    });
     this.#bundle = bundle;
     this.#bundleSha256 = bundleSha256;
     this.#metrics = metrics;
@@ -105,7 +114,10 @@ export class AccordionEndpoint implements Endpoint {
     const difference = bundleDifference(this.#bundle, bundle, SERVED_PARTS);
     if (difference !== null)
       return `it has another ${difference}, which takes a new start of the server`;
-    return "the table of malleable pipelines is not exchanged while it is served, which takes a new start of the server";
+    return (
+      "the table of malleable pipelines is not exchanged while it is served, " +
+      "which takes a new start of the server"
+    );
   }
 
   drain(): void {}

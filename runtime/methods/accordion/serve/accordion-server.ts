@@ -8,7 +8,7 @@ import {
   type RunningServer,
 } from "../../../server/serve.ts";
 import { AccordionEndpoint } from "./accordion-endpoint.ts";
-import type { PlaceRecorder } from "./place-recording.ts";
+import type { AccordionRecorder } from "./recording.ts";
 
 /** Largest requests that may wait or run on execution places, at least. */
 const PENDING = 64;
@@ -20,7 +20,7 @@ export interface AccordionServerOptions extends CommonServerOptions {
    * listens.
    */
   readonly executorFactory: (handlers: ExecutorHandlers) => Executor | Promise<Executor>;
-  readonly recorder?: PlaceRecorder;
+  readonly recorder?: AccordionRecorder;
 }
 
 /**

@@ -1,7 +1,10 @@
+/** Runs stages on one worker, for one query after the other. */
 import { assert } from "../../../core/assert.ts";
 import { type Batch, type BatchResult, WorkerLostError } from "../../../exec/executor.ts";
 
-/** Who may run on a place. It is told of its own runs only, and only as long as it has the place. */
+/**
+ * Who may run on a place. It is told of its own runs only, and only as long as it has the place.
+ */
 export interface Tenant {
   onResult(result: BatchResult): void;
   onRefused(error: unknown): void;
@@ -10,8 +13,8 @@ export interface Tenant {
 }
 
 /**
- * One worker. A run on it cannot be interrupted: whoever gets the place while another's run is under way waits for its end, and nobody hears of the
- * result of that.
+ * One worker. A run on it cannot be interrupted: whoever gets the place while another's run is
+ * under way waits for its end, and nobody hears of the result of that.
  */
 export class ExecutionPlace {
   readonly index: number;

@@ -27,7 +27,8 @@ function checkStages({ tasks }: AccordionBundle): void {
     const cause = layerCount === 0 ? "from speed-ups" : "without models";
     throw new RuntimeError(
       "RUNTIME_MODEL",
-      `variant "${name}": expected stage models, but the bundle was compiled ${cause}; name a model in the application spec, profile its layers and compile again`,
+      `variant "${name}": expected stage models, but the bundle was compiled ${cause}; ` +
+        "name a model in the application spec, profile its layers and compile again",
     );
   }
 }

@@ -1,8 +1,9 @@
+/** Streams the instances of a query through the stages of its pipeline. */
 import { assert } from "../../../core/assert.ts";
 import type { BatchResult } from "../../../exec/executor.ts";
 import type { ExecutionPlace, Tenant } from "./execution-place.ts";
-import type { PlaceStage } from "./place-models.ts";
-import type { InstanceValue, PlaceRequest } from "./place-request.ts";
+import type { AccordionRequest, InstanceValue } from "./request.ts";
+import type { AccordionStage } from "./served-models.ts";
 
 /** What a run tells; it may be given other places in the call. */
 export interface RunListener {
@@ -16,20 +17,22 @@ export interface RunListener {
 type Instance = Map<string, InstanceValue>;
 
 /**
- * A query whose instances stream through the stages of its pipeline, in order: each stage runs one at a time, and goes on while no more than one that is
- * done waits for the next stage, so that stages whose times vary do not keep one another waiting. Given other stages it goes on with the first row that is not done; what was on its way is forgotten.
+ * A query whose instances stream through the stages of its pipeline, in order: each stage runs one
+ * at a time, and goes on while no more than one that is done waits for the next stage, so that
+ * stages whose times vary do not keep one another waiting. Given other stages it goes on with the
+ * first row that is not done; what was on its way is forgotten.
  */
 export class PipelineRun {
   /** The scheduler's name for it. */
   readonly query: number;
-  readonly request: PlaceRequest;
+  readonly request: AccordionRequest;
   readonly #listener: RunListener;
   /** In the order of the stages; none while it waits. */
   #seats: readonly Seat[] = [];
   /** Row that enters next. */
   #next = 0;
 
-  constructor(query: number, request: PlaceRequest, listener: RunListener) {
+  constructor(query: number, request: AccordionRequest, listener: RunListener) {
     this.query = query;
     this.request = request;
     this.#listener = listener;
@@ -44,8 +47,11 @@ export class PipelineRun {
     return this.#seats.some((seat) => seat.place === place);
   }
 
-  /** Takes the places, one for each stage; nothing runs before `pump`. @returns instances on their way that are forgotten. */
-  begin(stages: readonly PlaceStage[], places: readonly ExecutionPlace[]): number {
+  /**
+   * Takes the places, one for each stage; nothing runs before `pump`.
+   * @returns instances on their way that are forgotten.
+   */
+  begin(stages: readonly AccordionStage[], places: readonly ExecutionPlace[]): number {
     assert(stages.length === places.length, "every stage has a place");
     const forgotten = this.halt();
     this.#seats = places.map((place, index) => {
@@ -111,11 +117,11 @@ class Seat implements Tenant {
   /** Instances that wait for the next stage. */
   readonly done: Instance[] = [];
   readonly #run: PipelineRun;
-  readonly #stage: PlaceStage;
+  readonly #stage: AccordionStage;
   /** The instance that runs. */
   #running: Instance | null = null;
 
-  constructor(run: PipelineRun, stage: PlaceStage, place: ExecutionPlace) {
+  constructor(run: PipelineRun, stage: AccordionStage, place: ExecutionPlace) {
     this.#run = run;
     this.#stage = stage;
     this.place = place;

@@ -1,3 +1,4 @@
+/** Tunes replicas by the envelope of the last minute's traffic. */
 import type { InferlineBundle, InferlineLevel, StagePlan } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { dispersionOf } from "./dispersion.ts";
@@ -7,7 +8,10 @@ import { TrailingEnvelope } from "./traffic-envelope.ts";
 
 /** Time between two evaluations; the paper says "continuously". */
 const TICK_MS = 1000;
-/** No replicas go while the last change is not longer ago than this. Source: InferLine §5, three times what a replica takes to come up. */
+/**
+ * No replicas go while the last change is not longer ago than this. Source: InferLine §5, three
+ * times what a replica takes to come up.
+ */
 const SETTLE_MS = 15_000;
 /** A product that exceeds a whole number by this part of it is that number. */
 const ROUNDING = 1e-9;
@@ -15,19 +19,24 @@ const ROUNDING = 1e-9;
 type TunerRule = "relative" | "paper";
 
 /**
- * Follows the traffic by its envelope of the last 60 s, compared with that of the traces that the plan was made on.
+ * Follows the traffic by its envelope of the last 60 s, compared with that of the traces that the
+ * plan was made on.
  *
- * Relative: a stage gets its planned replicas times the excess, the largest ratio of an observed count to the sample's, at once; and the most of this
- * and the planned replicas times the ratio of recent to sample peak rate once things have been settled for 15 s. Below the plan an excess is under 1.
- * A count may exceed the sample's by `policy.tolerance` standard deviations of a count of that size before it is an excess. With none the same traffic
- * exceeds its sample at some window for three quarters of the time or more, and plans of few replicas cost 14 to 36 % more; with one they cost 5 to 14 % more,
- * but an increase of the burstiness alone is noticed later.
+ * Relative: a stage gets its planned replicas times the excess, the largest ratio of an observed
+ * count to the sample's, at once; and the most of this and the planned replicas times the ratio of
+ * recent to sample peak rate once things have been settled for 15 s. Below the plan an excess is
+ * under 1. A count may exceed the sample's by `policy.tolerance` standard deviations of a count of
+ * that size before it is an excess. With none the same traffic exceeds its sample at some window
+ * for three quarters of the time or more, and plans of few replicas cost 14 to 36 % more; with one
+ * they cost 5 to 14 % more, but an increase of the burstiness alone is noticed later.
  *
- * Paper: InferLine's Algorithms 3 and 4 as printed, but that a stage keeps a replica and that none go before there are 30 s of history. What they
- * get wrong, and the other rule does not:
- *  - a rate of a short window counts against the mean that the plan carries, so that ordinary bursts call for a multiple of the plan;
- *  - once replicas have gone, traffic that comes back calls for them only if it exceeds the sample;
- *  - what goes after 15 s comes back at the next tick while the burst that called for it is in the envelope.
+ * Paper: InferLine's Algorithms 3 and 4 as printed, but that a stage keeps a replica and that none
+ * go before there are 30 s of history. What they get wrong, and the other rule does not:
+ * - a rate of a short window counts against the mean that the plan carries, so that ordinary bursts
+ *   call for a multiple of the plan;
+ * - once replicas have gone, traffic that comes back calls for them only if it exceeds the sample;
+ * - what goes after 15 s comes back at the next tick while the burst that called for it is in the
+ *   envelope.
  */
 export class EnvelopeTuner implements ReplicaTuner {
   readonly targets: Uint32Array;
@@ -37,7 +46,10 @@ export class EnvelopeTuner implements ReplicaTuner {
   readonly #rates = new RecentRates();
   readonly #envelope: TrailingEnvelope;
   #level: InferlineLevel;
-  /** [windowCount]: of the sample; a window that holds no request of it counts as one that holds one. */
+  /**
+   * [windowCount]: of the sample; a window that holds no request of it counts as one that holds
+   * one.
+   */
   #sampleRequests: Float64Array;
   /** [windowCount]: counts up to here are no excess: the sample's and the tolerance. */
   #tolerated: Float64Array;
@@ -81,8 +93,8 @@ export class EnvelopeTuner implements ReplicaTuner {
   }
 
   /**
-   * Largest ratio of an observed count to the sample's, one within the tolerance being 1 at most; above 1 the traffic is more, or more bursty, than the
-   * plan is for.
+   * Largest ratio of an observed count to the sample's, one within the tolerance being 1 at most;
+   * above 1 the traffic is more, or more bursty, than the plan is for.
    */
   get excess(): number {
     const observed = this.#envelope.maxima;
@@ -181,7 +193,10 @@ export class EnvelopeTuner implements ReplicaTuner {
     return isChanged;
   }
 
-  /** Algorithm 3, lines 2 to 6: the highest rate of the windows that exceed the sample's; 0 if none does. */
+  /**
+   * Algorithm 3, lines 2 to 6: the highest rate of the windows that exceed the sample's; 0 if none
+   * does.
+   */
   #excessiveQps(): number {
     const { maxima, windowMs } = this.#envelope;
     let qps = 0;
@@ -207,7 +222,10 @@ export class EnvelopeTuner implements ReplicaTuner {
     this.#setLimits();
   }
 
-  /** The excess beyond which the first target rises, as counts: most arrivals then cost no more than comparing with them. */
+  /**
+   * The excess beyond which the first target rises, as counts: most arrivals then cost no more than
+   * comparing with them.
+   */
   #setLimits(): void {
     let excess = Number.POSITIVE_INFINITY;
     for (const [task, { replicas }] of this.#level.plan.stages.entries()) {

@@ -1,8 +1,12 @@
+/** Keeps the replicas as planned. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { RecentRates } from "./recent-rates.ts";
 import type { ReplicaTuner } from "./replica-tuner.ts";
 
-/** Replicas as planned, whatever comes; the rates are measured all the same, for the choice of the level. */
+/**
+ * Replicas as planned, whatever comes; the rates are measured all the same, for the choice of the
+ * level.
+ */
 export class FixedTuner implements ReplicaTuner {
   readonly targets: Uint32Array;
   readonly #rates = new RecentRates();

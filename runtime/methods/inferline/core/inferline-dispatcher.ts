@@ -1,3 +1,4 @@
+/** Decides what starts where: the core of InferLine. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import {
@@ -11,34 +12,45 @@ import type {
   PipelineDispatcher,
   PipelineDispatcherOptions,
 } from "../../../core/graph/pipeline-dispatcher.ts";
+import { ReplicaFleet } from "../../../core/graph/replica-fleet.ts";
 import { ReplicaKeeper } from "../../../core/graph/replica-keeper.ts";
-import { StageFleet } from "../../../core/graph/stage-fleet.ts";
-import { busyNames, type StageShape, stageShapeOf } from "../../../core/graph/stage-shape.ts";
+import { busyNames, type ReplicaShape, replicaShapeOf } from "../../../core/graph/replica-shape.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
+import { InferlineLevelFollower } from "./level-follower.ts";
 import type { ReplicaTuner } from "./replica-tuner.ts";
 import { replicaTunerOf } from "./replica-tuner-of.ts";
-import { StageLevelFollower } from "./stage-level-follower.ts";
 
 export interface InferlineDispatcherOptions extends PipelineDispatcherOptions {
-  /** In place of the tuner that the bundle asks for; it has to start with the level that is followed first. */
+  /**
+   * In place of the tuner that the bundle asks for; it has to start with the level that is followed
+   * first.
+   */
   readonly tuner?: ReplicaTuner;
   /** Index of a level that is followed whatever the traffic is. */
   readonly level?: number;
 }
 
-/** How many replicas the tasks have, for the eyes of whoever runs the cluster. Arrays are by task, in force, not copies. */
-export interface StageGauges {
+/**
+ * How many replicas the tasks have, for the eyes of whoever runs the cluster. Arrays are by task,
+ * in force, not copies.
+ */
+export interface InferlineGauges {
   /** Replicas that the tuner wants. */
   readonly targetsByTask: Uint32Array;
-  /** Replicas that there are, those that come up and those that leave after a last batch included. */
+  /**
+   * Replicas that there are, those that come up and those that leave after a last batch included.
+   */
   readonly assignedByTask: Uint32Array;
   /** Those of them that hold their model. */
   readonly readyByTask: Uint32Array;
 }
 
-export type InferlineDispatcher = PipelineDispatcher & StageGauges;
+export type InferlineDispatcher = PipelineDispatcher & InferlineGauges;
 
-/** The dispatcher of a validated bundle; no worker is up yet. @throws Error if the bundle contradicts itself. */
+/**
+ * The dispatcher of a validated bundle; no worker is up yet.
+ * @throws Error if the bundle contradicts itself.
+ */
 export function inferlineDispatcherOf(
   bundle: InferlineBundle,
   options: InferlineDispatcherOptions,
@@ -47,24 +59,29 @@ export function inferlineDispatcherOf(
 }
 
 /**
- * InferLine's serving side: a central queue for each task, first in first out, whose idle replicas take what waits at once, in batches up to the planned
- * size; and as many replicas as the tuner says. Nothing is dropped for being late. Source: InferLine §4.2, §5, §6.
+ * InferLine's serving side: a central queue for each task, first in first out, whose idle replicas
+ * take what waits at once, in batches up to the planned size; and as many replicas as the tuner
+ * says. Nothing is dropped for being late. Source: InferLine §4.2, §5, §6.
  *
- * Batches start in `onWake` only, after all that happens at one time, in the order of the tasks, the idle worker of the lowest index first.
+ * Batches start in `onWake` only, after all that happens at one time, in the order of the tasks,
+ * the idle worker of the lowest index first.
  */
 class StageDispatcher implements InferlineDispatcher {
   readonly workerCount: number;
   readonly waitingCapacity: number;
   readonly commandCapacity: number;
-  readonly #shape: StageShape;
-  readonly #fleet: StageFleet;
+  readonly #shape: ReplicaShape;
+  readonly #fleet: ReplicaFleet;
   readonly #keeper: ReplicaKeeper;
   readonly #queues: LinkedQueues;
   readonly #demand: DemandMonitor;
-  readonly #follower: StageLevelFollower;
+  readonly #follower: InferlineLevelFollower;
   readonly #tuner: ReplicaTuner;
   readonly #isLevelFixed: boolean;
-  /** [taskCount]: whether the task has a replica, or will have one of the workers that are up or have yet to come up for the first time. */
+  /**
+   * [taskCount]: whether the task has a replica, or will have one of the workers that are up or
+   * have yet to come up for the first time.
+   */
   readonly #isServable: Uint8Array;
   /** Whether targets or the level have changed since replicas were last seen to. */
   #isUnsettled = false;
@@ -72,22 +89,23 @@ class StageDispatcher implements InferlineDispatcher {
 
   constructor(bundle: InferlineBundle, options: InferlineDispatcherOptions) {
     const { queryCapacity, initialDemandQps = Number.NaN } = options;
-    const shape = stageShapeOf(bundle);
+    const shape = replicaShapeOf(bundle);
     const { taskCount, workerCount } = shape;
     this.#shape = shape;
     this.workerCount = workerCount;
     this.waitingCapacity = queryCapacity - busyNames(shape);
     assert(this.waitingCapacity > 0, "there are names for the queries that run and for others");
-    // One event drops or starts every query that waits, each in a command of its own, and assigns or releases every worker.
+    // One event drops or starts every query that waits, each in a command of its own, and assigns
+    // or releases every worker.
     this.commandCapacity = this.waitingCapacity + 1 + 2 * workerCount;
-    this.#fleet = new StageFleet(shape);
+    this.#fleet = new ReplicaFleet(shape);
     this.#keeper = new ReplicaKeeper(shape, this.#fleet);
     this.#queues = new LinkedQueues(taskCount, queryCapacity);
     this.#demand = new DemandMonitor(initialDemandQps);
     this.#isServable = new Uint8Array(taskCount);
     const level = options.level ?? levelForLoad(bundle.levels, initialDemandQps);
     this.#isLevelFixed = options.level !== undefined || bundle.levels.length === 1;
-    this.#follower = new StageLevelFollower(bundle, level);
+    this.#follower = new InferlineLevelFollower(bundle, level);
     this.#tuner = options.tuner ?? replicaTunerOf(bundle, level);
   }
 
@@ -185,7 +203,9 @@ class StageDispatcher implements InferlineDispatcher {
     return this.#demand.qps;
   }
 
-  /** Does what the tuner wants done from time to time, and looks whether another plan is called for. */
+  /**
+   * Does what the tuner wants done from time to time, and looks whether another plan is called for.
+   */
   #tick(nowMs: number): void {
     if (this.#tuner.tick(nowMs)) this.#isUnsettled = true;
     if (this.#isLevelFixed || !this.#follower.update(this.#tuner.recentMeanQps, nowMs)) return;
@@ -199,7 +219,8 @@ class StageDispatcher implements InferlineDispatcher {
     for (let task = 0; task < this.#shape.taskCount; task++) {
       const isServable = this.#keeper.hasProspect(task);
       this.#isServable[task] = isServable ? 1 : 0;
-      // What waits is dropped with the next `onWake`, so that it stays where the worker is replaced at once.
+      // What waits is dropped with the next `onWake`, so that it stays where the worker is replaced
+      // at once.
       if (!isServable && this.#queues.length(task) > 0) this.#wakeMs = nowMs;
     }
   }

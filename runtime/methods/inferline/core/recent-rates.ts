@@ -1,3 +1,4 @@
+/** Measures the rates of the last 30 s. */
 import { assert } from "../../../core/assert.ts";
 
 /** Length of a tumbling window. Source: InferLine §5.2. */
@@ -7,8 +8,8 @@ const WINDOW_COUNT = 6;
 export const RECENT_MS = WINDOW_COUNT * RATE_WINDOW_MS;
 
 /**
- * Requests of the last 30 s in six tumbling windows of 5 s. The first window begins with the first call of either method; a window holds its begin and
- * not its end.
+ * Requests of the last 30 s in six tumbling windows of 5 s. The first window begins with the first
+ * call of either method; a window holds its begin and not its end.
  */
 export class RecentRates {
   /** Highest rate of the last six whole windows, requests per second; NaN before there are six. */

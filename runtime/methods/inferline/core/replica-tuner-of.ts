@@ -1,9 +1,13 @@
+/** Makes the tuner that a bundle asks for. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { EnvelopeTuner } from "./envelope-tuner.ts";
 import { FixedTuner } from "./fixed-tuner.ts";
 import type { ReplicaTuner } from "./replica-tuner.ts";
 
-/** The tuner that a bundle asks for. @param firstLevel index of the level that is followed first. */
+/**
+ * The tuner that a bundle asks for.
+ * @param firstLevel index of the level that is followed first.
+ */
 export function replicaTunerOf(bundle: InferlineBundle, firstLevel: number): ReplicaTuner {
   const { tuner } = bundle.policy;
   if (tuner === "none") return new FixedTuner(bundle, firstLevel);

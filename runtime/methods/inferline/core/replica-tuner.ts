@@ -1,19 +1,29 @@
 /**
  * How many replicas each stage is to have from now on. Pure: times are arguments, in order.
  *
- * Targets count replicas that are still coming up, so a tuner that is asked again before they are there asks for no more.
+ * Targets count replicas that are still coming up, so a tuner that is asked again before they are
+ * there asks for no more.
  */
 export interface ReplicaTuner {
   /** [taskCount], at least 1: replicas that each stage is to have. */
   readonly targets: Uint32Array;
-  /** Mean rate of the tumbling windows of 5 s that ended in the last 30 s, requests per second; NaN before 30 s are over. */
+  /**
+   * Mean rate of the tumbling windows of 5 s that ended in the last 30 s, requests per second; NaN
+   * before 30 s are over.
+   */
   readonly recentMeanQps: number;
   /** When `tick` is to be called next. */
   readonly wakeMs: number;
   /** A request comes. @returns whether a target has changed. */
   onArrival(nowMs: number): boolean;
-  /** The time that `wakeMs` names, or a later one, has come. @returns whether a target has changed. */
+  /**
+   * The time that `wakeMs` names, or a later one, has come.
+   * @returns whether a target has changed.
+   */
   tick(nowMs: number): boolean;
-  /** The plan of another level is followed from now on. Targets become its replicas, or more if the traffic asks for more. */
+  /**
+   * The plan of another level is followed from now on. Targets become its replicas, or more if the
+   * traffic asks for more.
+   */
   follow(level: number, nowMs: number): void;
 }

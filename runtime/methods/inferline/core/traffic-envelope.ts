@@ -1,18 +1,27 @@
+/** Measures the traffic envelope of the last minute. */
 import { assert } from "../../../core/assert.ts";
 
 /** Windows lie within a time of this length that ends now. */
 const HORIZON_MS = 60_000;
-/** Arrivals of the horizon that are remembered; beyond that, at 17 000 per second, the oldest are forgotten before their time. */
+/**
+ * Arrivals of the horizon that are remembered; beyond that, at 17 000 per second, the oldest are
+ * forgotten before their time.
+ */
 const MAX_ARRIVALS = 2 ** 20;
 const INITIAL_CAPACITY = 1024;
-/** Number of the first arrival: so near to where numbers wrap around that every test of some length gets there. */
+/**
+ * Number of the first arrival: so near to where numbers wrap around that every test of some length
+ * gets there.
+ */
 const FIRST_NUMBER = 2 ** 31 - 50;
 
 /**
- * The traffic envelope of the last 60 s: for each of a few window lengths, the most arrivals in any closed window [t, t + length].
+ * The traffic envelope of the last 60 s: for each of a few window lengths, the most arrivals in any
+ * closed window [t, t + length].
  *
- * Arrivals have consecutive numbers that wrap around at 32 bits. A window begins at each arrival; two arrivals share a window if the difference of
- * their times is at most its length. Constant time per arrival and window length, amortised. Times must not go back. Source: InferLine §5.
+ * Arrivals have consecutive numbers that wrap around at 32 bits. A window begins at each arrival;
+ * two arrivals share a window if the difference of their times is at most its length. Constant time
+ * per arrival and window length, amortised. Times must not go back. Source: InferLine §5.
  */
 export class TrailingEnvelope {
   #windows: readonly SlidingWindow[] = [];
@@ -108,8 +117,9 @@ export class TrailingEnvelope {
 }
 
 /**
- * The fullest window of one length. A window is open while an arrival of now would be in it; of those the oldest has the most arrivals. Of the
- * closed ones, whose counts are final, only those are kept that no later one equals: a queue with falling counts, the most at its head.
+ * The fullest window of one length. A window is open while an arrival of now would be in it; of
+ * those the oldest has the most arrivals. Of the closed ones, whose counts are final, only those
+ * are kept that no later one equals: a queue with falling counts, the most at its head.
  */
 class SlidingWindow {
   readonly #lengthMs: number;
@@ -139,7 +149,10 @@ class SlidingWindow {
     return this.#most((number + 1) | 0);
   }
 
-  /** Windows that begin before the arrival `first` are over. @returns the most in those that are left. */
+  /**
+   * Windows that begin before the arrival `first` are over.
+   * @returns the most in those that are left.
+   */
   forget(first: number, next: number): number {
     const mask = this.#starts.length - 1;
     while (this.#size > 0 && ((this.#starts[this.#head]! - first) | 0) < 0) {

@@ -1,40 +1,43 @@
 /** What a server of pipelines needs of a bundle of inferline. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
-import { busyNames, stageShapeOf } from "../../../core/graph/stage-shape.ts";
+import { busyNames, replicaShapeOf } from "../../../core/graph/replica-shape.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
+import { lastAnswererOf } from "../../../server/graph/last-answerer.ts";
 import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
 import { fastestQueryMs, type ServedPipeline } from "../../../server/graph/served-pipeline.ts";
-import { stageAnswererOf } from "../../../server/graph/stage-answerer.ts";
 import { surelyMs } from "../../../server/graph/sure-visits.ts";
 import { VisitCourses } from "../../../server/graph/visit-courses.ts";
 import { type InferlineDispatcher, inferlineDispatcherOf } from "../core/inferline-dispatcher.ts";
 import { replicaTunerOf } from "../core/replica-tuner-of.ts";
-import { StageMetrics } from "./stage-metrics.ts";
+import { InferlineMetrics } from "./metrics.ts";
 import { WatchedTuner } from "./watched-tuner.ts";
 
 /** What stays the same while a bundle is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "entryBranch", "policy"] as const;
 
-/** @param maxPending rows that are open at most. @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
+/**
+ * @param maxPending rows that are open at most.
+ * @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together.
+ */
 export function inferlinePipeline(
   bundle: InferlineBundle,
   maxPending: number,
 ): ServedPipeline & { readonly dispatcher: InferlineDispatcher } {
   const signature = pipelineSignatureOf(bundle);
-  const shape = stageShapeOf(bundle);
+  const shape = replicaShapeOf(bundle);
   // A row waits for every task at once at most.
   const queryCapacity = shape.taskCount * maxPending + busyNames(shape);
   // The load is not known yet, and too many replicas are better than too few.
   const tuner = new WatchedTuner(replicaTunerOf(bundle, levelForLoad(bundle.levels, Number.NaN)));
   const dispatcher = inferlineDispatcherOf(bundle, { queryCapacity, tuner });
-  const metrics = new StageMetrics(bundle, dispatcher, tuner);
+  const metrics = new InferlineMetrics(bundle, dispatcher, tuner);
   return {
     signature,
     dispatcher,
     queryCapacity,
     courses: new VisitCourses(signature, shape.graph, maxPending),
-    answererOf: stageAnswererOf(signature),
+    answererOf: lastAnswererOf(signature),
     holdsAllVariants: () => false,
     // Each on the fastest hardware for one query.
     fastestMs: surelyMs(bundle, (task) => fastestQueryMs(bundle.tasks[task]?.variants ?? [])),

@@ -1,9 +1,13 @@
+/** Counts the changes of a tuner. */
 import type { ReplicaTuner } from "../core/replica-tuner.ts";
 
 /** A tuner whose changes are counted. */
 export class WatchedTuner implements ReplicaTuner {
   readonly tuner: ReplicaTuner;
-  /** [taskCount], each: replicas by which the target of a task has risen, and fallen, all changes together. */
+  /**
+   * [taskCount], each: replicas by which the target of a task has risen, and fallen, all changes
+   * together.
+   */
   readonly ups: Uint32Array;
   readonly downs: Uint32Array;
   readonly #known: Uint32Array;

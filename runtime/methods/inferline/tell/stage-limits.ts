@@ -11,7 +11,7 @@ import {
 import { longestPathMs } from "../../../core/graph/longest-path.ts";
 import { hardwareOf } from "./stage-plan-view.ts";
 
-export interface StageLimits {
+export interface TaskLimits {
   readonly task: string;
   /** Null where there is one replica. */
   readonly oneReplicaLess: FewerReplicas | null;
@@ -48,7 +48,7 @@ export interface CheaperHardware {
 }
 
 /** In the order of the tasks. */
-export function stageLimits(bundle: InferlineBundle, level: InferlineLevel): StageLimits[] {
+export function stageLimits(bundle: InferlineBundle, level: InferlineLevel): TaskLimits[] {
   return level.plan.stages.map((stage, task) => ({
     task: bundle.tasks[task]?.name ?? "",
     oneReplicaLess: fewerReplicas(stage),

@@ -1,3 +1,4 @@
+/** Decides when a server starts a batch, and of what. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import { type CommandBuffer, DROP_LATE } from "../../../core/command-buffer.ts";
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
@@ -6,17 +7,23 @@ import type { DropRule } from "./drop-rule.ts";
 import type { LevelFollower } from "./level-follower.ts";
 import type { QueryQueues } from "./query-queues.ts";
 import type { QueryTable } from "./query-table.ts";
-import { STAGE_GIVE_UP, STAGE_WAIT, StageDecider } from "./stage-decider.ts";
+import { DECIDED_GIVE_UP, DECIDED_WAIT, TaskDecider } from "./task-decider.ts";
 
-/** Added to the turn of a query that a stage has given up: behind all others, in the order they had. Times are below it, and exact to 0.1 ms above. */
+/**
+ * Added to the turn of a query that a stage has given up: behind all others, in the order they had.
+ * Times are below it, and exact to 0.1 ms above.
+ */
 const GIVEN_UP_MS = 1e15;
 
 /**
- * Starts batches: of whatever waits, as soon as a server is free, or as the table of a stage policy says. What the table gives up is served when nothing
- * else waits.
+ * Starts batches: of whatever waits, as soon as a server is free, or as the table of a stage policy
+ * says. What the table gives up is served when nothing else waits.
  */
 export class BatchStarter {
-  /** When batches are to be looked for: now, after queries have come to idle workers, or when a stage that waits is to be asked again; else infinite. */
+  /**
+   * When batches are to be looked for: now, after queries have come to idle workers, or when a
+   * stage that waits is to be asked again; else infinite.
+   */
   wakeMs = Number.POSITIVE_INFINITY;
   readonly #shape: PipelineShape;
   readonly #sloFraction: number;
@@ -25,7 +32,7 @@ export class BatchStarter {
   readonly #queries: QueryTable;
   readonly #dropRule: DropRule;
   readonly #follower: LevelFollower;
-  readonly #stages: StageDecider;
+  readonly #stages: TaskDecider;
 
   constructor(
     bundle: LokiBundle,
@@ -43,7 +50,7 @@ export class BatchStarter {
     this.#queries = queries;
     this.#dropRule = dropRule;
     this.#follower = follower;
-    this.#stages = new StageDecider(bundle, shape);
+    this.#stages = new TaskDecider(bundle, shape);
   }
 
   /** @param base of the queues in force. */
@@ -89,11 +96,11 @@ export class BatchStarter {
       if (orderMs >= GIVEN_UP_MS) stages.rescue(this.#follower.level, task);
       else {
         const decision = stages.decide(this.#follower.level, task, queued, orderMs - nowMs);
-        if (decision === STAGE_WAIT) {
+        if (decision === DECIDED_WAIT) {
           this.wakeMs = Math.min(this.wakeMs, nowMs + stages.waitMs);
           return;
         }
-        if (decision === STAGE_GIVE_UP) {
+        if (decision === DECIDED_GIVE_UP) {
           queries.orderMs[queues.take(queue)] = orderMs + GIVEN_UP_MS;
           queues.insert(queue, first);
           continue;

@@ -1,3 +1,4 @@
+/** Leads the servers from one plan to the next. */
 import type { CommandBuffer } from "../../../core/command-buffer.ts";
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 import { BUSY, DOWN, IDLE, LOADING, OFF, WorkerFleet } from "../../../core/graph/worker-fleet.ts";
@@ -7,8 +8,9 @@ import type { PlanLayout } from "./plan-layout.ts";
 /**
  * The servers under the plan that is followed.
  *
- * When the plan changes, a worker that holds what it is for goes on at once. One that has to change finishes its batch, and stays with its task, in
- * whichever group has the fewest servers, until the task has another ready worker; only when all wait for each other the first one goes.
+ * When the plan changes, a worker that holds what it is for goes on at once. One that has to change
+ * finishes its batch, and stays with its task, in whichever group has the fewest servers, until the
+ * task has another ready worker; only when all wait for each other the first one goes.
  */
 export class Cluster {
   readonly fleet: WorkerFleet;
@@ -170,7 +172,8 @@ export class Cluster {
     const instance = fleet.target[worker]!;
     const task = this.#shape.taskByVariant[fleet.model[worker]!]!;
     const isStuck = instance !== NONE && fleet.loadingCount === 0;
-    // A change inside the task has to wait as well: while it loads, the task has one ready worker less.
+    // A change inside the task has to wait as well: while it loads, the task has one ready worker
+    // less.
     if (fleet.readyByTask[task]! < 2 && !isStuck) {
       return false;
     }

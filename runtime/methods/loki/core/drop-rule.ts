@@ -1,3 +1,4 @@
+/** Decides when a query is given up or rerouted (Loki §5.2). */
 import type { LokiOptions } from "../../../bundle/schema.ts";
 import { type CommandBuffer, DROP_LATE } from "../../../core/command-buffer.ts";
 import { NO_PARENT } from "../../../core/graph/pipeline-dispatcher.ts";
@@ -13,10 +14,13 @@ const TIE_SEED = 1;
 const TIE_STREAM = 0x74696573;
 
 /**
- * When a query is given up or sent to another group than its route says. Source of all modes but `deadline`: Loki §5.2.
+ * When a query is given up or sent to another group than its route says. Source of all modes but
+ * `deadline`: Loki §5.2.
  *
- * The budget of a task is the time its batch takes, divided by the part of the SLO that plans give to execution: with execution time alone, as the
- * paper has it, a query that waits at all is behind, and 8 to 34 % of the requests are dropped at 80 % load; with the rest of the SLO shared out 0.1 % at most.
+ * The budget of a task is the time its batch takes, divided by the part of the SLO that plans give
+ * to execution: with execution time alone, as the paper has it, a query that waits at all is
+ * behind, and 8 to 34 % of the requests are dropped at 80 % load; with the rest of the SLO shared
+ * out 0.1 % at most.
  */
 export class DropRule {
   readonly #shape: PipelineShape;
@@ -45,7 +49,11 @@ export class DropRule {
     this.#estimate = new FinishEstimate(shape, cluster, router, queues);
   }
 
-  /** @param group that is planned. @param base of the queues in force. @returns the group that a new query goes to, NONE if it is dropped. */
+  /**
+   * @param group that is planned.
+   * @param base of the queues in force.
+   * @returns the group that a new query goes to, NONE if it is dropped.
+   */
   choose(query: number, parent: number, group: number, nowMs: number, base: number): number {
     switch (this.#mode) {
       case "none":
@@ -67,7 +75,10 @@ export class DropRule {
     return nowMs + this.#shape.fastestFromMs[task]! > this.#queries.deadlineMs[query]!;
   }
 
-  /** Gives up what the next batch cannot serve in time, in mode `deadline`. @returns how many of the queue the batch takes; 0 when none is left. */
+  /**
+   * Gives up what the next batch cannot serve in time, in mode `deadline`.
+   * @returns how many of the queue the batch takes; 0 when none is left.
+   */
   formBatch(
     group: number,
     worker: number,
@@ -104,14 +115,20 @@ export class DropRule {
     return nowMs + layout.latencyMsByGroup[group]! <= this.#queries.deadlineMs[query]!;
   }
 
-  /** Time that a served query was at its task, waiting included, beyond its budget; a request's own query has none. */
+  /**
+   * Time that a served query was at its task, waiting included, beyond its budget; a request's own
+   * query has none.
+   */
   #overrunMs(parent: number, nowMs: number): number {
     if (parent === NO_PARENT) return 0;
     const { arrivalMs, budgetMs } = this.#queries;
     return nowMs - this.#shape.hopMs - arrivalMs[parent]! - budgetMs[parent]!;
   }
 
-  /** The most accurate group with capacity left that makes up for the overrun; of equals one at random. */
+  /**
+   * The most accurate group with capacity left that makes up for the overrun; of equals one at
+   * random.
+   */
   #reroute(parent: number, group: number, nowMs: number): number {
     const overrunMs = this.#overrunMs(parent, nowMs);
     if (!(overrunMs > 0)) return group;
@@ -134,7 +151,10 @@ export class DropRule {
     return best;
   }
 
-  /** The planned group, if it is likely to serve the query in time; or else the most accurate that is, or at least the soonest. */
+  /**
+   * The planned group, if it is likely to serve the query in time; or else the most accurate that
+   * is, or at least the soonest.
+   */
   #inTime(query: number, group: number, nowMs: number, base: number): number {
     const estimate = this.#estimate;
     const { layout, fleet } = this.#cluster;

@@ -1,3 +1,4 @@
+/** Estimates when a query will be done, by the queues as they are. */
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 import type { Cluster } from "./cluster.ts";
 import type { QueryQueues } from "./query-queues.ts";
@@ -6,16 +7,20 @@ import type { Router } from "./router.ts";
 /**
  * How long a query will take from here on, by the queues as they are.
  *
- * Whole batches ahead of it and one that runs, at the rate of the group's servers, and then its own. Measured on the traffic chain at the capacity of its
- * plans: what is counted of a later task decides how much is started in vain. Without its queues 3 to 16 % of the requests are violated, with them 0.1
- * to 1.4 %.
+ * Whole batches ahead of it and one that runs, at the rate of the group's servers, and then its
+ * own. Measured on the traffic chain at the capacity of its plans: what is counted of a later task
+ * decides how much is started in vain. Without its queues 3 to 16 % of the requests are violated,
+ * with them 0.1 to 1.4 %.
  */
 export class FinishEstimate {
   readonly #shape: PipelineShape;
   readonly #cluster: Cluster;
   readonly #router: Router;
   readonly #queues: QueryQueues;
-  /** Scratch, [taskCount]: queries of a task that come from one query, and the time from their arrival to the end. */
+  /**
+   * Scratch, [taskCount]: queries of a task that come from one query, and the time from their
+   * arrival to the end.
+   */
   readonly #count: Float64Array;
   readonly #fromMs: Float64Array;
 
@@ -28,7 +33,10 @@ export class FinishEstimate {
     this.#fromMs = new Float64Array(shape.taskCount);
   }
 
-  /** Until the last of some queries that come to a group now is served. @param base of the queues in force. */
+  /**
+   * Until the last of some queries that come to a group now is served.
+   * @param base of the queues in force.
+   */
   serveMs(group: number, count: number, base: number): number {
     const { layout, fleet } = this.#cluster;
     const ready = fleet.readyByGroup[group]!;
@@ -54,7 +62,9 @@ export class FinishEstimate {
     return (ahead * layout.latencyMsByGroup[group]!) / ready + serviceMs[start + own]!;
   }
 
-  /** From the end of a task to the end of all that comes of it, on the way that is the fastest now. */
+  /**
+   * From the end of a task to the end of all that comes of it, on the way that is the fastest now.
+   */
   restMs(task: number, base: number): number {
     const { childStart, childTask, taskCount, hopMs } = this.#shape;
     if (childStart[task + 1] === childStart[task]) return 0;

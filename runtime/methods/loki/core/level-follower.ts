@@ -1,28 +1,36 @@
+/** Chooses the plan that is followed: the lowest that carries the demand. */
 import { assert } from "../../../core/assert.ts";
 
 export interface LevelFollowerOptions {
   /** Time between two looks at whether a lower level would do. Source: Loki §4.2. */
   readonly periodMs: number;
-  /** Excess of the demand over what a level carries before it is left upwards, in standard deviations of the demand. */
+  /**
+   * Excess of the demand over what a level carries before it is left upwards, in standard
+   * deviations of the demand.
+   */
   readonly riseSigmas: number;
-  /** What a lower level has to carry beyond the demand, likewise: between the two nothing changes. */
+  /**
+   * What a lower level has to carry beyond the demand, likewise: between the two nothing changes.
+   */
   readonly fallSigmas: number;
 }
 
 /**
- * Measured on the traffic chain, in mode `deadline`, models loading in 0.5 s. Demand between 100 and 1500 per second, of which a rise at 0, 1, 2, 3
- * deviations violates 0.7, 0.8, 1.0, 1.2 % at accuracies 0.707 to 0.718. A steady demand at the load of a level changes plans every 1 to 3 minutes
- * with a fall at 1 or 2 deviations, and once with 3.
+ * Measured on the traffic chain, in mode `deadline`, models loading in 0.5 s. Demand between 100
+ * and 1500 per second, of which a rise at 0, 1, 2, 3 deviations violates 0.7, 0.8, 1.0, 1.2 % at
+ * accuracies 0.707 to 0.718. A steady demand at the load of a level changes plans every 1 to 3
+ * minutes with a fall at 1 or 2 deviations, and once with 3.
  */
-export const DEFAULT_LEVEL_FOLLOWER: LevelFollowerOptions = {
+const DEFAULT_LEVEL_FOLLOWER: LevelFollowerOptions = {
   periodMs: 10_000,
   riseSigmas: 1,
   fallSigmas: 3,
 };
 
 /**
- * Which plan is followed: the lowest that carries the demand. Upwards it goes at once, for what is not carried is late; downwards every ten
- * seconds, as loading models costs. The highest while the demand is unknown or above all: it gives away accuracy, not deadlines.
+ * Which plan is followed: the lowest that carries the demand. Upwards it goes at once, for what is
+ * not carried is late; downwards every ten seconds, as loading models costs. The highest while the
+ * demand is unknown or above all: it gives away accuracy, not deadlines.
  */
 export class LevelFollower {
   level: number;
@@ -36,7 +44,9 @@ export class LevelFollower {
   }
 
   /**
-   * @param carriedQps by level, as things are now. @param demandQps NaN while unknown. @param noiseQps its standard deviation.
+   * @param carriedQps by level, as things are now.
+   * @param demandQps NaN while unknown.
+   * @param noiseQps its standard deviation.
    * @returns whether the level is another one now.
    */
   update(carriedQps: Float64Array, demandQps: number, noiseQps: number, nowMs: number): boolean {

@@ -1,3 +1,4 @@
+/** Decides what starts where: the core of Loki. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import {
@@ -27,7 +28,10 @@ import { loadInflation, Router } from "./router.ts";
 /** Demand beyond capacity that is not shed yet, in standard deviations of the demand. */
 const SHED_SIGMAS = 2;
 
-/** The dispatcher of a validated bundle; no worker is up yet. @throws Error if the bundle contradicts itself. */
+/**
+ * The dispatcher of a validated bundle; no worker is up yet.
+ * @throws Error if the bundle contradicts itself.
+ */
 export function pipelineDispatcherOf(
   bundle: LokiBundle,
   options: PipelineDispatcherOptions,
@@ -35,7 +39,10 @@ export function pipelineDispatcherOf(
   return new LokiDispatcher(bundle, options);
 }
 
-/** Loki's Resource Manager, as a choice among compiled plans, and its Load Balancer. Source: Loki §4.2, §5. */
+/**
+ * Loki's Resource Manager, as a choice among compiled plans, and its Load Balancer. Source: Loki
+ * §4.2, §5.
+ */
 class LokiDispatcher implements PipelineDispatcher {
   readonly workerCount: number;
   readonly waitingCapacity: number;
@@ -45,7 +52,10 @@ class LokiDispatcher implements PipelineDispatcher {
   readonly #carriedQps: Float64Array;
   readonly #queries: QueryTable;
   readonly #queues: QueryQueues;
-  /** Queues of two plans: when one follows the other, queries move from one half to the other. The queue of a group is this plus the group. */
+  /**
+   * Queues of two plans: when one follows the other, queries move from one half to the other. The
+   * queue of a group is this plus the group.
+   */
   #base = 0;
   readonly #halfCount: number;
   readonly #cluster: Cluster;
@@ -74,7 +84,8 @@ class LokiDispatcher implements PipelineDispatcher {
     // The names of queries that run, and of a batch whose outputs are being handed in, are taken.
     this.waitingCapacity = options.queryCapacity - (shape.workerCount + 1) * largestBatch;
     assert(this.waitingCapacity > 0, "there are names for the queries that run and for others");
-    // One event drops or starts every query that waits, each in a command of its own, and assigns or releases every worker.
+    // One event drops or starts every query that waits, each in a command of its own, and assigns
+    // or releases every worker.
     this.commandCapacity = this.waitingCapacity + 1 + 2 * shape.workerCount;
     this.#queries = new QueryTable(options.queryCapacity);
     this.#halfCount = Math.max(...layouts.map((layout) => layout.groupCount));
@@ -157,7 +168,8 @@ class LokiDispatcher implements PipelineDispatcher {
     else {
       queries.state[query] = group === planned ? state : this.#router.stateOfGroup(group);
       this.#enqueue(query, group);
-      // Not before its siblings are in: a batch of one crop would keep the others of its scene waiting.
+      // Not before its siblings are in: a batch of one crop would keep the others of its scene
+      // waiting.
       if (this.#cluster.fleet.idleOf(group) !== NONE) this.#batches.wakeMs = nowMs;
     }
   }
@@ -324,7 +336,10 @@ class LokiDispatcher implements PipelineDispatcher {
     this.#queues.insert(this.#base + group, query);
   }
 
-  /** The group itself if it has a ready worker, or else one of the task that has, or that will have one; NONE if no worker is for the task. */
+  /**
+   * The group itself if it has a ready worker, or else one of the task that has, or that will have
+   * one; NONE if no worker is for the task.
+   */
   #openGroup(group: number, task: number): number {
     const cluster = this.#cluster;
     if (group !== NONE && cluster.fleet.readyByGroup[group]! > 0) return group;

@@ -1,3 +1,4 @@
+/** Routes queries to the most accurate servers first (Loki §5.1). */
 import type { PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 import type { PlanLayout } from "./plan-layout.ts";
 
@@ -29,15 +30,22 @@ export function flowsFor(shape: PipelineShape, groupCount: number): Flows {
 }
 
 /**
- * Sets the probabilities of the rows that lead to groups: from the entries on, each group's queries go to the most accurate groups of the next task
- * that have capacity left. Source: Loki §5.1, algorithm 1, with these differences:
- *  - it deals with groups instead of servers, and groups of equal accuracy are filled in proportion, so that equal servers have equal loads;
- *  - what a task gets beyond its capacity is first made less: an earlier task sends part of its queries to a group that has capacity left and leads
- *    to fewer of them, where that costs the least accuracy for each;
- *  - what is in excess then is spread over the groups of the task in proportion to their capacity, and reported: it is for the driver of the
- *    algorithm to admit fewer requests. Dropping it on the way would cost every request that has one of the dropped queries.
- * @param fanout as `shape.fanout`. @param capacityQps of each group. @param fillRatio part of a group's capacity that is filled before the next
- * group's; the rest of all is used, in proportion, when that is not enough. @param flows filled.
+ * Sets the probabilities of the rows that lead to groups: from the entries on, each group's queries
+ * go to the most accurate groups of the next task that have capacity left. Source: Loki §5.1,
+ * algorithm 1, with these differences:
+ * - it deals with groups instead of servers, and groups of equal accuracy are filled in proportion,
+ *   so that equal servers have equal loads;
+ * - what a task gets beyond its capacity is first made less: an earlier task sends part of its
+ *   queries to a group that has capacity left and leads to fewer of them, where that costs the
+ *   least accuracy for each;
+ * - what is in excess then is spread over the groups of the task in proportion to their capacity,
+ *   and reported: it is for the driver of the algorithm to admit fewer requests. Dropping it on the
+ *   way would cost every request that has one of the dropped queries.
+ * @param fanout as `shape.fanout`.
+ * @param capacityQps of each group.
+ * @param fillRatio part of a group's capacity that is filled before the next group's; the rest of
+ * all is used, in proportion, when that is not enough.
+ * @param flows filled.
  * @returns the share of the demand that fits.
  */
 export function mostAccurateFirst(
@@ -135,7 +143,8 @@ function fillRow(
   const toEntry = rows.entryStart[row]! - begin;
   totalQps[task]! += outgoing;
   if (!(outgoing > 0)) {
-    // No query is expected here; one that comes goes to the most accurate group that has capacity left.
+    // No query is expected here; one that comes goes to the most accurate group that has capacity
+    // left.
     let free = begin;
     while (free < end - 1 && !(leftoverQps[free]! > 0)) free++;
     for (let group = begin; group < end; group++) {
@@ -198,7 +207,8 @@ function shareByIncoming(
 }
 
 /**
- * Lowers the limit of one group before a task in excess, so that the next pass sends part of its queries to groups that lead to fewer.
+ * Lowers the limit of one group before a task in excess, so that the next pass sends part of its
+ * queries to groups that lead to fewer.
  * @returns whether there was one.
  */
 function shift(

@@ -1,3 +1,4 @@
+/** Matches the workers that are up to the instances of a plan. */
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 import { BUSY, DOWN, OFF } from "../../../core/graph/worker-fleet.ts";
 import type { PlanLayout } from "./plan-layout.ts";
@@ -9,10 +10,13 @@ export interface PlacementScratch {
 }
 
 /**
- * Matches the workers that are up to the instances of a plan, so that as few as possible have to load a model: first those that hold the right one,
- * then those that are off, then idle ones and at last busy ones. With fewer workers than the plan has servers every task gets one first, and the
- * instances then equal parts of their servers; so a worker more or less changes the place of no other.
- * @param holds whether a worker holds what an instance runs. @param targetByWorker filled: an instance, or NONE where the plan needs no worker.
+ * Matches the workers that are up to the instances of a plan, so that as few as possible have to
+ * load a model: first those that hold the right one, then those that are off, then idle ones and at
+ * last busy ones. With fewer workers than the plan has servers every task gets one first, and the
+ * instances then equal parts of their servers; so a worker more or less changes the place of no
+ * other.
+ * @param holds whether a worker holds what an instance runs.
+ * @param targetByWorker filled: an instance, or NONE where the plan needs no worker.
  */
 export function placeWorkers(
   shape: PipelineShape,

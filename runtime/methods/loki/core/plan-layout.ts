@@ -1,3 +1,4 @@
+/** Flattens the plan of a level. */
 import type { LokiLevel, StagePolicy } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { NONE, type PipelineShape, starts } from "../../../core/graph/pipeline-shape.ts";
@@ -6,9 +7,11 @@ import { type RoutingRows, routingRowsOf } from "./routing-rows.ts";
 /**
  * The plan of a level as flat arrays.
  *
- * Servers that run one variant with one batch size form a group and share a queue: a query is bound to a server only when its batch starts. The
- * paper has a queue per server; a shared one loads equal servers equally by itself, and no query waits behind a batch while another server is idle.
- * With a stage policy all servers of the task form one group. Groups are sorted by task, then by falling accuracy, then as the plan has them.
+ * Servers that run one variant with one batch size form a group and share a queue: a query is bound
+ * to a server only when its batch starts. The paper has a queue per server; a shared one loads
+ * equal servers equally by itself, and no query waits behind a batch while another server is idle.
+ * With a stage policy all servers of the task form one group. Groups are sorted by task, then by
+ * falling accuracy, then as the plan has them.
  */
 export interface PlanLayout {
   readonly demandQps: number;

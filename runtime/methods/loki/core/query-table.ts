@@ -1,3 +1,4 @@
+/** Keeps what the dispatcher knows of each query. */
 import { NONE } from "../../../core/graph/pipeline-shape.ts";
 
 /** What the dispatcher knows of each query, by the driver's name for it. */

@@ -1,14 +1,19 @@
+/** Says where queries go in the plan that is followed. */
 import type { PipelineRouting } from "../../../bundle/schema.ts";
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 import { type Flows, flowsFor, mostAccurateFirst } from "./most-accurate-first.ts";
 import type { PlanLayout } from "./plan-layout.ts";
 import { pickTarget } from "./routing-rows.ts";
 
-/** `auto` keeps to the plan's paths while the demand is at least this part of what the plan was made for. */
+/**
+ * `auto` keeps to the plan's paths while the demand is at least this part of what the plan was made
+ * for.
+ */
 const PLAN_BAND = 0.9;
 /**
- * Part of its capacity to which a group is filled. Measured on the traffic chain at 60 % of the plans' load, in mode `deadline`: filled to the brim, 0.4
- * to 2.5 % of the requests are violated, to 0.95 up to 0.3 %, to 0.9 up to 0.01 % with 0.002 to 0.013 less accuracy than at the brim.
+ * Part of its capacity to which a group is filled. Measured on the traffic chain at 60 % of the
+ * plans' load, in mode `deadline`: filled to the brim, 0.4 to 2.5 % of the requests are violated,
+ * to 0.95 up to 0.3 %, to 0.9 up to 0.01 % with 0.002 to 0.013 less accuracy than at the brim.
  */
 const FILL_RATIO = 0.92;
 
@@ -45,7 +50,8 @@ export class Router {
 
   /**
    * Sets all probabilities anew.
-   * @param demandQps NaN while unknown, which is taken for the plan's. @param isWhole whether the plan has all its servers.
+   * @param demandQps NaN while unknown, which is taken for the plan's.
+   * @param isWhole whether the plan has all its servers.
    */
   refresh(
     layout: PlanLayout,
@@ -76,7 +82,10 @@ export class Router {
     }
   }
 
-  /** Whether a group has capacity left, of which what was rerouted since the last heartbeat has been taken. */
+  /**
+   * Whether a group has capacity left, of which what was rerouted since the last heartbeat has been
+   * taken.
+   */
   hasSpare(group: number): boolean {
     return this.#spare[group]! > 0;
   }
@@ -85,7 +94,11 @@ export class Router {
     this.#spare[group]! -= 1;
   }
 
-  /** @param state NONE for a request's own query. @param ordinal of the task among those that may follow. @returns the state it leads to. */
+  /**
+   * @param state NONE for a request's own query.
+   * @param ordinal of the task among those that may follow.
+   * @returns the state it leads to.
+   */
   next(state: number, ordinal: number): number {
     const { rows } = this.layout;
     const { firstGroup, firstRow, entryStart, groupByState } = rows;
@@ -135,7 +148,10 @@ export class Router {
   }
 }
 
-/** What the fan-outs observed make of the load of a plan, as a factor: the largest over its tasks. @param nodeQps scratch, [nodeCount]. */
+/**
+ * What the fan-outs observed make of the load of a plan, as a factor: the largest over its tasks.
+ * @param nodeQps scratch, [nodeCount].
+ */
 export function loadInflation(
   shape: PipelineShape,
   layout: PlanLayout,

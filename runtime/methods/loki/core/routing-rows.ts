@@ -1,12 +1,15 @@
+/** Keeps routing probabilities as rows, and picks targets from them. */
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 
 /**
  * Where queries go next, as rows of targets with probabilities.
  *
- * A query is in a state: a node of the plan's path tree, which remembers the way it came; a group of servers, when it is not on the plan's paths; or
- * only its task, when what it ran is not in the plan. Of every state there is a row for each child task, and two more states are before the entry
- * tasks, on the plan's paths and off them. Rows of nodes lead to nodes in the plan's shares and never change; all others lead to the groups of the
- * task, by falling accuracy, and `mostAccurateFirst` sets their probabilities.
+ * A query is in a state: a node of the plan's path tree, which remembers the way it came; a group
+ * of servers, when it is not on the plan's paths; or only its task, when what it ran is not in the
+ * plan. Of every state there is a row for each child task, and two more states are before the entry
+ * tasks, on the plan's paths and off them. Rows of nodes lead to nodes in the plan's shares and
+ * never change; all others lead to the groups of the task, by falling accuracy, and
+ * `mostAccurateFirst` sets their probabilities.
  */
 export interface RoutingRows {
   /** States: nodes, then groups, then tasks, then these two. */
@@ -16,7 +19,10 @@ export interface RoutingRows {
   readonly groupEntry: number;
   /** Row of a state for the child of ordinal 0, [stateCount]. */
   readonly firstRow: Uint32Array;
-  /** Entries of row r are `entryStart[r]` to `entryStart[r + 1] - 1`; none where a plan does not say. */
+  /**
+   * Entries of row r are `entryStart[r]` to `entryStart[r + 1] - 1`; none where a plan does not
+   * say.
+   */
   readonly entryStart: Uint32Array;
   /** State that an entry leads to. */
   readonly target: Uint32Array;
@@ -101,8 +107,9 @@ export function routingRowsOf(shape: PipelineShape, grouping: Grouping, nodes: N
 }
 
 /**
- * The next target of a row that has any: smooth weighted round-robin. After n queries each target has had its probability times n, to within
- * one, where independent draws would stray by √n and leave a queue to the others. Ties go to the first.
+ * The next target of a row that has any: smooth weighted round-robin. After n queries each target
+ * has had its probability times n, to within one, where independent draws would stray by √n and
+ * leave a queue to the others. Ties go to the first.
  */
 export function pickTarget(rows: RoutingRows, row: number): number {
   const { entryStart, target, probability, credit } = rows;

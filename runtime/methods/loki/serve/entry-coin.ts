@@ -1,3 +1,4 @@
+/** Tosses which entry tasks a row of a request is for. */
 import { Rng } from "../../../core/rng.ts";
 import type { ServedEdge } from "../../../server/graph/pipeline-signature.ts";
 
@@ -10,7 +11,9 @@ export interface Entry {
   readonly task: number;
 }
 
-/** Decides which entry tasks a row of a request is for, where not every request reaches all of them. */
+/**
+ * Decides which entry tasks a row of a request is for, where not every request reaches all of them.
+ */
 export class EntryCoin {
   readonly #edges: readonly ServedEdge[];
   readonly #coin = new Rng(COIN_SEED, COIN_STREAM);

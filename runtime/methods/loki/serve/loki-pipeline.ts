@@ -11,10 +11,16 @@ import { TreeCourses } from "./tree-courses.ts";
 /** What stays the same while a bundle is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "leaves", "policy"] as const;
 
-/** Room for what rows of requests become on their way: queries that wait or run, for each row that may be pending. */
+/**
+ * Room for what rows of requests become on their way: queries that wait or run, for each row that
+ * may be pending.
+ */
 const QUERIES_PER_ROW = 16;
 
-/** @param maxPending rows that are open at most. @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
+/**
+ * @param maxPending rows that are open at most.
+ * @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together.
+ */
 export function lokiPipeline(
   bundle: LokiBundle,
   axisNames: readonly AxisNames[] | undefined,

@@ -1,3 +1,4 @@
+/** Leads rows through a tree of tasks. */
 import { assert } from "../../../core/assert.ts";
 import type { CutOutput } from "../../../server/graph/batch-tensors.ts";
 import type { Course, Courses } from "../../../server/graph/course.ts";

@@ -22,7 +22,8 @@ export function balancerOf(
 }
 
 /**
- * Central arrival i goes to worker i mod K, however long its queue, as long as all are up; one that is down is passed over.
+ * Central arrival i goes to worker i mod K, however long its queue, as long as all are up; one that
+ * is down is passed over.
  *
  * The worker MDP rests on this: each worker sees every K-th arrival. Source: RAMSIS §3.2.1.
  */
@@ -47,8 +48,8 @@ export class RoundRobinBalancer implements Balancer {
 }
 
 /**
- * The worker for which the fewest queries wait; of several an idle one before a busy one, and of those the next in turn.
- * Source: RAMSIS appendix I.1.
+ * The worker for which the fewest queries wait; of several an idle one before a busy one, and of
+ * those the next in turn. Source: RAMSIS appendix I.1.
  */
 export class ShortestQueueBalancer implements Balancer {
   readonly #stateByWorker: Uint8Array;

@@ -15,8 +15,9 @@ import { Policy } from "./policy.ts";
 import { BUSY, DOWN, IDLE, workerStates } from "./worker-states.ts";
 
 /**
- * A queue per worker, and a query bound to one when it arrives. A worker decides when it is idle and receives a query, and when its batch is done
- * and others wait; it is never idle while queries wait for it. Source: RAMSIS §3.
+ * A queue per worker, and a query bound to one when it arrives. A worker decides when it is idle
+ * and receives a query, and when its batch is done and others wait; it is never idle while queries
+ * wait for it. Source: RAMSIS §3.
  */
 export class BoundDispatcher implements Dispatcher {
   readonly workerCount: number;

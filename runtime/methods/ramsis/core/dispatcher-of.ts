@@ -1,3 +1,4 @@
+/** Makes the dispatcher that a bundle asks for. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { BoundDispatcher } from "./bound-dispatcher.ts";
 import { ClassDispatcher } from "./class-dispatcher.ts";
@@ -9,7 +10,10 @@ export interface DispatcherOptions {
   readonly ready: boolean;
 }
 
-/** The dispatcher of a validated bundle, one worker for each in its pools. @throws Error if the bundle contradicts itself. */
+/**
+ * The dispatcher of a validated bundle, one worker for each in its pools.
+ * @throws Error if the bundle contradicts itself.
+ */
 export function dispatcherOf(
   bundle: RamsisBundle,
   options: DispatcherOptions = { ready: true },

@@ -3,11 +3,13 @@ import type { RamsisBundle } from "../../../bundle/schema.ts";
 import type { CommandBuffer } from "../../../core/command-buffer.ts";
 
 /**
- * Every decision of a cluster that serves one task: which worker gets a query, when a worker starts a batch, of what size, on which variant.
+ * Every decision of a cluster that serves one task: which worker gets a query, when a worker starts
+ * a batch, of what size, on which variant.
  *
- * A state machine without clock, timer or memory of its own making: a driver hands it events in the order of their times and carries out the
- * commands it appends. `simulate` and `serve` are two drivers of it, so what is simulated is what ships. Nothing is allocated after
- * construction, and the same events give the same commands.
+ * A state machine without clock, timer or memory of its own making: a driver hands it events in the
+ * order of their times and carries out the commands it appends. `simulate` and `serve` are two
+ * drivers of it, so what is simulated is what ships. Nothing is allocated after construction, and
+ * the same events give the same commands.
  */
 export interface Dispatcher {
   readonly workerCount: number;
@@ -17,13 +19,18 @@ export interface Dispatcher {
   readonly waitingCapacity: number;
   /** Commands that one event appends at most, and queries of all of them. */
   readonly commandCapacity: number;
-  /** When `onWake` is to be called unless another event comes first; infinite when nothing waits for a time. */
+  /**
+   * When `onWake` is to be called unless another event comes first; infinite when nothing waits for
+   * a time.
+   */
   readonly wakeMs: number;
 
   /**
    * A query has arrived.
-   * @param query the driver's name for it: an unsigned 32-bit integer no other query in the cluster has.
-   * @param deadlineMs arrival time plus SLO, or earlier. @param sloClass index in `slo.classes`, 0 where there are none.
+   * @param query the driver's name for it: an unsigned 32-bit integer no other query in the cluster
+   * has.
+   * @param deadlineMs arrival time plus SLO, or earlier.
+   * @param sloClass index in `slo.classes`, 0 where there are none.
    */
   onArrival(
     query: number,
@@ -36,8 +43,9 @@ export interface Dispatcher {
    * One of several queries that arrive at once. All of them are queued before anything is decided,
    * unless a queue is full and only a decision makes room; `onJointEnd` follows the last one, with
    * the same time and whatever became of them. They count as one arrival.
-   * @param wanted `ANY_VARIANT`, the index of the variant that has to answer it, or `sameVariant` of
-   * the one group of those that arrive at once. @param sloClass as above, of all of them the same.
+   * @param wanted `ANY_VARIANT`, the index of the variant that has to answer it, or `sameVariant`
+   * of the one group of those that arrive at once.
+   * @param sloClass as above, of all of them the same.
    */
   onJointArrival(
     query: number,
@@ -55,12 +63,20 @@ export interface Dispatcher {
   onWake(nowMs: number, out: CommandBuffer): void;
   /** A worker has come up, for the first time or again. */
   onWorkerReady(worker: number, nowMs: number, out: CommandBuffer): void;
-  /** A worker has gone down. What it ran is the driver's to answer for; what waited for it goes to the workers that are up, with the deadlines it has. */
+  /**
+   * A worker has gone down. What it ran is the driver's to answer for; what waited for it goes to
+   * the workers that are up, with the deadlines it has.
+   */
   onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void;
-  /** A query is no longer wanted. @returns whether it waited; one that runs or is unknown is left alone. */
+  /**
+   * A query is no longer wanted.
+   * @returns whether it waited; one that runs or is unknown is left alone.
+   */
   onCancel(query: number): boolean;
   /** Follows other levels from now on. @param bundle with the same cluster and decision space. */
   replaceBundle(bundle: RamsisBundle): void;
-  /** Measured load, queries per second; NaN until it is known. Times must not go back, here neither. */
+  /**
+   * Measured load, queries per second; NaN until it is known. Times must not go back, here neither.
+   */
   loadQps(nowMs: number): number;
 }

@@ -31,14 +31,20 @@ export class NamedBatches {
     return this.#serviceMs[variant * this.#maxBatch]!;
   }
 
-  /** The largest batch that ends within the slack. @param queued at least one. @returns 0 if none. */
+  /**
+   * The largest batch that ends within the slack.
+   * @param queued at least one.
+   * @returns 0 if none.
+   */
   inTime(variant: number, queued: number, slackMs: number): number {
     let batch = Math.min(queued, this.#largest[variant]!);
     while (batch > 0 && this.#serviceMs[variant * this.#maxBatch + batch - 1]! > slackMs) batch--;
     return batch;
   }
 
-  /** For queries that are late already: the largest that makes none late by itself, at least one. */
+  /**
+   * For queries that are late already: the largest that makes none late by itself, at least one.
+   */
   late(variant: number, queued: number): number {
     return Math.max(1, this.inTime(variant, queued, this.#sloMs));
   }

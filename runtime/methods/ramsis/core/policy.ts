@@ -12,7 +12,10 @@ import { mixtureCoin, SLACK_ROUNDING_MS } from "../../../core/table-lookup.ts";
 import { isNamed } from "../../../core/wanted-variant.ts";
 import { NamedBatches } from "./named-batches.ts";
 
-/** What to run in a state, by the load that was measured: the tables of a bundle, the choice of a level, and the coin of mixtures. */
+/**
+ * What to run in a state, by the load that was measured: the tables of a bundle, the choice of a
+ * level, and the coin of mixtures.
+ */
 export class Policy {
   readonly queueCapacity: number;
   /** Index of the level that decided last. */
@@ -46,7 +49,10 @@ export class Policy {
     this.#fastestMs = fastestServiceMs(bundle);
   }
 
-  /** Follows other levels from now on; the load measured so far stays known. @param bundle with the same decision space. */
+  /**
+   * Follows other levels from now on; the load measured so far stays known.
+   * @param bundle with the same decision space.
+   */
   replaceBundle(bundle: RamsisBundle): void {
     const table = PolicyTable.fromBundle(bundle);
     if (table.queueCapacity !== this.queueCapacity) throw new RangeError("queues keep their size");
@@ -77,7 +83,11 @@ export class Policy {
     return this.#monitor.loadQps(nowMs);
   }
 
-  /** @param queued at least one. @param slackMs until the earliest deadline. @returns index of an action, WAIT or GIVE_UP. */
+  /**
+   * @param queued at least one.
+   * @param slackMs until the earliest deadline.
+   * @returns index of an action, WAIT or GIVE_UP.
+   */
   decide(queued: number, slackMs: number, nowMs: number): number {
     const monitor = this.#monitor;
     monitor.look(nowMs);
@@ -88,14 +98,20 @@ export class Policy {
     return this.#table.lookup(this.level, queued, slackMs + SLACK_ROUNDING_MS, this.#side);
   }
 
-  /** After `decide` said to wait: how long the slack may fall until it says otherwise, everything else being equal. Above 0. */
+  /**
+   * After `decide` said to wait: how long the slack may fall until it says otherwise, everything
+   * else being equal. Above 0.
+   */
   waitMs(queued: number, slackMs: number): number {
     const roundedMs = slackMs + SLACK_ROUNDING_MS;
     const untilMs = this.#table.waitUntilSlackMs(this.level, queued, roundedMs, this.#side);
     return roundedMs - untilMs + SLACK_ROUNDING_MS;
   }
 
-  /** For queries that are late already: the action that gets rid of the most of them per time. @param queued at least one. */
+  /**
+   * For queries that are late already: the action that gets rid of the most of them per time.
+   * @param queued at least one.
+   */
   rescue(queued: number): number {
     const rescues = this.#rescueByQueued;
     return rescues[Math.min(queued, rescues.length) - 1]!;
@@ -124,7 +140,10 @@ export function fastestServiceMs({ tasks }: RamsisBundle): number {
   return fastestMs;
 }
 
-/** Of the batches that do not make a query late by themselves the one of the highest rate, for each number of queries up to the largest batch. */
+/**
+ * Of the batches that do not make a query late by themselves the one of the highest rate, for each
+ * number of queries up to the largest batch.
+ */
 function rescuesOf({ slo, tasks, decisionSpace }: RamsisBundle): Uint16Array {
   const { decisionMs } = tasks[0]!.serviceTimes;
   const maxBatch = decisionMs.shape[1]!;

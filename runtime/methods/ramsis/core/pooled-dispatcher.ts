@@ -14,14 +14,19 @@ import { LatePause } from "./late-pause.ts";
 import { GIVE_UP, Policy, WAIT } from "./policy.ts";
 import { BUSY, DOWN, IDLE, workerStates } from "./worker-states.ts";
 
-/** The queue of those that may be served in time, and of those that were given up: they run when nothing else does. */
+/**
+ * The queue of those that may be served in time, and of those that were given up: they run when
+ * nothing else does.
+ */
 const QUEUE = 0;
 const LATE = 1;
 
 /**
- * One queue for all workers, and a query bound to one only when a batch starts. Whenever a worker is free and queries wait, the policy says which
- * batch to start, or to wait for more of them; it is asked again with the next event, or when the slack has fallen so far that it acts. Under more
- * load than the workers can carry it gives up queries, so that the others are served in time and not all of them late.
+ * One queue for all workers, and a query bound to one only when a batch starts. Whenever a worker
+ * is free and queries wait, the policy says which batch to start, or to wait for more of them; it
+ * is asked again with the next event, or when the slack has fallen so far that it acts. Under more
+ * load than the workers can carry it gives up queries, so that the others are served in time and
+ * not all of them late.
  *
  * Queries that ask for one variant wait in the same queue. When such a query is the first, or while
  * the policy waits with those before it, a batch of that variant is started, of those only who ask
@@ -149,8 +154,8 @@ export class PooledDispatcher implements Dispatcher {
   }
 
   /**
-   * Decides as long as a worker is free, more than `left` queries wait and the policy does not say to
-   * wait with them.
+   * Decides as long as a worker is free, more than `left` queries wait and the policy does not say
+   * to wait with them.
    */
   #startBatches(nowMs: number, out: CommandBuffer, left = 0): void {
     const policy = this.#policy;

@@ -1,3 +1,4 @@
+/** Names what a worker may be doing. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 
 /** What a worker is doing. */

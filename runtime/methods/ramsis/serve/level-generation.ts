@@ -14,7 +14,10 @@ export interface LevelGenerationOptions {
 
 /** Levels added to a bundle at most: with the head-room, enough for four times its top load. */
 const MAX_ADDED = 16;
-/** How far above the measured load a level is computed, so that a load that goes on rising does not need another one at once. */
+/**
+ * How far above the measured load a level is computed, so that a load that goes on rising does not
+ * need another one at once.
+ */
 const HEAD_ROOM = 0.1;
 /** Loads closer than this, relative to them, are not worth a level of their own. */
 const MIN_GAP = 0.02;
@@ -22,12 +25,14 @@ const MIN_GAP = 0.02;
 const RETRY_MS = 60_000;
 
 /**
- * On-line generation: when the load stays above the highest level, that level is computed while the top one goes on deciding, and added once it is
- * there and feasible. One at a time. Source: RAMSIS §3.2.2, "if that anticipated load is higher than any pre-computed policy can support, a new one
+ * On-line generation: when the load stays above the highest level, that level is computed while the
+ * top one goes on deciding, and added once it is there and feasible. One at a time. Source: RAMSIS
+ * §3.2.2, "if that anticipated load is higher than any pre-computed policy can support, a new one
  * is generated".
  *
- * A load that turns out to have no feasible policy is a ceiling that later levels stay below, as is the capacity of the cluster. Below it the
- * highest feasible load is found by halves: above what the cluster carries, the level next to that decides better than one far below.
+ * A load that turns out to have no feasible policy is a ceiling that later levels stay below, as is
+ * the capacity of the cluster. Below it the highest feasible load is found by halves: above what
+ * the cluster carries, the level next to that decides better than one far below.
  */
 export class LevelGeneration {
   readonly #options: LevelGenerationOptions;
@@ -56,7 +61,10 @@ export class LevelGeneration {
     else this.#sayEnd(overloadQps);
   }
 
-  /** Another file decides: what is being computed is for the old one, and what was learnt about it is void. */
+  /**
+   * Another file decides: what is being computed is for the old one, and what was learnt about it
+   * is void.
+   */
   onPolicyReplaced(): void {
     this.#giveUp();
     this.#detector.reset();
@@ -97,7 +105,8 @@ export class LevelGeneration {
     const running = new AbortController();
     this.#running = running;
     onNotice(
-      `load is ${Math.round(overloadQps)} qps, above the top level of ${policy.topLevel.loadQps} qps: computing a level for ${loadQps} qps`,
+      `load is ${Math.round(overloadQps)} qps, above the top level of ` +
+        `${policy.topLevel.loadQps} qps: computing a level for ${loadQps} qps`,
     );
     let outcome: GenerationOutcome = "failed";
     try {
@@ -123,14 +132,16 @@ export class LevelGeneration {
       this.#ceilingQps = loadQps;
       const allowed = violationCeiling(policy.bundle.slo);
       onNotice(
-        `no level for ${loadQps} qps, ${topGoesOn(policy)}: it is not feasible, expected violations ${ratio(expected.violationRate)}, allowed ${ratio(allowed)}`,
+        `no level for ${loadQps} qps, ${topGoesOn(policy)}: it is not feasible, ` +
+          `expected violations ${ratio(expected.violationRate)}, allowed ${ratio(allowed)}`,
       );
       return "infeasible";
     }
     policy.addLevel(level);
     this.#addedCount++;
     onNotice(
-      `level for ${loadQps} qps added: expected accuracy ${ratio(expected.accuracyPerQuery)}, violations ${ratio(expected.violationRate)}`,
+      `level for ${loadQps} qps added: expected accuracy ${ratio(expected.accuracyPerQuery)}, ` +
+        `violations ${ratio(expected.violationRate)}`,
     );
     return "added";
   }

@@ -5,19 +5,26 @@ const SLICE_COUNT = 5;
 const NEWEST_COUNT = 3;
 /** Excess over the top level that is worth a level of its own ... */
 const MIN_EXCESS = 0.03;
-/** ... if it is also this many standard deviations of a Poisson count: at the load of the top level itself, chance shows one in half a day. */
+/**
+ * ... if it is also this many standard deviations of a Poisson count: at the load of the top level
+ * itself, chance shows one in half a day.
+ */
 const MIN_SIGMAS = 4;
 
 /**
- * Tells when arrivals stay above the top level: five seconds in which each second exceeds its load, and together they do by more than 3 % and more
- * than chance explains. A burst of fewer seconds, however high, is none; it is over before another level could help.
+ * Tells when arrivals stay above the top level: five seconds in which each second exceeds its load,
+ * and together they do by more than 3 % and more than chance explains. A burst of fewer seconds,
+ * however high, is none; it is over before another level could help.
  */
 export class OverloadDetector {
   #sliceStartMs = Number.NaN;
   #sliceCount = 0;
   #fullSlices: number[] = [];
 
-  /** Counts an arrival. Times must not go back. @returns the load, queries/s, when a slice ends in overload; NaN otherwise. */
+  /**
+   * Counts an arrival. Times must not go back.
+   * @returns the load, queries/s, when a slice ends in overload; NaN otherwise.
+   */
   onArrival(nowMs: number, topQps: number): number {
     const elapsed = Math.floor((nowMs - this.#sliceStartMs) / SLICE_MS);
     if (Number.isNaN(elapsed) || elapsed > SLICE_COUNT) {

@@ -1,4 +1,7 @@
-/** The log of a running server: what its dispatcher was told and what it answered. Replaying the events gives the same commands. */
+/**
+ * The log of a running server: what its dispatcher was told and what it answered. Replaying the
+ * events gives the same commands.
+ */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 
 export type RecordedEvent =
@@ -46,5 +49,8 @@ export type RecordedCommand =
       readonly reason: number;
     };
 
-/** Receives every event just before the dispatcher does, then the commands that answer it, in order. It must not throw. */
+/**
+ * Receives every event just before the dispatcher does, then the commands that answer it, in order.
+ * It must not throw.
+ */
 export type Recorder = (entry: RecordedEvent | RecordedCommand) => void;

@@ -58,8 +58,9 @@ interface RunningBatch extends BatchStart {
  * Requests become queries, one per row, which arrive together; batches that the dispatcher starts
  * are run by the executor; their results go back, row by row, to the requests they belong to.
  *
- * A query is the index of a slot, and slots are limited, so a query has the memory of its request and nothing outlives it. The executor tells of
- * its workers through `onWorkerReady` and `onWorkerLost`.
+ * A query is the index of a slot, and slots are limited, so a query has the memory of its request
+ * and nothing outlives it. The executor tells of its workers through `onWorkerReady` and
+ * `onWorkerLost`.
  */
 export class Scheduler {
   readonly #signature: ModelSignature;
@@ -158,7 +159,10 @@ export class Scheduler {
     this.#failBatch(batch, "worker-lost", `worker ${worker} ended during the batch: ${reason}`);
   }
 
-  /** A standby has taken the place of a lost worker. For the dispatcher only a batch is over: what waits for the place stays there. */
+  /**
+   * A standby has taken the place of a lost worker. For the dispatcher only a batch is over: what
+   * waits for the place stays there.
+   */
   onWorkerReplaced(worker: number, reason: string): void {
     if (this.#isUp[worker] !== true) return;
     this.#observer?.onWorkerLost(worker, reason);
@@ -168,7 +172,10 @@ export class Scheduler {
     this.#failBatch(batch, "worker-lost", `worker ${worker} ended during the batch: ${reason}`);
   }
 
-  /** Lets another bundle decide from now on. @param bundle one of the same cluster and decision space; what waits and runs stays as it is. */
+  /**
+   * Lets another bundle decide from now on.
+   * @param bundle one of the same cluster and decision space; what waits and runs stays as it is.
+   */
   replaceBundle(bundle: RamsisBundle): void {
     this.#recorder?.({ kind: "policy", bundle, nowMs: this.#now() });
     this.#dispatcher.replaceBundle(bundle);
@@ -322,7 +329,8 @@ export class Scheduler {
     if (this.#batchByWorker[batch.worker] !== batch) return;
     const message = error instanceof Error ? error.message : String(error);
     if (error instanceof WorkerLostError) {
-      // The worker stays busy for the dispatcher until the executor says that it is gone, which also counts the loss.
+      // The worker stays busy for the dispatcher until the executor says that it is gone, which
+      // also counts the loss.
       this.#batchByWorker[batch.worker] = { ...batch, queries: [] };
       this.#failBatch(batch, "worker-lost", message);
       return;
@@ -331,7 +339,9 @@ export class Scheduler {
     this.#failBatch(batch, "inference", message);
   }
 
-  /** Tells the dispatcher first, so that the worker has its next batch before answers are written. */
+  /**
+   * Tells the dispatcher first, so that the worker has its next batch before answers are written.
+   */
   #release({ worker }: RunningBatch): number {
     const nowMs = this.#now();
     this.#batchByWorker[worker] = undefined;
@@ -360,7 +370,10 @@ export class Scheduler {
     this.#takeBack(request);
   }
 
-  /** Removes the rows of a settled request that still wait; rows that run keep their slots until the batch is over. */
+  /**
+   * Removes the rows of a settled request that still wait; rows that run keep their slots until the
+   * batch is over.
+   */
   #takeBack(request: PendingRequest): void {
     this.#requests.delete(request);
     for (const query of request.queryByRow) {

@@ -51,7 +51,10 @@ export class ServedPolicy {
     return new NamedBatches(this.#bundle).leastMs(variant);
   }
 
-  /** Adds a level above all others, which decides from now on if the load is there. @throws Error if it is not one of this bundle; nothing has changed then. */
+  /**
+   * Adds a level above all others, which decides from now on if the load is there.
+   * @throws Error if it is not one of this bundle; nothing has changed then.
+   */
   addLevel(level: RamsisLevel): void {
     const topQps = this.topLevel.loadQps;
     if (!(level.loadQps > topQps)) {
@@ -62,7 +65,11 @@ export class ServedPolicy {
     this.#swap({ ...this.#bundle, levels: [...this.#bundle.levels, ...validated.levels] });
   }
 
-  /** Lets another file decide from now on. @param bundle a validated one. @returns why it cannot, or null; nothing has changed if it cannot. */
+  /**
+   * Lets another file decide from now on.
+   * @param bundle a validated one.
+   * @returns why it cannot, or null; nothing has changed if it cannot.
+   */
   replace(bundle: Bundle, bundleSha256: string): string | null {
     const refusal = (difference: string) =>
       `it has another ${difference}, which takes a new start of the server`;
@@ -81,7 +88,10 @@ export class ServedPolicy {
   }
 }
 
-/** What two bundles have to have in common for one to follow the other in a running server; null if they do. */
+/**
+ * What two bundles have to have in common for one to follow the other in a running server; null if
+ * they do.
+ */
 function differenceOf(before: RamsisBundle, after: RamsisBundle): string | null {
   const partsOf = (bundle: RamsisBundle): readonly (readonly [string, unknown])[] => [
     ["application", bundle.application],

@@ -1,13 +1,20 @@
+/** Keeps how many cores each instance has, and is to have. */
 import type { CommandBuffer } from "../../../core/command-buffer.ts";
 import { NONE } from "../../../core/graph/pipeline-shape.ts";
-import type { StageFleet } from "../../../core/graph/stage-fleet.ts";
+import type { ReplicaFleet } from "../../../core/graph/replica-fleet.ts";
 import { BUSY, IDLE } from "../../../core/graph/worker-fleet.ts";
 
 /** How many cores each instance has, and is to have. */
 export class InstanceCores {
-  /** [taskCount]: cores that instances hold, the leaving ones too: the more of what one has and is to have. */
+  /**
+   * [taskCount]: cores that instances hold, the leaving ones too: the more of what one has and is
+   * to have.
+   */
   readonly heldByTask: Uint32Array;
-  /** [workerCount], each: cores in force, 0 until the instance is up; cores it is to have, 0 for none; and the task it counts for. */
+  /**
+   * [workerCount], each: cores in force, 0 until the instance is up; cores it is to have, 0 for
+   * none; and the task it counts for.
+   */
   readonly #inForce: Uint16Array;
   readonly #wanted: Uint16Array;
   readonly #task: Int32Array;
@@ -50,8 +57,11 @@ export class InstanceCores {
     return wasUp;
   }
 
-  /** Tells every instance that stays how many cores it is to have from now on. @param cores by task. */
-  resizeAll(cores: Uint32Array, fleet: StageFleet, out: CommandBuffer): void {
+  /**
+   * Tells every instance that stays how many cores it is to have from now on.
+   * @param cores by task.
+   */
+  resizeAll(cores: Uint32Array, fleet: ReplicaFleet, out: CommandBuffer): void {
     for (let worker = 0; worker < this.#wanted.length; worker++) {
       const task = fleet.task[worker]!;
       if (task === NONE || fleet.isLeaving[worker] === 1) continue;
@@ -59,8 +69,11 @@ export class InstanceCores {
     }
   }
 
-  /** Tells every instance that stays and is to have fewer cores to have so many. @param cores by task. */
-  raiseAll(cores: Uint32Array, fleet: StageFleet, out: CommandBuffer): void {
+  /**
+   * Tells every instance that stays and is to have fewer cores to have so many.
+   * @param cores by task.
+   */
+  raiseAll(cores: Uint32Array, fleet: ReplicaFleet, out: CommandBuffer): void {
     for (let worker = 0; worker < this.#wanted.length; worker++) {
       const task = fleet.task[worker]!;
       if (task === NONE || fleet.isLeaving[worker] === 1) continue;
@@ -69,10 +82,11 @@ export class InstanceCores {
   }
 
   /**
-   * Takes note of who has become an instance, or is none any more. One that was leaving and stays after all is as good as new: it gets the cores of those.
+   * Takes note of who has become an instance, or is none any more. One that was leaving and stays
+   * after all is as good as new: it gets the cores of those.
    * @param startCores by task, of those that are new.
    */
-  follow(fleet: StageFleet, startCores: Uint32Array, out: CommandBuffer): void {
+  follow(fleet: ReplicaFleet, startCores: Uint32Array, out: CommandBuffer): void {
     for (let worker = 0; worker < this.#wanted.length; worker++) {
       const task = fleet.task[worker]!;
       if (task === this.#task[worker] && (task === NONE || this.#wanted[worker] !== 0)) {
@@ -90,8 +104,11 @@ export class InstanceCores {
     }
   }
 
-  /** [taskCount]: least cores in force of instances that are up and stay, 0 without any; valid until the next call. */
-  least(fleet: StageFleet): Uint32Array {
+  /**
+   * [taskCount]: least cores in force of instances that are up and stay, 0 without any; valid until
+   * the next call.
+   */
+  least(fleet: ReplicaFleet): Uint32Array {
     this.#least.fill(0);
     this.#isMixed.fill(0);
     for (let worker = 0; worker < this.#wanted.length; worker++) {
@@ -106,8 +123,11 @@ export class InstanceCores {
     return this.#least;
   }
 
-  /** The idle instance of a task with the most cores in force, of equals that of the lowest index. There is one. */
-  mostOf(fleet: StageFleet, task: number): number {
+  /**
+   * The idle instance of a task with the most cores in force, of equals that of the lowest index.
+   * There is one.
+   */
+  mostOf(fleet: ReplicaFleet, task: number): number {
     let best = fleet.idle.lowest(task);
     if (this.#isMixed[task] === 0) return best;
     for (let worker = best + 1; worker < this.#wanted.length; worker++) {

@@ -1,3 +1,4 @@
+/** Counts the requests of each of the last seconds. */
 import { HISTORY_SECONDS } from "../../../core/forecasters.ts";
 
 /** Arrivals are counted in parts of a second, so that a rise shows before a second is over. */
@@ -10,7 +11,10 @@ const ROUNDING = 1e-6;
 
 /** How many requests came in each of the last seconds. Pure: times are arguments, in order. */
 export class RateHistory {
-  /** [HISTORY_SECONDS]: requests per second, oldest first, as of the last `advance`; NaN for seconds before the first request. */
+  /**
+   * [HISTORY_SECONDS]: requests per second, oldest first, as of the last `advance`; NaN for seconds
+   * before the first request.
+   */
   readonly perSecondQps = new Float64Array(HISTORY_SECONDS).fill(Number.NaN);
   /** Ring of counts by bucket; bucket k is at k modulo its length. */
   readonly #counts = new Uint32Array(BUCKET_COUNT);
@@ -39,7 +43,11 @@ export class RateHistory {
     }
   }
 
-  /** Requests per second over a window that ended with the last `advance`, or over what is known of it; NaN if nothing is. @param seconds a whole number of tenths. */
+  /**
+   * Requests per second over a window that ended with the last `advance`, or over what is known of
+   * it; NaN if nothing is.
+   * @param seconds a whole number of tenths.
+   */
   meanQps(seconds: number): number {
     const wanted = Math.round(seconds * BUCKETS_PER_SECOND);
     const known = Math.min(wanted, this.#bucket);

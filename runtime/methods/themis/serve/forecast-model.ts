@@ -1,4 +1,6 @@
-/** The model that foretells the traffic where a bundle's predictor is "lstm": part of this package. */
+/**
+ * The model that foretells the traffic where a bundle's predictor is "lstm": part of this package.
+ */
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -11,7 +13,10 @@ function packagedModel(): string {
   return join(dirname(description), "models", "lstm.onnx");
 }
 
-/** @param path of the model. @throws RuntimeError RUNTIME_MODEL if it is missing or not a forecaster. */
+/**
+ * @param path of the model.
+ * @throws RuntimeError RUNTIME_MODEL if it is missing or not a forecaster.
+ */
 export async function openForecastModel(path = packagedModel()): Promise<OnnxForecaster> {
   const expected = `${path}: expected the model of predictor "lstm", which is part of this package`;
   const remedy = "install the package anew, or compile with another policy.predictor";

@@ -1,15 +1,19 @@
+/** Asks a model for forecasts, one after each look at the traffic. */
 import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
 import type { Forecasts } from "../../../server/graph/forecasts.ts";
-import type { ScalingDispatcher } from "../core/scaling-dispatcher.ts";
+import type { ThemisDispatcher } from "../core/themis-dispatcher.ts";
 
 export interface LookForecastsOptions {
-  readonly dispatcher: Pick<ScalingDispatcher, "lookCount" | "perSecondQps">;
+  readonly dispatcher: Pick<ThemisDispatcher, "lookCount" | "perSecondQps">;
   readonly forecaster: Pick<OnnxForecaster, "forecast">;
   /** Told why there are no forecasts, once until there are some again. */
   readonly onNotice: (message: string) => void;
 }
 
-/** Forecasts by a model: one after each look at the traffic, made beside what is served, and one at a time. */
+/**
+ * Forecasts by a model: one after each look at the traffic, made beside what is served, and one at
+ * a time.
+ */
 export class LookForecasts implements Forecasts {
   readonly #options: LookForecastsOptions;
   #seenLooks = 0;
@@ -21,7 +25,8 @@ export class LookForecasts implements Forecasts {
   }
 
   /**
-   * The dispatcher may have looked: then another forecast is begun, unless the one before is not done yet.
+   * The dispatcher may have looked: then another forecast is begun, unless the one before is not
+   * done yet.
    * @param tell called with it, or with NaN where it failed, so that none of before stays in force.
    */
   follow(tell: (qps: number) => void): void {

@@ -1,18 +1,18 @@
 /** What a server of pipelines needs of a bundle of themis. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
-import { busyNames } from "../../../core/graph/stage-shape.ts";
+import { busyNames } from "../../../core/graph/replica-shape.ts";
 import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
+import { lastAnswererOf } from "../../../server/graph/last-answerer.ts";
 import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
 import type { ServedPipeline } from "../../../server/graph/served-pipeline.ts";
-import { stageAnswererOf } from "../../../server/graph/stage-answerer.ts";
 import { surelyMs } from "../../../server/graph/sure-visits.ts";
 import { VisitCourses } from "../../../server/graph/visit-courses.ts";
-import { scaleShapeOf } from "../core/scale-shape.ts";
-import { type ScalingDispatcher, scalingDispatcherOf } from "../core/scaling-dispatcher.ts";
+import { themisShapeOf } from "../core/shape.ts";
+import { type ThemisDispatcher, themisDispatcherOf } from "../core/themis-dispatcher.ts";
 import { LookForecasts } from "./look-forecasts.ts";
-import { ScaleMetrics } from "./scale-metrics.ts";
+import { ThemisMetrics } from "./metrics.ts";
 
 /** What stays the same while a bundle is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "entryBranch", "policy"] as const;
@@ -29,14 +29,14 @@ export interface ThemisPipelineOptions {
 export function themisPipeline(
   bundle: ThemisBundle,
   { maxPending, forecaster, onNotice = () => {} }: ThemisPipelineOptions,
-): ServedPipeline & { readonly dispatcher: ScalingDispatcher } {
+): ServedPipeline & { readonly dispatcher: ThemisDispatcher } {
   const signature = pipelineSignatureOf(bundle);
-  const shape = scaleShapeOf(bundle);
+  const shape = themisShapeOf(bundle);
   // A row waits for every task at once at most.
   const queryCapacity = shape.taskCount * maxPending + busyNames(shape);
   // The load is not known yet: the plan of the highest level is the first.
-  const dispatcher = scalingDispatcherOf(bundle, { queryCapacity });
-  const metrics = new ScaleMetrics(bundle, dispatcher);
+  const dispatcher = themisDispatcherOf(bundle, { queryCapacity });
+  const metrics = new ThemisMetrics(bundle, dispatcher);
   const isForetold = bundle.policy.predictor === "lstm";
   assert(!isForetold || forecaster !== undefined, "whoever serves forecasts by a model opens it");
   return {
@@ -44,7 +44,7 @@ export function themisPipeline(
     dispatcher,
     queryCapacity,
     courses: new VisitCourses(signature, shape.graph, maxPending),
-    answererOf: stageAnswererOf(signature),
+    answererOf: lastAnswererOf(signature),
     holdsAllVariants: () => false,
     fastestMs: surelyMs(bundle, (task) => fastestQueryMs(bundle, task)),
     forecasts:

@@ -5,7 +5,7 @@ import {
   withStages,
 } from "../../../../compiler/methods/accordion/stage-models.ts";
 import type { TensorInfo } from "../../../../runtime/bundle/schema.ts";
-import { chainModel, placeBundle } from "../../../support/place-bundle.ts";
+import { accordionBundle, chainModel } from "../../../support/accordion-bundle.ts";
 
 const tensor = (name: string, rows = 1): TensorInfo => ({
   name,
@@ -27,7 +27,7 @@ function chainOf(layerCount: number, lastRows = 1): LayeredModel {
 
 /** Two models of which the first is cut. */
 function uncut() {
-  const bundle = placeBundle();
+  const bundle = accordionBundle();
   const model = chainModel("deep", 6);
   const tasks = bundle.tasks.map((task) => ({
     ...task,
@@ -46,7 +46,7 @@ function applicationOf(paths: readonly (string | null)[]) {
 
 const APPLICATION = applicationOf(["models/deep.onnx", null]);
 
-test("every stage of every pipeline is cut once, in the order of the layers, under the name of its model and of what is in it", () => {
+test("every stage of every pipeline is cut once, in the order of the layers", () => {
   const cut = withStages(uncut(), APPLICATION, new Map([["models/deep.onnx", chainOf(6)]]));
   if ("code" in cut) throw new Error(cut.message);
   const [deep, small] = cut.bundle.tasks[0]?.variants ?? [];
@@ -89,6 +89,7 @@ test("a model whose output has as many rows as the data say is refused", () => {
     code: "INPUT_CONFLICT",
     path: ["tasks", 0, "variants", 0, "model"],
     message:
-      'the size of output "y", [-1,4], changes with the data; expected a model of which the sizes for one instance are known',
+      'the size of output "y", [-1,4], changes with the data; ' +
+      "expected a model of which the sizes for one instance are known",
   });
 });

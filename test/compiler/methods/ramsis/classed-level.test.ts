@@ -54,7 +54,7 @@ test("a level promises of every class what its tables give, and a bundle of it i
   expect(mean).toBeCloseTo(accuracyPerQuery, 2);
 });
 
-test("fewer workers than classes share one queue, and what a class violates too much makes a level infeasible", () => {
+test("fewer workers than classes share a queue; too many violations make it infeasible", () => {
   const level = classedLevel(frameOf("auto", 1), 2 * LOAD_QPS);
   expect(level.classTables).toBeUndefined();
   expect(level.feasible).toBe(false);

@@ -31,12 +31,14 @@ function named(at: number): string {
 
 test("a level that misses the limit of one class names it and its rate", () => {
   expect(tableWarnings(bundleOf([0.0234, 0.001]))).toEqual([
-    `level 100 qps is not feasible: expected violations of class ${named(0)} 2.340%, allowed 1.000%`,
+    `level 100 qps is not feasible: expected violations of class ${named(0)} 2.340%, ` +
+      "allowed 1.000%",
   ]);
 });
 
 test("a run of levels names every class that misses in one of them, with its highest rate", () => {
   expect(tableWarnings(bundleOf([0.02, 0.001], [0.03, 0.05], [0.04, 0.001]))).toEqual([
-    `3 levels, 100 to 300 qps, are not feasible: expected violations of class ${named(0)} up to 4.000%, of class ${named(1)} up to 5.000%, allowed 1.000%`,
+    `3 levels, 100 to 300 qps, are not feasible: expected violations of class ${named(0)} up ` +
+      `to 4.000%, of class ${named(1)} up to 5.000%, allowed 1.000%`,
   ]);
 });

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ReplicaAllotment } from "../../../../runtime/core/graph/replica-allotment.ts";
-import { stageShapeOf } from "../../../../runtime/core/graph/stage-shape.ts";
-import { stageBundle } from "../../../support/stage-bundle.ts";
+import { replicaShapeOf } from "../../../../runtime/core/graph/replica-shape.ts";
+import { inferlineBundle } from "../../../support/inferline-bundle.ts";
 
 const LATENCY_MS = { 1: 10 };
 
@@ -16,7 +16,7 @@ function allot(options: {
   unseen?: readonly number[];
 }): { wanted: number[]; pool: number[] } {
   const { planned, up, pools = planned.map(() => 0), onlyHome = [] } = options;
-  const bundle = stageBundle({
+  const bundle = inferlineBundle({
     tasks: planned.map((_, task) => ({
       name: `t${task}`,
       latencyMs: up.map((_, pool) =>
@@ -28,7 +28,7 @@ function allot(options: {
     ],
     workers: up.map(() => 20),
   });
-  const allotment = new ReplicaAllotment(stageShapeOf(bundle));
+  const allotment = new ReplicaAllotment(replicaShapeOf(bundle));
   allotment.update(0, Uint32Array.from(options.targets ?? planned), {
     upByPool: Uint32Array.from(up),
     unseenByPool: Uint32Array.from(options.unseen ?? up.map(() => 0)),
@@ -60,7 +60,8 @@ describe("the workers that are up", () => {
 
   test("give extras to the task with the smallest part of its target", () => {
     const { wanted } = allot({ planned: [1, 1, 2], targets: [4, 2, 3], up: [7] });
-    // One each and 2 planned: parts 1/4, 1/2, 2/3. Then 2/4, and of 2/4 and 1/2 the first, 3/4; then 2/2.
+    // One each and 2 planned: parts 1/4, 1/2, 2/3. Then 2/4, and of 2/4 and 1/2 the first, 3/4;
+    // then 2/2.
     expect(wanted).toEqual([3, 2, 2]);
   });
 

@@ -2,16 +2,16 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   REQUESTS,
-  type StageGraph,
-  stageGraphOf,
-} from "../../../../runtime/core/graph/stage-graph.ts";
+  type TaskGraph,
+  taskGraphOf,
+} from "../../../../runtime/core/graph/task-graph.ts";
 import { VisitProgress } from "../../../../runtime/core/graph/visit-progress.ts";
-import { stageBundle } from "../../../support/stage-bundle.ts";
+import { inferlineBundle } from "../../../support/inferline-bundle.ts";
 
 /** Parents by task; -1 for the requests. */
-function graphOf(parents: readonly (readonly number[])[]): StageGraph {
+function graphOf(parents: readonly (readonly number[])[]): TaskGraph {
   const name = (task: number) => (task < 0 ? "requests" : `t${task}`);
-  const bundle = stageBundle({
+  const bundle = inferlineBundle({
     tasks: parents.map((from, task) => ({
       name: name(task),
       from: Object.fromEntries(from.map((parent) => [name(parent), 1])),
@@ -19,10 +19,10 @@ function graphOf(parents: readonly (readonly number[])[]): StageGraph {
     })),
     levels: [],
   });
-  return stageGraphOf(bundle);
+  return taskGraphOf(bundle);
 }
 
-function edgesFrom(graph: StageGraph, source: number): number[] {
+function edgesFrom(graph: TaskGraph, source: number): number[] {
   return [...graph.outEdge.subarray(graph.outStart[source + 1], graph.outStart[source + 2])];
 }
 
@@ -130,7 +130,7 @@ describe("on any graph, in any order", () => {
     )
     .map(graphOf);
 
-  test("those tasks are visited that a path of taken edges leads to, once, and all others skipped", () => {
+  test("visits the tasks that taken edges lead to, once, and skips all others", () => {
     fc.assert(
       fc.property(
         graph,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Branch } from "../../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../../runtime/core/graph/stage-graph.ts";
+import { taskGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
 import { EdgeCoins } from "../../../../runtime/server/graph/edge-coins.ts";
-import { stageBundle } from "../../../support/stage-bundle.ts";
+import { inferlineBundle } from "../../../support/inferline-bundle.ts";
 
 const ROWS = 4000;
 /** Edges of the tasks below from the first one; edge 0 is the entry. */
@@ -16,7 +16,7 @@ function coinsOf(shares: readonly number[], branch: Branch = "independent"): Edg
     latencyMs: { 1: 1 },
   }));
   const first = { name: "first", latencyMs: { 1: 1 }, branch };
-  return new EdgeCoins(stageGraphOf(stageBundle({ tasks: [first, ...children], levels: [] })));
+  return new EdgeCoins(taskGraphOf(inferlineBundle({ tasks: [first, ...children], levels: [] })));
 }
 
 function tossed(coins: EdgeCoins, isExclusive: boolean, counted: readonly (number | null)[]) {

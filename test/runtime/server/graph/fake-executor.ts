@@ -15,14 +15,20 @@ interface Held {
   readonly reject: (error: Error) => void;
 }
 
-/** The models of `servedPipeline`, or others, without processes: batches and loads are kept until the test says how they end. */
+/**
+ * The models of `servedPipeline`, or others, without processes: batches and loads are kept until
+ * the test says how they end.
+ */
 export class FakeAssignedExecutor implements AssignedExecutor {
   readonly handlers: AssignedExecutorHandlers;
   readonly held: Held[] = [];
   readonly batches: (Batch & { readonly worker: number })[] = [];
   /** Workers whose models are being loaded, in order. */
   readonly loading: number[] = [];
-  /** Every assignment, as `worker: variants`, with `on n` after it where cores are said, every resize, as `worker: on n`, every release, as `worker: off`. */
+  /**
+   * Every assignment, as `worker: variants`, with `on n` after it where cores are said, every
+   * resize, as `worker: on n`, every release, as `worker: off`.
+   */
   readonly told: string[] = [];
   readonly #variants = new Map<number, readonly number[]>();
   readonly #answer: (batch: Batch) => BatchResult["outputs"];

@@ -10,9 +10,12 @@ import {
   type PipelineSignature,
   pipelineSignatureOf,
 } from "../../../../runtime/server/graph/pipeline-signature.ts";
-import { TREE_TASKS, treeBundle } from "../../../support/pipeline-samples.ts";
+import { TREE_TASKS, treeBundle } from "../../../support/loki-samples.ts";
 
-/** A detector with cars, of weight 3/4, and faces behind it. Variants of all: detect small, large, cars small, large, faces only. */
+/**
+ * A detector with cars, of weight 3/4, and faces behind it. Variants of all: detect small, large,
+ * cars small, large, faces only.
+ */
 function tree(): { bundle: LokiBundle; signature: PipelineSignature } {
   const weights: Readonly<Record<string, number>> = { cars: 0.75, faces: 0.25 };
   const tasks = TREE_TASKS.map((task) => {

@@ -5,8 +5,8 @@ import {
   finishAll,
   type scheduledStages,
   WORKERS,
-} from "../../methods/inferline/serve/scheduled-stages.ts";
-import type { CascadeRow } from "./served-stages.ts";
+} from "../../methods/inferline/serve/scheduled.ts";
+import type { CascadeRow } from "./served-tasks.ts";
 
 /** A scheduler of the cascade, whatever its plans are. */
 export type PlayedSetup = Pick<
@@ -34,7 +34,10 @@ export const STEP = fc.oneof(
 );
 type Step = typeof STEP extends fc.Arbitrary<infer Each> ? Each : never;
 
-/** Runs the steps, then brings everything to its end: lost workers come back, or more of them go for good. */
+/**
+ * Runs the steps, then brings everything to its end: lost workers come back, or more of them go for
+ * good.
+ */
 export async function played(
   setup: PlayedSetup,
   steps: readonly Step[],

@@ -17,7 +17,11 @@ export interface RealServer {
   readonly executor: AssignedProcessExecutor;
 }
 
-/** A server whose first plan is ready, to be closed. @param folder of its models. @param nowMs real by default, so deadlines are far away. */
+/**
+ * A server whose first plan is ready, to be closed.
+ * @param folder of its models.
+ * @param nowMs real by default, so deadlines are far away.
+ */
 export async function realServer(
   bundle: PipelineBundle,
   folder: string,

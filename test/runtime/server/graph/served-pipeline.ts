@@ -1,35 +1,34 @@
 /**
- * A pipeline whose every answer can be foretold. A row of "x" is a number of crops and a value: the detector cuts that many crops, each the value
- * and its position; the classifier multiplies a crop by a factor that tells its variant.
+ * A pipeline whose every answer can be foretold. A row of "x" is a number of crops and a value: the
+ * detector cuts that many crops, each the value and its position; the classifier multiplies a crop
+ * by a factor that tells its variant.
  */
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LokiBundle, ModelFile, TensorInfo } from "../../../../runtime/bundle/schema.ts";
 import type { AxisNames } from "../../../../runtime/server/graph/output-groups.ts";
+import type { LevelSketch, LokiSketch } from "../../../support/loki-bundle.ts";
+import { chainBundle } from "../../../support/loki-samples.ts";
 import { onnxModel } from "../../../support/onnx-graph.ts";
-import type { LevelSketch, PipelineSketch } from "../../../support/pipeline-bundle.ts";
-import { chainBundle } from "../../../support/pipeline-samples.ts";
 
 /** Crops of a row at most. */
-export const MAX_CROPS = 8;
+const MAX_CROPS = 8;
 
 /** Of the variants of the classifier, "small" and "large". */
 export const FACTORS: readonly number[] = [-1, 2];
 
-export const DETECTOR_INPUTS: readonly TensorInfo[] = [
-  { name: "x", dtype: "float32", shape: [-1, 2] },
-];
-export const DETECTOR_OUTPUTS: readonly TensorInfo[] = [
+const DETECTOR_INPUTS: readonly TensorInfo[] = [{ name: "x", dtype: "float32", shape: [-1, 2] }];
+const DETECTOR_OUTPUTS: readonly TensorInfo[] = [
   { name: "crops", dtype: "float32", shape: [-1, 2] },
   { name: "crop_count", dtype: "int64", shape: [-1] },
   { name: "boxes", dtype: "float32", shape: [-1, 1] },
   { name: "value", dtype: "float32", shape: [-1, 1] },
 ];
-export const CLASSIFIER_INPUTS: readonly TensorInfo[] = [
+const CLASSIFIER_INPUTS: readonly TensorInfo[] = [
   { name: "crop", dtype: "float32", shape: [-1, 2] },
 ];
-export const CLASSIFIER_OUTPUTS: readonly TensorInfo[] = [
+const CLASSIFIER_OUTPUTS: readonly TensorInfo[] = [
   { name: "logits", dtype: "float32", shape: [-1, 2] },
 ];
 
@@ -124,7 +123,7 @@ export const LARGE_ONLY: readonly LevelSketch[] = [
 ];
 
 /** The chain of a detector and a classifier with the models above. */
-export function servedPipeline(options: Partial<PipelineSketch> = {}): LokiBundle {
+export function servedPipeline(options: Partial<LokiSketch> = {}): LokiBundle {
   const bundle = chainBundle({ sloMs: 1000, ...options });
   const files = modelBytes();
   const modelOf = (task: string, variant: string): ModelFile => {

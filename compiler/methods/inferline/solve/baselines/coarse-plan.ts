@@ -1,3 +1,4 @@
+/** Plans the pipeline as one black box: the baseline of InferLine §6. */
 import {
   type InferlineBundle,
   MICROS,
@@ -5,7 +6,7 @@ import {
   priceMicros,
   type StagePlan,
 } from "stratagem-runtime/internal/bundle/schema";
-import { stageGraphOf } from "stratagem-runtime/internal/core/graph/stage-graph";
+import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { slidingPeakRate } from "../../../../numeric/traffic-envelope.ts";
 import { serviceTimeMs } from "../service-time.ts";
 
@@ -15,7 +16,10 @@ export interface CoarseOptions {
   readonly durationMs: number;
   /** [taskCount]: mean queries that reach a task per request. */
   readonly scaleFactors: readonly number[];
-  /** Mean: CG-Mean, for the mean rate of the sample. Peak: CG-Peak, for the highest in a sliding window as long as the SLO. */
+  /**
+   * Mean: CG-Mean, for the mean rate of the sample. Peak: CG-Peak, for the highest in a sliding
+   * window as long as the SLO.
+   */
   readonly sizing: "mean" | "peak";
 }
 
@@ -31,11 +35,14 @@ interface Place {
 }
 
 /**
- * Coarse-grained provisioning: the pipeline is one black box that is replicated as a unit, one replica of every stage. Source: InferLine §6.
+ * Coarse-grained provisioning: the pipeline is one black box that is replicated as a unit, one
+ * replica of every stage. Source: InferLine §6.
  *
- * Pinned: every stage is on the hardware where a batch of one takes least (of equals the cheapest). The unit has one maximum batch, the largest profiled
- * size of any stage with which the longest path without waiting still meets the SLO; a stage takes the largest of its own sizes that is not above it, or
- * its smallest. A unit carries what its slowest stage does, and there are as many as the rate asks for.
+ * Pinned: every stage is on the hardware where a batch of one takes least (of equals the cheapest).
+ * The unit has one maximum batch, the largest profiled size of any stage with which the longest
+ * path without waiting still meets the SLO; a stage takes the largest of its own sizes that is not
+ * above it, or its smallest. A unit carries what its slowest stage does, and there are as many as
+ * the rate asks for.
  *
  * @returns null where no batch meets the SLO, or the pools have too few workers.
  */
@@ -103,12 +110,14 @@ function fastestPlace(
   return fastest;
 }
 
-/** Of each stage, with the largest size for all that meets the SLO; null if the smallest does not. */
+/**
+ * Of each stage, with the largest size for all that meets the SLO; null if the smallest does not.
+ */
 function largestBatches(
   frame: Pick<InferlineBundle, "tasks" | "entryBranch" | "cluster" | "slo">,
   places: readonly Place[],
 ): number[] | null {
-  const graph = stageGraphOf(frame);
+  const graph = taskGraphOf(frame);
   const hopMs = frame.cluster.communicationLatencyMs;
   const sizes = [...new Set(places.flatMap((place) => place.sizes))].sort((a, b) => b - a);
   for (const size of sizes) {

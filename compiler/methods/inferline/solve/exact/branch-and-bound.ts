@@ -1,10 +1,13 @@
-/** The cheapest configuration, proven: every cheaper one is tried, or follows a beginning that has too many misses already. */
+/**
+ * The cheapest configuration, proven: every cheaper one is tried, or follows a beginning that has
+ * too many misses already.
+ */
 import type { FeedForward } from "../../../../graph/feed-forward.ts";
 import {
   aloneMs,
   type Configuration,
-  type StageConfiguration,
-} from "../../../../graph/served-stages.ts";
+  type TaskConfiguration,
+} from "../../../../graph/served-tasks.ts";
 import { costOf } from "../problem.ts";
 import type { SearchSpace } from "../search-space.ts";
 import { type ChoiceUse, Lanes } from "./lanes.ts";
@@ -17,10 +20,12 @@ export interface Refined {
 }
 
 /**
- * Stages are decided in the order of the tasks: what is decided fixes what happens up to there, exactly, since no stage waits for a later one. So
- * a beginning under which more requests are sure to be late than may be is given up with all that could follow. What the rest costs at least is known from
- * fluid queues. Nothing is taken to be monotone: more replicas may well be worse.
- * @param known a feasible configuration within the pools, or null, and what none costs less than. @param queryLimit of queries that are served, of all stages: the same inputs search the same.
+ * Stages are decided in the order of the tasks: what is decided fixes what happens up to there,
+ * exactly, since no stage waits for a later one. So a beginning under which more requests are sure
+ * to be late than may be is given up with all that could follow. What the rest costs at least is
+ * known from fluid queues. Nothing is taken to be monotone: more replicas may well be worse.
+ * @param known a feasible configuration within the pools, or null, and what none costs less than.
+ * @param queryLimit of queries that are served, of all stages: the same inputs search the same.
  */
 export function branchAndBound(space: SearchSpace, known: Refined, queryLimit: number): Refined {
   return new Search(space, known, queryLimit).run();
@@ -33,7 +38,7 @@ class Search {
   /** By stage, the least cost of it and all that follow. */
   readonly #restCost: readonly number[];
   readonly #lowerBound: number;
-  readonly #chosen: StageConfiguration[] = [];
+  readonly #chosen: TaskConfiguration[] = [];
   readonly #usedByPool: number[];
   #queries = 0;
   #best: Configuration | null;
@@ -60,7 +65,10 @@ class Search {
     return { configuration: this.#best, lowerBound: Math.min(open, this.#bestCost) };
   }
 
-  /** @param cost of the stages before. @returns the least that anything may cost which was left untried; Infinity if all was tried. */
+  /**
+   * @param cost of the stages before.
+   * @returns the least that anything may cost which was left untried; Infinity if all was tried.
+   */
   #explore(stage: number, cost: number): number {
     const { problem, bounds } = this.#space;
     for (const trace of this.#traces) trace.prepare(stage);
@@ -104,8 +112,11 @@ class Search {
     return Number.POSITIVE_INFINITY;
   }
 
-  /** @returns what of the choice was put to use, in any trace; null if too many requests are sure to be late. */
-  #serve(stage: number, choice: StageConfiguration): ChoiceUse | null {
+  /**
+   * @returns what of the choice was put to use, in any trace; null if too many requests are sure to
+   * be late.
+   */
+  #serve(stage: number, choice: TaskConfiguration): ChoiceUse | null {
     let batch = 0;
     let allAtWork = false;
     const { evaluator } = this.#space;

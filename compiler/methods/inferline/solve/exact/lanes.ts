@@ -1,7 +1,8 @@
-import type { StageConfiguration } from "../../../../graph/served-stages.ts";
-import type { StageHardware } from "../problem.ts";
+/** Orders the configurations of one task by their cost, for the exact search. */
+import type { TaskConfiguration } from "../../../../graph/served-tasks.ts";
+import type { TaskHardware } from "../problem.ts";
 
-export interface Choice extends StageConfiguration {
+export interface Choice extends TaskConfiguration {
   /** Millionths per hour. */
   readonly cost: number;
   readonly pool: number;
@@ -25,13 +26,19 @@ interface Lane {
   replicas: number;
 }
 
-/** The configurations of one stage in the order of their cost: a lane for each hardware and batch, along which replicas are added. */
+/**
+ * The configurations of one stage in the order of their cost: a lane for each hardware and batch,
+ * along which replicas are added.
+ */
 export class Lanes {
   readonly #lanes: Lane[];
 
-  /** @param least replicas by hardware and batch. @param isHopeless by hardware: not even without waiting. */
+  /**
+   * @param least replicas by hardware and batch.
+   * @param isHopeless by hardware: not even without waiting.
+   */
   constructor(
-    hardware: readonly StageHardware[],
+    hardware: readonly TaskHardware[],
     least: readonly (readonly number[])[],
     isHopeless: readonly boolean[],
   ) {
@@ -63,7 +70,10 @@ export class Lanes {
     this.#setReplicas(lane, Number.POSITIVE_INFINITY);
   }
 
-  /** Goes on after a choice; what does exactly the same at no less is left out. @param used null if it was not served to the end. */
+  /**
+   * Goes on after a choice; what does exactly the same at no less is left out.
+   * @param used null if it was not served to the end.
+   */
   advance(choice: Choice, used: ChoiceUse | null): void {
     const { hardware, batch, replicas, lane } = choice;
     this.#setReplicas(lane, replicas + 1);

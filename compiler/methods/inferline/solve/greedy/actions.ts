@@ -1,32 +1,38 @@
 /** What the planner may change about one stage. Source: InferLine §4.3. */
 
-import type { Configuration, StageConfiguration } from "../../../../graph/served-stages.ts";
+import type { Configuration, TaskConfiguration } from "../../../../graph/served-tasks.ts";
 import { hardwareOf, throughputQps } from "../problem.ts";
 import { isFeasible, replaced, type SearchSpace, unlimited } from "../search-space.ts";
 
 /** @returns null at one replica. */
-export function removeReplica(one: StageConfiguration): StageConfiguration | null {
+export function removeReplica(one: TaskConfiguration): TaskConfiguration | null {
   return one.replicas > 1 ? { ...one, replicas: one.replicas - 1 } : null;
 }
 
-/** Doubles the batch within the sizes there are: the largest up to twice as large, or else the next. @returns null at the largest. */
+/**
+ * Doubles the batch within the sizes there are: the largest up to twice as large, or else the next.
+ * @returns null at the largest.
+ */
 export function increaseBatch(
   { problem }: SearchSpace,
   stage: number,
-  one: StageConfiguration,
-): StageConfiguration | null {
+  one: TaskConfiguration,
+): TaskConfiguration | null {
   const larger = hardwareOf(problem, stage, one).batches.filter((size) => size > one.batch);
   const doubled = larger.findLast((size) => size <= 2 * one.batch);
   const batch = doubled ?? larger[0];
   return batch === undefined ? null : { ...one, batch };
 }
 
-/** What a larger batch may save: the replicas that its throughput makes superfluous, millionths per hour. */
+/**
+ * What a larger batch may save: the replicas that its throughput makes superfluous, millionths per
+ * hour.
+ */
 export function savingOf(
   { problem }: SearchSpace,
   stage: number,
-  before: StageConfiguration,
-  after: StageConfiguration,
+  before: TaskConfiguration,
+  after: TaskConfiguration,
 ): number {
   const hardware = hardwareOf(problem, stage, before);
   const part = throughputQps(hardware, before.batch) / throughputQps(hardware, after.batch);
@@ -34,8 +40,9 @@ export function savingOf(
 }
 
 /**
- * The stage on cheaper hardware, the others as they are: replicas are added to the smallest batch until the SLO is met, then batches grow and replicas go
- * while that cuts the cost. The result may cost more than what there was.
+ * The stage on cheaper hardware, the others as they are: replicas are added to the smallest batch
+ * until the SLO is met, then batches grow and replicas go while that cuts the cost. The result may
+ * cost more than what there was.
  * @returns null if no number of replicas helps.
  */
 export function moveTo(

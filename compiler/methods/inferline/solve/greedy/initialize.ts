@@ -3,20 +3,21 @@
 import {
   aloneMs,
   type Configuration,
-  type StageConfiguration,
-} from "../../../../graph/served-stages.ts";
+  type TaskConfiguration,
+} from "../../../../graph/served-tasks.ts";
 import { hardwareOf, throughputQps } from "../problem.ts";
 import { isBelowBounds, type SearchSpace, unlimited } from "../search-space.ts";
 import { serviceTimeMs } from "../service-time.ts";
 
 /**
- * The smallest batches on the fastest hardware, and a replica more at the bottleneck until the SLO is met. Pools have no end here.
- * @returns null if the longest path takes as long as the SLO without any waiting, or if no number of replicas helps.
- * Source: InferLine §4.3, Algorithm 1.
+ * The smallest batches on the fastest hardware, and a replica more at the bottleneck until the SLO
+ * is met. Pools have no end here.
+ * @returns null if the longest path takes as long as the SLO without any waiting, or if no number
+ * of replicas helps. Source: InferLine §4.3, Algorithm 1.
  */
 export function initialize(space: SearchSpace): Configuration | null {
   const { problem, evaluator, sloMs } = space;
-  const configuration = problem.stages.map(({ hardware }): StageConfiguration => {
+  const configuration = problem.stages.map(({ hardware }): TaskConfiguration => {
     const fastestMs = Math.min(...hardware.map(aloneMs));
     // They are in the order of their prices, so of equals this is the cheapest.
     const fastest = hardware.findIndex((one) => aloneMs(one) === fastestMs);
@@ -37,10 +38,13 @@ export function initialize(space: SearchSpace): Configuration | null {
   }
 }
 
-/** FindMinThru: the stage with the least throughput, in requests; a stage that no request reaches has no end of it. */
+/**
+ * FindMinThru: the stage with the least throughput, in requests; a stage that no request reaches
+ * has no end of it.
+ */
 function bottleneck(
   { problem, scaleFactors }: SearchSpace,
-  configuration: readonly StageConfiguration[],
+  configuration: readonly TaskConfiguration[],
 ): number {
   let least = Number.POSITIVE_INFINITY;
   let found = 0;

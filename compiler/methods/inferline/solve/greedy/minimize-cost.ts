@@ -1,6 +1,9 @@
-/** Algorithm 2: from a feasible configuration down, one action at a time, the one that cuts the cost most. */
+/**
+ * Algorithm 2: from a feasible configuration down, one action at a time, the one that cuts the cost
+ * most.
+ */
 
-import type { Configuration } from "../../../../graph/served-stages.ts";
+import type { Configuration } from "../../../../graph/served-tasks.ts";
 import { costOf, excessOf, hardwareOf } from "../problem.ts";
 import { isFeasible, replaced, type SearchSpace } from "../search-space.ts";
 import { increaseBatch, moveTo, removeReplica, savingOf } from "./actions.ts";
@@ -8,7 +11,10 @@ import { increaseBatch, moveTo, removeReplica, savingOf } from "./actions.ts";
 interface Candidate {
   readonly configuration: Configuration;
   readonly stage: number;
-  /** Replicas beyond the pools: the first thing to be cut, so that a plan which starts too large can shrink into them. */
+  /**
+   * Replicas beyond the pools: the first thing to be cut, so that a plan which starts too large can
+   * shrink into them.
+   */
   readonly excess: number;
   /** Millionths per hour. */
   readonly cost: number;
@@ -17,9 +23,10 @@ interface Candidate {
 }
 
 /**
- * Until no single action is left that meets the SLO without costing more. Of actions that cost the same the one that may save the most later is taken,
- * then the one with the lowest latency, then the first stage. Terminates: cost falls, or batches grow at the same cost.
- * Source: InferLine §4.3, Algorithm 2; ties and cheaper hardware that is not the next one are ours.
+ * Until no single action is left that meets the SLO without costing more. Of actions that cost the
+ * same the one that may save the most later is taken, then the one with the lowest latency, then
+ * the first stage. Terminates: cost falls, or batches grow at the same cost. Source: InferLine
+ * §4.3, Algorithm 2; ties and cheaper hardware that is not the next one are ours.
  */
 export function minimizeCost(space: SearchSpace, start: Configuration): Configuration {
   let configuration = start;

@@ -1,3 +1,4 @@
+/** Plans by hardware scaling alone: InferLine as Loki §6.1 compares with it. */
 import type { PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
 import { hardwareCapacityOf } from "../plan/capacity.ts";
 import { checkPlan } from "../plan/check-plan.ts";
@@ -8,10 +9,12 @@ import { fewestServers, isMostAccurate, planOfStep } from "../plan/step.ts";
 const NODE_LIMIT = 20_000;
 
 /**
- * InferLine as Loki §6.1 compares with it: the most accurate variants only, on as few servers as serve the demand; hardware is all that scales.
+ * InferLine as Loki §6.1 compares with it: the most accurate variants only, on as few servers as
+ * serve the demand; hardware is all that scales.
  *
- * Our reading: it plans batch sizes and replicas for the pipeline's latency as a whole, as step 1 of Loki does. Above what the cluster can serve
- * so, it keeps the plan of its capacity, and what exceeds it is late or dropped.
+ * Our reading: it plans batch sizes and replicas for the pipeline's latency as a whole, as step 1
+ * of Loki does. Above what the cluster can serve so, it keeps the plan of its capacity, and what
+ * exceeds it is late or dropped.
  *
  * @returns null where no latency limit can be met with the most accurate variants.
  */

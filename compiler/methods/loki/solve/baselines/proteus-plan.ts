@@ -1,3 +1,4 @@
+/** Plans every task by itself: Proteus as Loki §6.1 compares with it. */
 import type {
   Instance,
   Leaf,
@@ -17,15 +18,19 @@ const NODE_LIMIT = 500;
 const DEMAND_TOLERANCE = 1e-9;
 
 /**
- * Proteus as Loki §6.1 compares with it: it scales the accuracy of every task by itself and knows nothing of the pipeline.
+ * Proteus as Loki §6.1 compares with it: it scales the accuracy of every task by itself and knows
+ * nothing of the pipeline.
  *
- * Our reading: one program over all tasks maximises the sum of their accuracies, each per query of the task, with all servers. A task's latency
- * limit is an equal part of the tightest deepest path through it. Its demand is what it observes: the queries that the variants in use before
- * it send, so the plan is iterated from the fan-outs of the most accurate variants, as a periodic controller would come to it. Where the
- * demands cannot be served, it is the plan for as large a part of them as can. Servers to spare become replicas of the busiest.
+ * Our reading: one program over all tasks maximises the sum of their accuracies, each per query of
+ * the task, with all servers. A task's latency limit is an equal part of the tightest deepest path
+ * through it. Its demand is what it observes: the queries that the variants in use before it send,
+ * so the plan is iterated from the fan-outs of the most accurate variants, as a periodic controller
+ * would come to it. Where the demands cannot be served, it is the plan for as large a part of them
+ * as can. Servers to spare become replicas of the busiest.
  *
- * Requests are routed at each task by its shares, whatever came before: a path may be later than the pipeline allows, and a task may get more
- * queries than it has capacity for. @returns null where a task has no variant within its part of the SLO.
+ * Requests are routed at each task by its shares, whatever came before: a path may be later than
+ * the pipeline allows, and a task may get more queries than it has capacity for.
+ * @returns null where a task has no variant within its part of the SLO.
  */
 export function proteusPlan(
   problem: PipelineProblem,
@@ -98,7 +103,9 @@ function separatePlan(
   );
 }
 
-/** Mean queries of each task per request when every task splits its queries so among its variants. */
+/**
+ * Mean queries of each task per request when every task splits its queries so among its variants.
+ */
 function queriesPerRequest(
   problem: PipelineProblem,
   shares: readonly (readonly number[])[],
@@ -127,7 +134,10 @@ function sharesByVariant(
   return shares;
 }
 
-/** Gives each idle server of a pool to the instance that is busiest at its demand; ties to the first. */
+/**
+ * Gives each idle server of a pool to the instance that is busiest at its demand; ties to the
+ * first.
+ */
 function withSpareServers(
   { tasks, servers }: PipelineProblem,
   { instances, nodes }: PipelinePlan,

@@ -1,3 +1,4 @@
+/** Keeps the basis of one linear program while columns come and go. */
 import {
   exchange,
   invert,

@@ -1,3 +1,4 @@
+/** Says whether a point is whole, and where to branch if it is not. */
 import type { NodeBounds, NodeSolution } from "./node-program.ts";
 import type { SetLevel, SlotModel } from "./slots.ts";
 
@@ -6,7 +7,10 @@ export const WHOLE_TOLERANCE = 1e-7;
 
 const LEVELS: readonly SetLevel[] = ["task", "group", "slot"];
 
-/** Servers by smallest set that a solution needs when each set is rounded up; null where a variant uses several batch sizes and may not. */
+/**
+ * Servers by smallest set that a solution needs when each set is rounded up; null where a variant
+ * uses several batch sizes and may not.
+ */
 export function wholeServers(
   model: SlotModel,
   { use, shareBySlot }: NodeSolution,
@@ -38,9 +42,11 @@ type Halves = readonly [NodeBounds, NodeBounds];
 const SECOND_BATCH_SERVERS = 0.5;
 
 /**
- * Two halves of a node, neither of which has its solution: a variant uses only some batch sizes, or a set has at most or at least so many
- * servers. Batch sizes first, then tasks, as they move the bound most: with batch sizes last some problems took a hundred times the nodes, and
- * solving both halves of several splits to choose one halved the nodes but not the time. Null where nothing is left to split.
+ * Two halves of a node, neither of which has its solution: a variant uses only some batch sizes, or
+ * a set has at most or at least so many servers. Batch sizes first, then tasks, as they move the
+ * bound most: with batch sizes last some problems took a hundred times the nodes, and solving both
+ * halves of several splits to choose one halved the nodes but not the time. Null where nothing is
+ * left to split.
  */
 export function branches(
   model: SlotModel,
@@ -89,7 +95,9 @@ function bySetCount(
   return [{ lower, upper, isBanned: banned }, more];
 }
 
-/** Splits the batch sizes of a variant that uses several between the slowest and the fastest in use. */
+/**
+ * Splits the batch sizes of a variant that uses several between the slowest and the fastest in use.
+ */
 function byBatchSize(
   { sets, slots }: SlotModel,
   { lower, upper, isBanned }: NodeBounds,

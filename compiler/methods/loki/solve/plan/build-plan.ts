@@ -1,10 +1,14 @@
+/** Builds the plan that a bundle holds from a point of the search. */
 import type { Instance, PathNode, PipelinePlan } from "../../../../model/pipeline.ts";
 import type { ColumnPool } from "./column-pool.ts";
 import { entriesOf } from "./node-program.ts";
 import type { Point } from "./search.ts";
 import type { SlotModel } from "./slots.ts";
 
-/** The plan of a point: assignments that agree on the steps up to a task share its node, whatever their other branches do. */
+/**
+ * The plan of a point: assignments that agree on the steps up to a task share its node, whatever
+ * their other branches do.
+ */
 export function planOf(model: SlotModel, pool: ColumnPool, point: Point): PipelinePlan {
   const { tasks } = model.problem;
   const parts = assignmentsOf(model, pool, point);

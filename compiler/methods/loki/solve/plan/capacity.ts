@@ -1,10 +1,14 @@
+/** Finds the largest demand that any plan serves. */
 import type { PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
 import { type PlanOptions, searchLimits } from "./plan-options.ts";
 import { slotModel } from "./slots.ts";
 import { highestDemand, isMostAccurate, planOfStep } from "./step.ts";
 
 export interface Capacity {
-  /** Requests per second that the plan serves, 0 where no latency limit can be met; infinite where no request makes a query. */
+  /**
+   * Requests per second that the plan serves, 0 where no latency limit can be met; infinite where
+   * no request makes a query.
+   */
   readonly qps: number;
   /** No plan serves more, proven; within 0.02 % of `qps` unless a limit was hit. */
   readonly boundQps: number;
@@ -14,7 +18,10 @@ export interface Capacity {
 
 const NODE_LIMIT = 20_000;
 
-/** Largest demand that any plan serves. The demand is the objective of a program of its own, so nothing is bisected. */
+/**
+ * Largest demand that any plan serves. The demand is the objective of a program of its own, so
+ * nothing is bisected.
+ */
 export function capacityOf(
   problem: PipelineProblem,
   options: Omit<PlanOptions, "solver">,

@@ -1,3 +1,4 @@
+/** Checks a plan by the definitions alone, whoever computed it. */
 import type { Leaf, PathNode, PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
 
 const RATIO_TOLERANCE = 1e-6;
@@ -6,9 +7,11 @@ const LATENCY_TOLERANCE_MS = 1e-9;
 const ACCURACY_TOLERANCE = 1e-7;
 
 /**
- * What is wrong with a plan, found from the definitions alone: nothing here knows how plans are computed.
+ * What is wrong with a plan, found from the definitions alone: nothing here knows how plans are
+ * computed.
  *
- * @returns one sentence per mistake, none for a plan that serves the demand in time with the servers there are.
+ * @returns one sentence per mistake, none for a plan that serves the demand in time with the
+ * servers there are.
  */
 export function checkPlan(
   problem: PipelineProblem,
@@ -108,7 +111,8 @@ function* flowMistakes({ tasks }: PipelineProblem, steps: readonly Step[]) {
         const after = steps.filter((step) => step.node.parent === index && step.task === child);
         const passed = sumOf(after, (step) => step.node.ratio);
         if (!isNear(passed, node.ratio, RATIO_TOLERANCE)) {
-          yield `nodes[${index}]: ${node.ratio} arrives, ${passed} goes on to ${tasks[child]?.name}`;
+          yield `nodes[${index}]: ${node.ratio} arrives, ${passed} goes on to ` +
+            `${tasks[child]?.name}`;
         }
       }
     }

@@ -1,3 +1,4 @@
+/** Keeps the assignments found so far as sparse columns. */
 import type { PipelineProblem } from "../../../../model/pipeline.ts";
 import type { SlotModel } from "./slots.ts";
 
@@ -5,9 +6,11 @@ import type { SlotModel } from "./slots.ts";
 const FIRST_CAPACITY = 256;
 
 /**
- * Assignments found so far, one column each: a slot for every task of the tree of one entry. Compressed sparse columns, grown by doubling.
+ * Assignments found so far, one column each: a slot for every task of the tree of one entry.
+ * Compressed sparse columns, grown by doubling.
  *
- * The use of a slot is the servers that requests at the demand of the pool take of it when all of them take the assignment.
+ * The use of a slot is the servers that requests at the demand of the pool take of it when all of
+ * them take the assignment.
  */
 export class ColumnPool {
   readonly demandQps: number;
@@ -27,7 +30,10 @@ export class ColumnPool {
     this.demandQps = demandQps;
   }
 
-  /** @param choice slot by task, -1 outside the tree. @returns its column, an old one when it is known. */
+  /**
+   * @param choice slot by task, -1 outside the tree.
+   * @returns its column, an old one when it is known.
+   */
   add(entry: number, choice: Int32Array): number {
     const key = choice.join();
     const known = this.#known.get(key);

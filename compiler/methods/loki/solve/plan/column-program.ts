@@ -1,3 +1,4 @@
+/** States a step as one mixed-integer program over assignments, for HiGHS or GLPK. */
 import { summedUp, wholeServers } from "./branching.ts";
 import { ColumnPool } from "./column-pool.ts";
 import { enumerateAssignments } from "./enumerate-assignments.ts";
@@ -8,13 +9,16 @@ import type { Point, SearchLimits } from "./search.ts";
 import type { SlotModel } from "./slots.ts";
 import { fewestServers, flowThrough, mostAccuratePlan, rootOf, type StepResult } from "./step.ts";
 
-/** Above so many assignments only those are used that the first nodes of branch and price come to. */
+/**
+ * Above so many assignments only those are used that the first nodes of branch and price come to.
+ */
 const MAX_COLUMNS = 3000;
 const FIRST_NODES = 60;
 
 /**
- * A step as one mixed-integer program over assignments: a share for each, a whole number of servers for each slot, and whether a batch size is
- * used. It is exact where all assignments are in it; where they are not, the gap is to the bound of the first nodes of branch and price.
+ * A step as one mixed-integer program over assignments: a share for each, a whole number of servers
+ * for each slot, and whether a batch size is used. It is exact where all assignments are in it;
+ * where they are not, the gap is to the bound of the first nodes of branch and price.
  */
 export async function planByColumns(
   model: SlotModel,
@@ -44,12 +48,18 @@ export async function planByColumns(
   return { ...first, pool, point, bound: Math.max(bound, point.worth) };
 }
 
-/** Whether requests of every entry have an assignment: a program without columns is not for a solver. */
+/**
+ * Whether requests of every entry have an assignment: a program without columns is not for a
+ * solver.
+ */
 function hasEveryEntry(model: SlotModel, pool: ColumnPool): boolean {
   return new Set(pool.entry.subarray(0, pool.count)).size === entriesOf(model).length;
 }
 
-/** The best flow through whole servers, by exact linear programming: the solvers keep to their rows only to 1e-7 or so. */
+/**
+ * The best flow through whole servers, by exact linear programming: the solvers keep to their rows
+ * only to 1e-7 or so.
+ */
 function pointOf(
   model: SlotModel,
   pool: ColumnPool,
@@ -110,7 +120,10 @@ function programOf(model: SlotModel, pool: ColumnPool, kind: "servers" | "accura
   return { objective, rows, whole: slots.map((_, id) => `x${id}`), binary };
 }
 
-/** At most one batch size of each set of slots that share a batch size. @returns the names of the choices. */
+/**
+ * At most one batch size of each set of slots that share a batch size.
+ * @returns the names of the choices.
+ */
 function addBatchRows(
   { sets, slots, problem }: SlotModel,
   members: readonly (readonly Term[])[],

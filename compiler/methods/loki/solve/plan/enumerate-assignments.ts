@@ -1,7 +1,11 @@
+/** Lists all assignments of variants to the tasks of a tree. */
 import type { ColumnPool } from "./column-pool.ts";
 import { LATENCY_TOLERANCE_MS, type SlotModel } from "./slots.ts";
 
-/** Adds all assignments of all entries to a pool. @returns false where there are more than `limit`; the pool then has some of them. */
+/**
+ * Adds all assignments of all entries to a pool.
+ * @returns false where there are more than `limit`; the pool then has some of them.
+ */
 export function enumerateAssignments(model: SlotModel, pool: ColumnPool, limit: number): boolean {
   const { tasks } = model.problem;
   const rootOf = tasks.map((_, task) => root(model, task));
@@ -25,7 +29,10 @@ function root({ problem }: SlotModel, task: number): number {
   return at;
 }
 
-/** An odometer over the slots of the tree's tasks, parents first; a choice that is too slow is not continued. */
+/**
+ * An odometer over the slots of the tree's tasks, parents first; a choice that is too slow is not
+ * continued.
+ */
 function extend(
   model: SlotModel,
   pool: ColumnPool,

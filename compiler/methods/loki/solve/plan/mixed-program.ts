@@ -19,7 +19,10 @@ export interface MixedSolution {
   readonly values: ReadonlyMap<string, number> | null;
 }
 
-/** Solves with a package that is loaded only now: HiGHS is MIT, GLPK is GPL-3.0, and neither is needed by branch and price. */
+/**
+ * Solves with a package that is loaded only now: HiGHS is MIT, GLPK is GPL-3.0, and neither is
+ * needed by branch and price.
+ */
 export function solveMixed(
   program: MixedProgram,
   solver: "glpk" | "highs",
@@ -84,7 +87,10 @@ interface Highs {
   ): { readonly Status: string; readonly Columns: Readonly<Record<string, object>> };
 }
 
-/** The package's types say CommonJS, where the default export is one level deeper; its module for ESM has it here. */
+/**
+ * The package's types say CommonJS, where the default export is one level deeper; its module for
+ * ESM has it here.
+ */
 async function loadHighs(): Promise<Highs> {
   const { default: load } = (await import("highs")) as unknown as { default: () => Promise<Highs> };
   return await load();

@@ -1,3 +1,4 @@
+/** Finds, among plans that are as good, the one that loads the fewest models. */
 import type { PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
 import { checkPlan } from "./check-plan.ts";
 import { type PlanOptions, searchLimits } from "./plan-options.ts";
@@ -6,7 +7,10 @@ import { fewestLoads, isMostAccurate, planOfStep } from "./step.ts";
 
 const NODE_LIMIT = 1000;
 
-/** Servers that must load a variant to get from one plan to another, when all that can keep theirs do. A new batch size is no load. */
+/**
+ * Servers that must load a variant to get from one plan to another, when all that can keep theirs
+ * do. A new batch size is no load.
+ */
 export function modelLoads(problem: PipelineProblem, from: PipelinePlan, to: PipelinePlan): number {
   const held = replicasByVariant(problem, from);
   let loads = 0;
@@ -17,8 +21,9 @@ export function modelLoads(problem: PipelineProblem, from: PipelinePlan, to: Pip
 }
 
 /**
- * A plan as accurate as the given one (to 1e-9) and with no more servers, that needs the fewest loads from a neighbour: the given plan itself
- * where the search finds none better within its limits.
+ * A plan as accurate as the given one (to 1e-9) and with no more servers, that needs the fewest
+ * loads from a neighbour: the given plan itself where the search finds none better within its
+ * limits.
  */
 export function nearestPlan(
   problem: PipelineProblem,

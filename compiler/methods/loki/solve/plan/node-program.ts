@@ -1,3 +1,4 @@
+/** Solves the linear program of one node of the search by column generation. */
 import { bestColumn } from "../../../../numeric/basis-inverse.ts";
 import { Basis, type Extra, type Row } from "./basis.ts";
 import type { ColumnPool } from "./column-pool.ts";
@@ -8,9 +9,13 @@ import type { SlotModel } from "./slots.ts";
 export interface Objective {
   /** Of the accuracy; 0 or 1. */
   readonly valueScale: number;
-  /** Of one server in each set, by set; a server in a set costs what it costs in the smallest one. */
+  /**
+   * Of one server in each set, by set; a server in a set costs what it costs in the smallest one.
+   */
   readonly serverCost: Float64Array;
-  /** Whether the demand is what is maximised; shares are then requests per second and have no sum. */
+  /**
+   * Whether the demand is what is maximised; shares are then requests per second and have no sum.
+   */
   readonly isDemand: boolean;
   /** Accuracy to have at least, null for any. */
   readonly leastValue: number | null;
@@ -49,10 +54,12 @@ const MAX_PIVOTS = 5000;
 const DEGENERATE_BEFORE_BLAND = 60;
 
 /**
- * Linear programs over all assignments, one for each node of a search, solved by column generation over a pool that the nodes share.
+ * Linear programs over all assignments, one for each node of a search, solved by column generation
+ * over a pool that the nodes share.
  *
- * A server need not be a variable: with whole numbers relaxed, a share f of an assignment takes f times its use. What bounds add are idle
- * servers, which a set must have beyond those in use. Rows: one per entry (shares sum to 1), one per bound.
+ * A server need not be a variable: with whole numbers relaxed, a share f of an assignment takes f
+ * times its use. What bounds add are idle servers, which a set must have beyond those in use. Rows:
+ * one per entry (shares sum to 1), one per bound.
  */
 export class NodeProgram {
   readonly pool: ColumnPool;
@@ -91,7 +98,10 @@ export class NodeProgram {
     return this.#entries.length + poolCount + held.size + (leastValue === null ? 0 : 1);
   }
 
-  /** @param cutoff a bound at or below it needs no exact solution. @param likely columns that are tried before all others. */
+  /**
+   * @param cutoff a bound at or below it needs no exact solution.
+   * @param likely columns that are tried before all others.
+   */
   solve(bounds: NodeBounds, cutoff: number, likely: readonly number[] = []): NodeSolution {
     const rows = this.#rows(bounds);
     const extras = this.#extras(rows);
@@ -178,7 +188,10 @@ export class NodeProgram {
     return columns.subarray(0, count);
   }
 
-  /** Prices of servers from the multipliers of the rows. @returns what a unit of accuracy is worth. */
+  /**
+   * Prices of servers from the multipliers of the rows.
+   * @returns what a unit of accuracy is worth.
+   */
   #price(rows: readonly Row[], extras: readonly Extra[], basis: Basis, isFirstPhase: boolean) {
     basis.price(isFirstPhase ? "first" : "second", (variable) => this.#cost(extras, variable));
     const { sets, slots } = this.#model;
@@ -223,7 +236,10 @@ export class NodeProgram {
     return cost;
   }
 
-  /** Variable to enter, of the highest reduced cost among the known ones, or the first of a positive one. */
+  /**
+   * Variable to enter, of the highest reduced cost among the known ones, or the first of a positive
+   * one.
+   */
   #entering(
     rows: readonly Row[],
     extras: readonly Extra[],
@@ -289,7 +305,10 @@ export class NodeProgram {
     }
   }
 
-  /** Adds the best assignment of each entry that is not in the pool. @returns the sum of their reduced costs. */
+  /**
+   * Adds the best assignment of each entry that is not in the pool.
+   * @returns the sum of their reduced costs.
+   */
   #generate(isBanned: Uint8Array, multipliers: Float64Array, scale: number): number {
     for (const [id, { throughputQps }] of this.#model.slots.entries()) {
       this.#queryPrice[id] = ((this.#slotPrice[id] ?? 0) * this.pool.demandQps) / throughputQps;
@@ -302,7 +321,8 @@ export class NodeProgram {
       if (worth === Number.NEGATIVE_INFINITY) continue;
       const known = this.pool.count;
       this.pool.add(index, this.#pricer.choice);
-      // Rounding can make an old column look better than it was: there is nothing more to gain then.
+      // Rounding can make an old column look better than it was: there is nothing more to gain
+      // then.
       if (this.pool.count > known) gain += worth - (multipliers[index] ?? 0);
     }
     return gain;

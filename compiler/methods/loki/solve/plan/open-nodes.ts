@@ -1,4 +1,7 @@
-/** Nodes of a search that wait, highest bound first; of equal ones the one that came last, as it lies deepest. A binary heap. */
+/**
+ * Nodes of a search that wait, highest bound first; of equal ones the one that came last, as it
+ * lies deepest. A binary heap.
+ */
 export class OpenNodes<T> {
   readonly #heap: { readonly bound: number; readonly order: number; readonly node: T }[] = [];
   #pushed = 0;

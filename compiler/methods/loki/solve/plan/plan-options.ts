@@ -1,9 +1,13 @@
+/** Says how far the search for a plan may go. */
 import type { SearchLimits } from "./search.ts";
 
 export interface PlanOptions {
   /** "auto" is branch and price; the others solve one mixed-integer program over assignments. */
   readonly solver: "auto" | "glpk" | "highs";
-  /** Of the whole call, counted only with a clock. Searches also end after a number of nodes, which makes their result the same everywhere. */
+  /**
+   * Of the whole call, counted only with a clock. Searches also end after a number of nodes, which
+   * makes their result the same everywhere.
+   */
   readonly timeLimitMs: number;
   readonly nowMs?: () => number;
 }

@@ -1,3 +1,4 @@
+/** Finds the plan for a demand, in the two steps of Loki §4.1. */
 import type { PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
 import { checkPlan } from "./check-plan.ts";
 import { planByColumns } from "./column-program.ts";
@@ -14,7 +15,7 @@ import {
   type StepResult,
 } from "./step.ts";
 
-export interface PlanReport {
+interface PlanReport {
   readonly method: string;
   /** "unknown": neither a plan nor a proof that there is none was found within the limits. */
   readonly status: "optimal" | "feasible" | "infeasible" | "unknown";
@@ -40,11 +41,12 @@ const NODE_LIMIT = 20_000;
 const TIE_NODE_LIMIT = 3000;
 
 /**
- * The plan for a demand: with the most accurate variants on the fewest servers or, where that cannot be, as accurate as it can be (ties to the
- * fewest servers).
+ * The plan for a demand: with the most accurate variants on the fewest servers or, where that
+ * cannot be, as accurate as it can be (ties to the fewest servers).
  *
- * @param demandQps requests per second. @returns deterministic unless a time limit is hit. Source: Loki §4.1, eq. 11 and 12; differences are in
- * docs/sources.md.
+ * @param demandQps requests per second.
+ * @returns deterministic unless a time limit is hit. Source: Loki §4.1, eq. 11 and 12; differences
+ * are in docs/sources.md.
  */
 export async function planPipeline(
   problem: PipelineProblem,
@@ -101,8 +103,9 @@ async function scaleAccuracy(
 }
 
 /**
- * The fewest servers for an accuracy. Most often the optimum needs all it has, which a search for as accurate a plan with one server less proves
- * with the bounds of accuracy, much sooner than a search for the fewest servers does.
+ * The fewest servers for an accuracy. Most often the optimum needs all it has, which a search for
+ * as accurate a plan with one server less proves with the bounds of accuracy, much sooner than a
+ * search for the fewest servers does.
  */
 function settleTie(model: SlotModel, demandQps: number, found: StepResult, limits: SearchLimits) {
   const servers = found.point?.serversBySet[0] ?? 0;

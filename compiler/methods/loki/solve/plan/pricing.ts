@@ -1,11 +1,13 @@
+/** Finds the assignment that is worth most at given prices. */
 import { LATENCY_TOLERANCE_MS, type SlotModel } from "./slots.ts";
 
 /**
- * Finds the assignment of one entry task's tree (a slot for every task of it, each path within its latency limit) that is worth most: its
- * accuracy times a scale, less the price of the queries it makes each slot serve.
+ * Finds the assignment of one entry task's tree (a slot for every task of it, each path within its
+ * latency limit) that is worth most: its accuracy times a scale, less the price of the queries it
+ * makes each slot serve.
  *
- * Branches are independent once the steps before them are chosen, so this is a search over prefixes, cut by what accuracy and what price the
- * rest of a path can have at best.
+ * Branches are independent once the steps before them are chosen, so this is a search over
+ * prefixes, cut by what accuracy and what price the rest of a path can have at best.
  */
 export class Pricer {
   /** Slot of each task in the assignment found last; -1 for tasks of other trees. */
@@ -24,7 +26,8 @@ export class Pricer {
   /**
    * Sets what the next searches maximise.
    *
-   * @param queryPrice of one query per request by slot. @param isBanned 1 for a slot that must not be used.
+   * @param queryPrice of one query per request by slot.
+   * @param isBanned 1 for a slot that must not be used.
    */
   prepare(queryPrice: Float64Array, isBanned: Uint8Array, valueScale: number): void {
     this.#valueScale = valueScale;
@@ -36,7 +39,8 @@ export class Pricer {
         for (const [at, child] of task.children.entries()) {
           const fanout = variant.fanouts[at] ?? 0;
           const least = this.#tasks[child]?.leastCost ?? 0;
-          // 0 times infinity: a branch without any slot makes the variant useless, whatever it sends there.
+          // 0 times infinity: a branch without any slot makes the variant useless, whatever it
+          // sends there.
           variant.restCost += Number.isFinite(least) ? fanout * least : least;
         }
         variant.candidates = candidates(variant.slots, slots, queryPrice, isBanned);
@@ -47,7 +51,10 @@ export class Pricer {
     }
   }
 
-  /** Highest worth above `floor` of an assignment of the tree of `entry`, which is then in `choice`; -Infinity where none is above. */
+  /**
+   * Highest worth above `floor` of an assignment of the tree of `entry`, which is then in `choice`;
+   * -Infinity where none is above.
+   */
   best(entry: number, floor: number): number {
     this.choice.fill(-1);
     const share = this.#model.problem.tasks[entry]?.entryShare ?? 0;
@@ -197,7 +204,10 @@ function isBelow({ problem }: SlotModel, task: number, ancestor: number): boolea
   return at === ancestor;
 }
 
-/** Sum over the leaves below a task (or itself) of the highest weighted accuracy after a prefix that ends with the task. */
+/**
+ * Sum over the leaves below a task (or itself) of the highest weighted accuracy after a prefix that
+ * ends with the task.
+ */
 function potentialOf({ problem, slotsOf }: SlotModel, index: number): Float64Array {
   const sizes = (path: readonly number[]) =>
     path.reduce((product, step) => product * (problem.tasks[step]?.variants.length ?? 0), 1);
@@ -222,7 +232,9 @@ function potentialOf({ problem, slotsOf }: SlotModel, index: number): Float64Arr
   return potential;
 }
 
-/** Whether the variants of the last steps of a path, given by its place in a table, have any slot. */
+/**
+ * Whether the variants of the last steps of a path, given by its place in a table, have any slot.
+ */
 function isUsable(
   tasks: SlotModel["problem"]["tasks"],
   slotsOf: SlotModel["slotsOf"],

@@ -1,3 +1,4 @@
+/** Searches for the best whole point by branch and price. */
 import { branches, summedUp, WHOLE_TOLERANCE, wholeServers } from "./branching.ts";
 import type { NodeBounds, NodeProgram, NodeSolution } from "./node-program.ts";
 import { OpenNodes } from "./open-nodes.ts";
@@ -33,7 +34,10 @@ export interface Point {
 
 export interface SearchResult {
   readonly best: Point | null;
-  /** No point that is worth more than `above` is worth more than this, proven; -Infinity where there is none. */
+  /**
+   * No point that is worth more than `above` is worth more than this, proven; -Infinity where there
+   * is none.
+   */
   readonly bound: number;
   readonly nodes: number;
 }
@@ -43,7 +47,8 @@ const ROUNDED_FIRST = 30;
 const ROUNDED_EVERY = 10;
 
 /**
- * Branch and price: best bound first, but a node's better half at once, as whole points lie deep. Deterministic but for `isLate`.
+ * Branch and price: best bound first, but a node's better half at once, as whole points lie deep.
+ * Deterministic but for `isLate`.
  *
  * @param root bounds that hold everywhere; those of pools and of all servers are read from `upper`.
  */
@@ -65,7 +70,10 @@ interface Node {
 class Search {
   #best: Point | null = null;
   #nodes = 0;
-  /** Highest bound of a node that was left though something in it may be better, by no more than the gap. */
+  /**
+   * Highest bound of a node that was left though something in it may be better, by no more than the
+   * gap.
+   */
   #dropped = Number.NEGATIVE_INFINITY;
   readonly #open = new OpenNodes<Node>();
   readonly #model: SlotModel;
@@ -160,7 +168,10 @@ class Search {
     return now;
   }
 
-  /** Keeps the solution as a point where whole servers for it fit. @returns it, also when it is no better than the best. */
+  /**
+   * Keeps the solution as a point where whole servers for it fit.
+   * @returns it, also when it is no better than the best.
+   */
   #consider(solution: NodeSolution): Point | null {
     const servers = wholeServers(this.#model, solution);
     if (servers === null) return null;
@@ -175,8 +186,9 @@ class Search {
   }
 
   /**
-   * Tries the best flow through so many whole servers in each set as are near the solution's. Where a variant may use several batch sizes, also
-   * with one only: a solution that uses many of them a little has nothing to round to.
+   * Tries the best flow through so many whole servers in each set as are near the solution's. Where
+   * a variant may use several batch sizes, also with one only: a solution that uses many of them a
+   * little has nothing to round to.
    */
   #round(solution: NodeSolution): void {
     this.#roundBy(solution, "set");

@@ -1,7 +1,8 @@
+/** Lists what servers can be set to, without what no optimum needs. */
 import type { PipelineProblem } from "../../../../model/pipeline.ts";
 
 /** One thing a server can be: a variant of a task in one of its configurations. */
-export interface Slot {
+interface Slot {
   readonly task: number;
   readonly variant: number;
   readonly configuration: number;
@@ -15,10 +16,11 @@ export interface Slot {
 }
 
 /**
- * Slots whose servers are counted together: all servers, those of a pool, of a task in a pool, of a variant in a pool (a group), and, where a
- * variant may use several batch sizes, of one slot. Every set but the first is inside another; a number of servers is whole in each.
+ * Slots whose servers are counted together: all servers, those of a pool, of a task in a pool, of a
+ * variant in a pool (a group), and, where a variant may use several batch sizes, of one slot. Every
+ * set but the first is inside another; a number of servers is whole in each.
  */
-export interface SlotSet {
+interface SlotSet {
   readonly parent: number | null;
   readonly level: SetLevel;
   readonly slots: readonly number[];
@@ -36,8 +38,9 @@ export interface SlotModel {
 }
 
 /**
- * What servers can be set to, without what no optimum needs: a configuration that another of the same variant and pool beats in latency and in
- * throughput, and one that is too slow for every path.
+ * What servers can be set to, without what no optimum needs: a configuration that another of the
+ * same variant and pool beats in latency and in throughput, and one that is too slow for every
+ * path.
  *
  * @param isAllowed whether a variant of a task may be used.
  */
@@ -82,7 +85,10 @@ function isBeaten(configurations: Configurations, index: number): boolean {
 
 export const LATENCY_TOLERANCE_MS = 1e-9;
 
-/** Most that a step of each task may take, ms, when all other steps of the path are as fast as they can be. */
+/**
+ * Most that a step of each task may take, ms, when all other steps of the path are as fast as they
+ * can be.
+ */
 function latencyBudgets(
   { tasks, leaves }: PipelineProblem,
   isAllowed: (task: number, variant: number) => boolean,

@@ -1,3 +1,4 @@
+/** Solves the two steps of a plan: fewest servers, and highest accuracy. */
 import type { PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
 import { planOf } from "./build-plan.ts";
 import { ColumnPool } from "./column-pool.ts";
@@ -18,14 +19,20 @@ export interface StepResult {
 
 /** Of an accuracy: two that differ by less are equal. */
 export const ACCURACY_TOLERANCE = 1e-9;
-/** The search for the most accurate plan is exact up to so many linear programs; from there on it accepts RELATIVE_GAP. */
+/**
+ * The search for the most accurate plan is exact up to so many linear programs; from there on it
+ * accepts RELATIVE_GAP.
+ */
 const EXACT_NODES = 6000;
 const RELATIVE_GAP = 1e-3;
 const CAPACITY_GAP = 2e-4;
 /** Where the number of servers is not bounded, as they then only cost. */
 const ANY_COUNT = 1e9;
 
-/** Fewest servers that serve the demand, with at least an accuracy. @param above minus the number of servers of a known plan. */
+/**
+ * Fewest servers that serve the demand, with at least an accuracy.
+ * @param above minus the number of servers of a known plan.
+ */
 export function fewestServers(
   model: SlotModel,
   demandQps: number,
@@ -67,7 +74,10 @@ export function mostAccuratePlan(
   });
 }
 
-/** Any plan that is more accurate than `above` on at most so many servers. @param pool assignments that other searches came to. */
+/**
+ * Any plan that is more accurate than `above` on at most so many servers.
+ * @param pool assignments that other searches came to.
+ */
 export function planAbove(
   model: SlotModel,
   pool: ColumnPool,
@@ -103,7 +113,8 @@ export function highestDemand(model: SlotModel, limits: SearchLimits): StepResul
 }
 
 /**
- * Fewest servers of variants beyond those held, at the accuracy and with no more servers than given.
+ * Fewest servers of variants beyond those held, at the accuracy and with no more servers than
+ * given.
  *
  * @param held servers by group of slots. @param above minus the loads of a known plan.
  */

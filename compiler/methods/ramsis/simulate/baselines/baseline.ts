@@ -1,3 +1,4 @@
+/** Makes the bundle of a baseline, by its name. */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { InputError } from "../../../../spec/input-error.ts";
 import { taskOf } from "../baseline-bundle.ts";
@@ -27,7 +28,8 @@ export function isPeer(baseline: Baseline): baseline is PeerBaseline {
 }
 
 /**
- * The application of a bundle under a baseline instead of its policy, as a bundle, so that the same core follows it.
+ * The application of a bundle under a baseline instead of its policy, as a bundle, so that the same
+ * core follows it.
  * @throws InputError INPUT_INVALID_VALUE if the bundle has no such variant.
  */
 export function baselineBundle(

@@ -1,3 +1,4 @@
+/** Serves everything with one variant. */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import {
@@ -11,8 +12,9 @@ import {
 /**
  * The same application served by one variant alone, as a bundle.
  *
- * At every load it runs the largest batch of the variant that meets the earliest deadline, and all that wait when none does: these are late in
- * any case, and the largest batch is the soonest way back.
+ * At every load it runs the largest batch of the variant that meets the earliest deadline, and all
+ * that wait when none does: these are late in any case, and the largest batch is the soonest way
+ * back.
  * @param variant index of the variant.
  */
 export function fixedVariantBundle(bundle: RamsisBundle, variant: number): RamsisBundle {
@@ -23,7 +25,10 @@ export function fixedVariantBundle(bundle: RamsisBundle, variant: number): Ramsi
   );
 }
 
-/** The largest batch of a variant within the slack, or the largest there is. @param serviceMs by batch size less one, non-decreasing. */
+/**
+ * The largest batch of a variant within the slack, or the largest there is.
+ * @param serviceMs by batch size less one, non-decreasing.
+ */
 export function largestInTime(
   variant: number,
   serviceMs: Float64Array,

@@ -1,3 +1,4 @@
+/** Serves each queue with the most accurate variant in time, without foresight. */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import {
   deadlineAwareBundle,
@@ -9,8 +10,9 @@ import {
 import { largestInTime } from "./fixed-variant.ts";
 
 /**
- * The same application served without foresight, as a bundle: each state runs the most accurate variant that serves all queued queries within
- * the slack; if there is none, the fastest, with the largest batch that it serves in time.
+ * The same application served without foresight, as a bundle: each state runs the most accurate
+ * variant that serves all queued queries within the slack; if there is none, the fastest, with the
+ * largest batch that it serves in time.
  *
  * What this lacks to a policy is the regard for the queries that arrive while the batch runs.
  */

@@ -1,3 +1,4 @@
+/** Serves by measured response latencies, as ModelSwitching does. */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import {
   type Decision,
@@ -10,16 +11,19 @@ import {
 
 /**
  * Measures a cluster that runs one variant only at a steady load, given as a bundle of one level.
- * @returns 99th percentile of the latency from arrival to completion, ms; infinite if a query was never served.
+ * @returns 99th percentile of the latency from arrival to completion, ms; infinite if a query was
+ * never served.
  */
 export type ResponseLatencyProfiler = (cluster: RamsisBundle, loadQps: number) => number;
 
 /**
- * ModelSwitching as a bundle: at each load the most accurate variant whose 99th percentile response latency, measured beforehand on this cluster
- * at this load, is within the SLO; the last resort where none is. The largest batch it runs takes half the SLO, as with Jellyfish+.
+ * ModelSwitching as a bundle: at each load the most accurate variant whose 99th percentile response
+ * latency, measured beforehand on this cluster at this load, is within the SLO; the last resort
+ * where none is. The largest batch it runs takes half the SLO, as with Jellyfish+.
  *
- * The loads are profiled upwards, each from the variant of the load before: one whose response latency is too long at a load is not tried at a
- * higher one. Source: RAMSIS §7; Zhang et al., "Model-Switching: Dealing with Fluctuating Workloads in Machine-Learning-as-a-Service Systems",
+ * The loads are profiled upwards, each from the variant of the load before: one whose response
+ * latency is too long at a load is not tried at a higher one. Source: RAMSIS §7; Zhang et al.,
+ * "Model-Switching: Dealing with Fluctuating Workloads in Machine-Learning-as-a-Service Systems",
  * HotCloud 2020.
  */
 export function modelSwitchingBundle(

@@ -2,8 +2,8 @@
  * Clockwork as a peer: the largest batch that queries in time fill, at once.
  *
  * One variant, chosen by whoever deploys it. A worker never waits for more queries, and gets its
- * next batch a little before it is done with the present one. Source: Gujarati et al., "Serving DNNs
- * like Clockwork: Performance Predictability from the Bottom Up", OSDI 2020.
+ * next batch a little before it is done with the present one. Source: Gujarati et al., "Serving
+ * DNNs like Clockwork: Performance Predictability from the Bottom Up", OSDI 2020.
  */
 import {
   type CommandBuffer,

@@ -1,9 +1,9 @@
 /**
  * INFaaS as a peer: clients ask for an accuracy and a latency, and an autoscaler follows the load.
  *
- * Of the instances that run, a query goes to the slowest type that has both; a type that is short of
- * capacity is replicated or moved to one of more throughput. Nothing is dropped for its deadline.
- * Source: Romero et al., "INFaaS: Automated Model-less Inference Serving", ATC 2021.
+ * Of the instances that run, a query goes to the slowest type that has both; a type that is short
+ * of capacity is replicated or moved to one of more throughput. Nothing is dropped for its
+ * deadline. Source: Romero et al., "INFaaS: Automated Model-less Inference Serving", ATC 2021.
  */
 import {
   type CommandBuffer,

@@ -1,9 +1,9 @@
 /**
  * Proteus as a peer: a program assigns variants to workers and traffic to variants.
  *
- * Queries are dealt at random by the shares that it gives, and a worker waits with its batch as long
- * as the first query allows. Source: Ahmad et al., "Proteus: A High-Throughput Inference-Serving
- * System with Accuracy Scaling", ASPLOS 2024.
+ * Queries are dealt at random by the shares that it gives, and a worker waits with its batch as
+ * long as the first query allows. Source: Ahmad et al., "Proteus: A High-Throughput
+ * Inference-Serving System with Accuracy Scaling", ASPLOS 2024.
  */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import {

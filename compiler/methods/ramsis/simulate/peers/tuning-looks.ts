@@ -13,7 +13,9 @@ const SECOND_QUERIES = 60_000;
 /** ... and the SLOs for which queries are counted at least: a high rate has so many at once. */
 const FIRST_SLOS = 5;
 const SECOND_SLOS = 20;
-/** Before and after them others come that are not counted: an empty cluster is not what it is about. */
+/**
+ * Before and after them others come that are not counted: an empty cluster is not what it is about.
+ */
 const WARM_UP_SLOS = 10;
 const COOL_DOWN_SLOS = 1;
 /** Of a longer trace the first look is at one that runs through its rates as much faster. */

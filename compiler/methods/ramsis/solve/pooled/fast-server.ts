@@ -1,31 +1,45 @@
 /**
- * The decision problem of one queue and K workers, as that of one server that is K times as fast: a semi-Markov decision process over what the
- * runtime sees, the queries that wait and the age of the first.
+ * The decision problem of one queue and K workers, as that of one server that is K times as fast: a
+ * semi-Markov decision process over what the runtime sees, the queries that wait and the age of the
+ * first.
  *
- * Maximise the reward per time. States (n, A) are those in which a worker is free and n queries wait, the first for A ms. Actions:
- *  - start a batch of b on variant m, if l(m, b) ≤ SLO − A: reward b · accuracy, and the next decision l(m, b) / K later;
- *  - give the first query up: reward −μ, μ being the price of a violation, at once;
- *  - wait for the next query, or until the age falls into another column.
- * Queries are first in, first out, and arrivals are Poisson (or over-dispersed by a factor), so of n queries the n − 1 behind the first came at
- * uniform times within its age. Of n queries a batch of b leaves n − b, the first of which has the age A · Beta(n − b, b); while the next worker is
- * awaited A grows and a Poisson number joins. Where nobody waits, the next state is one query of age 0, 1/λ later.
+ * Maximise the reward per time. States (n, A) are those in which a worker is free and n queries
+ * wait, the first for A ms. Actions:
+ * - start a batch of b on variant m, if l(m, b) ≤ SLO − A: reward b · accuracy, and the next
+ *   decision l(m, b) / K later;
+ * - give the first query up: reward −μ, μ being the price of a violation, at once;
+ * - wait for the next query, or until the age falls into another column.
+ * Queries are first in, first out, and arrivals are Poisson (or over-dispersed by a factor), so of
+ * n queries the n − 1 behind the first came at uniform times within its age. Of n queries a batch
+ * of b leaves n − b, the first of which has the age A · Beta(n − b, b); while the next worker is
+ * awaited A grows and a Poisson number joins. Where nobody waits, the next state is one query of
+ * age 0, 1/λ later.
  *
- * With one worker this is the process itself, up to the grid. With many it has their capacity and the latency of each batch, but workers get free at
- * even intervals; what that leaves out is what the few numbers tuned by simulation are for (`policy-search.ts`). As K grows with λ / K
- * fixed, the noise of the arrivals vanishes and the process becomes the fluid one that the bounds are of (`fluid-bound.ts`).
+ * With one worker this is the process itself, up to the grid. With many it has their capacity and
+ * the latency of each batch, but workers get free at even intervals; what that leaves out is what
+ * the few numbers tuned by simulation are for (`policy-search.ts`). As K grows with λ / K fixed,
+ * the noise of the arrivals vanishes and the process becomes the fluid one that the bounds are of
+ * (`fluid-bound.ts`).
  *
- * Solved by modified policy iteration: greedy improvement, then Gauss–Seidel sweeps of the policy's own equations until the gain stands still.
- * Sources: Howard, "Dynamic Programming and Markov Processes", 1960; Puterman, "Markov Decision Processes", 1994, §8.7 and §11.4. The process of
- * a single worker: RAMSIS §4.
+ * Solved by modified policy iteration: greedy improvement, then Gauss–Seidel sweeps of the policy's
+ * own equations until the gain stands still. Sources: Howard, "Dynamic Programming and Markov
+ * Processes", 1960; Puterman, "Markov Decision Processes", 1994, §8.7 and §11.4. The process of a
+ * single worker: RAMSIS §4.
  */
 import { GIVE_UP } from "stratagem-runtime/internal/bundle/schema";
 import { rowByQueued } from "stratagem-runtime/internal/core/table-lookup";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 import { isCheaper, type ServedAction, servedActions } from "./served-actions.ts";
 
-/** Widest step of the solver's own grid of ages, of the SLO; values between are interpolated, so it may be coarser than the table's. */
+/**
+ * Widest step of the solver's own grid of ages, of the SLO; values between are interpolated, so it
+ * may be coarser than the table's.
+ */
 const WIDEST_STEP = 1 / 50;
-/** Narrowest step, in mean gaps between arrivals (or between steps of the solution), and how steps grow. */
+/**
+ * Narrowest step, in mean gaps between arrivals (or between steps of the solution), and how steps
+ * grow.
+ */
 const NARROWEST_STEP = 1.5;
 const STEP_GROWTH = 1.25;
 /** Even parts of the SLO by which the column of an age is found. */
@@ -39,11 +53,17 @@ const MAX_IMPROVEMENTS = 10;
 const MAX_CYCLES = 8;
 /** Of the accuracy per query, at which sweeps end. */
 const GAIN_TOLERANCE = 2e-6;
-/** Improvements of the first solution that look at all actions of a state, and the best of these that later ones look at. */
+/**
+ * Improvements of the first solution that look at all actions of a state, and the best of these
+ * that later ones look at.
+ */
 const FULL_ROUNDS = 3;
 const SHORTLIST = 8;
 const NOBODY = -3;
-/** Accuracy by which actions are as good as each other: then nobody waits, and the larger batch of no more time per query is taken. */
+/**
+ * Accuracy by which actions are as good as each other: then nobody waits, and the larger batch of
+ * no more time per query is taken.
+ */
 const TIE = 1e-3;
 const WAITS = -1;
 const GIVES_UP = -2;
@@ -98,7 +118,10 @@ export class FastServer {
   /** By column and row, −1 outside the band. */
   readonly #stateAt: Int32Array;
   readonly #choice: Int32Array;
-  /** Shape (stateCount, SHORTLIST): actions by their worth when all were looked at last, NOBODY where there are fewer. */
+  /**
+   * Shape (stateCount, SHORTLIST): actions by their worth when all were looked at last, NOBODY
+   * where there are fewer.
+   */
   #shortlist: Int32Array;
   readonly #shortWorth = new Float64Array(SHORTLIST);
   #violationPrice = 0;
@@ -203,8 +226,9 @@ export class FastServer {
   }
 
   /**
-   * @param violationPrice μ, in accuracy. @param credit for the time that one worker waits while the others work: of the one
-   * fast server it takes all, of K workers a K-th; reward per ms.
+   * @param violationPrice μ, in accuracy.
+   * @param credit for the time that one worker waits while the others work: of the one fast server
+   * it takes all, of K workers a K-th; reward per ms.
    */
   solve(violationPrice: number, credit: number): void {
     this.#violationPrice = violationPrice;
@@ -225,7 +249,10 @@ export class FastServer {
     this.#extendBand(this.#value);
   }
 
-  /** What to do in a state of any slack: of the actions that are listed for the states on both sides of its age, or of all outside the band. */
+  /**
+   * What to do in a state of any slack: of the actions that are listed for the states on both sides
+   * of its age, or of all outside the band.
+   */
   look(queued: number, slackMs: number): Look {
     const ageMs = Math.max(0, this.#problem.sloMs - slackMs);
     this.#lookNumber++;
@@ -268,7 +295,10 @@ export class FastServer {
     }
   }
 
-  /** Takes an action that is better than what was chosen so far, or as good and of no more time per query. */
+  /**
+   * Takes an action that is better than what was chosen so far, or as good and of no more time per
+   * query.
+   */
   #consider(index: number, queued: number, slackMs: number): void {
     if (this.#seenAt[index] === this.#lookNumber) return;
     this.#seenAt[index] = this.#lookNumber;
@@ -315,7 +345,10 @@ export class FastServer {
     return states;
   }
 
-  /** Above the band values are those of its edge; below it each query less is what a query brings on average. */
+  /**
+   * Above the band values are those of its edge; below it each query less is what a query brings on
+   * average.
+   */
   #extendBand(values: Float64Array): void {
     const stride = this.#stride;
     const perQuery = this.#worthPerQuery();
@@ -329,7 +362,10 @@ export class FastServer {
     }
   }
 
-  /** One greedy step in every state, and the transition rows of what was chosen. @returns states that changed their minds. */
+  /**
+   * One greedy step in every state, and the transition rows of what was chosen.
+   * @returns states that changed their minds.
+   */
   #improve(isFull: boolean): number {
     const isFirst = this.iterations === 0;
     this.#extendBand(this.#value);
@@ -454,7 +490,10 @@ export class FastServer {
     return worth;
   }
 
-  /** Between two columns values are taken along the line on which the queue grows as arrivals come: (n, A) lies between (n − λa, A − a) and (n + λb, A + b). */
+  /**
+   * Between two columns values are taken along the line on which the queue grows as arrivals come:
+   * (n, A) lies between (n − λa, A − a) and (n + λb, A + b).
+   */
   #locate(queued: number, ageMs: number): void {
     const ages = this.#ageMs;
     let column = this.#columnByPart[(ageMs * this.#partsPerMs) | 0]!;
@@ -536,7 +575,10 @@ export class FastServer {
     this.#weight.set(weight);
   }
 
-  /** Gauss–Seidel sweeps, forward and back, of the values of the policy and of the time that passes; their quotient of growth is the gain. */
+  /**
+   * Gauss–Seidel sweeps, forward and back, of the values of the policy and of the time that passes;
+   * their quotient of growth is the gain.
+   */
   #evaluate(tolerance: number): void {
     const [value, time] = [this.#value, this.#time];
     const states = this.#stateRow.length;
@@ -692,7 +734,10 @@ export class FastServer {
   }
 }
 
-/** From 0 to the SLO, in steps that grow from `narrowMs` on: how long the first has waited matters most where few have come. */
+/**
+ * From 0 to the SLO, in steps that grow from `narrowMs` on: how long the first has waited matters
+ * most where few have come.
+ */
 function ageGrid(sloMs: number, narrowMs: number): Float64Array {
   const ages = [0];
   let stepMs = Math.min(narrowMs, sloMs * WIDEST_STEP);

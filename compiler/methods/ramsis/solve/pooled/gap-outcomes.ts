@@ -1,4 +1,7 @@
-/** How many queries come between two decisions of one fast server: a count of a mean, in few outcomes. */
+/**
+ * How many queries come between two decisions of one fast server: a count of a mean, in few
+ * outcomes.
+ */
 import { negativeBinomialWindow } from "../../../../numeric/negative-binomial.ts";
 import { type PmfWindow, poissonWindow } from "../../../../numeric/poisson.ts";
 
@@ -9,11 +12,17 @@ export interface GapOutcome {
   readonly weight: number;
 }
 
-/** A group of counts has at least this probability, none and one excepted: an empty queue is another state. */
+/**
+ * A group of counts has at least this probability, none and one excepted: an empty queue is another
+ * state.
+ */
 const LEAST_WEIGHT = 0.16;
 const NEGLIGIBLE = 1e-7;
 
-/** @param dispersion variance over mean, at least 1. @returns weights that sum to 1, and the mean of the count. */
+/**
+ * @param dispersion variance over mean, at least 1.
+ * @returns weights that sum to 1, and the mean of the count.
+ */
 export function gapOutcomes(
   gapMs: number,
   arrivalsPerMs: number,

@@ -1,11 +1,15 @@
 /**
- * The best of the fluid limit as a rule: two batches, the one more accurate and the other quicker, each waited for until it is full.
+ * The best of the fluid limit as a rule: two batches, the one more accurate and the other quicker,
+ * each waited for until it is full.
  *
- * In the fluid limit of many workers queries come evenly, a batch of b takes (b − 1) / λ to form, and the best use of the workers is a mixture of at
- * most two batches that can be formed and end within the SLO: the optimum of the linear programme of `fluid-bound.ts` over these. The ladder takes the
- * upper rung while the first query has the slack for it, and the lower one when it has waited too long for that, which it has where the
- * workers are busy: so the mixture follows the load by itself. A query that is too late even for the lower rung is served by what takes no more time
- * per query than that, if there is such a batch, and given up if not; where few wait it is served with whoever is there.
+ * In the fluid limit of many workers queries come evenly, a batch of b takes (b − 1) / λ to form,
+ * and the best use of the workers is a mixture of at most two batches that can be formed and end
+ * within the SLO: the optimum of the linear programme of `fluid-bound.ts` over these. The ladder
+ * takes the upper rung while the first query has the slack for it, and the lower one when it has
+ * waited too long for that, which it has where the workers are busy: so the mixture follows the
+ * load by itself. A query that is too late even for the lower rung is served by what takes no more
+ * time per query than that, if there is such a batch, and given up if not; where few wait it is
+ * served with whoever is there.
  */
 import { GIVE_UP, NO_ACTION } from "stratagem-runtime/internal/bundle/schema";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
@@ -80,8 +84,9 @@ export function climb({ choices }: PooledProblem, rungs: readonly PooledAction[]
 }
 
 /**
- * The mixture that the programme takes: one batch, or two, the dearer first. @param given the dearer one, if it is chosen already;
- * then only the other is returned. Beyond capacity the quickest there is.
+ * The mixture that the programme takes: one batch, or two, the dearer first.
+ * @param given the dearer one, if it is chosen already; then only the other is returned. Beyond
+ * capacity the quickest there is.
  */
 function fluidOptimum(
   { arrivalsPerMs, workerCount }: PooledProblem,

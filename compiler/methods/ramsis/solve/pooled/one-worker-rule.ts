@@ -1,6 +1,7 @@
 /**
- * The table of the paper, whose batches are all that wait, as a rule for the queue that all workers share: the optimum of one worker that gets a K-th of the arrivals, which of n queries
- * in the common queue takes those of its share. With one worker it is the exact table.
+ * The table of the paper, whose batches are all that wait, as a rule for the queue that all workers
+ * share: the optimum of one worker that gets a K-th of the arrivals, which of n queries in the
+ * common queue takes those of its share. With one worker it is the exact table.
  */
 import { GIVE_UP } from "stratagem-runtime/internal/bundle/schema";
 import { solvePolicy } from "../objective.ts";
@@ -10,7 +11,9 @@ import type { WorkerProblem } from "../worker-problem.ts";
 import type { PooledProblem } from "./pooled-problem.ts";
 import type { SimpleRule } from "./simple-rules.ts";
 
-/** Steps of the slack grid where there are many workers: the rule is then a coarse one in any case. */
+/**
+ * Steps of the slack grid where there are many workers: the rule is then a coarse one in any case.
+ */
 const COARSE_STEPS = 25;
 
 export function oneWorkerRule(pooled: PooledProblem, worker: WorkerProblem): SimpleRule {

@@ -1,9 +1,11 @@
 /**
- * The best table for one load, by simulation: the solutions of the fast server and rules that are told in a sentence compete on the same arrivals,
- * and the best of them on arrivals none was made with wins. So no level is worse than a rule that anybody would write.
+ * The best table for one load, by simulation: the solutions of the fast server and rules that are
+ * told in a sentence compete on the same arrivals, and the best of them on arrivals none was made
+ * with wins. So no level is worse than a rule that anybody would write.
  *
- * A policy is scored by its accuracy per query, less a penalty for each violation above the ceiling. Where two candidates lie on either side of
- * the ceiling, mixtures of both are tried: a coin says at each decision which of them is asked.
+ * A policy is scored by its accuracy per query, less a penalty for each violation above the
+ * ceiling. Where two candidates lie on either side of the ceiling, mixtures of both are tried: a
+ * coin says at each decision which of them is asked.
  */
 import { NO_ACTION } from "stratagem-runtime/internal/bundle/schema";
 import type { FluidBound } from "../fluid-bound.ts";
@@ -24,7 +26,10 @@ import type { SimpleRule } from "./simple-rules.ts";
 export interface Candidate {
   readonly name: string;
   readonly table: DecisionTable;
-  /** What the batches that can be formed in a state are worth to it, best first; null for a rule that weighs nothing. */
+  /**
+   * What the batches that can be formed in a state are worth to it, best first; null for a rule
+   * that weighs nothing.
+   */
   readonly worths: ((queued: number, slackMs: number) => ActionWorth[]) | null;
 }
 
@@ -35,7 +40,10 @@ export interface FoundPolicy {
   readonly tries: number;
 }
 
-/** Arrivals of a random stream of its own, so many queries and so many SLOs at least; the same for the same arguments. */
+/**
+ * Arrivals of a random stream of its own, so many queries and so many SLOs at least; the same for
+ * the same arguments.
+ */
 export type Sample = (stream: number, queries: number, slos: number) => Surroundings;
 
 /** For a first look, for choosing, and for the last word: some policies take long to break down. */
@@ -52,7 +60,10 @@ const BOUND_TOLERANCE = 1e-5;
 /** Standard errors by which a sample has to keep the ceiling. */
 const SAFETY = 2;
 
-/** Prices of a violation that the fast server is solved for: first one, then more or less as the ceiling asks. */
+/**
+ * Prices of a violation that the fast server is solved for: first one, then more or less as the
+ * ceiling asks.
+ */
 const FIRST_PRICE = 0.3;
 const PRICE_STEP = 2.5;
 const MOST_PRICES = 3;
@@ -77,7 +88,10 @@ interface Judged {
   readonly score: number;
 }
 
-/** @param rules what else competes; asked for unless the first solution is as good as any policy can be. */
+/**
+ * @param rules what else competes; asked for unless the first solution is as good as any policy can
+ * be.
+ */
 export function searchPolicy(
   problem: PooledProblem,
   bound: FluidBound,
@@ -132,7 +146,10 @@ class PolicySearch {
     return this.#mixed(best, [...chosen, ...pool]) ?? this.#found(best.candidate);
   }
 
-  /** By score; where nobody keeps the ceiling, as beyond capacity, by what a violation costs who asks for none. */
+  /**
+   * By score; where nobody keeps the ceiling, as beyond capacity, by what a violation costs who
+   * asks for none.
+   */
   #ranked(judged: readonly Judged[], sample: typeof LOOK): Judged[] {
     const again = judged.map(({ candidate }) => this.#judge(candidate, sample));
     const { maxViolationRate } = this.#problem;
@@ -144,7 +161,10 @@ class PolicySearch {
     return { candidate, mixture, tries: this.#tries };
   }
 
-  /** A mixture with a policy of more accuracy and too many violations, if that is better than the best alone. */
+  /**
+   * A mixture with a policy of more accuracy and too many violations, if that is better than the
+   * best alone.
+   */
   #mixed(best: Judged, pool: readonly Judged[]): FoundPolicy | null {
     const { maxViolationRate, violationPrice } = this.#problem;
     // What is bought at a price of its own is bought as far as it pays.
@@ -267,7 +287,10 @@ class PolicySearch {
   }
 }
 
-/** Variance over mean of the violations in blocks of queries, at least 1: late queries come in clusters. */
+/**
+ * Variance over mean of the violations in blocks of queries, at least 1: late queries come in
+ * clusters.
+ */
 export function clustering({
   violations,
   violationsByBlock,
@@ -278,7 +301,10 @@ export function clustering({
   return Math.max(1, squares / (BLOCKS - 1) / mean);
 }
 
-/** Accuracy that a violation costs where the ceiling cannot be kept: enough to serve rather than drop, not to serve badly at any price. */
+/**
+ * Accuracy that a violation costs where the ceiling cannot be kept: enough to serve rather than
+ * drop, not to serve badly at any price.
+ */
 const FALLBACK_PRICE = 1;
 
 function byFallback(a: Judged, b: Judged): number {

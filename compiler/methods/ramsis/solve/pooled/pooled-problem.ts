@@ -15,7 +15,7 @@ export interface PooledAction {
 }
 
 /** One of the kinds of queries that share the queue. */
-export interface QueryClass {
+interface QueryClass {
   readonly sloMs: number;
   /** Of the arrivals, in (0, 1]. */
   readonly share: number;
@@ -38,17 +38,25 @@ export interface PooledProblem {
   readonly slackMs: Float64Array;
   /** By index in the decision space. */
   readonly actions: readonly PooledAction[];
-  /** For each batch size the variants worth choosing: the more accurate the slower. They finish within the SLO. */
+  /**
+   * For each batch size the variants worth choosing: the more accurate the slower. They finish
+   * within the SLO.
+   */
   readonly choices: readonly PooledAction[];
   /** Most accuracy that a ms of a worker can be turned into. */
   readonly bestUsePerMs: number;
   /** Most queries that a worker can serve per ms. */
   readonly bestRatePerMs: number;
-  /** For each number of queries (less one) that are late already the batch that gets rid of the most of them per time; up to the largest batch. */
+  /**
+   * For each number of queries (less one) that are late already the batch that gets rid of the most
+   * of them per time; up to the largest batch.
+   */
   readonly rescues: readonly PooledAction[];
   /** Whether queries that are given up are dropped instead of served late. */
   readonly drops: boolean;
-  /** With less slack a query is dropped, whatever the table says; minus infinity if none is dropped. */
+  /**
+   * With less slack a query is dropped, whatever the table says; minus infinity if none is dropped.
+   */
   readonly leastSlackMs: number;
   /** Most violations per query that the policy may have. */
   readonly maxViolationRate: number;
@@ -56,7 +64,10 @@ export interface PooledProblem {
   readonly violationPrice: number;
 }
 
-/** Where no ceiling is stated, each violation has to buy as much accuracy as two right answers; up to a stated one they are free. */
+/**
+ * Where no ceiling is stated, each violation has to buy as much accuracy as two right answers; up
+ * to a stated one they are free.
+ */
 const UNASKED_PRICE = 1;
 
 export function pooledProblem(
@@ -112,7 +123,10 @@ export function pooledProblem(
   };
 }
 
-/** With the SLO that makes as many queries of one class wait as of all of these, when the first has as much slack. */
+/**
+ * With the SLO that makes as many queries of one class wait as of all of these, when the first has
+ * as much slack.
+ */
 export function asOneClass(problem: PooledProblem): PooledProblem {
   if (problem.classes.length === 1) return problem;
   const sloMs = problem.classes.reduce((sum, one) => sum + one.share * one.sloMs, 0);

@@ -1,8 +1,10 @@
 /**
- * The pooled cluster under given arrivals and service times: what tuning measures, and what a level promises.
+ * The pooled cluster under given arrivals and service times: what tuning measures, and what a level
+ * promises.
  *
- * It follows the dispatcher of the runtime event by event (a test compares the two), but for one fixed level, without deadlines that clients choose,
- * and with nothing to report but sums; that makes it some ten times as fast as driving the dispatcher.
+ * It follows the dispatcher of the runtime event by event (a test compares the two), but for one
+ * fixed level, without deadlines that clients choose, and with nothing to report but sums; that
+ * makes it some ten times as fast as driving the dispatcher.
  */
 import {
   type BatchDistribution,
@@ -24,7 +26,10 @@ export const UNDECIDED = GIVE_UP - 1;
 /** Decides a cell of the table: queries that wait, slack in ms. */
 export type Decide = (queued: number, slackMs: number, cell: number) => number;
 
-/** A table of decisions, shape (rowCount, slackCount): actions, NO_ACTION to wait, GIVE_UP, or UNDECIDED. */
+/**
+ * A table of decisions, shape (rowCount, slackCount): actions, NO_ACTION to wait, GIVE_UP, or
+ * UNDECIDED.
+ */
 export interface DecisionTable {
   readonly cells: Uint16Array;
   /** Asked for the cells that are undecided. */
@@ -45,7 +50,10 @@ export type NextServiceMs = (variant: number, batch: number) => number;
 export interface Surroundings {
   /** Ascending. */
   readonly arrivalMs: Float64Array;
-  /** The queries that count, first and end: those before find an empty cluster, and those after leave it to the last ones. */
+  /**
+   * The queries that count, first and end: those before find an empty cluster, and those after
+   * leave it to the last ones.
+   */
   readonly counted: readonly [number, number];
   /** Index of each query's class, or null where there is only one. */
   readonly classByQuery: Uint8Array | null;
@@ -59,7 +67,10 @@ export interface PooledOutcome {
   readonly violations: number;
   /** Sum over the queries served in time. */
   readonly accuracySum: number;
-  /** Violations in each of `BLOCKS` runs of as many queries, by the order of arrival: what their spread says of the total. */
+  /**
+   * Violations in each of `BLOCKS` runs of as many queries, by the order of arrival: what their
+   * spread says of the total.
+   */
   readonly violationsByBlock: Float64Array;
   /** Batches whose earliest deadline was met, by variant. */
   readonly timelyBatches: Float64Array;
@@ -287,7 +298,10 @@ class PooledRun {
   }
 }
 
-/** Finds the last grid entry that is not above a slack, 0 for a negative one: a guess by even steps, then a few steps up. */
+/**
+ * Finds the last grid entry that is not above a slack, 0 for a negative one: a guess by even steps,
+ * then a few steps up.
+ */
 class SlackColumns {
   readonly #grid: Float64Array;
   /** For each of `#first.length − 1` even parts of the grid the column at its start. */

@@ -1,7 +1,9 @@
 /**
- * Pooled late binding: one queue for all workers, and a policy that binds queries when a worker is free.
+ * Pooled late binding: one queue for all workers, and a policy that binds queries when a worker is
+ * free.
  *
- * This file ties the parts together: frame → problem → search → table, and what the table promises, by simulation.
+ * This file ties the parts together: frame → problem → search → table, and what the table promises,
+ * by simulation.
  */
 import {
   type ActionValues,
@@ -97,7 +99,11 @@ function search(
   return searchPolicy(problem, bound, sampler(frame, problem), rules);
 }
 
-/** What the batches that can be formed in a state are worth to the level's policy, which is searched again for it. @param bound as `solvePooled`. */
+/**
+ * What the batches that can be formed in a state are worth to the level's policy, which is searched
+ * again for it.
+ * @param bound as `solvePooled`.
+ */
 export function pooledValues(
   frame: RamsisFrame,
   worker: WorkerProblem,
@@ -124,7 +130,10 @@ export function pooledValues(
   return { unit: "accuracy less price", actions };
 }
 
-/** What a table of pooled decisions promises at a load: measured over simulated queries, the same for the same table. */
+/**
+ * What a table of pooled decisions promises at a load: measured over simulated queries, the same
+ * for the same table.
+ */
 export function expectedOfPooled(
   frame: RamsisFrame,
   level: Pick<RamsisLevel, "loadQps" | "actionByState" | "mixture">,
@@ -157,7 +166,10 @@ function decided({ data }: RamsisLevel["actionByState"]): DecisionTable {
   return { cells: Uint16Array.from(data), decideCell: () => NO_ACTION };
 }
 
-/** Not the rate seen but one that the true rate hardly exceeds: three standard errors more, and three violations where there was none (rule of three). */
+/**
+ * Not the rate seen but one that the true rate hardly exceeds: three standard errors more, and
+ * three violations where there was none (rule of three).
+ */
 function upperRate(outcome: PooledOutcome): number {
   const { violations, queries } = outcome;
   const error = Math.sqrt(violations * clustering(outcome));
@@ -212,7 +224,8 @@ function arrivals(
   const process = arrivalProcess(model, 1000 * arrivalsPerMs);
   const timesMs = new Float64Array(count);
   arrivalSource(process, new Rng(SEED, stream)).fill(timesMs);
-  // Stretched so that the load is the one meant: what a sample has more or less of it moves accuracy more than the policy does.
+  // Stretched so that the load is the one meant: what a sample has more or less of it moves
+  // accuracy more than the policy does.
   const sampledMs = (timesMs[to] ?? 1) - (timesMs[from] ?? 0);
   const scale = (to - from) / arrivalsPerMs / sampledMs;
   return timesMs.map((ms) => ms * scale);

@@ -1,10 +1,12 @@
 /** Which queue lengths have a row of their own in a pooled table. */
 
 /**
- * Every length up to the largest batch, where one query more or less is another batch; beyond it lengths that are half a standard deviation of a
- * Poisson count apart, and at last two percent. So a table has some hundred rows, whether ten queries wait or a million.
+ * Every length up to the largest batch, where one query more or less is another batch; beyond it
+ * lengths that are half a standard deviation of a Poisson count apart, and at last two percent. So
+ * a table has some hundred rows, whether ten queries wait or a million.
  *
- * @param capacity queries that the queue holds at most, the last row. @returns ascending from 1, shape (rowCount,).
+ * @param capacity queries that the queue holds at most, the last row.
+ * @returns ascending from 1, shape (rowCount,).
  */
 export function queueRows(capacity: number, maxBatch: number): Uint32Array {
   const rows: number[] = [];

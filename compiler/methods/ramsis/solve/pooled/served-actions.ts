@@ -1,4 +1,6 @@
-/** The batches that the fast server chooses from: those that are the best use of some price of time. */
+/**
+ * The batches that the fast server chooses from: those that are the best use of some price of time.
+ */
 import { type GapOutcome, gapOutcomes } from "./gap-outcomes.ts";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 
@@ -29,10 +31,16 @@ export function servedActions(problem: PooledProblem): ServedAction[] {
     .sort((a, b) => a.batch - b.batch);
 }
 
-/** Accuracy by which an action may be below the line of two others that are possible whenever it is, and cost as much. */
+/**
+ * Accuracy by which an action may be below the line of two others that are possible whenever it is,
+ * and cost as much.
+ */
 const WORTH_A_LOOK = 0.02;
 
-/** Whether some price of time makes an action nearly the best of those that need no more queries and no more slack. */
+/**
+ * Whether some price of time makes an action nearly the best of those that need no more queries and
+ * no more slack.
+ */
 function isWorthALook(action: PooledAction, choices: readonly PooledAction[]): boolean {
   const costOf = ({ meanMs, batch }: PooledAction): number => meanMs / batch;
   const cost = costOf(action);

@@ -1,6 +1,6 @@
 /**
- * Rules that a user would write in five lines, and those of the peers that are tables over (queued, slack): what a policy must not be worse than.
- * Sources: the page of peers in docs/sources.md.
+ * Rules that a user would write in five lines, and those of the peers that are tables over (queued,
+ * slack): what a policy must not be worse than. Sources: the page of peers in docs/sources.md.
  */
 import { GIVE_UP, NO_ACTION } from "stratagem-runtime/internal/bundle/schema";
 import { climb, ladders } from "./ladder-rule.ts";
@@ -40,7 +40,10 @@ function laddersOfAll(problem: PooledProblem): PooledAction[][] {
   return problems.flatMap(ladders);
 }
 
-/** Of those that wait all if some variant serves them in time, on the most accurate such variant; else the fastest, in its largest batch in time. */
+/**
+ * Of those that wait all if some variant serves them in time, on the most accurate such variant;
+ * else the fastest, in its largest batch in time.
+ */
 function greedy({ choices, actions }: PooledProblem): Decide {
   return (queued, slackMs) => {
     const inTime = choices.filter((action) => action.serviceMs <= slackMs);
@@ -73,7 +76,10 @@ function largestBatchFirst({ choices }: PooledProblem): Decide {
   };
 }
 
-/** SuperServe's SlackFit, in both readings of its text. @param fillsLess whether the batch of the bucket may be larger than the queue. */
+/**
+ * SuperServe's SlackFit, in both readings of its text.
+ * @param fillsLess whether the batch of the bucket may be larger than the queue.
+ */
 function slackFit({ choices, sloMs }: PooledProblem, fillsLess: boolean): Decide {
   const fastestMs = Math.min(sloMs, ...choices.map(({ serviceMs }) => serviceMs));
   const widthMs = (sloMs - fastestMs) / SLACK_BUCKETS;
@@ -103,7 +109,10 @@ function slackFit({ choices, sloMs }: PooledProblem, fillsLess: boolean): Decide
   };
 }
 
-/** One variant at once; waiting for a batch that gives the most, and giving up what cannot be in it any more; and as Symphony defers. */
+/**
+ * One variant at once; waiting for a batch that gives the most, and giving up what cannot be in it
+ * any more; and as Symphony defers.
+ */
 function* fixedVariantRules(
   problem: PooledProblem,
   own: readonly PooledAction[],
@@ -128,8 +137,9 @@ function* fixedVariantRules(
 }
 
 /**
- * Symphony on one variant: a batch starts when one query more would make it late. The first query is given up where it stands in the way of the
- * batch that the load calls for: the largest that is done in time if each worker starts one in turn.
+ * Symphony on one variant: a batch starts when one query more would make it late. The first query
+ * is given up where it stands in the way of the batch that the load calls for: the largest that is
+ * done in time if each worker starts one in turn.
  */
 function symphony({ arrivalsPerMs, sloMs }: PooledProblem, own: readonly PooledAction[]): Decide {
   const smallest = own[0];
@@ -154,7 +164,9 @@ function symphony({ arrivalsPerMs, sloMs }: PooledProblem, own: readonly PooledA
   };
 }
 
-/** Batches that carry the load with the least latency, and the largest that can be formed in time. */
+/**
+ * Batches that carry the load with the least latency, and the largest that can be formed in time.
+ */
 function targets(problem: PooledProblem, own: readonly PooledAction[]): PooledAction[] {
   const { arrivalsPerMs, workerCount, sloMs } = problem;
   const formed = own.filter(

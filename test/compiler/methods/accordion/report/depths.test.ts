@@ -7,7 +7,7 @@ import {
 } from "../../../../../compiler/methods/accordion/report/depths.ts";
 import { planSchedules } from "../../../../../compiler/methods/accordion/report/simulated-schedulers.ts";
 import type { AccordionBundle, MalleableVariant } from "../../../../../runtime/bundle/schema.ts";
-import { placeBundle } from "../../../../support/place-bundle.ts";
+import { accordionBundle } from "../../../../support/accordion-bundle.ts";
 
 function modelOf(bundle: AccordionBundle): MalleableVariant {
   const [model] = bundle.tasks[0]?.variants ?? [];
@@ -36,7 +36,7 @@ const bundles = fc
     timing: fc.constantFrom("pipelined" as const, "paper" as const),
   })
   .map(({ layerMs, speed, ...rest }) =>
-    placeBundle({
+    accordionBundle({
       models: [{ name: "one", layerMs }],
       pools: [{ workers: 2 }, { workers: 2, speed }],
       ...rest,
@@ -59,7 +59,7 @@ test("the ranges hold every batch that can meet the SLO once, with the fewest pl
 });
 
 test("looking for the least latencies leaves the bundle's table as it is", () => {
-  const bundle = placeBundle({ pools: [{ workers: 2 }, { workers: 2, speed: 2 }] });
+  const bundle = accordionBundle({ pools: [{ workers: 2 }, { workers: 2, speed: 2 }] });
   const before = Float64Array.from(modelOf(bundle).latencyMs.data);
   leastLatencies(bundle, modelOf(bundle));
   expect(modelOf(bundle).latencyMs.data).toEqual(before);
@@ -70,7 +70,7 @@ test("all schedulers are compared for as long at a load, and long levels for a p
     loadQps: 10 * (index + 1),
     expected: { durationMs: 60_000, seed: 7 },
   }));
-  const plan = planSchedules(placeBundle({ levels, policy: { scheduler: "bbs" } }));
+  const plan = planSchedules(accordionBundle({ levels, policy: { scheduler: "bbs" } }));
   const loads = [...new Set(plan.map(({ level }) => level.loadQps))];
   expect(loads).toHaveLength(12);
   expect([loads[0], loads.at(-1)]).toEqual([10, 400]);

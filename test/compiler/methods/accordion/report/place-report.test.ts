@@ -9,7 +9,7 @@ import type { ScheduledRun } from "../../../../../compiler/methods/accordion/rep
 import { decimalText } from "../../../../../compiler/report/number-text.ts";
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
 import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
-import { placeBundle, table1Bundle } from "../../../../support/place-bundle.ts";
+import { accordionBundle, table1Bundle } from "../../../../support/accordion-bundle.ts";
 import { placeSample } from "./place-sample.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-place-report-"));
@@ -182,7 +182,7 @@ describe("the report of malleable pipelines", async () => {
 });
 
 test("one model of markup on one place at one load is drawn too", () => {
-  const bundle = placeBundle({
+  const bundle = accordionBundle({
     models: [{ name: `<i>"one"&`, layerMs: [10] }],
     places: 1,
     maxDepth: 1,
@@ -196,7 +196,7 @@ test("one model of markup on one place at one load is drawn too", () => {
 });
 
 test("an SLO that nothing meets is told, for whom and from which batch on", () => {
-  const document = documentOf(render(placeBundle({ sloMs: 8 })));
+  const document = documentOf(render(accordionBundle({ sloMs: 8 })));
   expect(document.querySelector(".lead")?.textContent).toContain(
     "of deep none can meet it, of small those of up to 2 instances can, where 8 are allowed",
   );
@@ -208,13 +208,13 @@ test("an SLO that nothing meets is told, for whom and from which batch on", () =
 });
 
 test("an SLO far above all times is named instead of drawn", () => {
-  const document = documentOf(render(placeBundle({ sloMs: 5000 })));
+  const document = documentOf(render(accordionBundle({ sloMs: 5000 })));
   const texts = (model: number): string =>
     document.querySelector(`svg[aria-labelledby^="batches-${model}-"]`)?.textContent ?? "";
   expect(texts(0)).toContain("↑ SLO 5,000 ms");
-  expect(documentOf(render(placeBundle())).querySelector("#model-0")?.textContent).not.toContain(
-    "↑ SLO",
-  );
+  expect(
+    documentOf(render(accordionBundle())).querySelector("#model-0")?.textContent,
+  ).not.toContain("↑ SLO");
 });
 
 test("speed-ups without layers have no stages to draw, and say which were given", () => {
@@ -228,7 +228,7 @@ test("speed-ups without layers have no stages to draw, and say which were given"
 });
 
 test("places of several pools are told by pool, and the other policies by what they do", () => {
-  const bundle = placeBundle({
+  const bundle = accordionBundle({
     pools: [
       { name: "fast", workers: 3, speed: 2 },
       { name: "slow", workers: 4 },
@@ -247,7 +247,7 @@ test("places of several pools are told by pool, and the other policies by what t
 });
 
 test("a page of many levels, shapes and large batches stays of a size that a browser opens at once", () => {
-  const bundle = placeBundle({
+  const bundle = accordionBundle({
     models: Array.from({ length: 3 }, (_, index) => ({
       name: `model-${index}`,
       layerMs: Array.from({ length: 16 }, (_, layer) => 1 + ((layer * (index + 3)) % 7)),

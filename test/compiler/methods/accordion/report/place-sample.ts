@@ -1,10 +1,13 @@
-import { simulatePlaces } from "../../../../../compiler/methods/accordion/simulate/simulate-places.ts";
+import { simulateAccordion } from "../../../../../compiler/methods/accordion/simulate/simulate.ts";
 import {
   type AccordionBundle,
   type AccordionLevel,
   violationCeiling,
 } from "../../../../../runtime/bundle/schema.ts";
-import { type PlaceBundleSketch, placeBundle } from "../../../../support/place-bundle.ts";
+import {
+  type AccordionBundleSketch,
+  accordionBundle,
+} from "../../../../support/accordion-bundle.ts";
 
 const SEED = 1;
 const MEAN_OF_P95 = 0.96;
@@ -19,7 +22,7 @@ export function simulatedLevels(
   const levels = loadsQps.map((loadQps): AccordionLevel => {
     const durationMs = 1000 * Math.ceil(queries / loadQps);
     const arrivals = { kind: "poisson", qps: loadQps } as const;
-    const outcome = simulatePlaces(bundle, { arrivals, durationMs, seed: SEED });
+    const outcome = simulateAccordion(bundle, { arrivals, durationMs, seed: SEED });
     const { violationRate, dropped, latencyMs, occupancy, activeQueries } = outcome;
     return {
       loadQps,
@@ -43,8 +46,8 @@ export function simulatedLevels(
 }
 
 /** A deep, a shallow and a lopsided model of twelve places; the highest load is beyond what they carry. */
-export function placeSample(sketch: PlaceBundleSketch = {}): AccordionBundle {
-  const bundle = placeBundle({
+export function placeSample(sketch: AccordionBundleSketch = {}): AccordionBundle {
+  const bundle = accordionBundle({
     models: [
       { name: "deep", accuracy: 0.9, layerMs: [4, 6, 3, 7, 5, 5, 2, 8, 4, 3] },
       { name: "small", accuracy: 0.8, layerMs: [3, 2] },

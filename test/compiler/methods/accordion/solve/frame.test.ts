@@ -4,8 +4,8 @@ import { accordion } from "../../../../../compiler/methods/accordion/solve/accor
 import type { AccordionFrame } from "../../../../../compiler/model/frames.ts";
 import { layerPartitions } from "../../../../../compiler/numeric/partition.ts";
 import { validateBundle } from "../../../../../runtime/checked-bundle.ts";
-import { table1Bundle } from "../../../../support/place-bundle.ts";
-import { type Change, placesFrame, TWO_POOLS, TWO_PROFILES, TWO_SMALL } from "./places-spec.ts";
+import { table1Bundle } from "../../../../support/accordion-bundle.ts";
+import { type Change, placesFrame, TWO_POOLS, TWO_PROFILES, TWO_SMALL } from "./spec.ts";
 
 const SPED: Change = ["profile: profile.json#small", "profile: profile.json#sped"];
 const LATE: Change = ["latency: 200 ms", "latency: 20 s"];
@@ -40,7 +40,7 @@ describe("pipelines on places that are alike", () => {
     expect(pipelinesOf(frame, "small").map(({ cut }) => cut)).toEqual([[2], [1, 1], null, null]);
   });
 
-  it("have the measured times of stages where all of them were, the 95th percentile of each and the heaviest mean as step", () => {
+  it("have measured times where all stages were measured: p95 of each, mean as step", () => {
     const pipelines = pipelinesOf(placesFrame(), "deep");
     // One place is the whole model, which a row of its own tells.
     expect(pipelines[0]).toMatchObject({ stageMs: [33], stepMs: 33, isMeasured: true, speedup: 1 });
@@ -53,7 +53,7 @@ describe("pipelines on places that are alike", () => {
     });
   });
 
-  it("have the sums of their layers and the overhead where one of them was not, stretched as the whole model is", () => {
+  it("have the sums of their layers and the overhead where a stage was not measured", () => {
     const pipelines = pipelinesOf(placesFrame(), "deep");
     // Its first two stages were measured: 11 and 11.5 ms. The whole adds up to 31 ms and takes 33.
     const stageMs = (11 * 33) / 31;
@@ -67,7 +67,7 @@ describe("pipelines on places that are alike", () => {
     expect(third?.stepMs).toBeCloseTo(stageMs, 12);
   });
 
-  it("are never of the workers beyond the places that are used, or of places that there are not", () => {
+  it("are never of workers beyond the places that are used", () => {
     const capped = placesFrame(["maxDepth: 4", "maxDepth: 4\n  executionPlaces: 2"]);
     expect([...capped.shapes.data]).toEqual([1, 2]);
     expect(capped.policy.executionPlaces).toBe(2);
@@ -91,7 +91,7 @@ describe("what queries take", () => {
     expect(halves?.[7]).toBeCloseTo(144, 9);
   });
 
-  it("follows speed-ups that are given in place of layers, straight lines between them and nothing beyond", () => {
+  it("follows given speed-ups in straight lines and nothing beyond them", () => {
     const frame = placesFrame(SPED, LATE, ["maxDepth: 4", "maxDepth: 5"]);
     const pipelines = modelOf(frame, "small").pipelines;
     expect(pipelines.map((pipeline) => pipeline?.speedup ?? null)).toEqual([
@@ -134,7 +134,8 @@ describe("pipelines on places of two pools", () => {
 
   it("put a slow place where it is not slow", () => {
     const mixed = modelOf(frame, "deep").pipelines[3];
-    // 4 + 6 + 3 + 7 + 1 on the fast place; 10 + 2 + 2 on the other, and not the other way round. On two fast places 14 + 18 took 33 ms, and 18 between two instances.
+    // 4 + 6 + 3 + 7 + 1 on the fast place; 10 + 2 + 2 on the other, and not the other way round. On
+    // two fast places 14 + 18 took 33 ms, and 18 between two instances.
     expect(mixed).toMatchObject({ cut: [4, 2], pools: [0, 1], stageMs: [(21 * 33) / 32, 14] });
     expect(mixed?.stepMs).toBe(21);
     expect(mixed?.speedup).toBeCloseTo(33 / 21, 12);
@@ -178,7 +179,8 @@ describe("the capacity", () => {
   it("counts with pipelines that are faster than their places by themselves", () => {
     const frame = placesFrame(TWO_POOLS, TWO_PROFILES, TWO_SMALL);
     const capacityQps = accordion.capacityQps(frame);
-    // Places of a pool for each model would carry less than the bound, and all places as fast as the fast ones more.
+    // Places of a pool for each model would carry less than the bound, and all places as fast as
+    // the fast ones more.
     const alone = 2000 / ((132 + 24) / 2) + 2000 / ((4 * 54 + 4 * 12) / 2);
     expect(capacityQps).toBeGreaterThan(alone);
     expect(capacityQps).toBeLessThan(4000 / ((132 + 24) / 2));
@@ -207,7 +209,8 @@ describe("the capacity", () => {
       },
     }));
     const shared = { ...frame, tasks: [{ name: "classify", variants: variants ?? [] }] };
-    // The second pool serves 50 small ones a second, the first all deep ones and the rest: x / 100 + (x − 50) / 10 = 1 of each.
+    // The second pool serves 50 small ones a second, the first all deep ones and the rest: x / 100
+    // + (x − 50) / 10 = 1 of each.
     expect(accordion.capacityQps(shared)).toBeCloseTo((2 * 6) / 0.11, 3);
   });
 

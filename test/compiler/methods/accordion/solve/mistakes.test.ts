@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { accordion } from "../../../../../compiler/methods/accordion/solve/accordion.ts";
 import { ofMethod } from "../../../../support/of-method.ts";
-import { type Change, loadedPlaces, TWO_POOLS, TWO_PROFILES, TWO_SMALL } from "./places-spec.ts";
+import { type Change, loadedPlaces, TWO_POOLS, TWO_PROFILES, TWO_SMALL } from "./spec.ts";
 
 /** Code, place and message of each mistake. */
 function mistakesOf(...changes: readonly Change[]): string[] {
@@ -21,27 +21,32 @@ test.each<[string, readonly Change[], string]>([
   [
     "levels that are placed by accuracy",
     [["loads: [10, 40]", "loads: { from: 10, to: 90, maxAccuracyStep: 1% }"]],
-    "INPUT_UNSUPPORTED workload.loads.maxAccuracyStep: accordion does not choose accuracies, so levels cannot be placed by them; allowed: a list of rates, or from, to and step",
+    "INPUT_UNSUPPORTED workload.loads.maxAccuracyStep: accordion does not choose accuracies, " +
+      "so levels cannot be placed by them; allowed: a list of rates, or from, to and step",
   ],
   [
     "a way to the places that the measurements hold already",
     [["cluster:", "cluster:\n  communicationLatency: 2 ms"]],
-    "INPUT_CONFLICT cluster.communicationLatency: stages of accordion are measured with the way to their places, so it would count twice; allowed: 0 ms, got 2 ms",
+    "INPUT_CONFLICT cluster.communicationLatency: stages of accordion are measured with the " +
+      "way to their places, so it would count twice; allowed: 0 ms, got 2 ms",
   ],
   [
     "a mean batch above the largest",
     [["meanBatch: 4", "meanBatch: 9"]],
-    "INPUT_INVALID_VALUE policy.meanBatch: expected at least 1 and at most maxBatch, which is 8, got 9",
+    "INPUT_INVALID_VALUE policy.meanBatch: expected at least 1 and at most maxBatch, " +
+      "which is 8, got 9",
   ],
   [
     "a mean batch below one",
     [["meanBatch: 4", "meanBatch: 0.5"]],
-    "INPUT_INVALID_VALUE policy.meanBatch: expected at least 1 and at most maxBatch, which is 8, got 0.5",
+    "INPUT_INVALID_VALUE policy.meanBatch: expected at least 1 and at most maxBatch, " +
+      "which is 8, got 0.5",
   ],
   [
     "a pool that a model has no profile of",
     [TWO_POOLS, TWO_SMALL],
-    'INPUT_CONFLICT tasks.0.variants.0.profile: pool "slow" (old) cannot run "deep", whose profiles are of "cpu"; any place may run any stage',
+    'INPUT_CONFLICT tasks.0.variants.0.profile: pool "slow" (old) cannot run "deep", ' +
+      'whose profiles are of "cpu"; any place may run any stage',
   ],
   [
     "profiles of one model that differ in their layers",
@@ -50,7 +55,8 @@ test.each<[string, readonly Change[], string]>([
       TWO_SMALL,
       ["profile: profile.json#deep", "profile: [profile.json#deep, old.json#short]"],
     ],
-    'INPUT_CONFLICT tasks.0.variants.0.profile: expected the same number of layers in all profiles of "deep"; profile.json has 6, old.json has 3',
+    "INPUT_CONFLICT tasks.0.variants.0.profile: expected the same number of layers in all " +
+      'profiles of "deep"; profile.json has 6, old.json has 3',
   ],
   [
     "layers on one pool and speed-ups on another",
@@ -59,7 +65,8 @@ test.each<[string, readonly Change[], string]>([
       TWO_SMALL,
       ["profile: profile.json#deep", "profile: [profile.json#deep, old.json#sped]"],
     ],
-    'INPUT_CONFLICT tasks.0.variants.0.profile: expected the same number of layers in all profiles of "deep"; profile.json has 6, old.json has none',
+    "INPUT_CONFLICT tasks.0.variants.0.profile: expected the same number of layers in all " +
+      'profiles of "deep"; profile.json has 6, old.json has none',
   ],
   [
     "speed-ups of places that are not alike",
@@ -68,7 +75,8 @@ test.each<[string, readonly Change[], string]>([
       TWO_SMALL,
       ["profile: profile.json#deep", "profile: [profile.json#sped, old.json#sped]"],
     ],
-    "INPUT_CONFLICT tasks.0.variants.0.profile: profile.json#sped has speedups, which are of places that are alike, and there are places of 2 pools; expected layers",
+    "INPUT_CONFLICT tasks.0.variants.0.profile: profile.json#sped has speedups, " +
+      "which are of places that are alike, and there are places of 2 pools; expected layers",
   ],
   [
     "too many shapes",
@@ -77,7 +85,9 @@ test.each<[string, readonly Change[], string]>([
       ["old, workers: 2", "old, workers: 64"],
       ["maxDepth: 4", "maxDepth: 45\n  executionPlaces: 128"],
     ]),
-    "INPUT_CONFLICT policy.maxDepth: a query of up to 45 places of 2 pools can have them in more than 1024 ways, for each of which a pipeline is looked up; allowed: 1024; lower maxDepth, or put equal workers into one pool",
+    "INPUT_CONFLICT policy.maxDepth: a query of up to 45 places of 2 pools can have them in " +
+      "more than 1024 ways, for each of which a pipeline is looked up; allowed: 1024; " +
+      "lower maxDepth, or put equal workers into one pool",
   ],
   [
     "more latencies than a table should hold",
@@ -90,12 +100,14 @@ test.each<[string, readonly Change[], string]>([
       ["maxDepth: 4", "maxDepth: 40\n  executionPlaces: 128"],
       ["maxBatch: 8", "maxBatch: 4096"],
     ],
-    "INPUT_CONFLICT policy.maxBatch: 2 models on 860 shapes with batches up to 4096 make 7045120 latencies to look up; allowed: 4194304",
+    "INPUT_CONFLICT policy.maxBatch: 2 models on 860 shapes with batches up to 4096 make " +
+      "7045120 latencies to look up; allowed: 4194304",
   ],
   [
     "an SLO that one instance cannot meet on any number of places",
     [["profile.json#small", "profile.json#long"]],
-    'INPUT_CONFLICT slo.latency: expected at least the 900 ms that one instance of "small" takes on 1 place, where it is fastest; got 200 ms',
+    'INPUT_CONFLICT slo.latency: expected at least the 900 ms that one instance of "small" ' +
+      "takes on 1 place, where it is fastest; got 200 ms",
   ],
   [
     "an SLO below the deepest pipeline, by the paper's timing",
@@ -103,12 +115,15 @@ test.each<[string, readonly Change[], string]>([
       ["profile.json#small", "profile.json#sped"],
       ["maxDepth: 4", "maxDepth: 4\n  timing: paper"],
     ],
-    'INPUT_CONFLICT slo.latency: expected at least the 700 ms that one instance of "small" takes on 4 places, where it is fastest; got 200 ms',
+    'INPUT_CONFLICT slo.latency: expected at least the 700 ms that one instance of "small" ' +
+      "takes on 4 places, where it is fastest; got 200 ms",
   ],
   [
     "a model with a name that no file can have",
     [["name: deep, accuracy: 0.9", 'name: "../deep", model: deep.onnx, accuracy: 0.9']],
-    'INPUT_INVALID_VALUE tasks.0.variants.0.name: expected letters, digits, spaces and the signs _ - . (not first), as stages of the model are files of that name, got "../deep"',
+    "INPUT_INVALID_VALUE tasks.0.variants.0.name: expected letters, digits, " +
+      "spaces and the signs _ - . (not first), as stages of the model are files of that name, " +
+      'got "../deep"',
   ],
 ])("refuses %s", (_, changes, message) => {
   expect(mistakesOf(...changes)).toEqual([message]);
@@ -125,7 +140,9 @@ policy:
   method: accordion`,
   ]);
   expect(found).toEqual([
-    "INPUT_UNSUPPORTED tasks.1: accordion serves one task, whose variants are the models that clients name, got 2; put all models under one, without edges",
+    "INPUT_UNSUPPORTED tasks.1: accordion serves one task, " +
+      "whose variants are the models that clients name, got 2; " +
+      "put all models under one, without edges",
   ]);
 });
 
@@ -141,6 +158,7 @@ test("refuses a model that has other layers than were measured", () => {
     ].map(({ message }) => message);
   expect(found(6)).toEqual([]);
   expect(found(7)).toEqual([
-    "the model has 7 layers, and profile.json#deep has times of 6; expected a profile of this model: measure it again with profile --layers",
+    "the model has 7 layers, and profile.json#deep has times of 6; " +
+      "expected a profile of this model: measure it again with profile --layers",
   ]);
 });

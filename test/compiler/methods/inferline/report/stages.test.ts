@@ -10,8 +10,8 @@ import { renderStageReport } from "../../../../../compiler/methods/inferline/rep
 import { layersOf, SOURCE } from "../../../../../compiler/report/kit/layers.ts";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
 import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
-import { stageSample } from "../../../../support/stage-samples.ts";
+import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
+import { inferlineSample } from "../../../../support/inferline-samples.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-stage-report-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -37,7 +37,7 @@ function rowsOf(page: string, selector: string): string[][] {
 }
 
 describe("the report of provisioning plans", async () => {
-  const bundle = stageSample();
+  const bundle = inferlineSample();
   const file = join(folder, "stages.msgpack");
   const out = join(folder, "stages.html");
   writeFileSync(file, encodeBundle(bundle));
@@ -154,7 +154,7 @@ describe("the report of provisioning plans", async () => {
 });
 
 test("names with markup, one level, and traces that were not kept are drawn too", () => {
-  const bundle = stageBundle({
+  const bundle = inferlineBundle({
     tasks: [{ name: `<i>"one"&`, latencyMs: { 1: 10 } }],
     levels: [{ loadQps: 5, stages: [[1, 1]] }],
   });
@@ -170,7 +170,7 @@ test("names with markup, one level, and traces that were not kept are drawn too"
 });
 
 test("exclusive edges are dashed, and the page says what that means", () => {
-  const sample = stageSample();
+  const sample = inferlineSample();
   const tasks = sample.tasks.map((task, index) =>
     index === 0 ? { ...task, branch: "exclusive" as const } : task,
   );

@@ -1,9 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { CoarseTuner } from "../../../../../compiler/methods/inferline/simulate/coarse-tuner.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
+import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
 
-/** A unit carries 100 per second: a replica of the first stage, and one of the second, which could carry 1000. */
-const bundle = stageBundle({
+/**
+ * A unit carries 100 per second: a replica of the first stage, and one of the second, which could
+ * carry 1000.
+ */
+const bundle = inferlineBundle({
   workers: [20],
   tasks: [
     { name: "slow", latencyMs: { 1: 10 } },
@@ -64,7 +67,7 @@ describe("CoarseTuner", () => {
     expect(drive(tuner, 10, 0, 130_000)).toEqual([[120_000, 1, 1]]);
   });
 
-  it("adds a replica of every stage to a plan that is no multiple of a unit, and keeps one of each", () => {
+  it("adds a replica of every task to a plan that is no multiple of a unit", () => {
     const tuner = new CoarseTuner(bundle, 1);
     expect(drive(tuner, 450, 0, 10_000)).toEqual([[5000, 5, 2]]);
     expect(drive(tuner, 50, 10_000, 140_000)).toEqual([[130_000, 1, 1]]);

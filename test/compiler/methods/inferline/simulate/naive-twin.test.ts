@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { tossVisits } from "../../../../../compiler/simulate/graph/visits.ts";
-import { stageGraphOf } from "../../../../../runtime/core/graph/stage-graph.ts";
-import { naiveLatencies } from "../../../../support/naive-stages.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
-import { latencies } from "../../../../support/stage-latencies.ts";
+import { taskGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
+import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
+import { latencies } from "../../../../support/inferline-latencies.ts";
+import { naiveLatencies } from "../../../../support/naive-inferline.ts";
 
 describe("the obvious twin", () => {
   const coin = fc.constantFrom(0.3, 0.5, 1);
@@ -39,13 +39,14 @@ describe("the obvious twin", () => {
       }),
     );
 
-  test("has the same latency for every request of any pipeline, to the last bit, ties included", () => {
+  test("has the same latency for every request, to the last bit, ties included", () => {
     fc.assert(
       fc.property(pipeline, ({ tasks, hopMs, gapsMs, seed }) => {
-        const bundle = stageBundle({
+        const bundle = inferlineBundle({
           tasks: tasks.map(({ from, shares, isExclusive, profile: latencyMs }, index) => ({
             name: `t${index}`,
-            // Shares of exclusive branches may add up to more than 1 here; the first ones are taken then.
+            // Shares of exclusive branches may add up to more than 1 here; the first ones are taken
+            // then.
             from: Object.fromEntries(
               from.map((parent) => [
                 parent < 0 ? "requests" : `t${parent}`,
@@ -64,7 +65,7 @@ describe("the obvious twin", () => {
           nowMs += gapMs;
           return nowMs;
         });
-        const takenByEdge = tossVisits(stageGraphOf(bundle), arrivalMs.length, seed);
+        const takenByEdge = tossVisits(taskGraphOf(bundle), arrivalMs.length, seed);
         const trace = { arrivalMs, takenByEdge };
         expect(latencies(bundle, { kind: "requests", trace }, { level: 0 })).toEqual(
           naiveLatencies(bundle, 0, trace),

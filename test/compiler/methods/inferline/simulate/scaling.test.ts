@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { simulateStages } from "../../../../../compiler/methods/inferline/simulate/simulate-stages.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
-import { ToldTuner } from "../../../../support/stage-driver.ts";
-import { at, OPTIONS } from "../../../../support/stage-latencies.ts";
+import { simulateInferline } from "../../../../../compiler/methods/inferline/simulate/simulate.ts";
+import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
+import { ToldTuner } from "../../../../support/inferline-driver.ts";
+import { at, OPTIONS } from "../../../../support/inferline-latencies.ts";
 
 /** The tuner is told targets when a request comes. @param nth request, from 1. */
 function tellAt(tuner: ToldTuner, nth: number, ...targets: number[]): ToldTuner {
@@ -16,7 +16,7 @@ function tellAt(tuner: ToldTuner, nth: number, ...targets: number[]): ToldTuner 
 }
 
 describe("replicas", () => {
-  const ONE = stageBundle({
+  const ONE = inferlineBundle({
     tasks: [{ name: "a", latencyMs: { 1: 1000 } }],
     levels: [{ loadQps: 100, stages: [[1, 1]] }],
     prices: [3],
@@ -26,7 +26,7 @@ describe("replicas", () => {
   test("that are added serve once they have come up, and cost from the start", () => {
     const tuner = tellAt(new ToldTuner(ONE), 1, 3);
     const arrivals = at([0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-    const result = simulateStages(ONE, { ...OPTIONS, arrivals, tuner, durationMs: 10_000 });
+    const result = simulateInferline(ONE, { ...OPTIONS, arrivals, tuner, durationMs: 10_000 });
     // One a second, from the sixth on three at a time.
     expect([...(result.latencyMsByRequest ?? [])]).toEqual(
       [1, 2, 3, 4, 5, 6, 6, 6, 7, 7].map((s) => 1000 * s),
@@ -36,14 +36,14 @@ describe("replicas", () => {
   });
 
   test("that go lose no request, and cost until they are gone", () => {
-    const bundle = stageBundle({
+    const bundle = inferlineBundle({
       tasks: [{ name: "a", latencyMs: { 1: 1000 } }],
       levels: [{ loadQps: 100, stages: [[1, 3]] }],
       prices: [3],
     });
     const tuner = tellAt(new ToldTuner(bundle), 5, 1);
     const arrivals = at([0, 0, 0, 0, 500]);
-    const result = simulateStages(bundle, {
+    const result = simulateInferline(bundle, {
       ...OPTIONS,
       arrivals,
       tuner,
@@ -61,7 +61,7 @@ describe("replicas", () => {
     const tuner = new ToldTuner(ONE);
     tellAt(tellAt(tellAt(tuner, 1, 2), 2, 1), 3, 2);
     const arrivals = at([0, 2000, 4000, 4000, 4000, 4000, 4000, 4000, 4000]);
-    const result = simulateStages(ONE, { ...OPTIONS, arrivals, tuner, durationMs: 9000 });
+    const result = simulateInferline(ONE, { ...OPTIONS, arrivals, tuner, durationMs: 9000 });
     // The second replica comes up at 9000, not at 5000.
     expect([...(result.latencyMsByRequest ?? [])]).toEqual([
       1000, 1000, 1000, 2000, 3000, 4000, 5000, 6000, 6000,
@@ -72,7 +72,7 @@ describe("replicas", () => {
   });
 
   test("of a bundle's own tuner follow a burst and go again", () => {
-    const bundle = stageBundle({
+    const bundle = inferlineBundle({
       tasks: [{ name: "a", latencyMs: { 1: 10 } }],
       levels: [
         {
@@ -93,7 +93,7 @@ describe("replicas", () => {
       endMs: 300_000,
     } as const;
     const run = (tuner: "relative" | "none") =>
-      simulateStages(
+      simulateInferline(
         { ...bundle, policy: { ...bundle.policy, tuner } },
         { ...OPTIONS, arrivals: { kind: "trace", trace }, durationMs: 300_000, timeline: true },
       );
@@ -108,8 +108,8 @@ describe("replicas", () => {
   });
 });
 
-test("another level takes over when the traffic has grown for good, and the seconds tell it", () => {
-  const bundle = stageBundle({
+test("another level takes over when the traffic has grown for good", () => {
+  const bundle = inferlineBundle({
     tasks: [
       {
         name: "a",
@@ -138,10 +138,10 @@ test("another level takes over when the traffic has grown for good, and the seco
     durationMs: 240_000,
     timeline: true,
   } as const;
-  const result = simulateStages(bundle, options);
+  const result = simulateInferline(bundle, options);
   expect(result.planSwitches).toBe(1);
   expect(result.timeline?.[59]).toMatchObject({ level: 0, servers: 1, costPerHour: 1 });
   expect(result.timeline?.[239]).toMatchObject({ level: 1, servers: 2, costPerHour: 8 });
-  const stays = simulateStages(bundle, { ...options, level: 0 });
+  const stays = simulateInferline(bundle, { ...options, level: 0 });
   expect(stays).toMatchObject({ planSwitches: 0, costPerHour: 1 });
 });

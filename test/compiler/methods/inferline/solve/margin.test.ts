@@ -6,11 +6,11 @@ import {
 } from "../../../../../compiler/methods/inferline/solve/margin.ts";
 import { costOf } from "../../../../../compiler/methods/inferline/solve/problem.ts";
 import { drawRequests } from "../../../../../compiler/simulate/graph/drawn-requests.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
-import { problemAndPlan } from "../../../../support/stage-problem.ts";
+import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
+import { problemAndPlan } from "../../../../support/inferline-problem.ts";
 
 const { problem } = problemAndPlan(
-  stageBundle({
+  inferlineBundle({
     tasks: [
       { name: "a", latencyMs: { 1: 12, 2: 16, 4: 24 } },
       { name: "b", from: { a: 1 }, latencyMs: { 1: 20, 2: 26, 4: 38 } },
@@ -49,7 +49,8 @@ describe("a margin", () => {
     const verdict = judge(problem, found.configuration ?? [], CALIBRATION);
     expect(verdict.met).toBeGreaterThanOrEqual(59);
     expect(found.margin).toBeGreaterThan(0);
-    // One step less does not do; the plan is what this margin gives without anything known beforehand.
+    // One step less does not do; the plan is what this margin gives without anything known
+    // beforehand.
     const less = planWithMargin(problem, SAMPLES, found.margin - 0.01, OPTIONS);
     expect(judge(problem, less.configuration ?? [], CALIBRATION).met).toBeLessThan(59);
     const alone = planWithMargin(problem, SAMPLES, found.margin, OPTIONS);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FeedForward } from "../../../../../compiler/graph/feed-forward.ts";
-import type { Configuration } from "../../../../../compiler/graph/served-stages.ts";
+import type { Configuration } from "../../../../../compiler/graph/served-tasks.ts";
 import { Evaluator } from "../../../../../compiler/methods/inferline/solve/evaluator.ts";
 import { lowerBoundsOf } from "../../../../../compiler/methods/inferline/solve/lower-bounds.ts";
 import {
@@ -11,9 +11,9 @@ import {
 import { provision } from "../../../../../compiler/methods/inferline/solve/provision.ts";
 import type { RequestTrace } from "../../../../../compiler/simulate/graph/visits.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
+import { bruteForce, meetsSlo } from "../../../../support/inferline-brute-force.ts";
+import { smallProblem } from "../../../../support/inferline-problem.ts";
 import { naiveGreedy } from "../../../../support/naive-greedy.ts";
-import { bruteForce, meetsSlo } from "../../../../support/provisioning-brute-force.ts";
-import { smallProblem } from "../../../../support/stage-problem.ts";
 
 const MOST_REPLICAS = 4;
 const ENOUGH = 1e9;
@@ -23,7 +23,10 @@ function found(problem: ProvisioningProblem, trace: RequestTrace, queryLimit = E
   return provision(problem, [trace], { sloMs, refine: "exact", queryLimit });
 }
 
-/** Whether a stage has a single action left that meets the SLO for less: one replica fewer, or cheaper hardware with any batch and replicas. */
+/**
+ * Whether a stage has a single action left that meets the SLO for less: one replica fewer, or
+ * cheaper hardware with any batch and replicas.
+ */
 function cheaperByOneAction(
   problem: ProvisioningProblem,
   configuration: Configuration,

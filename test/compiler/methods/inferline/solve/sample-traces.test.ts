@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { SampleTraces } from "../../../../../compiler/methods/inferline/solve/sample-traces.ts";
 import type { InferlineFrame } from "../../../../../compiler/model/frames.ts";
 import type { ArrivalModel } from "../../../../../runtime/bundle/schema.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
+import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
 
 function frameWith(
   arrivals: ArrivalModel,
@@ -13,7 +13,7 @@ function frameWith(
     levels: _,
     provenance: __,
     ...frame
-  } = stageBundle({
+  } = inferlineBundle({
     tasks: [
       { name: "a", latencyMs: { 1: 5 } },
       { name: "b", from: { a: 0.5 }, latencyMs: { 1: 5 } },

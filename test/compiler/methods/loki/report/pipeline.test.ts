@@ -10,8 +10,8 @@ import type { LokiBundle, LokiLevel } from "../../../../../runtime/bundle/schema
 import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
 import { loadBundle } from "../../../../../runtime/load-bundle.ts";
 import { planView } from "../../../../../runtime/methods/loki/tell/plan-view.ts";
-import { type PipelineSketch, pipelineBundle } from "../../../../support/pipeline-bundle.ts";
-import { CHAIN_TASKS, chainBundle, treeBundle } from "../../../../support/pipeline-samples.ts";
+import { type LokiSketch, lokiBundle } from "../../../../support/loki-bundle.ts";
+import { CHAIN_TASKS, chainBundle, treeBundle } from "../../../../support/loki-samples.ts";
 
 const SCENES = "policies/scenes/bundle.msgpack";
 const folder = mkdtempSync(join(tmpdir(), "stratagem-pipeline-report-"));
@@ -215,10 +215,10 @@ describe("what a page says about its levels", () => {
 describe("the page of unusual pipelines", () => {
   test("names with markup, several pools and one level are drawn too", async () => {
     const name = `<b>"small"&`;
-    const tasks: PipelineSketch["tasks"] = [
+    const tasks: LokiSketch["tasks"] = [
       { name: "<i>one", variants: [{ name, accuracy: 0.5, latencyMs: { 1: 10 } }] },
     ];
-    const bundle = pipelineBundle({
+    const bundle = lokiBundle({
       tasks,
       workers: [2, 3],
       levels: [
@@ -257,7 +257,7 @@ describe("the page of unusual pipelines", () => {
       ],
       paths: [{ along: [`detect/variant-${29 - (index % 30)}`, "classify/small"], ratio: 1 }],
     }));
-    const bundle = pipelineBundle({ tasks: [{ ...detect, variants }, classify], levels });
+    const bundle = lokiBundle({ tasks: [{ ...detect, variants }, classify], levels });
     const letters = pipelineVariantKeys(bundle).map(({ letter }) => letter);
     expect(new Set(letters).size).toBe(31);
     const page = render(bundle);

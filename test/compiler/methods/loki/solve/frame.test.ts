@@ -123,7 +123,7 @@ test("a variant runs on the pools whose hardware it was measured on", () => {
   ]);
 });
 
-test("says what it cannot plan: joins, variants that no pool can run, paths without an accuracy", () => {
+test("says what it cannot plan: joins, unrunnable variants, unknown accuracies", () => {
   const join = [
     { name: "a", variants: [variant("fast")], to: [{ task: "b" }, { task: "c" }] },
     { name: "b", variants: [variant("fast")], to: [{ task: "d" }] },
@@ -139,22 +139,30 @@ test("says what it cannot plan: joins, variants that no pool can run, paths with
   ]);
   const policy = { method: "loki", accuracyOf: "1.5 * detect - 0.5 * cars" };
   expect(mistakes(load(FOREST, { policy }))[0]).toBe(
-    "INPUT_INVALID_VALUE expected an accuracy between 0 and 1 for every path, got 1.05 for slow|fast",
+    "INPUT_INVALID_VALUE expected an accuracy between 0 and 1 for every path, " +
+      "got 1.05 for slow|fast",
   );
 });
 
-test("names the leaf that can never be reached in time, the fastest way and by how much it is too slow", () => {
+test("names the leaf that is never in time, the fastest way and the excess", () => {
   const loaded = load(FOREST, { slo: { latency: "50 ms" } });
   expect(mistakes(loaded)).toEqual([
-    'INPUT_CONFLICT the leaf "cars" can never be reached in time: the fastest way, fast ×1, fast ×1, takes 20 ms, 5 ms more than the 15 ms that sloFraction 0.5 of 50 ms leaves for execution',
-    'INPUT_CONFLICT the leaf "faces" can never be reached in time: the fastest way, fast ×1, fast ×1, takes 20 ms, 5 ms more than the 15 ms that sloFraction 0.5 of 50 ms leaves for execution',
-    'INPUT_CONFLICT the leaf "caption" can never be reached in time: the fastest way, slow ×1, takes 40 ms, 20 ms more than the 20 ms that sloFraction 0.5 of 50 ms leaves for execution',
+    'INPUT_CONFLICT the leaf "cars" can never be reached in time: the fastest way, ' +
+      "fast ×1, fast ×1, takes 20 ms, 5 ms more than the 15 ms that sloFraction 0.5 of 50 ms " +
+      "leaves for execution",
+    'INPUT_CONFLICT the leaf "faces" can never be reached in time: the fastest way, ' +
+      "fast ×1, fast ×1, takes 20 ms, 5 ms more than the 15 ms that sloFraction 0.5 of 50 ms " +
+      "leaves for execution",
+    'INPUT_CONFLICT the leaf "caption" can never be reached in time: the fastest way, ' +
+      "slow ×1, takes 40 ms, 20 ms more than the 20 ms that sloFraction 0.5 of 50 ms leaves for " +
+      "execution",
   ]);
 });
 
 test("two profiles of the same hardware are one too many", () => {
   const twice = { name: "fast", profile: ["k80.json#fast", "k80.json#slow"] };
   expect(() => load([{ name: "detect", variants: [twice] }])).toThrow(
-    'tasks[0].variants[0].profile[1]: two profiles are of the hardware "k80"; expected one for each',
+    'tasks[0].variants[0].profile[1]: two profiles are of the hardware "k80"; ' +
+      "expected one for each",
   );
 });

@@ -32,7 +32,10 @@ function run(bundle: RamsisBundle, options: Partial<SimulationOptions>): Simulat
   });
 }
 
-/** By batch size b, the small variant takes 10 + 5b ms and the large one 20 + 20b ms; the SLO is 100 ms, four queries can wait. */
+/**
+ * By batch size b, the small variant takes 10 + 5b ms and the large one 20 + 20b ms; the SLO is 100
+ * ms, four queries can wait.
+ */
 describe("simulate, by hand", () => {
   it("runs the more accurate variant while it fits, then the one that does", () => {
     // 0: large, 40 ms. At 40 three wait, slack 70 ms: large takes 80, small 25.
@@ -71,7 +74,8 @@ describe("simulate, by hand", () => {
   });
 
   it("counts late and dropped queries as violations of accuracy 0", () => {
-    // 0: alone, 40 ms. 1 to 4 wait and 5 is dropped. At 40 four wait, and the table insists on the large variant: 100 ms, over at 140.
+    // 0: alone, 40 ms. 1 to 4 wait and 5 is dropped. At 40 four wait, and the table insists on the
+    // large variant: 100 ms, over at 140.
     const large = tinyBundle({ decide: ({ queued }) => ({ variant: 1, batch: queued }) });
     const result = run(large, { arrivals: recorded(0, 1, 2, 3, 4, 5) });
     expect(result).toMatchObject({
@@ -130,7 +134,8 @@ describe("simulate with a fixed variant", () => {
   });
 
   it("runs that variant only, with the largest batch that meets the earliest deadline", () => {
-    // At 40 four wait with 61 ms left: large takes 60 for two of them. At 100 two wait with 3 ms left: none fits, so both go, until 160.
+    // At 40 four wait with 61 ms left: large takes 60 for two of them. At 100 two wait with 3 ms
+    // left: none fits, so both go, until 160.
     const result = run(tinyBundle(), { arrivals: recorded(0, 1, 2, 3, 4), ...alone("large") });
     expect(result).toMatchObject({ byVariant: { small: { batches: 0 } } });
     expect(result).toMatchObject({ byVariant: { large: { batches: 3, queries: 5 } } });

@@ -30,7 +30,8 @@ test.each(example.levels.map((level) => level.loadQps))(
       (result.accuracyPerSatisfied ?? Number.NaN) - expected.accuracyPerSatisfied,
     );
     expect(accuracyError).toBeLessThan(0.002);
-    // Lateness comes in batches and in spells; thirty queries at a time is a generous reading of that.
+    // Lateness comes in batches and in spells; thirty queries at a time is a generous reading of
+    // that.
     const standardError = Math.sqrt((expected.violationRate * 30) / result.queries);
     expect(result.violationRate).toBeLessThanOrEqual(expected.violationRate + 3 * standardError);
   },

@@ -72,7 +72,8 @@ test.each(objectives)(
   },
 );
 
-// S. Kakade and J. Langford, "Approximately Optimal Approximate Reinforcement Learning", 2002, lemma 6.1, for the average reward.
+// S. Kakade and J. Langford, "Approximately Optimal Approximate Reinforcement Learning", 2002,
+// lemma 6.1, for the average reward.
 test.each(objectives)(
   "a policy that does otherwise in one state gains the advantage as often as it is there: %s",
   (objective) => {
@@ -131,7 +132,7 @@ const onFirst = {
 } as const;
 const onSecond = (state: number): Action => ({ variant: 1, batch: Math.floor(state / 11) + 1 });
 
-test("a table that is not optimal is evaluated as it is: the best action comes first, the table's after it", () => {
+test("a table that is not optimal is evaluated as it is, beside the best action", () => {
   const values = actionValues(problem, onFirst, 10);
   expect(values).toMatchObject({
     unit: "queries",

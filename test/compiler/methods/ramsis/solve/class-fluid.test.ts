@@ -126,7 +126,7 @@ test("near capacity workers follow the load", () => {
   expect(fluidSplit(frame, 0.9 * classCapacityQps(frame))).toEqual([6, 2]);
 });
 
-test("workers of their own need one for each class, and a frame has the axes of every class", () => {
+test("each class needs a worker of its own, and a frame has every class's axes", () => {
   const classes = classesOf([1, 1, 2], [100, 200, 400]);
   const slo = { latencyMs: 400, classes };
   const mistakes = (workers: number) =>
@@ -135,7 +135,8 @@ test("workers of their own need one for each class, and a frame has the axes of 
     ].map(({ path, message }) => `${path.join(".")}: ${message}`);
   expect(mistakes(3)).toEqual([]);
   expect(mistakes(2)).toEqual([
-    'policy.classes: "separate" takes a worker for each of the 3 classes, got 2; allowed: "auto" or "shared"',
+    'policy.classes: "separate" takes a worker for each of the 3 classes, got 2; ' +
+      'allowed: "auto" or "shared"',
   ]);
   const frame = classFrameOf({ workers: 3, slo, loadsQps: [1000] });
   expect(frame.policy.classes).toBe("auto");

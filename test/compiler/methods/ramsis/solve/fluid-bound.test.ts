@@ -15,7 +15,10 @@ import {
 import { smallProblems, variedProblems } from "../../../../support/worker-problem.ts";
 import { maximum } from "./linear-program.ts";
 
-/** Queries served per query that arrives, by (variant, batch): at least `least` and at most one. Null where the programme has no solution. */
+/**
+ * Queries served per query that arrives, by (variant, batch): at least `least` and at most one.
+ * Null where the programme has no solution.
+ */
 function byLinearProgram(problem: WorkerProblem, least: number): number | null {
   const sloMs = problem.slackMs[problem.slackMs.length - 1] ?? 0;
   const accuracy: number[] = [];
@@ -64,7 +67,8 @@ test("its price is what a little more of the workers' time brings", () => {
       const more = { ...problem, arrivalRatePerMs: problem.arrivalRatePerMs / (1 + share) };
       const budget = problem.workerCount / problem.arrivalRatePerMs;
       const gained = (fluidBound(more, ceiling).accuracy - accuracy) / (share * budget);
-      // At a corner the price is that of the side with more time, and just beyond capacity the programme changes.
+      // At a corner the price is that of the side with more time, and just beyond capacity the
+      // programme changes.
       if (Math.abs(gained) < 1) expect(Math.abs(gained - price)).toBeLessThan(1e-4);
     }),
     { numRuns: 200, seed: 11 },
@@ -72,7 +76,8 @@ test("its price is what a little more of the workers' time brings", () => {
 });
 
 test("the measured figures of the page: 60 workers, SLO 150 ms, drops free or none", () => {
-  // Two variants of the ImageNet profile, the batches that the optimum takes: mobilenet x 8 and shufflenet x 9.
+  // Two variants of the ImageNet profile, the batches that the optimum takes: mobilenet x 8 and
+  // shufflenet x 9.
   const problem = {
     ...smallest(),
     accuracy: Float64Array.of(0.73004, 0.57972),

@@ -50,7 +50,7 @@ test.each([400, 800, 1200, 1600, 2000, 2400, 2800, 3200, 3600, 4000])(
   },
 );
 
-test("at 3200 queries/s a ceiling of 0.1 % is met at accuracy 0.631, and the tables alone say so again", () => {
+test("at 3200 queries/s a ceiling of 0.1 % is met at accuracy 0.631", () => {
   const { frame, level } = solve(3200, { maxViolationRate: 1e-3 });
   expect(level.feasible).toBe(true);
   expect(level.mixture).not.toBeNull();

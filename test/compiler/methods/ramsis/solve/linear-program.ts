@@ -10,7 +10,10 @@ export interface Row {
   readonly bound: number;
 }
 
-/** Maximum of a linear objective over variables of at least 0, or null where no point is feasible. GLPK holds rows to 1e-7. */
+/**
+ * Maximum of a linear objective over variables of at least 0, or null where no point is feasible.
+ * GLPK holds rows to 1e-7.
+ */
 export function maximum(objective: readonly number[], rows: readonly Row[]): number | null {
   const terms = (coefficients: Iterable<readonly [number, number]>) =>
     [...coefficients].map(([variable, coef]) => ({ name: `x${variable}`, coef }));
@@ -30,8 +33,9 @@ export function maximum(objective: readonly number[], rows: readonly Row[]): num
 }
 
 /**
- * The constrained MDP over its occupation measure x(state, action), scaled to one query: maximise accuracy where violations are at most `ceiling`.
- * Source: Altman, Constrained Markov Decision Processes, 1999, ch. 4.
+ * The constrained MDP over its occupation measure x(state, action), scaled to one query: maximise
+ * accuracy where violations are at most `ceiling`. Source: Altman, Constrained Markov Decision
+ * Processes, 1999, ch. 4.
  */
 export function constrainedOptimum(mdp: DenseMdp, ceiling: number): number | null {
   const violations = coefficients(mdp, (action) => action.batch * (1 - action.satisfied));

@@ -1,4 +1,7 @@
-/** What the options of a policy do to its frame and its levels, on an application of two variants with measured distributions. */
+/**
+ * What the options of a policy do to its frame and its levels, on an application of two variants
+ * with measured distributions.
+ */
 import { expect, test } from "vitest";
 import {
   arrivalCounts,
@@ -110,7 +113,7 @@ test("the model-based grid has each service time below the SLO once, between 0 a
   expect(decisionSpace.slackMs.shape).toEqual([grid.length]);
 });
 
-test("a decision may take part of the queue with variable batching, and then serves no worse", () => {
+test("variable batching may take part of the queue, and serves no worse", () => {
   const loadQps = 2000;
   const maximal = frameOf({ from: images });
   const variable = frameOf({ from: images, policy: { batching: "variable" } });
@@ -133,7 +136,7 @@ test("bursts cost accuracy, and arrivals more regular than Poisson count as Pois
   expect(frameOf({ arrivals: GAMMA }).arrivals).toEqual(GAMMA);
 });
 
-test("a profile without quantiles cannot have random service times, and a pooled policy only what it was built for", () => {
+test("a profile without quantiles has no random times; pooled ones are checked", () => {
   expect(mistakesOf({ from: images, policy: { serviceTimes: "quantiles" } })).toEqual([
     "INPUT_CONFLICT policy.serviceTimes",
   ]);
@@ -188,7 +191,7 @@ test("atoms of a service time keep its mean, and one without a distribution is c
   expect(atoms.map(({ ms }) => ms)).toEqual([...atoms.map(({ ms }) => ms)].sort((a, b) => a - b));
 });
 
-test("shortest-queue-first sends a crowded worker (λ/Kμ)^K·μ, or its share where that is less", () => {
+test("shortest-queue-first sends a crowded worker (λ/Kμ)^K·μ, or its share", () => {
   const options = { workerCount: 3, sloMs: 100, steps: 4, maxQueue: 2, accuracy: [0.5, 0.9] };
   const serviceMs = [
     [10, 12, 14],
@@ -204,7 +207,7 @@ test("shortest-queue-first sends a crowded worker (λ/Kμ)^K·μ, or its share w
   expect(heavy.crowdedRatePerMs).toBeCloseTo(0.15, 12);
 });
 
-test("the dispersion of recorded arrivals is that of the process they came from, whatever its rate does slowly", () => {
+test("the dispersion of recorded arrivals is that of their process", () => {
   const arrivalMs = new Float64Array(200_000);
   for (const [cv2, tolerance] of [
     [1, 0.05],

@@ -1,4 +1,7 @@
-/** What a pooled level has to be, whatever the profile: scale-free, never worse than simple rules, within its ceiling, limits and bounds. */
+/**
+ * What a pooled level has to be, whatever the profile: scale-free, never worse than simple rules,
+ * within its ceiling, limits and bounds.
+ */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { inheritLevels } from "../../../../../compiler/methods/ramsis/inherited-levels.ts";
@@ -164,7 +167,8 @@ describe("a pooled level", () => {
           const result = simulated(frame, level, queries, baseline);
           const { violationRate } = result;
           const accuracy = result.accuracyPerQuery ?? 0;
-          // A violation costs what the search takes it to cost, and those above the ceiling of 1 % twenty times as much.
+          // A violation costs what the search takes it to cost, and those above the ceiling of 1 %
+          // twenty times as much.
           return accuracy - violationRate - 20 * Math.max(0, violationRate - 0.01);
         };
         const score = scoreOf(null);
@@ -196,7 +200,8 @@ describe("a pooled level", () => {
         const queries = 8_000;
         for (const rival of rivals) {
           const { violationRate, accuracyPerQuery } = simulated(frame, level, queries, rival);
-          // Arrivals of a seed are a little less or more than their rate, and the last ones find free workers.
+          // Arrivals of a seed are a little less or more than their rate, and the last ones find
+          // free workers.
           const load = level.loadQps * (1 - 4 / Math.sqrt(queries));
           const bound = accuracyBound(frame, load, violationRate);
           expect({ rival, above: (accuracyPerQuery ?? 0) > bound + 0.002 }).toEqual({
@@ -226,7 +231,7 @@ describe("a pooled level", () => {
     );
   });
 
-  test("takes no batch beyond maxQueue, the profile, or what is extrapolated when that is asked for", () => {
+  test("takes no batch beyond maxQueue, the profile, or the extrapolation", () => {
     const own = {
       workers: 3,
       sloMs: 100,
@@ -283,7 +288,8 @@ describe("few workers, against the best that any policy can do", () => {
     const { frame, levels } = levelsOf(own);
     const best = bestAccuracy(ticks(workers, arrival));
     const found = inTicks({ ...frame, levels, provenance: { compiler: "test", inputs: [] } });
-    // The table was made for Poisson arrivals and knows no remaining times; the oracle is made for these.
+    // The table was made for Poisson arrivals and knows no remaining times; the oracle is made for
+    // these.
     expect(found).toBeGreaterThan(0.96 * best);
     expect(found).toBeLessThan(1.005 * best);
 
@@ -308,7 +314,7 @@ describe("few workers, against the best that any policy can do", () => {
 describe("the examples that were wrong", () => {
   const { application: letters } = loadApplication("policies/letters/app.yaml");
 
-  test("letters at 1, 2 and 3 queries/s: the best variant, for there is all the time in the world", () => {
+  test("letters at 1, 2 and 3 queries/s have the best variant, as time is plenty", () => {
     const loads = { kind: "list", qps: [1, 2, 3] } as const;
     const frame = ramsis.frame(ofMethod("ramsis", { ...letters, loads }), new Map());
     for (const loadQps of [1, 2, 3]) {
@@ -344,7 +350,7 @@ describe("60 workers of the ImageNet example", () => {
     return { frame, level: ramsis.solveLevel(frame, loadQps) };
   };
 
-  test("each ceiling is kept on fresh arrivals, and a higher one is spent where it buys accuracy", () => {
+  test("each ceiling is kept on fresh arrivals, and spent where it buys accuracy", () => {
     const found = [0.001, 0.01, 0.05, 0.15].map((ceiling) => {
       const { frame, level } = at(3600, ceiling);
       const { violationRate, accuracyPerQuery } = simulated(frame, level, 200_000, null);

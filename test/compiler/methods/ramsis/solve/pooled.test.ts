@@ -1,4 +1,7 @@
-/** Pooled policies: the simulation that judges them is the dispatcher, and what is found holds up against oracles. */
+/**
+ * Pooled policies: the simulation that judges them is the dispatcher, and what is found holds up
+ * against oracles.
+ */
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -20,7 +23,10 @@ const LENGTHS = [1, 2, 4, 5];
 const CAPACITY = 5;
 const COLUMNS = 11;
 
-/** A pooled bundle of two variants; cells are taken as actions that fit their row, or as waiting where that is allowed. */
+/**
+ * A pooled bundle of two variants; cells are taken as actions that fit their row, or as waiting
+ * where that is allowed.
+ */
 function pooledBundle(
   workers: number,
   cells: readonly number[],
@@ -143,7 +149,7 @@ describe("the solver's simulation", () => {
 });
 
 describe("rows of queue lengths", () => {
-  test("every length up to the largest batch, then further apart; some hundred, however long the queue", () => {
+  test("has every length up to the largest batch, then some further apart", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 2 ** 20 }), fc.integer({ min: 1, max: 64 }), (n, b) => {
         const rows = queueRows(n, b);

@@ -108,7 +108,8 @@ test.each(["per-decision", "per-query"] as const)(
           dense,
           [...choice].map((action, state) => action - (mdp.actionStart[state] ?? 0)),
         );
-        // The stopping rule promises a gain within 1e-10 of the optimum per decision; a decision serves at least one query.
+        // The stopping rule promises a gain within 1e-10 of the optimum per decision; a decision
+        // serves at least one query.
         const worth = objective === "per-query" ? "accuracyPerQuery" : "perDecision";
         expect(Math.abs(chosen[worth] - best[worth])).toBeLessThan(1e-9);
       }),

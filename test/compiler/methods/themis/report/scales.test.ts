@@ -7,8 +7,8 @@ import { type ReportCommand, reportCommand } from "../../../../../compiler/comma
 import { renderScaleReport } from "../../../../../compiler/methods/themis/report/scale-report.ts";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
-import { scaleBundle } from "../../../../support/scale-bundle.ts";
-import { scaleSample } from "../../../../support/scale-samples.ts";
+import { themisBundle } from "../../../../support/themis-bundle.ts";
+import { themisSample } from "../../../../support/themis-samples.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-scale-report-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -36,7 +36,7 @@ function rowsOf(root: Root | null, selector: string): string[][] {
 }
 
 describe("the report of plans of cores and instances", async () => {
-  const bundle = scaleSample();
+  const bundle = themisSample();
   const file = join(folder, "scales.msgpack");
   const out = join(folder, "scales.html");
   writeFileSync(file, encodeBundle(bundle));
@@ -144,7 +144,7 @@ describe("the report of plans of cores and instances", async () => {
 });
 
 test("a stage of markup on one core at one load is drawn too", () => {
-  const bundle = scaleBundle({
+  const bundle = themisBundle({
     tasks: [{ name: `<i>"one"&`, latencyMs: [[10]] }],
     policy: { maxBatch: 1, maxCores: 1 },
     levels: [{ loadQps: 5, steady: [[1, 1, 1]] }],
@@ -156,7 +156,7 @@ test("a stage of markup on one core at one load is drawn too", () => {
 });
 
 test("a scaling of instances alone says so, and levels over the ceiling are named", () => {
-  const bundle = scaleBundle({
+  const bundle = themisBundle({
     maxViolationRate: 0.0005,
     policy: { scaling: "horizontal", queueing: "paper", dropAfterSlos: null },
   });
@@ -179,7 +179,7 @@ test("a page of many levels stays of a size that a browser opens at once", () =>
     horizontal: null,
     vertical: null,
   }));
-  const page = render(scaleBundle({ levels, workers: 100 }));
+  const page = render(themisBundle({ levels, workers: 100 }));
   expect(page.length).toBeLessThan(1_500_000);
   expect(documentOf(page).querySelectorAll("#level-0 .bursts tbody tr")).toHaveLength(8);
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { simulateScales } from "../../../../../compiler/methods/themis/simulate/simulate-scales.ts";
+import { simulateThemis } from "../../../../../compiler/methods/themis/simulate/simulate.ts";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import {
   ASSIGN,
@@ -9,15 +9,15 @@ import {
   RESIZE,
   START_BATCH,
 } from "../../../../../runtime/core/command-buffer.ts";
-import { coreBudgetOf } from "../../../../../runtime/methods/themis/core/scale-shape.ts";
-import type { ScalingDispatcher } from "../../../../../runtime/methods/themis/core/scaling-dispatcher.ts";
-import { jumpingRates, randomScales } from "../../../../support/random-scales.ts";
-import { leavingCount, ScaleWatch, type WatchedEvent } from "../../../../support/scale-watch.ts";
+import { coreBudgetOf } from "../../../../../runtime/methods/themis/core/shape.ts";
+import type { ThemisDispatcher } from "../../../../../runtime/methods/themis/core/themis-dispatcher.ts";
+import { jumpingRates, randomThemisBundle } from "../../../../support/themis-random-bundle.ts";
+import { leavingCount, ThemisWatch, type WatchedEvent } from "../../../../support/themis-watch.ts";
 
 type Arrivals = typeof jumpingRates extends fc.Arbitrary<infer T> ? T : never;
 
-function run(bundle: ThemisBundle, arrivals: Arrivals, seed: number, watch?: ScaleWatch) {
-  return simulateScales(bundle, {
+function run(bundle: ThemisBundle, arrivals: Arrivals, seed: number, watch?: ThemisWatch) {
+  return simulateThemis(bundle, {
     arrivals,
     durationMs: arrivals.trace.endMs,
     seed,
@@ -35,15 +35,15 @@ function watchAll(
     event: WatchedEvent,
     seen: {
       readonly bundle: ThemisBundle;
-      readonly watch: ScaleWatch;
-      readonly dispatcher: ScalingDispatcher;
+      readonly watch: ThemisWatch;
+      readonly dispatcher: ThemisDispatcher;
     },
   ) => void,
   numRuns = 60,
 ): void {
   fc.assert(
     fc.property(bundles, jumpingRates, fc.nat(1000), (bundle, arrivals, seed) => {
-      const watch: ScaleWatch = new ScaleWatch((event, dispatcher) =>
+      const watch: ThemisWatch = new ThemisWatch((event, dispatcher) =>
         check(event, { bundle, watch, dispatcher }),
       );
       run(bundle, arrivals, seed, watch);
@@ -55,7 +55,7 @@ function watchAll(
 describe("requests", () => {
   test("end once each, served in time, late or dropped, whatever is scaled", () => {
     fc.assert(
-      fc.property(randomScales(), jumpingRates, fc.nat(1000), (bundle, arrivals, seed) => {
+      fc.property(randomThemisBundle(), jumpingRates, fc.nat(1000), (bundle, arrivals, seed) => {
         const result = run(bundle, arrivals, seed);
         const { satisfied, late, dropped, queries, timeline } = result;
         const latencies = [...(result.latencyMsByRequest ?? [])];
@@ -78,7 +78,7 @@ describe("requests", () => {
 
   test("of the same seed fare the same", () => {
     fc.assert(
-      fc.property(randomScales(), jumpingRates, fc.nat(1000), (bundle, arrivals, seed) => {
+      fc.property(randomThemisBundle(), jumpingRates, fc.nat(1000), (bundle, arrivals, seed) => {
         expect(run(bundle, arrivals, seed)).toEqual(run(bundle, arrivals, seed));
       }),
       { numRuns: 20 },
@@ -88,7 +88,7 @@ describe("requests", () => {
 
 describe("commands", () => {
   test("start no batch larger than planned, nor on an instance that is not up or is busy", () => {
-    watchAll(randomScales(), ({ commands }, { bundle, watch }) => {
+    watchAll(randomThemisBundle(), ({ commands }, { bundle, watch }) => {
       const started = commands.filter(({ kind }) => kind === START_BATCH);
       const workers = new Set(started.map(({ worker }) => worker));
       check(workers.size === started.length, "one batch for each instance");
@@ -105,7 +105,7 @@ describe("commands", () => {
 
   test("while a plan is followed, keep to the batch of the plan", () => {
     const largest: number[][] = [];
-    watchAll(randomScales(), ({ commands }, { bundle, dispatcher }) => {
+    watchAll(randomThemisBundle(), ({ commands }, { bundle, dispatcher }) => {
       const level = bundle.levels[dispatcher.level];
       if (dispatcher.burstCount > 0 || dispatcher.settledCount > 0) return;
       for (const { kind, task, queryCount } of commands) {
@@ -120,7 +120,7 @@ describe("commands", () => {
 
   test("never give the instances that stay more cores than the pool has", () => {
     watchAll(
-      randomScales(),
+      randomThemisBundle(),
       ({ commands }, { bundle, watch, dispatcher }) => {
         if (commands.every(({ kind }) => kind === START_BATCH || kind === DROP)) return;
         let staying = 0;
@@ -137,12 +137,13 @@ describe("commands", () => {
     );
   });
 
-  test("give all instances of a task that stay the same cores in a burst, and when a plan is settled on", () => {
+  test("give all instances of a task the same cores in a burst and when settled", () => {
     let bursts = 0;
-    watchAll(randomScales({ extraCores: "same" }), (event, { bundle, watch, dispatcher }) => {
+    watchAll(randomThemisBundle({ extraCores: "same" }), (event, { bundle, watch, dispatcher }) => {
       bursts += event.bursts;
       if (event.bursts + event.settled === 0) return;
-      // Those that are started for the plan that is moved to have its cores, and so have those that leave no more.
+      // Those that are started for the plan that is moved to have its cores, and so have those that
+      // leave no more.
       const fresh = event.commands.filter(({ kind }) => kind === ASSIGN).map((one) => one.worker);
       for (const task of bundle.tasks.keys()) {
         const cores = dispatcher.targetCoresByTask[task];
@@ -159,7 +160,7 @@ describe("commands", () => {
   test("take cores from no instance before the plan that is settled on is up in full", () => {
     let shrunk = 0;
     // With so many cores no burst has to give up those of an earlier load.
-    watchAll(randomScales({}, 400), (event, { bundle, watch, dispatcher }) => {
+    watchAll(randomThemisBundle({}, 400), (event, { bundle, watch, dispatcher }) => {
       const less = event.commands.filter(
         ({ kind, cores, wantedBefore }) => kind === RESIZE && cores < wantedBefore,
       );
@@ -181,7 +182,7 @@ describe("commands", () => {
   });
 
   test("release no instance in a burst, and hold what the dispatcher says is held", () => {
-    watchAll(randomScales({}, 400), (event, { bundle, watch, dispatcher }) => {
+    watchAll(randomThemisBundle({}, 400), (event, { bundle, watch, dispatcher }) => {
       if (event.settled === 0 && event.name === "onWake") {
         check(
           event.commands.every(({ kind }) => kind !== RELEASE),

@@ -1,28 +1,28 @@
 import { describe, expect, test } from "vitest";
 import { lookHistories } from "../../../../../compiler/methods/themis/simulate/look-histories.ts";
-import { simulateScales } from "../../../../../compiler/methods/themis/simulate/simulate-scales.ts";
+import { simulateThemis } from "../../../../../compiler/methods/themis/simulate/simulate.ts";
 import { drawRequests } from "../../../../../compiler/simulate/graph/drawn-requests.ts";
 import { HISTORY_SECONDS } from "../../../../../runtime/core/forecasters.ts";
-import { stageGraphOf } from "../../../../../runtime/core/graph/stage-graph.ts";
-import { scalingDispatcherOf } from "../../../../../runtime/methods/themis/core/scaling-dispatcher.ts";
-import { scaleBundle } from "../../../../support/scale-bundle.ts";
+import { taskGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
+import { themisDispatcherOf } from "../../../../../runtime/methods/themis/core/themis-dispatcher.ts";
+import { themisBundle } from "../../../../support/themis-bundle.ts";
 
 const DURATION_MS = 90_000;
 
 /** What the dispatcher sees at each look, and what it is told after it. */
 function run(tickMs: number, forecastByLook: Float64Array) {
-  const bundle = scaleBundle({ policy: { predictor: "lstm", tickMs, scaling: "themis" } });
-  const trace = drawRequests(stageGraphOf(bundle), { kind: "poisson", qps: 25 }, DURATION_MS, 3);
+  const bundle = themisBundle({ policy: { predictor: "lstm", tickMs, scaling: "themis" } });
+  const trace = drawRequests(taskGraphOf(bundle), { kind: "poisson", qps: 25 }, DURATION_MS, 3);
   const seen: number[][] = [];
   const told: [look: number, qps: number][] = [];
-  const result = simulateScales(bundle, {
+  const result = simulateThemis(bundle, {
     arrivals: { kind: "requests", trace },
     durationMs: DURATION_MS,
     seed: 3,
     startLevel: 0,
     forecastByLook,
     dispatcherOf: (...values) => {
-      const dispatcher = scalingDispatcherOf(...values);
+      const dispatcher = themisDispatcherOf(...values);
       const onWake = dispatcher.onWake.bind(dispatcher);
       const onForecast = dispatcher.onForecast.bind(dispatcher);
       return Object.assign(dispatcher, {

@@ -1,18 +1,18 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { simulateScales } from "../../../../../compiler/methods/themis/simulate/simulate-scales.ts";
+import { simulateThemis } from "../../../../../compiler/methods/themis/simulate/simulate.ts";
 import { tossVisits } from "../../../../../compiler/simulate/graph/visits.ts";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
-import { stageGraphOf } from "../../../../../runtime/core/graph/stage-graph.ts";
-import { naiveScaleLatencies } from "../../../../support/naive-scales.ts";
-import { clusteredTimes, randomScales } from "../../../../support/random-scales.ts";
+import { taskGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
+import { naiveScaleLatencies } from "../../../../support/naive-themis.ts";
+import { clusteredTimes, randomThemisBundle } from "../../../../support/themis-random-bundle.ts";
 
 /** Latencies of every request by both simulations, a level being followed. */
 function both(bundle: ThemisBundle, arrivalMs: Float64Array, seed: number) {
   const level = seed % bundle.levels.length;
-  const takenByEdge = tossVisits(stageGraphOf(bundle), arrivalMs.length, seed);
+  const takenByEdge = tossVisits(taskGraphOf(bundle), arrivalMs.length, seed);
   const trace = { arrivalMs, takenByEdge };
-  const { latencyMsByRequest } = simulateScales(bundle, {
+  const { latencyMsByRequest } = simulateThemis(bundle, {
     arrivals: { kind: "requests", trace },
     durationMs: 1000,
     seed,
@@ -22,10 +22,10 @@ function both(bundle: ThemisBundle, arrivalMs: Float64Array, seed: number) {
   return [[...(latencyMsByRequest ?? [])], naiveScaleLatencies(bundle, level, trace)] as const;
 }
 
-test("while a level is followed and nothing is dropped, the obvious twin has every latency to the last bit", () => {
+test("while nothing is dropped, the obvious twin has every latency to the last bit", () => {
   fc.assert(
     fc.property(
-      randomScales({ dropAfterSlos: null }),
+      randomThemisBundle({ dropAfterSlos: null }),
       clusteredTimes,
       fc.nat(1000),
       (bundle, arrivalMs, seed) => {
@@ -37,11 +37,11 @@ test("while a level is followed and nothing is dropped, the obvious twin has eve
   );
 });
 
-test("and it drops the same requests when queries are given up, while the others fare alike", () => {
+test("and it drops the same requests when queries are given up", () => {
   let dropped = 0;
   fc.assert(
     fc.property(
-      fc.constantFrom(0.5, 1, 2).chain((dropAfterSlos) => randomScales({ dropAfterSlos })),
+      fc.constantFrom(0.5, 1, 2).chain((dropAfterSlos) => randomThemisBundle({ dropAfterSlos })),
       clusteredTimes,
       fc.nat(1000),
       (bundle, arrivalMs, seed) => {

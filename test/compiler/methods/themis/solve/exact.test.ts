@@ -7,15 +7,15 @@ import {
   type NoScalingPlan,
   type ScalingPlan,
   type ScalingProblem,
-  type ScalingStage,
+  type ScalingTask,
 } from "../../../../../compiler/methods/themis/solve/problem.ts";
 import type {
   ScalingMode,
-  StageOptionsOf,
-} from "../../../../../compiler/methods/themis/solve/stage-options.ts";
-import { bruteForce } from "../../../../support/scaling-brute-force.ts";
-import { faultsOf } from "../../../../support/scaling-check.ts";
-import { randomScaling } from "../../../../support/scaling-random.ts";
+  TaskOptionsOf,
+} from "../../../../../compiler/methods/themis/solve/task-options.ts";
+import { bruteForce } from "../../../../support/themis-brute-force.ts";
+import { faultsOf } from "../../../../support/themis-check.ts";
+import { randomScaling } from "../../../../support/themis-random.ts";
 
 const CHAIN = { stages: 3, maxBatch: 4, maxCores: 3 };
 const GRAPH = { stages: 6, maxBatch: 2, maxCores: 2 };
@@ -43,14 +43,17 @@ describe("the exact solver beside brute force", () => {
     expect(tally.feasible - tally.searched).toBeGreaterThan(200);
   });
 
-  it("has the same cores and latency in 600 cases of the least graph that is not series-parallel", () => {
+  it("has the same cores and latency in 600 cases of a non-series-parallel graph", () => {
     const tally = compare("zigzag", 200_001, 600, ZIGZAG);
     expect(tally.searched).toBeGreaterThan(200);
   });
 });
 
-/** One stage of 100 ms for a batch of one on one core; halved by each doubling of cores, and batches take 20 ms more for each query. */
-const STAGE: ScalingStage = {
+/**
+ * One stage of 100 ms for a batch of one on one core; halved by each doubling of cores, and batches
+ * take 20 ms more for each query.
+ */
+const STAGE: ScalingTask = {
   parents: [],
   scale: 1,
   maxBatch: 2,
@@ -72,7 +75,8 @@ describe("the exact solver", () => {
   });
 
   it("takes of equally many cores the fastest, and of equals fewer cores per instance", () => {
-    // Above 10/s a core does not do with whole queries; two instances of one and one of two have two cores.
+    // Above 10/s a core does not do with whole queries; two instances of one and one of two have
+    // two cores.
     const pairOrOne = solveExactly({ ...ONE, loadQps: 15 }, JOINT);
     expect(pairOrOne).toMatchObject({ cores: 2, latencyMs: 50 });
     const flat = { ...STAGE, latencyMs: Float64Array.of(100, 100, 100, 100) };
@@ -142,7 +146,7 @@ describe("the exact solver", () => {
     expect(solveExactly(ONE, none)).toMatchObject({ bindingStage: 0 });
   });
 
-  it("has the fewest instances to the last bit at and just above a multiple of what one carries", () => {
+  it("has the fewest instances at and just above a multiple of what one carries", () => {
     for (const ms of [100, 70.3, 277.5]) {
       const stage = { ...STAGE, maxBatch: 1, maxCores: 1, latencyMs: Float64Array.of(ms) };
       const scaler = new ExactScaler({ ...ONE, sloMs: 1000, stages: [stage] });
@@ -178,8 +182,9 @@ describe("the exact solver", () => {
   });
 
   it("takes other ways to run a stage, such as instances that shorten a wait", () => {
-    // A wait of 1000 ms divided by the instances: the fewest that carry the load are not the cheapest that meet the SLO.
-    const waiting: StageOptionsOf = (stage, _qps, _limits, out) => {
+    // A wait of 1000 ms divided by the instances: the fewest that carry the load are not the
+    // cheapest that meet the SLO.
+    const waiting: TaskOptionsOf = (stage, _qps, _limits, out) => {
       for (let count = 1; count <= 9; count++) {
         out.offer(count, (stage.latencyMs[0] ?? 0) + 1000 / count, 1, 1);
       }

@@ -122,7 +122,8 @@ describe("a fit without rows", () => {
     expect(latencyByCores({ fit, byCores: null }, 8, 6)).toEqual({
       found: "a fit that gives -0.667 ms for a batch of 1 on 6 cores",
       allowed:
-        "latencies above 0 that do not fall with the batch, up to batch 8 and 6 cores (policy.maxBatch, policy.maxCores)",
+        "latencies above 0 that do not fall with the batch, " +
+        "up to batch 8 and 6 cores (policy.maxBatch, policy.maxCores)",
     });
   });
 

@@ -6,7 +6,7 @@ import {
   worstCell,
 } from "../../../../../compiler/methods/themis/solve/latency-fit.ts";
 import { fittedMs, type LatencyFit } from "../../../../../runtime/bundle/schema.ts";
-import { REFERENCE, readThemis } from "../../../../support/scaling-reference.ts";
+import { REFERENCE, readThemis } from "../../../../support/themis-reference.ts";
 
 const BATCHES = [1, 2, 4, 8];
 const CORES = [1, 2, 4];
@@ -103,7 +103,7 @@ test("gives latencies above 0 that do not fall with the batch, however wild the 
   expect(corrected).toBeGreaterThan(20);
 });
 
-test("is there for no points that leave terms open: too few, of one batch size, of one number of cores", () => {
+test("is refused for points that leave terms open: too few, one batch, one cores", () => {
   const all = pointsOf((batch, cores) => 1 + (10 * batch) / cores);
   expect(fitLatency(all.slice(0, 3), 8, 4)).toBeNull();
   expect(fitLatency([], 8, 4)).toBeNull();

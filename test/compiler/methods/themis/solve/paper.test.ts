@@ -11,10 +11,10 @@ import {
   type NoScalingPlan,
   type ScalingPlan,
   type ScalingProblem,
-  type ScalingStage,
+  type ScalingTask,
 } from "../../../../../compiler/methods/themis/solve/problem.ts";
-import { faultsOf } from "../../../../support/scaling-check.ts";
-import { randomScaling } from "../../../../support/scaling-random.ts";
+import { faultsOf } from "../../../../support/themis-check.ts";
+import { randomScaling } from "../../../../support/themis-random.ts";
 
 const CHAIN = { stages: 4, maxBatch: 8, maxCores: 6 };
 
@@ -23,7 +23,7 @@ function coresOf(answer: ScalingPlan | NoScalingPlan): number {
 }
 
 describe("the paper's programmes", () => {
-  it("cost as much as the exact plan or more, and no more than the exact one with 1 ms less per stage", () => {
+  it("cost at least the exact plan, and at most the exact one with 1 ms less", () => {
     const tally = { cases: 0, feasible: 0, dearer: 0 };
     for (let seed = 400_001; seed <= 400_160; seed++) {
       const { problem, modes } = randomScaling(seed, "chain", CHAIN);
@@ -51,7 +51,8 @@ describe("the paper's programmes", () => {
   });
 
   it("take of options of as many cores and whole milliseconds the smaller batch", () => {
-    // A pair takes 98.5 ms, and 1 ms for the second to come: less than 99.8 ms, but as many whole ones.
+    // A pair takes 98.5 ms, and 1 ms for the second to come: less than 99.8 ms, but as many whole
+    // ones.
     const latencyMs = Float64Array.of(99.8, 98.5);
     const stage = { parents: [], scale: 1, maxBatch: 2, maxCores: 1, latencyMs };
     const problem = { loadQps: 1000, sloMs: 100, hopMs: 0, stages: [stage] };
@@ -61,7 +62,7 @@ describe("the paper's programmes", () => {
   });
 
   it("refuse what is no chain, and no load", () => {
-    const stage: ScalingStage = {
+    const stage: ScalingTask = {
       parents: [],
       scale: 1,
       maxBatch: 1,
@@ -80,7 +81,7 @@ describe("the paper's programmes", () => {
   });
 
   it("name the stage that binds, in whole milliseconds", () => {
-    const stages = [10.2, 30.5, 20.1].map((ms, at): ScalingStage => {
+    const stages = [10.2, 30.5, 20.1].map((ms, at): ScalingTask => {
       const parents = at === 0 ? [] : [at - 1];
       return { parents, scale: 1, maxBatch: 1, maxCores: 1, latencyMs: Float64Array.of(ms) };
     });
@@ -93,8 +94,10 @@ describe("the paper's programmes", () => {
   });
 });
 
-/** Alone up to 10/s, in pairs on one core up to 20/s: but a pair fills in time only from 12.5/s on. */
-const PAIRS: ScalingStage = {
+/**
+ * Alone up to 10/s, in pairs on one core up to 20/s: but a pair fills in time only from 12.5/s on.
+ */
+const PAIRS: ScalingTask = {
   parents: [],
   scale: 1,
   maxBatch: 2,

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { ExactScaler } from "../../../../../compiler/methods/themis/solve/exact.ts";
 import { isPlan } from "../../../../../compiler/methods/themis/solve/problem.ts";
-import type { ScalingMode } from "../../../../../compiler/methods/themis/solve/stage-options.ts";
+import type { ScalingMode } from "../../../../../compiler/methods/themis/solve/task-options.ts";
 import {
   fittedChain,
   REFERENCE,
   type ReferenceAnswer,
   type ReferenceCase,
   readThemis,
-} from "../../../../support/scaling-reference.ts";
+} from "../../../../support/themis-reference.ts";
 
 const { cases } =
   REFERENCE === undefined
@@ -23,7 +23,7 @@ describe.skipIf(REFERENCE === undefined)(
     for (const pipeline of ["video", "sentiment"]) {
       const own = cases.filter((one) => one.pipeline === pipeline);
 
-      it(`finds the cores and the latency of each mode, or that there is no plan: ${pipeline}`, () => {
+      it(`finds each mode's cores and latency, or no plan: ${pipeline}`, () => {
         for (const one of own) {
           const mode: ScalingMode =
             one.n0 === null ? { kind: "horizontal" } : { kind: "vertical", instances: one.n0 };
@@ -32,7 +32,8 @@ describe.skipIf(REFERENCE === undefined)(
       });
 
       it(`finds them with all free: ${pipeline}`, () => {
-        // A horizontal case names one core at most; its joint answer is that of the vertical cases beside it.
+        // A horizontal case names one core at most; its joint answer is that of the vertical cases
+        // beside it.
         for (const one of own.filter(({ cMax }) => cMax > 1)) {
           expectAnswer(one, { kind: "joint" }, one.exact_joint_real);
         }

@@ -1,19 +1,22 @@
 import { describe, expect, test } from "vitest";
-import type { ScalingStage } from "../../../../../compiler/methods/themis/solve/problem.ts";
-import type { StageLimits } from "../../../../../compiler/methods/themis/solve/stage-options.ts";
+import type { ScalingTask } from "../../../../../compiler/methods/themis/solve/problem.ts";
 import { stochasticOptions } from "../../../../../compiler/methods/themis/solve/stochastic-options.ts";
+import type { TaskLimits } from "../../../../../compiler/methods/themis/solve/task-options.ts";
 import { erlangQuantile } from "../../../../../compiler/numeric/erlang.ts";
 import { Frontier } from "../../../../../compiler/numeric/frontier.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
 
-/** One batch size and number of cores, so that the frontier tells the options apart by their instances. */
-function stageOf(batch: number, ms: number): ScalingStage {
+/**
+ * One batch size and number of cores, so that the frontier tells the options apart by their
+ * instances.
+ */
+function stageOf(batch: number, ms: number): ScalingTask {
   const latencyMs = new Float64Array(batch).fill(Number.POSITIVE_INFINITY);
   latencyMs[batch - 1] = ms;
   return { parents: [], scale: 1, maxBatch: batch, maxCores: 1, latencyMs };
 }
 
-const FREE: StageLimits = { leastCores: 1, mostCores: 1, instances: null };
+const FREE: TaskLimits = { leastCores: 1, mostCores: 1, instances: null };
 
 interface Point {
   readonly cores: number;
@@ -23,14 +26,14 @@ interface Point {
 }
 
 function optionsOf(
-  stage: ScalingStage,
+  stage: ScalingTask,
   qps: number,
   quantile: number,
   {
     limits = FREE,
     dispersion = 1,
     limitMs = Number.MAX_VALUE,
-  }: Partial<{ limits: StageLimits; dispersion: number; limitMs: number }> = {},
+  }: Partial<{ limits: TaskLimits; dispersion: number; limitMs: number }> = {},
 ): Point[] {
   const out = new Frontier();
   out.clear(0, limitMs);
@@ -193,11 +196,11 @@ test("offers all that every way to run a stage would put on the frontier", () =>
 
 /** Each batch, number of cores and number of instances, from the text of the formula. */
 function everyOption(
-  { maxBatch, latencyMs }: ScalingStage,
+  { maxBatch, latencyMs }: ScalingTask,
   qps: number,
   quantile: number,
   dispersion: number,
-  { leastCores, mostCores, instances }: StageLimits,
+  { leastCores, mostCores, instances }: TaskLimits,
 ): Point[] {
   const options: Point[] = [];
   for (let each = leastCores; each <= mostCores; each++) {

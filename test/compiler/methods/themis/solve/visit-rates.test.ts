@@ -7,17 +7,20 @@ import {
 } from "../../../../../compiler/methods/themis/solve/visit-rates.ts";
 import { tossVisits } from "../../../../../compiler/simulate/graph/visits.ts";
 import type { Branch } from "../../../../../runtime/bundle/schema.ts";
-import { type StageGraph, stageGraphOf } from "../../../../../runtime/core/graph/stage-graph.ts";
+import { type TaskGraph, taskGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
 
-/** By task the shares of the edges that lead to it: from a task by its index, from the requests by "in". */
+/**
+ * By task the shares of the edges that lead to it: from a task by its index, from the requests by
+ * "in".
+ */
 type Edges = readonly Readonly<Record<number | "in", number>>[];
 
 function graphOf(
   edges: readonly Partial<Edges[number]>[],
   branches: Readonly<Record<number | "in", Branch>> | Partial<Record<number | "in", Branch>> = {},
-): StageGraph {
-  return stageGraphOf({
+): TaskGraph {
+  return taskGraphOf({
     entryBranch: branches.in ?? "independent",
     tasks: edges.map((into, at) => ({
       branch: branches[at] ?? "independent",
@@ -96,7 +99,7 @@ test("refuses more outcomes than it goes through, which it counts without the su
 });
 
 /** Six tasks with edges by chance, of which some are sure and some exclude each other. */
-function randomGraph(seed: number): StageGraph {
+function randomGraph(seed: number): TaskGraph {
   const rng = new Rng(seed, 3);
   const shareOf = () => (rng.nextFloat() < 0.3 ? 1 : 0.1 + 0.8 * rng.nextFloat());
   const tasks = Array.from({ length: 6 }, (_, at) => {

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { StageModel, TensorInfo } from "../../../../../runtime/bundle/schema.ts";
-import { placeBundle } from "../../../../support/place-bundle.ts";
+import { accordionBundle } from "../../../../support/accordion-bundle.ts";
 import { changedAt, refusal } from "../../../../support/refused-bundle.ts";
 
 /** Cut as 4; 2, 2 on up to two places. Stages: 0-2, 0-4, 2-4; the last layer takes `h1` of the first. */
-const sound = placeBundle({
+const sound = accordionBundle({
   models: [{ name: "net", layerMs: [5, 5, 5, 5], hasModel: true }],
   maxDepth: 2,
   maxBatch: 2,

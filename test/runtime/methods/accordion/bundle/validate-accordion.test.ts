@@ -5,7 +5,7 @@ import {
   encodeBundle,
   validateBundle,
 } from "../../../../../runtime/checked-bundle.ts";
-import { placeBundle, table1Bundle } from "../../../../support/place-bundle.ts";
+import { accordionBundle, table1Bundle } from "../../../../support/accordion-bundle.ts";
 import { changedAt, refusal } from "../../../../support/refused-bundle.ts";
 
 type Node = Record<string | number, unknown>;
@@ -16,7 +16,8 @@ const mixed = {
   maxDepth: 3,
   models: [deep, { name: "small", layerMs: [3, 2] }],
 } as const;
-const bundleWith = (path: string, value: unknown): unknown => changedAt(placeBundle(), path, value);
+const bundleWith = (path: string, value: unknown): unknown =>
+  changedAt(accordionBundle(), path, value);
 const numbers = (shape: number[], ...data: number[]) => ({
   dtype: "uint16",
   shape,
@@ -25,13 +26,13 @@ const numbers = (shape: number[], ...data: number[]) => ({
 
 test("accepts pipelines of layers and of speed-ups, on one pool and on two, and gives back what was encoded", () => {
   for (const bundle of [
-    placeBundle(),
-    placeBundle({ timing: "paper" }),
-    placeBundle({ models: [{ ...deep, hasModel: true }] }),
-    placeBundle(mixed),
-    placeBundle({ ...mixed, timing: "paper" }),
-    placeBundle({ ...mixed, policy: { executionPlaces: 4 } }),
-    placeBundle({ places: 2, maxDepth: 8 }),
+    accordionBundle(),
+    accordionBundle({ timing: "paper" }),
+    accordionBundle({ models: [{ ...deep, hasModel: true }] }),
+    accordionBundle(mixed),
+    accordionBundle({ ...mixed, timing: "paper" }),
+    accordionBundle({ ...mixed, policy: { executionPlaces: 4 } }),
+    accordionBundle({ places: 2, maxDepth: 8 }),
     table1Bundle(),
     table1Bundle({ timing: "paper", maxDepth: 12 }),
     table1Bundle({ pools: mixed.pools, maxDepth: 4 }),
@@ -44,7 +45,7 @@ test("accepts pipelines of layers and of speed-ups, on one pool and on two, and 
 });
 
 test("shapes that no pipeline has are infinitely slow, in the file too", () => {
-  const decoded = decodeBundle(encodeBundle(placeBundle({ maxBatch: 2 })));
+  const decoded = decodeBundle(encodeBundle(accordionBundle({ maxBatch: 2 })));
   const small = decoded.method === "accordion" ? decoded.tasks[0]?.variants[1] : undefined;
   expect(small?.pipelines.map((pipeline) => pipeline?.cut ?? null)).toEqual([
     [2],
@@ -127,7 +128,7 @@ test.each<[string, unknown, string]>([
   ["tasks[0].variants[1].layerCount", 1, "pipelines[0].cut: expected 1 layers in all, got [2]"],
   [
     "tasks[0].variants[1].pipelines[2]",
-    placeBundle().tasks[0]?.variants[0]?.pipelines[2],
+    accordionBundle().tasks[0]?.variants[0]?.pipelines[2],
     "pipelines[2]: expected null, as for every shape of more than 2 places, got a pipeline",
   ],
   [`${V}.pipelines[1].pools`, [0], "pools.length: expected 2, the places of the shape, got 1"],
@@ -177,11 +178,11 @@ test.each<[string, unknown, string]>([
   ["pools[1].name", "default", 'cluster.pools[1].name: expected a name of its own, got "default"'],
   ["pools[0].workers", 2, "policy.executionPlaces: expected at most 4, the workers of all pools"],
 ])("refuses cluster.%s = %j of two pools", (path, value, message) => {
-  expect(refusal(changedAt(placeBundle(mixed), `cluster.${path}`, value))).toContain(message);
+  expect(refusal(changedAt(accordionBundle(mixed), `cluster.${path}`, value))).toContain(message);
 });
 
 test("rows of shapes are all that the pools in use allow, fewest places first, those of the first pool first", () => {
-  const bundle = placeBundle({ ...mixed, policy: { executionPlaces: 4 } });
+  const bundle = accordionBundle({ ...mixed, policy: { executionPlaces: 4 } });
   expect(Array.from(bundle.shapes.data)).toEqual(
     [
       [1, 0],
@@ -206,7 +207,7 @@ test("shapes of any pools are those that counting finds", () => {
   fc.assert(
     fc.property(pools, fc.nat(15), fc.integer({ min: 1, max: 5 }), (workers, unused, maxDepth) => {
       const all = workers.reduce((sum, count) => sum + count, 0);
-      const bundle = placeBundle({
+      const bundle = accordionBundle({
         pools: workers.map((count) => ({ workers: count })),
         maxDepth,
         maxBatch: 1,
@@ -220,7 +221,7 @@ test("shapes of any pools are those that counting finds", () => {
 });
 
 test("the pools of a pipeline are those of its shape, in any order", () => {
-  const bundle = placeBundle(mixed);
+  const bundle = accordionBundle(mixed);
   const row = `${V}.pipelines[3]`;
   expect(bundle.tasks[0]?.variants[0]?.pipelines[3]?.pools).toEqual([1, 0]);
   expect(refusal(changedAt(bundle, `${row}.pools`, [0, 1]))).toBe("accepted");
@@ -230,7 +231,7 @@ test("the pools of a pipeline are those of its shape, in any order", () => {
 });
 
 test("the step of measured stages is a mean, the rest of the first instance's time is not", () => {
-  const measured = changedAt(placeBundle(), `${V}.pipelines[0].isMeasured`, true);
+  const measured = changedAt(accordionBundle(), `${V}.pipelines[0].isMeasured`, true);
   expect(refusal(measured)).toBe("accepted");
   const slower = changedAt(measured as object, `${V}.pipelines[0].stageMs[0]`, 33);
   expect(refusal(slower)).toContain(`${V}.latencyMs.data[0]: expected 33, what the pipeline takes`);
@@ -258,7 +259,7 @@ function tensors() {
 }
 
 test("any change of any field is accepted whole or refused with a code", () => {
-  const sound = placeBundle({
+  const sound = accordionBundle({
     maxBatch: 2,
     maxDepth: 2,
     models: [{ ...deep, hasModel: true }],

@@ -1,16 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
-import { PlaceDriver, type PlaceDriverOptions } from "../../../../support/place-driver.ts";
-import { type Event, happen, placeEvents } from "../../../../support/place-events.ts";
-import { randomPlaces } from "../../../../support/random-places.ts";
+import {
+  AccordionDriver,
+  type AccordionDriverOptions,
+} from "../../../../support/accordion-driver.ts";
+import { accordionEvents, type Event, happen } from "../../../../support/accordion-events.ts";
+import { randomPlaces } from "../../../../support/accordion-random.ts";
 
 function run(
   bundle: AccordionBundle,
   steps: readonly Event[],
-  options: PlaceDriverOptions = {},
-): PlaceDriver {
-  const driver = new PlaceDriver(bundle, options).start();
+  options: AccordionDriverOptions = {},
+): AccordionDriver {
+  const driver = new AccordionDriver(bundle, options).start();
   for (const step of steps) happen(driver, step);
   return driver;
 }
@@ -20,7 +23,7 @@ describe("whatever happens", () => {
     const ends = new Map<string, number>();
     const count = (what: string, by = 1) => ends.set(what, (ends.get(what) ?? 0) + by);
     fc.assert(
-      fc.property(randomPlaces(), placeEvents(), (bundle, steps) => {
+      fc.property(randomPlaces(), accordionEvents(), (bundle, steps) => {
         // The driver checks much more with every event.
         const driver = run(bundle, steps);
         driver.settle();
@@ -43,7 +46,7 @@ describe("whatever happens", () => {
 
   test("the same events give the same commands", () => {
     fc.assert(
-      fc.property(randomPlaces(), placeEvents(), (bundle, steps) => {
+      fc.property(randomPlaces(), accordionEvents(), (bundle, steps) => {
         expect(run(bundle, steps).log).toEqual(run(bundle, steps).log);
       }),
       { numRuns: 15 },
@@ -52,7 +55,7 @@ describe("whatever happens", () => {
 
   test("names of queries mean nothing", () => {
     fc.assert(
-      fc.property(randomPlaces(), placeEvents(), (bundle, steps) => {
+      fc.property(randomPlaces(), accordionEvents(), (bundle, steps) => {
         const options = { queryCapacity: 200 };
         expect(run(bundle, steps, options).log).toEqual(run(bundle, steps).log);
       }),

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { chainPlaces } from "../../../../support/chain-places.ts";
-import { type Asked, PlaceDriver } from "../../../../support/place-driver.ts";
+import { chainPlaces } from "../../../../support/accordion-chain.ts";
+import { AccordionDriver, type Asked } from "../../../../support/accordion-driver.ts";
 
 /** Place 4 is free; nobody can do with fewer, and the first that waits needs four. */
-function blocked(first: Asked = {}): PlaceDriver {
+function blocked(first: Asked = {}): AccordionDriver {
   const policy = { backfill: true };
-  const driver = new PlaceDriver(chainPlaces(5, { policy }), { queryCapacity: 100 }).start();
+  const driver = new AccordionDriver(chainPlaces(5, { policy }), { queryCapacity: 100 }).start();
   driver.ask({ batch: 4, dueInMs: 125 });
   driver.passTo(10);
   driver.ask({ dueInMs: 35, ...first });
@@ -29,7 +29,7 @@ describe("a query behind one that has to wait", () => {
 
   test("takes as few places as are enough", () => {
     const policy = { backfill: true };
-    const driver = new PlaceDriver(chainPlaces(7, { policy })).start();
+    const driver = new AccordionDriver(chainPlaces(7, { policy })).start();
     driver.ask({ batch: 4, dueInMs: 125 });
     driver.passTo(10);
     driver.ask({ dueInMs: 35 });
@@ -63,7 +63,7 @@ describe("a query behind one that has to wait", () => {
   });
 
   test("passes nobody unless the policy says so", () => {
-    const driver = new PlaceDriver(chainPlaces(5)).start();
+    const driver = new AccordionDriver(chainPlaces(5)).start();
     driver.ask({ batch: 4, dueInMs: 125 });
     driver.passTo(10);
     driver.ask({ dueInMs: 35 });

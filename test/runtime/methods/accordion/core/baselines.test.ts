@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { SchedulerName } from "../../../../../runtime/bundle/schema.ts";
-import { CHAIN, chainPlaces } from "../../../../support/chain-places.ts";
-import { PlaceDriver } from "../../../../support/place-driver.ts";
+import { CHAIN, chainPlaces } from "../../../../support/accordion-chain.ts";
+import { AccordionDriver } from "../../../../support/accordion-driver.ts";
 
 /** Three models alike. */
-function driverOf(scheduler: SchedulerName, places: number, sloMs = 65): PlaceDriver {
+function driverOf(scheduler: SchedulerName, places: number, sloMs = 65): AccordionDriver {
   const models = ["a", "b", "c"].map((name) => ({ ...CHAIN, name }));
-  return new PlaceDriver(chainPlaces(places, { models, sloMs, policy: { scheduler } })).start();
+  return new AccordionDriver(chainPlaces(places, { models, sloMs, policy: { scheduler } })).start();
 }
 
 describe("SLO-Conforming", () => {

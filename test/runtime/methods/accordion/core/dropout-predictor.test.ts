@@ -1,13 +1,17 @@
 import { describe, expect, test } from "vitest";
 import type { AccordionOptions } from "../../../../../runtime/bundle/schema.ts";
-import { chainPlaces } from "../../../../support/chain-places.ts";
-import { PlaceDriver } from "../../../../support/place-driver.ts";
+import { chainPlaces } from "../../../../support/accordion-chain.ts";
+import { AccordionDriver } from "../../../../support/accordion-driver.ts";
 
 const HIGH = { isHigh: true };
 const LOW = { isHigh: false };
 
-function driverOf(places: number, sloMs: number, policy: Partial<AccordionOptions>): PlaceDriver {
-  return new PlaceDriver(chainPlaces(places, { sloMs, policy })).start();
+function driverOf(
+  places: number,
+  sloMs: number,
+  policy: Partial<AccordionOptions>,
+): AccordionDriver {
+  return new AccordionDriver(chainPlaces(places, { sloMs, policy })).start();
 }
 
 describe("a query of low priority", () => {
@@ -68,7 +72,7 @@ describe("a query of low priority", () => {
     expect(driver.news()).toEqual(["0 start 0 [0,1]", "0 drop 2 late"]);
   });
 
-  test("is foretold the fewest places that meet its own deadline, from the running ones as they are", () => {
+  test("is foretold the fewest places that meet its deadline from running ones", () => {
     const driver = driverOf(4, 65, { dropAfterSlos: 1 });
     driver.ask(LOW);
     // 30 ms till the places are free, 60 on two of them, though the first could shrink.

@@ -1,14 +1,17 @@
 import { describe, expect, test } from "vitest";
 import type { AccordionOptions } from "../../../../../runtime/bundle/schema.ts";
-import { chainPlaces } from "../../../../support/chain-places.ts";
-import { PlaceDriver } from "../../../../support/place-driver.ts";
+import { chainPlaces } from "../../../../support/accordion-chain.ts";
+import { AccordionDriver } from "../../../../support/accordion-driver.ts";
 
-/** A query of four instances had to make room for another at 10 ms: it began again on two places at 15, and would be done at 255. */
+/**
+ * A query of four instances had to make room for another at 10 ms: it began again on two places at
+ * 15, and would be done at 255.
+ */
 function shrunk(
   policy: Partial<AccordionOptions>,
   { batch = 1, dueInMs = 100 }: { readonly batch?: number; readonly dueInMs?: number } = {},
-): PlaceDriver {
-  const driver = new PlaceDriver(chainPlaces(4, { policy })).start();
+): AccordionDriver {
+  const driver = new AccordionDriver(chainPlaces(4, { policy })).start();
   driver.ask({ batch: 4 });
   driver.passTo(10);
   driver.ask({ batch, dueInMs });
@@ -31,7 +34,8 @@ describe("a running query", () => {
   });
 
   test("does not grow for nothing", () => {
-    // The other one ends at 190, when two instances are left: 5 + 2 · 30 ms from then on is 255 again.
+    // The other one ends at 190, when two instances are left: 5 + 2 · 30 ms from then on is 255
+    // again.
     const driver = shrunk({ regrow: true }, { batch: 3, dueInMs: 200 });
     driver.settle();
     expect(driver.news()).toEqual(["190 done 1", "255 done 0"]);
@@ -46,7 +50,7 @@ describe("a running query", () => {
   });
 
   test("grows when a place comes up", () => {
-    const driver = new PlaceDriver(chainPlaces(3, { policy: { regrow: true } }));
+    const driver = new AccordionDriver(chainPlaces(3, { policy: { regrow: true } }));
     driver.comeUp(1);
     driver.ask({ batch: 2 });
     driver.comeUp(0);
@@ -62,7 +66,7 @@ describe("a running query", () => {
   });
 
   test("the one that gains the most has the places", () => {
-    const driver = new PlaceDriver(chainPlaces(3, { policy: { regrow: true } }));
+    const driver = new AccordionDriver(chainPlaces(3, { policy: { regrow: true } }));
     driver.comeUp(0);
     driver.ask({ batch: 2, dueInMs: 10_000 });
     driver.comeUp(1);
@@ -74,10 +78,11 @@ describe("a running query", () => {
   });
 
   test("does not grow for what a sum is rounded to", () => {
-    // Ends at 1 + 10 ms; on three places it would, from 7.67 ms on, after 3.33: at the same time, but for 4e-16 ms.
+    // Ends at 1 + 10 ms; on three places it would, from 7.67 ms on, after 3.33: at the same time,
+    // but for 4e-16 ms.
     const models = [{ name: "m", wholeMs: 10, speedups: { 3: 3 } }];
     const policy = { regrow: true, reconfigurationMs: 0 };
-    const driver = new PlaceDriver(chainPlaces(3, { models, maxDepth: 3, policy }));
+    const driver = new AccordionDriver(chainPlaces(3, { models, maxDepth: 3, policy }));
     driver.comeUp(0);
     driver.passTo(1);
     driver.ask();
@@ -91,9 +96,12 @@ describe("a running query", () => {
 });
 
 describe("a running query of high priority", () => {
-  /** Places 0 to 3 are busy till 120, and nobody can do with fewer. At 100 one comes that has to end by 170, and needs two places. */
-  function eager(isHigh: boolean): PlaceDriver {
-    const driver = new PlaceDriver(chainPlaces(5, { policy: { regrow: true } })).start();
+  /**
+   * Places 0 to 3 are busy till 120, and nobody can do with fewer. At 100 one comes that has to end
+   * by 170, and needs two places.
+   */
+  function eager(isHigh: boolean): AccordionDriver {
+    const driver = new AccordionDriver(chainPlaces(5, { policy: { regrow: true } })).start();
     driver.ask({ batch: 4, dueInMs: 125 });
     driver.passTo(100);
     driver.news();
@@ -123,7 +131,7 @@ describe("a running query of high priority", () => {
   });
 
   test("is not helped if it would be late all the same", () => {
-    const driver = new PlaceDriver(chainPlaces(5, { policy: { regrow: true } })).start();
+    const driver = new AccordionDriver(chainPlaces(5, { policy: { regrow: true } })).start();
     driver.ask({ batch: 4, dueInMs: 125 });
     driver.passTo(90);
     driver.ask({ dueInMs: 64 });

@@ -1,18 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AccordionOptions, SchedulerName } from "../../../../../runtime/bundle/schema.ts";
-import { NaivePlaceScheduler } from "../../../../support/naive-place-scheduler.ts";
-import { PlaceDriver } from "../../../../support/place-driver.ts";
-import { happen, placeEvents } from "../../../../support/place-events.ts";
-import { randomPlaces } from "../../../../support/random-places.ts";
+import { AccordionDriver } from "../../../../support/accordion-driver.ts";
+import { accordionEvents, happen } from "../../../../support/accordion-events.ts";
+import { randomPlaces } from "../../../../support/accordion-random.ts";
+import { NaiveAccordion } from "../../../../support/naive-accordion.ts";
 
 /** Bundles of so many pools: the same events give the same commands in both, and times to wake. */
 function compare(poolCount: number, policy: Partial<AccordionOptions>, numRuns: number): void {
   fc.assert(
-    fc.property(randomPlaces({ poolCount, policy }), placeEvents(), (bundle, steps) => {
-      const driver = new PlaceDriver(bundle).start();
-      const scheduler = new NaivePlaceScheduler(bundle);
-      const twin = new PlaceDriver(bundle, { scheduler }).start();
+    fc.property(randomPlaces({ poolCount, policy }), accordionEvents(), (bundle, steps) => {
+      const driver = new AccordionDriver(bundle).start();
+      const scheduler = new NaiveAccordion(bundle);
+      const twin = new AccordionDriver(bundle, { scheduler }).start();
       for (const step of steps) {
         happen(driver, step);
         happen(twin, step);

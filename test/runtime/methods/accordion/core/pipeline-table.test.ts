@@ -4,8 +4,8 @@ import {
   NONE,
   PipelineTable,
 } from "../../../../../runtime/methods/accordion/core/pipeline-table.ts";
-import { chainPlaces } from "../../../../support/chain-places.ts";
-import { placeBundle } from "../../../../support/place-bundle.ts";
+import { accordionBundle } from "../../../../support/accordion-bundle.ts";
+import { chainPlaces } from "../../../../support/accordion-chain.ts";
 
 describe("PipelineTable", () => {
   test("tells the time of a query of a model, shape and batch", () => {
@@ -15,12 +15,12 @@ describe("PipelineTable", () => {
     expect([1, 2, 8].map((batch) => table.latencyMs(0, 3, batch))).toEqual([30, 60, 240]);
   });
 
-  test("tells the time of later models, and Infinity where one has fewer layers than places", () => {
+  test("tells the time of later models, and Infinity with too few layers", () => {
     const models = [
       { name: "a", layerMs: [30, 30, 30] },
       { name: "b", layerMs: [20, 10] },
     ];
-    const table = new PipelineTable(placeBundle({ models, places: 3, maxBatch: 2 }));
+    const table = new PipelineTable(accordionBundle({ models, places: 3, maxBatch: 2 }));
     const rows = [0, 1, 2].map((shape) => [1, 2].map((batch) => table.latencyMs(1, shape, batch)));
     expect(rows).toEqual([
       [30, 60],
@@ -54,7 +54,7 @@ describe("PipelineTable", () => {
     const pools = [{ workers: 1 }, { workers: 1, speed: 2 }];
     // The fast place takes 20 + 10 in 15 ms, the slow one the last 10.
     const models = [{ name: "a", layerMs: [20, 10, 10] }];
-    const table = new PipelineTable(placeBundle({ models, pools }));
+    const table = new PipelineTable(accordionBundle({ models, pools }));
     expect([0, 1].map((stage) => table.classOfStage(0, 2, stage))).toEqual([1, 0]);
   });
 

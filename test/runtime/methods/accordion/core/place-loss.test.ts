@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
 import {
-  PlaceCommands,
+  AccordionCommands,
   RESHAPE,
   START,
-} from "../../../../../runtime/methods/accordion/core/place-commands.ts";
-import { PlaceScheduler } from "../../../../../runtime/methods/accordion/core/place-scheduler.ts";
-import { CHAIN, chainPlaces } from "../../../../support/chain-places.ts";
-import { PlaceDriver } from "../../../../support/place-driver.ts";
+} from "../../../../../runtime/methods/accordion/core/commands.ts";
+import { AccordionScheduler } from "../../../../../runtime/methods/accordion/core/scheduler.ts";
+import { CHAIN, chainPlaces } from "../../../../support/accordion-chain.ts";
+import { AccordionDriver } from "../../../../support/accordion-driver.ts";
 
 describe("a query that loses a place", () => {
   test("goes on with those it has left, where it was", () => {
-    const driver = new PlaceDriver(chainPlaces(5)).start();
+    const driver = new AccordionDriver(chainPlaces(5)).start();
     driver.ask({ batch: 4 });
     driver.passTo(40);
     driver.lose(1);
@@ -24,7 +24,7 @@ describe("a query that loses a place", () => {
   });
 
   test("grows again where it may", () => {
-    const driver = new PlaceDriver(chainPlaces(5, { policy: { regrow: true } })).start();
+    const driver = new AccordionDriver(chainPlaces(5, { policy: { regrow: true } })).start();
     driver.ask({ batch: 4 });
     driver.passTo(40);
     driver.lose(1);
@@ -37,7 +37,7 @@ describe("a query that loses a place", () => {
   });
 
   test("is given up with the second one, and what it has left is free", () => {
-    const driver = new PlaceDriver(chainPlaces(4)).start();
+    const driver = new AccordionDriver(chainPlaces(4)).start();
     driver.ask({ batch: 4, dueInMs: 130 });
     driver.lose(1);
     driver.ask();
@@ -47,7 +47,7 @@ describe("a query that loses a place", () => {
   });
 
   test("waits again if it was the only one, before all others of its priority", () => {
-    const driver = new PlaceDriver(chainPlaces(2, { maxDepth: 1 })).start();
+    const driver = new AccordionDriver(chainPlaces(2, { maxDepth: 1 })).start();
     for (let n = 0; n < 3; n++) driver.ask({ batch: 2 });
     driver.ask({ isHigh: false });
     driver.passTo(130);
@@ -68,14 +68,14 @@ describe("a query that loses a place", () => {
   });
 
   test("starts again at once if it is first and a place is free", () => {
-    const driver = new PlaceDriver(chainPlaces(2, { maxDepth: 1 })).start();
+    const driver = new AccordionDriver(chainPlaces(2, { maxDepth: 1 })).start();
     driver.ask();
     driver.lose(0);
     expect(driver.news()).toEqual(["0 start 0 [0]", "0 start 0 [1]"]);
   });
 
   test("with low priority waits behind those of high priority all the same", () => {
-    const driver = new PlaceDriver(chainPlaces(2, { maxDepth: 1 })).start();
+    const driver = new AccordionDriver(chainPlaces(2, { maxDepth: 1 })).start();
     driver.ask({ isHigh: false });
     for (let n = 0; n < 2; n++) driver.ask();
     driver.lose(0);
@@ -91,7 +91,7 @@ describe("a query that loses a place", () => {
 
 describe("places", () => {
   test("with the last one everything is given up, also what comes then", () => {
-    const driver = new PlaceDriver(chainPlaces(2, { maxDepth: 1 })).start();
+    const driver = new AccordionDriver(chainPlaces(2, { maxDepth: 1 })).start();
     for (let n = 0; n < 3; n++) driver.ask();
     driver.news();
     driver.lose(0);
@@ -103,7 +103,7 @@ describe("places", () => {
   });
 
   test("that come back serve as before", () => {
-    const driver = new PlaceDriver(chainPlaces(2)).start();
+    const driver = new AccordionDriver(chainPlaces(2)).start();
     driver.ask();
     driver.lose(0);
     driver.lose(1);
@@ -115,7 +115,7 @@ describe("places", () => {
   });
 
   test("that are free and lost are missed by nobody", () => {
-    const driver = new PlaceDriver(chainPlaces(6)).start();
+    const driver = new AccordionDriver(chainPlaces(6)).start();
     driver.ask();
     driver.lose(5);
     driver.ask();
@@ -124,7 +124,7 @@ describe("places", () => {
 
   test("that are lost make hopeless earlier who counted with them", () => {
     const models = [CHAIN, { name: "two", layerMs: [60, 60] }];
-    const driver = new PlaceDriver(chainPlaces(5, { models })).start();
+    const driver = new AccordionDriver(chainPlaces(5, { models })).start();
     driver.ask({ model: 1, dueInMs: 60 });
     // It would take four of the five places: 30 ms.
     driver.ask({ dueInMs: 35 });
@@ -141,9 +141,9 @@ describe("a place that is replaced at once", () => {
 
   /** Places that are up, and queries that were asked for. */
   function asked(places: number, queries: number) {
-    const commands = new PlaceCommands();
+    const commands = new AccordionCommands();
     const bundle = chainPlaces(places, { maxDepth: places });
-    const scheduler = new PlaceScheduler(bundle, { queryCapacity: 8 });
+    const scheduler = new AccordionScheduler(bundle, { queryCapacity: 8 });
     for (let place = 0; place < places; place++) scheduler.onPlaceReady(place, 0, commands);
     for (let query = 0; query < queries; query++) scheduler.onQuery(query, ASKED, 0, commands);
     commands.clear();

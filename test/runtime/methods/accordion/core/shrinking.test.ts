@@ -1,10 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { chainPlaces } from "../../../../support/chain-places.ts";
-import { PlaceDriver } from "../../../../support/place-driver.ts";
+import { chainPlaces } from "../../../../support/accordion-chain.ts";
+import { AccordionDriver } from "../../../../support/accordion-driver.ts";
 
-/** Of so many places, with queries of four instances that came at time 0, each on four of them. @param due of each. */
-function busy(places: number, ...due: number[]): PlaceDriver {
-  const driver = new PlaceDriver(chainPlaces(places)).start();
+/**
+ * Of so many places, with queries of four instances that came at time 0, each on four of them.
+ * @param due of each.
+ */
+function busy(places: number, ...due: number[]): AccordionDriver {
+  const driver = new AccordionDriver(chainPlaces(places)).start();
   for (const dueInMs of due) driver.ask({ batch: 4, dueInMs });
   driver.news();
   return driver;
@@ -134,7 +137,7 @@ describe("a query for which too few places are free", () => {
   test("takes nothing from who is late, even if that would help", () => {
     // 100, 200 and 50 ms on 1, 2 and 3 places.
     const models = [{ name: "bumpy", wholeMs: 100, speedups: { 2: 0.5, 3: 2 } }];
-    const driver = new PlaceDriver(chainPlaces(3, { models, maxDepth: 3 })).start();
+    const driver = new AccordionDriver(chainPlaces(3, { models, maxDepth: 3 })).start();
     driver.ask({ dueInMs: 150 });
     driver.lose(2);
     driver.news();
@@ -144,7 +147,7 @@ describe("a query for which too few places are free", () => {
 
   test("takes nothing of a model that has no pipeline of so many places", () => {
     const models = [{ name: "two", layerMs: [30, 30] }];
-    const driver = new PlaceDriver(chainPlaces(5, { models })).start();
+    const driver = new AccordionDriver(chainPlaces(5, { models })).start();
     driver.ask({ batch: 8 });
     driver.ask({ batch: 8 });
     driver.ask({ dueInMs: 30 });
@@ -159,7 +162,7 @@ describe("a query for which too few places are free", () => {
 
   test("takes places of the pools that it needs", () => {
     const pools = [{ workers: 2 }, { workers: 2, speed: 4 }];
-    const driver = new PlaceDriver(chainPlaces(0, { pools })).start();
+    const driver = new AccordionDriver(chainPlaces(0, { pools })).start();
     driver.ask({ batch: 8, dueInMs: 5000 });
     // On a fast place it takes 30 ms, on a slow one 120.
     driver.ask({ dueInMs: 40 });

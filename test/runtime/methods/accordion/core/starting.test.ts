@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { CHAIN, chainPlaces } from "../../../../support/chain-places.ts";
-import { placeBundle } from "../../../../support/place-bundle.ts";
-import { PlaceDriver } from "../../../../support/place-driver.ts";
+import { accordionBundle } from "../../../../support/accordion-bundle.ts";
+import { CHAIN, chainPlaces } from "../../../../support/accordion-chain.ts";
+import { AccordionDriver } from "../../../../support/accordion-driver.ts";
 
 describe("a query", () => {
   test("starts on as many free places as help it", () => {
-    const driver = new PlaceDriver(chainPlaces(7)).start();
+    const driver = new AccordionDriver(chainPlaces(7)).start();
     driver.ask();
     driver.ask();
     driver.settle();
@@ -19,7 +19,7 @@ describe("a query", () => {
 
   test("takes no place that does not help", () => {
     // One instance takes 120 ms through any pipeline, the second comes a step later.
-    const driver = new PlaceDriver(chainPlaces(8, { timing: "pipelined" })).start();
+    const driver = new AccordionDriver(chainPlaces(8, { timing: "pipelined" })).start();
     driver.ask({ batch: 1 });
     driver.ask({ batch: 2 });
     driver.settle();
@@ -32,7 +32,7 @@ describe("a query", () => {
   });
 
   test("starts on fewer places than would be best if they are enough", () => {
-    const driver = new PlaceDriver(chainPlaces(5)).start();
+    const driver = new AccordionDriver(chainPlaces(5)).start();
     driver.ask({ batch: 8, dueInMs: 245 });
     driver.ask({ dueInMs: 120 });
     expect(driver.news()).toEqual(["0 start 0 [0,1,2,3]", "0 start 1 [4]"]);
@@ -41,14 +41,14 @@ describe("a query", () => {
   test("has the place of the right pool for every stage", () => {
     const pools = [{ workers: 1 }, { workers: 1, speed: 2 }];
     const models = [{ name: "a", layerMs: [20, 10, 10] }];
-    const driver = new PlaceDriver(placeBundle({ models, pools, timing: "paper" })).start();
+    const driver = new AccordionDriver(accordionBundle({ models, pools, timing: "paper" })).start();
     driver.ask();
     expect(driver.news()).toEqual(["0 start 0 [1,0]"]);
   });
 
   test("does without a pool whose places are down", () => {
     const pools = [{ workers: 2, speed: 4 }, { workers: 2 }];
-    const driver = new PlaceDriver(chainPlaces(0, { pools }));
+    const driver = new AccordionDriver(chainPlaces(0, { pools }));
     driver.comeUp(2);
     driver.comeUp(3);
     // Two slow places take 60 ms: too late from the start.
@@ -59,8 +59,8 @@ describe("a query", () => {
 
 describe("a query that can be on time no more", () => {
   /** Place 4 is free, and the query on the others cannot do with fewer. */
-  function tight(): PlaceDriver {
-    const driver = new PlaceDriver(chainPlaces(5)).start();
+  function tight(): AccordionDriver {
+    const driver = new AccordionDriver(chainPlaces(5)).start();
     driver.ask({ batch: 4, dueInMs: 125 });
     driver.passTo(10);
     driver.news();
@@ -88,7 +88,7 @@ describe("a query that can be on time no more", () => {
   });
 
   test("waits for a place if none is free, and is not woken for nothing", () => {
-    const driver = new PlaceDriver(chainPlaces(4)).start();
+    const driver = new AccordionDriver(chainPlaces(4)).start();
     driver.ask({ batch: 4, dueInMs: 125 });
     driver.ask({ dueInMs: 35 });
     expect(driver.scheduler.wakeMs).toBe(Number.POSITIVE_INFINITY);
@@ -141,7 +141,7 @@ describe("a query that can be on time no more", () => {
 
 describe("queries that wait", () => {
   test("start in the order in which they came, all of high priority first", () => {
-    const driver = new PlaceDriver(chainPlaces(1)).start();
+    const driver = new AccordionDriver(chainPlaces(1)).start();
     for (const isHigh of [true, false, true, false, true]) driver.ask({ isHigh, dueInMs: 10_000 });
     driver.settle();
     const starts = driver.log.filter((line) => line.includes("start"));
@@ -155,7 +155,7 @@ describe("queries that wait", () => {
   });
 
   test("get the places of a running query that is cancelled", () => {
-    const driver = new PlaceDriver(chainPlaces(1)).start();
+    const driver = new AccordionDriver(chainPlaces(1)).start();
     const running = driver.ask();
     driver.ask();
     driver.passTo(50);
@@ -166,7 +166,7 @@ describe("queries that wait", () => {
   });
 
   test("give a name to others once they are over, and not before", () => {
-    const driver = new PlaceDriver(chainPlaces(4), { queryCapacity: 1 }).start();
+    const driver = new AccordionDriver(chainPlaces(4), { queryCapacity: 1 }).start();
     for (let n = 0; n < 3; n++) {
       driver.ask({ batch: 1 + n });
       driver.settle();
@@ -181,14 +181,14 @@ describe("queries that wait", () => {
 
   test("have at least one instance and at most as many as the table has", () => {
     for (const batch of [0, 9]) {
-      const driver = new PlaceDriver(chainPlaces(4)).start();
+      const driver = new AccordionDriver(chainPlaces(4)).start();
       expect(() => driver.ask({ batch })).toThrow(/1 to maxBatch/);
     }
   });
 
   test("models do not get into each other's way", () => {
     const models = [CHAIN, { name: "one", layerMs: [50] }];
-    const driver = new PlaceDriver(chainPlaces(6, { models })).start();
+    const driver = new AccordionDriver(chainPlaces(6, { models })).start();
     driver.ask({ model: 1, batch: 2 });
     driver.ask({ model: 0 });
     driver.ask({ model: 1 });

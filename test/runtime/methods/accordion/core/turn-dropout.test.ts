@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { AccordionOptions } from "../../../../../runtime/bundle/schema.ts";
-import { CHAIN, chainPlaces } from "../../../../support/chain-places.ts";
-import { PlaceDriver } from "../../../../support/place-driver.ts";
+import { CHAIN, chainPlaces } from "../../../../support/accordion-chain.ts";
+import { AccordionDriver } from "../../../../support/accordion-driver.ts";
 
 const LOW = { isHigh: false };
 
@@ -10,10 +10,10 @@ function driverOf(
   places: number,
   sloMs: number,
   policy: Partial<AccordionOptions> = {},
-): PlaceDriver {
+): AccordionDriver {
   const models = [CHAIN, { name: "one", layerMs: [80] }];
   const turn = { dropout: "turn", dropAfterSlos: 1, ...policy } as const;
-  return new PlaceDriver(chainPlaces(places, { models, sloMs, policy: turn })).start();
+  return new AccordionDriver(chainPlaces(places, { models, sloMs, policy: turn })).start();
 }
 
 describe("a query of low priority, where it counts what waiting has cost,", () => {
@@ -74,7 +74,7 @@ describe("a query of low priority, where it counts what waiting has cost,", () =
   test("makes way for who is behind it, at once", () => {
     const models = [CHAIN, { name: "one", layerMs: [50] }];
     const policy = { scheduler: "fastest", dropout: "turn", dropAfterSlos: 1 } as const;
-    const driver = new PlaceDriver(chainPlaces(5, { models, sloMs: 100, policy })).start();
+    const driver = new AccordionDriver(chainPlaces(5, { models, sloMs: 100, policy })).start();
     driver.ask({ batch: 4 });
     // For four places, till 70.
     driver.ask({ isHigh: false });

@@ -9,7 +9,7 @@ import {
   expectOwnRows,
   finishAll,
   replayedPlaces,
-} from "./driven-places.ts";
+} from "./driven.ts";
 import { DEEP, SMALL, servedPlaces } from "./fake-places.ts";
 
 const MAX_PENDING = 20;
@@ -107,7 +107,7 @@ const OPTIONS: fc.Arbitrary<Partial<AccordionOptions>> = fc.record({
   maxDepth: fc.constantFrom(2, 4),
 });
 
-test("whatever happens, each request is settled once, with its own rows, and a replay gives the same commands", async () => {
+test("always settles each request once, with its own rows, and replays alike", async () => {
   const failures = new Set<string>();
   await fc.assert(
     fc.asyncProperty(

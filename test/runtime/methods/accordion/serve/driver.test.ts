@@ -7,7 +7,7 @@ import {
   expectOwnRows,
   finishAll,
   replayedPlaces,
-} from "./driven-places.ts";
+} from "./driven.ts";
 import { DEEP, servedPlaces } from "./fake-places.ts";
 
 const rows = (count: number, from = 0) => Array.from({ length: count }, (_, row) => from + row);
@@ -64,7 +64,7 @@ test("a value goes past the stages that do not use it, and only to those that do
   expectOwnRows(driven, asked);
 });
 
-test("a query that has to give places up goes on with the row after the last that is done", async () => {
+test("a query that gives places up goes on with the row after the last done", async () => {
   const driven = drivenPlaces(servedPlaces({ places: 4 }));
   const { executor, clock, log, metrics } = driven;
   const long = ask(driven, rows(8), { sloMs: 1000 });
@@ -230,7 +230,7 @@ test("an output that is not one row fails the request", async () => {
   ]);
 });
 
-test("high priority goes before low, and low alone is given up when it would be too late", async () => {
+test("high priority goes before low, and only low is given up for being late", async () => {
   const driven = drivenPlaces(servedPlaces({ places: 1, models: [DEEP] }));
   const { executor } = driven;
   const running = ask(driven, rows(4), { sloMs: 200 });

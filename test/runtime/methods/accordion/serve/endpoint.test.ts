@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
 import { startAccordionServer } from "../../../../../runtime/methods/accordion/serve/accordion-server.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
-import type { Entry } from "./driven-places.ts";
+import type { Entry } from "./driven.ts";
 import { answeredRow, DEEP, FakePlaces, SMALL, servedPlaces } from "./fake-places.ts";
 
 const open: RunningServer[] = [];

@@ -1,4 +1,7 @@
-/** Models whose every answer can be foretold, on places without processes. Layer k makes 2h + k of what is before it; the last adds 3 times what the first made. */
+/**
+ * Models whose every answer can be foretold, on places without processes. Layer k makes 2h + k of
+ * what is before it; the last adds 3 times what the first made.
+ */
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
 import {
   type Batch,
@@ -9,29 +12,29 @@ import {
   WorkerLostError,
 } from "../../../../../runtime/exec/executor.ts";
 import {
-  type PlaceBundleSketch,
-  type PlaceModelSketch,
-  placeBundle,
-} from "../../../../support/place-bundle.ts";
+  type AccordionBundleSketch,
+  type AccordionModelSketch,
+  accordionBundle,
+} from "../../../../support/accordion-bundle.ts";
 
 /** Elements of a row of "x" and of "y". */
 const WIDTH = 4;
 
-export const DEEP: PlaceModelSketch = {
+export const DEEP: AccordionModelSketch = {
   name: "deep",
   accuracy: 0.9,
   layerMs: [4, 6, 3, 7, 5, 5],
   hasModel: true,
 };
-export const SMALL: PlaceModelSketch = {
+export const SMALL: AccordionModelSketch = {
   name: "small",
   accuracy: 0.8,
   layerMs: [3, 2],
   hasModel: true,
 };
 
-export function servedPlaces(sketch: PlaceBundleSketch = {}): AccordionBundle {
-  return placeBundle({ models: [DEEP, SMALL], places: 4, ...sketch });
+export function servedPlaces(sketch: AccordionBundleSketch = {}): AccordionBundle {
+  return accordionBundle({ models: [DEEP, SMALL], places: 4, ...sketch });
 }
 
 /** The bytes of a row whose elements begin with a value. */
@@ -145,7 +148,10 @@ export class FakePlaces implements Executor {
     await settled();
   }
 
-  /** Ends a worker, and what it runs. @param isToldFirst whether the loss is told before the run is rejected. */
+  /**
+   * Ends a worker, and what it runs.
+   * @param isToldFirst whether the loss is told before the run is rejected.
+   */
   async lose(worker: number, isToldFirst = false): Promise<void> {
     this.#up.delete(worker);
     if (isToldFirst) this.handlers.onLost(worker, "killed");

@@ -1,4 +1,7 @@
-/** Two models that are cut for real, and served the whole way: HTTP, the decision core, worker processes and stage models. */
+/**
+ * Two models that are cut for real, and served the whole way: HTTP, the decision core, worker
+ * processes and stage models.
+ */
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,9 +18,12 @@ import type { ProcessExecutor } from "../../../../../runtime/exec/worker-pool.ts
 import { startAccordionServer } from "../../../../../runtime/methods/accordion/serve/accordion-server.ts";
 import { type ServedModel, servedModels } from "../../../../../runtime/served-models.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
+import {
+  type AccordionBundleSketch,
+  accordionBundle,
+} from "../../../../support/accordion-bundle.ts";
 import { onnxModel } from "../../../../support/onnx-graph.ts";
-import { type PlaceBundleSketch, placeBundle } from "../../../../support/place-bundle.ts";
-import type { Entry } from "./driven-places.ts";
+import type { Entry } from "./driven.ts";
 
 type PoolModule = typeof import("../../../../../runtime/exec/worker-pool.ts");
 // Workers are processes, which run compiled files only.
@@ -30,7 +36,11 @@ export const WIDTH = 8;
 /** Of the net below. */
 const LAYERS = 9;
 
-/** Nine layers, a value that is used again much later, and a second output from the middle: "y" and "z" of "x". @param scale of its weights. */
+/**
+ * Nine layers, a value that is used again much later, and a second output from the middle: "y" and
+ * "z" of "x".
+ * @param scale of its weights.
+ */
 function residualNet(scale: number): Uint8Array {
   const weights = (name: string, phase: number) => ({
     name,
@@ -60,14 +70,17 @@ function residualNet(scale: number): Uint8Array {
   });
 }
 
-/** A bundle of the models "one" and "two", whose files are written into a folder. Every layer takes 10 ms, it says. */
+/**
+ * A bundle of the models "one" and "two", whose files are written into a folder. Every layer takes
+ * 10 ms, it says.
+ */
 export async function realBundle(
   folder: string,
-  sketch: Omit<PlaceBundleSketch, "models"> = {},
+  sketch: Omit<AccordionBundleSketch, "models"> = {},
 ): Promise<AccordionBundle> {
   const layerMs = new Array<number>(LAYERS).fill(10);
   const models = ["one", "two"].map((name) => ({ name, layerMs }));
-  const bundle = placeBundle({ ...sketch, models });
+  const bundle = accordionBundle({ ...sketch, models });
   const variants: MalleableVariant[] = [];
   for (const [index, variant] of (bundle.tasks[0]?.variants ?? []).entries()) {
     const net = residualNet(0.4 + 0.2 * index);
@@ -127,7 +140,10 @@ export interface RealPlaces {
   whole(model: number, rows: Float32Array): Promise<{ readonly y: number[]; readonly z: number[] }>;
 }
 
-/** A server whose places are all ready, to be closed. Its clock stands still, so that what is decided follows from the order of events. */
+/**
+ * A server whose places are all ready, to be closed. Its clock stands still, so that what is
+ * decided follows from the order of events.
+ */
 export async function realPlaces(bundle: AccordionBundle, folder: string): Promise<RealPlaces> {
   const stages = await servedModels(bundle, folder);
   const variants = bundle.tasks.flatMap((task) => task.variants);
@@ -170,7 +186,9 @@ export async function realPlaces(bundle: AccordionBundle, folder: string): Promi
   return { url: server.url, server, executor: workers, log, whole };
 }
 
-/** Errors of the compiled executor are of classes of their own, which the server here does not know. */
+/**
+ * Errors of the compiled executor are of classes of their own, which the server here does not know.
+ */
 function withOwnErrors(executor: Executor): Executor {
   return {
     run: (worker, batch) =>

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
-import { type Entry, replayedPlaces } from "./driven-places.ts";
+import { type Entry, replayedPlaces } from "./driven.ts";
 import { type RealPlaces, realBundle, realPlaces, WIDTH } from "./real-places.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-places-"));
@@ -61,7 +61,7 @@ async function seen(isIt: (entry: Entry) => boolean, since = 0): Promise<void> {
   while (!house.log.slice(since).some(isIt)) await new Promise(setImmediate);
 }
 
-test("a long query gives its places up for an urgent one, and every row is what the whole model makes of it", async () => {
+test("a long query gives its places up for an urgent one, and rows stay right", async () => {
   const { log } = house;
   const [long, urgent] = [rowsOf(200, 1), rowsOf(4, 2)];
   const first = infer("one", long);
@@ -91,7 +91,7 @@ test("what a killed worker was about is done by the others, and its place comes 
   const rows = rowsOf(100, 3);
   const answer = infer("one", rows);
   await seen(({ kind }) => kind === "instance-done", since);
-  process.kill(executor.pids().places[1] ?? 0, "SIGKILL");
+  process.kill(executor.pids().slots[1] ?? 0, "SIGKILL");
   await expectWhole(await answer, 0, rows);
   const lost = log.findIndex(({ kind }) => kind === "lost");
   const done = log.slice(since, lost).filter(({ kind }) => kind === "instance-done").length;

@@ -1,23 +1,23 @@
 import { expect, test } from "vitest";
 import { diffText } from "../../../../../runtime/commands/diff.ts";
 import { diffBundles } from "../../../../../runtime/diff.ts";
-import { placeBundle, table1Bundle } from "../../../../support/place-bundle.ts";
-import { scaleBundle } from "../../../../support/scale-bundle.ts";
+import { accordionBundle, table1Bundle } from "../../../../support/accordion-bundle.ts";
+import { themisBundle } from "../../../../support/themis-bundle.ts";
 
 const deep = { name: "deep", accuracy: 0.9, layerMs: [4, 6, 3, 7, 5, 5], hasModel: true };
 
-const told = (before: ReturnType<typeof placeBundle>, after: typeof before): string[] =>
+const told = (before: ReturnType<typeof accordionBundle>, after: typeof before): string[] =>
   diffText(diffBundles(before, after)).split("\n");
 
 test("a bundle of pipelines does not differ from itself", () => {
-  for (const bundle of [placeBundle(), table1Bundle()]) {
+  for (const bundle of [accordionBundle(), table1Bundle()]) {
     expect(diffBundles(bundle, bundle)).toEqual({ same: true, fields: [], levels: [] });
   }
 });
 
 test("options and levels differ in words, and figures are no other plan", () => {
-  const before = placeBundle();
-  const after = placeBundle({
+  const before = accordionBundle();
+  const after = accordionBundle({
     policy: { scheduler: "fastest", regrow: true },
     levels: [{ loadQps: 10, expected: { occupancy: 0.5 } }, { loadQps: 50 }],
   });
@@ -32,8 +32,11 @@ test("options and levels differ in words, and figures are no other plan", () => 
 });
 
 test("pipelines differ by the places they have, their stages by their layers", () => {
-  const before = placeBundle({ models: [deep], maxDepth: 2 });
-  const after = placeBundle({ models: [{ ...deep, layerMs: [12, 6, 3, 7, 5, 5] }], maxDepth: 2 });
+  const before = accordionBundle({ models: [deep], maxDepth: 2 });
+  const after = accordionBundle({
+    models: [{ ...deep, layerMs: [12, 6, 3, 7, 5, 5] }],
+    maxDepth: 2,
+  });
   const lines = told(before, after);
   const at = "tasks[infer].variants[deep]";
   expect(lines).toContain(`${at}.pipelines[2 default].cut: 3 + 3 → 2 + 4`);
@@ -48,15 +51,15 @@ test("pipelines differ by the places they have, their stages by their layers", (
 test("pipelines that one bundle alone has are absent from the other", () => {
   const at = "tasks[infer].variants[deep].pipelines";
   const models = [{ name: "deep", layerMs: [4, 6, 3] }];
-  const before = placeBundle({ models, maxDepth: 2 });
+  const before = accordionBundle({ models, maxDepth: 2 });
   const pools = [{ workers: 8 }, { workers: 1, name: "slow", speed: 0.5 }];
-  const lines = told(before, placeBundle({ models, pools, maxDepth: 2 }));
+  const lines = told(before, accordionBundle({ models, pools, maxDepth: 2 }));
   expect(lines).toContain(`${at}[1 default, 1 slow].cut: absent → 1 + 2`);
   expect(lines.filter((line) => line.includes("[2 default]"))).toEqual([]);
 });
 
 test("a bundle of another method is another plan at every load", () => {
-  const { levels } = diffBundles(scaleBundle(), placeBundle({ levels: [{ loadQps: 20 }] }));
+  const { levels } = diffBundles(themisBundle(), accordionBundle({ levels: [{ loadQps: 20 }] }));
   expect(levels.map(({ loadQps, change }) => [loadQps, change])).toEqual([
     [20, "changed"],
     [60, "removed"],

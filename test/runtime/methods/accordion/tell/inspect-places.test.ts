@@ -8,7 +8,7 @@ import { inspectCommand, levelTable } from "../../../../../runtime/commands/insp
 import { verifyCommand } from "../../../../../runtime/commands/verify.ts";
 import { inspectBundle, levelReports } from "../../../../../runtime/inspect.ts";
 import { accordionTasks } from "../../../../../runtime/methods/accordion/tell/reports.ts";
-import { placeBundle, table1Bundle } from "../../../../support/place-bundle.ts";
+import { accordionBundle, table1Bundle } from "../../../../support/accordion-bundle.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-inspect-places-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -19,7 +19,7 @@ function pathOf(name: string, bundle: AccordionBundle): string {
   return path;
 }
 
-const mixed = placeBundle({
+const mixed = accordionBundle({
   pools: [
     { name: "fast", workers: 2 },
     { name: "slow", workers: 4, speed: 0.5 },
@@ -30,7 +30,7 @@ const mixed = placeBundle({
   models: [{ name: "deep", layerMs: [4, 6, 3, 7, 5, 5], hasModel: true }],
 });
 const paths = {
-  small: pathOf("small", placeBundle()),
+  small: pathOf("small", accordionBundle()),
   mixed: pathOf("mixed", mixed),
   table1: pathOf("table1", table1Bundle({ timing: "paper" })),
 };
@@ -42,7 +42,7 @@ async function linesOf(path: string, loadQps: number | null = null): Promise<str
 }
 
 test("reports the pipelines with every level, as the contract has them", () => {
-  const bundle = placeBundle({ maxDepth: 2 });
+  const bundle = accordionBundle({ maxDepth: 2 });
   const [, level] = inspectBundle(bundle, { byteCount: 1, sha256: "ab" }).levels;
   expect(level).toEqual({
     loadQps: 40,
@@ -86,14 +86,14 @@ test("reports the pipelines with every level, as the contract has them", () => {
 });
 
 test("lists latencies and shapes as sections, and latencies with the models, null where there is no pipeline", () => {
-  const report = inspectBundle(placeBundle(), { byteCount: 1, sha256: "ab" });
+  const report = inspectBundle(accordionBundle(), { byteCount: 1, sha256: "ab" });
   expect(report.sections.map(({ name, shape }) => [name, shape])).toEqual([
     ["tasks[0].variants[0].latencyMs", [4, 8]],
     ["tasks[0].variants[1].latencyMs", [4, 8]],
     ["shapes", [4, 1]],
   ]);
-  expect(report.tasks).toEqual(accordionTasks(placeBundle()));
-  expect(accordionTasks(placeBundle())[0]?.variants[1]).toMatchObject({
+  expect(report.tasks).toEqual(accordionTasks(accordionBundle()));
+  expect(accordionTasks(accordionBundle())[0]?.variants[1]).toMatchObject({
     name: "small",
     layerCount: 2,
     msByShape: [[5, 10, 15, 20, 25, 30, 35, 40], [5, 8, 11, 14, 17, 20, 23, 26], null, null],
@@ -149,7 +149,7 @@ test("tells which speed-ups are given, and by the paper's timing one instance ga
 });
 
 test("the table of levels is what compile prints", () => {
-  const bundle = placeBundle({ levels: [{ loadQps: 10 }, { loadQps: 200 }] });
+  const bundle = accordionBundle({ levels: [{ loadQps: 10 }, { loadQps: 200 }] });
   const rows = levelTable(bundle).split("\n").map(cellsOf);
   expect(rows[0]).toEqual([
     "load qps",
@@ -171,7 +171,7 @@ test("the table of levels is what compile prints", () => {
 });
 
 test("shows what is expected at a load, and that no schedule carries a larger one", async () => {
-  const path = pathOf("over", placeBundle({ levels: [{ loadQps: 10 }, { loadQps: 200 }] }));
+  const path = pathOf("over", accordionBundle({ levels: [{ loadQps: 10 }, { loadQps: 200 }] }));
   const lines = await linesOf(path, 10);
   expect(lines[0]).toBe("level 10 qps: feasible, violations 0.200%");
   expect(lines[1]).toBe(

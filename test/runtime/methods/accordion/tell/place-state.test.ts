@@ -6,12 +6,12 @@ import {
   type ModelState,
   parsePlaceState,
 } from "../../../../../runtime/methods/accordion/tell/place-state.ts";
-import { placeBundle, table1Bundle } from "../../../../support/place-bundle.ts";
+import { accordionBundle, table1Bundle } from "../../../../support/accordion-bundle.ts";
 
 /** Of 8 instances: 240, 149, 100 and 100 ms on 1 to 4 places. */
 const deep = { name: "deep", layerMs: [4, 6, 3, 7, 5, 5] };
 const only = (scheduler: AccordionBundle["policy"]["scheduler"] = "accordion", sloMs = 200) =>
-  placeBundle({ models: [deep], policy: { scheduler }, sloMs });
+  accordionBundle({ models: [deep], policy: { scheduler }, sloMs });
 
 function stateOf(bundle: AccordionBundle, free: number, slackMs: number, batch = 8): ModelState {
   const models = [bundle.tasks[0]?.variants[0]?.name ?? ""];
@@ -21,7 +21,7 @@ function stateOf(bundle: AccordionBundle, free: number, slackMs: number, batch =
 }
 
 test("reads a state in any order, times in ms or s, the model by name or all", () => {
-  const bundle = placeBundle();
+  const bundle = accordionBundle();
   const state = { batch: 8, free: [3], slackMs: 400, models: ["deep", "small"] };
   expect(parsePlaceState("batch=8,free=3,slack=400ms", bundle)).toEqual(state);
   expect(parsePlaceState(" slack = 0.4 s , free=3, batch=8", bundle)).toEqual(state);
@@ -31,7 +31,7 @@ test("reads a state in any order, times in ms or s, the model by name or all", (
     slackMs: -2,
     models: ["small"],
   });
-  const pools = placeBundle({ pools: [{ workers: 2 }, { workers: 3 }], models: [deep] });
+  const pools = accordionBundle({ pools: [{ workers: 2 }, { workers: 3 }], models: [deep] });
   expect(parsePlaceState("batch=1,free=2/3,slack=1ms", pools).free).toEqual([2, 3]);
 });
 
@@ -51,7 +51,7 @@ test.each([
   ["batch=1,free=1,slack=1h", 'expected slack a time such as 400ms or 0.4s, got slack="1h"'],
   ["batch=1,free=1,slack=1,model=x", 'expected model one of deep, small, got model="x"'],
 ])("refuses the state %j", (text, message) => {
-  expect(() => parsePlaceState(text, placeBundle())).toThrow(
+  expect(() => parsePlaceState(text, accordionBundle())).toThrow(
     expect.objectContaining({
       code: "RUNTIME_USAGE",
       message: expect.stringContaining(`${message}; an example is --state batch=20,free=3,slack=`),
@@ -122,7 +122,7 @@ test("alternatives are the pipelines that there are, with their times", () => {
 });
 
 test("what starts is free, and it is in time if any free shape is", () => {
-  const bundle = placeBundle({
+  const bundle = accordionBundle({
     pools: [{ workers: 2 }, { workers: 2, speed: 0.5 }],
     maxDepth: 3,
     models: [deep],

@@ -5,13 +5,14 @@ import {
   encodeBundle,
   validateBundle,
 } from "../../../../../runtime/checked-bundle.ts";
+import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
+import { inferlineSample } from "../../../../support/inferline-samples.ts";
 import { changedAt, refusal } from "../../../../support/refused-bundle.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
-import { stageSample } from "../../../../support/stage-samples.ts";
 
 type Node = Record<string | number, unknown>;
 
-const sampleWith = (path: string, value: unknown): unknown => changedAt(stageSample(), path, value);
+const sampleWith = (path: string, value: unknown): unknown =>
+  changedAt(inferlineSample(), path, value);
 const doubles = (...values: number[]) => ({
   dtype: "float64",
   shape: [values.length],
@@ -20,7 +21,7 @@ const doubles = (...values: number[]) => ({
 const FEED = { inputs: [{ input: "x", output: "y" }], count: null };
 
 test("accepts stages with branches and a join, and gives back what was encoded, byte for byte", () => {
-  const exclusive = stageBundle({
+  const exclusive = inferlineBundle({
     tasks: [
       { name: "sort", branch: "exclusive", latencyMs: { 1: 10 } },
       // A third three times is a little more than 1 in some orders of adding, and stays allowed.
@@ -28,7 +29,7 @@ test("accepts stages with branches and a join, and gives back what was encoded, 
     ],
     levels: [{ loadQps: 10, stages: [1, 2, 3, 4].map(() => [1, 2] as const) }],
   });
-  for (const bundle of [stageSample(), exclusive]) {
+  for (const bundle of [inferlineSample(), exclusive]) {
     expect(validateBundle(bundle)).toEqual(bundle);
     const bytes = encodeBundle(bundle);
     expect(decodeBundle(bytes)).toEqual(bundle);
@@ -130,7 +131,7 @@ test.each<[string, unknown, string]>([
 });
 
 test("refuses a stage too few, and one too many", () => {
-  const { levels } = stageSample();
+  const { levels } = inferlineSample();
   const stages = levels[0]?.plan.stages ?? [];
   const path = "levels[0].plan.stages";
   expect(refusal(sampleWith(path, stages.slice(1)))).toContain("expected 4, one per task, got 3");
@@ -138,7 +139,7 @@ test("refuses a stage too few, and one too many", () => {
 });
 
 test("refuses a second variant for a pool", () => {
-  const [first] = stageSample().tasks[0]?.variants ?? [];
+  const [first] = inferlineSample().tasks[0]?.variants ?? [];
   const second = { ...first, name: "other" };
   expect(refusal(sampleWith("tasks[0].variants", [first, second]))).toContain(
     "tasks[0].variants[1].profiles[0]: expected null, since variant 0 has one, got a profile",
@@ -146,13 +147,13 @@ test("refuses a second variant for a pool", () => {
 });
 
 test("refuses exclusive branches whose shares are more than all", () => {
-  const { tasks } = stageSample();
-  const before = changedAt(stageSample(), "tasks[1].edges[0].share", 0.8) as object;
+  const { tasks } = inferlineSample();
+  const before = changedAt(inferlineSample(), "tasks[1].edges[0].share", 0.8) as object;
   expect(refusal(before)).toBe("accepted");
   expect(refusal(changedAt(before, "tasks[0].branch", "exclusive"))).toContain(
     'tasks[0].branch: expected "independent", since the shares of its edges sum to 1.1',
   );
-  const entries = changedAt(stageSample(), "tasks[1].edges", tasks[0]?.edges) as object;
+  const entries = changedAt(inferlineSample(), "tasks[1].edges", tasks[0]?.edges) as object;
   expect(refusal(entries)).toBe("accepted");
   expect(refusal(changedAt(entries, "entryBranch", "exclusive"))).toContain(
     "entryBranch: expected",
@@ -163,7 +164,7 @@ test("refuses more edges than there are to be", () => {
   // 23 tasks, each after all before it, have 253 edges besides the first task's.
   const names = Array.from({ length: 24 }, (_, index) => `t${index}`);
   const bundle = (count: number) =>
-    stageBundle({
+    inferlineBundle({
       tasks: names.slice(0, count).map((name, index) => ({
         name,
         latencyMs: { 1: 1 },
@@ -187,11 +188,11 @@ test("refuses an envelope of more windows than a minute has room for", () => {
 
 test("a throughput that cannot be computed is refused", () => {
   const tiny = changedAt(
-    stageSample(),
+    inferlineSample(),
     "tasks[3].variants[0].profiles[0].serviceTimes.decisionMs.data",
     Float64Array.from({ length: 8 }, () => 5e-324),
   ) as object;
-  const levels = stageSample().levels.map((level) => ({
+  const levels = inferlineSample().levels.map((level) => ({
     ...level,
     plan: {
       ...level.plan,
@@ -204,7 +205,7 @@ test("a throughput that cannot be computed is refused", () => {
 });
 
 test("any change of any field is accepted whole or refused with a code", () => {
-  const paths = leavesOf(stageSample() as unknown as Node, []);
+  const paths = leavesOf(inferlineSample() as unknown as Node, []);
   const anything = fc.oneof(
     fc.constantFrom(null, -1, 0, -0, 1, 2, 1e9, Number.NaN, "", "x", [], {}, true, 0.5),
     fc.double(),
@@ -212,7 +213,7 @@ test("any change of any field is accepted whole or refused with a code", () => {
   );
   fc.assert(
     fc.property(fc.nat(paths.length - 1), anything, (at, value) => {
-      const bundle = structuredClone(stageSample()) as unknown as Node;
+      const bundle = structuredClone(inferlineSample()) as unknown as Node;
       const keys = [...(paths[at] ?? [])];
       const last = keys.pop() ?? "";
       keys.reduce<Node>((node, key) => node[key] as Node, bundle)[last] = value;

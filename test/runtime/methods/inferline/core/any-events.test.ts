@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
-import { StageDriver, ToldTuner } from "../../../../support/stage-driver.ts";
+import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
+import { InferlineDriver, ToldTuner } from "../../../../support/inferline-driver.ts";
 
 const SMALL = { 1: 10, 2: 15 };
 const LARGE = { 1: 10, 4: 25, 8: 40 };
 
 /** A diamond in two pools; the stages change places between the levels, and one can run in one pool only. */
-const DIAMOND: InferlineBundle = stageBundle({
+const DIAMOND: InferlineBundle = inferlineBundle({
   tasks: [
     { name: "a", latencyMs: [SMALL, LARGE] },
     { name: "b", from: { a: 0.5 }, latencyMs: [LARGE, SMALL] },
@@ -80,7 +80,7 @@ const event = fc.oneof(
 );
 type Event = typeof event extends fc.Arbitrary<infer E> ? E : never;
 
-function act(driver: StageDriver, tuner: ToldTuner, step: Event): void {
+function act(driver: InferlineDriver, tuner: ToldTuner, step: Event): void {
   switch (step.kind) {
     case "request":
       driver.request((edge) => ((step.takes >>> edge) & 1) === 1 || edge === 0);
@@ -119,7 +119,7 @@ function act(driver: StageDriver, tuner: ToldTuner, step: Event): void {
 }
 
 /** What holds after every event. */
-function check(driver: StageDriver): void {
+function check(driver: InferlineDriver): void {
   const { dispatcher, states, models } = driver;
   const assigned = DIAMOND.tasks.map(
     ({ name }) => models.filter((model) => model === `${name}/${name}`).length,
@@ -135,9 +135,9 @@ function check(driver: StageDriver): void {
   }
 }
 
-function run(events: readonly Event[]): { driver: StageDriver; tuner: ToldTuner } {
+function run(events: readonly Event[]): { driver: InferlineDriver; tuner: ToldTuner } {
   const tuner = new ToldTuner(DIAMOND);
-  const driver = new StageDriver(DIAMOND, { tuner, initialDemandQps: 100 }).start();
+  const driver = new InferlineDriver(DIAMOND, { tuner, initialDemandQps: 100 }).start();
   tuner.wakeMs = 0;
   for (const step of events) {
     act(driver, tuner, step);
@@ -148,14 +148,14 @@ function run(events: readonly Event[]): { driver: StageDriver; tuner: ToldTuner 
 }
 
 /** All workers come back. */
-function repair(driver: StageDriver): void {
+function repair(driver: InferlineDriver): void {
   for (const [index, state] of driver.states.entries()) {
     if (state === "down") driver.comeUp(index);
   }
 }
 
 /** All that is under way comes to its end. */
-function comeToRest(driver: StageDriver): void {
+function comeToRest(driver: InferlineDriver): void {
   const isAtWork = () =>
     driver.waitingCount > 0 || driver.states.includes("busy") || driver.states.includes("loading");
   for (let round = 0; round < 3000 && isAtWork(); round++) {

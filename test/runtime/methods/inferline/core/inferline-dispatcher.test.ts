@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
-import { A, chain } from "../../../../support/stage-chain.ts";
-import { StageDriver } from "../../../../support/stage-driver.ts";
+import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
+import { A, chain } from "../../../../support/inferline-chain.ts";
+import { InferlineDriver } from "../../../../support/inferline-driver.ts";
 
 describe("batches", () => {
-  test("start when all that happens at one time is in, on the idle worker of the lowest index", () => {
-    const driver = new StageDriver(
+  test("start when all of one time is in, on the idle worker of the lowest index", () => {
+    const driver = new InferlineDriver(
       chain([
         [4, 2],
         [1, 1],
@@ -21,7 +21,7 @@ describe("batches", () => {
   });
 
   test("hold what waits, up to the planned size, and are not waited for", () => {
-    const driver = new StageDriver(
+    const driver = new InferlineDriver(
       chain([
         [2, 1],
         [1, 1],
@@ -44,7 +44,7 @@ describe("batches", () => {
   });
 
   test("start in the order of the tasks", () => {
-    const driver = new StageDriver(
+    const driver = new InferlineDriver(
       chain([
         [1, 1],
         [1, 1],
@@ -62,7 +62,7 @@ describe("batches", () => {
 
 describe("queries", () => {
   test("wait however late they are", () => {
-    const driver = new StageDriver(
+    const driver = new InferlineDriver(
       chain([
         [1, 1],
         [1, 1],
@@ -80,7 +80,7 @@ describe("queries", () => {
 
   test("are dropped while no worker is up that could ever serve them", () => {
     const only = { name: "b", from: { a: 1 }, latencyMs: [null, { 1: 20 }] };
-    const bundle = stageBundle({
+    const bundle = inferlineBundle({
       tasks: [A, only],
       levels: [
         {
@@ -93,7 +93,7 @@ describe("queries", () => {
       ],
       workers: [1, 1],
     });
-    const driver = new StageDriver(bundle);
+    const driver = new InferlineDriver(bundle);
     driver.request();
     expect(driver.log).toEqual(["drop 0 1"]);
     driver.start();
@@ -117,7 +117,7 @@ describe("queries", () => {
       [1, 1],
       [1, 1],
     ] as const;
-    const driver = new StageDriver(chain(stages, { workers: [2] })).start();
+    const driver = new InferlineDriver(chain(stages, { workers: [2] })).start();
     driver.lose(1);
     driver.request();
     driver.endEvent();
@@ -134,7 +134,7 @@ describe("queries", () => {
   });
 
   test("that wait stay where the only worker for them is replaced at once", () => {
-    const driver = new StageDriver(chain([[1, 1]], { tasks: [A], workers: [1] })).start();
+    const driver = new InferlineDriver(chain([[1, 1]], { tasks: [A], workers: [1] })).start();
     driver.request();
     driver.endEvent();
     driver.request();
@@ -146,7 +146,7 @@ describe("queries", () => {
   });
 
   test("wait while a worker that could serve them is still loading", () => {
-    const driver = new StageDriver(
+    const driver = new InferlineDriver(
       chain([
         [1, 1],
         [1, 1],
@@ -162,7 +162,7 @@ describe("queries", () => {
   });
 
   test("are dropped beyond the capacity, and taken back when they are no longer wanted", () => {
-    const driver = new StageDriver(
+    const driver = new InferlineDriver(
       chain([
         [1, 1],
         [1, 1],
@@ -181,7 +181,7 @@ describe("queries", () => {
 });
 
 test("the load is measured", () => {
-  const driver = new StageDriver(chain([[4, 1]], { tasks: [A] })).start();
+  const driver = new InferlineDriver(chain([[4, 1]], { tasks: [A] })).start();
   for (let n = 0; n < 400; n++) {
     driver.passTo(driver.nowMs + 10);
     driver.request();

@@ -1,10 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { type StageBundleSketch, stageBundle } from "../../../../support/stage-bundle.ts";
-import { A } from "../../../../support/stage-chain.ts";
-import { StageDriver, ToldTuner } from "../../../../support/stage-driver.ts";
+import {
+  type InferlineBundleSketch,
+  inferlineBundle,
+} from "../../../../support/inferline-bundle.ts";
+import { A } from "../../../../support/inferline-chain.ts";
+import { InferlineDriver, ToldTuner } from "../../../../support/inferline-driver.ts";
 
 describe("levels", () => {
-  const TWO: StageBundleSketch = {
+  const TWO: InferlineBundleSketch = {
     tasks: [
       {
         name: "a",
@@ -28,15 +31,15 @@ describe("levels", () => {
     [5000, 1],
     [Number.NaN, 1],
   ])("%d requests per second start with level %d", (initialDemandQps, level) => {
-    const driver = new StageDriver(stageBundle(TWO), { initialDemandQps });
+    const driver = new InferlineDriver(inferlineBundle(TWO), { initialDemandQps });
     expect(driver.dispatcher.level).toBe(level);
   });
 
   /** Followed from level 0 to 1, with two requests at work. */
-  function changing(sketch: StageBundleSketch) {
-    const bundle = stageBundle(sketch);
+  function changing(sketch: InferlineBundleSketch) {
+    const bundle = inferlineBundle(sketch);
     const tuner = new ToldTuner(bundle);
-    const driver = new StageDriver(bundle, { tuner, initialDemandQps: 100 }).start();
+    const driver = new InferlineDriver(bundle, { tuner, initialDemandQps: 100 }).start();
     const riseAt = (timeMs: number) => {
       tuner.recentMeanQps = 200;
       driver.nowMs = timeMs;
@@ -48,7 +51,7 @@ describe("levels", () => {
     return { driver, tuner, riseAt };
   }
 
-  test("change when more traffic than chance explains has come for 15 s, and the tuner is told", () => {
+  test("change when traffic beyond chance has come for 15 s, and tell the tuner", () => {
     const { driver, tuner } = changing(TWO);
     // Three deviations of the 3000 requests of 30 s are 5.5 requests per second.
     tuner.recentMeanQps = 105.4;
@@ -69,9 +72,9 @@ describe("levels", () => {
   });
 
   test("never change when one is fixed", () => {
-    const bundle = stageBundle(TWO);
+    const bundle = inferlineBundle(TWO);
     const tuner = new ToldTuner(bundle, 0);
-    const driver = new StageDriver(bundle, { tuner, level: 0 }).start();
+    const driver = new InferlineDriver(bundle, { tuner, level: 0 }).start();
     tuner.recentMeanQps = 1000;
     tuner.wakeMs = 0;
     driver.passTo(100_000);
@@ -126,7 +129,7 @@ describe("levels", () => {
   });
 
   /** Two stages change places in two full pools. */
-  const SWAP: StageBundleSketch = {
+  const SWAP: InferlineBundleSketch = {
     tasks: [
       { name: "a", latencyMs: { 1: 10 } },
       { name: "b", from: { a: 1 }, latencyMs: { 1: 10 } },

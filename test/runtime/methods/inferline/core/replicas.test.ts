@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { B, chain, told } from "../../../../support/stage-chain.ts";
-import { StageDriver } from "../../../../support/stage-driver.ts";
+import { B, chain, told } from "../../../../support/inferline-chain.ts";
+import { InferlineDriver } from "../../../../support/inferline-driver.ts";
 
 describe("replicas", () => {
   test("come up as planned, and in every task before a second one in any", () => {
-    const driver = new StageDriver(
+    const driver = new InferlineDriver(
       chain([
         [1, 3],
         [1, 2],
@@ -17,7 +17,7 @@ describe("replicas", () => {
     expect([...driver.dispatcher.readyByTask]).toEqual([0, 0]);
   });
 
-  test("are added as the tuner says, the smallest part of a target first, and only as workers are there", () => {
+  test("are added as the tuner says, the smallest part of a target first", () => {
     const { driver, tell } = told(
       chain(
         [
@@ -140,7 +140,7 @@ describe("replicas", () => {
 
 describe("workers that are lost", () => {
   test("are replaced by others, and come back as spares", () => {
-    const driver = new StageDriver(
+    const driver = new InferlineDriver(
       chain([
         [1, 2],
         [1, 1],
@@ -157,7 +157,7 @@ describe("workers that are lost", () => {
   });
 
   test("are missed fairly when there is no other, and every task keeps one", () => {
-    const driver = new StageDriver(
+    const driver = new InferlineDriver(
       chain(
         [
           [1, 2],
@@ -179,7 +179,7 @@ describe("workers that are lost", () => {
     expect(driver.placed).toBe("b a a b");
   });
 
-  test("of a pool that has no other let the task move to a pool that can run it, until they are back", () => {
+  test("move a task whose pool has no other to another pool until they are back", () => {
     const bundle = chain(
       [
         [4, 2, 0],
@@ -199,7 +199,7 @@ describe("workers that are lost", () => {
         workers: [2, 3],
       },
     );
-    const driver = new StageDriver(bundle).start();
+    const driver = new InferlineDriver(bundle).start();
     expect(driver.placed).toBe("a a b - -");
     driver.lose(0);
     driver.lose(1);

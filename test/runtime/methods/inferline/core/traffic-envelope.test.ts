@@ -11,7 +11,10 @@ function bruteForce(arrivals: readonly number[], nowMs: number, windowMs: number
   );
 }
 
-/** Gaps between events of which some are no arrivals: bursts of equal times, whole windows, pauses longer than the horizon. */
+/**
+ * Gaps between events of which some are no arrivals: bursts of equal times, whole windows, pauses
+ * longer than the horizon.
+ */
 const gapMs = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom(0, 0, 1, 50, 100, 100.5, 1000) },
   { weight: 3, arbitrary: fc.double({ min: 0, max: 300, noNaN: true }) },
@@ -87,7 +90,7 @@ describe("TrailingEnvelope", () => {
     );
   });
 
-  it("remembers as many arrivals of a minute as it is made for, and then the newest of them", () => {
+  it("remembers the arrivals of a minute that it has room for, the newest", () => {
     const envelope = new TrailingEnvelope(Float64Array.of(1, 60_000));
     const most = 2 ** 20;
     for (let index = 0; index < most; index++) envelope.record(index / 100);

@@ -2,10 +2,10 @@ import { afterEach, expect, test } from "vitest";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
 import { startInferlineServer } from "../../../../../runtime/methods/inferline/serve/inferline-server.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
-import type { StageLevelSketch } from "../../../../support/stage-bundle.ts";
+import type { InferlineLevelSketch } from "../../../../support/inferline-bundle.ts";
 import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
 import { servedPipeline } from "../../../server/graph/served-pipeline.ts";
-import { type CascadeRow, outputsOf, servedStages } from "../../../server/graph/served-stages.ts";
+import { type CascadeRow, outputsOf, servedStages } from "../../../server/graph/served-tasks.ts";
 
 const open: RunningServer[] = [];
 afterEach(async () => {
@@ -127,7 +127,7 @@ test("gives what is sent on and what counts tell only to those who ask for it", 
 });
 
 /** Made for so little traffic that a dozen rows make the tuner want all there is. */
-const RESTLESS: StageLevelSketch = {
+const RESTLESS: InferlineLevelSketch = {
   loadQps: 1,
   stages: [
     [4, 1],

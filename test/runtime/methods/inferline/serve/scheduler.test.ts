@@ -12,7 +12,7 @@ import {
   SLOW,
   servedStages,
   verdicts,
-} from "../../../server/graph/served-stages.ts";
+} from "../../../server/graph/served-tasks.ts";
 import {
   answerOf,
   finishAll,
@@ -21,7 +21,7 @@ import {
   scheduledStages,
   settled,
   WORKERS,
-} from "./scheduled-stages.ts";
+} from "./scheduled.ts";
 
 const ESCALATED: CascadeRow = { escalate: 1, keep: 0, value: 3 };
 const KEPT: CascadeRow = { escalate: 0, keep: 1, value: 5 };
@@ -62,7 +62,7 @@ describe("a row", () => {
     expect(answer.answerer.accuracy).toBeCloseTo((3 * 0.8 + 0.7) / 4, 12);
   });
 
-  test("comes to a join once all tasks before it have said whether it comes from them", async () => {
+  test("comes to a join once all tasks before it have given their verdict", async () => {
     const setup = scheduledStages();
     setup.start();
     const submission = setup.submit([BOTH, KEPT]);
@@ -89,7 +89,7 @@ describe("a row", () => {
     expect(answer.outputs.map(({ shape }) => shape)).toEqual([[0], [0], [0, 3], [0, 1], [0]]);
   });
 
-  test("takes one of exclusive edges, and the one without a verdict if no model says another", async () => {
+  test("takes one of exclusive edges, and the default if no model says another", async () => {
     const keepless = { inputs: [{ input: "value", output: "quick" }], count: null };
     const setup = scheduledStages(servedStages(EXCLUSIVE, { "0 2": keepless }));
     setup.start();
@@ -189,7 +189,9 @@ describe("a request fails, alone, and says why", () => {
     await finishAll(setup);
     expect(await submission.outcome).toMatchObject({
       reason: "inference",
-      message: `gate/gate: outputs "escalate" and "keep" both send a row on, expected one of them at most`,
+      message:
+        `gate/gate: outputs "escalate" and "keep" both send a row on, ` +
+        "expected one of them at most",
     });
   });
 
@@ -307,7 +309,7 @@ function restless() {
   });
 }
 
-test("whatever happens, every request is settled once, with its own rows, and no slot is lost", async () => {
+test("always settles every request once, with its own rows, and loses no slot", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(STEP, { maxLength: 80 }), async (steps) => {
       const setup = scheduledStages(restless(), MAX_PENDING);

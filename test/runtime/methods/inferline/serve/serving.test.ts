@@ -10,7 +10,7 @@ import {
   expectedOutputs,
   servedStages,
   writeModels,
-} from "../../../server/graph/served-stages.ts";
+} from "../../../server/graph/served-tasks.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-stages-"));
 writeModels(folder);
@@ -64,7 +64,7 @@ async function clients(
   await Promise.all(Array.from({ length: count }, (_, index) => client(index)));
 }
 
-test("answers every client with its own rows, whichever way each of them went and whatever batches they shared", async () => {
+test("answers every client with its own rows, whichever way each of them went", async () => {
   const { url } = await serving(servedStages({ sloMs: 30_000 }));
   await clients(8, 20, async (client, round) => {
     const rows = rowsOf(client, round);
@@ -127,7 +127,7 @@ test("replicas come and go under load, and no request is lost", async () => {
   await clients(6, 20, ask(50, 4));
   await clients(4, 10, ask(5000, 1));
   await until([1, 1, 1]);
-  expect(executor.pids().places.filter((pid) => pid !== undefined)).toHaveLength(3);
+  expect(executor.pids().slots.filter((pid) => pid !== undefined)).toHaveLength(3);
   await clients(6, 20, ask(50, 4));
   await until([2, 2, 2]);
   const text = await (await fetch(`${url}/metrics`)).text();
@@ -136,7 +136,7 @@ test("replicas come and go under load, and no request is lost", async () => {
   expect(text).toContain("stratagem_workers_lost_total 0\n");
 });
 
-test("a worker that is killed takes its batch along, not more, and its stage comes back", async () => {
+test("a killed worker takes only its batch along, and its task comes back", async () => {
   const { url, server, executor } = await serving(servedStages({ sloMs: 30_000 }));
   const statuses: number[] = [];
   let killed = 0;
@@ -147,7 +147,7 @@ test("a worker that is killed takes its batch along, not more, and its stage com
     if (reply.status === 200) await expectAnswered(reply, rows);
     else expect(await reply.json()).toEqual({ error: expect.stringMatching(/.+/) });
     if (client !== 0 || round % 15 !== 5) return;
-    const pids = executor.pids().places.filter((pid) => pid !== undefined);
+    const pids = executor.pids().slots.filter((pid) => pid !== undefined);
     const pid = pids[killed++ % pids.length];
     if (pid !== undefined) process.kill(pid, "SIGKILL");
   });

@@ -6,14 +6,14 @@ import type {
 } from "../../../../../runtime/bundle/schema.ts";
 import { diffText } from "../../../../../runtime/commands/diff.ts";
 import { diffBundles } from "../../../../../runtime/diff.ts";
-import { chainBundle } from "../../../../support/pipeline-samples.ts";
-import { stageSample } from "../../../../support/stage-samples.ts";
+import { inferlineSample } from "../../../../support/inferline-samples.ts";
+import { chainBundle } from "../../../../support/loki-samples.ts";
 
 function withLevel(
   index: number,
   change: (level: InferlineLevel) => InferlineLevel,
 ): InferlineBundle {
-  const bundle = stageSample();
+  const bundle = inferlineSample();
   return { ...bundle, levels: bundle.levels.map((one, at) => (at === index ? change(one) : one)) };
 }
 
@@ -27,7 +27,11 @@ function withStage(
 }
 
 test("a bundle of provisioning plans does not differ from itself", () => {
-  expect(diffBundles(stageSample(), stageSample())).toEqual({ same: true, fields: [], levels: [] });
+  expect(diffBundles(inferlineSample(), inferlineSample())).toEqual({
+    same: true,
+    fields: [],
+    levels: [],
+  });
 });
 
 test("levels differ by cost and by the stages that changed, in words", () => {
@@ -35,7 +39,7 @@ test("levels differ by cost and by the stages that changed, in words", () => {
     const changed = withStage(level, 0, { pool: 2, batch: 4, replicas: 1 });
     return { ...changed, plan: { ...changed.plan, costPerHour: 3.767 } };
   });
-  const diff = diffBundles(stageSample(), after);
+  const diff = diffBundles(inferlineSample(), after);
   expect(diff.levels).toHaveLength(1);
   expect(diffText(diff).split("\n")).toEqual([
     "level 120 qps: another plan",
@@ -48,7 +52,7 @@ test("levels differ by cost and by the stages that changed, in words", () => {
 });
 
 test("the order of the pools is not a difference of the plans", () => {
-  const before = stageSample();
+  const before = inferlineSample();
   const order = [2, 0, 1];
   const placed = <T>(items: readonly T[]): T[] =>
     order.map((index) => items[index]).filter((item) => item !== undefined);
@@ -73,12 +77,12 @@ test("another envelope is told by its counts", () => {
     const requests = { ...envelope.requests, dtype: "float64" as const, data };
     return { ...level, sample: { ...level.sample, envelope: { ...envelope, requests } } };
   });
-  expect(diffText(diffBundles(stageSample(), after))).toContain(
+  expect(diffText(diffBundles(inferlineSample(), after))).toContain(
     "sample.envelope.requests.data: 17,26,42,70,2460 → 18,26,42,70,2460",
   );
 });
 
 test("levels of another method are other plans", () => {
-  const { levels } = diffBundles({ ...chainBundle(), application: "stages" }, stageSample());
+  const { levels } = diffBundles({ ...chainBundle(), application: "stages" }, inferlineSample());
   expect(levels.map(({ loadQps, change }) => [loadQps, change])).toContainEqual([40, "added"]);
 });

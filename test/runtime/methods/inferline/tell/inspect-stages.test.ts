@@ -9,19 +9,19 @@ import { verifyCommand } from "../../../../../runtime/commands/verify.ts";
 import { longestPathMs } from "../../../../../runtime/core/graph/longest-path.ts";
 import { inspectBundle } from "../../../../../runtime/inspect.ts";
 import { stageLimits } from "../../../../../runtime/methods/inferline/tell/stage-limits.ts";
-import { stageBundle } from "../../../../support/stage-bundle.ts";
-import { stageSample } from "../../../../support/stage-samples.ts";
+import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
+import { inferlineSample } from "../../../../support/inferline-samples.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-inspect-stages-"));
 const path = join(folder, "stages.msgpack");
-writeFileSync(path, encodeBundle(stageSample()));
+writeFileSync(path, encodeBundle(inferlineSample()));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const inspect = (loadQps: number | null, state: string | null = null) =>
   inspectCommand({ path, loadQps, state });
 
 test("reports levels as the contract has them, stages by name", () => {
-  const { levels } = inspectBundle(stageSample(), { byteCount: 1, sha256: "ab" });
+  const { levels } = inspectBundle(inferlineSample(), { byteCount: 1, sha256: "ab" });
   expect(levels[0]).toEqual({
     loadQps: 40,
     feasible: true,
@@ -63,13 +63,13 @@ test("reports levels as the contract has them, stages by name", () => {
         { windowMs: 60_000, requests: 2460, qps: 41 },
       ],
     },
-    expected: stageSample().levels[0]?.expected,
+    expected: inferlineSample().levels[0]?.expected,
     solve: { ms: null, method: "branch-and-bound", status: "optimal", gap: 0, evaluations: 812 },
   });
 });
 
 test("hardware goes by the name of its pool where the pool does not say what it is", () => {
-  const sample = stageSample();
+  const sample = inferlineSample();
   const pools = sample.cluster.pools.map((pool) => ({ ...pool, hardware: null }));
   const bundle = { ...sample, cluster: { ...sample.cluster, pools } };
   const { levels } = inspectBundle(bundle, { byteCount: 1, sha256: "ab" });
@@ -77,7 +77,7 @@ test("hardware goes by the name of its pool where the pool does not say what it 
 });
 
 test("lists the tables of profiles and envelopes as sections", () => {
-  const { sections } = inspectBundle(stageSample(), { byteCount: 1, sha256: "ab" });
+  const { sections } = inspectBundle(inferlineSample(), { byteCount: 1, sha256: "ab" });
   const names = sections.map(({ name }) => name);
   expect(names.slice(0, 3)).toEqual([
     "tasks[0].variants[0].profiles[0].batches",
@@ -151,7 +151,7 @@ test("sums up stages with what leads to them, their hardware, and a row a level"
 });
 
 test("says of exclusive branches that a query takes one", async () => {
-  const sample = stageSample();
+  const sample = inferlineSample();
   const tasks = sample.tasks.map((task, index) =>
     index === 0 ? { ...task, branch: "exclusive" as const } : task,
   );
@@ -216,7 +216,7 @@ test("the runtime's verify says what holds of plans and what it cannot recompute
 
 /** One stage on the dearest of four kinds of hardware, each cheaper one being too slow in another way. */
 function cornered(): InferlineBundle {
-  return stageBundle({
+  return inferlineBundle({
     tasks: [
       {
         name: "only",
@@ -271,7 +271,7 @@ test("each kind of limit is told from the others", () => {
 });
 
 test("the longest path is through the slower of two branches, a hop to every stage", () => {
-  const { tasks, cluster } = stageSample();
+  const { tasks, cluster } = inferlineSample();
   expect(longestPathMs({ tasks, cluster }, [10, 20, 30, 5])).toBe(10 + 30 + 5 + 3);
   expect(longestPathMs({ tasks, cluster }, [10, 40, 30, 5])).toBe(10 + 40 + 5 + 3);
 });

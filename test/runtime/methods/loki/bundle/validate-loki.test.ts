@@ -5,7 +5,7 @@ import {
   encodeBundle,
   validateBundle,
 } from "../../../../../runtime/checked-bundle.ts";
-import { chainBundle, treeBundle } from "../../../../support/pipeline-samples.ts";
+import { chainBundle, treeBundle } from "../../../../support/loki-samples.ts";
 import { changedAt, refusal } from "../../../../support/refused-bundle.ts";
 
 type Node = Record<string | number, unknown>;

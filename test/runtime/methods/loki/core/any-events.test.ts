@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LokiBundle } from "../../../../../runtime/bundle/schema.ts";
-import { PipelineDriver } from "../../../../support/pipeline-driver.ts";
-import { chainBundle, treeBundle } from "../../../../support/pipeline-samples.ts";
+import { LokiDriver } from "../../../../support/loki-driver.ts";
+import { chainBundle, treeBundle } from "../../../../support/loki-samples.ts";
 
 describe("whatever happens", () => {
   const event = fc.oneof(
@@ -60,8 +60,8 @@ describe("whatever happens", () => {
   function run(
     bundle: LokiBundle,
     events: readonly (typeof event extends fc.Arbitrary<infer E> ? E : never)[],
-  ): PipelineDriver {
-    const driver = new PipelineDriver(bundle, { capacity: 8192 }).start();
+  ): LokiDriver {
+    const driver = new LokiDriver(bundle, { capacity: 8192 }).start();
     for (const step of events) {
       switch (step.kind) {
         case "request":
@@ -108,11 +108,11 @@ describe("whatever happens", () => {
     return driver;
   }
 
-  function busy(driver: PipelineDriver): boolean {
+  function busy(driver: LokiDriver): boolean {
     return driver.waiting.size > 0 || driver.states.some((state) => state === "busy");
   }
 
-  function handOn(driver: PipelineDriver, { tasks }: LokiBundle, worker: number): void {
+  function handOn(driver: LokiDriver, { tasks }: LokiBundle, worker: number): void {
     const name = driver.models[worker]?.split("/")[0];
     for (const query of driver.finish(worker)) {
       for (const [child, { parent }] of tasks.entries()) {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { DropMode } from "../../../../../runtime/bundle/schema.ts";
-import type { LevelSketch } from "../../../../support/pipeline-bundle.ts";
-import { PipelineDriver } from "../../../../support/pipeline-driver.ts";
-import { chainBundle, treeBundle } from "../../../../support/pipeline-samples.ts";
+import type { LevelSketch } from "../../../../support/loki-bundle.ts";
+import { LokiDriver } from "../../../../support/loki-driver.ts";
+import { chainBundle, treeBundle } from "../../../../support/loki-samples.ts";
 
 const DETECT = 0;
 const CLASSIFY = 1;
@@ -22,11 +22,13 @@ describe("drop modes", () => {
     },
   ];
   const start = (drop: DropMode) =>
-    new PipelineDriver(chainBundle({ levels, workers: [3], policy: { drop } }), {
+    new LokiDriver(chainBundle({ levels, workers: [3], policy: { drop } }), {
       initialDemandQps: 20,
     }).start();
-  /** The detector's budget is 30 / 0.5 = 60 ms; its query comes to the classifiers after this time. */
-  const detect = (driver: PipelineDriver, afterMs: number, deadlineMs: number) => {
+  /**
+   * The detector's budget is 30 / 0.5 = 60 ms; its query comes to the classifiers after this time.
+   */
+  const detect = (driver: LokiDriver, afterMs: number, deadlineMs: number) => {
     driver.query(DETECT, deadlineMs);
     driver.nowMs = afterMs;
     const [served = -1] = driver.finish(0);
@@ -61,14 +63,15 @@ describe("drop modes", () => {
     expect(detect(start("deadline"), 246.1, 250)).toBe("dropped");
   });
 
-  test("deadline: siblings that wait for the same idle server are counted, as they are not begun yet", () => {
+  test("deadline: siblings that wait for the same idle server are counted", () => {
     const driver = start("deadline");
     driver.query(DETECT, 250);
     driver.nowMs = 225;
     const [scene = -1] = driver.finish(0);
     const crops = [1, 2, 3, 4, 5, 6].map(() => driver.handIn(CLASSIFY, 250, scene));
     driver.startBatches();
-    // A batch of four takes 20 of the 25 ms left. Two more one after the other take 8 on the other server.
+    // A batch of four takes 20 of the 25 ms left. Two more one after the other take 8 on the other
+    // server.
     const slow = driver.models.indexOf("classify/large");
     const fast = driver.models.indexOf("classify/small");
     expect(driver.running[slow]).toEqual(crops.slice(0, 4));
@@ -79,10 +82,10 @@ describe("drop modes", () => {
     expect(driver.dropped).toEqual([]);
   });
 
-  test("deadline: a later task to which half a query comes is not thought slower than for a whole one", () => {
+  test("deadline: half a query is not thought slower at a later task", () => {
     const FACES = 2;
     const bundle = treeBundle({ policy: { drop: "deadline" } });
-    const driver = new PipelineDriver(bundle, { initialDemandQps: 60 }).start();
+    const driver = new LokiDriver(bundle, { initialDemandQps: 60 }).start();
     const first = driver.query(DETECT, FAR_MS);
     const [scene = -1] = driver.finish(driver.workerOf(first));
     const face = driver.query(FACES, FAR_MS, scene);
@@ -96,7 +99,8 @@ describe("drop modes", () => {
 
   test("deadline: what cannot get through the rest of the pipeline is not begun", () => {
     const driver = start("deadline");
-    // 30 ms of detection, and then at least 4 ms on the faster classifier: of four queries it serves the last after three others.
+    // 30 ms of detection, and then at least 4 ms on the faster classifier: of four queries it
+    // serves the last after three others.
     driver.query(DETECT, 30 + 20);
     driver.query(DETECT, 30 + 3);
     expect(driver.log.filter((line) => line.startsWith("drop"))).toEqual([]);

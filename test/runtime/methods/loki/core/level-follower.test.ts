@@ -4,7 +4,7 @@ import { LevelFollower } from "../../../../../runtime/methods/loki/core/level-fo
 const CARRIED_QPS = Float64Array.of(100, 200, 400);
 const NOISE_QPS = 5;
 
-test("the highest level is followed until the demand is known, then the lowest that carries it", () => {
+test("follows the highest level until the demand is known, then the lowest", () => {
   const follower = new LevelFollower(3);
   expect(follower.update(CARRIED_QPS, Number.NaN, Number.NaN, 0)).toBe(false);
   expect(follower.level).toBe(2);
@@ -22,7 +22,7 @@ test("a level is left upwards at once, but not for noise", () => {
   expect(follower.level).toBe(2);
 });
 
-test("downwards only every ten seconds, and when the lower level carries three deviations more", () => {
+test("goes down every ten seconds at most, and with three deviations to spare", () => {
   const follower = new LevelFollower(3);
   follower.update(CARRIED_QPS, 150, NOISE_QPS, 0);
   expect(follower.update(CARRIED_QPS, 50, NOISE_QPS, 9000)).toBe(false);

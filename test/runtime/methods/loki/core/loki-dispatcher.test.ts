@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { type LevelSketch, pipelineBundle } from "../../../../support/pipeline-bundle.ts";
-import { PipelineDriver } from "../../../../support/pipeline-driver.ts";
-import { chainBundle } from "../../../../support/pipeline-samples.ts";
+import { type LevelSketch, lokiBundle } from "../../../../support/loki-bundle.ts";
+import { LokiDriver } from "../../../../support/loki-driver.ts";
+import { chainBundle } from "../../../../support/loki-samples.ts";
 
 const DETECT = 0;
 const CLASSIFY = 1;
@@ -18,8 +18,8 @@ const PAIR: LevelSketch = {
 };
 
 describe("batches", () => {
-  test("a free server takes what waits at once, the earliest deadlines first, up to its batch", () => {
-    const driver = new PipelineDriver(chainBundle({ levels: [PAIR], workers: [2] })).start();
+  test("a free server takes what waits at once, the earliest deadlines first", () => {
+    const driver = new LokiDriver(chainBundle({ levels: [PAIR], workers: [2] })).start();
     driver.query(DETECT, 500);
     driver.query(DETECT, 900);
     driver.query(DETECT, 700);
@@ -34,14 +34,14 @@ describe("batches", () => {
     ]);
   });
 
-  test("the queries of one event that go to the same idle group start as one batch, not one and the rest", () => {
+  test("the queries of one event for the same idle group start as one batch", () => {
     const levels: LevelSketch[] = [
       {
         ...PAIR,
         instances: [...PAIR.instances.slice(0, 1), { of: "classify/large", batch: 4, replicas: 2 }],
       },
     ];
-    const driver = new PipelineDriver(chainBundle({ levels, workers: [3] })).start();
+    const driver = new LokiDriver(chainBundle({ levels, workers: [3] })).start();
     driver.query(DETECT, FAR_MS);
     const [scene = -1] = driver.finish(0);
     const begun = driver.log.length;
@@ -65,7 +65,7 @@ describe("batches", () => {
         instances: [{ of: "detect/large", batch: 2, replicas: 2 }, ...PAIR.instances.slice(1)],
       },
     ];
-    const driver = new PipelineDriver(chainBundle({ levels, workers: [3] })).start();
+    const driver = new LokiDriver(chainBundle({ levels, workers: [3] })).start();
     const queries = [1, 2, 3, 4].map(() => driver.query(DETECT, FAR_MS));
     const [first = -1, second = -1] = queries.map((query) => driver.workerOf(query));
     expect([first, second].map((worker) => driver.models[worker])).toEqual([
@@ -78,7 +78,7 @@ describe("batches", () => {
   });
 
   test("a cancelled query does not run", () => {
-    const driver = new PipelineDriver(chainBundle({ levels: [PAIR], workers: [2] })).start();
+    const driver = new LokiDriver(chainBundle({ levels: [PAIR], workers: [2] })).start();
     const [running, waiting, last] = [1, 2, 3].map(() => driver.query(DETECT, FAR_MS));
     expect(driver.cancel(waiting ?? -1)).toBe(true);
     expect(driver.cancel(running ?? -1)).toBe(false);
@@ -89,7 +89,7 @@ describe("batches", () => {
 
 describe("routing", () => {
   test("follows the shares of the plan's paths, each to within a query", () => {
-    const driver = new PipelineDriver(chainBundle(), { initialDemandQps: 150 }).start();
+    const driver = new LokiDriver(chainBundle(), { initialDemandQps: 150 }).start();
     const counts = new Map<string, number>();
     const queries = 1000;
     for (let query = 0; query < queries; query++) {
@@ -117,7 +117,7 @@ describe("routing", () => {
   });
 
   test("goes round a variant that has no server left, to the most accurate of the task", () => {
-    const driver = new PipelineDriver(chainBundle(), { initialDemandQps: 150 }).start();
+    const driver = new LokiDriver(chainBundle(), { initialDemandQps: 150 }).start();
     const small = driver.models.indexOf("detect/small");
     driver.lose(small);
     const models = new Set<string | null | undefined>();
@@ -130,7 +130,7 @@ describe("routing", () => {
   });
 
   test("keeps what a loading worker will serve, and drops what no worker is for", () => {
-    const driver = new PipelineDriver(chainBundle({ levels: [PAIR], workers: [2] }));
+    const driver = new LokiDriver(chainBundle({ levels: [PAIR], workers: [2] }));
     driver.comeUp(0);
     driver.comeUp(1);
     const waiting = driver.query(DETECT, FAR_MS);
@@ -146,7 +146,7 @@ describe("routing", () => {
   });
 
   test("one of two tasks that have lost their servers gets the first one back", () => {
-    const driver = new PipelineDriver(chainBundle(), { initialDemandQps: 60 }).start();
+    const driver = new LokiDriver(chainBundle(), { initialDemandQps: 60 }).start();
     for (let worker = 0; worker < 5; worker++) driver.lose(worker);
     expect(driver.dispatcher.servers).toBe(1);
     driver.comeUp(3);
@@ -158,7 +158,7 @@ describe("routing", () => {
 
 describe("plan switches", () => {
   test("load as few models as there are places to change", () => {
-    const driver = new PipelineDriver(chainBundle(), { initialDemandQps: 60 }).start();
+    const driver = new LokiDriver(chainBundle(), { initialDemandQps: 60 }).start();
     const before = ["classify/large", "classify/large", "detect/large", "detect/large"];
     expect(driver.models.filter((model) => model !== null).toSorted()).toEqual(before);
     driver.loads = 0;
@@ -178,7 +178,7 @@ describe("plan switches", () => {
   });
 
   test("leave every task a ready server while another one loads", () => {
-    const driver = new PipelineDriver(chainBundle(), { initialDemandQps: 60 }).start();
+    const driver = new LokiDriver(chainBundle(), { initialDemandQps: 60 }).start();
     flood(driver, 900);
     expect(driver.dispatcher.level).toBe(2);
     for (let round = 0; round < 10; round++) {
@@ -200,7 +200,7 @@ describe("plan switches", () => {
   });
 
   test("hand what a leaving server has left behind to an idle one at once", () => {
-    const driver = new PipelineDriver(chainBundle(), { initialDemandQps: 400 }).start();
+    const driver = new LokiDriver(chainBundle(), { initialDemandQps: 400 }).start();
     // All detectors are busy when the plan of fewer, larger ones takes over.
     for (let request = 0; request < 1150; request++) {
       driver.nowMs += 10;
@@ -212,7 +212,8 @@ describe("plan switches", () => {
     const left = driver.query(DETECT, FAR_MS);
     const busy = driver.states.flatMap((state, worker) => (state === "busy" ? [worker] : []));
     expect(busy.map((worker) => driver.models[worker])).toEqual(Array(4).fill("detect/small"));
-    // The first stays small; the others load another model once they are done, both that stand in among them.
+    // The first stays small; the others load another model once they are done, both that stand in
+    // among them.
     const [stays = -1, ...leaving] = busy;
     driver.finish(stays);
     expect(driver.states[stays]).toBe("ready");
@@ -224,7 +225,7 @@ describe("plan switches", () => {
   });
 
   test("switch off what the plan does not need, and give back nothing else", () => {
-    const driver = new PipelineDriver(chainBundle(), { initialDemandQps: 140 }).start();
+    const driver = new LokiDriver(chainBundle(), { initialDemandQps: 140 }).start();
     for (let second = 0; second < 40; second++) {
       driver.nowMs += 1000;
       driver.wake();
@@ -239,7 +240,7 @@ describe("plan switches", () => {
   });
 
   test("do not flap at a demand on the border of two levels", () => {
-    const driver = new PipelineDriver(chainBundle(), { initialDemandQps: 75 }).start();
+    const driver = new LokiDriver(chainBundle(), { initialDemandQps: 75 }).start();
     let switches = 0;
     let level = driver.dispatcher.level;
     let seed = 1;
@@ -255,7 +256,7 @@ describe("plan switches", () => {
   });
 
   /** Requests spread over a second, and served at once; then the next. */
-  function flood(driver: PipelineDriver, perSecond: number, seconds = 1): void {
+  function flood(driver: LokiDriver, perSecond: number, seconds = 1): void {
     for (let request = 0; request < perSecond * seconds; request++) {
       driver.nowMs += 1000 / perSecond;
       driver.query(DETECT, driver.nowMs + 250);
@@ -269,7 +270,8 @@ describe("plan switches", () => {
 
 describe("stage policies", () => {
   test("choose variant and batch by the queue and the slack to the stage's deadline", () => {
-    // Slack grid 0, 50: with 50 ms and one query the large variant, with more queries the small one; late: given up, so served last on the fastest.
+    // Slack grid 0, 50: with 50 ms and one query the large variant, with more queries the small
+    // one; late: given up, so served last on the fastest.
     const slackMs = { dtype: "float64", shape: [2], data: Float64Array.of(0, 50) } as const;
     const actions = { dtype: "uint16", shape: [2, 2], data: Uint16Array.of(0, 2, 1, 1) } as const;
     const decisionMs = {
@@ -288,7 +290,7 @@ describe("stage policies", () => {
       } as const,
     };
     const levels: LevelSketch[] = [{ ...PAIR, stages: [stage, null] }];
-    const driver = new PipelineDriver(chainBundle({ levels, workers: [2] })).start();
+    const driver = new LokiDriver(chainBundle({ levels, workers: [2] })).start();
     driver.query(DETECT, 250);
     driver.query(DETECT, 250);
     driver.query(DETECT, 250);
@@ -306,7 +308,7 @@ describe("stage policies", () => {
 });
 
 test("pools hold apart what runs where", () => {
-  const bundle = pipelineBundle({
+  const bundle = lokiBundle({
     tasks: [
       { name: "a", variants: [{ name: "v", accuracy: 1, latencyMs: { 1: 10 } }] },
       { name: "b", parent: "a", variants: [{ name: "v", accuracy: 1, latencyMs: { 1: 10 } }] },
@@ -323,7 +325,7 @@ test("pools hold apart what runs where", () => {
       },
     ],
   });
-  const driver = new PipelineDriver(bundle).start();
+  const driver = new LokiDriver(bundle).start();
   expect(driver.models).toEqual(["b/v", "a/v", null]);
   expect(driver.dispatcher.servers).toBe(2);
 });

@@ -7,13 +7,10 @@ import {
   mostAccurateFirst,
 } from "../../../../../runtime/methods/loki/core/most-accurate-first.ts";
 import { planLayoutOf } from "../../../../../runtime/methods/loki/core/plan-layout.ts";
-import {
-  fillWorkerTables,
-  workerTablesFor,
-} from "../../../../../runtime/methods/loki/core/worker-tables.ts";
 import { algorithmOne, type LiteralTask } from "../../../../support/algorithm-one.ts";
 import { REFERENCE, readReference, referenceBundle } from "../../../../support/loki-reference.ts";
-import { chainBundle, treeBundle } from "../../../../support/pipeline-samples.ts";
+import { chainBundle, treeBundle } from "../../../../support/loki-samples.ts";
+import { fillWorkerTables, workerTablesFor } from "../../../../support/loki-worker-tables.ts";
 
 interface Published {
   readonly input: "traffic_chain" | "traffic_tree";
@@ -67,7 +64,8 @@ describe("most accurate first", () => {
   });
 
   test("sends queries to a variant that finds less rather than more on than can be served", () => {
-    // 120 to large and 113 to small make 706 queries for classifiers that carry 927; of 240 the detectors carry all but 0.
+    // 120 to large and 113 to small make 706 queries for classifiers that carry 927; of 240 the
+    // detectors carry all but 0.
     const tight = chainBundle({
       levels: [
         {

@@ -4,7 +4,7 @@ import { QueryQueues } from "../../../../../runtime/methods/loki/core/query-queu
 
 const QUERIES = 20;
 
-test("gives out the earliest deadline first, of equals the one that came first, through removals", () => {
+test("gives out the earliest deadline first, then who came first, past removals", () => {
   const operation = fc.oneof(
     fc.record({
       kind: fc.constant("insert" as const),

@@ -80,7 +80,10 @@ function valuesOf({ outputs }: Answer, index: number): number[] {
   return [...new Float32Array(bytes.buffer)];
 }
 
-/** Checks that an answer has its own rows in order. Outputs: crops, crop_count, boxes, value, logits. */
+/**
+ * Checks that an answer has its own rows in order. Outputs: crops, crop_count, boxes, value,
+ * logits.
+ */
 function expectOwn(answer: Answer, rows: readonly SceneRow[]): void {
   const { crops, boxes, value } = expectedOutputs(rows);
   expect(answer.outputs.map(({ shape }) => shape)).toEqual([
@@ -175,7 +178,7 @@ async function played(setup: ReturnType<typeof scheduled>, steps: readonly Step[
   return submissions;
 }
 
-test("whatever happens, every request is settled once, with its own rows, and no slot is lost", async () => {
+test("always settles every request once, with its own rows, and loses no slot", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...DROP_MODES),
@@ -268,7 +271,7 @@ describe("requests", () => {
     expect(answerer.accuracy).toBeCloseTo(0.9, 12);
   });
 
-  test("one query that is dropped fails its request at once and takes the others back", async () => {
+  test("one dropped query fails its request at once and takes the others back", async () => {
     const bundle = servedPipeline({ levels: LARGE_ONLY, policy: { drop: "deadline" } });
     const { scheduler, executor, clock, submit, start, metrics } = scheduled(bundle);
     start();
@@ -358,7 +361,7 @@ describe("requests", () => {
 });
 
 describe("plans", () => {
-  test("are followed by assigning and releasing workers, and a change under load loses nothing", async () => {
+  test("are followed by assigning and releasing workers; under load nothing is lost", async () => {
     const { scheduler, executor, clock, submit, start, metrics } = scheduled(servedPipeline(), 80);
     start();
     const before = scheduler.level;

@@ -92,7 +92,7 @@ test("answers every client with its own rows in order, whatever batches they sha
   await Promise.all(Array.from({ length: 8 }, (_, index) => client(index)));
 });
 
-test("says which path answered, and gives what is sent on only to those who ask for it", async () => {
+test("says which path answered, and tells of what is sent on only if asked", async () => {
   const { url } = await serving(servedPipeline({ sloMs: 30_000, levels: LARGE_ONLY }));
   const rows = [
     { crops: 2, value: 5 },
@@ -162,7 +162,7 @@ test("takes and gives tensors as bytes", async () => {
   expect(offset).toBe(body.length);
 });
 
-test("a worker that is killed takes its batch along, not more: the others answer, and it comes back", async () => {
+test("a killed worker takes only its batch along, and comes back", async () => {
   const { url, server, executor } = await serving(servedPipeline({ sloMs: 30_000 }));
   const statuses = new Map<number, number>();
   let killed = 0;
@@ -175,7 +175,7 @@ test("a worker that is killed takes its batch along, not more: the others answer
       if (reply.status === 200) expectOwnRows(answer as Answer, rows);
       else expect(answer).toEqual({ error: expect.stringMatching(/.+/) });
       if (index === 0 && round % 20 === 5) {
-        const pids = executor.pids().places.filter((pid) => pid !== undefined);
+        const pids = executor.pids().slots.filter((pid) => pid !== undefined);
         const pid = pids[killed++ % pids.length];
         if (pid !== undefined) process.kill(pid, "SIGKILL");
       }
@@ -201,7 +201,8 @@ test("a change of plan under load loses no request", async () => {
   const metrics = async () => (await fetch(`${url}/metrics`)).text();
   expect(await metrics()).toContain("stratagem_level 2\n");
   let sent = 0;
-  // The clock goes by the requests: sixty a second, for which the lowest level is made, until it has come down to that.
+  // The clock goes by the requests: sixty a second, for which the lowest level is made, until it
+  // has come down to that.
   const client = async (index: number) => {
     for (let round = 0; round < 60; round++) {
       clock.nowMs += 1000 / 60;
@@ -215,5 +216,5 @@ test("a change of plan under load loses no request", async () => {
   const text = await metrics();
   expect(text).toContain("stratagem_level 0\n");
   expect(text).toContain(`stratagem_queries_total{outcome="satisfied"} ${sent}\n`);
-  expect(executor.pids().places.filter((pid) => pid !== undefined)).toHaveLength(4);
+  expect(executor.pids().slots.filter((pid) => pid !== undefined)).toHaveLength(4);
 });

@@ -29,7 +29,7 @@ describe("RoundRobinBalancer", () => {
 });
 
 describe("ShortestQueueBalancer", () => {
-  test("chooses an idle worker, else one that is up and has the fewest waiting, and takes turns", () => {
+  test("chooses an idle worker, else one with the fewest waiting, in turns", () => {
     fc.assert(
       fc.property(
         states,

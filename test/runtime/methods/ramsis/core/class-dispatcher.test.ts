@@ -352,7 +352,7 @@ describe("levels", () => {
     expect(traffic.isDivided()).toBe(true);
   });
 
-  test("a class that brings more than its share ends the division until it brings less again", () => {
+  test("a class with more than its share ends the division until it has less", () => {
     const bundle = classBundle({ split: [1, 1], loadsQps: [100, 1000] });
     const traffic = new Traffic(new ClassDispatcher(bundle, true));
     // 67 queries/s of the first class, whose share of the lowest level is 75.
@@ -366,7 +366,7 @@ describe("levels", () => {
     expect(new Set(traffic.started.map(({ level }) => level))).toEqual(new Set([0]));
   });
 
-  test("rows that come together are queued before any of them is decided, in the line of their class", () => {
+  test("rows that come together are queued, by class, before any is decided", () => {
     for (const split of [null, [1, 1]]) {
       const told = new Told(new ClassDispatcher(classBundle({ split }), true));
       told.together([0, 1, 2], 1, 5);
@@ -383,7 +383,7 @@ describe("levels", () => {
     }
   });
 
-  test("a row that names a variant is answered by it, past rows of other classes that do not", () => {
+  test("a row that names a variant is answered by it, past rows that do not", () => {
     const told = new Told(new ClassDispatcher(classBundle({ workers: 1, maxQueue: 7 }), true));
     told.arrive(0, 1, 0);
     told.together([1, 2], 1, 1, 0);

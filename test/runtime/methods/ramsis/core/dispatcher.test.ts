@@ -128,7 +128,10 @@ interface Waiting {
   deadlineMs: number;
 }
 
-/** A driver that also keeps, in plain lists, what should be waiting where, up to the batch that the last event started. */
+/**
+ * A driver that also keeps, in plain lists, what should be waiting where, up to the batch that the
+ * last event started.
+ */
 class Model {
   readonly #driver: Driver;
   readonly table: PolicyTable;
@@ -173,7 +176,7 @@ class Model {
 }
 
 describe("Dispatcher", () => {
-  it("takes what the table says, earliest deadlines first and first come first among equals, never more than wait", () => {
+  it("takes what the table says, earliest deadlines first, never more than wait", () => {
     fc.assert(
       fc.property(scenario, (given) => {
         play(given, (model, { nowMs, commands }) => {
@@ -207,7 +210,7 @@ describe("Dispatcher", () => {
     );
   });
 
-  it("drops a query exactly when its worker's queue is full, and is never idle while queries wait", () => {
+  it("drops a query exactly when its queue is full, and is never idle meanwhile", () => {
     fc.assert(
       fc.property(scenario, (given) => {
         play(given, (model, { commands }) => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { LatePause } from "../../../../../runtime/methods/ramsis/core/late-pause.ts";
 
-test("the first late batch starts at once, and the next when the time of all workers has passed two hundred times", () => {
+test("the first late batch starts at once, and the next after two hundred times", () => {
   const pause = new LatePause();
   expect(pause.endMs(1, 8, 100)).toBe(100);
   pause.begin(40, 8, 100);

@@ -5,7 +5,9 @@ import { dispatcherOf } from "../../../../../runtime/methods/ramsis/core/dispatc
 import { Policy } from "../../../../../runtime/methods/ramsis/core/policy.ts";
 import { tinyBundle } from "../../../../support/tiny-bundle.ts";
 
-/** Every state runs one query, on variant 0, and with the other table of the mixture on variant 1. */
+/**
+ * Every state runs one query, on variant 0, and with the other table of the mixture on variant 1.
+ */
 function mixedBundle(share: number): RamsisBundle {
   const first = tinyBundle({ decide: () => ({ variant: 0, batch: 1 }) });
   const second = tinyBundle({ decide: () => ({ variant: 1, batch: 1 }) });
@@ -16,7 +18,7 @@ function mixedBundle(share: number): RamsisBundle {
   return { ...first, policy: { ...first.policy, batching: "variable" }, levels };
 }
 
-test("the other table of a mixture takes its share of the decisions, the same ones every time", () => {
+test("the other table of a mixture takes its share, the same ones every time", () => {
   const decisions = () => {
     const policy = Policy.fromBundle(mixedBundle(0.3));
     return Array.from({ length: 10_000 }, (_, ms) => policy.variant(policy.decide(1, 100, ms)));
@@ -28,7 +30,7 @@ test("the other table of a mixture takes its share of the decisions, the same on
   expect(decisions()).toEqual(variants);
 });
 
-test("a query that no variant can serve in time is given up, if the policy says so, and the next one is served", () => {
+test("a hopeless query is given up if the policy says so, and the next is served", () => {
   // SMALL takes 15 ms for one query.
   for (const [drop, dropped] of [
     [true, [0]],

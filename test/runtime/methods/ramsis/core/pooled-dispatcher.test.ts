@@ -81,7 +81,7 @@ test("the second query ends the wait", () => {
   expect([...account.runningByWorker.values()]).toEqual([[0, 1]]);
 });
 
-test("late queries leave the workers to the others, and are served when their share of the time has come", () => {
+test("late queries leave the workers to the others until their share has come", () => {
   const bundle = tinyBundle({ workers: 2, maxQueue: 3, sloMs: SLO_MS });
   const account = new Account(dispatcherOf(givingUpBundle(bundle)));
   account.arrive(0);

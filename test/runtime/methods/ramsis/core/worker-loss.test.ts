@@ -130,7 +130,7 @@ class Cluster {
   }
 }
 
-it("settles every query once, and gives none to a worker that is down or busy, whatever workers do", () => {
+it("settles every query once, and gives none to a down or busy worker", () => {
   fc.assert(
     fc.property(scenario, ({ workers, maxQueue, startsReady, events }) => {
       const cluster = new Cluster(workers, maxQueue, startsReady);

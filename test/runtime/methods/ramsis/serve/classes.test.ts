@@ -19,7 +19,7 @@ const bySlack = (split: readonly number[] | null) =>
 describe.each([["one queue", null] as const, ["workers of their own", [1, 1]] as const])(
   "with %s",
   (_, split) => {
-    test("a request is decided by the deadline of its class, which the parameter or the name of the model says", async () => {
+    test("a request has the deadline of its class, named by parameter or model", async () => {
       const harness = await serve({ bundle: bySlack(split) });
       const variantOf = async (path: string, options: object) => {
         const reply = await call(harness, path, options);
@@ -71,7 +71,7 @@ describe.each([["one queue", null] as const, ["workers of their own", [1, 1]] as
   },
 );
 
-test("classes that there are not are refused by name, in the parameter and in the URL", async () => {
+test("unknown classes are refused by name, in the parameter and in the URL", async () => {
   const harness = await serve({ bundle: bySlack(null) });
   const refusal = async (path: string, options: object) => {
     const reply = await call(harness, path, options);
@@ -84,14 +84,16 @@ test("classes that there are not are refused by name, in the parameter and in th
     "400 parameters.slo_class: expected a string, got 3",
   );
   expect(await refusal("/v2/models/tiny.relaxed/infer", asking("interactive"))).toBe(
-    '400 parameters.slo_class: expected "relaxed", the class of model "tiny.relaxed", got "interactive"',
+    '400 parameters.slo_class: expected "relaxed", the class of model "tiny.relaxed", ' +
+      'got "interactive"',
   );
   expect(await refusal("/v2/models/tiny.fast", {})).toBe(
-    "404 Request for unknown model: 'tiny.fast' is not found; there are tiny, classify, tiny.interactive, tiny.relaxed, classify.interactive, classify.relaxed",
+    "404 Request for unknown model: 'tiny.fast' is not found; there are tiny, " +
+      "classify, tiny.interactive, tiny.relaxed, classify.interactive, classify.relaxed",
   );
 });
 
-test("every class is a model to those who ask for metadata, readiness, the index and the configuration", async () => {
+test("every class is a model for metadata, readiness, index and configuration", async () => {
   const harness = await serve({ bundle: bySlack(null) });
   const get = async (path: string, body?: string) =>
     jsonOf(await call(harness, path, body === undefined ? {} : { body }));

@@ -4,7 +4,10 @@ import { OverloadDetector } from "../../../../../runtime/methods/ramsis/serve/ov
 
 const TOP_QPS = 400;
 
-/** Feeds a Poisson process whose rate depends on the second; returns the times and loads of what is detected. */
+/**
+ * Feeds a Poisson process whose rate depends on the second; returns the times and loads of what is
+ * detected.
+ */
 function detections(seed: number, seconds: number, rateQps: (second: number) => number) {
   const rng = new Rng(seed, 0);
   const detector = new OverloadDetector();

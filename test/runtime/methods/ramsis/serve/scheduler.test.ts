@@ -51,7 +51,7 @@ const STEP = fc.oneof(
   }),
 );
 
-test("whatever happens, every request is settled once, with its own rows, and no slot is lost", async () => {
+test("always settles every request once, with its own rows, and loses no slot", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(STEP, { maxLength: 60 }), async (steps) => {
       const { scheduler, executor, clock, log } = scheduled();

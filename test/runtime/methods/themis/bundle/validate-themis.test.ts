@@ -6,13 +6,15 @@ import {
   validateBundle,
 } from "../../../../../runtime/checked-bundle.ts";
 import { changedAt, refusal } from "../../../../support/refused-bundle.ts";
-import { scaleBundle } from "../../../../support/scale-bundle.ts";
-import { scaleSample } from "../../../../support/scale-samples.ts";
+import { themisBundle } from "../../../../support/themis-bundle.ts";
+import { themisSample } from "../../../../support/themis-samples.ts";
 
 type Node = Record<string | number, unknown>;
 
-const bundleWith = (path: string, value: unknown): unknown => changedAt(scaleBundle(), path, value);
-const sampleWith = (path: string, value: unknown): unknown => changedAt(scaleSample(), path, value);
+const bundleWith = (path: string, value: unknown): unknown =>
+  changedAt(themisBundle(), path, value);
+const sampleWith = (path: string, value: unknown): unknown =>
+  changedAt(themisSample(), path, value);
 const points = (...rows: number[][]) => ({
   dtype: "float64",
   shape: [rows.length, 3],
@@ -21,7 +23,11 @@ const points = (...rows: number[][]) => ({
 const FEED = { inputs: [{ input: "x", output: "y" }], count: null };
 
 test("accepts chains and joins, and gives back what was encoded, byte for byte", () => {
-  for (const bundle of [scaleBundle(), scaleSample(), scaleBundle({ cores: null, workers: 32 })]) {
+  for (const bundle of [
+    themisBundle(),
+    themisSample(),
+    themisBundle({ cores: null, workers: 32 }),
+  ]) {
     expect(validateBundle(bundle)).toEqual(bundle);
     const bytes = encodeBundle(bundle);
     expect(decodeBundle(bytes)).toEqual(bundle);
@@ -30,7 +36,7 @@ test("accepts chains and joins, and gives back what was encoded, byte for byte",
 });
 
 test("a fit that was given has no points, and its empty table is kept", () => {
-  const decoded = decodeBundle(encodeBundle(scaleBundle()));
+  const decoded = decodeBundle(encodeBundle(themisBundle()));
   const variant = decoded.method === "themis" ? decoded.tasks[0]?.variants[0] : undefined;
   expect(variant?.latency.points.shape).toEqual([0, 3]);
   expect(variant?.latency.fit).toEqual({ gamma: 20, epsilon: 10, delta: 1, eta: 4 });
@@ -138,7 +144,7 @@ test("a join gets at least what its largest edge brings and at most what all bri
 });
 
 test("a horizontal plan has one core each, and a vertical one instance", () => {
-  const [, , level] = scaleBundle().levels;
+  const [, , level] = themisBundle().levels;
   const with2 = bundleWith("levels[2].horizontal", level?.steady);
   expect(refusal(with2)).toContain("levels[2].horizontal.stages[0].cores: expected 1, got 2");
   const twice = bundleWith("levels[2].vertical", level?.steady);
@@ -146,7 +152,7 @@ test("a horizontal plan has one core each, and a vertical one instance", () => {
 });
 
 test("a level without any plan is not feasible", () => {
-  const [level] = scaleBundle().levels;
+  const [level] = themisBundle().levels;
   const without = { ...level, horizontal: null, vertical: null, joint: null };
   expect(refusal(bundleWith("levels[0]", without))).toContain(
     "levels[0].feasible: expected false, since there is no plan, got true",
@@ -168,19 +174,19 @@ test("the joint plan is no dearer than the others, by the paper's queueing and t
     },
   ] as const;
   const paper = { queueing: "paper" } as const;
-  expect(refusal(scaleBundle({ levels }))).toBe("accepted");
-  expect(refusal(scaleBundle({ levels, policy: { ...paper, solver: "paper" } }))).toBe("accepted");
-  expect(refusal(scaleBundle({ levels, policy: paper }))).toContain(
+  expect(refusal(themisBundle({ levels }))).toBe("accepted");
+  expect(refusal(themisBundle({ levels, policy: { ...paper, solver: "paper" } }))).toBe("accepted");
+  expect(refusal(themisBundle({ levels, policy: paper }))).toContain(
     "levels[0].joint.cores: expected at most 2, as the horizontal plan, got 3",
   );
-  const none = changedAt(scaleBundle({ policy: paper }), "levels[0].joint", null);
+  const none = changedAt(themisBundle({ policy: paper }), "levels[0].joint", null);
   expect(refusal(none)).toContain("levels[0].joint: expected a plan, since the horizontal one is");
 });
 
 test("a plan may be as fast as its load to the last bits, and no slower", () => {
   const at = (loadQps: number) =>
     refusal(
-      scaleBundle({
+      themisBundle({
         tasks: [{ name: "only", latencyMs: [[10]] }],
         policy: { maxBatch: 1, maxCores: 1 },
         levels: [{ loadQps, steady: [[1, 1, 1]], horizontal: null, vertical: null }],
@@ -192,7 +198,7 @@ test("a plan may be as fast as its load to the last bits, and no slower", () => 
 });
 
 test("a throughput that cannot be computed is refused", () => {
-  const tiny = scaleBundle({
+  const tiny = themisBundle({
     tasks: [{ name: "only", latencyMs: [[5e-324]] }],
     policy: { maxBatch: 1, maxCores: 1 },
     levels: [{ loadQps: 1, steady: [[1, 1, 1]], horizontal: null, vertical: null }],
@@ -201,10 +207,10 @@ test("a throughput that cannot be computed is refused", () => {
 });
 
 test("exclusive branches whose shares are more than all are refused", () => {
-  const exclusive = changedAt(scaleSample(), "tasks[0].branch", "exclusive");
+  const exclusive = changedAt(themisSample(), "tasks[0].branch", "exclusive");
   expect(refusal(exclusive)).toBe("accepted");
   const more = {
-    ...scaleBundle({
+    ...themisBundle({
       tasks: [
         { name: "sort", branch: "exclusive", latencyMs: [[1]] },
         { name: "a", from: { sort: 0.8 }, latencyMs: [[1]] },
@@ -217,7 +223,7 @@ test("exclusive branches whose shares are more than all are refused", () => {
 });
 
 test("any change of any field is accepted whole or refused with a code", () => {
-  const paths = leavesOf(scaleSample() as unknown as Node, []);
+  const paths = leavesOf(themisSample() as unknown as Node, []);
   const anything = fc.oneof(
     fc.constantFrom(null, -1, 0, -0, 1, 2, 1e9, Number.NaN, "", "x", [], {}, true, 0.5),
     fc.double(),
@@ -225,7 +231,7 @@ test("any change of any field is accepted whole or refused with a code", () => {
   );
   fc.assert(
     fc.property(fc.nat(paths.length - 1), anything, (at, value) => {
-      const bundle = structuredClone(scaleSample()) as unknown as Node;
+      const bundle = structuredClone(themisSample()) as unknown as Node;
       const keys = [...(paths[at] ?? [])];
       const last = keys.pop() ?? "";
       keys.reduce<Node>((node, key) => node[key] as Node, bundle)[last] = value;

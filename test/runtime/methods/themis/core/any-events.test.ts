@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
-import { coreBudgetOf } from "../../../../../runtime/methods/themis/core/scale-shape.ts";
-import { randomScales } from "../../../../support/random-scales.ts";
-import { ScaleDriver } from "../../../../support/scale-driver.ts";
+import { coreBudgetOf } from "../../../../../runtime/methods/themis/core/shape.ts";
+import { ThemisDriver } from "../../../../support/themis-driver.ts";
+import { randomThemisBundle } from "../../../../support/themis-random-bundle.ts";
 
 const worker = fc.nat(11);
 const event = fc.oneof(
@@ -39,7 +39,7 @@ const event = fc.oneof(
 );
 type Event = typeof event extends fc.Arbitrary<infer E> ? E : never;
 
-function act(driver: ScaleDriver, taskCount: number, step: Event): void {
+function act(driver: ThemisDriver, taskCount: number, step: Event): void {
   switch (step.kind) {
     case "request":
       driver.request(step.task % taskCount, step.count);
@@ -78,7 +78,7 @@ function act(driver: ScaleDriver, taskCount: number, step: Event): void {
 }
 
 /** What holds after every event. */
-function check(driver: ScaleDriver, bundle: ThemisBundle): void {
+function check(driver: ThemisDriver, bundle: ThemisBundle): void {
   const { dispatcher } = driver;
   const { assignedByTask, coresByTask, targetsByTask, targetCoresByTask } = dispatcher;
   let kept = 0;
@@ -105,8 +105,8 @@ function run(
   bundle: ThemisBundle,
   steps: readonly Event[],
   options: { readonly queryCapacity?: number } = {},
-): ScaleDriver {
-  const driver = new ScaleDriver(bundle, { initialDemandQps: 20, ...options }).start();
+): ThemisDriver {
+  const driver = new ThemisDriver(bundle, { initialDemandQps: 20, ...options }).start();
   for (const step of steps) {
     act(driver, bundle.tasks.length, step);
     check(driver, bundle);
@@ -115,7 +115,7 @@ function run(
 }
 
 /** All that is under way comes to its end. */
-function comeToRest(driver: ScaleDriver, bundle: ThemisBundle): void {
+function comeToRest(driver: ThemisDriver, bundle: ThemisBundle): void {
   const isAtWork = () =>
     driver.waitingCount > 0 ||
     driver.running.size > 0 ||
@@ -129,7 +129,7 @@ function comeToRest(driver: ScaleDriver, bundle: ThemisBundle): void {
   }
 }
 
-function repair(driver: ScaleDriver): void {
+function repair(driver: ThemisDriver): void {
   for (const one of driver.workers) driver.comeUp(one);
 }
 
@@ -138,7 +138,7 @@ const events = fc.array(event, { minLength: 20, maxLength: 150 });
 describe("whatever happens", () => {
   test("every query is served, dropped, cancelled or lost with its worker, just once, and none waits in the end", () => {
     fc.assert(
-      fc.property(randomScales(), events, (bundle, steps) => {
+      fc.property(randomThemisBundle(), events, (bundle, steps) => {
         const driver = run(bundle, steps);
         repair(driver);
         comeToRest(driver, bundle);
@@ -158,7 +158,7 @@ describe("whatever happens", () => {
   test("nothing waits for ever, even if workers are lost for good", () => {
     const gone = fc.subarray([...new Array<undefined>(12).keys()]);
     fc.assert(
-      fc.property(randomScales(), events, gone, (bundle, steps, workers) => {
+      fc.property(randomThemisBundle(), events, gone, (bundle, steps, workers) => {
         const driver = run(bundle, steps);
         for (const one of workers) driver.lose(one);
         comeToRest(driver, bundle);
@@ -170,14 +170,19 @@ describe("whatever happens", () => {
 
   test("few names for queries do not make the commands overflow", () => {
     fc.assert(
-      fc.property(randomScales(), events, fc.integer({ min: 1, max: 30 }), (bundle, steps, few) => {
-        const { workerCount } = new ScaleDriver(bundle).dispatcher;
-        // As many as run, those of a batch that is handed in, and a few that wait.
-        const driver = run(bundle, steps, {
-          queryCapacity: (workerCount + 1) * 4 + few,
-        });
-        expect(driver.dispatcher.waitingCapacity).toBe(few);
-      }),
+      fc.property(
+        randomThemisBundle(),
+        events,
+        fc.integer({ min: 1, max: 30 }),
+        (bundle, steps, few) => {
+          const { workerCount } = new ThemisDriver(bundle).dispatcher;
+          // As many as run, those of a batch that is handed in, and a few that wait.
+          const driver = run(bundle, steps, {
+            queryCapacity: (workerCount + 1) * 4 + few,
+          });
+          expect(driver.dispatcher.waitingCapacity).toBe(few);
+        },
+      ),
       { numRuns: 100 },
     );
   });
@@ -185,7 +190,7 @@ describe("whatever happens", () => {
   test("when nothing comes any more, instances end up as in a plan, the lowest that there is room for beside it", () => {
     const ends: number[] = [];
     fc.assert(
-      fc.property(randomScales(), events, (bundle, steps) => {
+      fc.property(randomThemisBundle(), events, (bundle, steps) => {
         const driver = run(bundle, [...steps, { kind: "request", task: 0, count: 1 }]);
         repair(driver);
         for (let round = 0; round < 30; round++) {
@@ -207,7 +212,7 @@ describe("whatever happens", () => {
 
   test("the same events give the same commands", () => {
     fc.assert(
-      fc.property(randomScales(), events, (bundle, steps) => {
+      fc.property(randomThemisBundle(), events, (bundle, steps) => {
         expect(run(bundle, steps).log).toEqual(run(bundle, steps).log);
       }),
       { numRuns: 20 },
@@ -216,7 +221,7 @@ describe("whatever happens", () => {
 });
 
 /** The lowest level whose plan is what there is; −1 if it is none. */
-function settledLevel(driver: ScaleDriver, bundle: ThemisBundle): number {
+function settledLevel(driver: ThemisDriver, bundle: ThemisBundle): number {
   return bundle.levels.findIndex(({ steady }) =>
     steady.stages.every(({ cores, instances }, task) => {
       const all = driver.ofTask(task);

@@ -1,20 +1,20 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CommandBuffer, RESIZE } from "../../../../../runtime/core/command-buffer.ts";
-import { StageFleet } from "../../../../../runtime/core/graph/stage-fleet.ts";
+import { ReplicaFleet } from "../../../../../runtime/core/graph/replica-fleet.ts";
 import { BUSY, DOWN, IDLE, LOADING, OFF } from "../../../../../runtime/core/graph/worker-fleet.ts";
 import { InstanceCores } from "../../../../../runtime/methods/themis/core/instance-cores.ts";
 import {
-  type ScaleShape,
-  scaleShapeOf,
-} from "../../../../../runtime/methods/themis/core/scale-shape.ts";
-import { scaleBundle } from "../../../../support/scale-bundle.ts";
+  type ThemisShape,
+  themisShapeOf,
+} from "../../../../../runtime/methods/themis/core/shape.ts";
+import { themisBundle } from "../../../../support/themis-bundle.ts";
 
 const TASKS = 2;
 const WORKERS = 6;
 
-const SHAPE: ScaleShape = scaleShapeOf(
-  scaleBundle({
+const SHAPE: ThemisShape = themisShapeOf(
+  themisBundle({
     workers: WORKERS,
     cores: null,
     levels: [
@@ -31,7 +31,7 @@ const SHAPE: ScaleShape = scaleShapeOf(
 
 /** A fleet and what is known of its cores, beside a naive list of both. */
 class Bench {
-  readonly fleet = new StageFleet(SHAPE);
+  readonly fleet = new ReplicaFleet(SHAPE);
   readonly cores = new InstanceCores(TASKS, WORKERS);
   readonly naive = new Map<number, { inForce: number; wanted: number }>();
   readonly #out = new CommandBuffer(64, 1);
@@ -186,7 +186,7 @@ describe("cores of instances", () => {
     expect([...bench.cores.heldByTask]).toEqual([4, 0]);
   });
 
-  test("decide which idle instance is first: that with the most in force, of equals that of the lowest index", () => {
+  test("order idle instances: the most cores in force first, then the lowest index", () => {
     const bench = new Bench();
     bench.up(0, 0, 1);
     bench.up(1, 1, 4);

@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { ScaleDriver } from "../../../../support/scale-driver.ts";
-import { LEVELS, TRANSITIONS, twoStages, twoStagesUp } from "../../../../support/two-stages.ts";
+import { ThemisDriver } from "../../../../support/themis-driver.ts";
+import { LEVELS, TRANSITIONS, twoTasks, twoTasksUp } from "../../../../support/themis-two-tasks.ts";
 
 describe("instances", () => {
   test("start with the cores of the plan", () => {
-    const driver = new ScaleDriver(twoStages(), { initialDemandQps: 200 }).start();
+    const driver = new ThemisDriver(twoTasks(), { initialDemandQps: 200 }).start();
     expect(driver.placed).toEqual(["first 2 2 2 2", "second 2 2"]);
     expect(driver.log.slice(0, 2)).toEqual(["assign 0 0 2", "assign 1 1 2"]);
   });
 
-  test("get cores at once in a burst, then others beside them, and shrink when those are up", () => {
-    const driver = twoStagesUp();
+  test("get cores at once in a burst, then others beside them, and shrink", () => {
+    const driver = twoTasksUp();
     driver.dispatcher.onForecast(200);
     driver.serveEvenly(45, 5000, false);
     expect(driver.placed).toEqual(["first 1 1", "second 1"]);
@@ -29,7 +29,7 @@ describe("instances", () => {
   });
 
   test("that stay are resized before others go", () => {
-    const driver = new ScaleDriver(twoStages(), { initialDemandQps: 200 }).start();
+    const driver = new ThemisDriver(twoTasks(), { initialDemandQps: 200 }).start();
     driver.dispatcher.onForecast(0);
     driver.serveEvenly(10, 30_000, false);
     const first = driver.log.findIndex((line) => line.startsWith("release"));
@@ -40,7 +40,7 @@ describe("instances", () => {
   });
 
   test("that are lost are started again, and the others carry what they carried until then", () => {
-    const driver = new ScaleDriver(twoStages(), { initialDemandQps: 200 }).start();
+    const driver = new ThemisDriver(twoTasks(), { initialDemandQps: 200 }).start();
     expect(driver.placed).toEqual(["first 2 2 2 2", "second 2 2"]);
     driver.lose(0);
     driver.comeUp(0);
@@ -54,7 +54,7 @@ describe("instances", () => {
   });
 
   test("that are lost before they were up are only started again", () => {
-    const driver = new ScaleDriver(twoStages(), { initialDemandQps: 200 });
+    const driver = new ThemisDriver(twoTasks(), { initialDemandQps: 200 });
     for (const worker of driver.workers) driver.comeUp(worker);
     driver.lose(0);
     driver.finishLoads();
@@ -66,7 +66,7 @@ describe("instances", () => {
   });
 
   test("that are lost during a burst come back with the cores of the others", () => {
-    const driver = twoStagesUp({ policy: { extraCores: "one" } });
+    const driver = twoTasksUp({ policy: { extraCores: "one" } });
     driver.serveEvenly(45, 5000, false);
     driver.serveEvenly(190, 100, false);
     expect(driver.placed).toEqual(["first 1>4 1>4 0>1", "second 1>4"]);
@@ -76,10 +76,10 @@ describe("instances", () => {
   });
 
   test("stay as they are at a level that is fixed, and where there is just one", () => {
-    const fixed = twoStagesUp({}, { level: 0 });
+    const fixed = twoTasksUp({}, { level: 0 });
     const [only] = LEVELS;
     const [[cell] = []] = TRANSITIONS;
-    const single = twoStagesUp({
+    const single = twoTasksUp({
       levels: only === undefined ? [] : [only],
       transitions: cell === undefined ? [] : [[cell]],
     });
@@ -93,7 +93,7 @@ describe("instances", () => {
   });
 
   test("are told of in numbers", () => {
-    const driver = twoStagesUp();
+    const driver = twoTasksUp();
     driver.request(0, 1);
     driver.endEvent();
     const { dispatcher } = driver;

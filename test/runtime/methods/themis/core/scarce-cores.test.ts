@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Desk } from "../../../../support/scale-desk.ts";
+import { Desk } from "../../../../support/themis-desk.ts";
 
 const ONE_TASK = [{ name: "only", fit: { gamma: 1, epsilon: 1, delta: 1, eta: 1 } }];
 
@@ -57,7 +57,7 @@ describe("where the pool is short of cores", () => {
     expect(desk.controller.settledCount).toBe(0);
   });
 
-  test("instances that have been started are not given up because all together would not fit with the cores of a burst", () => {
+  test("instances that have been started stay, even if all would not fit in a burst", () => {
     const desk = new Desk(1, pools(8, [1, 4], [4, 1]));
     desk.look(0, 0);
     expect(desk.plan).toBe("4x4");

@@ -3,8 +3,8 @@ import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { startThemisServer } from "../../../../../runtime/methods/themis/serve/themis-server.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
 import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
-import { type CascadeRow, outputsOf, servedStages } from "../../../server/graph/served-stages.ts";
-import { levelsAt, servedScales } from "./served-scales.ts";
+import { type CascadeRow, outputsOf, servedStages } from "../../../server/graph/served-tasks.ts";
+import { levelsAt, servedScales } from "./served.ts";
 
 const open: RunningServer[] = [];
 afterEach(async () => {

@@ -3,8 +3,8 @@ import { HISTORY_SECONDS } from "../../../../../runtime/core/forecasters.ts";
 import { LookForecasts } from "../../../../../runtime/methods/themis/serve/look-forecasts.ts";
 import { themisPipeline } from "../../../../../runtime/methods/themis/serve/themis-pipeline.ts";
 import { replayed } from "../../../server/graph/replayed.ts";
-import { scheduledScales, traffic } from "./scheduled-scales.ts";
-import { servedScales } from "./served-scales.ts";
+import { scheduledScales, traffic } from "./scheduled.ts";
+import { servedScales } from "./served.ts";
 
 interface Asked {
   readonly history: Float64Array;
@@ -73,7 +73,7 @@ test("looks while a forecast is made are followed by one more, of the last of th
   expect(told).toEqual([30, 50]);
 });
 
-test("a forecast that fails takes the one before back, and is told of once until one succeeds", async () => {
+test("a forecast that fails takes the one before back, and is told of once", async () => {
   const { asked, notices, told, look } = looking();
   const outcomes = [10, null, null, 20, null];
   for (const [index, outcome] of outcomes.entries()) {
@@ -89,7 +89,7 @@ test("a forecast that fails takes the one before back, and is told of once until
 
 const FORETOLD = servedScales({ policy: { predictor: "lstm" } });
 
-test("a server's plans follow the forecasts, and what was recorded with them replays to the same commands", async () => {
+test("a server's plans follow the forecasts, and its recording replays alike", async () => {
   const histories: Float64Array[] = [];
   const serveWith = async (foretoldQps: number) => {
     const forecaster = {

@@ -8,16 +8,16 @@ import {
   expectedOutputs,
   GATE,
   SLOW,
-} from "../../../server/graph/served-stages.ts";
+} from "../../../server/graph/served-tasks.ts";
 import {
   answerOf,
   finishAll,
   finishOf,
   running,
   settled,
-} from "../../inferline/serve/scheduled-stages.ts";
-import { type ScaleSetup, scheduledScales, traffic } from "./scheduled-scales.ts";
-import { levelsAt, servedScales } from "./served-scales.ts";
+} from "../../inferline/serve/scheduled.ts";
+import { type ScaleSetup, scheduledScales, traffic } from "./scheduled.ts";
+import { levelsAt, servedScales } from "./served.ts";
 
 const ESCALATED: CascadeRow = { escalate: 1, keep: 0, value: 3 };
 const KEPT: CascadeRow = { escalate: 0, keep: 1, value: 5 };
@@ -55,7 +55,7 @@ describe("instances", () => {
     expect(setup.scheduler.workers.canServe).toBe(true);
   });
 
-  test("have more cores at once in a burst; others are started beside them, and only once those are up the cores go", async () => {
+  test("have more cores at once in a burst, until others beside them are up", async () => {
     const setup = await calmed();
     const { executor, pipeline } = setup;
     const { dispatcher } = pipeline;
@@ -106,7 +106,7 @@ describe("a request", () => {
     expect(setup.valuesOf(await answerOf(submission))).toEqual(expectedOutputs(rows));
   });
 
-  test("that is too old when its turn comes is given up, and one that is in time served", async () => {
+  test("that is too old when its turn comes is given up; one in time is served", async () => {
     const setup = scheduledScales();
     setup.start();
     const first = setup.submit([KEPT], 100);
@@ -140,7 +140,7 @@ describe("a request", () => {
     }
   });
 
-  test("fails with its worker, and the next one is served by the instance that takes its place", async () => {
+  test("fails with its worker, and the next is served by who takes its place", async () => {
     const setup = await calmed();
     const { executor, scheduler } = setup;
     const submission = setup.submit([ESCALATED]);
@@ -163,7 +163,7 @@ function restless() {
   return servedScales({ levels: levelsAt([1, 10, 80]), policy });
 }
 
-test("whatever happens, every request is settled once, with its own rows, and no slot is lost", async () => {
+test("always settles every request once, with its own rows, and loses no slot", async () => {
   let resizes = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(STEP, { maxLength: 80, size: "max" }), async (steps) => {

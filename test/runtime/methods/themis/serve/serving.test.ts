@@ -1,11 +1,14 @@
-/** The whole way: HTTP, the decision core, worker processes that get other cores, and the cascade's own models. */
+/**
+ * The whole way: HTTP, the decision core, worker processes that get other cores, and the cascade's
+ * own models.
+ */
 import { fileURLToPath } from "node:url";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { afterEach, expect, test } from "vitest";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { readModelFile } from "../../../../../runtime/exec/model-file.ts";
 import { drawImages, IMAGE_BYTES } from "../../../../../tools/image-classification/dataset.js";
-import { scaleBundle } from "../../../../support/scale-bundle.ts";
+import { themisBundle } from "../../../../support/themis-bundle.ts";
 import { type RealServer, realServer } from "../../../server/graph/real-server.ts";
 
 const FOLDER = fileURLToPath(new URL("../../../../../models/cascade/", import.meta.url));
@@ -20,9 +23,12 @@ const TOLERANCE = 1e-3;
 let open: RealServer | undefined;
 afterEach(() => open?.server.close());
 
-/** A gate, and an accurate model on one instance of one core, one of two, or two of one. No deadline matters. */
+/**
+ * A gate, and an accurate model on one instance of one core, one of two, or two of one. No deadline
+ * matters.
+ */
 async function cascade(): Promise<ThemisBundle> {
-  const bundle = scaleBundle({
+  const bundle = themisBundle({
     sloMs: 1e9,
     workers: 2,
     tasks: [
@@ -101,7 +107,10 @@ function errorOf(answer: Answer, images: readonly number[], expected: readonly F
 }
 
 interface Accurate {
-  /** Instances of the accurate model that are up, cores that each is to have, and cores that are held. */
+  /**
+   * Instances of the accurate model that are up, cores that each is to have, and cores that are
+   * held.
+   */
   readonly state: string;
   /** Since the start. */
   readonly raised: number;
@@ -119,7 +128,9 @@ async function accurateOf(url: string): Promise<Accurate> {
   const resized = (direction: string) =>
     of("resizes_total", `{task="accurate",direction="${direction}"}`);
   return {
-    state: `${of("instances_ready")} up of ${of("instance_cores_target")}, ${of("cores_held")} held`,
+    state:
+      `${of("instances_ready")} up of ${of("instance_cores_target")}, ` +
+      `${of("cores_held")} held`,
     raised: resized("up"),
     lowered: resized("down"),
     inForce: of("resize_ms_count"),
@@ -127,7 +138,7 @@ async function accurateOf(url: string): Promise<Accurate> {
   };
 }
 
-test("cores and instances come and go under load, a worker is killed besides, and every request is answered rightly, once", async () => {
+test("cores and instances change under load, a worker dies, and all are answered", async () => {
   const clock = { nowMs: 0 };
   const { pixels } = drawImages(3, IMAGE_COUNT);
   const expected = await answers(pixels);
@@ -149,7 +160,10 @@ test("cores and instances come and go under load, a worker is killed besides, an
       tally.failed++;
     }
   };
-  /** All clients ask, one request after the other, until the accurate model is as it is to be; the clock goes by the requests. */
+  /**
+   * All clients ask, one request after the other, until the accurate model is as it is to be; the
+   * clock goes by the requests.
+   */
   const until = async (gapMs: number, isThere: (accurate: Accurate) => boolean) => {
     const wait: { accurate?: Accurate } = {};
     const client = async () => {
@@ -180,7 +194,7 @@ test("cores and instances come and go under load, a worker is killed besides, an
   await until(BURST_MS, ({ inForce }) => inForce > calm.inForce);
   expect(tally.failed).toBe(0);
 
-  const [, pid] = executor.pids().places;
+  const [, pid] = executor.pids().slots;
   process.kill(pid ?? Number.NaN, "SIGKILL");
   await until(BURST_MS, ({ state, lost }) => lost === 1 && state === double);
   await until(CALM_MS, ({ state }) => state === single);

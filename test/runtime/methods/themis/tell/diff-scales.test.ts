@@ -2,12 +2,16 @@ import { expect, test } from "vitest";
 import { diffText } from "../../../../../runtime/commands/diff.ts";
 import { diffBundles } from "../../../../../runtime/diff.ts";
 import { themisModels } from "../../../../../runtime/methods/themis/serve/models.ts";
-import { scaleBundle } from "../../../../support/scale-bundle.ts";
-import { scaleSample } from "../../../../support/scale-samples.ts";
-import { stageSample } from "../../../../support/stage-samples.ts";
+import { inferlineSample } from "../../../../support/inferline-samples.ts";
+import { themisBundle } from "../../../../support/themis-bundle.ts";
+import { themisSample } from "../../../../support/themis-samples.ts";
 
 test("a bundle of plans of cores and instances does not differ from itself", () => {
-  expect(diffBundles(scaleSample(), scaleSample())).toEqual({ same: true, fields: [], levels: [] });
+  expect(diffBundles(themisSample(), themisSample())).toEqual({
+    same: true,
+    fields: [],
+    levels: [],
+  });
 });
 
 test("levels differ by their plans, and by what bursts make of them, in words", () => {
@@ -42,7 +46,7 @@ test("levels differ by their plans, and by what bursts make of them, in words", 
       ],
     },
   ] as const;
-  const text = diffText(diffBundles(scaleBundle(), scaleBundle({ levels }))).split("\n");
+  const text = diffText(diffBundles(themisBundle(), themisBundle({ levels }))).split("\n");
   expect(text.filter((line) => line.startsWith("level"))).toEqual([
     "level 20 qps: another plan",
     "level 60 qps: another plan",
@@ -56,8 +60,8 @@ test("levels differ by their plans, and by what bursts make of them, in words", 
 });
 
 test("a level that only one bundle has is not told as bursts of the others", () => {
-  const before = scaleBundle();
-  const after = scaleBundle({
+  const before = themisBundle();
+  const after = themisBundle({
     levels: [
       {
         loadQps: 20,
@@ -77,8 +81,8 @@ test("a level that only one bundle has is not told as bursts of the others", () 
 });
 
 test("another latency model is a difference of the bundle", () => {
-  const before = scaleBundle();
-  const after = scaleBundle({
+  const before = themisBundle();
+  const after = themisBundle({
     tasks: [
       { name: "detect", accuracy: 0.9, fit: { gamma: 20, epsilon: 10, delta: 1, eta: 3 } },
       { name: "rank", from: { detect: 1 }, fit: { gamma: 8, epsilon: 4, delta: 0.5, eta: 2 } },
@@ -90,17 +94,17 @@ test("another latency model is a difference of the bundle", () => {
 });
 
 test("levels of another method are other plans", () => {
-  const { levels } = diffBundles({ ...stageSample(), application: "scales" }, scaleSample());
+  const { levels } = diffBundles({ ...inferlineSample(), application: "scales" }, themisSample());
   expect(levels.map(({ loadQps, change }) => [loadQps, change])).toContainEqual([10, "added"]);
   expect(levels.map(({ loadQps, change }) => [loadQps, change])).toContainEqual([40, "changed"]);
 });
 
 test("single queries and the batches of plans and bursts are warmed", () => {
-  expect(themisModels(scaleBundle()).map((model) => model.warmBatches)).toEqual([
+  expect(themisModels(themisBundle()).map((model) => model.warmBatches)).toEqual([
     [1, 2, 4],
     [1, 2],
   ]);
-  const bursts = scaleBundle({
+  const bursts = themisBundle({
     levels: [
       {
         loadQps: 20,

@@ -14,8 +14,8 @@ import {
   latencyAt,
   scalePlansView,
 } from "../../../../../runtime/methods/themis/tell/scale-plan-view.ts";
-import { scaleBundle } from "../../../../support/scale-bundle.ts";
-import { scaleSample } from "../../../../support/scale-samples.ts";
+import { themisBundle } from "../../../../support/themis-bundle.ts";
+import { themisSample } from "../../../../support/themis-samples.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-inspect-scales-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -25,14 +25,14 @@ function pathOf(name: string, bundle: Parameters<typeof encodeBundle>[0]): strin
   writeFileSync(path, encodeBundle(bundle));
   return path;
 }
-const small = pathOf("small", scaleBundle());
-const large = pathOf("large", scaleSample());
+const small = pathOf("small", themisBundle());
+const large = pathOf("large", themisSample());
 
 const linesOf = async (path: string, loadQps: number | null): Promise<string[]> =>
   (await inspectCommand({ path, loadQps, state: null })).text.split("\n");
 
 test("reports levels as the contract has them, and what each stage does", () => {
-  const { levels } = inspectBundle(scaleBundle(), { byteCount: 1, sha256: "ab" });
+  const { levels } = inspectBundle(themisBundle(), { byteCount: 1, sha256: "ab" });
   const detect = {
     task: "detect",
     batch: 4,
@@ -82,7 +82,7 @@ test("reports levels as the contract has them, and what each stage does", () => 
 });
 
 test("the wall time of a level is what compile measured, and the binding stage goes by its name", () => {
-  const reports = levelReports(scaleSample(), [1, 2, 3, 4, 5, 6, 7, 8.5]);
+  const reports = levelReports(themisSample(), [1, 2, 3, 4, 5, 6, 7, 8.5]);
   expect(reports.at(-1)).toMatchObject({
     feasible: false,
     capacityQps: 360,
@@ -92,7 +92,7 @@ test("the wall time of a level is what compile measured, and the binding stage g
 });
 
 test("lists latencies, points and transitions as sections", () => {
-  const { sections } = inspectBundle(scaleBundle(), { byteCount: 1, sha256: "ab" });
+  const { sections } = inspectBundle(themisBundle(), { byteCount: 1, sha256: "ab" });
   expect(sections.map(({ name, shape }) => [name, shape])).toEqual([
     ["tasks[0].variants[0].latency.ms", [4, 8]],
     ["tasks[0].variants[0].latency.points", [0, 3]],
@@ -103,7 +103,7 @@ test("lists latencies, points and transitions as sections", () => {
 });
 
 test("tells the error of the fit point by point", () => {
-  const latency = scaleBundle({
+  const latency = themisBundle({
     tasks: [
       {
         name: "only",
@@ -130,7 +130,7 @@ test("tells the error of the fit point by point", () => {
 });
 
 test("a latency outside the table is none", () => {
-  const latency = scaleBundle().tasks[0]?.variants[0]?.latency;
+  const latency = themisBundle().tasks[0]?.variants[0]?.latency;
   expect(latencyAt(latency, 2, 2)).toBe(31);
   for (const [batch, cores] of [
     [0, 1],
@@ -143,7 +143,7 @@ test("a latency outside the table is none", () => {
 });
 
 test("a burst takes cores first, and instances where cores do not suffice", () => {
-  const bundle = scaleBundle();
+  const bundle = themisBundle();
   const stage = { batch: 4, instances: 1, extraCores: 4 };
   expect(burstsFrom(bundle, 0)).toEqual([
     {
@@ -165,7 +165,7 @@ test("a burst takes cores first, and instances where cores do not suffice", () =
     },
   ]);
   expect(burstsFrom(bundle, 2)).toEqual([]);
-  const ones = burstsFrom(scaleBundle({ policy: { extraCores: "one" } }), 0)[1];
+  const ones = burstsFrom(themisBundle({ policy: { extraCores: "one" } }), 0)[1];
   expect(ones?.cores).toBe(4 + 1 + 2);
   expect(ones?.stages[0]).toEqual({ ...stage, task: "detect", cores: 4, extras: 1, extraCores: 1 });
 });
@@ -187,7 +187,7 @@ test("sums up stages with their latency model, worst error first, and a row a le
 });
 
 test("the table of levels is what compile prints", () => {
-  const rows = levelTable(scaleBundle()).split("\n");
+  const rows = levelTable(themisBundle()).split("\n");
   expect(rows.map((row) => row.trim().split(/ {2,}/))).toEqual([
     [
       "load qps",
@@ -258,7 +258,7 @@ test("a level beyond the pool says what its plan is for, and the top level has n
 
 test("loads that make the same of a plan are one row", async () => {
   const steady = [[1, 1, 1]] as const;
-  const bundle = scaleBundle({
+  const bundle = themisBundle({
     tasks: [{ name: "only", fit: { gamma: 20, epsilon: 10, delta: 1, eta: 4 } }],
     levels: [1, 2, 3, 4].map((loadQps) => ({ loadQps, steady })),
   });
@@ -270,9 +270,9 @@ test("loads that make the same of a plan are one row", async () => {
 });
 
 test("a plan's waiting is what its model adds to processing", () => {
-  const [, level] = scaleBundle({ communicationLatencyMs: 2 }).levels;
+  const [, level] = themisBundle({ communicationLatencyMs: 2 }).levels;
   if (level === undefined) throw new Error("there is a level");
-  const { steady } = scalePlansView(scaleBundle({ communicationLatencyMs: 2 }), level);
+  const { steady } = scalePlansView(themisBundle({ communicationLatencyMs: 2 }), level);
   // 31 ms and 14.5 ms, and a hop to each; the second query of a batch comes 1 / 60 s after the first.
   expect(steady.processingMs).toBe(31 + 14.5 + 4);
   expect(steady.latencyMs - steady.processingMs).toBeCloseTo(1000 / 60, 9);

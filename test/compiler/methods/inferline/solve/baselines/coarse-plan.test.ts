@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { coarsePlan } from "../../../../../../compiler/methods/inferline/solve/baselines/coarse-plan.ts";
-import { stageBundle } from "../../../../../support/stage-bundle.ts";
+import { inferlineBundle } from "../../../../../support/inferline-bundle.ts";
 
-/** A fast expensive pool and a slow cheap one; the second stage gets half of the requests and knows small batches only. */
+/**
+ * A fast expensive pool and a slow cheap one; the second stage gets half of the requests and knows
+ * small batches only.
+ */
 function bundleWith(sloMs: number, workers: readonly number[] = [100, 100]) {
-  return stageBundle({
+  return inferlineBundle({
     sloMs,
     workers,
     prices: [2.5, 0.1],
@@ -45,9 +48,10 @@ const arrivalMs = Float64Array.from([
 const sample = { arrivalMs, durationMs: 2000, scaleFactors: [1, 0.5] };
 
 describe("coarsePlan", () => {
-  it("has the largest batch with which the longest path meets the SLO, on the fastest hardware", () => {
+  it("has the largest batch that meets the SLO, on the fastest hardware", () => {
     const plan = coarsePlan(bundleWith(75), { ...sample, sizing: "mean" });
-    // 60 + 10 ms at 16; at 32 it would be 110. The second stage is as fast on either at a batch of one, so on the cheap one.
+    // 60 + 10 ms at 16; at 32 it would be 110. The second stage is as fast on either at a batch of
+    // one, so on the cheap one.
     expect(plan?.stages.map(({ pool, batch, latencyMs }) => [pool, batch, latencyMs])).toEqual([
       [0, 16, 60],
       [1, 8, 10],
@@ -56,10 +60,11 @@ describe("coarsePlan", () => {
     expect(coarsePlan(bundleWith(69.9), { ...sample, sizing: "mean" })?.stages[0]?.batch).toBe(4);
   });
 
-  it("has as many units as the mean rate asks of the slowest stage, or the peak rate of a window of the SLO", () => {
+  it("has the units that the mean rate asks of the slowest task, or the peak rate", () => {
     const bundle = bundleWith(75);
     const mean = coarsePlan(bundle, { ...sample, sizing: "mean" });
-    // 16 in 60 ms are 267 per second, the mean is 150; 8 in 10 ms for half of the requests are 1600.
+    // 16 in 60 ms are 267 per second, the mean is 150; 8 in 10 ms for half of the requests are
+    // 1600.
     expect(mean?.stages.map(({ replicas }) => replicas)).toEqual([1, 1]);
     expect(mean?.costPerHour).toBe(2.6);
     expect(mean?.stages[1]?.provisioningRatio).toBeCloseTo(75 / 800, 12);
@@ -77,7 +82,7 @@ describe("coarsePlan", () => {
   });
 
   it("counts stages that share a pool together", () => {
-    const bundle = stageBundle({
+    const bundle = inferlineBundle({
       workers: [3],
       sloMs: 100,
       tasks: [

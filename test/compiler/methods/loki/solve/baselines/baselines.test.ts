@@ -18,7 +18,7 @@ const SHAPE = {
   tightness: 2,
 };
 
-test("hardware scaling is step 1 within its capacity and the plan of its capacity beyond it", async () => {
+test("hardware scaling is step 1 within its capacity, and its plan beyond it", async () => {
   for (let seed = 1; seed <= 10; seed++) {
     const problem = randomProblem(seed, SHAPE);
     const { qps, plan: largest } = hardwareCapacityOf(problem, LIMITS);
@@ -30,7 +30,7 @@ test("hardware scaling is step 1 within its capacity and the plan of its capacit
   }
 });
 
-test("Proteus uses all servers, splits each task's queries alike whatever came before, and gives each task its part of the limit", () => {
+test("Proteus uses all servers, splits queries alike, and divides the limit by task", () => {
   for (let seed = 1; seed <= 10; seed++) {
     const problem = randomProblem(seed, SHAPE);
     const { qps } = hardwareCapacityOf(problem, LIMITS);
@@ -52,7 +52,7 @@ test("Proteus uses all servers, splits each task's queries alike whatever came b
   }
 });
 
-test("Proteus is never more accurate than the pipeline's optimum where its plan serves the pipeline", async () => {
+test("Proteus is never more accurate than the optimum where its plan serves", async () => {
   let served = 0;
   for (let seed = 1; seed <= 30; seed++) {
     const problem = randomProblem(seed, SHAPE);

@@ -50,7 +50,7 @@ test("more demand never raises the accuracy, and one more server never lowers it
   }
 });
 
-test("all times and the SLO a thousand times longer at a thousandth of the demand leave the plan as it is", async () => {
+test("a thousandth of the demand at a thousand times the times keeps the plan", async () => {
   for (let seed = 1; seed <= 12; seed++) {
     const problem = randomProblem(seed, SHAPES[seed % 3] ?? TREE);
     const { qps } = capacityOf(problem, LIMITS);
@@ -117,7 +117,7 @@ test("several batch sizes per variant are at least as accurate as one", async ()
   }
 });
 
-test("a search that is stopped says what it has and how far from the optimum that can be", async () => {
+test("a stopped search says what it has and how far the optimum can be", async () => {
   const problem = randomProblem(3, { ...TREE, variants: 6, batches: 5, servers: [40] });
   const demandQps = capacityOf(problem, LIMITS).qps * 0.2;
   const exact = await planPipeline(problem, demandQps, AUTO);
@@ -143,7 +143,7 @@ test("has a capacity whose plan serves it, and is infeasible just above its boun
   }
 });
 
-test("no demand still needs a server per task, and too tight a limit has no plan at all", async () => {
+test("no demand still needs a server per task, and too tight a limit has no plan", async () => {
   const problem = randomProblem(1, TREE);
   const idle = await planPipeline(problem, 0, AUTO);
   expect({ step: idle.step, servers: idle.plan?.servers }).toEqual({
@@ -158,7 +158,7 @@ test("no demand still needs a server per task, and too tight a limit has no plan
   expect(capacityOf(randomProblem(1, { ...TREE, tightness: 0.01 }), LIMITS).qps).toBe(0);
 });
 
-test("the nearest plan is as good and needs no more loads; from itself a plan needs none", async () => {
+test("the nearest plan is as good and needs no more loads; none from itself", async () => {
   for (let seed = 1; seed <= 12; seed++) {
     const problem = randomProblem(seed, SHAPES[seed % 3] ?? TREE);
     const { qps } = hardwareCapacityOf(problem, LIMITS);

@@ -24,7 +24,8 @@ interface ReferenceTable {
   }[];
 }
 
-// The reference was solved by SciPy's HiGHS in two formulations that agree; its figures are rounded to 9 (accuracy) and 4 (QPS) decimals.
+// The reference was solved by SciPy's HiGHS in two formulations that agree; its figures are rounded
+// to 9 (accuracy) and 4 (QPS) decimals.
 for (const name of ["traffic_chain", "traffic_tree", "social_media_1500"]) {
   test.skipIf(reference === undefined)(
     `reproduces every row of the ${name} table (skipped without STRATAGEM_REFERENCE)`,

@@ -11,7 +11,10 @@ import type { RamsisBundle } from "../../../../../../runtime/bundle/schema.ts";
 import { checkRamsisSemantics } from "../../../../../../runtime/methods/ramsis/bundle/semantics.ts";
 import { type TinyBundleOptions, tinyBundle } from "../../../../../support/tiny-bundle.ts";
 
-/** Small takes 10 + 5b ms at accuracy 0.6, large 20 + 20b ms at 0.8; the SLO is 100 ms, batches go to 20. */
+/**
+ * Small takes 10 + 5b ms at accuracy 0.6, large 20 + 20b ms at 0.8; the SLO is 100 ms, batches go
+ * to 20.
+ */
 function derived(baseline: TableBaseline, options: TinyBundleOptions = {}): RamsisBundle {
   return baselineBundle(tinyBundle({ maxQueue: 19, workers: 2, ...options }), baseline, () => 0);
 }
@@ -85,7 +88,7 @@ describe.each(BASELINES)("$kind", (baseline) => {
 });
 
 describe("greedy", () => {
-  it("runs the most accurate variant in time for all queued, else the fastest with as many as are in time", () => {
+  it("runs the most accurate variant in time for all queued, else the fastest", () => {
     const ms = { small: (batch: number) => 10 + 5 * batch, large: (b: number) => 20 + 20 * b };
     const bundle = derived({ kind: "greedy" });
     const grid = bundle.decisionSpace.slackMs.data;
@@ -104,8 +107,9 @@ describe("greedy", () => {
 });
 
 describe("jellyfish", () => {
-  it("picks the most accurate variant that carries the load with batches within half the SLO", () => {
-    // Within 50 ms: large a batch of 1, 2 × 25 queries/s; small one of 8, 2 × 160. With 5 % to spare: 47.6 and 304.8.
+  it("picks the most accurate variant that carries the load within half the SLO", () => {
+    // Within 50 ms: large a batch of 1, 2 × 25 queries/s; small one of 8, 2 × 160. With 5 % to
+    // spare: 47.6 and 304.8.
     const bundle = derived({ kind: "jellyfish" }, { loadsQps: [47, 48, 304, 305] });
     expect(decisions(bundle, 20, 0)).toEqual({
       47: "large 1",
@@ -131,7 +135,9 @@ describe("jellyfish", () => {
 });
 
 describe("model-switching", () => {
-  /** Response latencies as if measured; the cluster under measurement has one level, of one variant. */
+  /**
+   * Response latencies as if measured; the cluster under measurement has one level, of one variant.
+   */
   const measured: Record<string, number> = {
     "large at 10": 100,
     "large at 20": 100.5,
@@ -191,7 +197,7 @@ describe("--baseline", () => {
       const { signal } = new AbortController();
       const watch = { jobs: 1, onProgress() {}, signal, nowMs: () => 0 };
       await expect(simulateCommand(options, watch)).rejects.toThrow(
-        /fixed:VARIANT, greedy, jellyfish, model-switching, proteus, symphony, slackfit, slackfit-b, clockwork, nexus, infaas, maxacc, maxbatch, for a pipeline one of inferline, proteus, for provisioned stages one of cg-mean, cg-peak, .*, for scaled stages one of fa2, sponge, themis, or for malleable pipelines one of slo-conforming, fastest, bbs, one-stage; got/,
+        /fixed:VARIANT, greedy, .*maxbatch, .*proteus, .*cg-peak, .*fa2, .*one-stage; got/,
       );
     },
   );

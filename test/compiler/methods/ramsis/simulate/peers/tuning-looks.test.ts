@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { tuningLooks } from "../../../../../../compiler/methods/ramsis/simulate/peers/tuning-looks.ts";
 
-test("of a steady load so many queries are counted, or those of some SLOs, and not the first", () => {
+test("of a steady load so many queries are counted, and not the first", () => {
   const arrivals = { kind: "gamma", qps: 200, cv2: 4 } as const;
   expect(tuningLooks({ arrivals, durationMs: 1 }, 100)).toEqual([
     { arrivals, durationMs: 76_100, counted: { fromMs: 1000, untilMs: 76_000 } },

@@ -1,0 +1,83 @@
+/** The tasks that do work, each after those before it. */
+import type { Branch } from "stratagem-runtime/internal/bundle/schema";
+import type { Application, Edge, Task } from "../spec/application.ts";
+
+export interface OrderedTask {
+  readonly task: Task;
+  /** By ascending parent, its index among the ordered tasks; null from the requests. */
+  readonly edges: readonly { readonly parent: number | null; readonly edge: Edge }[];
+}
+
+export interface OrderedTasks {
+  readonly tasks: readonly OrderedTask[];
+  /** How requests choose among the entries. */
+  readonly entryBranch: Branch;
+}
+
+/** The root of a sound pipeline. */
+export function rootOf(tasks: readonly Task[]): Task {
+  const followed = new Set(tasks.flatMap(({ to }) => to.map(({ task }) => task)));
+  const root = tasks.find(({ name }) => !followed.has(name));
+  if (root === undefined) throw new RangeError("a pipeline has a root");
+  return root;
+}
+
+/**
+ * @param application whose tasks all do work, but for the root, which may only pass requests on.
+ */
+export function orderedTasks({ tasks }: Pick<Application, "tasks">): OrderedTasks {
+  const root = rootOf(tasks);
+  const ordered: Task[] = root.passThrough ? [] : [root];
+  const left = tasks.filter((task) => task !== root);
+  const before = (name: string): string[] =>
+    tasks.filter(({ to }) => to.some(({ task }) => task === name)).map((task) => task.name);
+  // The first in the order of the spec of those that have all before them: a branch is listed to
+  // its end where the spec does.
+  while (left.length > 0) {
+    const index = left.findIndex(({ name }) =>
+      before(name).every((one) => one === root.name || ordered.some((task) => task.name === one)),
+    );
+    const [next] = left.splice(index, 1);
+    if (index < 0 || next === undefined) throw new RangeError("a pipeline has no cycle");
+    ordered.push(next);
+  }
+  const names = ordered.map(({ name }) => name);
+  return {
+    entryBranch: root.passThrough ? root.branch : "independent",
+    tasks: ordered.map((task) => ({
+      task,
+      edges: task === root ? [{ parent: null, edge: ENTRY }] : edgesInto(task, tasks, names),
+    })),
+  };
+}
+
+const ENTRY: Edge = { task: "", share: 1, inputs: null, count: null };
+
+function edgesInto(
+  { name }: Task,
+  tasks: readonly Task[],
+  names: readonly string[],
+): OrderedTask["edges"] {
+  return tasks
+    .flatMap((task) => {
+      const parent = names.indexOf(task.name);
+      const edges = task.to.filter((edge) => edge.task === name);
+      return edges.map((edge) => ({
+        parent: parent < 0 ? null : parent,
+        edge: chanced(task, edge),
+      }));
+    })
+    .sort((a, b) => (a.parent ?? -1) - (b.parent ?? -1));
+}
+
+/** A fan-out below 1 is a chance as well. */
+function chanced({ variants }: Task, edge: Edge): Edge {
+  const [variant] = variants;
+  if (variant === undefined) return edge;
+  return { ...edge, share: edge.share * fanoutTo(variant, edge.task) };
+}
+
+/** Mean queries that a query of the variant sends along an edge, before its share. */
+export function fanoutTo({ fanout }: Task["variants"][number], child: string): number {
+  return typeof fanout === "number" ? fanout : (fanout?.[child] ?? 1);
+}

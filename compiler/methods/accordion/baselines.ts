@@ -1,0 +1,25 @@
+/**
+ * What malleable pipelines are compared with: the same table under schedulers whose queries keep
+ * the places they start with.
+ */
+import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
+
+/** Schedulers, in the order the help names them. Source: Accordion §4.2. */
+export const ACCORDION_BASELINES = ["slo-conforming", "fastest", "bbs", "one-stage"] as const;
+
+/**
+ * The bundle under the scheduler of a baseline.
+ * @throws RuntimeError for a name that is none of `ACCORDION_BASELINES`.
+ */
+export function accordionBaseline(bundle: AccordionBundle, name: string): AccordionBundle {
+  const scheduler = ACCORDION_BASELINES.find((one) => one === name);
+  if (scheduler === undefined) {
+    throw new RuntimeError(
+      "RUNTIME_USAGE",
+      `--baseline ${name} is not for a bundle of method accordion; ` +
+        `expected one of ${ACCORDION_BASELINES.join(", ")}`,
+    );
+  }
+  return { ...bundle, policy: { ...bundle.policy, scheduler } };
+}

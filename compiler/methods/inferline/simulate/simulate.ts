@@ -1,0 +1,276 @@
+/** Drives InferLine's dispatcher on a virtual clock: the Estimator in its plain form. */
+import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
+import {
+  ASSIGN,
+  CommandBuffer,
+  RELEASE,
+  START_BATCH,
+} from "stratagem-runtime/internal/core/command-buffer";
+import {
+  busyNames,
+  type ReplicaShape,
+  replicaShapeOf,
+} from "stratagem-runtime/internal/core/graph/replica-shape";
+import { Rng } from "stratagem-runtime/internal/core/rng";
+import {
+  type InferlineDispatcher,
+  inferlineDispatcherOf,
+} from "stratagem-runtime/internal/methods/inferline/core/inferline-dispatcher";
+import type { ReplicaTuner } from "stratagem-runtime/internal/methods/inferline/core/replica-tuner";
+import { EventQueue } from "../../../simulate/event-queue.ts";
+import {
+  initialQpsOf,
+  type RequestArrivals,
+  requestsOf,
+} from "../../../simulate/graph/arriving-requests.ts";
+import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-times.ts";
+import { RequestFlow, slotCountFor } from "../../../simulate/graph/request-flow.ts";
+import type { ServiceTimeMode, ServiceTimeModel } from "../../../simulate/service-times.ts";
+import { type InferlineOutcome, InferlineTally } from "./tally.ts";
+
+export interface InferlineSimulationOptions {
+  readonly arrivals: RequestArrivals;
+  /**
+   * Requests of a process arrive from time 0 until this time, exclusive, and are all served; money
+   * and replicas are means over it.
+   */
+  readonly durationMs: number;
+  readonly seed: number;
+  readonly serviceTimes: ServiceTimeMode;
+  /** Whether the result says what happened in each second. */
+  readonly timeline?: boolean;
+  /** Index of a level that is followed whatever the traffic is. */
+  readonly level?: number;
+  /** In place of the bundle's; new, and for the level that is followed first. */
+  readonly tuner?: ReplicaTuner;
+  /** Whether the result has the latency of every request. */
+  readonly withLatencies?: boolean;
+}
+
+export interface InferlineSimulationResult extends InferlineOutcome {
+  readonly seed: number;
+  readonly durationMs: number;
+  /** In the order of the arrivals, NaN for a request that was dropped; null unless asked for. */
+  readonly latencyMsByRequest: Float64Array | null;
+}
+
+const SERVICE_STREAM = 2;
+
+/**
+ * Serves simulated requests with the plans of a bundle, on a virtual clock, with the dispatcher
+ * that serves real ones: the Estimator in its plain form.
+ *
+ * The cluster is warm: the replicas of the first plan are ready at time 0, later ones
+ * `activationMs` after they are assigned. Queries take the communication latency to every task. All
+ * that happens at one time is applied before batches start: arrivals, deliveries, then completions
+ * by task and by start. Same bundle, options and seed give the same result.
+ * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no
+ * quantiles. Source: InferLine §4.2.
+ */
+export function simulateInferline(
+  bundle: InferlineBundle,
+  options: InferlineSimulationOptions,
+): InferlineSimulationResult {
+  const { durationMs, seed } = options;
+  assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
+  const simulation = new StageSimulation(bundle, options);
+  simulation.run();
+  const { latencyMsByRequest } = simulation.flow;
+  return { seed, durationMs, ...simulation.outcome(), latencyMsByRequest };
+}
+
+/** The virtual cluster. */
+class StageSimulation {
+  readonly flow: RequestFlow;
+  readonly #shape: ReplicaShape;
+  readonly #dispatcher: InferlineDispatcher;
+  readonly #commands: CommandBuffer;
+  readonly #workerEvents: EventQueue;
+  readonly #serviceTimes: readonly (ServiceTimeModel | null)[];
+  readonly #tally: InferlineTally;
+  readonly #accuracyByVariant: Float64Array;
+  readonly #activationMs: number;
+  readonly #durationMs: number;
+  readonly #maxBatch: number;
+  /**
+   * [workerCount]: variant that a worker holds or loads, −1 without; whether it loads; and the
+   * batch it runs.
+   */
+  readonly #variantByWorker: Int32Array;
+  readonly #isLoading: Uint8Array;
+  readonly #batchByWorker: Uint32Array;
+  /** [workerCount, maxBatch] */
+  readonly #batchQueries: Uint32Array;
+  #level: number;
+  #isWarm = false;
+
+  constructor(bundle: InferlineBundle, options: InferlineSimulationOptions) {
+    const { arrivals, durationMs, seed } = options;
+    const shape = replicaShapeOf(bundle);
+    const { taskCount, workerCount } = shape;
+    this.#shape = shape;
+    const trace = requestsOf(shape.graph, arrivals, durationMs, seed);
+    this.#maxBatch = Math.max(...shape.maxBatchByTaskPool);
+    const queryCapacity = slotCountFor(trace) * taskCount + busyNames(shape);
+    const { level, tuner } = options;
+    this.#dispatcher = inferlineDispatcherOf(bundle, {
+      queryCapacity,
+      initialDemandQps: initialQpsOf(arrivals),
+      ...(level === undefined ? {} : { level }),
+      ...(tuner === undefined ? {} : { tuner }),
+    });
+    this.#commands = new CommandBuffer(this.#dispatcher.commandCapacity, queryCapacity);
+    this.#workerEvents = new EventQueue(workerCount);
+    const rng = new Rng(seed, SERVICE_STREAM);
+    this.#serviceTimes = pipelineServiceTimes(bundle, options.serviceTimes, rng);
+    this.#tally = new InferlineTally(bundle, durationMs, options.timeline === true);
+    const frame = {
+      graph: shape.graph,
+      trace,
+      sloMs: bundle.slo.latencyMs,
+      hopMs: bundle.cluster.communicationLatencyMs,
+      hasLatencies: options.withLatencies === true,
+    };
+    this.flow = new RequestFlow(frame, this.#dispatcher, this.#commands, this.#tally.requests);
+    this.#accuracyByVariant = Float64Array.from(
+      bundle.tasks.flatMap(({ variants }) => variants.map(({ accuracy }) => accuracy)),
+    );
+    this.#activationMs = bundle.policy.activationMs;
+    this.#durationMs = durationMs;
+    this.#variantByWorker = new Int32Array(workerCount).fill(-1);
+    this.#isLoading = new Uint8Array(workerCount);
+    this.#batchByWorker = new Uint32Array(workerCount);
+    this.#batchQueries = new Uint32Array(workerCount * this.#maxBatch);
+    this.#level = this.#dispatcher.level;
+  }
+
+  run(): void {
+    for (let worker = 0; worker < this.#shape.workerCount; worker++) {
+      this.#dispatcher.onWorkerReady(worker, 0, this.#commands);
+      this.#carryOut(0);
+    }
+    while (this.#workerEvents.length > 0) this.#workerEvent(0);
+    this.#isWarm = true;
+    this.#tally.replicas.startCounting();
+    this.#observe(0);
+    this.#step();
+    assert(this.flow.isOver && this.flow.lostCount === 0, "every request was served");
+  }
+
+  outcome(): InferlineOutcome {
+    return this.#tally.outcome();
+  }
+
+  #step(): void {
+    const { flow } = this;
+    const workerEvents = this.#workerEvents;
+    const dispatcher = this.#dispatcher;
+    for (;;) {
+      const nowMs = Math.min(flow.nextMs, workerEvents.nextMs);
+      const { wakeMs } = dispatcher;
+      if (wakeMs < nowMs) {
+        // With nothing under way the tuner is alone, and matters until the end of the duration.
+        if (nowMs === Number.POSITIVE_INFINITY && wakeMs >= this.#durationMs) return;
+        this.#wake(wakeMs);
+        continue;
+      }
+      if (nowMs === Number.POSITIVE_INFINITY) return;
+      flow.step(nowMs);
+      while (workerEvents.nextMs === nowMs) this.#workerEvent(nowMs);
+      if (dispatcher.wakeMs <= nowMs) this.#wake(nowMs);
+    }
+  }
+
+  #wake(nowMs: number): void {
+    this.#dispatcher.onWake(nowMs, this.#commands);
+    this.#carryOut(nowMs);
+  }
+
+  #workerEvent(nowMs: number): void {
+    const worker = this.#workerEvents.pop();
+    if (this.#isLoading[worker] === 1) {
+      this.#isLoading[worker] = 0;
+      this.#dispatcher.onModelReady(worker, nowMs, this.#commands);
+      this.#carryOut(nowMs);
+    } else this.#finishBatch(worker, nowMs);
+  }
+
+  #finishBatch(worker: number, nowMs: number): void {
+    const first = worker * this.#maxBatch;
+    const end = first + (this.#batchByWorker[worker] ?? 0);
+    const accuracy = this.#accuracyByVariant[this.#variantByWorker[worker] ?? -1] ?? Number.NaN;
+    // No batch starts before `onWake`, so those of the worker stay where they are.
+    this.#dispatcher.onBatchDone(worker, nowMs, this.#commands);
+    this.#carryOut(nowMs);
+    for (let at = first; at < end; at++) {
+      this.flow.serve(this.#batchQueries[at] ?? 0, accuracy, nowMs);
+    }
+  }
+
+  #carryOut(nowMs: number): void {
+    const commands = this.#commands;
+    let isChanged = this.#dispatcher.level !== this.#level;
+    for (let command = 0; command < commands.count; command++) {
+      const kind = commands.kind(command);
+      const worker = commands.worker(command);
+      if (kind === START_BATCH) this.#runBatch(command, worker, nowMs);
+      else {
+        assert(kind === ASSIGN || kind === RELEASE, "no query is dropped");
+        this.#release(worker, nowMs);
+        if (kind === ASSIGN) this.#assign(worker, commands.variant(command), nowMs);
+        isChanged = true;
+      }
+    }
+    commands.clear();
+    if (isChanged && this.#isWarm) this.#observe(nowMs);
+  }
+
+  #runBatch(command: number, worker: number, nowMs: number): void {
+    const commands = this.#commands;
+    const batch = commands.queryCount(command);
+    const variant = commands.variant(command);
+    const pool = this.#shape.poolByWorker[worker] ?? 0;
+    const model = this.#serviceTimes[variant * this.#shape.poolCount + pool];
+    const serviceMs = model?.nextMs(0, batch) ?? Number.NaN;
+    assert(serviceMs >= 0, "a service time is a number, not negative");
+    const first = worker * this.#maxBatch;
+    for (let position = 0; position < batch; position++) {
+      this.#batchQueries[first + position] = commands.query(command, position);
+    }
+    this.#batchByWorker[worker] = batch;
+    this.#tally.batches.countBatch(variant, batch);
+    const task = this.#shape.taskByVariant[variant] ?? 0;
+    this.#workerEvents.push(nowMs + serviceMs, worker, task);
+  }
+
+  #assign(worker: number, variant: number, nowMs: number): void {
+    this.#variantByWorker[worker] = variant;
+    this.#isLoading[worker] = 1;
+    const readyMs = nowMs + (this.#isWarm ? this.#activationMs : 0);
+    // After the batches that end at the same time.
+    this.#workerEvents.push(readyMs, worker, this.#shape.taskCount);
+    this.#count(worker, 1, nowMs);
+  }
+
+  /** What a worker holds or loads, if anything, it holds no more. */
+  #release(worker: number, nowMs: number): void {
+    if (this.#variantByWorker[worker] === -1) return;
+    this.#count(worker, -1, nowMs);
+    if (this.#isLoading[worker] === 1) this.#workerEvents.cancel(worker);
+    this.#isLoading[worker] = 0;
+    this.#variantByWorker[worker] = -1;
+  }
+
+  #count(worker: number, change: number, nowMs: number): void {
+    const task = this.#shape.taskByVariant[this.#variantByWorker[worker] ?? 0] ?? 0;
+    this.#tally.replicas.change(task, this.#shape.poolByWorker[worker] ?? 0, change, nowMs);
+  }
+
+  #observe(nowMs: number): void {
+    const { level } = this.#dispatcher;
+    if (level !== this.#level) this.#tally.planSwitches++;
+    this.#level = level;
+    this.#tally.observe(nowMs, level);
+  }
+}

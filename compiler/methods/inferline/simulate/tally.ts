@@ -1,0 +1,87 @@
+/** Counts the outcomes of a simulation, by task and by second. */
+import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
+import {
+  BatchTally,
+  type TaskBatches,
+  type TaskVariantOutcome,
+} from "../../../simulate/graph/batch-tally.ts";
+import { type RequestOutcome, RequestTally } from "../../../simulate/graph/request-tally.ts";
+import type { MeanAndMax } from "../../../simulate/graph/time-weighted.ts";
+import { Timeline } from "../../../simulate/graph/timeline.ts";
+import { ReplicaCosts, type ReplicaSummary } from "./replica-costs.ts";
+
+/** What became of the requests of one simulation, and what served them. */
+export interface InferlineOutcome extends RequestOutcome, ReplicaSummary {
+  /** Keyed by `task/variant`. */
+  readonly byVariant: Readonly<Record<string, TaskVariantOutcome>>;
+  readonly byTask: Readonly<Record<string, InferlineTaskOutcome>>;
+  readonly planSwitches: number;
+  readonly timeline: readonly InferlineTimelineSecond[] | null;
+}
+
+interface InferlineTaskOutcome extends TaskBatches {
+  readonly replicas: MeanAndMax;
+}
+
+/** What happened in one second. */
+export interface InferlineTimelineSecond {
+  /** Requests that came. */
+  readonly requests: number;
+  /** Those of them that were late or dropped. */
+  readonly violations: number;
+  /** Replicas that run or come up, at the end of the second. */
+  readonly servers: number;
+  /** What these cost. */
+  readonly costPerHour: number;
+  /** Index of the level at the end of the second. */
+  readonly level: number;
+}
+
+/** Counts the outcomes of a simulation as they happen. */
+export class InferlineTally {
+  planSwitches = 0;
+  readonly requests: RequestTally;
+  readonly batches: BatchTally;
+  readonly replicas: ReplicaCosts;
+  readonly #bundle: InferlineBundle;
+  readonly #timeline: Timeline | null;
+
+  constructor(bundle: InferlineBundle, durationMs: number, hasTimeline: boolean) {
+    this.#bundle = bundle;
+    this.#timeline = hasTimeline ? new Timeline(Math.ceil(durationMs / 1000), 3) : null;
+    this.requests = new RequestTally(this.#timeline);
+    this.batches = new BatchTally(bundle.tasks);
+    this.replicas = new ReplicaCosts(bundle, durationMs);
+  }
+
+  /** The replicas that there are and the level that is followed, from now on. */
+  observe(nowMs: number, level: number): void {
+    const { servers, costPerHour } = this.replicas;
+    this.#timeline?.observe(nowMs, [servers, costPerHour, level]);
+  }
+
+  outcome(): InferlineOutcome {
+    const { byVariant, tasks } = this.batches.outcome();
+    const byTask: Record<string, InferlineTaskOutcome> = {};
+    for (const [task, { name }] of this.#bundle.tasks.entries()) {
+      const served = tasks[task] ?? { queries: 0, batches: 0, meanBatch: null };
+      byTask[name] = { ...served, replicas: this.replicas.ofTask(task) };
+    }
+    return {
+      ...this.requests.outcome(),
+      byVariant,
+      byTask,
+      ...this.replicas.summary(),
+      planSwitches: this.planSwitches,
+      timeline: this.#seconds(),
+    };
+  }
+
+  #seconds(): InferlineTimelineSecond[] | null {
+    if (this.#timeline === null) return null;
+    return this.#timeline.rows().map(({ requests, violations, held }) => {
+      const [servers = 0, costPerHour = 0, level = 0] = held;
+      return { requests, violations, servers, costPerHour, level };
+    });
+  }
+}

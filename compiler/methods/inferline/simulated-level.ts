@@ -1,0 +1,94 @@
+/**
+ * A level of an InferLine bundle: its plan, and what a simulation with the tuner at work gives, by
+ * the code that follows it.
+ */
+import type {
+  InferlineBundle,
+  InferlineLevel,
+  ProvisioningExpected,
+} from "stratagem-runtime/internal/bundle/schema";
+import type { InferlineFrame } from "../../model/frames.ts";
+import type { RequestArrivals } from "../../simulate/graph/arriving-requests.ts";
+import { simulateInferline } from "./simulate/simulate.ts";
+import { inferline } from "./solve/inferline.ts";
+import { hasTraces, SampleTraces } from "./solve/sample-traces.ts";
+
+/** Not that of the sample: what was planned with proves little. */
+const SEED = 1_000;
+/**
+ * Requests that a level is simulated for: enough to tell a violation rate of 1 % to about a tenth
+ * of it.
+ */
+const REQUESTS = 50_000;
+const MIN_DURATION_MS = 60_000;
+const MAX_DURATION_MS = 600_000;
+
+export function simulatedLevel(frame: InferlineFrame, loadQps: number): InferlineLevel {
+  const { heldOut, ...level } = inferline.provisionLevel(frame, loadQps);
+  return { ...level, expected: { ...simulated(frame, level), heldOut } };
+}
+
+/**
+ * Recomputes what a level promises.
+ * @throws RangeError if that takes a recorded trace which is not at hand.
+ */
+export function promisedByInferline(
+  frame: InferlineFrame,
+  level: InferlineLevel,
+): Pick<InferlineLevel, "expected" | "sample"> {
+  const estimate = inferline.estimateOf(frame, level);
+  if (estimate === null) throw new RangeError("the recorded trace is at hand");
+  const { sample, heldOut } = estimate;
+  return { sample, expected: { ...simulated(frame, level), heldOut } };
+}
+
+/** The same frame and level give the same numbers, bit for bit. */
+function simulated(
+  frame: InferlineFrame,
+  level: Omit<InferlineLevel, "expected">,
+): Omit<ProvisioningExpected, "heldOut"> {
+  const { recorded: _, ...shared } = frame;
+  const unknown = { violationRate: 0, latencyMsP50: 0, latencyMsP99: 0, costPerHour: 0 };
+  const heldOut = { traces: 0, met: 0, missRate: 0 };
+  const bundle: InferlineBundle = {
+    ...shared,
+    levels: [{ ...level, expected: { ...unknown, seed: SEED, durationMs: 1, heldOut } }],
+    provenance: { compiler: "", inputs: [] },
+  };
+  const { arrivals, durationMs } = arrivalsAt(frame, level.capacityQps);
+  const outcome = simulateInferline(bundle, {
+    arrivals,
+    durationMs,
+    seed: SEED,
+    serviceTimes: "p95",
+  });
+  return {
+    violationRate: outcome.violationRate,
+    latencyMsP50: outcome.latencyMs?.p50 ?? 0,
+    latencyMsP99: outcome.latencyMs?.p99 ?? 0,
+    costPerHour: outcome.costPerHour,
+    seed: SEED,
+    durationMs,
+  };
+}
+
+function arrivalsAt(
+  frame: InferlineFrame,
+  qps: number,
+): { readonly arrivals: RequestArrivals; readonly durationMs: number } {
+  const { arrivals, policy } = frame;
+  if (arrivals.process === "trace") {
+    const [trace] = hasTraces(frame) ? new SampleTraces(frame, qps).samples(1) : [];
+    if (trace === undefined) throw new RangeError("a recorded trace has arrivals");
+    return { arrivals: { kind: "requests", trace }, durationMs: policy.sampleDurationMs };
+  }
+  const wantedMs = 1000 * Math.ceil(REQUESTS / qps);
+  const durationMs = Math.min(MAX_DURATION_MS, Math.max(MIN_DURATION_MS, wantedMs));
+  return {
+    arrivals:
+      arrivals.process === "gamma"
+        ? { kind: "gamma", qps, cv2: arrivals.cv2 }
+        : { kind: "poisson", qps },
+    durationMs,
+  };
+}

@@ -1,0 +1,405 @@
+/** Drives Loki's dispatcher on a virtual clock. */
+import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
+import {
+  ASSIGN,
+  CommandBuffer,
+  DROP,
+  START_BATCH,
+} from "stratagem-runtime/internal/core/command-buffer";
+import {
+  NO_PARENT,
+  type PipelineDispatcher,
+} from "stratagem-runtime/internal/core/graph/pipeline-dispatcher";
+import {
+  type PipelineShape,
+  pipelineShapeOf,
+} from "stratagem-runtime/internal/core/graph/pipeline-shape";
+import { Rng } from "stratagem-runtime/internal/core/rng";
+import { pipelineDispatcherOf } from "stratagem-runtime/internal/methods/loki/core/loki-dispatcher";
+import { ArrivalFeed } from "../../../simulate/arrival-feed.ts";
+import { type ArrivalProcess, arrivalSource, initialQps } from "../../../simulate/arrivals.ts";
+import { EventQueue } from "../../../simulate/event-queue.ts";
+import { DeliveryRing } from "../../../simulate/graph/delivery-ring.ts";
+import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-times.ts";
+import type { ServiceTimeMode, ServiceTimeModel } from "../../../simulate/service-times.ts";
+import { type FanoutMode, FanoutSource } from "./fanout-source.ts";
+import { RequestAccuracy } from "./request-accuracy.ts";
+import { QuerySlots, RequestTable } from "./request-table.ts";
+import { type LokiOutcome, LokiTally } from "./tally.ts";
+
+export interface LokiSimulationOptions {
+  readonly arrivals: ArrivalProcess;
+  /**
+   * Requests arrive from time 0 until this time, exclusive; what they lead to is still served and
+   * counted.
+   */
+  readonly durationMs: number;
+  readonly seed: number;
+  readonly serviceTimes: ServiceTimeMode;
+  readonly fanout: FanoutMode;
+  /** Whether the result says what happened in each second. */
+  readonly timeline?: boolean;
+}
+
+export interface LokiSimulationResult extends LokiOutcome {
+  readonly seed: number;
+  readonly durationMs: number;
+}
+
+/** Random streams of one seed: decisions never change which requests they are compared on. */
+const ARRIVAL_STREAM = 1;
+const SERVICE_STREAM = 2;
+const FANOUT_STREAM = 3;
+
+/** Queries and requests that are under way at most; a request that finds no room is dropped. */
+const QUERY_CAPACITY = 2 ** 18;
+const REQUEST_CAPACITY = 2 ** 16;
+
+const NONE = -1;
+
+/**
+ * Serves simulated requests with the plans of a bundle, on a virtual clock, with the dispatcher
+ * that serves real ones.
+ *
+ * The cluster is warm: the demand at time 0 is known, and its plan's models are loaded. Queries
+ * take the communication latency to every server. Same bundle, options and seed give the same
+ * result.
+ * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no
+ * quantiles.
+ */
+export function simulateLoki(
+  bundle: LokiBundle,
+  options: LokiSimulationOptions,
+): LokiSimulationResult {
+  const { durationMs, seed } = options;
+  assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
+  const simulation = new PipelineSimulation(bundle, options);
+  simulation.run();
+  return { seed, durationMs, ...simulation.outcome() };
+}
+
+/**
+ * The virtual cluster. An event of a worker is the end of its batch, or of the loading of a model.
+ */
+class PipelineSimulation {
+  readonly #shape: PipelineShape;
+  readonly #dispatcher: PipelineDispatcher;
+  readonly #commands: CommandBuffer;
+  readonly #feed: ArrivalFeed;
+  readonly #workerEvents: EventQueue;
+  readonly #deliveries = new DeliveryRing();
+  readonly #serviceTimes: readonly (ServiceTimeModel | null)[];
+  readonly #fanouts: FanoutSource;
+  readonly #requests: RequestTable;
+  readonly #queries: QuerySlots;
+  readonly #tally: LokiTally;
+  readonly #accuracy: RequestAccuracy;
+  readonly #sloMs: number;
+  readonly #hopMs: number;
+  readonly #loadMs: number;
+  readonly #maxBatch: number;
+  /** [workerCount]: whether its event is a model that is ready. */
+  readonly #isLoading: Uint8Array;
+  readonly #variantByWorker: Uint32Array;
+  readonly #batchByWorker: Uint32Array;
+  /** [workerCount + 1, maxBatch]; the last row is the batch whose outputs are handed in. */
+  readonly #batchQueries: Uint32Array;
+  #level: number;
+  #isWarm = false;
+
+  constructor(bundle: LokiBundle, options: LokiSimulationOptions) {
+    const { durationMs, seed, arrivals } = options;
+    const shape = pipelineShapeOf(bundle);
+    this.#shape = shape;
+    this.#requests = new RequestTable(REQUEST_CAPACITY);
+    this.#queries = new QuerySlots(QUERY_CAPACITY, REQUEST_CAPACITY);
+    this.#dispatcher = pipelineDispatcherOf(bundle, {
+      queryCapacity: QUERY_CAPACITY,
+      initialDemandQps: initialQps(arrivals),
+    });
+    const { commandCapacity } = this.#dispatcher;
+    this.#commands = new CommandBuffer(commandCapacity, QUERY_CAPACITY);
+    this.#feed = new ArrivalFeed(
+      arrivalSource(arrivals, new Rng(seed, ARRIVAL_STREAM)),
+      durationMs,
+    );
+    this.#workerEvents = new EventQueue(shape.workerCount);
+    this.#serviceTimes = pipelineServiceTimes(
+      bundle,
+      options.serviceTimes,
+      new Rng(seed, SERVICE_STREAM),
+    );
+    this.#fanouts = new FanoutSource(options.fanout, new Rng(seed, FANOUT_STREAM));
+    const seconds = options.timeline === true ? Math.ceil(durationMs / 1000) : null;
+    this.#tally = new LokiTally(bundle, seconds);
+    this.#accuracy = new RequestAccuracy(bundle, REQUEST_CAPACITY);
+    this.#sloMs = bundle.slo.latencyMs;
+    this.#hopMs = bundle.cluster.communicationLatencyMs;
+    this.#loadMs = bundle.policy.modelLoadMs;
+    this.#maxBatch = Math.max(...shape.maxBatch);
+    this.#isLoading = new Uint8Array(shape.workerCount);
+    this.#variantByWorker = new Uint32Array(shape.workerCount);
+    this.#batchByWorker = new Uint32Array(shape.workerCount);
+    this.#batchQueries = new Uint32Array((shape.workerCount + 1) * this.#maxBatch);
+    this.#level = this.#dispatcher.level;
+  }
+
+  run(): void {
+    const { workerCount } = this.#dispatcher;
+    for (let worker = 0; worker < workerCount; worker++) {
+      this.#dispatcher.onWorkerReady(worker, 0, this.#commands);
+      this.#carryOut(0);
+    }
+    while (this.#workerEvents.length > 0) this.#workerEvent(0);
+    this.#isWarm = true;
+    this.#step();
+    const { openRequests } = this.#requests;
+    assert(openRequests === 0, "every request was served or dropped");
+    assert(this.#queries.usedCount === 0, "every query was served or dropped");
+  }
+
+  outcome(): LokiOutcome {
+    return this.#tally.outcome();
+  }
+
+  /** At equal times requests come before deliveries, and these before the events of workers. */
+  #step(): void {
+    const feed = this.#feed;
+    const deliveries = this.#deliveries;
+    const workerEvents = this.#workerEvents;
+    const dispatcher = this.#dispatcher;
+    for (;;) {
+      const arrivalMs = feed.nextMs;
+      const deliveryMs = deliveries.nextMs;
+      const eventMs = workerEvents.nextMs;
+      const { wakeMs } = dispatcher;
+      const soonestMs = Math.min(arrivalMs, deliveryMs, eventMs);
+      if (wakeMs < soonestMs) {
+        if (soonestMs === Number.POSITIVE_INFINITY && this.#requests.openRequests === 0) return;
+        dispatcher.onWake(wakeMs, this.#commands);
+        this.#carryOut(wakeMs);
+      } else if (arrivalMs === soonestMs) {
+        if (arrivalMs === Number.POSITIVE_INFINITY) return;
+        this.#arrive(arrivalMs);
+        feed.advance();
+      } else if (deliveryMs === soonestMs) this.#deliver(deliveries.pop(), deliveryMs);
+      else this.#workerEvent(eventMs);
+    }
+  }
+
+  #arrive(nowMs: number): void {
+    const tally = this.#tally;
+    tally.countRequest();
+    const isAdmitted = this.#dispatcher.onRequest(nowMs);
+    const request = isAdmitted ? this.#requests.open(nowMs) : NONE;
+    if (request === NONE) {
+      tally.countDropped(nowMs);
+      return;
+    }
+    const { entryTasks, entryShareByTask } = this.#shape;
+    this.#accuracy.open(request);
+    // Held open while its queries are made: one may be dropped before the next has come.
+    this.#requests.openCount[request] = 1;
+    for (const task of entryTasks) {
+      this.#send(request, task, this.#fanouts.rounded(entryShareByTask[task] ?? 0), NONE, nowMs);
+    }
+    this.#closeOne(request);
+  }
+
+  /** Sends queries to a task; with no way to go they are there at once. */
+  #send(request: number, task: number, count: number, parent: number, nowMs: number): void {
+    const queries = this.#queries;
+    const requests = this.#requests;
+    const cell = parent === NONE ? 0 : (queries.pathCell[parent] ?? 0);
+    for (let sent = 0; sent < count; sent++) {
+      if (requests.isDropped[request] === 1) return;
+      if (!queries.hasFree) {
+        this.#drop(request);
+        return;
+      }
+      const query = queries.open(request, task, parent, cell);
+      requests.openCount[request] = (requests.openCount[request] ?? 0) + 1;
+      if (parent !== NONE) queries.hold(parent);
+      this.#tally.queriesByTask[task] = (this.#tally.queriesByTask[task] ?? 0) + 1;
+      if (this.#hopMs > 0) this.#deliveries.push(nowMs + this.#hopMs, query);
+      else this.#deliver(query, nowMs);
+    }
+  }
+
+  #deliver(query: number, nowMs: number): void {
+    const queries = this.#queries;
+    const request = queries.request[query] ?? 0;
+    const parent = queries.parent[query] ?? NONE;
+    if (this.#requests.isDropped[request] === 1) {
+      this.#release(query);
+    } else {
+      const deadlineMs = (this.#requests.arrivalMs[request] ?? Number.NaN) + this.#sloMs;
+      const from = parent === NONE ? NO_PARENT : parent;
+      const task = queries.task[query] ?? 0;
+      this.#dispatcher.onQuery(query, task, from, deadlineMs, nowMs, this.#commands);
+      this.#carryOut(nowMs);
+    }
+    if (parent !== NONE) queries.letGo(parent);
+  }
+
+  #workerEvent(nowMs: number): void {
+    const worker = this.#workerEvents.pop();
+    if (this.#isLoading[worker] === 1) {
+      this.#isLoading[worker] = 0;
+      this.#dispatcher.onModelReady(worker, nowMs, this.#commands);
+      this.#carryOut(nowMs);
+    } else this.#finishBatch(worker, nowMs);
+  }
+
+  /**
+   * The worker may start its next batch before the outputs of this one are handed in, so its
+   * queries are set aside.
+   */
+  #finishBatch(worker: number, nowMs: number): void {
+    const batch = this.#batchByWorker[worker] ?? 0;
+    const variant = this.#variantByWorker[worker] ?? 0;
+    const row = worker * this.#maxBatch;
+    const aside = this.#shape.workerCount * this.#maxBatch;
+    this.#batchQueries.copyWithin(aside, row, row + batch);
+    this.#dispatcher.onBatchDone(worker, nowMs, this.#commands);
+    this.#carryOut(nowMs);
+    for (let position = 0; position < batch; position++) {
+      const query = this.#batchQueries[aside + position] ?? 0;
+      const request = this.#queries.request[query] ?? 0;
+      this.#requests.doneMs[request] = nowMs;
+      if (this.#requests.isDropped[request] === 0) this.#handOn(query, variant, nowMs);
+      this.#release(query);
+    }
+  }
+
+  /**
+   * Of a leaf query the accuracy is counted, of any other the queries that come from it are sent
+   * on.
+   */
+  #handOn(query: number, variant: number, nowMs: number): void {
+    const shape = this.#shape;
+    const queries = this.#queries;
+    const requests = this.#requests;
+    const task = queries.task[query] ?? 0;
+    const request = queries.request[query] ?? 0;
+    const first = shape.variantStart[task] ?? 0;
+    const variantCount = (shape.variantStart[task + 1] ?? 0) - first;
+    const cell = (queries.pathCell[query] ?? 0) * variantCount + variant - first;
+    queries.pathCell[query] = cell;
+    if (this.#accuracy.isLeaf(task)) {
+      this.#accuracy.record(request, task, cell);
+      requests.leafDoneMs[request] = nowMs;
+      return;
+    }
+    const begin = shape.childStart[task] ?? 0;
+    const end = shape.childStart[task + 1] ?? 0;
+    for (let edge = begin; edge < end; edge++) {
+      const child = shape.childTask[edge] ?? 0;
+      const mean = shape.fanout[(shape.fanoutStart[variant] ?? 0) + edge - begin] ?? 0;
+      const count = this.#fanouts.next(mean);
+      this.#dispatcher.onFanout(query, child, count);
+      this.#send(request, child, count, query, nowMs);
+    }
+  }
+
+  #carryOut(nowMs: number): void {
+    const commands = this.#commands;
+    const dispatcher = this.#dispatcher;
+    for (let command = 0; command < commands.count; command++) {
+      switch (commands.kind(command)) {
+        case START_BATCH:
+          this.#runBatch(command, nowMs);
+          break;
+        case DROP:
+          this.#giveUp(commands.query(command, 0));
+          break;
+        case ASSIGN:
+          this.#load(commands.worker(command), nowMs);
+          break;
+      }
+    }
+    commands.clear();
+    if (dispatcher.level !== this.#level) {
+      this.#level = dispatcher.level;
+      this.#tally.planSwitches++;
+    }
+    this.#tally.observe(nowMs, dispatcher.servers, this.#level);
+  }
+
+  #runBatch(command: number, nowMs: number): void {
+    const commands = this.#commands;
+    const worker = commands.worker(command);
+    const variant = commands.variant(command);
+    const batch = commands.queryCount(command);
+    const pool = this.#shape.poolByWorker[worker] ?? 0;
+    const model = this.#serviceTimes[variant * this.#shape.poolCount + pool];
+    const ms = model?.nextMs(0, batch) ?? Number.NaN;
+    assert(ms >= 0, "a service time is a number, not negative");
+    const row = worker * this.#maxBatch;
+    this.#variantByWorker[worker] = variant;
+    this.#batchByWorker[worker] = batch;
+    for (let position = 0; position < batch; position++) {
+      const query = commands.query(command, position);
+      this.#batchQueries[row + position] = query;
+      const task = this.#queries.task[query] ?? 0;
+      this.#tally.servedByTask[task] = (this.#tally.servedByTask[task] ?? 0) + 1;
+    }
+    this.#tally.countBatch(variant, commands.level(command), batch);
+    this.#workerEvents.push(nowMs + ms, worker);
+  }
+
+  #load(worker: number, nowMs: number): void {
+    this.#isLoading[worker] = 1;
+    this.#workerEvents.push(nowMs + (this.#isWarm ? this.#loadMs : 0), worker);
+    if (this.#isWarm) this.#tally.modelLoads++;
+  }
+
+  #giveUp(query: number): void {
+    this.#drop(this.#queries.request[query] ?? 0);
+    this.#release(query);
+  }
+
+  /** The request has failed: what waits for it costs no more work. */
+  #drop(request: number): void {
+    const queries = this.#queries;
+    const requests = this.#requests;
+    if (requests.isDropped[request] === 1) return;
+    requests.isDropped[request] = 1;
+    this.#tally.countDropped(requests.arrivalMs[request] ?? Number.NaN);
+    let sibling = queries.firstOfRequest[request] ?? NONE;
+    while (sibling !== NONE) {
+      const next = queries.next[sibling] ?? NONE;
+      if (this.#dispatcher.onCancel(sibling)) this.#release(sibling);
+      sibling = next;
+    }
+  }
+
+  /** A query is done with. */
+  #release(query: number): void {
+    const request = this.#queries.request[query] ?? 0;
+    this.#queries.unlink(query);
+    this.#queries.letGo(query);
+    this.#closeOne(request);
+  }
+
+  #closeOne(request: number): void {
+    const requests = this.#requests;
+    const open = (requests.openCount[request] ?? 0) - 1;
+    requests.openCount[request] = open;
+    if (open > 0) return;
+    if (requests.isDropped[request] === 0) this.#countServed(request);
+    requests.close(request);
+  }
+
+  #countServed(request: number): void {
+    const requests = this.#requests;
+    const arrivalMs = requests.arrivalMs[request] ?? Number.NaN;
+    const leafDoneMs = requests.leafDoneMs[request] ?? Number.NaN;
+    const isLeafless = leafDoneMs === Number.NEGATIVE_INFINITY;
+    const doneMs = isLeafless ? (requests.doneMs[request] ?? Number.NaN) : leafDoneMs;
+    // The deadline is the dispatcher's own sum; done − arrival <= SLO would round differently.
+    const satisfied = doneMs <= arrivalMs + this.#sloMs;
+    this.#tally.countServed(arrivalMs, doneMs - arrivalMs, satisfied, this.#accuracy.of(request));
+  }
+}

@@ -1,0 +1,116 @@
+/** What to expect of a plan: a simulation of it under its own load, by the code that follows it. */
+import type {
+  LokiBundle,
+  LokiLevel,
+  PipelineExpected,
+} from "stratagem-runtime/internal/bundle/schema";
+import type { LokiFrame } from "../../model/frames.ts";
+import { simulateLoki } from "./simulate/simulate.ts";
+import type { PlannedLevel } from "./solve/loki.ts";
+import { pipelineProblem } from "./solve/problem.ts";
+import { type TaskSolver, taskPoliciesOf } from "./task-policies.ts";
+
+const SEED = 1;
+/**
+ * Queries of all tasks that one level is simulated for: enough to tell a violation rate of 1 % to
+ * about a tenth of it.
+ */
+const TASK_QUERIES = 200_000;
+const MIN_DURATION_MS = 5_000;
+const MAX_DURATION_MS = 300_000;
+
+/**
+ * Parts of a level's load at which tables are weighed against fixed variants: it mostly answers for
+ * less than its load.
+ */
+const TRIED_LOADS = [0.9, 1] as const;
+
+/**
+ * Adds what a simulation gives, and the tables of its stages, where the policy asks for them and
+ * they serve requests more accurately.
+ */
+export function predictLevel(
+  stageSolver: TaskSolver,
+  frame: LokiFrame,
+  planned: PlannedLevel,
+): LokiLevel {
+  const transition = { modelLoadsFromBelow: null, modelLoadsFromAbove: null };
+  const fixed: LokiLevel = { ...planned, stages: null, transition, expected: UNKNOWN };
+  const stages = taskPoliciesOf(stageSolver, frame, planned);
+  const level = stages === null ? fixed : moreAccurate(frame, fixed, { ...fixed, stages });
+  return { ...level, expected: simulatedExpectation(frame, level) };
+}
+
+/**
+ * The second only if it serves requests more accurately, late ones counting nothing, in the mean
+ * over the loads that are tried.
+ */
+function moreAccurate(frame: LokiFrame, first: LokiLevel, second: LokiLevel): LokiLevel {
+  const accuracyOf = (level: LokiLevel): number =>
+    TRIED_LOADS.reduce((sum, part) => {
+      const { accuracyPerQuery } = simulatedExpectation(frame, level, part * level.loadQps);
+      return sum + accuracyPerQuery;
+    }, 0);
+  return accuracyOf(second) > accuracyOf(first) ? second : first;
+}
+
+const UNKNOWN: PipelineExpected = {
+  accuracyPerSatisfied: 0,
+  accuracyPerQuery: 0,
+  violationRate: 0,
+  latencyMsP50: 0,
+  latencyMsP99: 0,
+  seed: SEED,
+  durationMs: MIN_DURATION_MS,
+};
+
+/** The same frame and level give the same numbers, bit for bit. */
+export function simulatedExpectation(
+  frame: LokiFrame,
+  level: LokiLevel,
+  loadQps: number = level.loadQps,
+): PipelineExpected {
+  const { arrivals } = frame;
+  const bundle: LokiBundle = {
+    ...frame,
+    levels: [level],
+    provenance: { compiler: "", inputs: [] },
+  };
+  const durationMs = durationFor(frame, loadQps);
+  const outcome = simulateLoki(bundle, {
+    arrivals:
+      arrivals.process === "gamma"
+        ? { kind: "gamma", qps: loadQps, cv2: arrivals.cv2 }
+        : { kind: "poisson", qps: loadQps },
+    durationMs,
+    seed: SEED,
+    serviceTimes: "p95",
+    fanout: "rounded",
+  });
+  return {
+    accuracyPerSatisfied: outcome.accuracyPerSatisfied ?? 0,
+    accuracyPerQuery: outcome.accuracyPerQuery ?? 0,
+    violationRate: outcome.violationRate,
+    latencyMsP50: outcome.latencyMs?.p50 ?? 0,
+    latencyMsP99: outcome.latencyMs?.p99 ?? 0,
+    seed: SEED,
+    durationMs,
+  };
+}
+
+/** Whole seconds. */
+function durationFor(frame: LokiFrame, loadQps: number): number {
+  const { tasks } = pipelineProblem(frame);
+  // Queries of each task per request, if every task runs the variant that sends the most to it.
+  const perRequest = tasks.map(({ parent, entryShare }) => (parent === null ? entryShare : 0));
+  for (const [task, { children, variants }] of tasks.entries()) {
+    for (const [position, child] of children.entries()) {
+      const most = Math.max(...variants.map(({ fanouts }) => fanouts[position] ?? 0));
+      perRequest[child] = (perRequest[task] ?? 0) * most;
+    }
+  }
+  const queries = perRequest.reduce((sum, count) => sum + count, 0);
+  const durationMs = (1000 * TASK_QUERIES) / (loadQps * queries);
+  const whole = 1000 * Math.ceil(durationMs / 1000);
+  return Math.min(MAX_DURATION_MS, Math.max(MIN_DURATION_MS, whole));
+}

@@ -1,0 +1,48 @@
+/**
+ * What scaled stages are compared with: the same pipeline planned and scaled as other systems do.
+ */
+import type { ThemisBundle, ThemisOptions } from "stratagem-runtime/internal/bundle/schema";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { themis } from "./solve/themis.ts";
+
+/**
+ * FA2 scales instances of one core, Sponge (as the paper extends it to pipelines) the cores of one
+ * instance for each task, Themis both; all of them with plans that leave no room for random
+ * arrivals, solved exactly. Source: Themis §6.
+ */
+const BASELINES = {
+  fa2: { scaling: "horizontal" },
+  sponge: { scaling: "vertical" },
+  themis: { scaling: "themis" },
+} as const satisfies Record<string, Pick<ThemisOptions, "scaling">>;
+
+/** Looks at the traffic as often as in the paper. */
+const AS_PAPER = { queueing: "paper", solver: "exact", tickMs: 1000, stableTicks: 5 } as const;
+
+/** In the order the help names them. */
+export const THEMIS_BASELINES = ["fa2", "sponge", "themis"] as const;
+
+/**
+ * The bundle of a baseline for the same levels.
+ * @throws RuntimeError for a name that is none of `THEMIS_BASELINES`.
+ */
+export function themisBaseline(bundle: ThemisBundle, name: string): ThemisBundle {
+  const known = THEMIS_BASELINES.find((one) => one === name);
+  if (known === undefined) {
+    throw new RuntimeError(
+      "RUNTIME_USAGE",
+      `--baseline ${name} is not for a bundle of method themis; ` +
+        `expected one of ${THEMIS_BASELINES.join(", ")}`,
+    );
+  }
+  return rescaled(bundle, { ...BASELINES[known], ...AS_PAPER });
+}
+
+/** The levels of a bundle planned anew under other options. */
+function rescaled(bundle: ThemisBundle, options: Partial<ThemisOptions>): ThemisBundle {
+  const { levels, transitions: _, provenance, ...shared } = bundle;
+  const frame = { ...shared, policy: { ...bundle.policy, ...options } };
+  const scaler = themis.open(frame);
+  const planned = levels.map(({ loadQps }) => scaler.scaleLevel(loadQps));
+  return { ...frame, levels: planned, transitions: scaler.transitions(planned), provenance };
+}

@@ -1,0 +1,158 @@
+/** `stratagem simulate BUNDLE` of scaled stages: plans, cores and instances on a virtual clock. */
+import type {
+  ScalePlan,
+  ThemisBundle,
+  ThemisLevel,
+} from "stratagem-runtime/internal/bundle/schema";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { alignColumns, percent, short } from "stratagem-runtime/internal/tell/text";
+import type { SimulateWatch } from "../../processes/simulate-watch.ts";
+import type { ArrivalProcess } from "../../simulate/arrivals.ts";
+import type { ServiceTimeMode } from "../../simulate/service-times.ts";
+import { themisBaseline } from "./baselines.ts";
+import { foretoldLooks } from "./foretold-looks.ts";
+import {
+  simulateThemis,
+  type ThemisSimulationOptions,
+  type ThemisSimulationResult,
+} from "./simulate/simulate.ts";
+
+export interface ThemisCommandOptions extends Pick<ThemisSimulationOptions, "durationMs" | "seed"> {
+  readonly arrivals: ArrivalProcess;
+  readonly serviceTimes: ServiceTimeMode;
+}
+
+/**
+ * @param baseline null for the bundle itself.
+ * @throws RuntimeError for a baseline of another kind of bundle, and for service times that are to
+ * be drawn.
+ */
+export async function simulateThemisCommand(
+  bundle: ThemisBundle,
+  options: ThemisCommandOptions,
+  baseline: string | { readonly kind: string } | null,
+  watch: Pick<SimulateWatch, "nowMs">,
+): Promise<CommandResult> {
+  const { serviceTimes, ...steady } = options;
+  checkServiceTimes(serviceTimes);
+  const simulated = baseline === null ? bundle : compared(bundle, baseline);
+  const forecastByLook = await foretoldLooks(simulated, steady);
+  const simulation = { ...steady, ...(forecastByLook === undefined ? {} : { forecastByLook }) };
+  const startMs = watch.nowMs();
+  const { latencyMsByRequest: _, ...result } = simulateThemis(simulated, simulation);
+  const wallMs = watch.nowMs() - startMs;
+  const served = Object.values(result.byTask).reduce((sum, { queries }) => sum + queries, 0);
+  const taskQueriesPerWallSecond = Math.round((1000 * served) / wallMs);
+  const level = baseline === null ? levelFor(bundle, options) : null;
+  return {
+    exitCode: EXIT_CODES.ok,
+    text: render(result, level, taskQueriesPerWallSecond),
+    json: {
+      ...result,
+      wallMs,
+      queriesPerWallSecond: Math.round((1000 * result.queries) / wallMs),
+      taskQueriesPerWallSecond,
+      ...(level === null ? {} : { expected: level.steady.expected }),
+    },
+  };
+}
+
+function checkServiceTimes(mode: ServiceTimeMode): void {
+  if (mode === "p95") return;
+  throw usage(
+    `--service-times ${mode} needs quantiles of every batch's time, ` +
+      "and a bundle of method themis holds one latency per batch and cores; leave the option out",
+  );
+}
+
+/** What is simulated in place of the bundle. */
+function compared(
+  bundle: ThemisBundle,
+  baseline: string | { readonly kind: string },
+): ThemisBundle {
+  return themisBaseline(bundle, typeof baseline === "string" ? baseline : baseline.kind);
+}
+
+/** The level whose expectation a steady load is to be compared with; a trace has none. */
+function levelFor(
+  { levels }: ThemisBundle,
+  { arrivals }: Pick<ThemisCommandOptions, "arrivals">,
+): ThemisLevel | null {
+  if (arrivals.kind === "trace") return null;
+  return levels[levelForLoad(levels, arrivals.qps)] ?? null;
+}
+
+type Shown = Omit<ThemisSimulationResult, "latencyMsByRequest">;
+
+function render(result: Shown, level: ThemisLevel | null, perSecond: number): string {
+  const { latencyMs, servers, cores, scaling } = result;
+  return [
+    `${result.queries} requests in ${result.durationMs / 1000} s, ` +
+      `seed ${result.seed}: ${result.late} late, ${result.dropped} dropped; ` +
+      `${perSecond} task queries per wall second`,
+    latencyMs === null
+      ? "no request was served"
+      : `latency ms: mean ${ms(latencyMs.mean)}, p50 ${ms(latencyMs.p50)}, ` +
+        `p95 ${ms(latencyMs.p95)}, p99 ${ms(latencyMs.p99)}, max ${ms(latencyMs.max)}`,
+    `cores: mean ${cores.mean.toFixed(1)}, at most ${cores.max}, ` +
+      `${short(result.coreSeconds)} core-seconds; instances: ` +
+      `mean ${servers.mean.toFixed(1)}, at most ${servers.max}`,
+    `${scaling.up} started, ${scaling.down} stopped, ${scaling.resizes} resized; ` +
+      `${scaling.bursts} bursts met, ${scaling.settled} plans settled on, ` +
+      `${result.planSwitches} changes of level`,
+    "",
+    alignColumns(comparison(result, level)),
+    "",
+    alignColumns([
+      ["task", "queries", "mean batch", "mean instances", "most", "mean cores", "most"],
+      ...Object.entries(result.byTask).map(([name, task]) => [
+        name,
+        String(task.queries),
+        task.meanBatch === null ? "-" : short(task.meanBatch),
+        task.instances.mean.toFixed(2),
+        String(task.instances.max),
+        task.cores.mean.toFixed(2),
+        String(task.cores.max),
+      ]),
+    ]),
+  ].join("\n");
+}
+
+function comparison(
+  { violationRate, latencyMs, cores, costPerHour }: Shown,
+  level: ThemisLevel | null,
+): string[][] {
+  const plan: ScalePlan | undefined = level?.steady;
+  const row = (label: string, simulated: string, stated: string | undefined): string[] => [
+    label,
+    simulated,
+    ...(stated === undefined ? [] : [stated]),
+  ];
+  const expected = plan?.expected;
+  // What the plan's cores cost is the same part of what those cost that were held.
+  const planned = plan && costPerHour && short((costPerHour * plan.cores) / cores.mean);
+  const cost =
+    costPerHour === undefined ? [] : [row("cost/hour", short(costPerHour), planned || undefined)];
+  return [
+    ["", "simulated", ...(level === null ? [] : [`expected at ${level.loadQps} qps`])],
+    row("violations", percent(violationRate), expected && percent(expected.violationRate)),
+    row("latency ms p50", msOrDash(latencyMs?.p50), expected && ms(expected.latencyMsP50)),
+    row("latency ms p99", msOrDash(latencyMs?.p99), expected && ms(expected.latencyMsP99)),
+    row("cores", short(cores.mean), plan && String(plan.cores)),
+    ...cost,
+  ];
+}
+
+function ms(value: number): string {
+  return value.toFixed(1);
+}
+
+function msOrDash(value: number | undefined): string {
+  return value === undefined ? "-" : ms(value);
+}
+
+function usage(message: string): RuntimeError {
+  return new RuntimeError("RUNTIME_USAGE", message);
+}

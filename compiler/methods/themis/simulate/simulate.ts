@@ -1,0 +1,320 @@
+/** Drives Themis's dispatcher on a virtual clock. */
+import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
+import {
+  ASSIGN,
+  CommandBuffer,
+  DROP,
+  RELEASE,
+  RESIZE,
+  START_BATCH,
+} from "stratagem-runtime/internal/core/command-buffer";
+import { busyNames } from "stratagem-runtime/internal/core/graph/replica-shape";
+import {
+  type ThemisShape,
+  themisShapeOf,
+} from "stratagem-runtime/internal/methods/themis/core/shape";
+import {
+  type ThemisDispatcher,
+  themisDispatcherOf,
+} from "stratagem-runtime/internal/methods/themis/core/themis-dispatcher";
+import { EventQueue } from "../../../simulate/event-queue.ts";
+import {
+  initialQpsOf,
+  type RequestArrivals,
+  requestsOf,
+} from "../../../simulate/graph/arriving-requests.ts";
+import { RequestFlow, slotCountFor } from "../../../simulate/graph/request-flow.ts";
+import type { RequestTrace } from "../../../simulate/graph/visits.ts";
+import { BatchTimes } from "./batch-times.ts";
+import { type ThemisOutcome, ThemisTally } from "./tally.ts";
+
+export interface ThemisSimulationOptions {
+  readonly arrivals: RequestArrivals;
+  /**
+   * Requests of a process arrive from time 0 until this time, exclusive, and are all served or
+   * dropped; money and cores are means over it.
+   */
+  readonly durationMs: number;
+  readonly seed: number;
+  /** Whether the result says what happened in each second. */
+  readonly timeline?: boolean;
+  /** Index of a level that is followed whatever the traffic is. */
+  readonly level?: number;
+  /** Index of the level that is followed at first; left out, that of the rate at time 0. */
+  readonly startLevel?: number;
+  /**
+   * Highest rate of a second in the 10 s after each look, in the order of the looks, as foretold
+   * then (`lookHistories` tells from what); NaN, or none left, for no forecast.
+   */
+  readonly forecastByLook?: Float64Array;
+  /** Whether the result has the latency of every request. */
+  readonly withLatencies?: boolean;
+  /** In place of the bundle's own: one that is watched, say. */
+  readonly dispatcherOf?: typeof themisDispatcherOf;
+}
+
+export interface ThemisSimulationResult extends ThemisOutcome {
+  readonly seed: number;
+  readonly durationMs: number;
+  /** In the order of the arrivals, NaN for a request that was dropped; null unless asked for. */
+  readonly latencyMsByRequest: Float64Array | null;
+}
+
+/**
+ * Serves simulated requests with the plans of a bundle, on a virtual clock, with the dispatcher
+ * that serves real ones.
+ *
+ * The cluster is warm: the instances of the first plan are up at time 0, later ones `coldStartMs`
+ * after they are assigned; and other cores are in force `resizeMs` after they are asked for, for
+ * batches that start then. Queries take the communication latency to every task. All that happens
+ * at one time is applied before batches start: arrivals, deliveries, completions by task and by
+ * start, instances that come up, resizes. Same bundle, options and seed give the same result.
+ * Source: Themis §5, §6.
+ */
+export function simulateThemis(
+  bundle: ThemisBundle,
+  options: ThemisSimulationOptions,
+): ThemisSimulationResult {
+  const { durationMs, seed } = options;
+  assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
+  const simulation = new ScaleSimulation(bundle, options);
+  simulation.run();
+  const latencyMsByRequest =
+    options.withLatencies === true ? simulation.flow.latencyMsByRequest : null;
+  return { seed, durationMs, ...simulation.outcome(), latencyMsByRequest };
+}
+
+/** The virtual cluster. */
+class ScaleSimulation {
+  readonly flow: RequestFlow;
+  readonly #shape: ThemisShape;
+  readonly #trace: RequestTrace;
+  readonly #dispatcher: ThemisDispatcher;
+  readonly #commands: CommandBuffer;
+  /** Ends of batches and of cold starts; and of resizes, which happen beside batches. */
+  readonly #workerEvents: EventQueue;
+  readonly #resizes: EventQueue;
+  readonly #times: BatchTimes;
+  readonly #tally: ThemisTally;
+  readonly #accuracyByTask: Float64Array;
+  readonly #forecastByLook: Float64Array;
+  readonly #coldStartMs: number;
+  readonly #resizeMs: number;
+  readonly #durationMs: number;
+  /** [workerCount]: queries of the batch that a worker runs, 0 without. */
+  readonly #batchByWorker: Uint32Array;
+  /** [workerCount, maxBatch] */
+  readonly #batchQueries: Uint32Array;
+  #level: number;
+  #isWarm = false;
+
+  constructor(bundle: ThemisBundle, options: ThemisSimulationOptions) {
+    const { arrivals, durationMs, seed } = options;
+    const shape = themisShapeOf(bundle);
+    const { taskCount, workerCount } = shape;
+    this.#shape = shape;
+    this.#trace = requestsOf(shape.graph, arrivals, durationMs, seed);
+    const queryCapacity = slotCountFor(this.#trace) * taskCount + busyNames(shape);
+    this.#dispatcher = dispatcherFor(bundle, options, queryCapacity);
+    this.#commands = new CommandBuffer(this.#dispatcher.commandCapacity, queryCapacity);
+    this.#workerEvents = new EventQueue(workerCount);
+    this.#resizes = new EventQueue(workerCount);
+    this.#times = new BatchTimes(bundle.tasks);
+    const hasTimeline = options.timeline === true;
+    this.#tally = new ThemisTally(bundle, workerCount, { durationMs, hasTimeline });
+    const frame = {
+      graph: shape.graph,
+      trace: this.#trace,
+      sloMs: bundle.slo.latencyMs,
+      hopMs: bundle.cluster.communicationLatencyMs,
+      hasLatencies: hasTimeline || options.withLatencies === true,
+    };
+    this.flow = new RequestFlow(frame, this.#dispatcher, this.#commands, this.#tally.requests);
+    this.#accuracyByTask = Float64Array.from(
+      bundle.tasks,
+      ({ variants }) => variants[0]?.accuracy ?? Number.NaN,
+    );
+    this.#forecastByLook = options.forecastByLook ?? new Float64Array(0);
+    this.#coldStartMs = bundle.policy.coldStartMs;
+    this.#resizeMs = bundle.policy.resizeMs;
+    this.#durationMs = durationMs;
+    this.#batchByWorker = new Uint32Array(workerCount);
+    this.#batchQueries = new Uint32Array(workerCount * this.#times.maxBatch);
+    this.#level = this.#dispatcher.level;
+  }
+
+  run(): void {
+    for (let worker = 0; worker < this.#shape.workerCount; worker++) {
+      this.#dispatcher.onWorkerReady(worker, 0, this.#commands);
+      this.#carryOut(0);
+    }
+    while (this.#workerEvents.length > 0) this.#workerEvent(0);
+    while (this.#resizes.length > 0) this.#resized(0);
+    this.#isWarm = true;
+    this.#tally.held.startCounting();
+    this.#observe(0);
+    this.#step();
+    assert(this.flow.isOver, "every request was served or dropped");
+  }
+
+  outcome(): ThemisOutcome {
+    const { burstCount, settledCount } = this.#dispatcher;
+    const { arrivalMs } = this.#trace;
+    const counts = { bursts: burstCount, settled: settledCount };
+    return this.#tally.outcome(counts, arrivalMs, this.flow.latencyMsByRequest);
+  }
+
+  #step(): void {
+    const { flow } = this;
+    const workerEvents = this.#workerEvents;
+    const resizes = this.#resizes;
+    const dispatcher = this.#dispatcher;
+    for (;;) {
+      const nowMs = Math.min(flow.nextMs, workerEvents.nextMs, resizes.nextMs);
+      const { wakeMs } = dispatcher;
+      // With no request left, scaling alone matters until the end of the duration.
+      if (flow.isOver && Math.min(nowMs, wakeMs) >= this.#durationMs) return;
+      if (wakeMs < nowMs) {
+        this.#wake(wakeMs);
+        continue;
+      }
+      flow.step(nowMs);
+      while (workerEvents.nextMs === nowMs) this.#workerEvent(nowMs);
+      while (resizes.nextMs === nowMs) this.#resized(nowMs);
+      if (dispatcher.wakeMs <= nowMs) this.#wake(nowMs);
+    }
+  }
+
+  #wake(nowMs: number): void {
+    const dispatcher = this.#dispatcher;
+    const { lookCount } = dispatcher;
+    dispatcher.onWake(nowMs, this.#commands);
+    this.#carryOut(nowMs);
+    if (dispatcher.lookCount > lookCount && lookCount < this.#forecastByLook.length) {
+      dispatcher.onForecast(this.#forecastByLook[lookCount] ?? Number.NaN);
+    }
+  }
+
+  /** A batch is done, or an instance is up. */
+  #workerEvent(nowMs: number): void {
+    const worker = this.#workerEvents.pop();
+    const { held } = this.#tally;
+    if (held.inForce(worker) > 0) {
+      this.#finishBatch(worker, nowMs);
+      return;
+    }
+    held.takeForce(worker, nowMs);
+    this.#dispatcher.onModelReady(worker, nowMs, this.#commands);
+    this.#carryOut(nowMs);
+  }
+
+  #resized(nowMs: number): void {
+    const worker = this.#resizes.pop();
+    this.#tally.held.takeForce(worker, nowMs);
+    this.#dispatcher.onResized(worker, nowMs, this.#commands);
+    this.#carryOut(nowMs);
+    this.#observe(nowMs);
+  }
+
+  #finishBatch(worker: number, nowMs: number): void {
+    const first = worker * this.#times.maxBatch;
+    const end = first + (this.#batchByWorker[worker] ?? 0);
+    this.#batchByWorker[worker] = 0;
+    // No batch starts before `onWake`, so those of the worker stay where they are; but it may be no
+    // instance of the task any more.
+    this.#dispatcher.onBatchDone(worker, nowMs, this.#commands);
+    this.#carryOut(nowMs);
+    const { taskCount } = this.#shape;
+    const accuracy = this.#accuracyByTask[(this.#batchQueries[first] ?? 0) % taskCount] ?? 0;
+    for (let at = first; at < end; at++) {
+      this.flow.serve(this.#batchQueries[at] ?? 0, accuracy, nowMs);
+    }
+  }
+
+  #carryOut(nowMs: number): void {
+    const commands = this.#commands;
+    let isChanged = this.#dispatcher.level !== this.#level;
+    for (let command = 0; command < commands.count; command++) {
+      const kind = commands.kind(command);
+      if (kind === START_BATCH) this.#runBatch(command, nowMs);
+      else if (kind === DROP) this.flow.drop(commands.query(command, 0));
+      else {
+        this.#scale(command, nowMs);
+        isChanged = true;
+      }
+    }
+    commands.clear();
+    if (isChanged && this.#isWarm) this.#observe(nowMs);
+  }
+
+  #runBatch(command: number, nowMs: number): void {
+    const commands = this.#commands;
+    const worker = commands.worker(command);
+    const task = commands.variant(command);
+    const batch = commands.queryCount(command);
+    const first = worker * this.#times.maxBatch;
+    for (let position = 0; position < batch; position++) {
+      this.#batchQueries[first + position] = commands.query(command, position);
+    }
+    this.#batchByWorker[worker] = batch;
+    this.#tally.batches.countBatch(task, batch);
+    const cores = this.#tally.held.inForce(worker);
+    this.#workerEvents.push(nowMs + this.#times.ms(task, batch, cores), worker, task);
+  }
+
+  #scale(command: number, nowMs: number): void {
+    const commands = this.#commands;
+    const kind = commands.kind(command);
+    const worker = commands.worker(command);
+    const { held } = this.#tally;
+    if (kind === RESIZE) {
+      held.want(worker, commands.cores(command), nowMs);
+      // One that is still to come up comes up with what is wanted then; and only the last resize is
+      // answered.
+      this.#resizes.cancel(worker);
+      if (held.inForce(worker) === 0) return;
+      this.#resizes.push(nowMs + (this.#isWarm ? this.#resizeMs : 0), worker);
+      return;
+    }
+    assert(kind === ASSIGN || kind === RELEASE, "a command is of a known kind");
+    if (held.isInstance(worker)) this.#stop(worker, nowMs);
+    if (kind === RELEASE) return;
+    held.start(worker, commands.variant(command), commands.cores(command), nowMs);
+    const readyMs = nowMs + (this.#isWarm ? this.#coldStartMs : 0);
+    // After the batches that end at the same time.
+    this.#workerEvents.push(readyMs, worker, this.#shape.taskCount);
+  }
+
+  #stop(worker: number, nowMs: number): void {
+    assert(this.#batchByWorker[worker] === 0, "an instance that goes runs no batch");
+    // It may still be coming up.
+    this.#workerEvents.cancel(worker);
+    this.#resizes.cancel(worker);
+    this.#tally.held.stop(worker, nowMs);
+  }
+
+  #observe(nowMs: number): void {
+    const { level } = this.#dispatcher;
+    if (level !== this.#level) this.#tally.planSwitches++;
+    this.#level = level;
+    this.#tally.observe(nowMs, level);
+  }
+}
+
+function dispatcherFor(
+  bundle: ThemisBundle,
+  options: ThemisSimulationOptions,
+  queryCapacity: number,
+): ThemisDispatcher {
+  const { arrivals, level, startLevel, dispatcherOf = themisDispatcherOf } = options;
+  // The lowest level for its own load is the level itself.
+  const initialDemandQps =
+    startLevel === undefined ? initialQpsOf(arrivals) : bundle.levels[startLevel]?.loadQps;
+  assert(initialDemandQps !== undefined, "the simulation starts with a level of the bundle");
+  return dispatcherOf(bundle, {
+    queryCapacity,
+    initialDemandQps,
+    ...(level === undefined ? {} : { level }),
+  });
+}

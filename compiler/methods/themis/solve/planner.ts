@@ -1,0 +1,134 @@
+/** Gives the plans of one application at any load and waiting quantile. */
+import {
+  type LatencyByCores,
+  type ThemisOptions,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
+import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
+import type { ServedTasks } from "../../../graph/served-tasks.ts";
+import type { ThemisFrame } from "../../../model/frames.ts";
+import { ExactScaler } from "./exact.ts";
+import { solveAsPaper } from "./paper.ts";
+import { isPlan, type NoScalingPlan, type ScalingPlan, type ScalingProblem } from "./problem.ts";
+import { stochasticOptions } from "./stochastic-options.ts";
+import type { ScalingMode } from "./task-options.ts";
+
+/** So slow that the second query of a batch would never come in time. */
+const ALONE_QPS = 1e-9;
+
+/**
+ * The plans of one application, at any load and for any quantile of the waiting times. Problems are
+ * built once.
+ */
+export class ThemisPlanner {
+  /** Without a load. */
+  readonly problem: Omit<ScalingProblem, "loadQps">;
+  /** Cores that all instances may have together. */
+  readonly coreBudget: number;
+  readonly #options: ThemisOptions;
+  readonly #dispersion: number;
+  /** By quantile; null is the paper's queueing. */
+  readonly #scalers = new Map<number | null, ExactScaler>();
+
+  constructor({ slo, arrivals, cluster, tasks, policy }: ThemisFrame) {
+    this.#options = policy;
+    this.#dispersion =
+      arrivals.process === "gamma"
+        ? arrivals.cv2
+        : arrivals.process === "trace"
+          ? arrivals.dispersion
+          : 1;
+    this.coreBudget = cluster.pools.reduce(
+      (sum, { workers, cores }) => sum + workers * (cores ?? 1),
+      0,
+    );
+    this.problem = {
+      sloMs: slo.latencyMs,
+      hopMs: cluster.communicationLatencyMs,
+      stages: tasks.map(({ edges, scaleFactor, variants }) => {
+        const { shape, data } = latencyOf(variants).ms;
+        const [maxCores = 1, maxBatch = 1] = shape;
+        return {
+          parents: edges.flatMap(({ parent }) => (parent === null ? [] : [parent])),
+          scale: scaleFactor,
+          maxBatch,
+          maxCores,
+          latencyMs: data as Float64Array,
+        };
+      }),
+    };
+  }
+
+  /**
+   * The plan with the fewest cores, whatever the pool has.
+   * @param quantile of the waiting times; null for the paper's queueing.
+   */
+  plan(loadQps: number, mode: ScalingMode, quantile: number | null): ScalingPlan | NoScalingPlan {
+    if (this.#options.solver === "paper") return this.#asPaper(loadQps, mode);
+    return this.#scaler(quantile).solve(loadQps, mode);
+  }
+
+  /** As `plan`, null where there is none that fits into the pool. */
+  find(loadQps: number, mode: ScalingMode, quantile: number | null): ScalingPlan | null {
+    const answer =
+      this.#options.solver === "paper"
+        ? this.#asPaper(loadQps, mode)
+        : this.#scaler(quantile).find(loadQps, mode);
+    return answer !== null && isPlan(answer) && answer.cores <= this.coreBudget ? answer : null;
+  }
+
+  /** For queries so rare that none meets another. */
+  alone(kind: "horizontal" | "joint"): ScalingPlan | NoScalingPlan {
+    return this.#scaler(null).solve(ALONE_QPS, { kind });
+  }
+
+  /** Joint scaling is not in the paper, which has the one or the other. */
+  #asPaper(loadQps: number, mode: ScalingMode): ScalingPlan | NoScalingPlan {
+    const problem = { ...this.problem, loadQps };
+    if (mode.kind !== "joint") return solveAsPaper(problem, mode);
+    const horizontal = solveAsPaper(problem, { kind: "horizontal" });
+    const vertical = solveAsPaper(problem, {
+      kind: "vertical",
+      instances: this.problem.stages.map(() => 1),
+    });
+    if (!isPlan(vertical)) return horizontal;
+    return isPlan(horizontal) && horizontal.cores <= vertical.cores ? horizontal : vertical;
+  }
+
+  #scaler(quantile: number | null): ExactScaler {
+    let scaler = this.#scalers.get(quantile);
+    if (scaler === undefined) {
+      const mostBatch = Math.max(...this.problem.stages.map(({ maxBatch }) => maxBatch));
+      scaler =
+        quantile === null
+          ? new ExactScaler(this.problem)
+          : new ExactScaler(this.problem, stochasticOptions(quantile, this.#dispersion, mostBatch));
+      this.#scalers.set(quantile, scaler);
+    }
+    return scaler;
+  }
+}
+
+/** What the estimator serves: a number of cores is what a stage can run on. */
+export function servedTasksOf({ slo, cluster, tasks, entryBranch }: ThemisFrame): ServedTasks {
+  return {
+    graph: taskGraphOf({ tasks, entryBranch }),
+    hopMs: cluster.communicationLatencyMs,
+    violationCeiling: violationCeiling(slo),
+    stages: tasks.map(({ variants }) => {
+      const { shape, data } = latencyOf(variants).ms;
+      const [maxCores = 1, maxBatch = 1] = shape;
+      return {
+        hardware: Array.from({ length: maxCores }, (_, row) => ({
+          batchMs: (data as Float64Array).subarray(row * maxBatch, (row + 1) * maxBatch),
+        })),
+      };
+    }),
+  };
+}
+
+function latencyOf(variants: ThemisFrame["tasks"][number]["variants"]): LatencyByCores {
+  const [variant] = variants;
+  if (variant === undefined) throw new RangeError("a task has a variant");
+  return variant.latency;
+}

@@ -1,0 +1,116 @@
+/** Every way to run one stage at a load, offered to its frontier. Source: Themis §4.3. */
+import type { Frontier } from "../../../numeric/frontier.ts";
+import type { ScalingTask } from "./problem.ts";
+
+/** What may be chosen; arrays are in the order of the stages. */
+export type ScalingMode =
+  /** Instances of one core. */
+  | { readonly kind: "horizontal" }
+  /**
+   * So many instances of each stage, all of equal cores; no fewer cores each than `leastCores`
+   * says.
+   */
+  | {
+      readonly kind: "vertical";
+      readonly instances: readonly number[];
+      readonly leastCores?: readonly number[];
+    }
+  /** Instances of so many cores. */
+  | { readonly kind: "sized"; readonly cores: readonly number[] }
+  | { readonly kind: "joint" };
+
+/**
+ * What one stage may have: cores of an instance, both ends included, and so many instances, or any
+ * number (null).
+ */
+export interface TaskLimits {
+  readonly leastCores: number;
+  readonly mostCores: number;
+  readonly instances: number | null;
+}
+
+/**
+ * Offers a frontier the ways to run a stage: all of its cores, ms without the hop, batch, cores of
+ * one instance.
+ * @param stageQps queries of this stage per second. What is above `out.limitMs` need not be
+ * offered.
+ */
+export type TaskOptionsOf = (
+  stage: ScalingTask,
+  stageQps: number,
+  limits: TaskLimits,
+  out: Frontier,
+) => void;
+
+/**
+ * Options with the paper's queueing, (b - 1) / lambda: more instances than carry the load never
+ * help. Fewest cores, then the smallest batch first.
+ */
+export const paperOptions: TaskOptionsOf = (stage, stageQps, limits, out) => {
+  const { maxBatch, latencyMs } = stage;
+  const { leastCores, mostCores, instances } = limits;
+  const limitMs = out.limitMs - out.addedMs;
+  const betweenMs = 1000 / stageQps;
+  const fewestPossible = instances ?? 1;
+  for (let cores = leastCores; cores <= mostCores; cores++) {
+    const row = (cores - 1) * maxBatch - 1;
+    let fewest = Number.POSITIVE_INFINITY;
+    let leastMs = Number.POSITIVE_INFINITY;
+    for (let batch = 1; batch <= maxBatch; batch++) {
+      const processingMs = latencyMs[row + batch] as number;
+      const totalMs = processingMs + (batch - 1) * betweenMs;
+      if (totalMs > limitMs) continue;
+      // With the same cores each, a smaller batch did as well: what is no faster has to need fewer
+      // instances.
+      const isSlower = totalMs >= leastMs;
+      if (isSlower && fewest === fewestPossible) continue;
+      const capacityQps = throughputQps(batch, processingMs);
+      if (isSlower && !carries(fewest - 1, capacityQps, stageQps)) continue;
+      if (instances !== null && !carries(instances, capacityQps, stageQps)) continue;
+      const count = instances ?? leastInstances(capacityQps, stageQps);
+      fewest = count;
+      leastMs = totalMs;
+      out.offer(count * cores, totalMs, batch, cores);
+    }
+  }
+};
+
+/**
+ * Of one instance with full batches; the authors' code adds queueing to the latency and rounds, so
+ * that batches could never help.
+ */
+export function throughputQps(batch: number, processingMs: number): number {
+  return (1000 * batch) / processingMs;
+}
+
+/** Whether a stage is stable; utilisation 1 is allowed. */
+export function carries(instances: number, capacityQps: number, stageQps: number): boolean {
+  return instances * capacityQps >= stageQps;
+}
+
+/** Fewest instances that carry a load, by `carries` to the last bit. */
+export function leastInstances(capacityQps: number, stageQps: number): number {
+  const count = Math.ceil(stageQps / capacityQps);
+  if (!carries(count, capacityQps, stageQps)) return count + 1;
+  return count > 1 && carries(count - 1, capacityQps, stageQps) ? count - 1 : count;
+}
+
+/** What a mode leaves one stage; no cores at all where it asks for more than there are. */
+export function limitsOf(mode: ScalingMode, { maxCores }: ScalingTask, at: number): TaskLimits {
+  if (mode.kind === "joint") return { leastCores: 1, mostCores: maxCores, instances: null };
+  if (mode.kind === "horizontal") return { leastCores: 1, mostCores: 1, instances: null };
+  if (mode.kind === "sized") {
+    const cores = wholeAt(mode.cores, at);
+    return { leastCores: cores, mostCores: Math.min(cores, maxCores), instances: null };
+  }
+  const leastCores = mode.leastCores === undefined ? 1 : wholeAt(mode.leastCores, at);
+  return { leastCores, mostCores: maxCores, instances: wholeAt(mode.instances, at) };
+}
+
+function wholeAt(numbers: readonly number[], at: number): number {
+  const number = numbers[at];
+  if (number === undefined || !Number.isInteger(number) || number < 1) {
+    throw new RangeError("a scaling mode has a whole number of at least 1 for each stage");
+  }
+  return number;
+}

@@ -1,0 +1,220 @@
+/**
+ * One worker slot as the executor fills and empties it: its process, what that is to hold, and on
+ * how many cores its batches run.
+ */
+import { assert } from "../core/assert.ts";
+import { type Batch, type BatchResult, WorkerLostError, warmCoresOf } from "./executor.ts";
+import type { WorkerSetup } from "./onnx-session.ts";
+import { isCoreCount } from "./scaler.ts";
+import type { WorkerLimits } from "./worker-limits.ts";
+import { WorkerProcess } from "./worker-process.ts";
+
+/** Calls of a slot; none comes from within a call of its own, and none after it was closed. */
+export interface WorkerSlotListener {
+  readonly onModelReady: (loads: number) => void;
+  readonly onResized: (cores: number) => void;
+  /**
+   * Its process ended by itself; it has none, and nothing assigned.
+   * @param isHealthy whether it had shown that its kind works.
+   */
+  readonly onLost: (reason: string, isHealthy: boolean) => void;
+}
+
+/** What a worker is to hold. */
+interface Assignment {
+  readonly variants: readonly number[];
+}
+
+/** Cores that were asked for last, until it is told that they are in force. */
+interface Resize {
+  readonly cores: number;
+}
+
+export class WorkerSlot {
+  readonly #index: number;
+  readonly #setup: WorkerSetup;
+  readonly #limits: WorkerLimits;
+  readonly #listener: WorkerSlotListener;
+  /** Null while nothing is assigned, and after it was lost. */
+  #process: WorkerProcess | null = null;
+  /** Every process that has not ended. */
+  readonly #alive = new Set<WorkerProcess>();
+  #isProcessReady = false;
+  /** Null while nothing is assigned. */
+  #assigned: Assignment | null = null;
+  /** Those of the next batch. */
+  #cores: number;
+  #resize: Resize | null = null;
+  /** Core counts that the process holds, or is about to, beside the warm ones of its variants. */
+  #extraCores: readonly number[] = [];
+  /** What the process was told to hold and has not answered. */
+  #openLoads = 0;
+  #isRunning = false;
+  #isClosed = false;
+
+  constructor(
+    index: number,
+    setup: WorkerSetup,
+    limits: WorkerLimits,
+    listener: WorkerSlotListener,
+  ) {
+    this.#index = index;
+    this.#setup = setup;
+    this.#limits = limits;
+    this.#listener = listener;
+    this.#cores = setup.threads;
+  }
+
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  assign(variants: readonly number[], cores: number): void {
+    assert(isCoreCount(cores), "a worker has a whole number of cores, at least one");
+    if (this.#isClosed) return;
+    const assigned = { variants };
+    this.#assigned = assigned;
+    this.#cores = cores;
+    this.#resize = null;
+    if (this.#process === null) this.#spawn();
+    else if (this.#isProcessReady) this.#load(this.#process, assigned);
+  }
+
+  resize(cores: number): void {
+    assert(isCoreCount(cores), "a worker has a whole number of cores, at least one");
+    if (this.#isClosed || this.#assigned === null) return;
+    this.#resize = { cores };
+    this.#proceed();
+  }
+
+  release(): void {
+    this.#assigned = null;
+    this.#resize = null;
+    if (!this.#isRunning) this.#empty();
+  }
+
+  /** @throws WorkerLostError, InferenceError as `Executor.run`. */
+  async run(batch: Batch): Promise<BatchResult> {
+    const process = this.#process;
+    if (process === null || !this.#isProcessReady) {
+      throw new WorkerLostError(this.#index, "its replacement is not ready");
+    }
+    this.#isRunning = true;
+    try {
+      return await process.run(this.#index, batch, this.#cores);
+    } finally {
+      this.#isRunning = false;
+      if (this.#process === process) this.#afterBatch();
+    }
+  }
+
+  /** Ends every process of the slot. */
+  async close(reason: string): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all(Array.from(this.#alive, (worker) => worker.end(reason)));
+  }
+
+  #spawn(): void {
+    const worker = new WorkerProcess(this.#setup, this.#limits, {
+      onReady: () => {
+        if (this.#process !== worker || this.#assigned === null) return;
+        this.#isProcessReady = true;
+        this.#load(worker, this.#assigned);
+      },
+      onEnd: (ended, reason) => {
+        this.#alive.delete(ended);
+        if (this.#process === ended) this.#lose(ended, reason);
+      },
+    });
+    this.#alive.add(worker);
+    this.#process = worker;
+  }
+
+  #load(worker: WorkerProcess, assigned: Assignment): void {
+    this.#hold(worker, assigned, [this.#cores], (loads) => {
+      if (this.#assigned === assigned) this.#listener.onModelReady(loads);
+    });
+  }
+
+  #hold(
+    worker: WorkerProcess,
+    { variants }: Assignment,
+    cores: readonly number[],
+    onHeld: (loads: number) => void,
+  ): void {
+    this.#extraCores = cores;
+    this.#openLoads++;
+    worker.assign({ variants, cores }).then(
+      (loads) => {
+        if (this.#process !== worker || this.#isClosed) return;
+        this.#openLoads--;
+        onHeld(loads);
+        this.#proceed();
+      },
+      // The end of its process says the rest.
+      () => {},
+    );
+  }
+
+  /** It may have been released or resized while the batch ran. */
+  #afterBatch(): void {
+    if (this.#assigned === null) this.#empty();
+    else this.#proceed();
+  }
+
+  /**
+   * Goes on with a resize as far as that is possible now. It waits for the batch and for what is
+   * being loaded: so what is loaded for it, which delays the next batch, is for the last of several
+   * that were asked for, and a batch that hangs is not given the time of a load.
+   */
+  #proceed(): void {
+    const process = this.#process;
+    if (process === null || !process.isOpen || !this.#isProcessReady) return;
+    if (this.#isRunning || this.#openLoads > 0) return;
+    const [assigned, resize] = [this.#assigned, this.#resize];
+    if (assigned === null || resize === null) return;
+    const { cores } = resize;
+    if (!this.#isHeld(assigned, cores)) {
+      // Batches that are sent meanwhile name the cores of before.
+      this.#hold(process, assigned, [this.#cores, cores], () => {});
+      return;
+    }
+    this.#cores = cores;
+    queueMicrotask(() => {
+      if (this.#resize !== resize || this.#isClosed) return;
+      this.#resize = null;
+      this.#listener.onResized(cores);
+    });
+  }
+
+  /** Whether the process has a session of that many cores for each of its variants. */
+  #isHeld({ variants }: Assignment, cores: number): boolean {
+    if (this.#extraCores.includes(cores)) return true;
+    return variants.every((index) => {
+      const variant = this.#setup.variants[index];
+      assert(variant !== undefined, "a worker is assigned variants that there are");
+      return warmCoresOf(variant, this.#setup.threads).includes(cores);
+    });
+  }
+
+  #empty(): void {
+    const process = this.#process;
+    this.#forgetProcess();
+    process?.end("the plan needs it no more").catch(() => {});
+  }
+
+  #lose(worker: WorkerProcess, reason: string): void {
+    if (this.#isClosed) return;
+    this.#forgetProcess();
+    this.#assigned = null;
+    this.#resize = null;
+    this.#listener.onLost(reason, worker.phase === "healthy");
+  }
+
+  #forgetProcess(): void {
+    this.#process = null;
+    this.#isProcessReady = false;
+    this.#extraCores = [];
+    this.#openLoads = 0;
+  }
+}

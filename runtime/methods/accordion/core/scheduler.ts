@@ -1,0 +1,375 @@
+/** Decides which query has which places: the core of Accordion. */
+import type { AccordionBundle } from "../../../bundle/schema.ts";
+import { assert } from "../../../core/assert.ts";
+import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
+import { type AccordionCommands, DROP_LATE, DROP_NO_PLACE, DROP_PLACES_LOST } from "./commands.ts";
+import { DropoutPredictor } from "./dropout-predictor.ts";
+import { FixedRule } from "./fixed-rule.ts";
+import { Growth } from "./growth.ts";
+import { MalleableRule } from "./malleable-rule.ts";
+import { classOfPlaces, NONE, PipelineTable } from "./pipeline-table.ts";
+import { PlaceKeeper } from "./place-keeper.ts";
+import { PlaceLedger } from "./place-ledger.ts";
+import type { PlaceRule } from "./place-rule.ts";
+import { QueryBuffers } from "./query-buffers.ts";
+import { type AccordionQuery, QueryRuns } from "./query-runs.ts";
+import { ShapeChoice } from "./shape-choice.ts";
+import { TurnDropout } from "./turn-dropout.ts";
+
+/** Queues: high before low priority, first in first out within each. */
+const HIGH = 0;
+const LOW = 1;
+/**
+ * Losses of places after which a query is given up: what it asks for may be what ends the workers.
+ */
+const MOST_LOSSES = 2;
+/** Queries behind the first one that are looked at when it has to wait. */
+const MOST_PASSING = 64;
+/** Of moments that are computed, ms. */
+const TOLERANCE_MS = 1e-6;
+
+export interface AccordionSchedulerOptions {
+  /** The driver's names for queries are integers below this. */
+  readonly queryCapacity: number;
+}
+
+/**
+ * Every decision of a server of malleable pipelines: which query starts when and on which places,
+ * which gives places up for another, and which is given up itself.
+ *
+ * A state machine as `Dispatcher` is: events in the order of their times go in, commands come out;
+ * `simulate` and `serve` are two drivers of it. The name of a query is free again after its last
+ * instance, a drop or `onCancel`. Source: Accordion §3.
+ */
+export class AccordionScheduler {
+  readonly queryCapacity: number;
+  readonly table: PipelineTable;
+  readonly #ledger: PlaceLedger;
+  readonly #runs: QueryRuns;
+  readonly #keeper: PlaceKeeper;
+  readonly #queues: LinkedQueues;
+  readonly #rule: PlaceRule;
+  readonly #predictor: DropoutPredictor | null;
+  readonly #dropout: TurnDropout | null;
+  readonly #mayPass: boolean;
+  readonly #buffers: QueryBuffers | null;
+  readonly #growth: Growth | null;
+  readonly #reconfigurationMs: number;
+  #wakeMs = Number.POSITIVE_INFINITY;
+  #shrinkCount = 0;
+  #growCount = 0;
+
+  /** @param bundle a validated one. All places are down at first. */
+  constructor(bundle: AccordionBundle, { queryCapacity }: AccordionSchedulerOptions) {
+    const { policy, slo } = bundle;
+    const { scheduler, reconfigurationMs, dropAfterSlos, dropout } = policy;
+    const isMalleable = scheduler === "accordion";
+    const isGrowing = isMalleable && policy.regrow;
+    const table = new PipelineTable(bundle);
+    const ledger = new PlaceLedger(classOfPlaces(bundle), table.classCount);
+    const runs = new QueryRuns(table, queryCapacity, ledger.placeCount);
+    const choice = new ShapeChoice(table, ledger, runs);
+    this.queryCapacity = queryCapacity;
+    this.table = table;
+    this.#ledger = ledger;
+    this.#runs = runs;
+    this.#keeper = new PlaceKeeper(table, ledger, runs);
+    this.#queues = new LinkedQueues(2, queryCapacity);
+    const malleable = { reconfigurationMs, isEager: isGrowing };
+    this.#rule = isMalleable
+      ? new MalleableRule(table, ledger, runs, choice, malleable)
+      : new FixedRule(scheduler === "bbs" ? "slo-conforming" : scheduler, slo.latencyMs, choice);
+    const window = dropAfterSlos === null ? null : { sloMs: slo.latencyMs, slos: dropAfterSlos };
+    this.#predictor =
+      window !== null && dropout === "arrival"
+        ? new DropoutPredictor(table, ledger, runs, window)
+        : null;
+    this.#dropout =
+      window !== null && dropout === "turn" ? new TurnDropout(runs, this.#rule, window) : null;
+    this.#mayPass = policy.backfill;
+    this.#buffers =
+      scheduler === "bbs" ? new QueryBuffers(runs, queryCapacity, ledger.placeCount) : null;
+    this.#growth = isGrowing ? new Growth(runs, choice, reconfigurationMs) : null;
+    this.#reconfigurationMs = reconfigurationMs;
+  }
+
+  get placeCount(): number {
+    return this.#ledger.placeCount;
+  }
+
+  get readyPlaceCount(): number {
+    return this.#ledger.readyCount;
+  }
+
+  get busyPlaceCount(): number {
+    return this.#ledger.readyCount - this.#ledger.freeCount;
+  }
+
+  /** Queries that run. */
+  get activeCount(): number {
+    return this.#runs.activeCount;
+  }
+
+  get waitingCount(): number {
+    return this.#queues.waiting + (this.#buffers?.waiting ?? 0);
+  }
+
+  /** Times that running queries got fewer places, and more. */
+  get shrinkCount(): number {
+    return this.#shrinkCount;
+  }
+
+  get growCount(): number {
+    return this.#growCount;
+  }
+
+  /** When `onWake` is to be called unless another event comes first; Infinity if it need not. */
+  get wakeMs(): number {
+    return this.#wakeMs;
+  }
+
+  /** A place has come up, for the first time or again. */
+  onPlaceReady(place: number, nowMs: number, out: AccordionCommands): void {
+    this.#ledger.comeUp(place);
+    this.#dispatch(nowMs, out);
+  }
+
+  /**
+   * A place has gone down. Its query goes on with the others it has or, without any, waits again
+   * before all others.
+   */
+  onPlaceLost(place: number, nowMs: number, out: AccordionCommands): void {
+    const query = this.#ledger.goDown(place);
+    if (query !== NONE) this.#lose(query, place, nowMs, out);
+    if (this.#ledger.readyCount === 0) this.#dropAll(out);
+    this.#dispatch(nowMs, out);
+  }
+
+  /**
+   * A place has gone down and another has taken its place at once: what ran there is run again, and
+   * nobody is given up for want of places.
+   */
+  onPlaceReplaced(place: number, nowMs: number, out: AccordionCommands): void {
+    const query = this.#ledger.goDown(place);
+    this.#ledger.comeUp(place);
+    if (query !== NONE) this.#lose(query, place, nowMs, out);
+    this.#dispatch(nowMs, out);
+  }
+
+  /** @param query the driver's name for it, free until now. */
+  onQuery(query: number, asked: AccordionQuery, nowMs: number, out: AccordionCommands): void {
+    this.#runs.open(query, asked, nowMs);
+    const shape = this.#rule.foretoldShape(query, nowMs);
+    if (shape === NONE) {
+      this.#drop(query, DROP_NO_PLACE, out);
+      return;
+    }
+    if (this.#predictor !== null) {
+      if (this.waitingCount === 0) this.#predictor.resume(nowMs);
+      if (!this.#predictor.admits(query, shape, nowMs)) {
+        this.#drop(query, DROP_LATE, out);
+        return;
+      }
+    }
+    if (this.#isBuffered(query, nowMs)) return;
+    this.#queues.append(this.#runs.isHigh(query) ? HIGH : LOW, query);
+    this.#dispatch(nowMs, out);
+  }
+
+  /**
+   * One more instance of a query is done, the first that was not; with the last one the query is.
+   */
+  onInstanceDone(query: number, nowMs: number, out: AccordionCommands): void {
+    if (!this.#runs.finishInstance(query, nowMs)) return;
+    this.#end(query, nowMs, out);
+    this.#dispatch(nowMs, out);
+  }
+
+  /** A query is not wanted any more, whether it waits or runs. */
+  onCancel(query: number, nowMs: number, out: AccordionCommands): void {
+    assert(this.#runs.isKnown(query), "a query that is cancelled waits or runs");
+    if (this.#runs.isActive(query)) this.#end(query, nowMs, out);
+    else {
+      if (!this.#queues.remove(query)) this.#buffers?.remove(query);
+      this.#runs.close(query);
+    }
+    this.#dispatch(nowMs, out);
+  }
+
+  /** The time has come that `wakeMs` named. */
+  onWake(nowMs: number, out: AccordionCommands): void {
+    this.#dispatch(nowMs, out);
+  }
+
+  /**
+   * Saves who runs, starts who waits and can, gives up who is too late, and spends what is left on
+   * who runs.
+   */
+  #dispatch(nowMs: number, out: AccordionCommands): void {
+    this.#grow("rescue", nowMs, out);
+    do {
+      this.#wakeMs = Number.POSITIVE_INFINITY;
+      this.#startWaiting(nowMs, out);
+      // Whoever is behind one that is given up may be able to start.
+    } while (this.#dropTooLate(nowMs, out));
+    if (this.#queues.waiting === 0) this.#grow("gain", nowMs, out);
+  }
+
+  /**
+   * In order, as long as the first that waits can start; then those behind it of the same priority
+   * that may pass.
+   */
+  #startWaiting(nowMs: number, out: AccordionCommands): void {
+    for (let query = this.#first(); query !== NONE; query = this.#first()) {
+      const isTooLate = nowMs > this.#givenUpAtMs(query) + TOLERANCE_MS;
+      const shape = isTooLate ? NONE : this.#shapeFor(query, nowMs);
+      if (isTooLate) this.#giveUp(query, out);
+      else if (shape !== NONE) {
+        this.#carryOutShrinks(nowMs, out);
+        this.#begin(query, shape, nowMs, out);
+      } else {
+        if (this.#ledger.freeCount === 0) return;
+        this.#wakeAt(this.#rule.startsAtMs(query), nowMs);
+        if (this.#mayPass) this.#startPassing(query, nowMs, out);
+        return;
+      }
+    }
+  }
+
+  #shapeFor(query: number, nowMs: number): number {
+    const shape = this.#rule.shapeFor(query, nowMs);
+    const isFutile = shape !== NONE && this.#dropout?.isFutile(query, shape, nowMs);
+    return isFutile ? NONE : shape;
+  }
+
+  #startPassing(first: number, nowMs: number, out: AccordionCommands): void {
+    let query = this.#queues.next(first);
+    for (let looked = 0; looked < MOST_PASSING && query !== NONE; looked++) {
+      if (this.#ledger.freeCount === 0) return;
+      const next = this.#queues.next(query);
+      const shape = this.#rule.passingShape(query, nowMs);
+      if (shape !== NONE) this.#begin(query, shape, nowMs, out);
+      query = next;
+    }
+  }
+
+  /**
+   * The first of low priority is told as soon as it is certain, even while those of high priority
+   * keep it from its turn.
+   * @returns whether it is given up.
+   */
+  #dropTooLate(nowMs: number, out: AccordionCommands): boolean {
+    const query = this.#queues.first(LOW);
+    if (query === NONE) return false;
+    const givenUpAtMs = this.#givenUpAtMs(query);
+    const isTooLate = nowMs >= givenUpAtMs - TOLERANCE_MS;
+    if (isTooLate) this.#giveUp(query, out);
+    else this.#wakeAt(givenUpAtMs, nowMs);
+    return isTooLate;
+  }
+
+  #givenUpAtMs(query: number): number {
+    return this.#dropout?.givenUpAtMs(query) ?? Number.POSITIVE_INFINITY;
+  }
+
+  #wakeAt(atMs: number, nowMs: number): void {
+    if (atMs > nowMs) this.#wakeMs = Math.min(this.#wakeMs, atMs);
+  }
+
+  #giveUp(query: number, out: AccordionCommands): void {
+    this.#queues.remove(query);
+    this.#drop(query, DROP_LATE, out);
+  }
+
+  #carryOutShrinks(nowMs: number, out: AccordionCommands): void {
+    const { shrinks } = this.#rule;
+    for (let index = 0; index < shrinks.count; index++) {
+      this.#reshape(shrinks.query(index), shrinks.shape(index), nowMs, out);
+      this.#shrinkCount++;
+    }
+  }
+
+  #grow(why: "rescue" | "gain", nowMs: number, out: AccordionCommands): void {
+    if (this.#growth === null) return;
+    while (this.#ledger.freeCount > 0) {
+      const growth = this.#growth;
+      const found = why === "rescue" ? growth.findRescue(nowMs) : growth.findGain(nowMs);
+      if (found === null) return;
+      this.#reshape(found.query, found.shape, nowMs, out);
+      this.#growCount++;
+    }
+  }
+
+  #first(): number {
+    const high = this.#queues.first(HIGH);
+    return high === NONE ? this.#queues.first(LOW) : high;
+  }
+
+  /** BBS: queries for which no places are free join one that runs. */
+  #isBuffered(query: number, nowMs: number): boolean {
+    if (this.#buffers === null) return false;
+    const isFree = this.#queues.waiting === 0 && this.#rule.shapeFor(query, nowMs) !== NONE;
+    return !isFree && this.#buffers.buffer(query, nowMs);
+  }
+
+  #begin(query: number, shape: number, nowMs: number, out: AccordionCommands): void {
+    this.#queues.remove(query);
+    this.#keeper.start(query, shape, nowMs, out);
+  }
+
+  #reshape(query: number, shape: number, nowMs: number, out: AccordionCommands): void {
+    this.#keeper.reshape(query, shape, nowMs + this.#reconfigurationMs, out);
+  }
+
+  /** A running query is over: its places go to whoever is buffered for them, or are free. */
+  #end(query: number, nowMs: number, out: AccordionCommands): void {
+    const next = this.#nextBuffered(this.#runs.place(query, 0), nowMs, out);
+    if (next === NONE) this.#keeper.stop(query);
+    else this.#keeper.handOver(query, next, nowMs, out);
+    this.#runs.close(query);
+  }
+
+  #nextBuffered(set: number, nowMs: number, out: AccordionCommands): number {
+    if (this.#buffers === null) return NONE;
+    let next = this.#buffers.take(set);
+    while (next !== NONE && nowMs > this.#givenUpAtMs(next) + TOLERANCE_MS) {
+      this.#drop(next, DROP_LATE, out);
+      next = this.#buffers.take(set);
+    }
+    return next;
+  }
+
+  #lose(query: number, place: number, nowMs: number, out: AccordionCommands): void {
+    const runs = this.#runs;
+    this.#unbuffer(runs.place(query, 0));
+    const less = this.table.less(runs.shape(query), this.#ledger.classOfPlace[place]!);
+    const isOver = runs.countLoss(query) >= MOST_LOSSES;
+    if (!isOver && less !== NONE && Number.isFinite(runs.timeLeftMs(query, less))) {
+      this.#reshape(query, less, nowMs, out);
+      return;
+    }
+    this.#keeper.stop(query);
+    if (isOver) this.#drop(query, DROP_PLACES_LOST, out);
+    else this.#queues.insertAfter(NONE, runs.isHigh(query) ? HIGH : LOW, query);
+  }
+
+  /** What was buffered for places of which one is lost waits with the others. */
+  #unbuffer(set: number): void {
+    if (this.#buffers === null) return;
+    for (let query = this.#buffers.take(set); query !== NONE; query = this.#buffers.take(set)) {
+      this.#queues.append(this.#runs.isHigh(query) ? HIGH : LOW, query);
+    }
+  }
+
+  #dropAll(out: AccordionCommands): void {
+    for (let query = this.#first(); query !== NONE; query = this.#first()) {
+      this.#queues.remove(query);
+      this.#drop(query, DROP_NO_PLACE, out);
+    }
+  }
+
+  #drop(query: number, reason: number, out: AccordionCommands): void {
+    this.#runs.close(query);
+    out.drop(query, reason);
+  }
+}

@@ -1,0 +1,285 @@
+/** Drives Accordion's scheduler on the wall clock. */
+import { assert } from "../../../core/assert.ts";
+import { LoadMonitor } from "../../../core/load-monitor.ts";
+import type { Executor } from "../../../exec/executor.ts";
+import { at } from "../../../server/graph/pipeline-signature.ts";
+import type { FailureReason, Outcome, RequestRows, Submission } from "../../../server/request.ts";
+import { DROP_NO_PLACE, DROP_PLACES_LOST } from "../core/commands.ts";
+import type { AccordionScheduler } from "../core/scheduler.ts";
+import { ExecutionPlace } from "./execution-place.ts";
+import type { AccordionObserver } from "./observer.ts";
+import { PipelineRun } from "./pipeline-run.ts";
+import { RecordedScheduler } from "./recorded-scheduler.ts";
+import type { AccordionCommand, AccordionRecorder } from "./recording.ts";
+import { AccordionRequest } from "./request.ts";
+import type { AccordionModel } from "./served-models.ts";
+
+export interface AccordionDriverOptions {
+  /** In the order of the bundle. */
+  readonly models: readonly AccordionModel[];
+  /** Of the bundle; nothing has been told to it. */
+  readonly scheduler: AccordionScheduler;
+  /**
+   * Rows of requests that have no answer yet, at most; so many queries, too, the scheduler has room
+   * for.
+   */
+  readonly maxPending: number;
+  readonly nowMs: () => number;
+  readonly recorder?: AccordionRecorder | undefined;
+  readonly observer: AccordionObserver;
+}
+
+type PlacesCommand = Exclude<AccordionCommand, { readonly kind: "drop" }>;
+
+/**
+ * The driver of the places' scheduler on the wall clock. A request is one query, and its rows are
+ * the instances that stream through the stages on the places that the query has. What a place ran
+ * when it went to another query is thrown away at its end; what was on a place that was lost is run
+ * again.
+ */
+export class AccordionDriver {
+  readonly #options: AccordionDriverOptions;
+  readonly #scheduler: AccordionScheduler;
+  readonly #recorded: RecordedScheduler;
+  readonly #observer: AccordionObserver;
+  readonly #places: readonly ExecutionPlace[];
+  readonly #load = new LoadMonitor();
+  /**
+   * Queries that wait or run, by the scheduler's names, of which those in `#free` are not in use.
+   */
+  readonly #runByQuery: (PipelineRun | undefined)[];
+  readonly #free: number[];
+  #executor: Executor | undefined;
+  #pendingRows = 0;
+  #hasStarted = false;
+  #isClosed = false;
+  #lastMs = 0;
+
+  constructor(options: AccordionDriverOptions) {
+    const { scheduler, recorder, maxPending } = options;
+    assert(scheduler.queryCapacity >= maxPending, "every row may be a query");
+    this.#options = options;
+    this.#scheduler = scheduler;
+    this.#observer = options.observer;
+    this.#recorded = new RecordedScheduler({ scheduler, recorder, onWake: () => this.#wake() });
+    this.#places = Array.from({ length: scheduler.placeCount }, (_, place) => {
+      return new ExecutionPlace(place, (batch) => {
+        assert(this.#executor !== undefined, "places are ready once there is an executor");
+        return this.#executor.run(place, batch);
+      });
+    });
+    this.#runByQuery = new Array<PipelineRun | undefined>(maxPending).fill(undefined);
+    this.#free = Array.from({ length: maxPending }, (_, query) => maxPending - 1 - query);
+  }
+
+  /** Whether all places have been ready and, since, one is. */
+  get canServe(): boolean {
+    return this.#hasStarted && this.#scheduler.readyPlaceCount > 0;
+  }
+
+  /** Measured arrivals of queries, per second; NaN until it is known. */
+  get loadQps(): number {
+    return this.#load.loadQps(this.#now());
+  }
+
+  /** Gives the driver its executor, once; no worker is ready before. */
+  attach(executor: Executor): void {
+    assert(this.#executor === undefined, "a driver has one executor");
+    this.#executor = executor;
+  }
+
+  submit(model: number, rows: RequestRows, deadlineMs: number, isHigh: boolean): Submission {
+    let settle: (outcome: Outcome) => void = () => {};
+    const outcome = new Promise<Outcome>((resolve) => {
+      settle = resolve;
+    });
+    const arrivalMs = this.#now();
+    const ofModel = at(this.#options.models, model);
+    const times = { arrivalMs, deadlineMs };
+    const request = new AccordionRequest({ model, ofModel, rows, isHigh, ...times, settle });
+    this.#load.recordArrival(arrivalMs);
+    const run = this.#open(request);
+    const cancel = () => {
+      if (run !== undefined) this.#giveUp(run, "cancelled", "the client went away");
+    };
+    return { outcome, cancel };
+  }
+
+  onWorkerReady(worker: number): void {
+    const place = at(this.#places, worker);
+    if (place.isUp || this.#isClosed) return;
+    const nowMs = this.#now();
+    place.up();
+    const commands = this.#recorded.onPlaceReady(worker, nowMs);
+    this.#hasStarted ||= this.#scheduler.readyPlaceCount === this.#places.length;
+    this.#carryOut(commands, nowMs);
+  }
+
+  /** The query that had the place goes on as the scheduler tells; told nothing, it waits again. */
+  onWorkerLost(worker: number): void {
+    this.#lose(worker, (nowMs) => this.#recorded.onPlaceLost(worker, nowMs));
+  }
+
+  /** As `onWorkerLost`, but another worker has taken the place. */
+  onWorkerReplaced(worker: number): void {
+    const place = at(this.#places, worker);
+    if (!place.isUp) this.onWorkerReady(worker);
+    else {
+      this.#lose(worker, (nowMs) => {
+        place.up();
+        return this.#recorded.onPlaceReplaced(worker, nowMs);
+      });
+    }
+  }
+
+  #lose(worker: number, tell: (nowMs: number) => readonly AccordionCommand[]): void {
+    const place = at(this.#places, worker);
+    if (!place.isUp || this.#isClosed) return;
+    const nowMs = this.#now();
+    place.down();
+    this.#observer.onWorkerLost();
+    const run = this.#runByQuery.find((one) => one?.has(place));
+    const commands = tell(nowMs);
+    const isToldOf = commands.some(({ query }) => query === run?.query);
+    if (run !== undefined && !isToldOf) {
+      this.#observer.onInstancesForgotten(run.request.model, run.halt());
+    }
+    this.#carryOut(commands, nowMs);
+  }
+
+  /** Fails every request that is still open. */
+  abort(): void {
+    this.#isClosed = true;
+    this.#recorded.stop();
+    for (const run of this.#runByQuery) {
+      if (run === undefined) continue;
+      this.#close(run);
+      run.request.fail("closed", "the server has stopped");
+    }
+  }
+
+  /** @returns undefined if the request was refused, or given up at once. */
+  #open(request: AccordionRequest): PipelineRun | undefined {
+    const { model, rows: batch, isHigh, deadlineMs, arrivalMs: nowMs } = request;
+    if (this.#isClosed) {
+      request.fail("closed", "the server has stopped");
+      return undefined;
+    }
+    const query = this.#pendingRows + batch > this.#options.maxPending ? -1 : this.#free.pop();
+    if (query === undefined || query < 0) {
+      request.fail(
+        "queue-full",
+        `${this.#pendingRows} rows wait or run, and at most ${this.#options.maxPending} may`,
+      );
+      this.#observer.onRowsDone(model, "dropped", batch);
+      return undefined;
+    }
+    const run = new PipelineRun(query, request, {
+      onInstance: (one) => this.#onInstance(one),
+      onFailed: (one, message) => this.#giveUp(one, "inference", message),
+    });
+    this.#runByQuery[query] = run;
+    this.#pendingRows += batch;
+    const asked = { model, batch, isHigh, deadlineMs };
+    this.#carryOut(this.#recorded.onQuery(query, asked, nowMs), nowMs);
+    return run;
+  }
+
+  /**
+   * Marks all that the commands are about before acting on any: what is done may bring the next
+   * event.
+   */
+  #carryOut(commands: readonly AccordionCommand[], nowMs: number): void {
+    if (commands.length === 0) return;
+    const acts = commands.map((command) => {
+      const run = this.#run(command.query);
+      if (command.kind === "drop") {
+        this.#close(run);
+        return () => this.#drop(run.request, command.reason);
+      }
+      this.#place(run, command, nowMs);
+      return () => run.pump();
+    });
+    for (const act of acts) act();
+  }
+
+  /** Gives a query its places from now on. */
+  #place(run: PipelineRun, command: PlacesCommand, nowMs: number): void {
+    const { request, placeCount: placesBefore } = run;
+    const { places, shape, resumeAt } = command;
+    assert(resumeAt === request.doneRows, "a query goes on where it is");
+    const stages = at(request.ofModel.stagesByShape, shape);
+    assert(stages !== null, "a query gets a shape that its model has");
+    const given = places.map((place) => at(this.#places, place));
+    this.#observer.onInstancesForgotten(request.model, run.begin(stages, given));
+    if (Number.isNaN(request.startMs)) {
+      request.startMs = nowMs;
+      this.#observer.onStart(request.model, places.length, request.deadlineMs - nowMs);
+    } else this.#observer.onReshape(request.model, placesBefore, places.length);
+  }
+
+  /**
+   * Tells the scheduler first, so that places have their next query before an answer is written.
+   */
+  #onInstance(run: PipelineRun): void {
+    const nowMs = this.#now();
+    const { request } = run;
+    this.#observer.onInstanceDone(request.model);
+    const isLast = request.doneRows === request.rows;
+    if (isLast) this.#close(run);
+    this.#carryOut(this.#recorded.onInstanceDone(run.query, nowMs), nowMs);
+    if (!isLast) return;
+    const { model, rows, deadlineMs, startMs } = request;
+    this.#observer.onQueryDone(model, rows, nowMs - startMs);
+    this.#observer.onRowsDone(model, nowMs > deadlineMs ? "late" : "satisfied", rows);
+    request.answer(nowMs);
+  }
+
+  #wake(): void {
+    const nowMs = this.#now();
+    this.#carryOut(this.#recorded.onTimer(nowMs), nowMs);
+  }
+
+  #drop(request: AccordionRequest, reason: number): void {
+    const { model, rows, ofModel } = request;
+    const name = ofModel.signature.names[0];
+    this.#observer.onQueryDropped(model, reason);
+    if (reason === DROP_PLACES_LOST) {
+      request.fail("worker-lost", `${name}: workers ended twice while they ran it`);
+      return;
+    }
+    this.#observer.onRowsDone(model, "dropped", rows);
+    if (reason === DROP_NO_PLACE) request.fail("no-worker", `${name}: no execution place is up`);
+    else request.fail("late", `${name}: of low priority, and too late for its deadline`);
+  }
+
+  /** Fails a request that is still open, and lets the scheduler forget its query. */
+  #giveUp(run: PipelineRun, reason: FailureReason, message: string): void {
+    const { query, request } = run;
+    if (request.isSettled || this.#runByQuery[query] !== run) return;
+    const nowMs = this.#now();
+    request.fail(reason, message);
+    this.#close(run);
+    this.#carryOut(this.#recorded.onCancel(query, nowMs), nowMs);
+  }
+
+  /** The query is over: its places and its name are free. */
+  #close(run: PipelineRun): void {
+    assert(this.#runByQuery[run.query] === run, "a query that is over was open");
+    run.halt();
+    this.#runByQuery[run.query] = undefined;
+    this.#free.push(run.query);
+    this.#pendingRows -= run.request.rows;
+  }
+
+  #run(query: number): PipelineRun {
+    const run = this.#runByQuery[query];
+    assert(run !== undefined, "a query of the scheduler is open");
+    return run;
+  }
+
+  #now(): number {
+    this.#lastMs = Math.max(this.#lastMs, this.#options.nowMs());
+    return this.#lastMs;
+  }
+}

@@ -1,0 +1,18 @@
+/** What metrics of execution places are made of. */
+export interface AccordionObserver {
+  /** A query begins. @param slackMs time to its deadline; negative when that is over. */
+  onStart(model: number, places: number, slackMs: number): void;
+  /** A query that had begun goes on. @param placesBefore 0 if it had none, after a loss. */
+  onReshape(model: number, placesBefore: number, places: number): void;
+  onInstanceDone(model: number): void;
+  /** Instances that were on their way and begin again. */
+  onInstancesForgotten(model: number, count: number): void;
+  /** @param reason as in the commands. */
+  onQueryDropped(model: number, reason: number): void;
+  onQueryDone(model: number, rows: number, inferMs: number): void;
+  /** All rows of a request, which came to the same end. */
+  onRowsDone(model: number, outcome: RowsOutcome, rows: number): void;
+  onWorkerLost(): void;
+}
+
+export type RowsOutcome = "satisfied" | "late" | "dropped";

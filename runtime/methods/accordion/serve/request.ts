@@ -1,0 +1,144 @@
+/**
+ * One client request on places: its rows are the instances of one query, and their answers are
+ * gathered here.
+ */
+import { assert } from "../../../core/assert.ts";
+import { elementCountOf } from "../../../server/datatypes.ts";
+import { at } from "../../../server/graph/pipeline-signature.ts";
+import {
+  type FailureReason,
+  joined,
+  type Outcome,
+  type RequestRows,
+} from "../../../server/request.ts";
+import { rowBounds } from "../../../server/tensors.ts";
+import type { AccordionModel } from "./served-models.ts";
+
+/** A tensor of one instance. */
+export interface InstanceValue {
+  readonly shape: readonly number[];
+  readonly bytes: Uint8Array;
+}
+
+export interface AccordionRequestOptions {
+  /** Index among the models. */
+  readonly model: number;
+  readonly ofModel: AccordionModel;
+  readonly rows: RequestRows;
+  readonly isHigh: boolean;
+  readonly arrivalMs: number;
+  readonly deadlineMs: number;
+  readonly settle: (outcome: Outcome) => void;
+}
+
+export class AccordionRequest {
+  readonly model: number;
+  readonly ofModel: AccordionModel;
+  readonly rows: number;
+  readonly isHigh: boolean;
+  readonly arrivalMs: number;
+  readonly deadlineMs: number;
+  /** When its first instance began. */
+  startMs = Number.NaN;
+  readonly #inputs: readonly Uint8Array[];
+  readonly #inputBounds: readonly (readonly number[])[];
+  readonly #settle: (outcome: Outcome) => void;
+  /** Of each output of the model the rows that are done. */
+  readonly #partsByOutput: Uint8Array[][];
+  readonly #rowShapes: (readonly number[])[] = [];
+  #doneRows = 0;
+  #isSettled = false;
+
+  constructor(options: AccordionRequestOptions) {
+    const { ofModel, rows } = options;
+    const { inputs, outputs } = ofModel.signature;
+    assert(rows.inputs.length === inputs.length, "a request has every input of the model");
+    this.model = options.model;
+    this.ofModel = ofModel;
+    this.rows = rows.rows;
+    this.isHigh = options.isHigh;
+    this.arrivalMs = options.arrivalMs;
+    this.deadlineMs = options.deadlineMs;
+    this.#settle = options.settle;
+    this.#inputs = rows.inputs;
+    this.#inputBounds = inputs.map(({ datatype, rowShape }, index) => {
+      const elements = elementCountOf(rowShape);
+      const bounds = rowBounds(datatype, at(rows.inputs, index), rows.rows, elements);
+      assert(bounds !== undefined, "the bytes of an input are its rows");
+      return bounds;
+    });
+    this.#partsByOutput = outputs.map(() => []);
+  }
+
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
+
+  /** Rows that have their answers: always the first ones. */
+  get doneRows(): number {
+    return this.#doneRows;
+  }
+
+  /** Inputs of the model for one row, by name. */
+  inputsOf(row: number): Map<string, InstanceValue> {
+    const { inputs } = this.ofModel.signature;
+    return new Map(
+      inputs.map(({ name, rowShape }, index) => {
+        const bounds = at(this.#inputBounds, index);
+        const bytes = at(this.#inputs, index).subarray(bounds[row], bounds[row + 1]);
+        return [name, { shape: [1, ...rowShape], bytes }];
+      }),
+    );
+  }
+
+  /**
+   * Takes the answer of the next row.
+   * @returns as text, what is wrong with it; the row is not done then.
+   */
+  take(values: ReadonlyMap<string, InstanceValue>): string | undefined {
+    assert(this.#doneRows < this.rows, "a request takes as many answers as it has rows");
+    const { outputs } = this.ofModel.signature;
+    const taken = outputs.map(({ name }) => values.get(name));
+    for (const [index, value] of taken.entries()) {
+      const { name } = at(outputs, index);
+      const shape = `output "${name}" has the shape [${value?.shape.join(", ")}]`;
+      if (value?.shape[0] !== 1) return `${shape}, expected one row`;
+      const rowShape = value.shape.slice(1);
+      const known = this.#rowShapes[index];
+      if (known === undefined) this.#rowShapes[index] = rowShape;
+      else if (known.join() !== rowShape.join()) {
+        return `${shape}, the row before [1, ${known.join(", ")}]`;
+      }
+    }
+    for (const [index, value] of taken.entries()) {
+      if (value !== undefined) at(this.#partsByOutput, index).push(value.bytes);
+    }
+    this.#doneRows++;
+    return undefined;
+  }
+
+  /** Settles the request, all of whose rows are done. */
+  answer(nowMs: number): void {
+    assert(!this.#isSettled && this.#doneRows === this.rows, "what is answered is done");
+    const [variant] = this.ofModel.signature.variants;
+    assert(variant !== undefined, "a model is a variant");
+    this.#isSettled = true;
+    this.#settle({
+      kind: "answered",
+      outputs: this.#partsByOutput.map((parts, index) => ({
+        shape: [this.rows, ...at(this.#rowShapes, index)],
+        parts: joined(parts),
+      })),
+      answerer: { variant: variant.name, accuracy: variant.accuracy },
+      queueMs: this.startMs - this.arrivalMs,
+      inferMs: nowMs - this.startMs,
+    });
+  }
+
+  /** Settles the request unless it is settled. */
+  fail(reason: FailureReason, message: string): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#settle({ kind: "failed", reason, message });
+  }
+}

@@ -1,0 +1,70 @@
+/** Chooses the plan that is followed while the traffic changes for good. */
+import type { InferlineBundle } from "../../../bundle/schema.ts";
+import { assert } from "../../../core/assert.ts";
+import { dispersionOf } from "./dispersion.ts";
+import { RECENT_MS } from "./recent-rates.ts";
+
+/** A plan for more traffic takes over when it has been wanted for this long without a break. */
+const RISE_MS = 15_000;
+/** One for less traffic, which only saves money. */
+const FALL_MS = 60_000;
+/**
+ * Deviations by which the mean rate of 30 s may be above the load of a plan and still be that load.
+ */
+const NOISE_SIGMAS = 3;
+
+/**
+ * Which plan is followed while the traffic changes for good: the lowest for the mean rate of the
+ * last 30 s, or the highest.
+ *
+ * The paper plans again offline when the traffic stays away from the sample (InferLine §5); here
+ * the plans are at hand. Bursts are the tuner's, and what a level's own traffic does by chance is
+ * no reason to leave it: a change is wanted for a while, and upwards only beyond noise.
+ */
+export class InferlineLevelFollower {
+  level: number;
+  readonly #loadQps: Float64Array;
+  /** By level: the highest rate that is still its load. */
+  readonly #mostQps: Float64Array;
+  /** Sign of the change that is wanted, and since when. */
+  #direction = 0;
+  #sinceMs = Number.NaN;
+
+  constructor({ levels, arrivals }: Pick<InferlineBundle, "levels" | "arrivals">, level: number) {
+    assert(level >= 0 && level < levels.length, "the level exists");
+    const perSecond = (1000 * dispersionOf(arrivals)) / RECENT_MS;
+    this.#loadQps = Float64Array.from(levels, ({ loadQps }) => loadQps);
+    this.#mostQps = this.#loadQps.map((qps) => qps + NOISE_SIGMAS * Math.sqrt(perSecond * qps));
+    this.level = level;
+  }
+
+  /** @param recentMeanQps NaN while unknown. @returns whether the level is another one now. */
+  update(recentMeanQps: number, nowMs: number): boolean {
+    const wanted = Number.isNaN(recentMeanQps) ? this.level : this.#wantedLevel(recentMeanQps);
+    const direction = Math.sign(wanted - this.level);
+    if (direction !== this.#direction) {
+      this.#direction = direction;
+      this.#sinceMs = nowMs;
+    }
+    if (direction === 0) return false;
+    if (nowMs - this.#sinceMs < (direction > 0 ? RISE_MS : FALL_MS)) return false;
+    this.level = wanted;
+    this.#direction = 0;
+    return true;
+  }
+
+  /**
+   * Upwards the lowest level whose load this may be; downwards the lowest whose load it does not
+   * exceed at all.
+   */
+  #wantedLevel(qps: number): number {
+    if (qps > this.#mostQps[this.level]!) return lowestFor(this.#mostQps, qps);
+    return Math.min(this.level, lowestFor(this.#loadQps, qps));
+  }
+}
+
+/** The highest where none is enough. */
+function lowestFor(limits: Float64Array, qps: number): number {
+  const found = limits.findIndex((limit) => limit >= qps);
+  return found < 0 ? limits.length - 1 : found;
+}

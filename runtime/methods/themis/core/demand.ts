@@ -1,0 +1,285 @@
+/** Says which level the traffic calls for. */
+import type { ThemisBundle } from "../../../bundle/schema.ts";
+import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
+import { RateHistory } from "./rate-history.ts";
+import type { ThemisShape } from "./shape.ts";
+
+/** In place of a level: instances stay as they are, or are on their way to where they were sent. */
+export const NO_WISH = -1;
+
+/** Which levels the traffic calls for. Pure: times are arguments, in order. */
+export interface ThemisDemand {
+  /**
+   * Requests per second so far, [HISTORY_SECONDS], oldest first, as of the last look: what a
+   * forecast is made of.
+   */
+  readonly perSecondQps: Float64Array;
+  /** Level whose load has to be carried at once. */
+  readonly needed: number;
+  /** Level whose plan is to be settled on; NO_WISH to leave things. */
+  readonly wanted: number;
+  onArrival(nowMs: number): void;
+  /**
+   * Highest rate of the next 10 s, as the driver has foretold it; used from then on in place of a
+   * forecast of our own.
+   */
+  onForecast(qps: number): void;
+  /**
+   * @param backlog requests that wait.
+   * @param level that is carried.
+   * @param base level whose plan was settled on last.
+   */
+  look(nowMs: number, backlog: number, level: number, base: number): void;
+}
+
+export function themisDemandOf(
+  { policy, slo }: Pick<ThemisBundle, "policy" | "slo">,
+  shape: ThemisShape,
+): ThemisDemand {
+  const { scaling, predictor, stableTicks } = policy;
+  // The LSTM runs in the driver. Until it has spoken, the last ten seconds speak for the next.
+  const forecaster = forecasterOf(predictor === "lstm" ? "last-max" : predictor);
+  const options = { stableTicks, forecaster, sloMs: slo.latencyMs };
+  if (scaling === "joint") return new SureDemand(shape, options);
+  return new LastSecondDemand(shape, { ...options, scaling });
+}
+
+interface DemandOptions {
+  readonly stableTicks: number;
+  readonly forecaster: Forecaster;
+  readonly sloMs: number;
+}
+
+/** What both kinds see of the traffic. */
+class Traffic {
+  readonly history = new RateHistory();
+  #foretoldQps = Number.NaN;
+  readonly #forecaster: Forecaster;
+
+  constructor(forecaster: Forecaster) {
+    this.#forecaster = forecaster;
+  }
+
+  onForecast(qps: number): void {
+    this.#foretoldQps = qps;
+  }
+
+  /** Highest rate of the next 10 s; NaN if nothing is known. */
+  get forecastQps(): number {
+    return Number.isNaN(this.#foretoldQps)
+      ? this.#forecaster.forecast(this.history.perSecondQps)
+      : this.#foretoldQps;
+  }
+}
+
+/**
+ * As the paper: the requests of the last second are the load. Instances follow once the plan for
+ * the load and the plan for the forecast have been the same so many times in a row; horizontal
+ * scaling alone does not wait for that to add some, and vertical scaling alone never waits. Source:
+ * Themis §5.1.3.
+ */
+class LastSecondDemand implements ThemisDemand {
+  needed = 0;
+  wanted = NO_WISH;
+  readonly #shape: ThemisShape;
+  readonly #traffic: Traffic;
+  readonly #stableTicks: number;
+  readonly #scaling: "themis" | "horizontal" | "vertical";
+  #agreed = 0;
+
+  constructor(
+    shape: ThemisShape,
+    {
+      stableTicks,
+      forecaster,
+      scaling,
+    }: DemandOptions & { readonly scaling: "themis" | "horizontal" | "vertical" },
+  ) {
+    this.#shape = shape;
+    this.#traffic = new Traffic(forecaster);
+    this.#stableTicks = stableTicks;
+    this.#scaling = scaling;
+  }
+
+  get perSecondQps(): Float64Array {
+    return this.#traffic.history.perSecondQps;
+  }
+
+  onArrival(nowMs: number): void {
+    this.#traffic.history.onArrival(nowMs);
+  }
+
+  onForecast(qps: number): void {
+    this.#traffic.onForecast(qps);
+  }
+
+  look(nowMs: number, _backlog: number, _level: number, base: number): void {
+    const { history } = this.#traffic;
+    history.advance(nowMs);
+    this.wanted = NO_WISH;
+    const qps = history.meanQps(1);
+    if (Number.isNaN(qps)) return;
+    const level = lowestFor(this.#shape.loadQpsByLevel, qps);
+    const foretold = lowestFor(this.#shape.loadQpsByLevel, this.#traffic.forecastQps);
+    this.#agreed = isSamePlan(this.#shape, level, foretold) ? this.#agreed + 1 : 0;
+    this.needed = level;
+    const isDue = this.#scaling === "vertical" || (this.#scaling === "horizontal" && level > base);
+    if (isDue || this.#agreed >= this.#stableTicks) this.wanted = level;
+  }
+}
+
+/**
+ * Windows that end now, in seconds, over which a rate may show to be higher than the load of a
+ * level.
+ */
+const RISE_WINDOWS = [0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5];
+/**
+ * Part of the SLO that a window has at least: what comes at once and no longer still waits its turn
+ * in time.
+ */
+const LEAST_WINDOW = 0.25;
+/** Of these, the ones that call for more instances; what is shorter is met with cores. */
+const LASTING_SECONDS = 1;
+/**
+ * Standard deviations that a window's count has to be above that of a load, of its square root,
+ * which for a Poisson count hardly depends on the load.
+ */
+const RISE_SIGMAS = 2.5;
+/**
+ * Part of the SLO for which requests may wait without being more than a level's load makes wait.
+ */
+const USUAL_WAIT = 0.5;
+/** Seconds whose mean may call for fewer instances. */
+const CALM_SECONDS = 20;
+/** The same for the end of a rise, which a longer mean has not caught up with. */
+const RECENT_SECONDS = 5;
+/**
+ * The highest of ten seconds lies so many standard deviations of a Poisson count above their rate.
+ */
+const PEAK_DEVIATIONS = 1.54;
+
+/**
+ * What is sure: plans have room for what traffic of their load does by chance, so a level is too
+ * low only once the rate of some window that ends now cannot be its load any more. Then cores are
+ * asked for that carry the rate as it shows, and what has come to wait besides; and instances, if
+ * the window is not too short to say so. They follow the traffic down when neither its recent rate
+ * nor the forecast needs them, so many times in a row.
+ */
+class SureDemand implements ThemisDemand {
+  needed = 0;
+  wanted = NO_WISH;
+  readonly #shape: ThemisShape;
+  readonly #traffic: Traffic;
+  readonly #stableTicks: number;
+  readonly #sloSeconds: number;
+  #calm = 0;
+  /**
+   * Level that was called for since it was calm, and looks in a row that would do with a lower one.
+   */
+  #called = NO_WISH;
+  #lowerLooks = 0;
+
+  constructor(shape: ThemisShape, { stableTicks, forecaster, sloMs }: DemandOptions) {
+    this.#shape = shape;
+    this.#traffic = new Traffic(forecaster);
+    this.#stableTicks = stableTicks;
+    this.#sloSeconds = sloMs / 1000;
+  }
+
+  get perSecondQps(): Float64Array {
+    return this.#traffic.history.perSecondQps;
+  }
+
+  onArrival(nowMs: number): void {
+    this.#traffic.history.onArrival(nowMs);
+  }
+
+  onForecast(qps: number): void {
+    this.#traffic.onForecast(qps);
+  }
+
+  look(nowMs: number, backlog: number, level: number, base: number): void {
+    const { history } = this.#traffic;
+    const { loadQpsByLevel } = this.#shape;
+    history.advance(nowMs);
+    this.wanted = NO_WISH;
+    const recentQps = Math.max(history.meanQps(CALM_SECONDS), history.meanQps(RECENT_SECONDS));
+    if (Number.isNaN(recentQps)) return;
+    const risenQps = this.#risenQps(loadQpsByLevel[level]!, LEAST_WINDOW * this.#sloSeconds);
+    const lastingQps = this.#risenQps(loadQpsByLevel[base]!, LASTING_SECONDS);
+    const rateQps = Math.max(recentQps, risenQps);
+    const waiting = backlog - rateQps * USUAL_WAIT * this.#sloSeconds;
+    // To be served within another SLO, besides what comes.
+    const drainQps = Math.max(0, waiting) / this.#sloSeconds;
+    const carriedQps = drainQps > 0 ? rateQps : risenQps;
+    const needed = lowestFor(loadQpsByLevel, Math.max(carriedQps, lastingQps) + drainQps);
+    // What was met stays met until it is calm: that a level carries the traffic is no sign that a
+    // lower one does.
+    this.needed = Math.max(level, needed);
+    const foretoldQps = rateOfPeak(this.#traffic.forecastQps);
+    const calm = lowestFor(loadQpsByLevel, Math.max(rateQps, foretoldQps));
+    if (lastingQps > 0) {
+      this.#calm = 0;
+      this.wanted = this.#callFor(Math.max(base, lowestFor(loadQpsByLevel, lastingQps)));
+      return;
+    }
+    this.#calm = calm < base || base < level ? this.#calm + 1 : 0;
+    if (this.#calm < this.#stableTicks) return;
+    this.needed = needed;
+    this.wanted = Math.min(base, calm);
+    this.#called = NO_WISH;
+  }
+
+  /**
+   * What was called for is not called off at once while it comes up: a rate that goes on rising
+   * goes up and down on the way.
+   */
+  #callFor(level: number): number {
+    this.#lowerLooks = level < this.#called ? this.#lowerLooks + 1 : 0;
+    if (this.#lowerLooks === 0 || this.#lowerLooks >= this.#stableTicks) {
+      this.#called = level;
+      this.#lowerLooks = 0;
+    }
+    return this.#called;
+  }
+
+  /**
+   * Highest mean rate of the windows that are too high for a load, of those that are at least so
+   * long; 0 if none is.
+   */
+  #risenQps(loadQps: number, leastSeconds: number): number {
+    const { history } = this.#traffic;
+    let risen = 0;
+    for (const seconds of RISE_WINDOWS) {
+      if (seconds < leastSeconds || seconds > history.knownSeconds) continue;
+      const qps = history.meanQps(seconds);
+      const mostQps = (Math.sqrt(loadQps) + RISE_SIGMAS / (2 * Math.sqrt(seconds))) ** 2;
+      if (qps > mostQps && qps > risen) risen = qps;
+    }
+    return risen;
+  }
+}
+
+/** The rate whose highest second of ten is about this. NaN gives 0. */
+function rateOfPeak(peakQps: number): number {
+  if (!(peakQps > 0)) return 0;
+  const half = PEAK_DEVIATIONS / 2;
+  const root = Math.sqrt(peakQps + half * half) - half;
+  return root * root;
+}
+
+function isSamePlan(shape: ThemisShape, one: number, other: number): boolean {
+  const { taskCount, replicasByLevelTask, coresByLevelTask } = shape;
+  for (let task = 0; task < taskCount; task++) {
+    const [a, b] = [one * taskCount + task, other * taskCount + task];
+    if (replicasByLevelTask[a] !== replicasByLevelTask[b]) return false;
+    if (coresByLevelTask[a] !== coresByLevelTask[b]) return false;
+  }
+  return true;
+}
+
+/** Index of the lowest level for a rate; of the highest where none is enough or the rate is NaN. */
+function lowestFor(loadQpsByLevel: Float64Array, qps: number): number {
+  const found = loadQpsByLevel.findIndex((load) => load >= qps);
+  return found < 0 ? loadQpsByLevel.length - 1 : found;
+}

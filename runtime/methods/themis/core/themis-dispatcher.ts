@@ -1,0 +1,346 @@
+/** Decides what starts where: the core of Themis. */
+import type { ThemisBundle } from "../../../bundle/schema.ts";
+import { assert } from "../../../core/assert.ts";
+import {
+  type CommandBuffer,
+  DROP_LATE,
+  DROP_NO_WORKER,
+  DROP_QUEUE_FULL,
+} from "../../../core/command-buffer.ts";
+import { DemandMonitor } from "../../../core/graph/demand-monitor.ts";
+import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
+import type {
+  PipelineDispatcher,
+  PipelineDispatcherOptions,
+  ResizedPipeline,
+} from "../../../core/graph/pipeline-dispatcher.ts";
+import { ReplicaFleet } from "../../../core/graph/replica-fleet.ts";
+import { ReplicaKeeper } from "../../../core/graph/replica-keeper.ts";
+import { busyNames } from "../../../core/graph/replica-shape.ts";
+import { firstLevel, ThemisController } from "./controller.ts";
+import { type ThemisDemand, themisDemandOf } from "./demand.ts";
+import { InstanceCores } from "./instance-cores.ts";
+import { type ThemisShape, themisShapeOf } from "./shape.ts";
+
+export interface ThemisDispatcherOptions extends PipelineDispatcherOptions {
+  /** Index of a level that is followed whatever the traffic is. */
+  readonly level?: number;
+}
+
+/**
+ * How many instances the tasks have and of how many cores, for the eyes of whoever runs the
+ * cluster. Arrays are by task, in force, not copies.
+ */
+export interface ThemisGauges {
+  /** Instances that there are to be, and cores of each once it is up. */
+  readonly targetsByTask: Uint32Array;
+  readonly targetCoresByTask: Uint32Array;
+  /**
+   * Instances that there are, those that come up and those that leave after a last batch included;
+   * those of them that are up.
+   */
+  readonly assignedByTask: Uint32Array;
+  readonly readyByTask: Uint32Array;
+  /** Cores that instances hold: the more of what one has and what it is to have. */
+  readonly coresByTask: Uint32Array;
+  /** Level whose plan is being moved to, or is in force. */
+  readonly goal: number;
+  /** Bursts that were met with cores, and plans that were settled on. */
+  readonly burstCount: number;
+  readonly settledCount: number;
+}
+
+export interface ThemisDispatcher extends PipelineDispatcher, ResizedPipeline, ThemisGauges {
+  /**
+   * Requests in each of the last 60 s as of the last look, oldest first, NaN before there were any:
+   * what a forecast of the driver's is made of.
+   */
+  readonly perSecondQps: Float64Array;
+  /** Looks at the traffic so far: after one a driver that makes forecasts makes another. */
+  readonly lookCount: number;
+}
+
+/**
+ * The dispatcher of a validated bundle; no worker is up yet.
+ * @throws Error if the bundle contradicts itself.
+ */
+export function themisDispatcherOf(
+  bundle: ThemisBundle,
+  options: ThemisDispatcherOptions,
+): ThemisDispatcher {
+  return new ElasticDispatcher(bundle, options);
+}
+
+/**
+ * Themis' serving side: a central queue for each task, first in first out, whose idle instances
+ * take what waits at once, in batches up to the size that the controller says; the one with most
+ * cores first. A query that is too old when its turn comes is dropped. Source: Themis §3.2, §5,
+ * §6.3.
+ *
+ * Batches start in `onWake` only, after all that happens at one time, in the order of the tasks.
+ */
+class ElasticDispatcher implements ThemisDispatcher {
+  readonly workerCount: number;
+  readonly waitingCapacity: number;
+  readonly commandCapacity: number;
+  lookCount = 0;
+  readonly #shape: ThemisShape;
+  readonly #fleet: ReplicaFleet;
+  readonly #keeper: ReplicaKeeper;
+  readonly #cores: InstanceCores;
+  readonly #queues: LinkedQueues;
+  readonly #load: DemandMonitor;
+  readonly #demand: ThemisDemand;
+  readonly #controller: ThemisController;
+  readonly #tickMs: number;
+  /** A query may be this much past its deadline when its turn comes. */
+  readonly #graceMs: number;
+  /** [queryCapacity] */
+  readonly #deadlineMs: Float64Array;
+  /**
+   * The batch that is being put together: drops come before it, since a command is open only while
+   * it gets its queries.
+   */
+  readonly #taken: Uint32Array;
+  /**
+   * [taskCount]: whether the task has an instance, or will have one of the workers that are up or
+   * have yet to come up for the first time.
+   */
+  readonly #isServable: Uint8Array;
+  /** `resizes` and `raises` of the controller as of the last time that instances were seen to. */
+  #seenResizes = 0;
+  #seenRaises = 0;
+  #tickDueMs = Number.POSITIVE_INFINITY;
+  #startDueMs = Number.POSITIVE_INFINITY;
+
+  constructor(bundle: ThemisBundle, options: ThemisDispatcherOptions) {
+    const { queryCapacity, initialDemandQps = Number.NaN } = options;
+    const shape = themisShapeOf(bundle);
+    const { taskCount, workerCount } = shape;
+    this.#shape = shape;
+    this.workerCount = workerCount;
+    this.waitingCapacity = queryCapacity - busyNames(shape);
+    assert(this.waitingCapacity > 0, "there are names for the queries that run and for others");
+    // One event drops or starts every query that waits, each in a command of its own, and assigns
+    // or releases and resizes every worker.
+    this.commandCapacity = this.waitingCapacity + 1 + 3 * workerCount;
+    this.#fleet = new ReplicaFleet(shape);
+    this.#keeper = new ReplicaKeeper(shape, this.#fleet);
+    this.#cores = new InstanceCores(taskCount, workerCount);
+    this.#queues = new LinkedQueues(taskCount, queryCapacity);
+    this.#load = new DemandMonitor(initialDemandQps);
+    this.#demand = themisDemandOf(bundle, shape);
+    const { level = firstLevel(bundle, initialDemandQps) } = options;
+    const isFixed = options.level !== undefined || bundle.levels.length === 1;
+    this.#controller = new ThemisController(bundle, shape, isFixed ? null : this.#demand, level);
+    const { tickMs, dropAfterSlos } = bundle.policy;
+    this.#tickMs = tickMs;
+    this.#graceMs =
+      dropAfterSlos === null
+        ? Number.POSITIVE_INFINITY
+        : (dropAfterSlos - 1) * bundle.slo.latencyMs;
+    this.#deadlineMs = new Float64Array(queryCapacity);
+    this.#taken = new Uint32Array(Math.max(...shape.maxBatchByTaskPool));
+    this.#isServable = new Uint8Array(taskCount);
+  }
+
+  get wakeMs(): number {
+    return Math.min(this.#startDueMs, this.#tickDueMs);
+  }
+
+  get level(): number {
+    return this.#controller.level;
+  }
+
+  get goal(): number {
+    return this.#controller.goal;
+  }
+
+  get burstCount(): number {
+    return this.#controller.burstCount;
+  }
+
+  get settledCount(): number {
+    return this.#controller.settledCount;
+  }
+
+  get servers(): number {
+    return this.#fleet.replicaCount;
+  }
+
+  get targetsByTask(): Uint32Array {
+    return this.#controller.instances;
+  }
+
+  get targetCoresByTask(): Uint32Array {
+    return this.#controller.cores;
+  }
+
+  get assignedByTask(): Uint32Array {
+    return this.#fleet.assignedByTask;
+  }
+
+  get readyByTask(): Uint32Array {
+    return this.#fleet.holdingByTask;
+  }
+
+  get coresByTask(): Uint32Array {
+    return this.#cores.heldByTask;
+  }
+
+  get perSecondQps(): Float64Array {
+    return this.#demand.perSecondQps;
+  }
+
+  onRequest(nowMs: number): boolean {
+    this.#load.recordRequest(nowMs);
+    this.#demand.onArrival(nowMs);
+    if (this.#tickDueMs === Number.POSITIVE_INFINITY) this.#tickDueMs = nowMs + this.#tickMs;
+    return true;
+  }
+
+  onForecast(qps: number): void {
+    this.#demand.onForecast(qps);
+  }
+
+  onQuery(
+    query: number,
+    task: number,
+    _parent: number,
+    deadlineMs: number,
+    nowMs: number,
+    out: CommandBuffer,
+  ): void {
+    if (this.#isServable[task] === 0) out.drop(0, query, DROP_NO_WORKER);
+    else if (this.#queues.waiting === this.waitingCapacity) out.drop(0, query, DROP_QUEUE_FULL);
+    else {
+      this.#deadlineMs[query] = deadlineMs;
+      this.#queues.append(task, query);
+      if (this.#fleet.idle.count(task) > 0) this.#startDueMs = nowMs;
+    }
+  }
+
+  onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
+    const task = this.#fleet.task[worker]!;
+    if (this.#keeper.finish(worker)) {
+      this.#cores.leave(worker);
+      this.#settle(nowMs, out);
+    } else if (this.#queues.length(task) > 0) this.#startDueMs = nowMs;
+  }
+
+  /** Every query is sent on as its edges say. */
+  onFanout(): void {}
+
+  onWake(nowMs: number, out: CommandBuffer): void {
+    if (nowMs >= this.#tickDueMs) this.#tick(nowMs, out);
+    this.#startDueMs = Number.POSITIVE_INFINITY;
+    const { taskCount } = this.#shape;
+    for (let task = 0; task < taskCount; task++) {
+      if (this.#isServable[task] === 1) this.#startBatches(task, nowMs, out);
+      else this.#dropWaiting(task, out);
+    }
+  }
+
+  onWorkerReady(worker: number, nowMs: number, out: CommandBuffer): void {
+    this.#fleet.comeUp(worker);
+    this.#settle(nowMs, out);
+  }
+
+  onModelReady(worker: number, nowMs: number, out: CommandBuffer): void {
+    this.#fleet.modelReady(worker);
+    this.#cores.comeUp(worker);
+    if (this.#queues.length(this.#fleet.task[worker]!) > 0) this.#startDueMs = nowMs;
+    this.#review(nowMs, out);
+  }
+
+  onResized(worker: number, nowMs: number, out: CommandBuffer): void {
+    if (this.#cores.resized(worker)) this.#review(nowMs, out);
+  }
+
+  onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void {
+    this.#fleet.goDown(worker);
+    if (this.#cores.leave(worker)) this.#controller.lose(this.#seen());
+    this.#settle(nowMs, out);
+  }
+
+  onCancel(query: number): boolean {
+    return this.#queues.remove(query);
+  }
+
+  loadQps(nowMs: number): number {
+    this.#load.advance(nowMs);
+    return this.#load.qps;
+  }
+
+  #tick(nowMs: number, out: CommandBuffer): void {
+    this.#tickDueMs += (Math.floor((nowMs - this.#tickDueMs) / this.#tickMs) + 1) * this.#tickMs;
+    this.lookCount++;
+    if (this.#controller.tick(nowMs, this.#queues.waiting, this.#seen())) this.#settle(nowMs, out);
+  }
+
+  #review(nowMs: number, out: CommandBuffer): void {
+    this.#controller.review(this.#seen());
+    this.#settle(nowMs, out);
+  }
+
+  #seen() {
+    return {
+      readyByTask: this.#fleet.readyByTask,
+      coresInForceByTask: this.#cores.least(this.#fleet),
+    };
+  }
+
+  /**
+   * Makes the instances what the controller wants: those that stay are resized before any go, and
+   * new ones come with their cores.
+   */
+  #settle(nowMs: number, out: CommandBuffer): void {
+    const controller = this.#controller;
+    if (controller.resizes !== this.#seenResizes) {
+      this.#cores.resizeAll(controller.cores, this.#fleet, out);
+    } else if (controller.raises !== this.#seenRaises) {
+      this.#cores.raiseAll(controller.startCores, this.#fleet, out);
+    }
+    this.#seenResizes = controller.resizes;
+    this.#seenRaises = controller.raises;
+    this.#keeper.settle(controller.level, controller.instances, out, controller.startCores);
+    this.#cores.follow(this.#fleet, controller.startCores, out);
+    for (let task = 0; task < this.#shape.taskCount; task++) {
+      const isServable = this.#keeper.hasProspect(task);
+      this.#isServable[task] = isServable ? 1 : 0;
+      // What waits is dropped with the next `onWake`, so that it stays where the worker is replaced
+      // at once.
+      if (!isServable && this.#queues.length(task) > 0) this.#startDueMs = nowMs;
+    }
+  }
+
+  #dropWaiting(task: number, out: CommandBuffer): void {
+    while (this.#queues.length(task) > 0) out.drop(0, this.#queues.take(task), DROP_NO_WORKER);
+  }
+
+  /** Batches as long as the task has idle instances and queries that are not too old. */
+  #startBatches(task: number, nowMs: number, out: CommandBuffer): void {
+    const queues = this.#queues;
+    const { idle } = this.#fleet;
+    const { level } = this.#controller;
+    const limit = this.#controller.batch[task]!;
+    const taken = this.#taken;
+    while (idle.count(task) > 0) {
+      let batch = 0;
+      while (batch < limit && queues.length(task) > 0) {
+        const query = queues.take(task);
+        if (nowMs >= this.#deadlineMs[query]! + this.#graceMs) out.drop(0, query, DROP_LATE);
+        else taken[batch++] = query;
+      }
+      if (batch === 0) return;
+      this.#start(task, level, out);
+      for (let position = 0; position < batch; position++) out.appendQuery(taken[position]!);
+    }
+  }
+
+  #start(task: number, level: number, out: CommandBuffer): void {
+    const worker = this.#cores.mostOf(this.#fleet, task);
+    out.startBatch(worker, task, level);
+    this.#fleet.start(worker);
+  }
+}

@@ -1,0 +1,65 @@
+import type { Configuration } from "../../compiler/graph/served-tasks.ts";
+import type { ProvisioningProblem } from "../../compiler/methods/inferline/solve/problem.ts";
+import { provisioningProblem } from "../../compiler/methods/inferline/solve/problem-of.ts";
+import { type RequestTrace, tossVisits } from "../../compiler/simulate/graph/visits.ts";
+import type { InferlineBundle } from "../../runtime/bundle/schema.ts";
+import { Rng } from "../../runtime/core/rng.ts";
+import { type InferlineTaskSketch, inferlineBundle } from "./inferline-bundle.ts";
+
+/** The decision problem of a bundle, and the configuration of its first level. */
+export function problemAndPlan(bundle: InferlineBundle): {
+  readonly problem: ProvisioningProblem;
+  readonly configuration: Configuration;
+} {
+  const { levels, provenance: _, ...frame } = bundle;
+  const problem = provisioningProblem({ ...frame, recorded: null });
+  const configuration = (levels[0]?.plan.stages ?? []).map(
+    ({ variant, pool, batch, replicas }, stage) => ({
+      hardware:
+        problem.stages[stage]?.hardware.findIndex(
+          (one) => one.variant === variant && one.pool === pool,
+        ) ?? -1,
+      batch,
+      replicas,
+    }),
+  );
+  return { problem, configuration };
+}
+
+/**
+ * Two or three stages on two kinds of hardware, the dearer one faster, with few replicas to be had.
+ */
+export function smallProblem(seed: number): { problem: ProvisioningProblem; trace: RequestTrace } {
+  const rng = new Rng(seed, 5);
+  const below = (limit: number): number => Math.floor(limit * rng.nextFloat());
+  const count = 2 + below(2);
+  const shapes: InferlineTaskSketch["from"][] = [{ requests: 1 }, { a: below(2) === 0 ? 1 : 0.5 }];
+  shapes.push([{ b: 1 }, { a: 0.6, b: 1 }, { a: 0.7 }][below(3)]);
+  const tasks = shapes.slice(0, count).map((from, index): InferlineTaskSketch => {
+    const base = 4 + below(10);
+    return {
+      name: "abc"[index] ?? "",
+      ...(from === undefined ? {} : { from }),
+      latencyMs: [
+        { 1: 2 * base, 2: 2 * base + 6 + below(8) },
+        { 1: base, 2: base + below(4), 4: base + 2 + below(9) },
+      ],
+    };
+  });
+  const bundle = inferlineBundle({
+    tasks,
+    workers: [3 + below(8), 2 + below(8)],
+    prices: [0.1 + 0.1 * below(3), 0.3 + 0.1 * below(5)],
+    sloMs: 50 + below(60),
+    levels: [{ loadQps: 100, stages: tasks.map(() => [1, 1]) }],
+  });
+  const { problem } = problemAndPlan(bundle);
+  const requests = 150;
+  const gapMs = 6 + below(14);
+  let nowMs = 0;
+  const arrivalMs = Float64Array.from({ length: requests }, () => {
+    nowMs -= gapMs * Math.log(1 - rng.nextFloat());
+    return nowMs;
+  });
+  return { problem, trace: { arrivalMs, takenByEdge: tossVisits(problem.graph, requests, seed) } };
+}
