@@ -3,10 +3,11 @@ import { RuntimeError } from "../../../runtime/errors.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { openModels } from "./compile-stages.ts";
+import { pipelineTable } from "./pipeline-table.ts";
 import { PLACE_BASELINES } from "./place-baselines.ts";
-import { pipelineTable, placeWarnings } from "./place-report.ts";
 import { placedLevel } from "./placed-level.ts";
 import { accordion } from "./solve/accordion.ts";
+import { accordionWarnings } from "./warnings.ts";
 
 export const accordionMethod: CompilerMethodOf<"accordion"> = {
   name: "accordion",
@@ -46,11 +47,11 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
     return simulatePlacesCommand(bundle, options, baseline?.name ?? null, watch);
   },
 
-  warnings: placeWarnings,
+  warnings: accordionWarnings,
   tablesAround: (bundle) => ({ before: [pipelineTable(bundle)], after: [] }),
   async report(bundle, asked) {
     refuseTableOptions(asked, "malleable pipelines");
-    const { reportPlaces } = await import("./simulated-report.ts");
-    return reportPlaces(bundle, asked);
+    const { reportAccordion } = await import("./report-page.ts");
+    return reportAccordion(bundle, asked);
   },
 };

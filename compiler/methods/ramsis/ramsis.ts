@@ -1,7 +1,7 @@
 /** RAMSIS as a method of the compiler: which variant a worker runs its queued queries on. */
 
 import { RuntimeError } from "../../../runtime/errors.ts";
-import { classTable } from "../../../runtime/methods/ramsis/tell/inspect-summary.ts";
+import { classTable } from "../../../runtime/methods/ramsis/tell/inspect.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { actionValuesOf } from "./action-values.ts";
@@ -59,7 +59,7 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   warnings: tableWarnings,
   tablesAround: (bundle) => ({ before: [], after: bundle.slo.classes ? [classTable(bundle)] : [] }),
   async report(bundle, asked) {
-    const { reportTables } = await import("./table-report.ts");
-    return reportTables(bundle, asked);
+    const { reportRamsis } = await import("./report-page.ts");
+    return reportRamsis(bundle, asked);
   },
 };

@@ -4,11 +4,11 @@ import type { RuntimeMethod } from "../method.ts";
 import { readAccordionBundle } from "./bundle/read.ts";
 import { classOfPlaces } from "./core/pipeline-table.ts";
 import { accordionModels } from "./serve/models.ts";
-import { accordionDiffer, placesByName } from "./tell/diff-levels.ts";
-import { placeStateTold, placeSummary, placesTold, placeTable } from "./tell/inspect-places.ts";
+import { accordionDiffer, placesByName } from "./tell/diff.ts";
+import { accordionSummary, accordionTable, levelTold, stateTold } from "./tell/inspect.ts";
 import { accordionLevels, accordionTasks } from "./tell/reports.ts";
 import { accordionSections } from "./tell/sections.ts";
-import { servingPlaces } from "./tell/serving-places.ts";
+import { servingPlaces } from "./tell/serving.ts";
 
 export const accordion: RuntimeMethod<AccordionBundle> = {
   name: "accordion",
@@ -16,10 +16,10 @@ export const accordion: RuntimeMethod<AccordionBundle> = {
   sections: accordionSections,
   taskReports: accordionTasks,
   levelReports: accordionLevels,
-  levelTable: ({ levels }) => placeTable(levels),
-  summary: placeSummary,
-  tellLevel: placesTold,
-  tellState: async (bundle, { text }) => placeStateTold(bundle, text),
+  levelTable: ({ levels }) => accordionTable(levels),
+  summary: accordionSummary,
+  tellLevel: levelTold,
+  tellState: async (bundle, { text }) => stateTold(bundle, text),
   decisions: () => ({
     stateCount: null,
     text: "each pipeline with the times that its stages give",

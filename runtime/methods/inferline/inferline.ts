@@ -5,9 +5,9 @@ import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readInferlineBundle } from "./bundle/read.ts";
 import { inferlineModels } from "./serve/models.ts";
-import { inferlineDiffer } from "./tell/diff-levels.ts";
-import { firstReplicas } from "./tell/first-stages.ts";
-import { provisioningTable, stagePlanTold, stageSummary } from "./tell/inspect-stages.ts";
+import { inferlineDiffer } from "./tell/diff.ts";
+import { firstReplicas } from "./tell/first-replicas.ts";
+import { inferlineSummary, planTold, provisioningTable } from "./tell/inspect.ts";
 import { inferlineLevels, inferlineTasks } from "./tell/reports.ts";
 import { inferlineSections } from "./tell/sections.ts";
 
@@ -22,8 +22,8 @@ export const inferline: RuntimeMethod<InferlineBundle> = {
   taskReports: inferlineTasks,
   levelReports: inferlineLevels,
   levelTable: provisioningTable,
-  summary: stageSummary,
-  tellLevel: stagePlanTold,
+  summary: inferlineSummary,
+  tellLevel: planTold,
   tellState: async (_, { text }) => refuseStates(text, NO_STATES),
   decisions: () => ({
     stateCount: null,

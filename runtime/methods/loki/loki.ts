@@ -5,8 +5,8 @@ import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readLokiBundle } from "./bundle/read.ts";
 import { lokiModels } from "./serve/models.ts";
-import { lokiDiffer } from "./tell/diff-levels.ts";
-import { pipelineSummary, planTable, planTold } from "./tell/inspect-plan.ts";
+import { lokiDiffer } from "./tell/diff.ts";
+import { lokiSummary, planTable, planTold } from "./tell/inspect.ts";
 import { lokiLevels, lokiTasks } from "./tell/reports.ts";
 import { lokiSections } from "./tell/sections.ts";
 
@@ -19,7 +19,7 @@ export const loki: RuntimeMethod<LokiBundle> = {
   taskReports: lokiTasks,
   levelReports: lokiLevels,
   levelTable: ({ levels }) => planTable(levels),
-  summary: pipelineSummary,
+  summary: lokiSummary,
   tellLevel: planTold,
   tellState: async (_, { text }) => refuseStates(text, NO_STATES),
   decisions: () => ({ stateCount: null, text: "each with a plan whose flows add up" }),

@@ -4,10 +4,10 @@ import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readRamsisBundle } from "./bundle/read.ts";
 import { ramsisModels } from "./serve/models.ts";
-import { tableDiffer } from "./tell/diff-tables.ts";
-import { tableMap } from "./tell/inspect-map.ts";
+import { tableDiffer } from "./tell/diff.ts";
+import { promiseTable, ramsisSummary } from "./tell/inspect.ts";
+import { tableMap } from "./tell/inspect-level.ts";
 import { tableState } from "./tell/inspect-state.ts";
-import { promiseTable, tableSummary } from "./tell/inspect-summary.ts";
 import { ramsisLevels, ramsisTasks } from "./tell/reports.ts";
 import { ramsisSections } from "./tell/sections.ts";
 
@@ -18,7 +18,7 @@ export const ramsis: RuntimeMethod<RamsisBundle> = {
   taskReports: ramsisTasks,
   levelReports: ramsisLevels,
   levelTable: promiseTable,
-  summary: tableSummary,
+  summary: ramsisSummary,
   tellLevel: tableMap,
   tellState: tableState,
   decisions: ({ levels }) => {

@@ -6,9 +6,9 @@ import type { RuntimeMethod } from "../method.ts";
 import { readThemisBundle } from "./bundle/read.ts";
 import { scaleShapeOf } from "./core/scale-shape.ts";
 import { themisModels } from "./serve/models.ts";
-import { themisDiffer } from "./tell/diff-levels.ts";
-import { firstInstances } from "./tell/first-stages.ts";
-import { scalePlanTold, scaleSummary, scaleTable } from "./tell/inspect-scales.ts";
+import { themisDiffer } from "./tell/diff.ts";
+import { firstInstances } from "./tell/first-instances.ts";
+import { planTold, themisSummary, themisTable } from "./tell/inspect.ts";
 import { themisLevels, themisTasks } from "./tell/reports.ts";
 import { themisSections } from "./tell/sections.ts";
 
@@ -25,9 +25,9 @@ export const themis: RuntimeMethod<ThemisBundle> = {
   sections: themisSections,
   taskReports: themisTasks,
   levelReports: themisLevels,
-  levelTable: scaleTable,
-  summary: scaleSummary,
-  tellLevel: scalePlanTold,
+  levelTable: themisTable,
+  summary: themisSummary,
+  tellLevel: planTold,
   tellState: async (_, { text }) => refuseStates(text, NO_STATES),
   decisions: () => ({
     stateCount: null,

@@ -1,7 +1,7 @@
 /** The traffic envelope of a level: the highest rate in windows of every length. */
 import * as Plot from "@observablehq/plot";
 import type { InferlineLevel } from "../../../../runtime/bundle/schema.ts";
-import { trafficView } from "../../../../runtime/methods/inferline/tell/stage-plan-view.ts";
+import { trafficView } from "../../../../runtime/methods/inferline/tell/plan-view.ts";
 import { drawFigure } from "../../../report/figure.ts";
 import type { Markup } from "../../../report/markup.ts";
 import { decimalText } from "../../../report/number-text.ts";

@@ -1,6 +1,6 @@
 /** One colour and one letter for each stage on each hardware that a plan uses: a stage is a hue, and hardware goes from light to dark with its price. */
 import type { InferlineBundle } from "../../../../runtime/bundle/schema.ts";
-import { hardwareOf } from "../../../../runtime/methods/inferline/tell/stage-plan-view.ts";
+import { hardwareOf } from "../../../../runtime/methods/inferline/tell/plan-view.ts";
 import { letterAt, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 
 /** The variant of a key is the index of a pool, its name the hardware. In the order of the tasks, the cheapest hardware first. */

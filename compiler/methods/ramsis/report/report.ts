@@ -15,7 +15,7 @@ import type { SimulatedRun, SimulationPlan } from "./simulated-levels.ts";
 import type { SimulationPoint } from "./simulation-file.ts";
 import { facts, leadText, variantLegend } from "./summary.ts";
 
-export interface ReportContent {
+export interface RamsisReportContent {
   readonly bundle: RamsisBundle;
   /** Of the file that held the bundle. */
   readonly file: { readonly byteCount: number; readonly sha256: string };
@@ -27,7 +27,7 @@ export interface ReportContent {
 }
 
 /** The whole HTML document. The same content gives the same text. */
-export function renderReport(content: ReportContent): string {
+export function renderRamsisReport(content: RamsisReportContent): string {
   const { bundle, file, plan, runs, frontier, simulations } = content;
   const keys = variantKeys(bundle.tasks[0]?.variants ?? []);
   const results = new Map(

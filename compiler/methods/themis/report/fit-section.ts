@@ -6,7 +6,7 @@ import {
   fitError,
   fittedPoints,
 } from "../../../../runtime/methods/themis/tell/latency-fit-view.ts";
-import { latencyAt } from "../../../../runtime/methods/themis/tell/scale-plan-view.ts";
+import { latencyAt } from "../../../../runtime/methods/themis/tell/plan-view.ts";
 import { drawFigure } from "../../../report/figure.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { wholeAxis } from "../../../report/kit/whole-axis.ts";

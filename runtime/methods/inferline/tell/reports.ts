@@ -1,7 +1,7 @@
 /** Tasks and levels of provisioning plans as `inspect --json` tells them. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { measuredReports } from "../../../tell/profile-reports.ts";
-import { stagePlanView, trafficView } from "./stage-plan-view.ts";
+import { planView, trafficView } from "./plan-view.ts";
 
 export function inferlineTasks({ tasks }: InferlineBundle) {
   return tasks.map(({ variants, ...task }) => ({ ...task, variants: measuredReports(variants) }));
@@ -11,7 +11,7 @@ export function inferlineTasks({ tasks }: InferlineBundle) {
 export function inferlineLevels(bundle: InferlineBundle, solveMs: readonly number[]) {
   return bundle.levels.map((level, index) => {
     const { loadQps, feasible, capacityQps, expected } = level;
-    const plan = stagePlanView(bundle, level);
+    const plan = planView(bundle, level);
     const sample = trafficView(level.sample);
     const { method, status, provenGap: gap, evaluations } = level.solve;
     const solve = { ms: solveMs[index] ?? null, method, status, gap, evaluations };

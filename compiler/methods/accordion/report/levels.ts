@@ -1,0 +1,46 @@
+/** All levels in one table, and what its numbers mean. */
+import { type AccordionBundle, violationCeiling } from "../../../../runtime/bundle/schema.ts";
+import { limited } from "../../../report/kit/limited-cell.ts";
+import { html, type Markup } from "../../../report/markup.ts";
+import { decimalText, msText, ratioText } from "../../../report/number-text.ts";
+
+/** One row per level. */
+export function levelTable({ levels, slo }: AccordionBundle): Markup {
+  const ceiling = violationCeiling(slo);
+  const rows = levels.map(({ loadQps, capacityQps, feasible, expected }) => {
+    const { violationRate, droppedRate, latencyMsP50, latencyMsP99 } = expected;
+    return html`<tr><td>${decimalText(loadQps, 2)}</td>${limited(!feasible, feasible ? "yes" : "no")}${limited(loadQps > capacityQps, ratioText(loadQps / capacityQps))}${limited(violationRate > ceiling, ratioText(violationRate))}<td>${ratioText(droppedRate)}</td><td>${decimalText(latencyMsP50, 1)}</td>${limited(latencyMsP99 > slo.latencyMs, decimalText(latencyMsP99, 1))}<td>${ratioText(expected.occupancy)}</td><td>${decimalText(expected.activeQueries, 2)}</td><td>${decimalText(expected.reconfigurations, 3)}</td><td>${decimalText(expected.queries)}</td></tr>\n`;
+  });
+  return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table id="level-table"><thead>
+<tr><th>queries/s</th><th>held</th><th>of capacity</th><th>violations</th><th>dropped</th><th>p50, ms</th><th>p99, ms</th><th>places busy</th><th>active queries</th><th>changes a query</th><th>queries</th></tr></thead>
+<tbody>${rows}</tbody></table></div>`;
+}
+
+/** One sentence for each number of the table. */
+export function meanings({ levels, slo }: AccordionBundle): Markup {
+  const capacityQps = levels[0]?.capacityQps ?? 0;
+  const entries: readonly (readonly [string, string])[] = [
+    [
+      "Held",
+      "Whether the load is within the capacity and the expected violations within the ceiling.",
+    ],
+    [
+      "Of capacity",
+      `Load over the ${decimalText(capacityQps, 2)} queries/s that no schedule carries more than: every query on the places that it takes least of.`,
+    ],
+    [
+      "Violations",
+      `Share of the queries that are late or dropped; red above ${ratioText(violationCeiling(slo))}.`,
+    ],
+    ["Dropped", "Share of the queries that are given up: those of low priority alone."],
+    [
+      "p50, p99",
+      `Time from a query's arrival to its last instance, of the queries that are served; red above ${msText(slo.latencyMs)}.`,
+    ],
+    ["Places busy", "Share of the places that queries have, in the mean over time."],
+    ["Active queries", "Queries that run at a time, in the mean."],
+    ["Changes a query", "How often a running query gets other places, in the mean over queries."],
+    ["Queries", "Of the simulation that the expected numbers are from."],
+  ];
+  return html`<dl>${entries.map(([term, text]) => html`<div><dt>${term}</dt><dd>${text}</dd></div>\n`)}</dl>`;
+}

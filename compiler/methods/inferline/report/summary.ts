@@ -1,0 +1,123 @@
+/** What the plans of an InferLine bundle are and do, in words and facts. */
+import {
+  type InferlineBundle,
+  type InferlineLevel,
+  type InferlineOptions,
+  violationCeiling,
+} from "../../../../runtime/bundle/schema.ts";
+import { hardwareOf } from "../../../../runtime/methods/inferline/tell/plan-view.ts";
+import { arrivalText } from "../../../report/kit/arrival-text.ts";
+import { whichText } from "../../../report/kit/which-levels.ts";
+import { html, type Markup } from "../../../report/markup.ts";
+import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
+
+/** One paragraph. */
+export function leadText(bundle: InferlineBundle): string {
+  const { levels, slo, application, tasks } = bundle;
+  const [lowest] = levels;
+  const highest = levels.at(-1);
+  if (lowest === undefined || highest === undefined) return "";
+  const loads =
+    levels.length === 1
+      ? `at ${decimalText(lowest.loadQps, 2)} requests/s`
+      : `at loads from ${decimalText(lowest.loadQps, 2)} to ${decimalText(highest.loadQps, 2)} requests/s`;
+  const carried = levels.filter(({ feasible }) => feasible);
+  return [
+    `These plans run ${application}, a pipeline of ${counted(tasks.length, "stage")}, ${loads}, so that ${ratioText(1 - violationCeiling(slo))} of the requests are done within ${msText(slo.latencyMs)}.`,
+    ...costText(carried),
+    ...beyondText(levels),
+    heldOutText(carried),
+  ]
+    .filter((sentence) => sentence !== "")
+    .join(" ");
+}
+
+function costText(carried: readonly InferlineLevel[]): string[] {
+  const [lowest] = carried;
+  const highest = carried.at(-1);
+  if (lowest === undefined || highest === undefined) return [];
+  const [from, to] = [lowest, highest].map(({ plan }) => decimalText(plan.costPerHour, 3));
+  const cost = from === to ? `cost ${to} an hour` : `cost ${from} to ${to} an hour`;
+  const optimal = carried.filter(({ solve }) => solve.status === "optimal");
+  const worst = Math.max(...carried.map(({ solve }) => solve.provenGap));
+  const saved = carried.map(({ plan, solve }) => savingOf(plan.costPerHour, solve));
+  const most = Math.max(...saved);
+  const proof =
+    optimal.length === carried.length
+      ? "none that keeps it on the sample can be cheaper"
+      : `none that keeps it on the sample can be more than ${ratioText(worst)} cheaper`;
+  const than =
+    most > 0.0005 ? `; the greedy ones alone would cost up to ${ratioText(most)} more` : "";
+  return [`They ${cost}, and ${proof}${than}.`];
+}
+
+function savingOf(cost: number, { greedyCostPerHour }: InferlineLevel["solve"]): number {
+  return greedyCostPerHour === null || cost === 0 ? 0 : greedyCostPerHour / cost - 1;
+}
+
+function beyondText(levels: readonly InferlineLevel[]): string[] {
+  const beyond = levels.filter(({ feasible }) => !feasible);
+  if (beyond.length === 0) return [];
+  const most = Math.max(...beyond.map(({ capacityQps }) => capacityQps));
+  return [
+    `The pools have no plan for ${whichText(beyond, levels.length)}, only for up to ${decimalText(most, 1)}.`,
+  ];
+}
+
+function heldOutText(carried: readonly InferlineLevel[]): string {
+  const traces = carried.reduce((sum, { expected }) => sum + expected.heldOut.traces, 0);
+  const met = carried.reduce((sum, { expected }) => sum + expected.heldOut.met, 0);
+  if (traces === 0) return "";
+  return `Of ${counted(traces, "trace")} that they were not planned with, ${ratioText(met / traces)} meet the SLO.`;
+}
+
+const TUNER: Readonly<Record<InferlineOptions["tuner"], string>> = {
+  relative: "as much as the traffic exceeds the envelope of the sample",
+  paper: "by the rates of the envelope, as the paper prints it",
+  none: "never: they stay as planned",
+};
+
+function tunerText({ tuner, tolerance }: InferlineOptions): string {
+  const beyond = tuner === "relative" && tolerance > 0;
+  return beyond ? `${TUNER[tuner]}, beyond ${tolerance} standard deviations` : TUNER[tuner];
+}
+
+/** A description list of what the bundle is. */
+export function bundleFacts(
+  bundle: InferlineBundle,
+  file: { readonly byteCount: number; readonly sha256: string },
+): Markup {
+  const { slo, cluster, policy, provenance, arrivals } = bundle;
+  const ceiling = ratioText(violationCeiling(slo));
+  const pools = cluster.pools.map(
+    (pool) =>
+      `${hardwareOf(pool)}: ${counted(pool.workers, "worker")} at ${decimalText(pool.pricePerHour ?? 0, 4)} an hour`,
+  );
+  const margin =
+    policy.margin === "auto"
+      ? "as little as makes held-out traces meet the SLO"
+      : ratioText(policy.margin);
+  const entries: readonly (readonly [string, string])[] = [
+    ["SLO", msText(slo.latencyMs)],
+    [
+      "Violations allowed",
+      slo.maxViolationRate === null
+        ? `${ceiling}, from the ${decimalText(slo.percentile, 3)}th percentile`
+        : ceiling,
+    ],
+    ["Arrivals", arrivalText(arrivals)],
+    ["Hardware", pools.join("; ")],
+    ["Between stages", msText(cluster.communicationLatencyMs)],
+    ["Plans", policy.refine === "exact" ? "greedy, then improved by exact search" : "greedy"],
+    [
+      "Planned with",
+      `${counted(policy.traces, "trace")}${arrivals.process === "trace" ? "" : ` of ${decimalText(policy.sampleDurationMs / 1000, 1)} s`}`,
+    ],
+    ["Kept free of the SLO", margin],
+    ["Replicas follow the traffic", tunerText(policy)],
+    ["A replica comes up in", msText(policy.activationMs)],
+    ["Compiled by", `${provenance.compiler} from ${counted(provenance.inputs.length, "file")}`],
+    ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],
+  ];
+  return html`<dl>${entries.map(([term, text]) => html`<div><dt>${term}</dt><dd>${text}</dd></div>`)}</dl>`;
+}
