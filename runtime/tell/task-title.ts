@@ -1,8 +1,8 @@
-/** A stage and what leads to it, in words. */
+/** A task and what leads to it, in words. */
 import type { InferlineBundle, StageTask } from "../bundle/schema.ts";
 import { percent } from "./text.ts";
 
-/** What leads to a stage, and in which shares. */
+/** What leads to a task, and in which shares. */
 export function taskTitle(
   {
     tasks,
@@ -19,5 +19,5 @@ export function taskTitle(
     return `${source} (${percent(share)}${oneOf})`;
   });
   const join = edges.length > 1 ? ": a join, which waits for all that are taken" : "";
-  return `stage ${name}, after ${sources.join(" and ")}${join}`;
+  return `task ${name}, after ${sources.join(" and ")}${join}`;
 }

@@ -5,7 +5,8 @@ import { readAccordionBundle } from "./bundle/read.ts";
 import { classOfPlaces } from "./core/pipeline-table.ts";
 import { accordionModels } from "./serve/models.ts";
 import { accordionDiffer, placesByName } from "./tell/diff.ts";
-import { accordionSummary, accordionTable, levelTold, stateTold } from "./tell/inspect.ts";
+import { accordionSummary, levelTable, levelTold } from "./tell/inspect.ts";
+import { stateTold } from "./tell/inspect-state.ts";
 import { accordionLevels, accordionTasks } from "./tell/reports.ts";
 import { accordionSections } from "./tell/sections.ts";
 import { servingPlaces } from "./tell/serving.ts";
@@ -16,7 +17,7 @@ export const accordion: RuntimeMethod<AccordionBundle> = {
   sections: accordionSections,
   taskReports: accordionTasks,
   levelReports: accordionLevels,
-  levelTable: ({ levels }) => accordionTable(levels),
+  levelTable,
   summary: accordionSummary,
   tellLevel: levelTold,
   tellState: async (bundle, { text }) => stateTold(bundle, text),

@@ -7,13 +7,13 @@ import { readInferlineBundle } from "./bundle/read.ts";
 import { inferlineModels } from "./serve/models.ts";
 import { inferlineDiffer } from "./tell/diff.ts";
 import { firstReplicas } from "./tell/first-replicas.ts";
-import { inferlineSummary, planTold, provisioningTable } from "./tell/inspect.ts";
+import { inferlineSummary, levelTable, planTold } from "./tell/inspect.ts";
 import { inferlineLevels, inferlineTasks } from "./tell/reports.ts";
 import { inferlineSections } from "./tell/sections.ts";
 
 const NO_STATES =
-  "provisioning plans, whose stages take what is queued as soon as a replica is idle; " +
-  "--level shows the plan for a load";
+  "provisioning plans: a replica that is idle takes what is queued for its task, up to its " +
+  "largest batch; --level shows the plan for a load, and why it is not cheaper";
 
 export const inferline: RuntimeMethod<InferlineBundle> = {
   name: "inferline",
@@ -21,7 +21,7 @@ export const inferline: RuntimeMethod<InferlineBundle> = {
   sections: inferlineSections,
   taskReports: inferlineTasks,
   levelReports: inferlineLevels,
-  levelTable: provisioningTable,
+  levelTable,
   summary: inferlineSummary,
   tellLevel: planTold,
   tellState: async (_, { text }) => refuseStates(text, NO_STATES),

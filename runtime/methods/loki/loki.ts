@@ -6,11 +6,13 @@ import type { RuntimeMethod } from "../method.ts";
 import { readLokiBundle } from "./bundle/read.ts";
 import { lokiModels } from "./serve/models.ts";
 import { lokiDiffer } from "./tell/diff.ts";
-import { lokiSummary, planTable, planTold } from "./tell/inspect.ts";
+import { levelTable, lokiSummary, planTold } from "./tell/inspect.ts";
 import { lokiLevels, lokiTasks } from "./tell/reports.ts";
 import { lokiSections } from "./tell/sections.ts";
 
-const NO_STATES = "plans, whose queues have no states; --level shows the plan for a load";
+const NO_STATES =
+  "plans: a server that is idle takes what is queued for its variant, up to its largest batch; " +
+  "--level shows the plan for a load, and which path the requests take";
 
 export const loki: RuntimeMethod<LokiBundle> = {
   name: "loki",
@@ -18,7 +20,7 @@ export const loki: RuntimeMethod<LokiBundle> = {
   sections: lokiSections,
   taskReports: lokiTasks,
   levelReports: lokiLevels,
-  levelTable: ({ levels }) => planTable(levels),
+  levelTable,
   summary: lokiSummary,
   tellLevel: planTold,
   tellState: async (_, { text }) => refuseStates(text, NO_STATES),

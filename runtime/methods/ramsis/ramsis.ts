@@ -5,7 +5,7 @@ import type { RuntimeMethod } from "../method.ts";
 import { readRamsisBundle } from "./bundle/read.ts";
 import { ramsisModels } from "./serve/models.ts";
 import { tableDiffer } from "./tell/diff.ts";
-import { promiseTable, ramsisSummary } from "./tell/inspect.ts";
+import { levelTable, ramsisSummary } from "./tell/inspect.ts";
 import { tableMap } from "./tell/inspect-level.ts";
 import { tableState } from "./tell/inspect-state.ts";
 import { ramsisLevels, ramsisTasks } from "./tell/reports.ts";
@@ -17,7 +17,7 @@ export const ramsis: RuntimeMethod<RamsisBundle> = {
   sections: ramsisSections,
   taskReports: ramsisTasks,
   levelReports: ramsisLevels,
-  levelTable: promiseTable,
+  levelTable,
   summary: ramsisSummary,
   tellLevel: tableMap,
   tellState: tableState,

@@ -8,13 +8,13 @@ import { scaleShapeOf } from "./core/scale-shape.ts";
 import { themisModels } from "./serve/models.ts";
 import { themisDiffer } from "./tell/diff.ts";
 import { firstInstances } from "./tell/first-instances.ts";
-import { planTold, themisSummary, themisTable } from "./tell/inspect.ts";
+import { levelTable, planTold, themisSummary } from "./tell/inspect.ts";
 import { themisLevels, themisTasks } from "./tell/reports.ts";
 import { themisSections } from "./tell/sections.ts";
 
 const NO_STATES =
-  "plans of cores and instances, whose stages take what is queued as soon as an instance is idle; " +
-  "--level shows the plan for a load";
+  "plans of cores and instances: an instance that is idle takes what is queued for its task, up " +
+  "to its largest batch; --level shows the plan for a load, and what a burst makes of it";
 
 /** As many as its plans and bursts have instances at a time. */
 const workerCount = (bundle: ThemisBundle): number => scaleShapeOf(bundle).workerCount;
@@ -25,7 +25,7 @@ export const themis: RuntimeMethod<ThemisBundle> = {
   sections: themisSections,
   taskReports: themisTasks,
   levelReports: themisLevels,
-  levelTable: themisTable,
+  levelTable,
   summary: themisSummary,
   tellLevel: planTold,
   tellState: async (_, { text }) => refuseStates(text, NO_STATES),

@@ -1,5 +1,6 @@
 /** A bundle of malleable pipelines as one page for people: what load does and under which scheduler, how the models are cut, and which places a query needs. */
 import type { AccordionBundle, MalleableVariant } from "../../../../runtime/bundle/schema.ts";
+import { SCHEDULER_WORDS } from "../../../../runtime/methods/accordion/tell/scheduler-words.ts";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
@@ -24,7 +25,7 @@ import { schedulerSample } from "./scheduler-marks.ts";
 import { comparedSchedulers, schedulerTable, violationTable } from "./scheduler-table.ts";
 import { isMalleable } from "./simulated-schedulers.ts";
 import { drawSpeedups } from "./speedup-figure.ts";
-import { bundleFacts, leadText, lowPriorityText, SCHEDULER_WORDS } from "./summary.ts";
+import { bundleFacts, leadText, lowPriorityText } from "./summary.ts";
 
 export interface AccordionReportContent extends LoadEvidence {
   /** Of the file that held the bundle. */

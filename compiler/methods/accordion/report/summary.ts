@@ -2,10 +2,10 @@
 import {
   type AccordionBundle,
   type AccordionLevel,
-  type SchedulerName,
   violationCeiling,
 } from "../../../../runtime/bundle/schema.ts";
 import { placesByPool } from "../../../../runtime/methods/accordion/bundle/place-shapes.ts";
+import { SCHEDULER_WORDS } from "../../../../runtime/methods/accordion/tell/scheduler-words.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { counted, decimalText, listText, msText, ratioText } from "../../../report/number-text.ts";
@@ -16,14 +16,6 @@ import { isMalleable } from "./simulated-schedulers.ts";
 
 /** More levels than that are told by their ends. */
 const MAX_TOLD_LEVELS = 4;
-
-export const SCHEDULER_WORDS: Readonly<Record<SchedulerName, string>> = {
-  accordion: "as many places as are free and help; running queries give up what they can spare",
-  "slo-conforming": "the fewest places that meet the SLO, kept to the end",
-  fastest: "the places that are fastest, kept to the end",
-  bbs: "as slo-conforming, but behind a running query of the same model where that meets the SLO",
-  "one-stage": "one place for every query",
-};
 
 /** One paragraph. */
 export function leadText(bundle: AccordionBundle, runs: readonly ScheduledRun[]): string {

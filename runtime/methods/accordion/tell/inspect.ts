@@ -1,17 +1,16 @@
-/** `inspect BUNDLE [--level QPS] [--state batch=20,free=3,slack=400ms]` of malleable pipelines: what each number of places makes of a model, and what is decided. */
+/**
+ * `inspect BUNDLE [--level QPS]` of malleable pipelines: what each number of places makes of a
+ * model, and what the loads come to.
+ */
 import type { AccordionBundle, AccordionLevel, MalleableVariant } from "../../../bundle/schema.ts";
 import { levelAt } from "../../../core/level-choice.ts";
+import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
 import { alignColumns, percent, short } from "../../../tell/text.ts";
 import type { BundleFile, Told } from "../../method.ts";
 import { placesByPool } from "../bundle/place-shapes.ts";
+import { modelLetters } from "./letters.ts";
+import { accordionMissed } from "./missed.ts";
 import { type DepthView, depthViews, planView } from "./plan-view.ts";
-import {
-  inspectState,
-  type ModelState,
-  type PlaceChoice,
-  parseState,
-  type StateInspection,
-} from "./state-view.ts";
 
 /** What a simulation of a level's load gives, and the pipelines of every load. */
 export function levelTold(bundle: AccordionBundle, index: number): Told {
@@ -20,17 +19,11 @@ export function levelTold(bundle: AccordionBundle, index: number): Told {
   return { text: levelText(bundle, level), json };
 }
 
-/** @param asked as given to `--state`. @throws RuntimeError RUNTIME_USAGE if the state is no good. */
-export function stateTold(bundle: AccordionBundle, asked: string): Told {
-  const state = inspectState(bundle, parseState(asked, bundle));
-  return { text: stateText(bundle, state), json: state };
-}
-
 export function accordionSummary(
   bundle: AccordionBundle,
   { bytes, sha256, formatVersion }: BundleFile,
 ): string {
-  const { slo, policy, cluster, provenance, levels } = bundle;
+  const { slo, policy, cluster, provenance } = bundle;
   const places = placesByPool(cluster.pools, policy.executionPlaces);
   const violations =
     slo.maxViolationRate === null
@@ -45,12 +38,16 @@ export function accordionSummary(
       ({ name, workers }, pool) =>
         `pool ${name}: ${workers} workers, ${places[pool] ?? 0} of them execution places`,
     ),
-    `policy: ${policy.scheduler} scheduler, ${policy.timing} timing, up to ${policy.maxDepth} places and ${policy.maxBatch} instances per query`,
-    `control: ${short(policy.reconfigurationMs)} ms to give a running query other places, ${policy.regrow ? "more of them if that helps" : "never more of them"}; drop of low priority ${dropText(policy)}`,
-    `simulated queries: ${short(policy.meanBatch)} instances in the mean, log-normal with σ ${short(policy.batchSigma)}, ${percent(policy.lowShare)} of low priority`,
+    `policy: ${policy.scheduler} scheduler, ${policy.timing} timing, ` +
+      `up to ${policy.maxDepth} places and ${policy.maxBatch} instances per query`,
+    `control: ${short(policy.reconfigurationMs)} ms to give a running query other places, ` +
+      `${policy.regrow ? "more of them if that helps" : "never more of them"}; ` +
+      `drop of low priority ${dropText(policy)}`,
+    `simulated queries: ${short(policy.meanBatch)} instances in the mean, ` +
+      `log-normal with σ ${short(policy.batchSigma)}, ${percent(policy.lowShare)} of low priority`,
     ...modelLines(bundle),
     "",
-    accordionTable(levels),
+    levelTable(bundle),
   ].join("\n");
 }
 
@@ -72,8 +69,9 @@ function depthLines(bundle: AccordionBundle, variant: MalleableVariant): string[
   const layers = layerCount === 0 ? "speed-ups as given" : `${layerCount} layers`;
   const files = model === null ? "no model" : `${stages.length} stages in files of their own`;
   const hasPools = bundle.cluster.pools.length > 1;
+  const letter = modelLetters(bundle).get(name) ?? "-";
   return [
-    `model ${name}: accuracy ${percent(accuracy)}, ${layers}, ${files}`,
+    `${letter} model ${name}: accuracy ${percent(accuracy)}, ${layers}, ${files}`,
     alignColumns([
       [
         "places",
@@ -112,7 +110,7 @@ function listed(values: readonly number[]): string {
 }
 
 /** One row per level: what a simulation of its load gives. */
-export function accordionTable(levels: readonly AccordionLevel[]): string {
+export function levelTable(bundle: AccordionBundle): string {
   return alignColumns([
     [
       "load qps",
@@ -126,81 +124,40 @@ export function accordionTable(levels: readonly AccordionLevel[]): string {
       "capacity qps",
       "feasible",
     ],
-    ...levels.map(({ loadQps, capacityQps, feasible, expected }) => [
-      short(loadQps),
-      percent(expected.violationRate),
-      percent(expected.droppedRate),
-      short(expected.latencyMsP50),
-      short(expected.latencyMsP99),
-      percent(expected.occupancy),
-      short(expected.activeQueries),
-      short(expected.reconfigurations),
-      short(capacityQps),
-      feasible ? "yes" : "no",
-    ]),
+    ...bundle.levels.map((level) => {
+      const { loadQps, capacityQps, expected } = level;
+      return [
+        short(loadQps),
+        percent(expected.violationRate),
+        percent(expected.droppedRate),
+        short(expected.latencyMsP50),
+        short(expected.latencyMsP99),
+        percent(expected.occupancy),
+        short(expected.activeQueries),
+        short(expected.reconfigurations),
+        short(capacityQps),
+        feasibleText(level.feasible, accordionMissed(bundle, level)),
+      ];
+    }),
   ]);
 }
 
 function levelText(bundle: AccordionBundle, level: AccordionLevel): string {
   const { loadQps, capacityQps, expected } = level;
   const beyond = loadQps > capacityQps;
+  const at = `level ${short(loadQps)} qps`;
   return [
-    `level ${short(loadQps)} qps: ${level.feasible ? "feasible" : "not feasible"}, violations ${percent(expected.violationRate)}`,
+    level.feasible
+      ? `${at}: feasible, violations ${percent(expected.violationRate)}`
+      : `${at}: not feasible: ${missedTexts(accordionMissed(bundle, level))}`,
     ...(beyond ? [`no schedule carries more than ${short(capacityQps)} qps`] : []),
-    `simulated for ${short(expected.durationMs / 1000)} s with seed ${expected.seed}: ${expected.queries} queries, ${percent(expected.droppedRate)} dropped, p50 ${short(expected.latencyMsP50)} ms, p99 ${short(expected.latencyMsP99)} ms`,
-    `${percent(expected.occupancy)} of the places busy, ${short(expected.activeQueries)} queries at a time, ${short(expected.reconfigurations)} times other places per query`,
+    `simulated for ${short(expected.durationMs / 1000)} s with seed ${expected.seed}: ` +
+      `${expected.queries} queries, ${percent(expected.droppedRate)} dropped, ` +
+      `p50 ${short(expected.latencyMsP50)} ms, p99 ${short(expected.latencyMsP99)} ms`,
+    `${percent(expected.occupancy)} of the places busy, ` +
+      `${short(expected.activeQueries)} queries at a time, ` +
+      `${short(expected.reconfigurations)} times other places per query`,
     "the pipelines are those of every load:",
     ...modelLines(bundle),
   ].join("\n");
-}
-
-function stateText(
-  bundle: AccordionBundle,
-  { batch, free, slackMs, models }: StateInspection,
-): string {
-  const { scheduler } = bundle.policy;
-  return [
-    `a query of ${batch} instances, ${short(slackMs)} ms before its deadline, first in line; places free: ${free.join(" / ")}; the ${scheduler} scheduler, at every load`,
-    ...models.flatMap((state) => ["", ...modelStateLines(bundle, state, slackMs)]),
-  ].join("\n");
-}
-
-function modelStateLines(bundle: AccordionBundle, state: ModelState, slackMs: number): string[] {
-  const { decision, alternatives } = state;
-  const chosen = decision.action === "start" ? String(decision.places) : "";
-  const hasPools = bundle.cluster.pools.length > 1;
-  return [
-    `model ${state.model}: ${decisionText(state, slackMs)}`,
-    alignColumns([
-      ["places", ...(hasPools ? ["of each pool"] : []), "ms", "slack left ms", "meets", "free", ""],
-      ...alternatives.map((choice) => [
-        String(choice.executionPlaces),
-        ...(hasPools ? [choice.places.join(" / ")] : []),
-        short(choice.latencyMs),
-        short(slackMs - choice.latencyMs),
-        choice.meetsSlack ? "yes" : "no",
-        choice.isFree ? "yes" : "no",
-        String(choice.places) === chosen ? "chosen" : "",
-      ]),
-    ]),
-  ];
-}
-
-function decisionText({ decision, need }: ModelState, slackMs: number): string {
-  if (decision.action === "start") {
-    const { latencyMs, meetsSlack } = decision;
-    const missed = need === null ? "misses the slack, as any number would" : "misses the slack";
-    return `start on ${placesText(decision)}, ${short(latencyMs)} ms, ${meetsSlack ? "meets the slack" : missed}`;
-  }
-  const { missing, untilSlackMs } = decision;
-  const meets =
-    need === null ? "no number of places meets the slack" : `${placesText(need)} would do`;
-  if (untilSlackMs === null) return `${meets}; wait for ${missing} more to be free`;
-  if (untilSlackMs > slackMs) return `${meets}; wait for any to be free`;
-  return `${meets}; start at once if running queries can give ${missing} up and not be late, else wait; below ${short(untilSlackMs)} ms of slack, start on whatever is free`;
-}
-
-function placesText({ executionPlaces, places }: PlaceChoice): string {
-  const count = `${executionPlaces} ${executionPlaces === 1 ? "place" : "places"}`;
-  return places.length === 1 ? count : `${count} (${places.join(" / ")})`;
 }

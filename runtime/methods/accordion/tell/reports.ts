@@ -1,5 +1,6 @@
 /** Models and levels of malleable pipelines as `inspect --json` tells them. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
+import { accordionMissed } from "./missed.ts";
 import { planView } from "./plan-view.ts";
 
 export function accordionTasks({ tasks }: AccordionBundle) {
@@ -29,8 +30,10 @@ function malleableReport({ variants, ...task }: AccordionBundle["tasks"][number]
 export function accordionLevels(bundle: AccordionBundle, solveMs: readonly number[]) {
   // The same at every load, which says only what comes of it.
   const plan = planView(bundle);
-  return bundle.levels.map(({ loadQps, feasible, capacityQps, expected }, index) => {
+  return bundle.levels.map((level, index) => {
+    const { loadQps, feasible, capacityQps, expected } = level;
+    const missed = accordionMissed(bundle, level);
     const solve = { ms: solveMs[index] ?? null, method: "partition" };
-    return { loadQps, feasible, capacityQps, plan, expected, solve };
+    return { loadQps, feasible, missed, capacityQps, plan, expected, solve };
   });
 }

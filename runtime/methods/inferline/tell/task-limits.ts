@@ -123,7 +123,8 @@ function profileOn({ variants }: StageTask, pool: number): PoolProfile | null {
   return variants.map(({ profiles }) => profiles[pool] ?? null).find((one) => one !== null) ?? null;
 }
 
-function bestThroughputQps(profile: PoolProfile): number {
+/** Of one replica, with the batch that gives most. */
+export function bestThroughputQps(profile: PoolProfile): number {
   const rates = Array.from(
     profile.batches.data,
     (size) => (1000 * size) / serviceMs(profile, size),

@@ -1,37 +1,47 @@
 /** `inspect BUNDLE` of tables: what they are for, and what each level promises. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { letterAt, positionsOf } from "../../../tell/letters.ts";
+import { feasibleText } from "../../../tell/missed-limits.ts";
 import { alignColumns, percent, promisedViolations, short } from "../../../tell/text.ts";
 import type { BundleFile } from "../../method.ts";
 import { classViews } from "./class-level-view.ts";
+import { ramsisMissed } from "./missed.ts";
+import { serviceMsOf } from "./service-ms.ts";
 
 export function ramsisSummary(bundle: RamsisBundle, file: BundleFile): string {
-  const { slo, policy, cluster, provenance } = bundle;
+  const { slo, policy, cluster, provenance, decisionSpace, tasks } = bundle;
   const violations =
     slo.maxViolationRate === null ? "" : `, violations at most ${percent(slo.maxViolationRate)}`;
+  const steps = decisionSpace.slackMs.data.length - 1;
   return [
-    `${bundle.application}: ${bundle.method}, format version ${file.formatVersion}, ${file.bytes} bytes`,
+    `${bundle.application}: ${bundle.method}, format version ${file.formatVersion}, ` +
+      `${file.bytes} bytes`,
     `sha256 ${file.sha256}`,
     `compiled by ${provenance.compiler} from ${provenance.inputs.length} inputs`,
     ...sloLines(bundle, violations),
     ...cluster.pools.map(({ name, workers }) => `pool ${name}: ${workers} workers`),
-    `policy: ${policy.objective}, ${bundle.decisionSpace.slackMs.data.length - 1} slack steps, ${policy.batching} batching, ${policy.maxQueue} queued at most, ${policy.balancer}`,
-    ...bundle.tasks.flatMap(({ name, variants, serviceTimes }) => [
-      "",
-      `task ${name}`,
-      alignColumns([
-        ["variant", "accuracy", "batch 1 ms", "dominated"],
-        ...variants.map((variant, index) => [
-          variant.name,
-          percent(variant.accuracy),
-          short(serviceTimes.decisionMs.data[index * (serviceTimes.decisionMs.shape[1] ?? 0)] ?? 0),
-          variant.dominated ? "yes" : "no",
-        ]),
-      ]),
-    ]),
+    `policy: ${policy.objective}, ${steps} slack steps, ${policy.batching} batching, ` +
+      `${policy.maxQueue} queued at most, ${policy.balancer}`,
+    ...tasks.flatMap((task) => ["", `task ${task.name}`, variantTable(task)]),
     "",
-    promiseTable(bundle),
+    levelTable(bundle),
     ...(slo.classes === undefined ? [] : ["", classTable(bundle)]),
   ].join("\n");
+}
+
+/** One row per variant, with the letter that it has in maps and in reports. */
+function variantTable({ variants, serviceTimes }: RamsisBundle["tasks"][number]): string {
+  const positions = positionsOf(variants);
+  return alignColumns([
+    ["", "variant", "accuracy", "batch 1 ms", "dominated"],
+    ...variants.map(({ name, accuracy, dominated }, variant) => [
+      letterAt(positions[variant] ?? 0),
+      name,
+      percent(accuracy),
+      short(serviceMsOf(serviceTimes.decisionMs, variant, 1)),
+      dominated ? "yes" : "no",
+    ]),
+  ]);
 }
 
 function sloLines({ slo, policy }: RamsisBundle, violations: string): string[] {
@@ -81,7 +91,7 @@ export function classTable(bundle: RamsisBundle): string {
 }
 
 /** One row per level: its load and what it promises. */
-export function promiseTable({ levels }: RamsisBundle): string {
+export function levelTable(bundle: RamsisBundle): string {
   return alignColumns([
     [
       "load qps",
@@ -93,15 +103,15 @@ export function promiseTable({ levels }: RamsisBundle): string {
       "capacity qps",
       "feasible",
     ],
-    ...levels.map(({ loadQps, expected, capacityQps, feasible }) => [
-      short(loadQps),
-      percent(expected.accuracyPerSatisfied),
-      percent(expected.accuracyPerQuery),
-      percent(expected.upperBoundAccuracy),
-      percent(expected.servedBoundAccuracy ?? null),
-      promisedViolations(expected),
-      short(capacityQps),
-      feasible ? "yes" : "no",
+    ...bundle.levels.map((level) => [
+      short(level.loadQps),
+      percent(level.expected.accuracyPerSatisfied),
+      percent(level.expected.accuracyPerQuery),
+      percent(level.expected.upperBoundAccuracy),
+      percent(level.expected.servedBoundAccuracy ?? null),
+      promisedViolations(level.expected),
+      short(level.capacityQps),
+      feasibleText(level.feasible, ramsisMissed(bundle, level)),
     ]),
   ]);
 }

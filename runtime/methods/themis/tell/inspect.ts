@@ -1,11 +1,24 @@
-/** `inspect BUNDLE [--level QPS]` of plans of cores and instances: what each load takes, and what a burst makes of it. */
-import type { ScaledTask, ScalePlan, ThemisBundle, ThemisLevel } from "../../../bundle/schema.ts";
+/**
+ * `inspect BUNDLE [--level QPS]` of plans of cores and instances: what each load takes, and what a
+ * burst makes of it.
+ */
+import type {
+  LatencyFit,
+  ScaledTask,
+  ScalePlan,
+  ThemisBundle,
+  ThemisLevel,
+} from "../../../bundle/schema.ts";
 import { levelAt } from "../../../core/level-choice.ts";
+import { letterOf } from "../../../tell/letters.ts";
+import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
 import { taskTitle } from "../../../tell/task-title.ts";
 import { alignColumns, percent, short } from "../../../tell/text.ts";
 import type { BundleFile, Told } from "../../method.ts";
 import { type Burst, type BurstStage, burstsFrom, distinctBursts } from "./burst-view.ts";
 import { type FittedPoint, fitError, fittedPoints } from "./latency-fit-view.ts";
+import { taskLetters } from "./letters.ts";
+import { themisMissed } from "./missed.ts";
 import { plansView, planView } from "./plan-view.ts";
 
 /** More rows than these do not fit a terminal. */
@@ -35,6 +48,7 @@ export function themisSummary(
       : ` at the quantile ${policy.quantile === "auto" ? "auto" : short(policy.quantile)}`;
   const drop =
     policy.dropAfterSlos === null ? "never" : `after ${short(policy.dropAfterSlos)} × SLO`;
+  const extras = policy.extraCores === "one" ? "one core" : "as many cores";
   return [
     `${bundle.application}: themis, format version ${formatVersion}, ${bytes} bytes`,
     `sha256 ${sha256}`,
@@ -44,16 +58,19 @@ export function themisSummary(
       ({ name, workers, cores }) =>
         `pool ${name}: ${workers} × ${cores ?? 1} cores, ${workers * (cores ?? 1)} in all`,
     ),
-    `policy: ${policy.scaling} scaling, ${policy.solver} solver, ${policy.queueing} queueing${quantile}, predictor ${policy.predictor}, drop ${drop}`,
-    `control: a look every ${short(policy.tickMs)} ms, ${policy.stableTicks} alike before instances follow; ${short(policy.resizeMs)} ms for other cores, ${short(policy.coldStartMs)} ms for an instance; extras of ${policy.extraCores === "one" ? "one core" : "as many cores"}`,
-    ...bundle.tasks.flatMap((task) => ["", ...taskLines(bundle, task)]),
+    `policy: ${policy.scaling} scaling, ${policy.solver} solver, ${policy.queueing} queueing` +
+      `${quantile}, predictor ${policy.predictor}, drop ${drop}`,
+    `control: a look every ${short(policy.tickMs)} ms, ${policy.stableTicks} alike before ` +
+      `instances follow; ${short(policy.resizeMs)} ms for other cores, ` +
+      `${short(policy.coldStartMs)} ms for an instance; extras of ${extras}`,
+    ...bundle.tasks.flatMap((task, index) => ["", ...taskLines(bundle, task, index)]),
     "",
-    themisTable(bundle),
+    levelTable(bundle),
   ].join("\n");
 }
 
-/** What leads to a stage, its model of latency, and how far that is from what was measured. */
-function taskLines(bundle: ThemisBundle, task: ScaledTask): string[] {
+/** What leads to a task, its model of latency, and how far that is from what was measured. */
+function taskLines(bundle: ThemisBundle, task: ScaledTask, index: number): string[] {
   const [variant] = task.variants;
   if (variant === undefined) return [];
   const { latency, name, accuracy } = variant;
@@ -61,12 +78,12 @@ function taskLines(bundle: ThemisBundle, task: ScaledTask): string[] {
   const points = fittedPoints(latency);
   const error = fitError(points);
   const { fit } = latency;
+  const source = points.length === 0 ? ", as given" : "";
   return [
-    taskTitle(bundle, task),
-    `model ${name}, accuracy ${percent(accuracy)}, ${short(task.scaleFactor)} queries per request, up to ${maxCores} cores and batches of ${maxBatch}`,
-    fit === null
-      ? "latency as measured, without a fit"
-      : `l(b, c) = ${short(fit.gamma)} b / c + ${short(fit.epsilon)} / c + ${short(fit.delta)} b + ${short(fit.eta)} ms${points.length === 0 ? ", as given" : ""}`,
+    `${letterOf(taskLetters(bundle), index, 0)} ${taskTitle(bundle, task)}`,
+    `model ${name}, accuracy ${percent(accuracy)}, ${short(task.scaleFactor)} queries per request, ` +
+      `up to ${maxCores} cores and batches of ${maxBatch}`,
+    fit === null ? "latency as measured, without a fit" : `${fitText(fit)}${source}`,
     ...(error === null
       ? []
       : [
@@ -74,6 +91,14 @@ function taskLines(bundle: ThemisBundle, task: ScaledTask): string[] {
           pointTable(points),
         ]),
   ];
+}
+
+/** The latency of a batch of b on c cores. */
+function fitText({ gamma, epsilon, delta, eta }: LatencyFit): string {
+  return (
+    `l(b, c) = ${short(gamma)} b / c + ${short(epsilon)} / c + ${short(delta)} b + ` +
+    `${short(eta)} ms for a batch of b on c cores`
+  );
 }
 
 /** Worst first. */
@@ -92,7 +117,8 @@ function pointTable(points: readonly FittedPoint[]): string {
 }
 
 /** One row per level: the cores that each kind of plan takes, and the plan that is followed. */
-export function themisTable({ slo, levels }: ThemisBundle): string {
+export function levelTable(bundle: ThemisBundle): string {
+  const { slo, levels } = bundle;
   return alignColumns([
     [
       "load qps",
@@ -104,24 +130,27 @@ export function themisTable({ slo, levels }: ThemisBundle): string {
       "quantile",
       "simulated p99",
       "violations",
-      "feasible",
       "instances × cores, batch",
+      "feasible",
     ],
-    ...levels.map(({ loadQps, horizontal, vertical, joint, steady, solve, feasible }) => [
-      short(loadQps),
-      coresText(horizontal),
-      coresText(vertical),
-      coresText(joint),
-      coresText(steady),
-      short(steady.latencyMs),
-      solve.quantile === null ? "-" : short(solve.quantile),
-      short(steady.expected.latencyMsP99),
-      percent(steady.expected.violationRate),
-      feasible ? "yes" : "no",
-      steady.stages
-        .map(({ batch, cores, instances }) => `${instances}×${cores} b${batch}`)
-        .join(", "),
-    ]),
+    ...levels.map((level) => {
+      const { loadQps, horizontal, vertical, joint, steady, solve } = level;
+      return [
+        short(loadQps),
+        coresText(horizontal),
+        coresText(vertical),
+        coresText(joint),
+        coresText(steady),
+        short(steady.latencyMs),
+        solve.quantile === null ? "-" : short(solve.quantile),
+        short(steady.expected.latencyMsP99),
+        percent(steady.expected.violationRate),
+        steady.stages
+          .map(({ batch, cores, instances }) => `${instances}×${cores} b${batch}`)
+          .join(", "),
+        feasibleText(level.feasible, themisMissed(bundle, level)),
+      ];
+    }),
   ]);
 }
 
@@ -129,7 +158,10 @@ function coresText(plan: ScalePlan | null): string {
   return plan === null ? "-" : String(plan.cores);
 }
 
-/** One level: what runs, how busy it is, what the other kinds of plan would take, and what a burst makes of it. */
+/**
+ * One level: what runs, how busy it is, what the other kinds of plan would take, and what a burst
+ * makes of it.
+ */
 function scaleLevelText(
   bundle: ThemisBundle,
   level: ThemisLevel,
@@ -140,20 +172,21 @@ function scaleLevelText(
   const quantile = solve.quantile === null ? "" : `, quantile ${short(solve.quantile)}`;
   const view = planView(bundle, steady, capacityQps);
   const waitingMs = steady.latencyMs - view.processingMs;
-  const binding = solve.bindingTask === null ? undefined : bundle.tasks[solve.bindingTask]?.name;
+  const { expected } = steady;
+  const letters = taskLetters(bundle);
   return [
     `level ${short(loadQps)} qps: ${steady.cores} cores, ${solve.method}, ${solve.status}${quantile}`,
-    ...(feasible
-      ? []
-      : [
-          `no plan of the pool meets the SLO at this load${binding === undefined ? "" : `, ${binding} taking most of it`}: this one is for ${short(capacityQps)} qps`,
-        ]),
-    `longest path ${short(steady.latencyMs)} of ${short(slo.latencyMs)} ms by the model: ${short(view.processingMs)} ms processing whole batches, ${short(waitingMs)} ms waiting`,
-    `simulated at ${short(capacityQps)} qps: p50 ${short(steady.expected.latencyMsP50)} ms, p99 ${short(steady.expected.latencyMsP99)} ms, violations ${percent(steady.expected.violationRate)} of ${steady.expected.requests} requests`,
+    ...(feasible ? [] : [beyondText(bundle, level)]),
+    `longest path ${short(steady.latencyMs)} of ${short(slo.latencyMs)} ms by the model: ` +
+      `${short(view.processingMs)} ms processing whole batches, ${short(waitingMs)} ms waiting`,
+    `simulated at ${short(capacityQps)} qps: p50 ${short(expected.latencyMsP50)} ms, ` +
+      `p99 ${short(expected.latencyMsP99)} ms, violations ${percent(expected.violationRate)} ` +
+      `of ${expected.requests} requests`,
     "",
     alignColumns([
       [
-        "stage",
+        "",
+        "task",
         "batch",
         "cores",
         "instances",
@@ -163,7 +196,8 @@ function scaleLevelText(
         "throughput qps",
         "utilisation",
       ],
-      ...view.stages.map((stage) => [
+      ...view.stages.map((stage, task) => [
+        letterOf(letters, task, 0),
         stage.task,
         String(stage.batch),
         String(stage.cores),
@@ -177,10 +211,21 @@ function scaleLevelText(
     ]),
     "",
     planTable(bundle, level),
-    "of each stage: instances × cores, batch",
+    "of each task: instances × cores, batch",
     "",
     ...burstLines(level, bursts),
   ].join("\n");
+}
+
+/** Which limits the load misses, which task makes it so, and what the plan is for instead. */
+function beyondText(bundle: ThemisBundle, level: ThemisLevel): string {
+  const { bindingTask } = level.solve;
+  const binding = bindingTask === null ? undefined : bundle.tasks[bindingTask]?.name;
+  const most = binding === undefined ? "" : `, ${binding} taking most of it`;
+  return (
+    `not feasible: ${missedTexts(themisMissed(bundle, level))}; no plan of the pool meets the SLO ` +
+    `at this load${most}: this one is for ${short(level.capacityQps)} qps`
+  );
 }
 
 /** The three kinds of plan for the load. */

@@ -1,6 +1,7 @@
 /** Tasks and levels of plans of cores and instances as `inspect --json` tells them. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { fitError, fittedPoints } from "./latency-fit-view.ts";
+import { themisMissed } from "./missed.ts";
 import { plansView, solveView } from "./plan-view.ts";
 
 export function themisTasks({ tasks }: ThemisBundle) {
@@ -28,8 +29,9 @@ function scaledReport({ variants, ...task }: ThemisBundle["tasks"][number]) {
 export function themisLevels(bundle: ThemisBundle, solveMs: readonly number[]) {
   return bundle.levels.map((level, index) => {
     const { loadQps, feasible, capacityQps, steady } = level;
+    const missed = themisMissed(bundle, level);
     const plan = plansView(bundle, level);
     const solve = { ms: solveMs[index] ?? null, ...solveView(bundle, level.solve) };
-    return { loadQps, feasible, capacityQps, plan, expected: steady.expected, solve };
+    return { loadQps, feasible, missed, capacityQps, plan, expected: steady.expected, solve };
   });
 }
