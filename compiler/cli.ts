@@ -60,6 +60,7 @@ program
   )
   .option("--fanouts <file>", "metrics of a server of the pipeline, for the fan-outs it observed")
   .option("--check", "write nothing; exit with 2 if the file differs from what would be written")
+  .option("--all-errors", "show all that is wrong with the spec, however much it is")
   .option("--json", "one JSON document on stdout")
   .action(async (app: string, options: CompileFlags) => {
     const { compileCommand } = await import("./commands/compile.ts");
@@ -93,10 +94,11 @@ program
   .description("say how two bundles differ; exit with 2 if they do")
   .argument("<before>", "policy bundle")
   .argument("<after>", "policy bundle")
+  .option("--all", "every difference, and not only a screen of them")
   .option("--json", "one JSON document on stdout")
-  .action(async (before: string, after: string) => {
+  .action(async (before: string, after: string, { all = false }: { all?: boolean }) => {
     const { diffCommand } = await import("../runtime/commands/diff.ts");
-    print(await diffCommand(before, after));
+    print(await diffCommand(before, after, all));
   });
 
 program
@@ -188,6 +190,7 @@ program
   .option("--seed <n>", "of the inputs", wholeNumber, 1)
   .option("--dry-run", "say what would be measured")
   .option("--force", "write the profile however noisy the machine was")
+  .option("--all-errors", "show all that is wrong with the spec, however much it is")
   .option("--json", "one JSON document on stdout")
   .action(async (app: string, flags: ProfileFlags) => {
     const { parseBatches, parseCores, profileCommand } = await import("./commands/profile.ts");

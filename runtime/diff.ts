@@ -1,4 +1,7 @@
-/** What differs between two bundles, in the words of their application: variants and batches, not action indices. */
+/**
+ * What differs between two bundles, in the words of their application: variants and batches, not
+ * action indices.
+ */
 import { isOfSameMethod } from "./bundle/same-method.ts";
 import type { Bundle } from "./bundle/schema.ts";
 import { methodOf } from "./methods/registry.ts";

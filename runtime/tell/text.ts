@@ -1,6 +1,7 @@
 /** Plain text for terminals: aligned columns and numbers of bounded length. */
 
-const NUMBER = /^[-+]?\d|^-$/;
+/** What follows the first digit may be a unit, but no list or sentence. */
+const NUMBER = /^[-+]?\d[^:;,]*$|^-$/;
 
 /**
  * Rows under a heading row, columns two spaces apart. A column that has a heading and of which every

@@ -1,6 +1,11 @@
-/** What `compile` warns of in a bundle of malleable pipelines: models that are not cut or are too slow, and loads that miss. */
-import { type AccordionBundle, violationCeiling } from "../../../runtime/bundle/schema.ts";
-import { percent, short } from "../../../runtime/tell/text.ts";
+/**
+ * What `compile` warns of in a bundle of malleable pipelines: models that are not cut or are too
+ * slow, and loads that miss.
+ */
+import type { AccordionBundle } from "../../../runtime/bundle/schema.ts";
+import { accordionMissed } from "../../../runtime/methods/accordion/tell/missed.ts";
+import { missedTexts } from "../../../runtime/tell/missed-limits.ts";
+import { rounded, short } from "../../../runtime/tell/text.ts";
 import type { Application, Variant } from "../../spec/application.ts";
 import { isCut } from "./stage-models.ts";
 
@@ -8,7 +13,8 @@ export function accordionWarnings(bundle: AccordionBundle, application: Applicat
   return [
     ...uncutModels(application).map(
       ({ name }) =>
-        `model ${name} can be simulated and not served: its profile has speed-ups instead of layers, so its file is not cut; profile --layers measures layers`,
+        `model ${name} can be simulated and not served: its profile has speed-ups instead of ` +
+        "layers, so its file is not cut; profile --layers measures layers",
     ),
     ...slowModels(bundle),
     ...levelWarnings(bundle),
@@ -31,24 +37,22 @@ function slowModels(bundle: AccordionBundle): string[] {
     if (leastMs <= slo.latencyMs) return [];
     const places = pipelines[times.indexOf(leastMs)]?.pools.length ?? 0;
     const on = places === 1 ? "1 place" : `${places} places`;
-    return `model ${name}: a query of the mean batch, ${batch} instances, takes at least ${rounded(leastMs)} ms, on ${on}; the SLO is ${short(slo.latencyMs)} ms`;
+    return (
+      `model ${name}: a query of the mean batch, ${batch} instances, takes at least ` +
+      `${rounded(leastMs)} ms, on ${on}; the SLO is ${short(slo.latencyMs)} ms`
+    );
   });
 }
 
-function levelWarnings({ levels, slo }: AccordionBundle): string[] {
-  const ceiling = violationCeiling(slo);
-  return levels.flatMap(({ loadQps, feasible, capacityQps, expected }) => {
-    if (feasible) return [];
-    const missed = `${percent(expected.violationRate)} of the queries miss the SLO when it is simulated, allowed ${percent(ceiling)}`;
-    const why = loadQps > capacityQps ? `above the capacity of ${short(capacityQps)} qps, ` : "";
-    return `level ${loadQps} qps is not feasible: ${why}${missed}`;
-  });
+function levelWarnings(bundle: AccordionBundle): string[] {
+  return bundle.levels
+    .filter(({ feasible }) => !feasible)
+    .map((level) => {
+      const missed = missedTexts(accordionMissed(bundle, level));
+      return `level ${level.loadQps} qps is not feasible when it is simulated: ${missed}`;
+    });
 }
 
 function modelsOf({ tasks }: AccordionBundle) {
   return tasks.flatMap(({ variants }) => variants);
-}
-
-function rounded(ms: number): string {
-  return String(Number(ms.toPrecision(4)));
 }

@@ -17,7 +17,8 @@ export function tableWarnings({ levels, slo }: RamsisBundle): string[] {
         ? `level ${first} qps is`
         : `${run.length} levels, ${first} to ${loadQps} qps, are`;
     return loadQps > capacityQps
-      ? `${which} not feasible: above the capacity of ${Math.floor(capacityQps)} qps, expected violations ${ratesOf(run)}`
+      ? `${which} not feasible: above the capacity of ${Math.floor(capacityQps)} qps, ` +
+          `expected violations ${ratesOf(run)}, allowed ${percent(ceiling)}`
       : `${which} not feasible: expected violations ${missedLimits(run, ceiling)}, allowed ${percent(ceiling)}`;
   });
   return [...infeasible, ...levels.filter(isFarBelow).map(farBelow)];
@@ -38,7 +39,10 @@ function missedLimits(run: Run, ceiling: number): string {
   return missed.length === 0 ? ratesOf(run) : missed.join(", ");
 }
 
-/** Of the capacity: below it there is time to spare, and a policy that is far from its bound needs an explanation. */
+/**
+ * Of the capacity: below it there is time to spare, and a policy that is far from its bound needs an
+ * explanation.
+ */
 const LOW_UTILISATION = 0.5;
 const FAR_BELOW = 0.02;
 
@@ -50,12 +54,19 @@ function isFarBelow({ loadQps, capacityQps, expected }: RamsisLevel): boolean {
 function farBelow({ loadQps, capacityQps, expected }: RamsisLevel): string {
   const used = percent(loadQps / capacityQps);
   const [own, bound] = [expected.accuracyPerQuery, expected.servedBoundAccuracy ?? 0];
-  return `level ${loadQps} qps: an accuracy of ${percent(own)} is far below the bound of ${percent(bound)} at ${used} of the capacity; with few workers or a tight SLO queries that meet by chance may be why`;
+  return (
+    `level ${loadQps} qps: an accuracy of ${percent(own)} is far below the bound of ` +
+    `${percent(bound)} at ${used} of the capacity; with few workers or a tight SLO queries that ` +
+    "meet by chance may be why"
+  );
 }
 
 type Run = [RamsisLevel, ...RamsisLevel[]];
 
-/** Levels that are not feasible and follow each other; those above the capacity are a run of their own. */
+/**
+ * Levels that are not feasible and follow each other; those above the capacity are a run of their
+ * own.
+ */
 function infeasibleRuns(levels: readonly RamsisLevel[]): Run[] {
   const runs: Run[] = [];
   for (const [index, level] of levels.entries()) {

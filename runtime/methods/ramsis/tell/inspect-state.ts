@@ -1,23 +1,12 @@
 /** `inspect BUNDLE --state STATE` of tables: the decision, and why the others lose. */
-import type { ActionValues, RamsisBundle } from "../../../bundle/schema.ts";
+import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { parseState } from "../../../tell/asked-state.ts";
 import { counted, percent, rounded, short } from "../../../tell/text.ts";
 import type { StateRequest, Told } from "../../method.ts";
 import { decidingTable } from "./class-level-view.ts";
+import { namedValues } from "./named-values.ts";
 import { alternativeLines } from "./state-alternatives.ts";
 import { type Decision, inspectState, type StateInspection } from "./state-view.ts";
-
-/** Action values by the names of the variants. */
-export interface NamedValues {
-  readonly unit: ActionValues["unit"];
-  readonly actions: readonly NamedValue[];
-}
-
-export interface NamedValue {
-  readonly variant: string;
-  readonly batch: number;
-  readonly advantage: number;
-}
 
 /** @throws RuntimeError RUNTIME_USAGE if the state is no good. */
 export async function tableState(
@@ -28,7 +17,7 @@ export async function tableState(
   const state = inspectState(bundle, { ...query, loadQps });
   const table = decidingTable(bundle, state.level.index, query.sloClass);
   const found = await actionValuesOf?.(table.bundle, table.level, query.queued, query.slackMs);
-  const values = found !== undefined && "actions" in found ? named(bundle, found) : null;
+  const values = found !== undefined && "actions" in found ? namedValues(bundle, found) : null;
   const why = found !== undefined && "reason" in found ? found : null;
   const lines = [
     ...decisionLines(state, loadQps),
@@ -38,15 +27,6 @@ export async function tableState(
     ...neighbourLines(state),
   ];
   return { text: lines.join("\n"), json: { ...state, values } };
-}
-
-function named({ tasks }: RamsisBundle, { unit, actions }: ActionValues): NamedValues {
-  const variants = tasks.flatMap((task) => task.variants);
-  const nameOf = (variant: number): string => variants[variant]?.name ?? "";
-  return {
-    unit,
-    actions: actions.map(({ variant, ...rest }) => ({ variant: nameOf(variant), ...rest })),
-  };
 }
 
 /** What is done, and by which state of which table. */

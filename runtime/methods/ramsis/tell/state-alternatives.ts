@@ -6,7 +6,7 @@ import type { NoActionValues, RamsisBundle } from "../../../bundle/schema.ts";
 import { letterAt, positionsOf } from "../../../tell/letters.ts";
 import { pooledWorkers } from "../../../tell/serving-told.ts";
 import { alignColumns, counted, percent, rounded, short, wrapped } from "../../../tell/text.ts";
-import type { NamedValue, NamedValues } from "./inspect-state.ts";
+import type { NamedValue, NamedValues } from "./named-values.ts";
 import { onlyTask, serviceMsOf } from "./service-ms.ts";
 import type { Choice, StateInspection } from "./state-view.ts";
 
