@@ -1,18 +1,22 @@
 /** All levels in one table, and what its numbers mean. */
 import { type AccordionBundle, violationCeiling } from "../../../../runtime/bundle/schema.ts";
+import { accordionMissed } from "../../../../runtime/methods/accordion/tell/missed.ts";
+import { feasibleCell } from "../../../report/kit/feasible-cell.ts";
 import { limited } from "../../../report/kit/limited-cell.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, msText, ratioText } from "../../../report/number-text.ts";
 
 /** One row per level. */
-export function levelTable({ levels, slo }: AccordionBundle): Markup {
+export function levelTable(bundle: AccordionBundle): Markup {
+  const { levels, slo } = bundle;
   const ceiling = violationCeiling(slo);
-  const rows = levels.map(({ loadQps, capacityQps, feasible, expected }) => {
+  const rows = levels.map((level) => {
+    const { loadQps, capacityQps, feasible, expected } = level;
     const { violationRate, droppedRate, latencyMsP50, latencyMsP99 } = expected;
-    return html`<tr><td>${decimalText(loadQps, 2)}</td>${limited(!feasible, feasible ? "yes" : "no")}${limited(loadQps > capacityQps, ratioText(loadQps / capacityQps))}${limited(violationRate > ceiling, ratioText(violationRate))}<td>${ratioText(droppedRate)}</td><td>${decimalText(latencyMsP50, 1)}</td>${limited(latencyMsP99 > slo.latencyMs, decimalText(latencyMsP99, 1))}<td>${ratioText(expected.occupancy)}</td><td>${decimalText(expected.activeQueries, 2)}</td><td>${decimalText(expected.reconfigurations, 3)}</td><td>${decimalText(expected.queries)}</td></tr>\n`;
+    return html`<tr><td>${decimalText(loadQps, 2)}</td>${feasibleCell(feasible, accordionMissed(bundle, level))}${limited(loadQps > capacityQps, ratioText(loadQps / capacityQps))}${limited(violationRate > ceiling, ratioText(violationRate))}<td>${ratioText(droppedRate)}</td><td>${decimalText(latencyMsP50, 1)}</td>${limited(latencyMsP99 > slo.latencyMs, decimalText(latencyMsP99, 1))}<td>${ratioText(expected.occupancy)}</td><td>${decimalText(expected.activeQueries, 2)}</td><td>${decimalText(expected.reconfigurations, 3)}</td><td>${decimalText(expected.queries)}</td></tr>\n`;
   });
   return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table id="level-table"><thead>
-<tr><th>queries/s</th><th>held</th><th>of capacity</th><th>violations</th><th>dropped</th><th>p50, ms</th><th>p99, ms</th><th>places busy</th><th>active queries</th><th>changes a query</th><th>queries</th></tr></thead>
+<tr><th>queries/s</th><th>feasible</th><th>of capacity</th><th>violations</th><th>dropped</th><th>p50, ms</th><th>p99, ms</th><th>places busy</th><th>active queries</th><th>changes a query</th><th>queries</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
@@ -21,8 +25,8 @@ export function meanings({ levels, slo }: AccordionBundle): Markup {
   const capacityQps = levels[0]?.capacityQps ?? 0;
   const entries: readonly (readonly [string, string])[] = [
     [
-      "Held",
-      "Whether the load is within the capacity and the expected violations within the ceiling.",
+      "Feasible",
+      "Whether the load is within the capacity and the expected violations within the ceiling; if not, which limit is missed, and by how much.",
     ],
     [
       "Of capacity",

@@ -89,7 +89,7 @@ function loadSection(evidence: LoadEvidence): Markup {
   return html`${schedulerKey(evidence)}<div class="figures">
 ${captionedFigure("Violations", drawViolations(evidence), `Late or dropped, on a logarithmic scale; the lowest line also stands for none at all. The thin line is what ${scheduler} drops.`)}
 ${captionedFigure("Latency", drawLatency(evidence), `From arrival to the last instance, of the queries that are served: median (p50) and 99th percentile of ${scheduler}, 99th of the others.`)}
-${captionedFigure("Places that are busy", drawOccupancy(evidence), "In the mean over time. More busy places mean faster queries as long as others can still have them.")}
+${captionedFigure("Places that are busy", drawOccupancy(evidence), "In the mean over time.")}
 ${captionedFigure("Active queries", drawActive(evidence), "Queries that run at a time.")}
 ${captionedFigure("High and low priority", drawPriorities(evidence), `Under ${scheduler}. A query of low priority ${lowPriorityText(bundle)}.`)}
 ${changes}</div>`;

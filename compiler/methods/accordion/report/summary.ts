@@ -22,8 +22,12 @@ export function leadText(bundle: AccordionBundle, runs: readonly ScheduledRun[])
   const { application, levels, slo, policy, tasks } = bundle;
   const models = tasks.flatMap(({ variants }) => variants);
   const ceiling = ratioText(1 - violationCeiling(slo));
+  const most = Math.min(policy.maxDepth, policy.executionPlaces);
   return [
-    `${application} serves ${counted(models.length, "model")} on ${counted(policy.executionPlaces, "execution place")}, ${counted(Math.min(policy.maxDepth, policy.executionPlaces), "place")} at most for one query, so that ${ceiling} of the queries are done within ${msText(slo.latencyMs)} of their arrival.`,
+    `${application} serves ${counted(models.length, "model")} on ` +
+      `${counted(policy.executionPlaces, "execution place")}, ${counted(most, "place")} at most ` +
+      `for one query; the goal is that ${ceiling} of the queries are done within ` +
+      `${msText(slo.latencyMs)} of their arrival.`,
     ...heldTexts(levels, violationCeiling(slo)),
     ...hopelessTexts(bundle),
     ...comparisonTexts(comparedSchedulers(bundle, runs)),
@@ -40,14 +44,12 @@ function heldTexts(levels: readonly AccordionLevel[], ceiling: number): string[]
     const which =
       ["", "the one level", "both levels"][levels.length] ?? `all ${levels.length} levels`;
     return [
-      `That is held at ${which}, ${loadsText(levels)}: at most ${worst(held)} miss it, of ${ratioText(ceiling)} allowed.`,
+      `It is kept at ${which}, ${loadsText(levels)}: at most ${worst(held)} miss it, of ${ratioText(ceiling)} allowed.`,
     ];
   }
   const over = `at ${loadsText(missed)} up to ${worst(missed)} miss it, of ${ratioText(ceiling)} allowed`;
-  if (held.length === 0) return [`That is held at no level: ${over}.`];
-  return [
-    `That is held at ${held.length} of ${levels.length} levels, ${loadsText(held)}; ${over}.`,
-  ];
+  if (held.length === 0) return [`It is kept at no level: ${over}.`];
+  return [`It is kept at ${held.length} of ${levels.length} levels, ${loadsText(held)}; ${over}.`];
 }
 
 function loadsText(levels: readonly Pick<AccordionLevel, "loadQps">[]): string {
@@ -64,7 +66,7 @@ function hopelessTexts(bundle: AccordionBundle): string[] {
     variants.map((model) => ({ model, most: largestBatch(fewestPlaces(bundle, model)) })),
   );
   const short = limits.filter(({ most }) => most < maxBatch);
-  if (short.length === 0) return ["Queries of every size can meet it."];
+  if (short.length === 0) return ["Queries of every size can meet it when they start at once."];
   const texts = short.slice(0, MAX_TOLD_LEVELS).map(({ model, most }) => {
     return most === 0
       ? `of ${model.name} none can meet it`

@@ -5,12 +5,14 @@ import {
   violationCeiling,
 } from "../../../../runtime/bundle/schema.ts";
 import { longestPathMs } from "../../../../runtime/core/graph/longest-path.ts";
+import { inferlineMissed } from "../../../../runtime/methods/inferline/tell/missed.ts";
 import { planView } from "../../../../runtime/methods/inferline/tell/plan-view.ts";
 import {
   type CheaperHardware,
   type TaskLimits,
   taskLimits,
 } from "../../../../runtime/methods/inferline/tell/task-limits.ts";
+import { feasibleCell, missedWords } from "../../../report/kit/feasible-cell.ts";
 import { limited } from "../../../report/kit/limited-cell.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
@@ -20,7 +22,8 @@ import { drawEnvelope } from "./envelope-figure.ts";
 import { keyOf } from "./hardware-keys.ts";
 
 /** One row per level. */
-export function provisioningTable({ levels, slo }: InferlineBundle): Markup {
+export function provisioningTable(bundle: InferlineBundle): Markup {
+  const { levels, slo } = bundle;
   const ceiling = violationCeiling(slo);
   const rows = levels.map((level) => {
     const { loadQps, plan, sample, expected, solve } = level;
@@ -28,11 +31,11 @@ export function provisioningTable({ levels, slo }: InferlineBundle): Markup {
     const greedy = greedyCostPerHour === null ? "–" : decimalText(greedyCostPerHour, 3);
     const violations = limited(expected.violationRate > ceiling, ratioText(expected.violationRate));
     const { heldOut } = expected;
-    return html`<tr><td>${decimalText(loadQps, 2)}</td>${planCell(level)}<td>${decimalText(replicasOf(level))}</td><td>${decimalText(plan.costPerHour, 3)}</td><td>${greedy}</td><td>${proofText(solve)}</td><td>${ratioText(sample.margin)}</td>${limitedMs(sample.estimate.p99Ms, slo.latencyMs)}<td>${decimalText(heldOut.met)} of ${decimalText(heldOut.traces)}</td>${limitedMs(expected.latencyMsP99, slo.latencyMs)}${violations}<td>${decimalText(expected.costPerHour, 3)}</td></tr>\n`;
+    return html`<tr><td>${decimalText(loadQps, 2)}</td>${planCell(level)}<td>${decimalText(replicasOf(level))}</td><td>${decimalText(plan.costPerHour, 3)}</td><td>${greedy}</td><td>${proofText(solve)}</td><td>${ratioText(sample.margin)}</td>${limitedMs(sample.estimate.p99Ms, slo.latencyMs)}<td>${decimalText(heldOut.met)} of ${decimalText(heldOut.traces)}</td>${limitedMs(expected.latencyMsP99, slo.latencyMs)}${violations}<td>${decimalText(expected.costPerHour, 3)}</td>${feasibleCell(level.feasible, inferlineMissed(bundle, level))}</tr>\n`;
   });
   return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table id="level-table"><thead>
-<tr><th></th><th colspan="5">plan</th><th colspan="3">traces</th><th colspan="3">simulated</th></tr>
-<tr><th>requests/s</th><th>planned for</th><th>replicas</th><th>cost/h</th><th>greedy</th><th>proof</th><th>margin</th><th>p99, ms</th><th>held-out met</th><th>p99, ms</th><th>violations</th><th>cost/h</th></tr></thead>
+<tr><th></th><th colspan="5">plan</th><th colspan="3">traces</th><th colspan="3">simulated</th><th></th></tr>
+<tr><th>requests/s</th><th>planned for</th><th>replicas</th><th>cost/h</th><th>greedy</th><th>proof</th><th>margin</th><th>p99, ms</th><th>held-out met</th><th>p99, ms</th><th>violations</th><th>cost/h</th><th>feasible</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
@@ -61,7 +64,7 @@ export function meanings({ slo }: InferlineBundle): Markup {
     ["Greedy", "What the plan of the greedy search alone would cost."],
     [
       "Proof",
-      "Optimal if no plan that meets the SLO less the margin on the sample is cheaper; a gap is how much cheaper one could be at most.",
+      "Optimal if, by the estimator, no plan that meets the SLO less the margin on the sample is cheaper; a gap is how much cheaper one could be at most. It is of planned costs: what the tuner makes of them is simulated.",
     ],
     ["Margin", "Part of the SLO that the plan keeps free, for traffic unlike the sample."],
     [
@@ -78,8 +81,12 @@ export function meanings({ slo }: InferlineBundle): Markup {
       "Mean over the simulation, of the replicas that the tuner keeps up or brings up.",
     ],
     [
+      "Feasible",
+      "Whether there is a plan for the load, and which limits it misses, by how much; violations are those of the simulation.",
+    ],
+    [
       "s, ρ",
-      "Queries of a stage per request, and load over the throughput of all its replicas with whole batches.",
+      "Queries of a task per request, and load over the throughput of all its replicas with whole batches.",
     ],
     [
       "Envelope",
@@ -93,7 +100,8 @@ export function meanings({ slo }: InferlineBundle): Markup {
 export function levelDetails(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
   const parts = bundle.levels.map((level, index) => {
     const { loadQps, plan } = level;
-    const beyond = level.feasible ? "" : html`, <span class="over">beyond the pools</span>`;
+    const missed = missedWords(inferlineMissed(bundle, level));
+    const beyond = level.feasible ? "" : html`, <span class="over">not feasible: ${missed}</span>`;
     return html`<details id="level-${index}"><summary><b>${decimalText(loadQps, 2)} requests/s</b> <span class="note">${counted(replicasOf(level), "replica")}, ${decimalText(plan.costPerHour, 3)} an hour${beyond}</span></summary>
 <p>${planText(bundle, level)}</p>
 <div class="plan"><div>${stageTable(bundle, level, keys)}${limitTable(bundle, level)}</div><figure><h3>Traffic envelope</h3>${drawEnvelope(level, index)}</figure></div></details>\n`;
@@ -122,7 +130,7 @@ function stageTable(
     const key = keyOf(keys, task, level.plan.stages[task]?.pool ?? 0);
     return html`<tr><td>${chip(key)} ${stage.task}</td><td>${stage.hardware}</td><td>${decimalText(stage.replicas)}</td><td>${stage.batch}</td><td>${decimalText(stage.latencyMs, 1)}</td><td>${decimalText(stage.throughputQps, 1)}</td><td>${decimalText(stage.scaleFactor, 3)}</td><td>${decimalText(stage.provisioningRatio, 3)}</td></tr>\n`;
   });
-  return html`<h3>Stages</h3><div class="scroll"><table class="words"><thead><tr><th>stage</th><th>hardware</th><th>replicas</th><th>batch</th><th>ms</th><th>queries/s each</th><th>s</th><th>ρ</th></tr></thead>
+  return html`<h3>Tasks</h3><div class="scroll"><table class="words"><thead><tr><th>task</th><th>hardware</th><th>replicas</th><th>batch</th><th>ms</th><th>queries/s each</th><th>s</th><th>ρ</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
@@ -132,7 +140,7 @@ function limitTable(bundle: InferlineBundle, level: InferlineLevel): Markup {
     (limits) =>
       html`<tr><td>${limits.task}</td><td>${replicaText(limits)}</td><td>${batchText(limits, limitMs)}</td><td>${hardwareText(limits, limitMs)}</td></tr>\n`,
   );
-  return html`<h3>Why it is not cheaper</h3><div class="scroll"><table class="words limits"><thead><tr><th>stage</th><th>a replica less</th><th>a larger batch</th><th>cheaper hardware</th></tr></thead>
+  return html`<h3>Why it is not cheaper</h3><div class="scroll"><table class="words limits"><thead><tr><th>task</th><th>a replica less</th><th>a larger batch</th><th>cheaper hardware</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
@@ -145,7 +153,9 @@ function replicaText({ oneReplicaLess }: TaskLimits): string {
 function batchText({ nextBatch }: TaskLimits, limitMs: number): string {
   if (nextBatch === null) return "none profiled";
   const path = `${decimalText(nextBatch.pathMs, 1)} of ${msText(limitMs)}`;
-  return `${nextBatch.batch}: ${nextBatch.binds === "latency" ? "" : "fits, "}${path}`;
+  return nextBatch.binds === "latency"
+    ? `${nextBatch.batch}: too slow, ${path}`
+    : `${nextBatch.batch}: fits, ${path}; costs the same`;
 }
 
 function hardwareText({ cheaperHardware }: TaskLimits, limitMs: number): string {
@@ -155,10 +165,11 @@ function hardwareText({ cheaperHardware }: TaskLimits, limitMs: number): string 
 
 function boundText(cheaper: CheaperHardware, limitMs: number): string {
   const { binds, pathMs, leastReplicas, leastCostPerHour } = cheaper;
-  if (binds === "latency") return `${decimalText(pathMs, 1)} of ${msText(limitMs)} at batch 1`;
+  if (binds === "latency")
+    return `too slow, ${decimalText(pathMs, 1)} of ${msText(limitMs)} at batch 1`;
   const least = `${counted(leastReplicas, "replica")} at least`;
   if (binds === "workers") return `${least}, more than there are`;
   return binds === "cost"
     ? `${least}, ${decimalText(leastCostPerHour, 3)} an hour`
-    : `${least}, more for its queues`;
+    : `${least}, queues not counted`;
 }

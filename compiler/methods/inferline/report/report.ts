@@ -1,4 +1,4 @@
-/** A bundle of provisioning plans as one page for people: the stages, what load costs, and for every load what runs where and why. */
+/** A bundle of provisioning plans as one page for people: the tasks, what load costs, and for every load what runs where and why. */
 import type { InferlineBundle, StageTask } from "../../../../runtime/bundle/schema.ts";
 import { hardwareOf } from "../../../../runtime/methods/inferline/tell/plan-view.ts";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
@@ -30,7 +30,7 @@ export function renderInferlineReport({ bundle, file }: InferlineReportContent):
     lead: leadText(bundle),
     facts: bundleFacts(bundle, file),
     sections: [
-      { id: "stages", heading: "The stages", body: stageSection(bundle, keys) },
+      { id: "stages", heading: "The tasks", body: stageSection(bundle, keys) },
       { id: "load", heading: "What load costs", body: loadSection(bundle, keys) },
       {
         id: "levels",
@@ -77,7 +77,7 @@ function stageSection(bundle: InferlineBundle, keys: readonly PipelineVariantKey
 /** What each stage can run on; a letter marks what some plan uses. */
 function hardwareTable(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
   const rows = bundle.tasks.map((task, index) => hardwareRows(bundle, keys, task, index));
-  return html`<div class="scroll"><table class="words"><thead><tr><th>stage</th><th>hardware</th><th>price/h</th><th>batches</th><th>one query, ms</th><th>largest batch, ms</th><th>queries/s</th></tr></thead>
+  return html`<div class="scroll"><table class="words"><thead><tr><th>task</th><th>hardware</th><th>price/h</th><th>batches</th><th>one query, ms</th><th>largest batch, ms</th><th>queries/s</th></tr></thead>
 <tbody>${rows}</tbody></table></div><p class="note">Queries/s are the most that one replica serves, and hardware without a letter is in no plan.</p>`;
 }
 
@@ -125,7 +125,7 @@ function costKey({ levels }: InferlineBundle): Markup {
   return html`<ul class="key">
 <li>${lineSample(`stroke-width="2.4"`, true)}planned</li>
 <li>${lineSample(`stroke-width="1.2" stroke-dasharray="2 3"`, false)}greedy alone</li>
-${hasGap ? html`<li>${lineSample(`stroke-width="1" stroke-dasharray="7 3"`, false)}no plan is cheaper</li>` : ""}
+${hasGap ? html`<li>${lineSample(`stroke-width="1" stroke-dasharray="7 3"`, false)}no plan is cheaper, by the estimator</li>` : ""}
 <li>${circleSample()}simulated, with the tuner</li></ul>`;
 }
 
@@ -154,7 +154,7 @@ function replicaCaption({ levels }: InferlineBundle): string {
   const beyond = levels.some(({ feasible }) => !feasible)
     ? " Pale bars are beyond the pools: the plan is for less than the load."
     : "";
-  return `By stage (hue) and hardware (darker is dearer).${beyond}`;
+  return `By task (hue) and hardware (darker is dearer).${beyond}`;
 }
 
 function footerText({ levels, arrivals }: InferlineBundle): string {

@@ -23,32 +23,73 @@ export function leadText(bundle: InferlineBundle): string {
       : `at loads from ${decimalText(lowest.loadQps, 2)} to ${decimalText(highest.loadQps, 2)} requests/s`;
   const carried = levels.filter(({ feasible }) => feasible);
   return [
-    `These plans run ${application}, a pipeline of ${counted(tasks.length, "stage")}, ${loads}, so that ${ratioText(1 - violationCeiling(slo))} of the requests are done within ${msText(slo.latencyMs)}.`,
-    ...costText(carried),
+    `These plans run ${application}, a pipeline of ${counted(tasks.length, "task")}, ${loads}; ` +
+      `the goal is that ${ratioText(1 - violationCeiling(slo))} of the requests are done within ` +
+      `${msText(slo.latencyMs)}.`,
+    ...costTexts(carried),
     ...beyondText(levels),
+    ...violationTexts(carried, violationCeiling(slo), levels.length),
     heldOutText(carried),
   ]
     .filter((sentence) => sentence !== "")
     .join(" ");
 }
 
-function costText(carried: readonly InferlineLevel[]): string[] {
+/** What the plans cost, what is proven of that, and what a simulation of them comes to. */
+function costTexts(carried: readonly InferlineLevel[]): string[] {
   const [lowest] = carried;
-  const highest = carried.at(-1);
-  if (lowest === undefined || highest === undefined) return [];
-  const [from, to] = [lowest, highest].map(({ plan }) => decimalText(plan.costPerHour, 3));
-  const cost = from === to ? `cost ${to} an hour` : `cost ${from} to ${to} an hour`;
-  const optimal = carried.filter(({ solve }) => solve.status === "optimal");
+  if (lowest === undefined) return [];
+  const cost = rangeText(carried.map(({ plan }) => plan.costPerHour));
   const worst = Math.max(...carried.map(({ solve }) => solve.provenGap));
-  const saved = carried.map(({ plan, solve }) => savingOf(plan.costPerHour, solve));
-  const most = Math.max(...saved);
-  const proof =
-    optimal.length === carried.length
-      ? "none that keeps it on the sample can be cheaper"
-      : `none that keeps it on the sample can be more than ${ratioText(worst)} cheaper`;
+  const most = Math.max(...carried.map(({ plan, solve }) => savingOf(plan.costPerHour, solve)));
+  const isOptimal = carried.every(({ solve }) => solve.status === "optimal");
+  const less = isOptimal ? "less" : `more than ${ratioText(worst)} less`;
   const than =
     most > 0.0005 ? `; the greedy ones alone would cost up to ${ratioText(most)} more` : "";
-  return [`They ${cost}, and ${proof}${than}.`];
+  return [
+    `As planned they cost ${cost} an hour; by the estimator, no plan that keeps the goal on the ` +
+      `sample of the traffic, less the margin, costs ${less}${than}.`,
+    ...simulatedCostTexts(carried),
+  ];
+}
+
+/** The same in the simulation, where the tuner follows the traffic. */
+function simulatedCostTexts(carried: readonly InferlineLevel[]): string[] {
+  const ratios = carried.map(({ plan, expected }) => expected.costPerHour / plan.costPerHour - 1);
+  if (ratios.every((ratio) => Math.abs(ratio) < 0.0005)) return [];
+  const cost = rangeText(carried.map(({ expected }) => expected.costPerHour));
+  const most = Math.max(...ratios);
+  const least = Math.min(...ratios);
+  const than =
+    most > 0.0005
+      ? `up to ${ratioText(most)} more than planned`
+      : `up to ${ratioText(-least)} less than planned`;
+  return [
+    `In the simulation, where the tuner adds and removes replicas as the traffic moves, they come ` +
+      `to ${cost} an hour: ${than}.`,
+  ];
+}
+
+function rangeText(costs: readonly number[]): string {
+  const [least, most] = [Math.min(...costs), Math.max(...costs)].map((one) => decimalText(one, 3));
+  return least === most ? `${most}` : `${least} to ${most}`;
+}
+
+/** Whether the simulation keeps the goal. */
+function violationTexts(
+  carried: readonly InferlineLevel[],
+  ceiling: number,
+  count: number,
+): string[] {
+  if (carried.length === 0) return [];
+  const over = carried.filter(({ expected }) => expected.violationRate > ceiling);
+  const worst = ratioText(Math.max(...carried.map(({ expected }) => expected.violationRate)));
+  if (over.length === 0) return [`In the simulation at most ${worst} of the requests miss it.`];
+  const verb = over.length === 1 ? "misses" : "miss";
+  return [
+    `In the simulation ${whichText(over, count)} ${verb} it: up to ${worst} of the requests are ` +
+      `late, of ${ratioText(ceiling)} allowed.`,
+  ];
 }
 
 function savingOf(cost: number, { greedyCostPerHour }: InferlineLevel["solve"]): number {
@@ -107,7 +148,7 @@ export function bundleFacts(
     ],
     ["Arrivals", arrivalText(arrivals)],
     ["Hardware", pools.join("; ")],
-    ["Between stages", msText(cluster.communicationLatencyMs)],
+    ["Between tasks", msText(cluster.communicationLatencyMs)],
     ["Plans", policy.refine === "exact" ? "greedy, then improved by exact search" : "greedy"],
     [
       "Planned with",

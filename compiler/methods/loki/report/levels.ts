@@ -4,7 +4,9 @@ import {
   type LokiLevel,
   violationCeiling,
 } from "../../../../runtime/bundle/schema.ts";
+import { lokiMissed } from "../../../../runtime/methods/loki/tell/missed.ts";
 import { type PathView, planView } from "../../../../runtime/methods/loki/tell/plan-view.ts";
+import { feasibleCell } from "../../../report/kit/feasible-cell.ts";
 import { limited } from "../../../report/kit/limited-cell.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
@@ -18,7 +20,8 @@ import {
 import { shedShare } from "./plan-marks.ts";
 
 /** One row per level. */
-export function planTable({ levels, slo }: LokiBundle): Markup {
+export function planTable(bundle: LokiBundle): Markup {
+  const { levels, slo } = bundle;
   const ceiling = violationCeiling(slo);
   const rows = levels.map((level) => {
     const { loadQps, plan, expected, transition, solve } = level;
@@ -27,11 +30,11 @@ export function planTable({ levels, slo }: LokiBundle): Markup {
       expected.latencyMsP99 > slo.latencyMs,
       decimalText(expected.latencyMsP99, 1),
     );
-    return html`<tr><td>${decimalText(loadQps, 2)}</td><td>${plan.step}</td><td>${decimalText(plan.servers)}</td>${shedCell(level)}<td>${ratioText(plan.accuracy)}</td><td>${ratioText(expected.accuracyPerSatisfied)}</td><td>${ratioText(expected.accuracyPerQuery)}</td>${violations}<td>${decimalText(expected.latencyMsP50, 1)}</td>${p99}<td>${transition.modelLoadsFromBelow ?? "–"}</td><td>${transition.modelLoadsFromAbove ?? "–"}</td><td>${proofText(solve)}</td></tr>\n`;
+    return html`<tr><td>${decimalText(loadQps, 2)}</td><td>${plan.step}</td><td>${decimalText(plan.servers)}</td>${shedCell(level)}<td>${ratioText(plan.accuracy)}</td><td>${ratioText(expected.accuracyPerSatisfied)}</td><td>${ratioText(expected.accuracyPerQuery)}</td>${violations}<td>${decimalText(expected.latencyMsP50, 1)}</td>${p99}<td>${transition.modelLoadsFromBelow ?? "–"}</td><td>${transition.modelLoadsFromAbove ?? "–"}</td><td>${proofText(solve)}</td>${feasibleCell(level.feasible, lokiMissed(bundle, level))}</tr>\n`;
   });
   return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table id="level-table"><thead>
-<tr><th></th><th colspan="4">plan</th><th colspan="5">simulated</th><th colspan="2">model loads</th><th></th></tr>
-<tr><th>requests/s</th><th>step</th><th>servers</th><th>shed</th><th>accuracy</th><th>accuracy per satisfied</th><th>accuracy per request</th><th>violations</th><th>p50, ms</th><th>p99, ms</th><th>from below</th><th>from above</th><th>proof</th></tr></thead>
+<tr><th></th><th colspan="4">plan</th><th colspan="5">simulated</th><th colspan="2">model loads</th><th></th><th></th></tr>
+<tr><th>requests/s</th><th>step</th><th>servers</th><th>shed</th><th>accuracy</th><th>accuracy per satisfied</th><th>accuracy per request</th><th>violations</th><th>p50, ms</th><th>p99, ms</th><th>from below</th><th>from above</th><th>proof</th><th>feasible</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
@@ -54,7 +57,7 @@ export function meanings({ slo, leaves }: LokiBundle): Markup {
     ],
     [
       "Step",
-      "Hardware: only the most accurate variants, on as few servers as carry the load; accuracy: all servers, with the most accurate mix of variants that carries it.",
+      "Hardware: only the most accurate variants, on the fewest servers found that carry the load; accuracy: the most accurate mix of variants found that carries it on all servers.",
     ],
     ["Shed", "Share of the load that is beyond the capacity: so many requests are turned away."],
     ["Planned accuracy", `Mean end-to-end accuracy of the paths that requests take${weighted}.`],
@@ -65,7 +68,8 @@ export function meanings({ slo, leaves }: LokiBundle): Markup {
     ["Accuracy per request", "The same over all requests, one that is late or dropped counting 0."],
     [
       "Violations",
-      `Share of the requests that are answered after ${deadline}, dropped or shed; red where it is above the ceiling.`,
+      `Share of the requests that are answered after ${deadline}, dropped or shed; red above ` +
+        `${ratioText(violationCeiling(slo))}.`,
     ],
     [
       "p50, p99",
@@ -77,7 +81,11 @@ export function meanings({ slo, leaves }: LokiBundle): Markup {
     ],
     [
       "Proof",
-      "Optimal if no plan is better; a gap is how much better one could be at most: servers in the hardware step, accuracy in the other.",
+      "Optimal if, by the profiles and without queues, no plan for the load is better; a gap is how much better one could be at most: servers in the hardware step, accuracy in the other.",
+    ],
+    [
+      "Feasible",
+      "Whether there is a plan for the load, and which limits it misses, by how much; violations are those of the simulation.",
     ],
     [
       "Replicas, batch, queries/s each",

@@ -97,7 +97,7 @@ function stepCaption(bundle: LokiBundle): string {
     return `All levels are in the ${bundle.levels[0]?.plan.step ?? ""} step.`;
   }
   const { lastHardwareQps, firstAccuracyQps } = change;
-  return `In the grey band, between ${decimalText(lastHardwareQps, 2)} and ${decimalText(firstAccuracyQps, 2)} requests/s, the most accurate variants stop fitting: below it more load costs servers, above it accuracy.`;
+  return `In the grey band, between ${decimalText(lastHardwareQps, 2)} and ${decimalText(firstAccuracyQps, 2)} requests/s, the most accurate variants stop fitting: below it load is met with servers, above it with less accurate variants.`;
 }
 
 function noTransitionText({ levels }: LokiBundle): string {

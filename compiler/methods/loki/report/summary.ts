@@ -23,7 +23,9 @@ export function leadText(bundle: LokiBundle): string {
       : `at loads from ${decimalText(lowest.loadQps, 2)} to ${loadText(highest)}`;
   const capacity = `${decimalText(capacityOf(bundle), 1)} requests/s`;
   return [
-    `With ${counted(serverCount(bundle), "server")} and a deadline of ${msText(slo.latencyMs)}, these plans serve ${application}, a pipeline of ${counted(bundle.tasks.length, "task")}, ${loads}; the cluster can carry ${capacity}.`,
+    `With ${counted(serverCount(bundle), "server")} and a deadline of ${msText(slo.latencyMs)}, ` +
+      `these plans serve ${application}, a pipeline of ${counted(bundle.tasks.length, "task")}, ` +
+      `${loads}; by the profiles the servers can carry ${capacity}.`,
     stepText(bundle, lowest, highest),
     ...shedText(levels, capacity),
     violationText(bundle),
@@ -43,12 +45,18 @@ function stepText(bundle: LokiBundle, lowest: LokiLevel, highest: LokiLevel): st
       : `with a planned accuracy from ${ratioText(from.plan.accuracy)} to ${ratioText(highest.plan.accuracy)}`;
   if (change === null) {
     return lowest.plan.step === "hardware"
-      ? `Only the most accurate variants run, on ${serverRange(lowest, highest)}, ${accuracies(lowest)}.`
-      : `Every level trades accuracy for load on ${serverRange(lowest, highest)}, ${accuracies(lowest)}.`;
+      ? `Only the most accurate variants run, on ${serverRange(lowest, highest)}, ` +
+          `${accuracies(lowest)}.`
+      : "Every level has the most accurate mix of variants that the solver found for it, on " +
+          `${serverRange(lowest, highest)}, ${accuracies(lowest)}.`;
   }
   const last = bundle.levels.findLast(({ plan }) => plan.step === "hardware") ?? lowest;
   const first = bundle.levels.find(({ plan }) => plan.step === "accuracy") ?? highest;
-  return `Up to ${loadText(last)} only the most accurate variants run, on ${serverRange(lowest, last)}; from ${loadText(first)} on, accuracy gives way instead, ${accuracies(first)}.`;
+  return (
+    `Up to ${loadText(last)} only the most accurate variants run, on ` +
+    `${serverRange(lowest, last)}; from ${loadText(first)} on, accuracy gives way instead, ` +
+    `${accuracies(first)}.`
+  );
 }
 
 function serverRange({ plan: from }: LokiLevel, { plan: to }: LokiLevel): string {
@@ -73,11 +81,18 @@ function violationText({ levels, slo, policy }: LokiBundle): string {
   const worst = Math.max(...carried.map(({ expected }) => expected.violationRate));
   if (over.length === 0) {
     const which = levels.length === carried.length ? "every level" : "every level it carries";
-    return `In the simulation, ${which} keeps the ceiling: at most ${ratioText(worst)} of the requests miss the deadline, of ${ratioText(ceiling)} allowed.`;
+    return (
+      `In the simulation, ${which} keeps the ceiling: at most ${ratioText(worst)} of the requests ` +
+      `miss the deadline, of ${ratioText(ceiling)} allowed.`
+    );
   }
   const help =
     policy.headroom === "auto" ? "" : " Plans with headroom: auto leave room for the queues.";
-  return `In the simulation, ${whichText(over, levels.length)} ${over.length === 1 ? "exceeds" : "exceed"} the ceiling of ${ratioText(ceiling)}: up to ${ratioText(worst)} of the requests miss the deadline.${help}`;
+  const verb = over.length === 1 ? "exceeds" : "exceed";
+  return (
+    `In the simulation, ${whichText(over, levels.length)} ${verb} the ceiling of ` +
+    `${ratioText(ceiling)}: up to ${ratioText(worst)} of the requests miss the deadline.${help}`
+  );
 }
 
 const ROUTING: Readonly<Record<LokiOptions["routing"], string>> = {

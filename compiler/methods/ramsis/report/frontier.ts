@@ -1,4 +1,4 @@
-/** What a tighter or looser ceiling on violations costs in accuracy, at one load. */
+/** What goes with a tighter or looser ceiling on violations, at one load. */
 import * as Plot from "@observablehq/plot";
 import {
   type RamsisBundle,
@@ -82,7 +82,7 @@ export function frontierSection(frontier: Frontier): Markup {
   if (first === undefined || points.every((point) => isSame(point, first))) {
     return html`<p>${unchangedText(load, points)}</p>`;
   }
-  return html`<p>At ${load}, solved again with other ceilings: what a lower share of late queries costs in accuracy.</p>
+  return html`<p>At ${load}, solved again with other ceilings: the late queries and the accuracy of the policy that the solver finds for each.</p>
 <div class="figures">
 <figure>${drawFrontier(frontier)}</figure>
 <div class="scroll"><table>
@@ -99,11 +99,13 @@ function unchangedText(load: string, points: readonly FrontierPoint[]): string {
   const [loosest] = points;
   const tightest = points.at(-1);
   if (loosest === undefined || tightest === undefined) return "No ceilings were tried.";
-  const same = `At ${load} the policy is the same for every ceiling from ${ratioText(loosest.ceiling)} down to ${ratioText(tightest.ceiling)}`;
+  const [loose, tight] = [loosest, tightest].map(({ ceiling }) => ratioText(ceiling));
+  const same = `At ${load} the figures are the same for every ceiling from ${loose} down to ${tight}`;
   const rate = ratioText(tightest.violationRate);
   return tightest.violationRate <= tightest.ceiling
     ? `${same}: ${rate} of the queries are expected to be late, which all of them allow.`
-    : `${same}, although ${rate} of the queries are expected to be late: nothing the solver knows has fewer.`;
+    : `${same}, although ${rate} of the queries are expected to be late: ` +
+        "the solver finds no policy with fewer.";
 }
 
 function isSame(a: FrontierPoint, b: FrontierPoint): boolean {

@@ -81,7 +81,7 @@ function loadSection(evidence: LoadEvidence, sample: string): Markup {
 <li>${lineSample(`stroke-width="2.4"`, true)}this policy, expected</li>
 <li>${circleSample()}this policy, simulated, ${sample}</li>
 <li>${lineSample(`stroke-width="1.6" stroke-opacity=".5"`, false)}one variant alone, simulated, in its colour</li>
-<li>${lineSample(`stroke-width="1.2" stroke-dasharray="2 3"`, false)}no policy gives more</li>
+<li>${lineSample(`stroke-width="1.2" stroke-dasharray="2 3"`, false)}bound: no policy that keeps the ceiling is expected to give more</li>
 ${simulations.map((one, index) => html`<li><span class="sign">${simulationGlyph(index)}</span>${one.label}, ${decimalText(one.loadQps)} queries/s</li>`)}</ul>
 <p class="note">The workers can carry ${capacity} queries/s at most; ${ceiling} of the queries may be late.</p>
 <div class="figures">

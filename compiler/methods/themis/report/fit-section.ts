@@ -32,7 +32,7 @@ export function coefficientTable(
     const error = fitError(points);
     return html`<tr><td>${chip(keys[index])} ${task.name}</td><td>${variant?.name ?? ""}</td>${coefficientCells(variant?.latency.fit ?? null)}<td>${points.length === 0 ? "–" : decimalText(points.length)}</td><td>${ratioText(error?.mean ?? null)}</td><td>${ratioText(error?.worst ?? null)}</td></tr>\n`;
   });
-  return html`<p>A batch of b queries on c cores takes l(b, c) = γ b / c + ε / c + δ b + η ms, unless it was measured on every number of cores.</p><div class="scroll"><table class="words" id="fit-table"><thead><tr><th>stage</th><th>model</th><th>γ</th><th>ε</th><th>δ</th><th>η</th><th>points</th><th>mean error</th><th>worst error</th></tr></thead>
+  return html`<p>A batch of b queries on c cores takes l(b, c) = γ b / c + ε / c + δ b + η ms, unless it was measured on every number of cores.</p><div class="scroll"><table class="words" id="fit-table"><thead><tr><th>task</th><th>model</th><th>γ</th><th>ε</th><th>δ</th><th>η</th><th>points</th><th>mean error</th><th>worst error</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 

@@ -10,7 +10,9 @@ import {
   burstsFrom,
   distinctBursts,
 } from "../../../../runtime/methods/themis/tell/burst-view.ts";
+import { themisMissed } from "../../../../runtime/methods/themis/tell/missed.ts";
 import { planView } from "../../../../runtime/methods/themis/tell/plan-view.ts";
+import { feasibleCell, missedWords } from "../../../report/kit/feasible-cell.ts";
 import { limited } from "../../../report/kit/limited-cell.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
@@ -20,17 +22,17 @@ import { counted, decimalText, msText, ratioText } from "../../../report/number-
 const MAX_BURSTS = 8;
 
 /** One row per level. */
-export function levelTable({ levels, slo }: ThemisBundle): Markup {
+export function levelTable(bundle: ThemisBundle): Markup {
+  const { levels, slo } = bundle;
   const ceiling = violationCeiling(slo);
-  const rows = levels.map(
-    ({ loadQps, capacityQps, feasible, horizontal, vertical, joint, steady, solve }) => {
-      const { violationRate, latencyMsP99 } = steady.expected;
-      return html`<tr><td>${decimalText(loadQps, 2)}</td>${limited(!feasible, decimalText(capacityQps, 2))}<td>${coresText(horizontal)}</td><td>${coresText(vertical)}</td><td>${coresText(joint)}</td><td>${decimalText(steady.cores)}</td>${limitedMs(steady.latencyMs, slo.latencyMs)}<td>${solve.quantile === null ? "–" : decimalText(solve.quantile, 3)}</td>${limitedMs(latencyMsP99, slo.latencyMs)}${limited(violationRate > ceiling, ratioText(violationRate))}</tr>\n`;
-    },
-  );
+  const rows = levels.map((level) => {
+    const { loadQps, capacityQps, feasible, horizontal, vertical, joint, steady, solve } = level;
+    const { violationRate, latencyMsP99 } = steady.expected;
+    return html`<tr><td>${decimalText(loadQps, 2)}</td>${limited(!feasible, decimalText(capacityQps, 2))}<td>${coresText(horizontal)}</td><td>${coresText(vertical)}</td><td>${coresText(joint)}</td><td>${decimalText(steady.cores)}</td>${limitedMs(steady.latencyMs, slo.latencyMs)}<td>${solve.quantile === null ? "–" : decimalText(solve.quantile, 3)}</td>${limitedMs(latencyMsP99, slo.latencyMs)}${limited(violationRate > ceiling, ratioText(violationRate))}${feasibleCell(feasible, themisMissed(bundle, level))}</tr>\n`;
+  });
   return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table id="level-table"><thead>
-<tr><th></th><th></th><th colspan="3">cores of the plan</th><th colspan="3">followed</th><th colspan="2">simulated</th></tr>
-<tr><th>requests/s</th><th>planned for</th><th>horizontal</th><th>vertical</th><th>joint</th><th>cores</th><th>model, ms</th><th>quantile</th><th>p99, ms</th><th>violations</th></tr></thead>
+<tr><th></th><th></th><th colspan="3">cores of the plan</th><th colspan="3">followed</th><th colspan="2">simulated</th><th></th></tr>
+<tr><th>requests/s</th><th>planned for</th><th>horizontal</th><th>vertical</th><th>joint</th><th>cores</th><th>model, ms</th><th>quantile</th><th>p99, ms</th><th>violations</th><th>feasible</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
@@ -43,15 +45,19 @@ function limitedMs(ms: number, sloMs: number): Markup {
 }
 
 /** One sentence for each number of the table and of the levels. */
-export function meanings({ slo }: ThemisBundle): Markup {
+export function meanings({ slo, policy }: ThemisBundle): Markup {
+  const fewest = policy.solver === "exact" ? "Fewest cores" : "Cores that the solver found";
   const entries: readonly (readonly [string, string])[] = [
     [
       "Requests/s, planned for",
       "The load that the level answers for, and the one that its plan is for: less where the pool cannot carry it.",
     ],
-    ["Horizontal", "Fewest cores where every instance has one core; a dash where no plan exists."],
-    ["Vertical", "Fewest cores where every stage is one instance."],
-    ["Joint", "Fewest cores where both are free."],
+    [
+      "Horizontal",
+      `${fewest} where every instance has one core, by the latency model at the quantile; a dash where it has no plan.`,
+    ],
+    ["Vertical", `${fewest} where every task is one instance, in the same way.`],
+    ["Joint", `${fewest} where both are free, in the same way.`],
     ["Followed", "The plan that runs while the load is that of the level."],
     [
       "Model",
@@ -66,6 +72,10 @@ export function meanings({ slo }: ThemisBundle): Markup {
       "Violations",
       `Share of the requests that miss the SLO in a simulation of random arrivals at the load of the plan; red above ${ratioText(violationCeiling(slo))}.`,
     ],
+    [
+      "Feasible",
+      "Whether the model has a plan for the load in the pool, and which limits are missed, by how much; violations are those of the simulation.",
+    ],
     ["Utilisation", "Load over what all instances serve with whole batches."],
   ];
   return html`<dl>${entries.map(([term, text]) => html`<div><dt>${term}</dt><dd>${text}</dd></div>\n`)}</dl>`;
@@ -75,7 +85,8 @@ export function meanings({ slo }: ThemisBundle): Markup {
 export function levelDetails(bundle: ThemisBundle, keys: readonly PipelineVariantKey[]): Markup {
   const parts = bundle.levels.map((level, index) => {
     const { loadQps, steady, feasible } = level;
-    const beyond = feasible ? "" : html`, <span class="over">beyond the pool</span>`;
+    const missed = missedWords(themisMissed(bundle, level));
+    const beyond = feasible ? "" : html`, <span class="over">not feasible: ${missed}</span>`;
     return html`<details id="level-${index}"><summary><b>${decimalText(loadQps, 2)} requests/s</b> <span class="note">${counted(steady.cores, "core")}${beyond}</span></summary>
 <p>${planText(bundle, level)}</p>
 ${stageTable(bundle, level, keys)}${planTable(bundle, level)}${burstTable(bundle, index)}</details>\n`;
@@ -104,7 +115,7 @@ function stageTable(
     (stage, task) =>
       html`<tr><td>${chip(keys[task])} ${stage.task}</td><td>${stage.instances}</td><td>${stage.cores}</td><td>${stage.batch}</td><td>${decimalText(stage.latencyMs, 1)}</td><td>${ratioText(stage.sloShare)}</td><td>${decimalText(stage.loadQps, 1)}</td><td>${decimalText(stage.throughputQps, 1)}</td><td>${ratioText(stage.utilisation)}</td></tr>\n`,
   );
-  return html`<h3>Stages of the plan that is followed</h3><div class="scroll"><table><thead><tr><th>stage</th><th>instances</th><th>cores each</th><th>batch</th><th>ms</th><th>of the SLO</th><th>load/s</th><th>throughput/s</th><th>utilisation</th></tr></thead>
+  return html`<h3>Tasks of the plan that is followed</h3><div class="scroll"><table><thead><tr><th>task</th><th>instances</th><th>cores each</th><th>batch</th><th>ms</th><th>of the SLO</th><th>load/s</th><th>throughput/s</th><th>utilisation</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
@@ -125,7 +136,7 @@ function planTable({ tasks }: ThemisBundle, level: ThemisLevel): Markup {
     return html`<tr><td>${kind}</td><td>${decimalText(cores)}</td><td>${decimalText(latencyMs, 1)}</td><td>${ratioText(expected.violationRate)}</td>${cells}</tr>\n`;
   });
   return html`<h3>Plans of each kind</h3><div class="scroll"><table class="kinds"><thead><tr><th>plan</th><th>cores</th><th>ms</th><th>violations</th>${tasks.map(({ name }) => html`<th>${name}</th>`)}</tr></thead>
-<tbody>${rows}</tbody></table></div><p class="note">Of each stage: instances × cores, b the largest batch.</p>`;
+<tbody>${rows}</tbody></table></div><p class="note">Of each task: instances × cores, b the largest batch.</p>`;
 }
 
 function burstTable(bundle: ThemisBundle, index: number): Markup {

@@ -85,7 +85,7 @@ export function drawTaskCores(bundle: ThemisBundle, keys: readonly PipelineVaria
   const ranges = bundle.tasks.map(({ name }, task) => `${name} has ${coreRange(bundle, task)}`);
   const text = {
     id: "stage-cores",
-    title: "Cores by stage at every load",
+    title: "Cores by task at every load",
     description: `${ranges.join(", ")}.`,
   };
   return drawFigure(text, {

@@ -36,7 +36,7 @@ export function renderThemisReport({ bundle, file }: ThemisReportContent): strin
       { id: "load", heading: "What load takes", body: loadSection(bundle, keys) },
       {
         id: "stages",
-        heading: "The stages and their latency",
+        heading: "The tasks and their latency",
         body: html`<div class="stages">${graphOf(bundle)}<div>${coefficientTable(bundle, keys)}</div></div>${fitSection(bundle, keys)}`,
       },
       {
@@ -82,8 +82,8 @@ function loadSection(bundle: ThemisBundle, keys: readonly PipelineVariantKey[]):
     ? " Pale bars are beyond the pool: the plan is for less than the load."
     : "";
   return html`<div class="figures">
-${captionedFigure("Cores by kind of plan", html`${kindKey()}${drawCores(bundle)}`, "A line ends where no plan of its kind meets the SLO within the pool.")}
-${captionedFigure("Cores by stage", html`${drawTaskCores(bundle, keys)}${legend(keys)}`, `Of the plan that is followed.${pale}`)}
+${captionedFigure("Cores by kind of plan", html`${kindKey()}${drawCores(bundle)}`, "A line ends where, by the model, no plan of its kind meets the SLO within the pool.")}
+${captionedFigure("Cores by task", html`${drawTaskCores(bundle, keys)}${legend(keys)}`, `Of the plan that is followed.${pale}`)}
 ${captionedFigure("Latency", html`${latencyKey()}${drawLatency(bundle)}`, "Of the plan that is followed. A triangle at the upper edge is a value beyond the frame.")}
 ${captionedFigure("Violations", drawViolations(bundle), "In simulations of the plan that is followed, on a logarithmic scale; the lowest line also stands for none at all.")}
 </div>`;

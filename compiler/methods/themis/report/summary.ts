@@ -21,7 +21,9 @@ export function leadText({ levels, slo, application, tasks }: ThemisBundle): str
       : `at loads from ${decimalText(lowest.loadQps, 2)} to ${decimalText(highest.loadQps, 2)} requests/s`;
   const carried = levels.filter(({ feasible }) => feasible);
   return [
-    `These plans run ${application}, a pipeline of ${counted(tasks.length, "stage")}, ${loads}, so that ${ratioText(1 - violationCeiling(slo))} of the requests are done within ${msText(slo.latencyMs)}.`,
+    `These plans run ${application}, a pipeline of ${counted(tasks.length, "task")}, ${loads}; ` +
+      `the goal is that ${ratioText(1 - violationCeiling(slo))} of the requests are done within ` +
+      `${msText(slo.latencyMs)}.`,
     ...coreTexts(carried),
     ...beyondTexts(levels),
     ...violationTexts(carried, violationCeiling(slo), levels.length),
@@ -35,7 +37,7 @@ function coreTexts(carried: readonly ThemisLevel[]): string[] {
   const range = least === most ? counted(most, "core") : `${least} to ${counted(most, "core")}`;
   const kinds = [
     kindText(carried, "horizontal", "one-core instances"),
-    kindText(carried, "vertical", "one instance per stage"),
+    kindText(carried, "vertical", "one instance per task"),
   ];
   return [`They take ${range}; ${kinds.join(", and ")}.`];
 }
@@ -59,7 +61,7 @@ function kindText(
     having.length === carried.length
       ? ""
       : ` at the ${having.length} of ${carried.length} loads with such a plan`;
-  return `${name} alone would take ${cost}${where}`;
+  return `${name} alone would take ${cost}${where}, by the model`;
 }
 
 function beyondTexts(levels: readonly ThemisLevel[]): string[] {
@@ -76,11 +78,14 @@ function violationTexts(carried: readonly ThemisLevel[], ceiling: number, count:
   const over = carried.filter(({ steady }) => steady.expected.violationRate > ceiling);
   const worst = Math.max(...carried.map(({ steady }) => steady.expected.violationRate));
   if (over.length === 0) {
-    return [`In simulations of random arrivals, at most ${ratioText(worst)} miss the SLO.`];
+    return [
+      `In simulations of random arrivals, at most ${ratioText(worst)} of the requests miss it.`,
+    ];
   }
   const verb = over.length === 1 ? "exceeds" : "exceed";
   return [
-    `In simulations of random arrivals, ${whichText(over, count)} ${verb} the ceiling of ${ratioText(ceiling)}: up to ${ratioText(worst)} miss the SLO.`,
+    `In simulations of random arrivals, ${whichText(over, count)} ${verb} the ceiling of ` +
+      `${ratioText(ceiling)}: up to ${ratioText(worst)} of the requests miss it.`,
   ];
 }
 
@@ -88,7 +93,7 @@ const SCALING: Readonly<Record<ThemisOptions["scaling"], string>> = {
   joint: "cores at once, and the instances of the joint plan once the load is steady",
   themis: "cores at once, and one-core instances once the load is steady",
   horizontal: "instances of one core only",
-  vertical: "cores only, of one instance for each stage",
+  vertical: "cores only, of one instance for each task",
 };
 
 /** What happens when the load changes, in words. */
@@ -98,7 +103,7 @@ export function scalingText({ policy }: ThemisBundle): string {
     `Every ${timeText(tickMs)} the load is looked at.`,
     scaling === "horizontal"
       ? `When it exceeds what the plan carries, instances of one core are started, which takes ${timeText(coldStartMs)}.`
-      : `When it exceeds what the plan carries, all instances of a stage get the same, larger number of cores, which takes ${timeText(resizeMs)}.`,
+      : `When it exceeds what the plan carries, all instances of a task get the same, larger number of cores, which takes ${timeText(resizeMs)}.`,
     ...(scaling === "horizontal"
       ? []
       : [
@@ -137,7 +142,7 @@ export function bundleFacts(
     ],
     ["Arrivals", arrivalText(arrivals)],
     ["Pool", pools.join("; ")],
-    ["Between stages", msText(cluster.communicationLatencyMs)],
+    ["Between tasks", msText(cluster.communicationLatencyMs)],
     ["Scaling", SCALING[policy.scaling]],
     ["Solver", policy.solver === "exact" ? "exact" : "the paper's dynamic programmes"],
     [

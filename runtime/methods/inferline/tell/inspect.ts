@@ -233,7 +233,7 @@ function hardwareText(cheaper: CheaperHardware, limitMs: number): string {
   if (binds === "workers") return `${least}, more than it has`;
   return binds === "cost"
     ? `${least}, ${short(leastCostPerHour)} an hour`
-    : `${least}, more for its queues`;
+    : `${least}, queues not counted`;
 }
 
 /** Which limits the load misses, and what the plan is for instead. */
