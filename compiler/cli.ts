@@ -16,7 +16,10 @@ import { startProgress } from "./commands/progress.ts";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
 import { explainCompilerError, InterruptedError } from "./errors.ts";
-/** bin `stratagem`: argv → commands. The only file of the compiler that prints for people, exits, or reads a clock. */
+/**
+ * bin `stratagem`: argv → commands. The only file of the compiler that prints for people, exits, or
+ * reads a clock.
+ */
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
 
@@ -55,7 +58,8 @@ program
   .addOption(
     new Option(
       "--solver <name>",
-      "how to solve: value-iteration for ramsis; of loki instead of the policy's: auto, glpk or highs",
+      "how to solve: value-iteration for ramsis; of loki instead of the policy's: auto, " +
+        "glpk or highs",
     ).choices(SOLVER_NAMES),
   )
   .option("--fanouts <file>", "metrics of a server of the pipeline, for the fan-outs it observed")
@@ -117,11 +121,16 @@ program
   )
   .option(
     "--baseline <name>",
-    "instead of the policy: fixed:VARIANT, greedy, jellyfish, model-switching, proteus, symphony, slackfit, slackfit-b, clockwork, nexus, infaas, maxacc or maxbatch; of a pipeline: inferline or proteus; of provisioned stages: cg-mean, cg-peak, cg-mean-autoscale or cg-peak-autoscale; of scaled stages: fa2, sponge or themis; of malleable pipelines: slo-conforming, fastest, bbs or one-stage",
+    "instead of the policy: fixed:VARIANT, greedy, jellyfish, model-switching, proteus, " +
+      "symphony, slackfit, slackfit-b, clockwork, nexus, infaas, maxacc or maxbatch; of a " +
+      "pipeline: inferline or proteus; of provisioned stages: cg-mean, cg-peak, " +
+      "cg-mean-autoscale or cg-peak-autoscale; of scaled stages: fa2, sponge or themis; of " +
+      "malleable pipelines: slo-conforming, fastest, bbs or one-stage",
   )
   .option(
     "--tuned",
-    "give the baseline, from proteus to maxbatch, the parameters that do best on other arrivals of the same kind",
+    "give the baseline, from proteus to maxbatch, the parameters that do best on other " +
+      "arrivals of the same kind",
   )
   .addOption(
     new Option(
@@ -172,7 +181,8 @@ program
   .addOption(
     new Option(
       "--cores <counts>",
-      "numbers of cores to measure every batch on, such as 1,2,4; other methods than themis count with the first",
+      "numbers of cores to measure every batch on, such as 1,2,4; other methods than " +
+        "themis count with the first",
     ).conflicts("threads"),
   )
   .addOption(
@@ -296,7 +306,10 @@ async function withPool<T>(
   return watched(label, (watch) => run({ jobs, ...watch }));
 }
 
-/** Runs long work with a progress bar, abortable by SIGINT and SIGTERM; a second signal kills at once. */
+/**
+ * Runs long work with a progress bar, abortable by SIGINT and SIGTERM; a second signal kills at
+ * once.
+ */
 async function watched<T>(label: string, run: (watch: Watch) => Promise<T>): Promise<T> {
   const abort = new AbortController();
   const interrupt = (): void => abort.abort(new InterruptedError());

@@ -1,4 +1,6 @@
-/** What the two command lines share: printing results, explaining errors, and the verbs both have. */
+/**
+ * What the two command lines share: printing results, explaining errors, and the verbs both have.
+ */
 import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { CommandResult } from "./commands/command-result.ts";
 import type { ServeOptions } from "./commands/serve.ts";
@@ -20,7 +22,10 @@ interface ToldError {
 /** Errors that are told at once, unless `--all-errors` asks for all: they fit a screen. */
 const MAX_TOLD_ERRORS = 20;
 
-/** Parses argv and runs a verb. @param explain errors beyond the runtime's own, null for what it does not know. */
+/**
+ * Parses argv and runs a verb. @param explain errors beyond the runtime's own, null for what it
+ * does not know.
+ */
 export async function runProgram(
   program: Command,
   explain: (error: unknown) => ExplainedError | null = () => null,
@@ -43,7 +48,9 @@ export function print({ text, json, exitCode }: CommandResult): void {
   process.exitCode = exitCode;
 }
 
-/** Adds `inspect`. @param actionValuesOf what a state's actions are worth, where there is a solver. */
+/**
+ * Adds `inspect`. @param actionValuesOf what a state's actions are worth, where there is a solver.
+ */
 export function addInspect(program: Command, actionValuesOf?: ActionValuesOf): void {
   program
     .command("inspect")
@@ -68,7 +75,10 @@ type ServeFlags = Omit<ServeOptions, "models" | "deviceIds"> & {
   readonly deviceIds?: number[];
 };
 
-/** Adds `serve`. @param generateLevel computes levels above the highest one, where there is a solver. */
+/**
+ * Adds `serve`. @param generateLevel computes levels above the highest one, where there is a
+ * solver.
+ */
 export function addServe(program: Command, version: string, generateLevel?: GenerateLevel): void {
   program
     .command("serve")

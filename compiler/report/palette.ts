@@ -35,7 +35,10 @@ export interface VariantKey {
   readonly color: string;
 }
 
-/** Keys by variant index. Letters and colours go from the least accurate variant up, those worth choosing first. */
+/**
+ * Keys by variant index. Letters and colours go from the least accurate variant up, those worth
+ * choosing first.
+ */
 export function variantKeys(variants: readonly Variant[]): VariantKey[] {
   const positions = positionsOf(variants);
   return variants.map(({ name, accuracy, dominated }, variant) => {

@@ -84,7 +84,10 @@ export async function serveCommand(
   await server.close();
 }
 
-/** Reads the bundle's file again and follows it if it is good and for this server; otherwise says why not. Never rejects. */
+/**
+ * Reads the bundle's file again and follows it if it is good and for this server; otherwise says
+ * why not. Never rejects.
+ */
 async function reload(
   server: RunningServer,
   path: string,

@@ -21,7 +21,9 @@ export interface ClassRate {
   readonly sloClass?: string;
 }
 
-/** Those that any level can miss: its load against what is carried, and violations against theirs. */
+/**
+ * Those that any level can miss: its load against what is carried, and violations against theirs.
+ */
 export function missedByRates(
   { loadQps, capacityQps }: { readonly loadQps: number; readonly capacityQps: number },
   rates: readonly ClassRate[],

@@ -4,8 +4,8 @@
 const NUMBER = /^[-+]?\d[^:;,]*$|^-$/;
 
 /**
- * Rows under a heading row, columns two spaces apart. A column that has a heading and of which every
- * cell below it is a number is aligned right.
+ * Rows under a heading row, columns two spaces apart. A column that has a heading and of which
+ * every cell below it is a number is aligned right.
  */
 export function alignColumns(rows: readonly (readonly string[])[]): string {
   const columnCount = rows.reduce((count, row) => Math.max(count, row.length), 0);

@@ -1,4 +1,7 @@
-/** What `compile` shows of the pipelines of an Accordion bundle: how models are cut, and what they take. */
+/**
+ * What `compile` shows of the pipelines of an Accordion bundle: how models are cut, and what they
+ * take.
+ */
 import type { AccordionBundle } from "../../../runtime/bundle/schema.ts";
 import { depthViews } from "../../../runtime/methods/accordion/tell/plan-view.ts";
 import { alignColumns } from "../../../runtime/tell/text.ts";

@@ -32,7 +32,8 @@ export function provisioningWarnings(bundle: InferlineBundle): string[] {
     }
     if (expected.violationRate <= ceiling) return [];
     return (
-      `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the SLO when ` +
+      `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the ` +
+      "SLO when " +
       `it is simulated, allowed ${percent(ceiling)}`
     );
   });

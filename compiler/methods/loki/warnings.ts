@@ -1,4 +1,7 @@
-/** What `compile` warns of in a bundle of plans: loads that the cluster cannot carry, or not in time. */
+/**
+ * What `compile` warns of in a bundle of plans: loads that the cluster cannot carry, or not in
+ * time.
+ */
 import { type LokiBundle, violationCeiling } from "../../../runtime/bundle/schema.ts";
 import { lokiMissed } from "../../../runtime/methods/loki/tell/missed.ts";
 import { missedTexts } from "../../../runtime/tell/missed-limits.ts";
@@ -17,7 +20,8 @@ export function planWarnings(bundle: LokiBundle): string[] {
     }
     if (expected.violationRate <= ceiling) return [];
     return (
-      `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the SLO when ` +
+      `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the ` +
+      "SLO when " +
       `it is simulated, allowed ${percent(ceiling)}; the plan has no room for queues`
     );
   });

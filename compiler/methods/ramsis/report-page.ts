@@ -1,4 +1,7 @@
-/** `stratagem report BUNDLE` of decision tables: simulations of its levels, and what other ceilings cost. */
+/**
+ * `stratagem report BUNDLE` of decision tables: simulations of its levels, and what other ceilings
+ * cost.
+ */
 import type { RamsisBundle, RamsisLevel } from "../../../runtime/bundle/schema.ts";
 import { levelForLoad } from "../../../runtime/core/level-choice.ts";
 import type { RamsisFrame } from "../../model/frames.ts";

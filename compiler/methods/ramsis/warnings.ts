@@ -1,4 +1,7 @@
-/** What `compile` warns of in a bundle of tables: loads that the cluster cannot carry, and doubtful levels. */
+/**
+ * What `compile` warns of in a bundle of tables: loads that the cluster cannot carry, and doubtful
+ * levels.
+ */
 import {
   type RamsisBundle,
   type RamsisLevel,
@@ -19,7 +22,8 @@ export function tableWarnings({ levels, slo }: RamsisBundle): string[] {
     return loadQps > capacityQps
       ? `${which} not feasible: above the capacity of ${Math.floor(capacityQps)} qps, ` +
           `expected violations ${ratesOf(run)}, allowed ${percent(ceiling)}`
-      : `${which} not feasible: expected violations ${missedLimits(run, ceiling)}, allowed ${percent(ceiling)}`;
+      : `${which} not feasible: expected violations ${missedLimits(run, ceiling)}, allowed ` +
+          `${percent(ceiling)}`;
   });
   return [...infeasible, ...levels.filter(isFarBelow).map(farBelow)];
 }
@@ -40,8 +44,8 @@ function missedLimits(run: Run, ceiling: number): string {
 }
 
 /**
- * Of the capacity: below it there is time to spare, and a policy that is far from its bound needs an
- * explanation.
+ * Of the capacity: below it there is time to spare, and a policy that is far from its bound needs
+ * an explanation.
  */
 const LOW_UTILISATION = 0.5;
 const FAR_BELOW = 0.02;

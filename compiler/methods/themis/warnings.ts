@@ -1,4 +1,6 @@
-/** What `compile` warns of in a bundle of scaled tasks: loads without a plan, and plans that miss. */
+/**
+ * What `compile` warns of in a bundle of scaled tasks: loads without a plan, and plans that miss.
+ */
 import { type ThemisBundle, violationCeiling } from "../../../runtime/bundle/schema.ts";
 import { themisMissed } from "../../../runtime/methods/themis/tell/missed.ts";
 import { missedTexts } from "../../../runtime/tell/missed-limits.ts";

@@ -6,7 +6,10 @@
 import type { Lettered } from "../../../runtime/tell/letters.ts";
 import { html, type Markup } from "../markup.ts";
 
-/** Of neighbouring tasks far apart in hue and, for eyes that do not tell red from green, in yellow and blue. */
+/**
+ * Of neighbouring tasks far apart in hue and, for eyes that do not tell red from green, in yellow
+ * and blue.
+ */
 const HUES = [285, 75, 165, 10, 240, 125, 330, 205] as const;
 /** Percent, of the least and of the most accurate variant: on white, on dark. */
 const LIGHTNESS = [

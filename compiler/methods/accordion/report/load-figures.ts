@@ -1,4 +1,7 @@
-/** What load does: to violations, latency, places and queries, under the bundle's scheduler and the others. */
+/**
+ * What load does: to violations, latency, places and queries, under the bundle's scheduler and the
+ * others.
+ */
 import * as Plot from "@observablehq/plot";
 import {
   type AccordionBundle,
@@ -27,7 +30,10 @@ interface Curve {
   readonly points: readonly Point[];
 }
 
-/** Late or dropped, of all queries: what the bundle states of its scheduler, and the simulated others. */
+/**
+ * Late or dropped, of all queries: what the bundle states of its scheduler, and the simulated
+ * others.
+ */
 export function drawViolations(evidence: LoadEvidence): Markup {
   const { bundle } = evidence;
   const own = pointsOf(bundle.levels, ({ expected }) => expected.violationRate);
@@ -38,7 +44,10 @@ export function drawViolations(evidence: LoadEvidence): Markup {
   const text = {
     id: "violations",
     title: "Queries that miss the SLO against load",
-    description: `At most ${ratioText(mostOf(own))} of the queries of a level miss the SLO under ${bundle.policy.scheduler}; ${ratioText(ceiling)} may. ${othersText(others, ratioText)}`,
+    description:
+      `At most ${ratioText(mostOf(own))} of the queries of a level miss the SLO under ` +
+      `${bundle.policy.scheduler}; ${ratioText(ceiling)} may. ` +
+      `${othersText(others, ratioText)}`,
   };
   return drawFigure(text, {
     ...scale.options,
@@ -79,7 +88,9 @@ export function drawPriorities({ bundle, runs }: LoadEvidence): Markup {
   const text = {
     id: "priorities",
     title: "Queries of high and of low priority that miss the SLO against load",
-    description: `At most ${ratioText(high ?? 0)} of those of high priority and ${ratioText(low ?? 0)} of those of low priority miss the SLO.`,
+    description:
+      `At most ${ratioText(high ?? 0)} of those of high priority and ${ratioText(low ?? 0)} ` +
+      "of those of low priority miss the SLO.",
   };
   return drawFigure(text, {
     ...scale.options,
@@ -114,7 +125,9 @@ export function drawPriorities({ bundle, runs }: LoadEvidence): Markup {
   });
 }
 
-/** Names at the ends of lines on a logarithmic axis, apart by a share of it where they would meet. */
+/**
+ * Names at the ends of lines on a logarithmic axis, apart by a share of it where they would meet.
+ */
 function apart(
   lines: readonly { readonly name: string; readonly points: readonly Point[] }[],
 ): (Point & { readonly name: string })[] {
@@ -125,7 +138,10 @@ function apart(
   return endLabels(logs, 0.2).map((label) => ({ ...label, value: 10 ** label.value }));
 }
 
-/** Median and 99th percentile as the bundle states them, and the 99th of the other schedulers, on a logarithmic scale. */
+/**
+ * Median and 99th percentile as the bundle states them, and the 99th of the other schedulers, on a
+ * logarithmic scale.
+ */
 export function drawLatency(evidence: LoadEvidence): Markup {
   const { bundle } = evidence;
   const { latencyMs: sloMs } = bundle.slo;
@@ -139,7 +155,10 @@ export function drawLatency(evidence: LoadEvidence): Markup {
   const text = {
     id: "latency",
     title: "Latency against load",
-    description: `Under ${bundle.policy.scheduler} the median is at most ${msText(mostOf(p50))} and the 99th percentile ${msText(mostOf(p99))}; the SLO is ${msText(sloMs)}. The 99th percentile of the others: ${othersText(others, msText)}`,
+    description:
+      `Under ${bundle.policy.scheduler} the median is at most ${msText(mostOf(p50))} and the ` +
+      `99th percentile ${msText(mostOf(p99))}; the SLO is ${msText(sloMs)}. The 99th ` +
+      `percentile of the others: ${othersText(others, msText)}`,
   };
   return drawFigure(text, {
     marginLeft: 58,
@@ -177,7 +196,9 @@ export function drawOccupancy(evidence: LoadEvidence): Markup {
   const text = {
     id: "occupancy",
     title: "Places that are busy against load",
-    description: `Under ${evidence.bundle.policy.scheduler} from ${ratioText(own[0]?.value ?? 0)} at the lowest load to ${ratioText(own.at(-1)?.value ?? 0)} at the highest.`,
+    description:
+      `Under ${evidence.bundle.policy.scheduler} from ${ratioText(own[0]?.value ?? 0)} at ` +
+      `the lowest load to ${ratioText(own.at(-1)?.value ?? 0)} at the highest.`,
   };
   return drawCompared(text, evidence, own, others, {
     domain: [0, 1],
@@ -193,7 +214,9 @@ export function drawChanges(evidence: LoadEvidence): Markup {
   const text = {
     id: "changes",
     title: "Changes of places of a running query against load",
-    description: `From ${decimalText(own[0]?.value ?? 0, 3)} a query at the lowest load to ${decimalText(own.at(-1)?.value ?? 0, 3)} at the highest.`,
+    description:
+      `From ${decimalText(own[0]?.value ?? 0, 3)} a query at the lowest load to ` +
+      `${decimalText(own.at(-1)?.value ?? 0, 3)} at the highest.`,
   };
   return drawCompared(text, evidence, own, [], {
     domain: [0, mostOf(own) * 1.08 || 1],
@@ -211,7 +234,10 @@ export function drawActive(evidence: LoadEvidence): Markup {
   const text = {
     id: "active",
     title: "Queries that run at a time against load",
-    description: `Under ${evidence.bundle.policy.scheduler} from ${decimalText(own[0]?.value ?? 0, 2)} at the lowest load to ${decimalText(own.at(-1)?.value ?? 0, 2)} at the highest, in the mean.`,
+    description:
+      `Under ${evidence.bundle.policy.scheduler} from ${decimalText(own[0]?.value ?? 0, 2)} ` +
+      `at the lowest load to ${decimalText(own.at(-1)?.value ?? 0, 2)} at the highest, in ` +
+      "the mean.",
   };
   return drawCompared(text, evidence, own, others, {
     domain: [0, most * 1.08 || 1],

@@ -1,4 +1,7 @@
-/** A bundle of malleable pipelines as one page for people: what load does and under which scheduler, how the models are cut, and which places a query needs. */
+/**
+ * A bundle of malleable pipelines as one page for people: what load does and under which scheduler,
+ * how the models are cut, and which places a query needs.
+ */
 import type { AccordionBundle, MalleableVariant } from "../../../../runtime/bundle/schema.ts";
 import { SCHEDULER_WORDS } from "../../../../runtime/methods/accordion/tell/scheduler-words.ts";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
@@ -68,7 +71,9 @@ const RULES = `.sample{width:26px;height:12px;vertical-align:middle;margin-right
 #scheduler-table td:first-child{white-space:nowrap}
 .more summary{cursor:pointer;font-size:.9rem;padding:6px 2px}
 .more summary:focus-visible{outline:2px solid var(--accent)}
-#violation-table th:first-child,#violation-table td:first-child,#need-table td:first-child,#need-table th:first-child,.pipelines th:first-child,.pipelines td:first-child{text-align:right}
+#violation-table th:first-child,#violation-table td:first-child,
+#need-table td:first-child,#need-table th:first-child,
+.pipelines th:first-child,.pipelines td:first-child{text-align:right}
 .pipelines .cut,.pipelines th.cut{text-align:left;white-space:nowrap}
 .pipelines td{white-space:nowrap}
 .model{margin-top:1.6rem}
@@ -83,15 +88,30 @@ function loadSection(evidence: LoadEvidence): Markup {
     ? captionedFigure(
         "Changes of places",
         drawChanges(evidence),
-        `How often a running query goes on with other places, at ${msText(reconfigurationMs)} each.`,
+        "How often a running query goes on with other places, at " +
+          `${msText(reconfigurationMs)} each.`,
       )
     : "";
   return html`${schedulerKey(evidence)}<div class="figures">
-${captionedFigure("Violations", drawViolations(evidence), `Late or dropped, on a logarithmic scale; the lowest line also stands for none at all. The thin line is what ${scheduler} drops.`)}
-${captionedFigure("Latency", drawLatency(evidence), `From arrival to the last instance, of the queries that are served: median (p50) and 99th percentile of ${scheduler}, 99th of the others.`)}
+${captionedFigure(
+  "Violations",
+  drawViolations(evidence),
+  "Late or dropped, on a logarithmic scale; the lowest line also stands for none at all. The " +
+    `thin line is what ${scheduler} drops.`,
+)}
+${captionedFigure(
+  "Latency",
+  drawLatency(evidence),
+  "From arrival to the last instance, of the queries that are served: median (p50) and 99th " +
+    `percentile of ${scheduler}, 99th of the others.`,
+)}
 ${captionedFigure("Places that are busy", drawOccupancy(evidence), "In the mean over time.")}
 ${captionedFigure("Active queries", drawActive(evidence), "Queries that run at a time.")}
-${captionedFigure("High and low priority", drawPriorities(evidence), `Under ${scheduler}. A query of low priority ${lowPriorityText(bundle)}.`)}
+${captionedFigure(
+  "High and low priority",
+  drawPriorities(evidence),
+  `Under ${scheduler}. A query of low priority ${lowPriorityText(bundle)}.`,
+)}
 ${changes}</div>`;
 }
 
@@ -99,7 +119,9 @@ function schedulerKey({ bundle, runs }: LoadEvidence): Markup {
   const own = bundle.policy.scheduler;
   const items = comparedSchedulers(bundle, runs).map(
     ({ scheduler }) =>
-      html`<li>${schedulerSample(scheduler, scheduler === own)}${scheduler}${scheduler === own ? ", as the bundle states it" : ", simulated"}</li>\n`,
+      html`<li>${schedulerSample(scheduler, scheduler === own)}${scheduler}${
+        scheduler === own ? ", as the bundle states it" : ", simulated"
+      }</li>\n`,
   );
   return html`<ul class="key">${items}</ul>`;
 }
@@ -108,17 +130,29 @@ function schedulerSection({ bundle, runs }: LoadEvidence): Markup {
   const words = comparedSchedulers(bundle, runs).map(
     ({ scheduler }) => html`<li><b>${scheduler}</b>: ${SCHEDULER_WORDS[scheduler]}</li>\n`,
   );
-  return html`<p>The same queries under each scheduler; the bundle follows ${bundle.policy.scheduler}. Means over the levels, each level counting as much.</p>${schedulerTable(bundle, runs)}${violationTable(bundle, runs)}<ul class="note">${words}</ul>`;
+  return html`<p>The same queries under each scheduler; the bundle
+follows ${bundle.policy.scheduler}. Means over the levels, each level counting as
+much.</p>${schedulerTable(bundle, runs)}${violationTable(bundle, runs)}<ul
+class="note">${words}</ul>`;
 }
 
 function needSection(bundle: AccordionBundle, keys: readonly PipelineVariantKey[]): Markup {
   const { slo, policy } = bundle;
   const key = html`<ul class="key">${keys.map((one) => html`<li>${chip(one)} ${one.name}</li>`)}
-<li>${lineSample(`stroke-width="1.2" stroke-dasharray="2 3"`, false)}as fast as there are places</li><li>${circleSample()}hollow: not measured</li></ul>`;
+<li>${lineSample(`stroke-width="1.2" stroke-dasharray="2 3"`, false)}as fast as there are
+places</li><li>${circleSample()}hollow: not measured</li></ul>`;
   const isMixed = bundle.cluster.pools.length > 1;
   const best = isMixed ? " Of shapes with as many places the best one counts." : "";
-  return html`<div class="figures"><div><h3>Fewest places that meet the SLO</h3><p>Instances of a query that is done within ${msText(slo.latencyMs)} when it starts at once; queries of the simulations have ${decimalText(policy.meanBatch, 1)} in the mean.${best}</p>${needTable(bundle, keys)}</div>
-${captionedFigure("Speed-up", html`${drawSpeedups(bundle, keys)}${key}`, `Instances that pass per second, over those on ${isMixed ? "the first shape" : "one place"}.`)}</div>`;
+  return html`<div class="figures"><div><h3>Fewest places that meet the SLO</h3><p>Instances of a
+query that is done within ${msText(slo.latencyMs)} when it starts at once; queries of the
+simulations have ${decimalText(policy.meanBatch, 1)} in the
+mean.${best}</p>${needTable(bundle, keys)}</div>
+${captionedFigure(
+  "Speed-up",
+  html`${drawSpeedups(bundle, keys)}${key}`,
+  "Instances that pass per second, over those on " +
+    `${isMixed ? "the first shape" : "one place"}.`,
+)}</div>`;
 }
 
 function modelSection(bundle: AccordionBundle, keys: readonly PipelineVariantKey[]): Markup {
@@ -129,9 +163,12 @@ function modelSection(bundle: AccordionBundle, keys: readonly PipelineVariantKey
   });
   const pools =
     bundle.cluster.pools.length > 1
-      ? ` A row counts the places of ${listText(bundle.cluster.pools.map(({ name }) => `pool ${name}`))}.`
+      ? " A row counts the places of " +
+        `${listText(bundle.cluster.pools.map(({ name }) => `pool ${name}`))}.`
       : "";
-  return html`<p>Bars are the stages of a pipeline, as long as one instance takes in them; 0–4 stands for layers 0 to 3, as in the names of the stage files. The heaviest stage is solid: it says how often an instance comes out.${pools}</p>${parts}`;
+  return html`<p>Bars are the stages of a pipeline, as long as one instance takes in them; 0–4
+stands for layers 0 to 3, as in the names of the stage files. The heaviest stage is solid: it says
+how often an instance comes out.${pools}</p>${parts}`;
 }
 
 function modelPart(
@@ -154,7 +191,9 @@ function modelPart(
       : "";
   const below = cuts === null ? "" : cutTable(bundle, model);
   const layers = model.layerCount === 0 ? "" : `, ${counted(model.layerCount, "layer")}`;
-  return html`<div class="model" id="model-${key.variant}"><h3>${chip(key)} ${model.name}</h3><p class="note">Accuracy ${ratioText(model.accuracy)}${layers}, ${depthText(bundle, model)}, ${stageFilesText(model)}.</p><div class="figures">${figures}${side}</div>${below}</div>\n`;
+  return html`<div class="model" id="model-${key.variant}"><h3>${chip(key)} ${model.name}</h3><p
+class="note">Accuracy ${ratioText(model.accuracy)}${layers}, ${depthText(bundle, model)},
+${stageFilesText(model)}.</p><div class="figures">${figures}${side}</div>${below}</div>\n`;
 }
 
 function depthText(bundle: AccordionBundle, model: MalleableVariant): string {
@@ -173,13 +212,22 @@ function originText(bundle: AccordionBundle, model: MalleableVariant): string {
   const measured = shownDepths(bundle, model).filter(({ pipeline }) => pipeline.isMeasured);
   const count = shownDepths(bundle, model).length;
   if (model.layerCount === 0) {
-    return "The profile gives speed-ups and no layers, so there is nothing to cut; speed-ups between those given are interpolated.";
+    return (
+      "The profile gives speed-ups and no layers, so there is nothing to cut; speed-ups " +
+      "between those given are interpolated."
+    );
   }
   if (measured.length === count)
-    return "All stages were measured as they are cut: the bars are 95th percentiles, the steps means.";
+    return (
+      "All stages were measured as they are cut: the bars are 95th percentiles, the steps " +
+      "means."
+    );
   if (measured.length === 0)
     return "Dashed: stages are added up from their layers, not measured as they are cut.";
-  return `Stages of ${measured.length} of ${count} rows were measured as they are cut (bars are 95th percentiles, steps means); the others, dashed, are added up from their layers.`;
+  return (
+    `Stages of ${measured.length} of ${count} rows were measured as they are cut (bars are ` +
+    "95th percentiles, steps means); the others, dashed, are added up from their layers."
+  );
 }
 
 function footerText({ bundle, runs }: AccordionReportContent): string {
@@ -188,8 +236,13 @@ function footerText({ bundle, runs }: AccordionReportContent): string {
   const compared =
     runs.length === 0
       ? ""
-      : ` The schedulers were compared on ${rangeOf(runs.map(({ result }) => result.durationMs / 1000))} s at each load with at least ${decimalText(fewest)} queries, the same for all.`;
-  return `Expected values are what the bundle states, from simulations with seed ${seeds}.${compared} Every stage takes the time that the bundle's table has for it.`;
+      : " The schedulers were compared on " +
+        `${rangeOf(runs.map(({ result }) => result.durationMs / 1000))} s at each load with ` +
+        `at least ${decimalText(fewest)} queries, the same for all.`;
+  return (
+    "Expected values are what the bundle states, from simulations with seed " +
+    `${seeds}.${compared} Every stage takes the time that the bundle's table has for it.`
+  );
 }
 
 function rangeOf(values: readonly number[]): string {

@@ -6,8 +6,9 @@ import {
 } from "../../../../runtime/bundle/schema.ts";
 import { placesByPool } from "../../../../runtime/methods/accordion/bundle/place-shapes.ts";
 import { SCHEDULER_WORDS } from "../../../../runtime/methods/accordion/tell/scheduler-words.ts";
+import { definitionList } from "../../../report/definition-list.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
-import { html, type Markup } from "../../../report/markup.ts";
+import type { Markup } from "../../../report/markup.ts";
 import { counted, decimalText, listText, msText, ratioText } from "../../../report/number-text.ts";
 import { fewestPlaces, largestBatch } from "./depths.ts";
 import { comparedSchedulers, type SchedulerSummary } from "./scheduler-table.ts";
@@ -44,10 +45,12 @@ function heldTexts(levels: readonly AccordionLevel[], ceiling: number): string[]
     const which =
       ["", "the one level", "both levels"][levels.length] ?? `all ${levels.length} levels`;
     return [
-      `It is kept at ${which}, ${loadsText(levels)}: at most ${worst(held)} miss it, of ${ratioText(ceiling)} allowed.`,
+      `It is kept at ${which}, ${loadsText(levels)}: at most ${worst(held)} miss it, of ` +
+        `${ratioText(ceiling)} allowed.`,
     ];
   }
-  const over = `at ${loadsText(missed)} up to ${worst(missed)} miss it, of ${ratioText(ceiling)} allowed`;
+  const allowed = `${ratioText(ceiling)} allowed`;
+  const over = `at ${loadsText(missed)} up to ${worst(missed)} miss it, of ${allowed}`;
   if (held.length === 0) return [`It is kept at no level: ${over}.`];
   return [`It is kept at ${held.length} of ${levels.length} levels, ${loadsText(held)}; ${over}.`];
 }
@@ -75,7 +78,8 @@ function hopelessTexts(bundle: AccordionBundle): string[] {
   const more = short.length - texts.length;
   const others = more > 0 ? `, and so on for ${counted(more, "other model")}` : "";
   return [
-    `Not every query can be that fast, even alone: ${texts.join(", ")}${others}, where ${maxBatch} are allowed.`,
+    `Not every query can be that fast, even alone: ${texts.join(", ")}${others}, where ` +
+      `${maxBatch} are allowed.`,
   ];
 }
 
@@ -86,7 +90,9 @@ function comparisonTexts(summaries: readonly SchedulerSummary[]): string[] {
     (one) => `${ratioText(one.violationRate)} (${ratioText(one.highRate)}) under ${one.scheduler}`,
   );
   return [
-    `In simulations of the same queries, in the mean over the levels ${ratioText(own.violationRate)} miss it (${ratioText(own.highRate)} of those of high priority); ${listText(rates)}.`,
+    "In simulations of the same queries, in the mean over the levels " +
+      `${ratioText(own.violationRate)} miss it (${ratioText(own.highRate)} of those of high ` +
+      `priority); ${listText(rates)}.`,
   ];
 }
 
@@ -118,12 +124,14 @@ export function bundleFacts(
     ],
     [
       "Simulated queries",
-      `${arrivalText(arrivals)}; ${decimalText(policy.meanBatch, 1)} instances in the mean (log-normal, σ ${decimalText(policy.batchSigma, 2)}), ${policy.maxBatch} at most; ${ratioText(policy.lowShare)} of low priority`,
+      `${arrivalText(arrivals)}; ${decimalText(policy.meanBatch, 1)} instances in the mean ` +
+        `(log-normal, σ ${decimalText(policy.batchSigma, 2)}), ${policy.maxBatch} at most; ` +
+        `${ratioText(policy.lowShare)} of low priority`,
     ],
     ["Compiled by", `${provenance.compiler} from ${counted(provenance.inputs.length, "file")}`],
     ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],
   ];
-  return html`<dl>${entries.map(([term, text]) => html`<div><dt>${term}</dt><dd>${text}</dd></div>`)}</dl>`;
+  return definitionList(entries);
 }
 
 /** How many places, and of which pools. */
@@ -141,9 +149,11 @@ function placesText({ cluster, policy }: AccordionBundle): string {
 
 function reshapeText({ policy }: AccordionBundle): string {
   if (!isMalleable(policy.scheduler)) return "never: it keeps those it starts with";
-  const cost = `cost it ${msText(policy.reconfigurationMs)} and the instances that are in the pipeline`;
+  const costMs = msText(policy.reconfigurationMs);
+  const cost = `cost it ${costMs} and the instances that are in the pipeline`;
   return policy.regrow
-    ? `${cost}; it gets more when that saves one of high priority from being late, or when nothing waits and it ends earlier`
+    ? `${cost}; it gets more when that saves one of high priority from being late, or when ` +
+        "nothing waits and it ends earlier"
     : `${cost}; once given up, places do not come back`;
 }
 

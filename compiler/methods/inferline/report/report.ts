@@ -1,7 +1,11 @@
-/** A bundle of provisioning plans as one page for people: the tasks, what load costs, and for every load what runs where and why. */
+/**
+ * A bundle of provisioning plans as one page for people: the tasks, what load costs, and for every
+ * load what runs where and why.
+ */
 import type { InferlineBundle, StageTask } from "../../../../runtime/bundle/schema.ts";
 import { hardwareOf } from "../../../../runtime/methods/inferline/tell/plan-view.ts";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
+import { figureGrid } from "../../../report/figure-grid.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
 import { drawStageGraph } from "../../../report/kit/stage-graph.ts";
@@ -9,6 +13,7 @@ import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText } from "../../../report/number-text.ts";
 import { renderPage } from "../../../report/page.ts";
+import { headRow } from "../../../report/table-row.ts";
 import { drawCost, drawLatency, drawReplicas } from "./cost-figures.ts";
 import { hardwareKeys, keyOf } from "./hardware-keys.ts";
 import { levelDetails, meanings, provisioningTable } from "./levels.ts";
@@ -40,7 +45,8 @@ export function renderInferlineReport({ bundle, file }: InferlineReportContent):
       {
         id: "plans",
         heading: "The plans, level by level",
-        body: html`<p>Open a load to see what runs where, for which traffic, and what keeps it from being cheaper.</p>${levelDetails(bundle, keys)}`,
+        body: html`<p>Open a load to see what runs where, for which traffic, and what keeps it from
+being cheaper.</p>${levelDetails(bundle, keys)}`,
       },
     ],
     footer: footerText(bundle),
@@ -71,14 +77,27 @@ function stageSection(bundle: InferlineBundle, keys: readonly PipelineVariantKey
     ...(hasExclusive ? ["Of dashed edges a query takes one at most."] : []),
     ...(hasJoin ? ["A join waits for all that were sent its way."] : []),
   ];
-  return html`<div class="stages">${drawStageGraph(bundle, notes.join(" "))}<div>${hardwareTable(bundle, keys)}</div></div>`;
+  return html`<div class="stages">${drawStageGraph(bundle, notes.join(" "))}<div>${hardwareTable(
+    bundle,
+    keys,
+  )}</div></div>`;
 }
 
 /** What each stage can run on; a letter marks what some plan uses. */
 function hardwareTable(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
   const rows = bundle.tasks.map((task, index) => hardwareRows(bundle, keys, task, index));
-  return html`<div class="scroll"><table class="words"><thead><tr><th>task</th><th>hardware</th><th>price/h</th><th>batches</th><th>one query, ms</th><th>largest batch, ms</th><th>queries/s</th></tr></thead>
-<tbody>${rows}</tbody></table></div><p class="note">Queries/s are the most that one replica serves, and hardware without a letter is in no plan.</p>`;
+  return html`<div class="scroll"><table class="words">
+<thead>${headRow([
+    "task",
+    "hardware",
+    "price/h",
+    "batches",
+    "one query, ms",
+    "largest batch, ms",
+    "queries/s",
+  ])}</thead>
+<tbody>${rows}</tbody></table></div><p class="note">Queries/s are the most that one replica serves,
+and hardware without a letter is in no plan.</p>`;
 }
 
 function hardwareRows(
@@ -103,7 +122,10 @@ function hardwareRows(
       ...(key === undefined ? ["none"] : []),
       ...(row < runs.length - 1 ? ["more"] : []),
     ];
-    return html`<tr class="${classes.join(" ")}"><td>${row === 0 ? name : ""}</td><td>${chip(key)} ${hardwareOf(pool)}</td><td>${decimalText(pool.pricePerHour ?? 0, 4)}</td><td>${batchesText(sizes)}</td><td>${decimalText(single, 1)}</td><td>${decimalText(largest, 1)}</td><td>${decimalText(Math.max(...rates), 1)}</td></tr>\n`;
+    return html`<tr class="${classes.join(" ")}"><td>${row === 0 ? name : ""}</td>
+<td>${chip(key)} ${hardwareOf(pool)}</td><td>${decimalText(pool.pricePerHour ?? 0, 4)}</td>
+<td>${batchesText(sizes)}</td><td>${decimalText(single, 1)}</td><td>${decimalText(largest, 1)}</td>
+<td>${decimalText(Math.max(...rates), 1)}</td></tr>\n`;
   });
 }
 
@@ -112,12 +134,28 @@ function batchesText(sizes: readonly number[]): string {
 }
 
 function loadSection(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
-  return html`<div class="figures">
-${captionedFigure("Cost", html`${costKey(bundle)}${drawCost(bundle)}`, "Of all replicas in an hour, in the unit of the prices.")}
-${captionedFigure("Replicas", html`${drawReplicas(bundle, keys)}${legend(bundle, keys)}`, replicaCaption(bundle))}
-${captionedFigure("Latency", html`${latencyKey()}${drawLatency(bundle)}`, "From arrival to the last answer. A triangle at the upper edge is a value beyond the frame.")}
-${captionedFigure("Misses", html`${missKey()}${drawMisses(bundle)}`, "On a logarithmic scale; the lowest line also stands for none at all.")}
-</div>`;
+  return figureGrid([
+    captionedFigure(
+      "Cost",
+      html`${costKey(bundle)}${drawCost(bundle)}`,
+      "Of all replicas in an hour, in the unit of the prices.",
+    ),
+    captionedFigure(
+      "Replicas",
+      html`${drawReplicas(bundle, keys)}${legend(bundle, keys)}`,
+      replicaCaption(bundle),
+    ),
+    captionedFigure(
+      "Latency",
+      html`${latencyKey()}${drawLatency(bundle)}`,
+      "From arrival to the last answer. A triangle at the upper edge is a value beyond the frame.",
+    ),
+    captionedFigure(
+      "Misses",
+      html`${missKey()}${drawMisses(bundle)}`,
+      "On a logarithmic scale; the lowest line also stands for none at all.",
+    ),
+  ]);
 }
 
 function costKey({ levels }: InferlineBundle): Markup {
@@ -125,7 +163,12 @@ function costKey({ levels }: InferlineBundle): Markup {
   return html`<ul class="key">
 <li>${lineSample(`stroke-width="2.4"`, true)}planned</li>
 <li>${lineSample(`stroke-width="1.2" stroke-dasharray="2 3"`, false)}greedy alone</li>
-${hasGap ? html`<li>${lineSample(`stroke-width="1" stroke-dasharray="7 3"`, false)}no plan is cheaper, by the estimator</li>` : ""}
+${
+  hasGap
+    ? html`<li>${lineSample(`stroke-width="1" stroke-dasharray="7 3"`, false)}no plan is
+cheaper, by the estimator</li>`
+    : ""
+}
 <li>${circleSample()}simulated, with the tuner</li></ul>`;
 }
 
@@ -145,7 +188,9 @@ function missKey(): Markup {
 function legend({ tasks }: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
   const rows = tasks.map(({ name }, task) => {
     const items = keys.filter((key) => key.task === task);
-    return html`<ul class="key"><li>${name}:</li>${items.map((key) => html`<li>${chip(key)} ${key.name}</li>`)}</ul>\n`;
+    return html`<ul class="key"><li>${name}:</li>${items.map(
+      (key) => html`<li>${chip(key)} ${key.name}</li>`,
+    )}</ul>\n`;
   });
   return html`${rows}`;
 }
@@ -163,5 +208,9 @@ function footerText({ levels, arrivals }: InferlineBundle): string {
     decimalText(one, 1),
   );
   const seconds = least === most ? `${most} s` : `${least} to ${most} s`;
-  return `Plans, estimates and proofs are what the planner found. Simulated values: each level under its own load (arrivals: ${arrivalText(arrivals)}), ${seconds} with seed ${levels[0]?.expected.seed ?? 0}, by the code that follows the plans.`;
+  return (
+    "Plans, estimates and proofs are what the planner found. Simulated values: each level " +
+    `under its own load (arrivals: ${arrivalText(arrivals)}), ${seconds} with seed ` +
+    `${levels[0]?.expected.seed ?? 0}, by the code that follows the plans.`
+  );
 }

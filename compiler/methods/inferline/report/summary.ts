@@ -6,9 +6,10 @@ import {
   violationCeiling,
 } from "../../../../runtime/bundle/schema.ts";
 import { hardwareOf } from "../../../../runtime/methods/inferline/tell/plan-view.ts";
+import { definitionList } from "../../../report/definition-list.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { whichText } from "../../../report/kit/which-levels.ts";
-import { html, type Markup } from "../../../report/markup.ts";
+import type { Markup } from "../../../report/markup.ts";
 import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
 
 /** One paragraph. */
@@ -20,7 +21,8 @@ export function leadText(bundle: InferlineBundle): string {
   const loads =
     levels.length === 1
       ? `at ${decimalText(lowest.loadQps, 2)} requests/s`
-      : `at loads from ${decimalText(lowest.loadQps, 2)} to ${decimalText(highest.loadQps, 2)} requests/s`;
+      : `at loads from ${decimalText(lowest.loadQps, 2)} to ` +
+        `${decimalText(highest.loadQps, 2)} requests/s`;
   const carried = levels.filter(({ feasible }) => feasible);
   return [
     `These plans run ${application}, a pipeline of ${counted(tasks.length, "task")}, ${loads}; ` +
@@ -65,7 +67,8 @@ function simulatedCostTexts(carried: readonly InferlineLevel[]): string[] {
       ? `up to ${ratioText(most)} more than planned`
       : `up to ${ratioText(-least)} less than planned`;
   return [
-    `In the simulation, where the tuner adds and removes replicas as the traffic moves, they come ` +
+    "In the simulation, where the tuner adds and removes replicas as the traffic moves, " +
+      "they come " +
       `to ${cost} an hour: ${than}.`,
   ];
 }
@@ -101,7 +104,8 @@ function beyondText(levels: readonly InferlineLevel[]): string[] {
   if (beyond.length === 0) return [];
   const most = Math.max(...beyond.map(({ capacityQps }) => capacityQps));
   return [
-    `The pools have no plan for ${whichText(beyond, levels.length)}, only for up to ${decimalText(most, 1)}.`,
+    `The pools have no plan for ${whichText(beyond, levels.length)}, only for up to ` +
+      `${decimalText(most, 1)}.`,
   ];
 }
 
@@ -109,7 +113,10 @@ function heldOutText(carried: readonly InferlineLevel[]): string {
   const traces = carried.reduce((sum, { expected }) => sum + expected.heldOut.traces, 0);
   const met = carried.reduce((sum, { expected }) => sum + expected.heldOut.met, 0);
   if (traces === 0) return "";
-  return `Of ${counted(traces, "trace")} that they were not planned with, ${ratioText(met / traces)} meet the SLO.`;
+  return (
+    `Of ${counted(traces, "trace")} that they were not planned with, ` +
+    `${ratioText(met / traces)} meet the SLO.`
+  );
 }
 
 const TUNER: Readonly<Record<InferlineOptions["tuner"], string>> = {
@@ -132,12 +139,15 @@ export function bundleFacts(
   const ceiling = ratioText(violationCeiling(slo));
   const pools = cluster.pools.map(
     (pool) =>
-      `${hardwareOf(pool)}: ${counted(pool.workers, "worker")} at ${decimalText(pool.pricePerHour ?? 0, 4)} an hour`,
+      `${hardwareOf(pool)}: ${counted(pool.workers, "worker")} at ` +
+      `${decimalText(pool.pricePerHour ?? 0, 4)} an hour`,
   );
   const margin =
     policy.margin === "auto"
       ? "as little as makes held-out traces meet the SLO"
       : ratioText(policy.margin);
+  const seconds = decimalText(policy.sampleDurationMs / 1000, 1);
+  const length = arrivals.process === "trace" ? "" : ` of ${seconds} s`;
   const entries: readonly (readonly [string, string])[] = [
     ["SLO", msText(slo.latencyMs)],
     [
@@ -150,15 +160,12 @@ export function bundleFacts(
     ["Hardware", pools.join("; ")],
     ["Between tasks", msText(cluster.communicationLatencyMs)],
     ["Plans", policy.refine === "exact" ? "greedy, then improved by exact search" : "greedy"],
-    [
-      "Planned with",
-      `${counted(policy.traces, "trace")}${arrivals.process === "trace" ? "" : ` of ${decimalText(policy.sampleDurationMs / 1000, 1)} s`}`,
-    ],
+    ["Planned with", `${counted(policy.traces, "trace")}${length}`],
     ["Kept free of the SLO", margin],
     ["Replicas follow the traffic", tunerText(policy)],
     ["A replica comes up in", msText(policy.activationMs)],
     ["Compiled by", `${provenance.compiler} from ${counted(provenance.inputs.length, "file")}`],
     ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],
   ];
-  return html`<dl>${entries.map(([term, text]) => html`<div><dt>${term}</dt><dd>${text}</dd></div>`)}</dl>`;
+  return definitionList(entries);
 }

@@ -1,4 +1,7 @@
-/** The levels one by one: a table of all, what its numbers mean, and for each its instances and paths. */
+/**
+ * The levels one by one: a table of all, what its numbers mean, and for each its instances and
+ * paths.
+ */
 import {
   type LokiBundle,
   type LokiLevel,
@@ -6,6 +9,7 @@ import {
 } from "../../../../runtime/bundle/schema.ts";
 import { lokiMissed } from "../../../../runtime/methods/loki/tell/missed.ts";
 import { type PathView, planView } from "../../../../runtime/methods/loki/tell/plan-view.ts";
+import { definitionList } from "../../../report/definition-list.ts";
 import { feasibleCell } from "../../../report/kit/feasible-cell.ts";
 import { limited } from "../../../report/kit/limited-cell.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
@@ -17,6 +21,7 @@ import {
   ratioText,
   shareText,
 } from "../../../report/number-text.ts";
+import { headRow, tableRow } from "../../../report/table-row.ts";
 import { shedShare } from "./plan-marks.ts";
 
 /** One row per level. */
@@ -30,11 +35,43 @@ export function planTable(bundle: LokiBundle): Markup {
       expected.latencyMsP99 > slo.latencyMs,
       decimalText(expected.latencyMsP99, 1),
     );
-    return html`<tr><td>${decimalText(loadQps, 2)}</td><td>${plan.step}</td><td>${decimalText(plan.servers)}</td>${shedCell(level)}<td>${ratioText(plan.accuracy)}</td><td>${ratioText(expected.accuracyPerSatisfied)}</td><td>${ratioText(expected.accuracyPerQuery)}</td>${violations}<td>${decimalText(expected.latencyMsP50, 1)}</td>${p99}<td>${transition.modelLoadsFromBelow ?? "–"}</td><td>${transition.modelLoadsFromAbove ?? "–"}</td><td>${proofText(solve)}</td>${feasibleCell(level.feasible, lokiMissed(bundle, level))}</tr>\n`;
+    return tableRow([
+      decimalText(loadQps, 2),
+      plan.step,
+      decimalText(plan.servers),
+      shedCell(level),
+      ratioText(plan.accuracy),
+      ratioText(expected.accuracyPerSatisfied),
+      ratioText(expected.accuracyPerQuery),
+      violations,
+      decimalText(expected.latencyMsP50, 1),
+      p99,
+      transition.modelLoadsFromBelow ?? "–",
+      transition.modelLoadsFromAbove ?? "–",
+      proofText(solve),
+      feasibleCell(level.feasible, lokiMissed(bundle, level)),
+    ]);
   });
-  return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table id="level-table"><thead>
-<tr><th></th><th colspan="4">plan</th><th colspan="5">simulated</th><th colspan="2">model loads</th><th></th><th></th></tr>
-<tr><th>requests/s</th><th>step</th><th>servers</th><th>shed</th><th>accuracy</th><th>accuracy per satisfied</th><th>accuracy per request</th><th>violations</th><th>p50, ms</th><th>p99, ms</th><th>from below</th><th>from above</th><th>proof</th><th>feasible</th></tr></thead>
+  return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table
+id="level-table"><thead>
+<tr><th></th><th colspan="4">plan</th><th colspan="5">simulated</th><th colspan="2">model loads</th>
+<th></th><th></th></tr>
+${headRow([
+  "requests/s",
+  "step",
+  "servers",
+  "shed",
+  "accuracy",
+  "accuracy per satisfied",
+  "accuracy per request",
+  "violations",
+  "p50, ms",
+  "p99, ms",
+  "from below",
+  "from above",
+  "proof",
+  "feasible",
+])}</thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
@@ -53,11 +90,14 @@ export function meanings({ slo, leaves }: LokiBundle): Markup {
   const entries: readonly (readonly [string, string])[] = [
     [
       "Load",
-      "The requests per second that the plan was made for; a measured load takes the lowest level that is not below it.",
+      "The requests per second that the plan was made for; a measured load takes the " +
+        "lowest level that is not below it.",
     ],
     [
       "Step",
-      "Hardware: only the most accurate variants, on the fewest servers found that carry the load; accuracy: the most accurate mix of variants found that carries it on all servers.",
+      "Hardware: only the most accurate variants, on the fewest servers found that carry " +
+        "the load; accuracy: the most accurate mix of variants found that carries it on all " +
+        "servers.",
     ],
     ["Shed", "Share of the load that is beyond the capacity: so many requests are turned away."],
     ["Planned accuracy", `Mean end-to-end accuracy of the paths that requests take${weighted}.`],
@@ -81,22 +121,27 @@ export function meanings({ slo, leaves }: LokiBundle): Markup {
     ],
     [
       "Proof",
-      "Optimal if, by the profiles and without queues, no plan for the load is better; a gap is how much better one could be at most: servers in the hardware step, accuracy in the other.",
+      "Optimal if, by the profiles and without queues, no plan for the load is better; a " +
+        "gap is how much better one could be at most: servers in the hardware step, accuracy " +
+        "in the other.",
     ],
     [
       "Feasible",
-      "Whether there is a plan for the load, and which limits it misses, by how much; violations are those of the simulation.",
+      "Whether there is a plan for the load, and which limits it misses, by how much; " +
+        "violations are those of the simulation.",
     ],
     [
       "Replicas, batch, queries/s each",
-      "Servers that run the variant, the most queries they take at once, and what one of them carries with full batches.",
+      "Servers that run the variant, the most queries they take at once, and what one of " +
+        "them carries with full batches.",
     ],
     [
       "Share, execution",
-      "Of a path: the share of the requests that take it, and the time of its full batches one after the other, without waiting.",
+      "Of a path: the share of the requests that take it, and the time of its full batches " +
+        "one after the other, without waiting.",
     ],
   ];
-  return html`<dl>${entries.map(([term, text]) => html`<div><dt>${term}</dt><dd>${text}</dd></div>\n`)}</dl>`;
+  return definitionList(entries);
 }
 
 /** For each level a part that opens: its instances, and the paths that requests take. */
@@ -106,9 +151,12 @@ export function levelDetails(bundle: LokiBundle, keys: readonly PipelineVariantK
     const { loadQps, plan } = level;
     const shed = shedShare(level);
     const beyond = level.feasible ? "" : html`, <span class="over">${shareText(shed)} shed</span>`;
-    return html`<details id="level-${index}"><summary><b>${decimalText(loadQps, 2)} requests/s</b> <span class="note">${plan.step} step, ${serversText(plan.servers)}, accuracy ${ratioText(plan.accuracy)}${beyond}</span></summary>
+    return html`<details id="level-${index}"><summary><b>${decimalText(loadQps, 2)} requests/s</b>
+<span class="note">${plan.step} step, ${serversText(plan.servers)},
+accuracy ${ratioText(plan.accuracy)}${beyond}</span></summary>
 <p>${planText(level)}${stageText(bundle, level)}</p>
-<div class="plan"><div>${instanceTable(bundle, level, keyOf)}</div><div>${pathTable(bundle, level, keyOf)}</div></div></details>\n`;
+<div class="plan"><div>${instanceTable(bundle, level, keyOf)}</div>
+<div>${pathTable(bundle, level, keyOf)}</div></div></details>\n`;
   });
   return html`<div class="plans">${parts}</div>`;
 }
@@ -127,12 +175,17 @@ function serversText(count: number): string {
 /** What the plan carries beyond its load, or how much it leaves. */
 function planText({ loadQps, feasible, capacityQps, plan }: LokiLevel): string {
   if (!feasible) {
-    return `No plan carries this load: this is the one for the capacity of ${decimalText(capacityQps, 1)} requests/s, and the other ${decimalText(loadQps - capacityQps, 1)} requests/s are shed.`;
+    return (
+      "No plan carries this load: this is the one for the capacity of " +
+      `${decimalText(capacityQps, 1)} requests/s, and the other ` +
+      `${decimalText(loadQps - capacityQps, 1)} requests/s are shed.`
+    );
   }
   const headroom = plan.demandQps / loadQps - 1;
   return headroom < 1e-9
     ? "The plan carries this load and no more."
-    : `The plan carries ${decimalText(plan.demandQps, 1)} requests/s, ${ratioText(headroom)} more than this load.`;
+    : `The plan carries ${decimalText(plan.demandQps, 1)} requests/s, ${ratioText(headroom)} ` +
+        "more than this load.";
 }
 
 /** Which tasks have a table that chooses the variant of every batch. */
@@ -148,9 +201,19 @@ function instanceTable(bundle: LokiBundle, level: LokiLevel, keyOf: KeyOf): Mark
   const hasPools = bundle.cluster.pools.length > 1;
   const rows = planView(bundle, level).instances.map(
     ({ task, variant, pool, replicas, batch, latencyMs, throughputQps }) =>
-      html`<tr><td>${chip(keyOf.get(nameOf(task, variant)))} ${variant}</td><td>${task}</td>${hasPools ? html`<td>${pool}</td>` : ""}<td>${decimalText(replicas)}</td><td>${batch}</td><td>${decimalText(latencyMs, 1)}</td><td>${decimalText(throughputQps, 1)}</td></tr>\n`,
+      tableRow([
+        html`<td>${chip(keyOf.get(nameOf(task, variant)))} ${variant}</td>`,
+        task,
+        hasPools ? html`<td>${pool}</td>` : "",
+        decimalText(replicas),
+        batch,
+        decimalText(latencyMs, 1),
+        decimalText(throughputQps, 1),
+      ]),
   );
-  return html`<h3>Instances</h3><div class="scroll"><table class="words"><thead><tr><th>variant</th><th>task</th>${hasPools ? html`<th>pool</th>` : ""}<th>replicas</th><th>batch</th><th>ms</th><th>queries/s each</th></tr></thead>
+  return html`<h3>Instances</h3><div class="scroll"><table class="words"><thead><tr><th>variant</th>
+<th>task</th>${hasPools ? html`<th>pool</th>` : ""}<th>replicas</th><th>batch</th><th>ms</th>
+<th>queries/s each</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
@@ -165,20 +228,26 @@ function pathTable(bundle: LokiBundle, level: LokiLevel, keyOf: KeyOf): Markup {
     const head = hasLeaves ? html`<tr><th colspan="4">to ${name}</th></tr>\n` : "";
     const rows = paths
       .filter((path) => path.leaf === name)
-      .map(
-        (path) =>
-          html`<tr><td>${stepsOf(path, keyOf)}</td><td>${ratioText(path.ratio)}</td><td>${ratioText(path.accuracy)}</td><td>${decimalText(path.latencyMs, 1)}</td></tr>\n`,
+      .map((path) =>
+        tableRow([
+          html`<td>${stepsOf(path, keyOf)}</td>`,
+          ratioText(path.ratio),
+          ratioText(path.accuracy),
+          decimalText(path.latencyMs, 1),
+        ]),
       );
     return html`<tbody>${head}${rows}</tbody>`;
   });
-  return html`<h3>Paths</h3><div class="scroll"><table><thead><tr><th>path</th><th>share</th><th>accuracy</th><th>execution, ms</th></tr></thead>
+  return html`<h3>Paths</h3><div class="scroll"><table>
+<thead>${headRow(["path", "share", "accuracy", "execution, ms"])}</thead>
 ${bodies}</table></div>`;
 }
 
 function stepsOf({ variants }: PathView, keyOf: KeyOf): Markup {
   const steps = Object.entries(variants).map(
     ([task, variant], index) =>
-      html`${index === 0 ? "" : " → "}<span class="step">${chip(keyOf.get(nameOf(task, variant)))} ${variant}</span>`,
+      html`${index === 0 ? "" : " → "}<span
+class="step">${chip(keyOf.get(nameOf(task, variant)))} ${variant}</span>`,
   );
   return html`${steps}`;
 }

@@ -1,6 +1,10 @@
-/** A bundle of plans as one page for people: the pipeline, which servers every load takes, what the plans promise and what a simulation gave. */
+/**
+ * A bundle of plans as one page for people: the pipeline, which servers every load takes, what the
+ * plans promise and what a simulation gave.
+ */
 import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
+import { figureGrid } from "../../../report/figure-grid.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
@@ -32,7 +36,8 @@ export function renderLokiReport({ bundle, file }: LokiReportContent): string {
       {
         id: "pipeline",
         heading: "The pipeline",
-        body: html`${taskTree(bundle, keys)}<p class="note">An arrow column says how many queries a query leads to there. ${unusedText(bundle, keys)}</p>`,
+        body: html`${taskTree(bundle, keys)}<p class="note">An arrow column says how many queries a
+query leads to there. ${unusedText(bundle, keys)}</p>`,
       },
       { id: "load", heading: "What load does", body: loadSection(bundle, keys) },
       {
@@ -43,7 +48,8 @@ export function renderLokiReport({ bundle, file }: LokiReportContent): string {
       {
         id: "plans",
         heading: "The plans, level by level",
-        body: html`<p>Open a load to see what runs, and which ways the requests take.</p>${levelDetails(bundle, keys)}`,
+        body: html`<p>Open a load to see what runs, and which ways the requests
+take.</p>${levelDetails(bundle, keys)}`,
       },
     ],
     footer: footerText(bundle),
@@ -59,20 +65,40 @@ function unusedText({ tasks }: LokiBundle, keys: readonly PipelineVariantKey[]):
 }
 
 function loadSection(bundle: LokiBundle, keys: readonly PipelineVariantKey[]): Markup {
-  return html`<div class="figures">
-${captionedFigure("Servers", html`${drawServers(bundle, keys)}${legend(bundle, keys)}`, serverCaption(bundle))}
-${captionedFigure("Accuracy", html`${accuracyKey()}${drawAccuracy(bundle)}`, stepCaption(bundle))}
-${captionedFigure("Violations", drawViolations(bundle), "Share of the requests that are late, dropped or shed in the simulation, on a logarithmic scale; the lowest line also stands for none at all.")}
-${captionedFigure("Latency", drawLatency(bundle), "From arrival to the last answer in the simulation, over the requests served: median and 99th percentile.")}
-${captionedFigure("Changing level", drawTransitions(bundle) ?? html`<p>${noTransitionText(bundle)}</p>`, transitionCaption(bundle))}
-</div>`;
+  return figureGrid([
+    captionedFigure(
+      "Servers",
+      html`${drawServers(bundle, keys)}${legend(bundle, keys)}`,
+      serverCaption(bundle),
+    ),
+    captionedFigure("Accuracy", html`${accuracyKey()}${drawAccuracy(bundle)}`, stepCaption(bundle)),
+    captionedFigure(
+      "Violations",
+      drawViolations(bundle),
+      "Share of the requests that are late, dropped or shed in the simulation, on a logarithmic " +
+        "scale; the lowest line also stands for none at all.",
+    ),
+    captionedFigure(
+      "Latency",
+      drawLatency(bundle),
+      "From arrival to the last answer in the simulation, over the requests served: median and " +
+        "99th percentile.",
+    ),
+    captionedFigure(
+      "Changing level",
+      drawTransitions(bundle) ?? html`<p>${noTransitionText(bundle)}</p>`,
+      transitionCaption(bundle),
+    ),
+  ]);
 }
 
 /** The variants of every task that plans use, the least accurate first. */
 function legend({ tasks }: LokiBundle, keys: readonly PipelineVariantKey[]): Markup {
   const rows = tasks.map(({ name }, task) => {
     const items = keys.filter((key) => key.task === task);
-    return html`<ul class="key"><li>${name}:</li>${items.map((key) => html`<li>${chip(key)} ${key.name}</li>`)}</ul>\n`;
+    return html`<ul class="key"><li>${name}:</li>${items.map(
+      (key) => html`<li>${chip(key)} ${key.name}</li>`,
+    )}</ul>\n`;
   });
   return html`${rows}`;
 }
@@ -81,14 +107,18 @@ function accuracyKey(): Markup {
   return html`<ul class="key">
 <li>${lineSample(`stroke-width="2.4"`, true)}planned</li>
 <li>${circleSample()}simulated, of the requests in time</li>
-<li>${lineSample(`stroke-width="1.2" stroke-dasharray="2 3"`, false)}simulated, a miss counting 0</li></ul>`;
+<li>${lineSample(`stroke-width="1.2" stroke-dasharray="2 3"`, false)}simulated, a miss counting
+0</li></ul>`;
 }
 
 function serverCaption(bundle: LokiBundle): string {
   const shed = bundle.levels.some(({ feasible }) => !feasible)
     ? " Pale bars are beyond the capacity: the requests above it are shed."
     : "";
-  return `Of the ${decimalText(serverCount(bundle))} there are, by task (hue) and variant (darker is more accurate).${shed}`;
+  return (
+    `Of the ${decimalText(serverCount(bundle))} there are, by task (hue) and variant ` +
+    `(darker is more accurate).${shed}`
+  );
 }
 
 function stepCaption(bundle: LokiBundle): string {
@@ -97,7 +127,11 @@ function stepCaption(bundle: LokiBundle): string {
     return `All levels are in the ${bundle.levels[0]?.plan.step ?? ""} step.`;
   }
   const { lastHardwareQps, firstAccuracyQps } = change;
-  return `In the grey band, between ${decimalText(lastHardwareQps, 2)} and ${decimalText(firstAccuracyQps, 2)} requests/s, the most accurate variants stop fitting: below it load is met with servers, above it with less accurate variants.`;
+  return (
+    `In the grey band, between ${decimalText(lastHardwareQps, 2)} and ` +
+    `${decimalText(firstAccuracyQps, 2)} requests/s, the most accurate variants stop ` +
+    "fitting: below it load is met with servers, above it with less accurate variants."
+  );
 }
 
 function noTransitionText({ levels }: LokiBundle): string {
@@ -111,8 +145,12 @@ function transitionCaption({ levels, policy }: LokiBundle): string {
   const cost =
     policy.modelLoadMs === 0
       ? "A model load is taken to need no time."
-      : `A server needs ${msText(policy.modelLoadMs)} for a model load and serves nothing meanwhile.`;
-  return `Servers that load another model when the load goes up to a level from the one below (up), and from it to the one below (down). ${cost}`;
+      : `A server needs ${msText(policy.modelLoadMs)} for a model load and serves nothing ` +
+        "meanwhile.";
+  return (
+    "Servers that load another model when the load goes up to a level from the one below " +
+    `(up), and from it to the one below (down). ${cost}`
+  );
 }
 
 function footerText({ levels, arrivals }: LokiBundle): string {
@@ -124,5 +162,9 @@ function footerText({ levels, arrivals }: LokiBundle): string {
   const process = arrivals.process === "gamma" ? `gamma (CV² ${arrivals.cv2})` : "Poisson";
   const shed = levels.map(shedShare).filter((share) => share > 0);
   const mostShed = shed.length === 0 ? "" : ` Up to ${ratioText(Math.max(...shed))} is shed.`;
-  return `Plans and proofs are what the solver found. Simulated values: each level under its own load with ${process} arrivals, ${seconds} with seed ${levels[0]?.expected.seed ?? 0}, by the code that follows the plans.${mostShed}`;
+  return (
+    "Plans and proofs are what the solver found. Simulated values: each level under its " +
+    `own load with ${process} arrivals, ${seconds} with seed ` +
+    `${levels[0]?.expected.seed ?? 0}, by the code that follows the plans.${mostShed}`
+  );
 }

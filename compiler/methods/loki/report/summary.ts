@@ -5,8 +5,9 @@ import {
   type LokiOptions,
   violationCeiling,
 } from "../../../../runtime/bundle/schema.ts";
+import { definitionList } from "../../../report/definition-list.ts";
 import { whichText } from "../../../report/kit/which-levels.ts";
-import { html, type Markup } from "../../../report/markup.ts";
+import type { Markup } from "../../../report/markup.ts";
 import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
 import { capacityOf, stepChangeOf } from "./plan-marks.ts";
 import { serverCount } from "./server-figures.ts";
@@ -42,7 +43,8 @@ function stepText(bundle: LokiBundle, lowest: LokiLevel, highest: LokiLevel): st
   const accuracies = (from: LokiLevel): string =>
     from === highest
       ? `with a planned accuracy of ${ratioText(highest.plan.accuracy)}`
-      : `with a planned accuracy from ${ratioText(from.plan.accuracy)} to ${ratioText(highest.plan.accuracy)}`;
+      : `with a planned accuracy from ${ratioText(from.plan.accuracy)} to ` +
+        `${ratioText(highest.plan.accuracy)}`;
   if (change === null) {
     return lowest.plan.step === "hardware"
       ? `Only the most accurate variants run, on ${serverRange(lowest, highest)}, ` +
@@ -72,7 +74,10 @@ function shedText(levels: readonly LokiLevel[], capacity: string): string[] {
   ];
 }
 
-/** Which levels that are within the capacity still miss the ceiling when they are simulated, and what helps. */
+/**
+ * Which levels that are within the capacity still miss the ceiling when they are simulated, and
+ * what helps.
+ */
 function violationText({ levels, slo, policy }: LokiBundle): string {
   const ceiling = violationCeiling(slo);
   const carried = levels.filter(({ feasible }) => feasible);
@@ -82,7 +87,8 @@ function violationText({ levels, slo, policy }: LokiBundle): string {
   if (over.length === 0) {
     const which = levels.length === carried.length ? "every level" : "every level it carries";
     return (
-      `In the simulation, ${which} keeps the ceiling: at most ${ratioText(worst)} of the requests ` +
+      `In the simulation, ${which} keeps the ceiling: at most ${ratioText(worst)} of the ` +
+      "requests " +
       `miss the deadline, of ${ratioText(ceiling)} allowed.`
     );
   }
@@ -136,7 +142,8 @@ export function bundleFacts(
     ["Between servers", msText(cluster.communicationLatencyMs)],
     [
       "Plans",
-      `${bundle.method}: execution may take ${ratioText(policy.sloFraction)} of the deadline; headroom ${headroom}`,
+      `${bundle.method}: execution may take ${ratioText(policy.sloFraction)} of the ` +
+        `deadline; headroom ${headroom}`,
     ],
     ["Requests take their paths", ROUTING[policy.routing]],
     ["A query is dropped", DROP[policy.drop]],
@@ -149,5 +156,5 @@ export function bundleFacts(
     ["Compiled by", `${provenance.compiler} from ${counted(provenance.inputs.length, "file")}`],
     ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],
   ];
-  return html`<dl>${entries.map(([term, text]) => html`<div><dt>${term}</dt><dd>${text}</dd></div>`)}</dl>`;
+  return definitionList(entries);
 }

@@ -22,6 +22,7 @@ import {
   shareText,
 } from "../../../report/number-text.ts";
 import type { VariantKey } from "../../../report/palette.ts";
+import { headRow, tableRow } from "../../../report/table-row.ts";
 import type { SimulationResult } from "../simulate/simulate.ts";
 import { drawHeatMap } from "./heat-map.ts";
 
@@ -37,7 +38,12 @@ export function levelSections(
   const chosen = Math.floor(bundle.levels.length / 2);
   const sections = bundle.levels.map((level, index) => {
     const load = decimalText(level.loadQps);
-    return html`<input type="radio" name="level" id="level-${index}"${index === chosen ? html` checked` : ""}><label for="level-${index}">${load}<span class="hidden"> queries/s</span></label>
+    return html`<input type="radio" name="level" id="level-${index}"${
+      index === chosen
+        ? html`
+checked`
+        : ""
+    }><label for="level-${index}">${load}<span class="hidden"> queries/s</span></label>
 <section class="level"><h3>${load} queries/s${missedHeading(bundle, level)}</h3>
 <div class="figures"><div>${maps(bundle, keys, level, index)}</div>
 ${variantUse(bundle, keys, level, results.get(level.loadQps))}</div></section>`;
@@ -65,7 +71,8 @@ function maps(
   if (level.mixture === null) return own;
   const { share, actionByState } = level.mixture;
   const second = draw(`mixture-${index}`, `${title}, second table`, actionByState);
-  return html`${own}<figure>${second}<figcaption>${ratioText(share)} of the decisions, chosen at random, follow this second table.</figcaption></figure>`;
+  return html`${own}<figure>${second}<figcaption>${ratioText(share)} of the decisions, chosen at
+random, follow this second table.</figcaption></figure>`;
 }
 
 /** A map for each class, and that of one queue for all. */
@@ -76,7 +83,9 @@ function classMaps(
   index: number,
 ): Markup {
   const draw = (one: RamsisBundle, id: string, whose: string, table: Table): Markup => {
-    const title = `Variant by queries waiting and slack at ${decimalText(level.loadQps)} queries/s, ${whose}`;
+    const title =
+      `Variant by queries waiting and slack at ${decimalText(level.loadQps)} queries/s, ` +
+      `${whose}`;
     return drawHeatMap({ id, title, description: mapDescription(one, table) }, one, table, keys);
   };
   const own = (bundle.slo.classes ?? []).map(({ name }, at) => {
@@ -84,10 +93,12 @@ function classMaps(
     const table = alone.levels[0]?.actionByState ?? level.actionByState;
     const workers = level.classTables?.[at]?.workers ?? 0;
     const map = draw(alone, `map-${index}-${at}`, `class ${name}`, table);
-    return html`<figure>${map}<figcaption>Class ${name}, on ${decimalText(workers)} of the workers.</figcaption></figure>`;
+    return html`<figure>${map}<figcaption>Class ${name}, on ${decimalText(workers)} of the
+workers.</figcaption></figure>`;
   });
   const all = draw(bundle, `map-${index}`, "all classes", level.actionByState);
-  return html`${own}<figure>${all}<figcaption>All classes in one queue, while one of them brings more than its share.</figcaption></figure>`;
+  return html`${own}<figure>${all}<figcaption>All classes in one queue, while one of them brings
+more than its share.</figcaption></figure>`;
 }
 
 /** Shares of the cells in words, for those who do not see the map. */
@@ -133,7 +144,12 @@ function variantUse(
     .map((key) => {
       const use = outcomes[key.name];
       const mean = use?.meanBatch ?? null;
-      return html`<tr><td>${swatch(key)} ${key.name}</td><td>${shareText((use?.queries ?? 0) / queries)}</td><td>${shareText((use?.batches ?? 0) / batches)}</td><td>${mean === null ? "–" : decimalText(mean, 1)}</td></tr>`;
+      return tableRow([
+        html`<td>${swatch(key)} ${key.name}</td>`,
+        shareText((use?.queries ?? 0) / queries),
+        shareText((use?.batches ?? 0) / batches),
+        mean === null ? "–" : decimalText(mean, 1),
+      ]);
     });
   const late = bundle.policy.drop ? "dropped" : "served late";
   const signs = [
@@ -153,9 +169,11 @@ function variantUse(
   const simulated =
     latency === null
       ? ""
-      : ` Simulated latency: median ${msText(latency.p50)}, 99th percentile ${msText(latency.p99)}.`;
+      : ` Simulated latency: median ${msText(latency.p50)}, 99th percentile ` +
+        `${msText(latency.p99)}.`;
   return html`<div><p>${promise}${simulated}</p>
-<div class="scroll"><table><thead><tr><th>variant</th><th>of queries</th><th>of decisions</th><th>mean batch</th></tr></thead>
+<div class="scroll"><table>
+<thead>${headRow(["variant", "of queries", "of decisions", "mean batch"])}</thead>
 <tbody>${rows}</tbody></table></div>${wait}</div>`;
 }
 
@@ -172,10 +190,33 @@ export function levelTable(
     const { loadQps, expected, feasible, capacityQps } = level;
     const result = results.get(loadQps);
     const isFeasible = feasibleCell(feasible, ramsisMissed(bundle, level));
-    return html`<tr><td>${decimalText(loadQps, 2)}</td>${isFeasible}<td>${ratioText(expected.accuracyPerSatisfied)}</td><td>${ratioText(expected.accuracyPerQuery)}</td><td>${ratioText(expected.upperBoundAccuracy)}</td><td>${promisedText(expected)}</td><td>${ratioText(result?.accuracyPerQuery ?? null)}</td><td>${result === undefined ? "–" : countedText(result.queries - result.satisfied, result.queries)}</td><td>${result?.latencyMs == null ? "–" : decimalText(result.latencyMs.p99, 1)}</td><td>${decimalText(capacityQps)}</td></tr>`;
+    return tableRow([
+      decimalText(loadQps, 2),
+      isFeasible,
+      ratioText(expected.accuracyPerSatisfied),
+      ratioText(expected.accuracyPerQuery),
+      ratioText(expected.upperBoundAccuracy),
+      promisedText(expected),
+      ratioText(result?.accuracyPerQuery ?? null),
+      result === undefined ? "–" : countedText(result.queries - result.satisfied, result.queries),
+      result?.latencyMs == null ? "–" : decimalText(result.latencyMs.p99, 1),
+      decimalText(capacityQps),
+    ]);
   });
-  return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table id="level-table"><thead>
+  return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table
+id="level-table"><thead>
 <tr><th colspan="2"></th><th colspan="4">expected</th><th colspan="3">simulated</th><th></th></tr>
-<tr><th>queries/s</th><th>feasible</th><th>accuracy per satisfied</th><th>accuracy per query</th><th>upper bound</th><th>violations</th><th>accuracy per query</th><th>violations</th><th>p99, ms</th><th>capacity, queries/s</th></tr></thead>
+${headRow([
+  "queries/s",
+  "feasible",
+  "accuracy per satisfied",
+  "accuracy per query",
+  "upper bound",
+  "violations",
+  "accuracy per query",
+  "violations",
+  "p99, ms",
+  "capacity, queries/s",
+])}</thead>
 <tbody>${rows}</tbody></table></div>`;
 }

@@ -5,10 +5,12 @@ import {
   violationCeiling,
 } from "../../../../runtime/bundle/schema.ts";
 import { ramsisMissed } from "../../../../runtime/methods/ramsis/tell/missed.ts";
+import { definitionList } from "../../../report/definition-list.ts";
 import { missedWords } from "../../../report/kit/feasible-cell.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, listText, ratioText, shareText } from "../../../report/number-text.ts";
 import type { VariantKey } from "../../../report/palette.ts";
+import { headRow, tableRow } from "../../../report/table-row.ts";
 import type { SimulationResult } from "../simulate/simulate.ts";
 import { deadlineText } from "./classes.ts";
 import { swatch } from "./levels.ts";
@@ -28,7 +30,9 @@ export function leadText(
   const highest = levels.at(-1);
   if (lowest === undefined || highest === undefined) return "";
   const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
-  const cast = `With ${workersText(workers)} and a deadline of ${deadlineText(bundle)}, this policy serves ${application}`;
+  const cast =
+    `With ${workersText(workers)} and a deadline of ${deadlineText(bundle)}, this policy ` +
+    `serves ${application}`;
   if (levels.length === 1) {
     const used = usedText(results.get(lowest.loadQps));
     const accuracy = ratioText(lowest.expected.accuracyPerQuery);
@@ -132,7 +136,8 @@ export function facts(bundle: RamsisBundle, file: { byteCount: number; sha256: s
     ({ name, workers, hardware }) =>
       `${name}: ${workersText(workers)}${hardware === null ? "" : ` (${hardware})`}`,
   );
-  const grid = `${policy.discretization.kind} slack grid of ${decisionSpace.slackMs.data.length} entries`;
+  const slackCount = decisionSpace.slackMs.data.length;
+  const grid = `${policy.discretization.kind} slack grid of ${slackCount} entries`;
   const dropped = policy.drop ? ", hopeless queries are dropped" : "";
   const entries: readonly (readonly [string, string])[] = [
     ["Deadline", deadlineText(bundle)],
@@ -148,7 +153,7 @@ export function facts(bundle: RamsisBundle, file: { byteCount: number; sha256: s
     ["Compiled by", `${provenance.compiler} from ${provenance.inputs.length} files`],
     ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],
   ];
-  return html`<dl>${entries.map(([term, text]) => html`<div><dt>${term}</dt><dd>${text}</dd></div>`)}</dl>`;
+  return definitionList(entries);
 }
 
 /** The variants with letter, colour and what they are, most accurate first. */
@@ -157,7 +162,14 @@ export function variantLegend({ tasks }: RamsisBundle, keys: readonly VariantKey
   const ordered = [...keys].sort((a, b) => b.accuracy - a.accuracy || a.variant - b.variant);
   const rows = ordered.map((key) => {
     const ms = data[key.variant * (shape[1] ?? 0)] ?? Number.NaN;
-    return html`<tr><td>${swatch(key)} ${key.name}</td><td>${ratioText(key.accuracy)}</td><td>${decimalText(ms, ms < 10 ? 2 : 1)}</td><td>${key.dominated ? "dominated, never chosen" : ""}</td></tr>`;
+    return tableRow([
+      html`<td>${swatch(key)} ${key.name}</td>`,
+      ratioText(key.accuracy),
+      decimalText(ms, ms < 10 ? 2 : 1),
+      key.dominated ? "dominated, never chosen" : "",
+    ]);
   });
-  return html`<div class="scroll"><table><thead><tr><th>variant</th><th>accuracy</th><th>batch of 1, ms</th><th></th></tr></thead><tbody>${rows}</tbody></table></div>`;
+  return html`<div class="scroll"><table>
+<thead>${headRow(["variant", "accuracy", "batch of 1, ms", ""])}</thead><tbody>${rows}</tbody>
+</table></div>`;
 }

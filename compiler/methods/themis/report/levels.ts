@@ -1,4 +1,7 @@
-/** The levels one by one: a table of all, what its numbers mean, and for each its plans and what a burst makes of them. */
+/**
+ * The levels one by one: a table of all, what its numbers mean, and for each its plans and what a
+ * burst makes of them.
+ */
 import {
   type ScalePlan,
   type ThemisBundle,
@@ -12,11 +15,13 @@ import {
 } from "../../../../runtime/methods/themis/tell/burst-view.ts";
 import { themisMissed } from "../../../../runtime/methods/themis/tell/missed.ts";
 import { planView } from "../../../../runtime/methods/themis/tell/plan-view.ts";
+import { definitionList } from "../../../report/definition-list.ts";
 import { feasibleCell, missedWords } from "../../../report/kit/feasible-cell.ts";
 import { limited } from "../../../report/kit/limited-cell.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
+import { headRow, tableRow } from "../../../report/table-row.ts";
 
 /** Rows of a level's bursts, the lowest and the highest load among them. */
 const MAX_BURSTS = 8;
@@ -28,11 +33,37 @@ export function levelTable(bundle: ThemisBundle): Markup {
   const rows = levels.map((level) => {
     const { loadQps, capacityQps, feasible, horizontal, vertical, joint, steady, solve } = level;
     const { violationRate, latencyMsP99 } = steady.expected;
-    return html`<tr><td>${decimalText(loadQps, 2)}</td>${limited(!feasible, decimalText(capacityQps, 2))}<td>${coresText(horizontal)}</td><td>${coresText(vertical)}</td><td>${coresText(joint)}</td><td>${decimalText(steady.cores)}</td>${limitedMs(steady.latencyMs, slo.latencyMs)}<td>${solve.quantile === null ? "–" : decimalText(solve.quantile, 3)}</td>${limitedMs(latencyMsP99, slo.latencyMs)}${limited(violationRate > ceiling, ratioText(violationRate))}${feasibleCell(feasible, themisMissed(bundle, level))}</tr>\n`;
+    return tableRow([
+      decimalText(loadQps, 2),
+      limited(!feasible, decimalText(capacityQps, 2)),
+      coresText(horizontal),
+      coresText(vertical),
+      coresText(joint),
+      decimalText(steady.cores),
+      limitedMs(steady.latencyMs, slo.latencyMs),
+      solve.quantile === null ? "–" : decimalText(solve.quantile, 3),
+      limitedMs(latencyMsP99, slo.latencyMs),
+      limited(violationRate > ceiling, ratioText(violationRate)),
+      feasibleCell(feasible, themisMissed(bundle, level)),
+    ]);
   });
-  return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table id="level-table"><thead>
-<tr><th></th><th></th><th colspan="3">cores of the plan</th><th colspan="3">followed</th><th colspan="2">simulated</th><th></th></tr>
-<tr><th>requests/s</th><th>planned for</th><th>horizontal</th><th>vertical</th><th>joint</th><th>cores</th><th>model, ms</th><th>quantile</th><th>p99, ms</th><th>violations</th><th>feasible</th></tr></thead>
+  return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table
+id="level-table"><thead>
+<tr><th></th><th></th><th colspan="3">cores of the plan</th><th colspan="3">followed</th><th
+colspan="2">simulated</th><th></th></tr>
+${headRow([
+  "requests/s",
+  "planned for",
+  "horizontal",
+  "vertical",
+  "joint",
+  "cores",
+  "model, ms",
+  "quantile",
+  "p99, ms",
+  "violations",
+  "feasible",
+])}</thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
@@ -50,11 +81,13 @@ export function meanings({ slo, policy }: ThemisBundle): Markup {
   const entries: readonly (readonly [string, string])[] = [
     [
       "Requests/s, planned for",
-      "The load that the level answers for, and the one that its plan is for: less where the pool cannot carry it.",
+      "The load that the level answers for, and the one that its plan is for: less where " +
+        "the pool cannot carry it.",
     ],
     [
       "Horizontal",
-      `${fewest} where every instance has one core, by the latency model at the quantile; a dash where it has no plan.`,
+      `${fewest} where every instance has one core, by the latency model at the quantile; ` +
+        "a dash where it has no plan.",
     ],
     ["Vertical", `${fewest} where every task is one instance, in the same way.`],
     ["Joint", `${fewest} where both are free, in the same way.`],
@@ -66,19 +99,22 @@ export function meanings({ slo, policy }: ThemisBundle): Markup {
     ["Quantile", "Of the waiting times that the model counts with; higher keeps more in reserve."],
     [
       "p99",
-      `99th percentile of the time from a request's arrival to its last answer, in the simulation; red above ${msText(slo.latencyMs)}.`,
+      "99th percentile of the time from a request's arrival to its last answer, in the " +
+        `simulation; red above ${msText(slo.latencyMs)}.`,
     ],
     [
       "Violations",
-      `Share of the requests that miss the SLO in a simulation of random arrivals at the load of the plan; red above ${ratioText(violationCeiling(slo))}.`,
+      "Share of the requests that miss the SLO in a simulation of random arrivals at the " +
+        `load of the plan; red above ${ratioText(violationCeiling(slo))}.`,
     ],
     [
       "Feasible",
-      "Whether the model has a plan for the load in the pool, and which limits are missed, by how much; violations are those of the simulation.",
+      "Whether the model has a plan for the load in the pool, and which limits are missed, " +
+        "by how much; violations are those of the simulation.",
     ],
     ["Utilisation", "Load over what all instances serve with whole batches."],
   ];
-  return html`<dl>${entries.map(([term, text]) => html`<div><dt>${term}</dt><dd>${text}</dd></div>\n`)}</dl>`;
+  return definitionList(entries);
 }
 
 /** For each level a part that opens. */
@@ -87,9 +123,13 @@ export function levelDetails(bundle: ThemisBundle, keys: readonly PipelineVarian
     const { loadQps, steady, feasible } = level;
     const missed = missedWords(themisMissed(bundle, level));
     const beyond = feasible ? "" : html`, <span class="over">not feasible: ${missed}</span>`;
-    return html`<details id="level-${index}"><summary><b>${decimalText(loadQps, 2)} requests/s</b> <span class="note">${counted(steady.cores, "core")}${beyond}</span></summary>
+    return html`<details id="level-${index}"><summary><b>${decimalText(loadQps, 2)} requests/s</b>
+<span class="note">${counted(steady.cores, "core")}${beyond}</span></summary>
 <p>${planText(bundle, level)}</p>
-${stageTable(bundle, level, keys)}${planTable(bundle, level)}${burstTable(bundle, index)}</details>\n`;
+${stageTable(bundle, level, keys)}${planTable(bundle, level)}${burstTable(
+  bundle,
+  index,
+)}</details>\n`;
   });
   return html`<div class="plans">${parts}</div>`;
 }
@@ -101,9 +141,13 @@ function planText(bundle: ThemisBundle, level: ThemisLevel): string {
   const why = binding === undefined ? "" : `, ${binding} being what binds`;
   const other = feasible
     ? ""
-    : `The pool has no plan for this load${why}: this one is for ${decimalText(capacityQps, 1)} requests/s. `;
+    : `The pool has no plan for this load${why}: this one is for ` +
+      `${decimalText(capacityQps, 1)} requests/s. `;
   const waitingMs = Math.max(0, steady.latencyMs - processingMs);
-  return `${other}The longest path takes ${msText(steady.latencyMs)} by the model: ${msText(processingMs)} for whole batches and hops, ${msText(waitingMs)} waiting.`;
+  return (
+    `${other}The longest path takes ${msText(steady.latencyMs)} by the model: ` +
+    `${msText(processingMs)} for whole batches and hops, ${msText(waitingMs)} waiting.`
+  );
 }
 
 function stageTable(
@@ -111,11 +155,31 @@ function stageTable(
   { steady, capacityQps }: ThemisLevel,
   keys: readonly PipelineVariantKey[],
 ): Markup {
-  const rows = planView(bundle, steady, capacityQps).stages.map(
-    (stage, task) =>
-      html`<tr><td>${chip(keys[task])} ${stage.task}</td><td>${stage.instances}</td><td>${stage.cores}</td><td>${stage.batch}</td><td>${decimalText(stage.latencyMs, 1)}</td><td>${ratioText(stage.sloShare)}</td><td>${decimalText(stage.loadQps, 1)}</td><td>${decimalText(stage.throughputQps, 1)}</td><td>${ratioText(stage.utilisation)}</td></tr>\n`,
+  const rows = planView(bundle, steady, capacityQps).stages.map((stage, task) =>
+    tableRow([
+      html`<td>${chip(keys[task])} ${stage.task}</td>`,
+      stage.instances,
+      stage.cores,
+      stage.batch,
+      decimalText(stage.latencyMs, 1),
+      ratioText(stage.sloShare),
+      decimalText(stage.loadQps, 1),
+      decimalText(stage.throughputQps, 1),
+      ratioText(stage.utilisation),
+    ]),
   );
-  return html`<h3>Tasks of the plan that is followed</h3><div class="scroll"><table><thead><tr><th>task</th><th>instances</th><th>cores each</th><th>batch</th><th>ms</th><th>of the SLO</th><th>load/s</th><th>throughput/s</th><th>utilisation</th></tr></thead>
+  return html`<h3>Tasks of the plan that is followed</h3><div class="scroll"><table>
+<thead>${headRow([
+    "task",
+    "instances",
+    "cores each",
+    "batch",
+    "ms",
+    "of the SLO",
+    "load/s",
+    "throughput/s",
+    "utilisation",
+  ])}</thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
@@ -127,26 +191,39 @@ function planTable({ tasks }: ThemisBundle, level: ThemisLevel): Markup {
   ] as const;
   const rows = kinds.map(([kind, plan]) => {
     if (plan === null) {
-      return html`<tr class="none"><td>${kind}</td><td>–</td><td>–</td><td>–</td>${tasks.map(() => html`<td>–</td>`)}</tr>\n`;
+      return html`<tr class="none"><td>${kind}</td><td>–</td><td>–</td>
+<td>–</td>${tasks.map(() => html`<td>–</td>`)}</tr>\n`;
     }
     const { cores, latencyMs, expected, stages } = plan;
     const cells = stages.map(
       (one) => html`<td>${one.instances} × ${one.cores}, b ${one.batch}</td>`,
     );
-    return html`<tr><td>${kind}</td><td>${decimalText(cores)}</td><td>${decimalText(latencyMs, 1)}</td><td>${ratioText(expected.violationRate)}</td>${cells}</tr>\n`;
+    return tableRow([
+      kind,
+      decimalText(cores),
+      decimalText(latencyMs, 1),
+      ratioText(expected.violationRate),
+      cells,
+    ]);
   });
-  return html`<h3>Plans of each kind</h3><div class="scroll"><table class="kinds"><thead><tr><th>plan</th><th>cores</th><th>ms</th><th>violations</th>${tasks.map(({ name }) => html`<th>${name}</th>`)}</tr></thead>
-<tbody>${rows}</tbody></table></div><p class="note">Of each task: instances × cores, b the largest batch.</p>`;
+  return html`<h3>Plans of each kind</h3><div class="scroll"><table class="kinds"><thead><tr>
+<th>plan</th><th>cores</th><th>ms</th><th>violations</th>${tasks.map(
+    ({ name }) => html`<th>${name}</th>`,
+  )}</tr></thead>
+<tbody>${rows}</tbody></table></div><p class="note">Of each task: instances × cores, b the largest
+batch.</p>`;
 }
 
 function burstTable(bundle: ThemisBundle, index: number): Markup {
   const bursts = spread(distinctBursts(burstsFrom(bundle, index)), MAX_BURSTS);
   if (bursts.length === 0) return html``;
-  const rows = bursts.map(
-    ({ loadQps, cores, stages }) =>
-      html`<tr><td>${decimalText(loadQps, 2)}</td><td>${decimalText(cores)}</td>${stages.map(burstCell)}</tr>\n`,
+  const rows = bursts.map(({ loadQps, cores, stages }) =>
+    tableRow([decimalText(loadQps, 2), decimalText(cores), stages.map(burstCell)]),
   );
-  return html`<h3>What a burst makes of it</h3><div class="scroll"><table class="bursts"><thead><tr><th>up to requests/s</th><th>cores</th>${bundle.tasks.map(({ name }) => html`<th>${name}</th>`)}</tr></thead>
+  return html`<h3>What a burst makes of it</h3><div class="scroll"><table class="bursts"><thead><tr>
+<th>up to requests/s</th><th>cores</th>${bundle.tasks.map(
+    ({ name }) => html`<th>${name}</th>`,
+  )}</tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 

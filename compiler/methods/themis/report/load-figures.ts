@@ -43,7 +43,9 @@ export function drawCores(bundle: ThemisBundle): Markup {
   const text = {
     id: "cores",
     title: "Cores against load",
-    description: `The plan that is followed takes ${decimalText(followed[0]?.value ?? 0)} cores at the lowest load and ${decimalText(followed.at(-1)?.value ?? 0)} at the highest.`,
+    description:
+      `The plan that is followed takes ${decimalText(followed[0]?.value ?? 0)} cores at the ` +
+      `lowest load and ${decimalText(followed.at(-1)?.value ?? 0)} at the highest.`,
   };
   const line = (points: readonly Point[], style: object): Plot.Markish =>
     Plot.line(points, { x: "loadQps", y: "value", stroke: "currentColor", ...style });
@@ -122,7 +124,9 @@ function coreBars({ levels }: ThemisBundle, keys: readonly PipelineVariantKey[])
     steady.stages.flatMap(({ cores, instances, batch }, task) => {
       const key = keys[task];
       if (key === undefined) return [];
-      const title = `${key.taskName}: ${instances} × ${cores} cores, batches of ${batch}, at ${decimalText(loadQps, 2)} requests/s`;
+      const title =
+        `${key.taskName}: ${instances} × ${cores} cores, batches of ${batch}, at ` +
+        `${decimalText(loadQps, 2)} requests/s`;
       return [{ loadQps, key, cores: cores * instances, feasible, title }];
     }),
   );
@@ -146,7 +150,9 @@ export function drawLatency(bundle: ThemisBundle): Markup {
     simulated,
     label: "latency, ms",
     title: "Latency against load",
-    description: `The longest path takes at most ${mostMs(stated)} by the model; the 99th percentile is at most ${mostMs(simulated)} in the simulation`,
+    description:
+      `The longest path takes at most ${mostMs(stated)} by the model; the 99th percentile is ` +
+      `at most ${mostMs(simulated)} in the simulation`,
   });
 }
 
@@ -161,7 +167,9 @@ export function drawViolations(bundle: ThemisBundle): Markup {
   const text = {
     id: "violations",
     title: "Requests that miss the SLO against load",
-    description: `At most ${ratioText(Math.max(...rates))} of the requests of a level miss the SLO in its simulation; ${ratioText(ceiling)} may.`,
+    description:
+      `At most ${ratioText(Math.max(...rates))} of the requests of a level miss the SLO in ` +
+      `its simulation; ${ratioText(ceiling)} may.`,
   };
   return drawFigure(text, {
     marginLeft: 66,

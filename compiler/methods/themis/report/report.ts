@@ -1,6 +1,10 @@
-/** A bundle of plans of cores and instances as one page for people: the stages, what load takes, and for every load its plans and what a burst makes of them. */
+/**
+ * A bundle of plans of cores and instances as one page for people: the stages, what load takes, and
+ * for every load its plans and what a burst makes of them.
+ */
 import type { ThemisBundle } from "../../../../runtime/bundle/schema.ts";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
+import { figureGrid } from "../../../report/figure-grid.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
 import { drawStageGraph } from "../../../report/kit/stage-graph.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
@@ -37,7 +41,10 @@ export function renderThemisReport({ bundle, file }: ThemisReportContent): strin
       {
         id: "stages",
         heading: "The tasks and their latency",
-        body: html`<div class="stages">${graphOf(bundle)}<div>${coefficientTable(bundle, keys)}</div></div>${fitSection(bundle, keys)}`,
+        body: html`<div class="stages">${graphOf(bundle)}<div>${coefficientTable(
+          bundle,
+          keys,
+        )}</div></div>${fitSection(bundle, keys)}`,
       },
       {
         id: "levels",
@@ -47,7 +54,8 @@ export function renderThemisReport({ bundle, file }: ThemisReportContent): strin
       {
         id: "plans",
         heading: "The plans, level by level",
-        body: html`<p>${scalingText(bundle)}</p><p>Open a load to see its plans, and to what its instances go when a higher load comes at once.</p>${levelDetails(bundle, keys)}`,
+        body: html`<p>${scalingText(bundle)}</p><p>Open a load to see its plans, and to what its
+instances go when a higher load comes at once.</p>${levelDetails(bundle, keys)}`,
       },
     ],
     footer: footerText(bundle),
@@ -81,18 +89,38 @@ function loadSection(bundle: ThemisBundle, keys: readonly PipelineVariantKey[]):
   const pale = bundle.levels.some(({ feasible }) => !feasible)
     ? " Pale bars are beyond the pool: the plan is for less than the load."
     : "";
-  return html`<div class="figures">
-${captionedFigure("Cores by kind of plan", html`${kindKey()}${drawCores(bundle)}`, "A line ends where, by the model, no plan of its kind meets the SLO within the pool.")}
-${captionedFigure("Cores by task", html`${drawTaskCores(bundle, keys)}${legend(keys)}`, `Of the plan that is followed.${pale}`)}
-${captionedFigure("Latency", html`${latencyKey()}${drawLatency(bundle)}`, "Of the plan that is followed. A triangle at the upper edge is a value beyond the frame.")}
-${captionedFigure("Violations", drawViolations(bundle), "In simulations of the plan that is followed, on a logarithmic scale; the lowest line also stands for none at all.")}
-</div>`;
+  return figureGrid([
+    captionedFigure(
+      "Cores by kind of plan",
+      html`${kindKey()}${drawCores(bundle)}`,
+      "A line ends where, by the model, no plan of its kind meets the SLO within the pool.",
+    ),
+    captionedFigure(
+      "Cores by task",
+      html`${drawTaskCores(bundle, keys)}${legend(keys)}`,
+      `Of the plan that is followed.${pale}`,
+    ),
+    captionedFigure(
+      "Latency",
+      html`${latencyKey()}${drawLatency(bundle)}`,
+      "Of the plan that is followed. A triangle at the upper edge is a value beyond the frame.",
+    ),
+    captionedFigure(
+      "Violations",
+      drawViolations(bundle),
+      "In simulations of the plan that is followed, on a logarithmic scale; the lowest line also " +
+        "stands for none at all.",
+    ),
+  ]);
 }
 
 function kindKey(): Markup {
   const kinds = Object.entries(KIND_STROKES).map(
     ([kind, { strokeWidth, strokeDasharray }]) =>
-      html`<li>${lineSample(`stroke-width="${strokeWidth}" stroke-dasharray="${strokeDasharray}"`, false)}${kind}</li>\n`,
+      html`<li>${lineSample(
+        `stroke-width="${strokeWidth}" stroke-dasharray="${strokeDasharray}"`,
+        false,
+      )}${kind}</li>\n`,
   );
   return html`<ul class="key">${kinds}<li>${circleSample()}followed</li></ul>`;
 }
@@ -104,10 +132,15 @@ function latencyKey(): Markup {
 }
 
 function legend(keys: readonly PipelineVariantKey[]): Markup {
-  return html`<ul class="key">${keys.map((key) => html`<li>${chip(key)} ${key.taskName}</li>`)}</ul>`;
+  return html`<ul class="key">${keys.map(
+    (key) => html`<li>${chip(key)} ${key.taskName}</li>`,
+  )}</ul>`;
 }
 
 function footerText({ levels }: ThemisBundle): string {
   const seeds = [...new Set(levels.map(({ steady }) => steady.expected.seed))];
-  return `Cores and latencies are what the solver found. Simulated values: each plan under random arrivals at its load, its instances as they are, with seed ${seeds.join(", ")}.`;
+  return (
+    "Cores and latencies are what the solver found. Simulated values: each plan under " +
+    `random arrivals at its load, its instances as they are, with seed ${seeds.join(", ")}.`
+  );
 }

@@ -5,9 +5,10 @@ import {
   type ThemisOptions,
   violationCeiling,
 } from "../../../../runtime/bundle/schema.ts";
+import { definitionList } from "../../../report/definition-list.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { whichText } from "../../../report/kit/which-levels.ts";
-import { html, type Markup } from "../../../report/markup.ts";
+import type { Markup } from "../../../report/markup.ts";
 import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
 
 /** One paragraph. */
@@ -18,7 +19,8 @@ export function leadText({ levels, slo, application, tasks }: ThemisBundle): str
   const loads =
     levels.length === 1
       ? `at ${decimalText(lowest.loadQps, 2)} requests/s`
-      : `at loads from ${decimalText(lowest.loadQps, 2)} to ${decimalText(highest.loadQps, 2)} requests/s`;
+      : `at loads from ${decimalText(lowest.loadQps, 2)} to ` +
+        `${decimalText(highest.loadQps, 2)} requests/s`;
   const carried = levels.filter(({ feasible }) => feasible);
   return [
     `These plans run ${application}, a pipeline of ${counted(tasks.length, "task")}, ${loads}; ` +
@@ -42,7 +44,9 @@ function coreTexts(carried: readonly ThemisLevel[]): string[] {
   return [`They take ${range}; ${kinds.join(", and ")}.`];
 }
 
-/** What one kind of plan takes beside those that are followed, over all levels that have one of it. */
+/**
+ * What one kind of plan takes beside those that are followed, over all levels that have one of it.
+ */
 function kindText(
   carried: readonly ThemisLevel[],
   kind: "horizontal" | "vertical",
@@ -69,7 +73,8 @@ function beyondTexts(levels: readonly ThemisLevel[]): string[] {
   if (beyond.length === 0) return [];
   const most = Math.max(...beyond.map(({ capacityQps }) => capacityQps));
   return [
-    `The pool has no plan for ${whichText(beyond, levels.length)}, only for up to ${decimalText(most, 1)}.`,
+    `The pool has no plan for ${whichText(beyond, levels.length)}, only for up to ` +
+      `${decimalText(most, 1)}.`,
   ];
 }
 
@@ -102,14 +107,21 @@ export function scalingText({ policy }: ThemisBundle): string {
   const steps = [
     `Every ${timeText(tickMs)} the load is looked at.`,
     scaling === "horizontal"
-      ? `When it exceeds what the plan carries, instances of one core are started, which takes ${timeText(coldStartMs)}.`
-      : `When it exceeds what the plan carries, all instances of a task get the same, larger number of cores, which takes ${timeText(resizeMs)}.`,
+      ? "When it exceeds what the plan carries, instances of one core are started, which " +
+        `takes ${timeText(coldStartMs)}.`
+      : "When it exceeds what the plan carries, all instances of a task get the same, larger " +
+        `number of cores, which takes ${timeText(resizeMs)}.`,
     ...(scaling === "horizontal"
       ? []
       : [
-          `Where all cores of the instances do not suffice, more are started, with ${extraCores === "one" ? "one core" : "as many cores"} each, which takes ${timeText(coldStartMs)}: they are in bold.`,
+          "Where all cores of the instances do not suffice, more are started, with " +
+            `${extraCores === "one" ? "one core" : "as many cores"} each, which takes ` +
+            `${timeText(coldStartMs)}: they are in bold.`,
         ]),
-    `Once ${counted(stableTicks, "look")} in a row ${stableTicks === 1 ? "agrees" : "agree"} with the forecast, the plan for the load is put in place: new instances first, and only when they are up the old ones become smaller or stop.`,
+    `Once ${counted(stableTicks, "look")} in a row ` +
+      `${stableTicks === 1 ? "agrees" : "agree"} with the forecast, the plan for the load is ` +
+      "put in place: new instances first, and only when they are up the old ones become " +
+      "smaller or stop.",
   ];
   return steps.join(" ");
 }
@@ -162,5 +174,5 @@ export function bundleFacts(
     ["Compiled by", `${provenance.compiler} from ${counted(provenance.inputs.length, "file")}`],
     ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],
   ];
-  return html`<dl>${entries.map(([term, text]) => html`<div><dt>${term}</dt><dd>${text}</dd></div>`)}</dl>`;
+  return definitionList(entries);
 }

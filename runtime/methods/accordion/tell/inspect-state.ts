@@ -12,7 +12,9 @@ import {
   type StateInspection,
 } from "./state-view.ts";
 
-/** @param asked as given to `--state`. @throws RuntimeError RUNTIME_USAGE if the state is no good. */
+/**
+ * @param asked as given to `--state`. @throws RuntimeError RUNTIME_USAGE if the state is no good.
+ */
 export function stateTold(bundle: AccordionBundle, asked: string): Told {
   const state = inspectState(bundle, parseState(asked, bundle));
   return { text: stateText(bundle, state), json: state };

@@ -1,4 +1,6 @@
-/** Which limits a level of pipelines misses: what its places carry, or the ceiling on violations. */
+/**
+ * Which limits a level of pipelines misses: what its places carry, or the ceiling on violations.
+ */
 import {
   type AccordionBundle,
   type AccordionLevel,

@@ -1,4 +1,7 @@
-/** The pipelines of an Accordion bundle in the words of its application: models and pools by name, a row for every number of places. */
+/**
+ * The pipelines of an Accordion bundle in the words of its application: models and pools by name, a
+ * row for every number of places.
+ */
 import type { AccordionBundle, MalleableVariant } from "../../../bundle/schema.ts";
 
 export interface PlanView {

@@ -1,4 +1,7 @@
-/** What the scheduler of an Accordion bundle does with a query when so many places are free, and what each number of places would make of it. */
+/**
+ * What the scheduler of an Accordion bundle does with a query when so many places are free, and
+ * what each number of places would make of it.
+ */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { RuntimeError } from "../../../errors.ts";
 import { FixedRule } from "../core/fixed-rule.ts";
@@ -40,7 +43,10 @@ export type PlaceDecision =
       readonly action: "wait";
       /** Places that are not free of those that it waits for. */
       readonly missing: number;
-      /** Below this slack the query starts on what is free, late as it will be; null: it waits for its places. */
+      /**
+       * Below this slack the query starts on what is free, late as it will be; null: it waits for
+       * its places.
+       */
       readonly untilSlackMs: number | null;
     };
 
@@ -59,8 +65,8 @@ const EXAMPLE = "batch=20,free=3,slack=400ms";
 const KEYS: readonly string[] = ["batch", "free", "slack", "model"];
 
 /**
- * Reads `batch=20,free=3,slack=400ms,model=NAME`, the model being optional; free places of several pools as `free=3/1`; slack in ms or s, a bare number
- * is ms. @throws RuntimeError RUNTIME_USAGE.
+ * Reads `batch=20,free=3,slack=400ms,model=NAME`, the model being optional; free places of several
+ * pools as `free=3/1`; slack in ms or s, a bare number is ms. @throws RuntimeError RUNTIME_USAGE.
  */
 export function parseState(text: string, bundle: AccordionBundle): AskedState {
   const fields = fieldsOf(text);
@@ -123,7 +129,10 @@ function refuse(found: string, allowed: string): never {
   );
 }
 
-/** Decided by the rule that the server follows, as if the other places ran queries that give none up. */
+/**
+ * Decided by the rule that the server follows, as if the other places ran queries that give none
+ * up.
+ */
 export function inspectState(
   bundle: AccordionBundle,
   { models, ...state }: AskedState,
@@ -137,7 +146,10 @@ export function inspectState(
   };
 }
 
-/** The driver's names: of the query that is looked at, and of whoever has the places that are not free. */
+/**
+ * The driver's names: of the query that is looked at, and of whoever has the places that are not
+ * free.
+ */
 const QUERY = 0;
 const OTHERS = 1;
 

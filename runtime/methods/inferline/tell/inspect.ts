@@ -54,7 +54,8 @@ export function inferlineSummary(
         `pool ${pool.name}: ${pool.workers} workers of ${hardwareOf(pool)}, ` +
         `${short(pool.pricePerHour ?? 0)} an hour each`,
     ),
-    `policy: refine ${policy.refine}, margin ${margin}, ${counted(policy.traces, "sample trace")}, ` +
+    `policy: refine ${policy.refine}, margin ${margin}, ` +
+      `${counted(policy.traces, "sample trace")}, ` +
       `tuner ${policy.tuner}${tolerance}`,
     ...bundle.tasks.flatMap((task, index) => {
       return ["", taskTitle(bundle, task), hardwareTable(bundle, task, index)];
@@ -179,7 +180,8 @@ function stagePlanText(bundle: InferlineBundle, level: InferlineLevel): string {
     ]),
     "per request: queries of the task; load: of what its replicas serve with whole batches",
     "",
-    `envelope of the sample, ${sample.requests} requests in ${short(sample.durationMs / 1000)} s: ` +
+    `envelope of the sample, ${sample.requests} requests in ` +
+      `${short(sample.durationMs / 1000)} s: ` +
       `mean ${short(sample.meanQps)} qps, peak ${short(sample.peakQps)} qps in 5 s`,
     alignColumns([
       ["window ms", "requests", "qps"],
@@ -239,7 +241,8 @@ function hardwareText(cheaper: CheaperHardware, limitMs: number): string {
 /** Which limits the load misses, and what the plan is for instead. */
 function beyondText(bundle: InferlineBundle, level: InferlineLevel): string {
   return (
-    `not feasible: ${missedTexts(inferlineMissed(bundle, level))}; no plan of the pools meets the ` +
+    `not feasible: ${missedTexts(inferlineMissed(bundle, level))}; no plan of the pools ` +
+    "meets the " +
     `SLO at this load: this one is for ${short(level.capacityQps)} qps`
   );
 }

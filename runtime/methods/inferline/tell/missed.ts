@@ -1,4 +1,6 @@
-/** Which limits a provisioned level misses: its plan's load, workers, or the ceiling on violations. */
+/**
+ * Which limits a provisioned level misses: its plan's load, workers, or the ceiling on violations.
+ */
 import {
   type InferlineBundle,
   type InferlineLevel,

@@ -1,4 +1,7 @@
-/** The plan of an InferLine level in the words of its application: tasks, variants and hardware by name. */
+/**
+ * The plan of an InferLine level in the words of its application: tasks, variants and hardware by
+ * name.
+ */
 import type {
   InferlineBundle,
   InferlineLevel,

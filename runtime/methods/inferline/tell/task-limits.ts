@@ -1,4 +1,7 @@
-/** Why a stage of an InferLine plan is not cheaper: what one replica less, a larger batch or cheaper hardware would come to, by the profiles alone. */
+/**
+ * Why a stage of an InferLine plan is not cheaper: what one replica less, a larger batch or cheaper
+ * hardware would come to, by the profiles alone.
+ */
 import {
   type InferlineBundle,
   type InferlineLevel,
@@ -24,7 +27,10 @@ export interface TaskLimits {
 export interface FewerReplicas {
   /** Load over what is left of the throughput. */
   readonly provisioningRatio: number;
-  /** Throughput: less than the load. Queues: enough in the mean, so it is the waiting that takes the SLO. */
+  /**
+   * Throughput: less than the load. Queues: enough in the mean, so it is the waiting that takes the
+   * SLO.
+   */
   readonly binds: "throughput" | "queues";
 }
 
@@ -43,7 +49,10 @@ export interface CheaperHardware {
   /** That carry the load of the stage in the mean, with the batch of the highest throughput. */
   readonly leastReplicas: number;
   readonly leastCostPerHour: number;
-  /** Latency: single queries miss the SLO. Workers: the pool has too few left. Cost: no cheaper. Queues: none of these. */
+  /**
+   * Latency: single queries miss the SLO. Workers: the pool has too few left. Cost: no cheaper.
+   * Queues: none of these.
+   */
   readonly binds: "latency" | "workers" | "cost" | "queues";
 }
 

@@ -1,4 +1,6 @@
-/** Which limits a level of plans misses: what its servers carry, or the ceiling in its simulation. */
+/**
+ * Which limits a level of plans misses: what its servers carry, or the ceiling in its simulation.
+ */
 import { type LokiBundle, type LokiLevel, violationCeiling } from "../../../bundle/schema.ts";
 import { type MissedLimit, missedByRates } from "../../../tell/missed-limits.ts";
 

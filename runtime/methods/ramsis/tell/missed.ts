@@ -1,4 +1,6 @@
-/** Which limits a level of tables misses: its capacity, or the ceiling, which holds for each class. */
+/**
+ * Which limits a level of tables misses: its capacity, or the ceiling, which holds for each class.
+ */
 import { type RamsisBundle, type RamsisLevel, violationCeiling } from "../../../bundle/schema.ts";
 import { type MissedLimit, missedByRates } from "../../../tell/missed-limits.ts";
 

@@ -107,14 +107,19 @@ function whyText(
 function timeText(bundle: RamsisBundle, longerMs: number, loadQps: number): string {
   if (longerMs < 0) return `worker free ${rounded(-longerMs)} ms sooner`;
   const comers = (loadQps * longerMs) / 1000 / pooledWorkers(bundle);
-  return `worker busy ${rounded(longerMs)} ms longer, in which ${meanText(comers)} queries per worker come`;
+  return (
+    `worker busy ${rounded(longerMs)} ms longer, in which ${meanText(comers)} queries per ` +
+    "worker come"
+  );
 }
 
 function meanText(mean: number): string {
   return mean < 0.01 ? "hardly any" : String(Number(mean.toPrecision(2)));
 }
 
-/** The choices with their figures. @param answers those of the solver, and whose they differ from. */
+/**
+ * The choices with their figures. @param answers those of the solver, and whose they differ from.
+ */
 function choiceTable(
   bundle: RamsisBundle,
   rows: readonly Row[],
@@ -218,7 +223,8 @@ function unservedLines(bundle: RamsisBundle, state: StateInspection): string[] {
       : "what could still answer it in time: the largest batch of each variant that does",
     alignColumns([["", "variant", "batch", "takes ms", "accuracy", ""], ...rows]),
     waits
-      ? "the table waits where the time until then is expected to be worth more to a larger batch " +
+      ? "the table waits where the time until then is expected to be worth more to a larger " +
+        "batch " +
         "than to this one"
       : "the table gives a query up where these batches are expected to make more of the queries " +
         "behind it late or less accurate than the one that they save",

@@ -81,13 +81,15 @@ function taskLines(bundle: ThemisBundle, task: ScaledTask, index: number): strin
   const source = points.length === 0 ? ", as given" : "";
   return [
     `${letterOf(taskLetters(bundle), index, 0)} ${taskTitle(bundle, task)}`,
-    `model ${name}, accuracy ${percent(accuracy)}, ${short(task.scaleFactor)} queries per request, ` +
+    `model ${name}, accuracy ${percent(accuracy)}, ${short(task.scaleFactor)} queries per ` +
+      "request, " +
       `up to ${maxCores} cores and batches of ${maxBatch}`,
     fit === null ? "latency as measured, without a fit" : `${fitText(fit)}${source}`,
     ...(error === null
       ? []
       : [
-          `fit error over ${points.length} points: mean ${percent(error.mean)}, worst ${percent(error.worst)}`,
+          `fit error over ${points.length} points: mean ${percent(error.mean)}, worst ` +
+            `${percent(error.worst)}`,
           pointTable(points),
         ]),
   ];
@@ -175,7 +177,8 @@ function scaleLevelText(
   const { expected } = steady;
   const letters = taskLetters(bundle);
   return [
-    `level ${short(loadQps)} qps: ${steady.cores} cores, ${solve.method}, ${solve.status}${quantile}`,
+    `level ${short(loadQps)} qps: ${steady.cores} cores, ${solve.method}, ` +
+      `${solve.status}${quantile}`,
     ...(feasible ? [] : [beyondText(bundle, level)]),
     `longest path ${short(steady.latencyMs)} of ${short(slo.latencyMs)} ms by the model: ` +
       `${short(view.processingMs)} ms processing whole batches, ${short(waitingMs)} ms waiting`,
@@ -223,7 +226,8 @@ function beyondText(bundle: ThemisBundle, level: ThemisLevel): string {
   const binding = bindingTask === null ? undefined : bundle.tasks[bindingTask]?.name;
   const most = binding === undefined ? "" : `, ${binding} taking most of it`;
   return (
-    `not feasible: ${missedTexts(themisMissed(bundle, level))}; no plan of the pool meets the SLO ` +
+    `not feasible: ${missedTexts(themisMissed(bundle, level))}; no plan of the pool meets ` +
+    "the SLO " +
     `at this load${most}: this one is for ${short(level.capacityQps)} qps`
   );
 }

@@ -1,4 +1,7 @@
-/** Which limits a level of scaled plans misses: its plan's load, cores, or the ceiling on violations. */
+/**
+ * Which limits a level of scaled plans misses: its plan's load, cores, or the ceiling on
+ * violations.
+ */
 import { type ThemisBundle, type ThemisLevel, violationCeiling } from "../../../bundle/schema.ts";
 import { type MissedLimit, missedByRates } from "../../../tell/missed-limits.ts";
 import { latencyAt } from "./plan-view.ts";
@@ -18,7 +21,9 @@ export function themisMissed(
   return [...missed, { limit: "cores", found, allowed }];
 }
 
-/** That carry the load with whole batches and no waiting, each task on instances of the best size. */
+/**
+ * That carry the load with whole batches and no waiting, each task on instances of the best size.
+ */
 function leastCores(
   { tasks }: Pick<ThemisBundle, "tasks">,
   { loadQps }: Pick<ThemisLevel, "loadQps">,

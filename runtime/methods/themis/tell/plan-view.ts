@@ -1,4 +1,7 @@
-/** The plans of a Themis level in the words of its application: tasks by name, and what each stage does with its part of the load and of the SLO. */
+/**
+ * The plans of a Themis level in the words of its application: tasks by name, and what each stage
+ * does with its part of the load and of the SLO.
+ */
 import type {
   LatencyByCores,
   ScaledStage,
