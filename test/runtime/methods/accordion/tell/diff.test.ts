@@ -7,7 +7,7 @@ import { scaleBundle } from "../../../../support/scale-bundle.ts";
 const deep = { name: "deep", accuracy: 0.9, layerMs: [4, 6, 3, 7, 5, 5], hasModel: true };
 
 const told = (before: ReturnType<typeof placeBundle>, after: typeof before): string[] =>
-  diffText(diffBundles(before, after)).split("\n");
+  diffText(diffBundles(before, after), { isAll: true }).split("\n");
 
 test("a bundle of pipelines does not differ from itself", () => {
   for (const bundle of [placeBundle(), table1Bundle()]) {
@@ -22,6 +22,11 @@ test("options and levels differ in words, and figures are no other plan", () => 
     levels: [{ loadQps: 10, expected: { occupancy: 0.5 } }, { loadQps: 50 }],
   });
   expect(told(before, after)).toEqual([
+    "the bundles differ: 3 levels, 2 fields beside the levels",
+    "  settings: 2 fields",
+    "  levels added: 50 qps",
+    "  levels removed: 40 qps",
+    "",
     "policy.scheduler: accordion → fastest",
     "policy.regrow: false → true",
     "level 10 qps: other figures",
