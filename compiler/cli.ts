@@ -62,6 +62,7 @@ program
   )
   .option("--fanouts <file>", "metrics of a server of the pipeline, for the fan-outs it observed")
   .option("--check", "write nothing; exit with 2 if the file differs from what would be written")
+  .option("--all-errors", "show all that is wrong with the spec, however much it is")
   .option("--json", "one JSON document on stdout")
   .action(async (app: string, options: CompileFlags) => {
     const { compileCommand } = await import("./commands/compile.ts");
@@ -108,11 +109,11 @@ program
   )
   .option(
     "--baseline <name>",
-    "instead of the policy: fixed:VARIANT, greedy, jellyfish, model-switching, " +
-      "proteus, symphony, slackfit, slackfit-b, clockwork, nexus, infaas, " +
-      "maxacc or maxbatch; of a pipeline: inferline or proteus; of provisioned stages: " +
-      "cg-mean, cg-peak, cg-mean-autoscale or cg-peak-autoscale; of scaled stages: fa2, " +
-      "sponge or themis; of malleable pipelines: slo-conforming, fastest, bbs or one-stage",
+    "instead of the policy: fixed:VARIANT, greedy, jellyfish, model-switching, proteus, " +
+      "symphony, slackfit, slackfit-b, clockwork, nexus, infaas, maxacc or maxbatch; of a " +
+      "pipeline: inferline or proteus; of provisioned stages: cg-mean, cg-peak, " +
+      "cg-mean-autoscale or cg-peak-autoscale; of scaled stages: fa2, sponge or themis; of " +
+      "malleable pipelines: slo-conforming, fastest, bbs or one-stage",
   )
   .option(
     "--tuned",
@@ -168,8 +169,8 @@ program
   .addOption(
     new Option(
       "--cores <counts>",
-      "numbers of cores to measure every batch on, such as 1,2,4; " +
-        "other methods than themis count with the first",
+      "numbers of cores to measure every batch on, such as 1,2,4; other methods than " +
+        "themis count with the first",
     ).conflicts("threads"),
   )
   .addOption(
@@ -187,6 +188,7 @@ program
   .option("--seed <n>", "of the inputs", wholeNumber, 1)
   .option("--dry-run", "say what would be measured")
   .option("--force", "write the profile however noisy the machine was")
+  .option("--all-errors", "show all that is wrong with the spec, however much it is")
   .option("--json", "one JSON document on stdout")
   .action(async (app: string, flags: ProfileFlags) => {
     const { parseBatches, parseCores, profileCommand } = await import("./commands/profile.ts");

@@ -30,7 +30,8 @@ export class UnwritableError extends Error {
 
 export function explainCompilerError(error: unknown): ExplainedError | null {
   if (error instanceof InputError) {
-    return { code: error.code, message: error.message, exitCode: EXIT_CODES.badInput };
+    const { code, message, others } = error;
+    return { code, message, exitCode: EXIT_CODES.badInput, others };
   }
   if (error instanceof UnwritableError) {
     const { message } = error;

@@ -76,7 +76,10 @@ function withSolver(loaded: LoadedApplication, solver: SolverName | null): Loade
   return { ...loaded, application: { ...application, policy } };
 }
 
-/** Digests and tensors of the models that variants name. onnxruntime is loaded only if there are any. */
+/**
+ * Digests and tensors of the models that variants name. onnxruntime is loaded only if there are
+ * any.
+ */
 async function readModels({ application }: LoadedApplication): Promise<Map<string, ModelFile>> {
   const models = new Map<string, ModelFile>();
   for (const task of application.tasks) {
@@ -140,7 +143,8 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
   return {
     exitCode: 0,
     text: [
-      `${path}: ${bytes.length} bytes, sha256 ${digest.slice(0, 12)}…, compiled in ${Math.round(compileMs)} ms`,
+      `${path}: ${bytes.length} bytes, sha256 ${digest.slice(0, 12)}…, compiled in ` +
+        `${Math.round(compileMs)} ms`,
       ...(files.length === 0 ? [] : [`${files.length} stages of models beside it`]),
       "",
       ...(around?.before ?? []).flatMap((table) => [table, ""]),
@@ -171,10 +175,12 @@ function placementText(
 ): string[] {
   const step = percent(maxAccuracyStep);
   return [
-    `${levels.length} levels placed, of ${solved} solved in ${rounds} rounds: neighbours differ by less than ${step} in expected accuracy`,
+    `${levels.length} levels placed, of ${solved} solved in ${rounds} rounds: neighbours ` +
+      `differ by less than ${step} in expected accuracy`,
     ...jumps.map(
       ({ fromQps, toQps, accuracyStep }) =>
-        `except that between ${fromQps} and ${toQps} qps it jumps by ${percent(accuracyStep)}; levels are not placed closer`,
+        `except that between ${fromQps} and ${toQps} qps it jumps by ` +
+        `${percent(accuracyStep)}; levels are not placed closer`,
     ),
   ];
 }

@@ -28,7 +28,9 @@ export function parseArrivals({ poisson, gamma, trace }: ArrivalArguments): Arri
   };
 }
 
-/** How long the load lasts; a trace is replayed whole unless told otherwise. @throws RuntimeError */
+/**
+ * How long the load lasts; a trace is replayed whole unless told otherwise. @throws RuntimeError
+ */
 export function parseDurationMs(text: string | undefined, arrivals: ArrivalProcess): number {
   if (text !== undefined) return parseTimeMs("--duration", text);
   if (arrivals.kind !== "trace") return DEFAULT_DURATION_MS;

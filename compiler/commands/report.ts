@@ -13,12 +13,18 @@ export interface ReportCommand {
   readonly out: string;
   /** Files that `simulate --json` printed. */
   readonly simulations: readonly string[];
-  /** Load to solve again under other ceilings; null for the highest that is feasible, false for none. */
+  /**
+   * Load to solve again under other ceilings; null for the highest that is feasible, false for
+   * none.
+   */
   readonly frontierQps: number | null | false;
   readonly watch: Pick<LevelPoolOptions, "signal" | "onProgress">;
 }
 
-/** @throws BundleError or RuntimeError for the bundle, InputError for a simulation, UnwritableError for the output. */
+/**
+ * @throws BundleError or RuntimeError for the bundle, InputError for a simulation, UnwritableError
+ * for the output.
+ */
 export async function reportCommand(command: ReportCommand): Promise<CommandResult> {
   const { out, watch } = command;
   const { bundle, ...file } = await loadBundle(command.bundle);
@@ -40,7 +46,9 @@ export async function reportCommand(command: ReportCommand): Promise<CommandResu
   const { application, levels } = bundle;
   return {
     exitCode: EXIT_CODES.ok,
-    text: `${out}: ${bytes.length} bytes, ${levels.length} levels of ${application}; open it in a browser`,
+    text:
+      `${out}: ${bytes.length} bytes, ${levels.length} levels of ${application}; open it in ` +
+      "a browser",
     json: {
       report: {
         path: out,

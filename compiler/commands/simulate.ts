@@ -25,7 +25,10 @@ export interface SimulateOptions extends ArrivalArguments {
   readonly fanout: "rounded" | "poisson";
 }
 
-/** @throws RuntimeError for an option, InputError for a trace, BundleError for a bundle that is no good. */
+/**
+ * @throws RuntimeError for an option, InputError for a trace, BundleError for a bundle that is no
+ * good.
+ */
 export async function simulateCommand(
   options: SimulateOptions,
   watch: SimulateWatch,
@@ -72,7 +75,8 @@ function notTunable({ name }: CompilerMethod): RuntimeError {
   const tunable = allMethods().filter(({ baselines }) => baselines.tunable);
   const allowed = tunable.map((method) => method.name).join(" or ");
   return usage(
-    `--tuned is for the baselines of bundles of method ${allowed}, and this one is of method ${name}`,
+    `--tuned is for the baselines of bundles of method ${allowed}, and this one is of ` +
+      `method ${name}`,
   );
 }
 

@@ -50,7 +50,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   warnings: inferlineWarnings,
   async report(bundle, asked) {
     refuseTableOptions(asked, "plans");
-    const { renderStageReport } = await import("./report/stage-report.ts");
-    return { page: renderStageReport({ bundle, file: asked.file }) };
+    const { renderInferlineReport } = await import("./report/report.ts");
+    return { page: renderInferlineReport({ bundle, file: asked.file }) };
   },
 };

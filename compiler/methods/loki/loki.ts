@@ -62,8 +62,8 @@ export function lokiMethod(stageSolver: TaskSolver): CompilerMethodOf<"loki"> {
     warnings: planWarnings,
     async report(bundle, asked) {
       refuseTableOptions(asked, "plans");
-      const { renderPipelineReport } = await import("./report/pipeline-report.ts");
-      return { page: renderPipelineReport({ bundle, file: asked.file }) };
+      const { renderLokiReport } = await import("./report/report.ts");
+      return { page: renderLokiReport({ bundle, file: asked.file }) };
     },
   };
 }

@@ -49,8 +49,8 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
   warnings: scalingWarnings,
   async report(bundle, asked) {
     refuseTableOptions(asked, "plans");
-    const { renderScaleReport } = await import("./report/scale-report.ts");
-    return { page: renderScaleReport({ bundle, file: asked.file }) };
+    const { renderThemisReport } = await import("./report/report.ts");
+    return { page: renderThemisReport({ bundle, file: asked.file }) };
   },
 };
 

@@ -20,7 +20,10 @@ export interface Latencies {
   readonly description: string;
 }
 
-/** What is stated as a line, what a simulation gives as rings, and at the edge what is far above the SLO. */
+/**
+ * What is stated as a line, what a simulation gives as rings, and at the edge what is far above the
+ * SLO.
+ */
 export function drawLatencies(
   bundle: Pick<InferlineBundle, "slo"> & Parameters<typeof beyondMarks>[0],
   { stated, simulated, label, title, description }: Latencies,

@@ -1,4 +1,7 @@
-/** Where the stages of a pipeline are drawn: in rows, each below all before it, with a place kept free where an edge passes a row. */
+/**
+ * Where the stages of a pipeline are drawn: in rows, each below all before it, with a place kept
+ * free where an edge passes a row.
+ */
 import type { StageTask } from "stratagem-runtime/internal/bundle/schema";
 
 /** The requests, which have a row of their own. */

@@ -7,11 +7,12 @@ import { classOfPlaces } from "./core/pipeline-table.ts";
 import { AccordionScheduler, type AccordionSchedulerOptions } from "./core/scheduler.ts";
 import { accordionModels } from "./serve/models.ts";
 import { placeDecision } from "./tell/decision.ts";
-import { accordionDiffer, placesByName } from "./tell/diff-levels.ts";
-import { placeStateTold, placeSummary, placesTold, placeTable } from "./tell/inspect-places.ts";
+import { accordionDiffer, placesByName } from "./tell/diff.ts";
+import { accordionSummary, levelTable, levelTold } from "./tell/inspect.ts";
+import { stateTold } from "./tell/inspect-state.ts";
 import { accordionLevels, accordionTasks } from "./tell/reports.ts";
 import { accordionSections } from "./tell/sections.ts";
-import { servingPlaces } from "./tell/serving-places.ts";
+import { servingPlaces } from "./tell/serving.ts";
 
 export const accordion = {
   name: "accordion",
@@ -19,10 +20,10 @@ export const accordion = {
   sections: accordionSections,
   taskReports: accordionTasks,
   levelReports: accordionLevels,
-  levelTable: ({ levels }) => placeTable(levels),
-  summary: placeSummary,
-  tellLevel: placesTold,
-  tellState: async (bundle, { text }) => placeStateTold(bundle, text),
+  levelTable,
+  summary: accordionSummary,
+  tellLevel: levelTold,
+  tellState: async (bundle, { text }) => stateTold(bundle, text),
   decisions: () => ({
     stateCount: null,
     text: "each pipeline with the times that its stages give",

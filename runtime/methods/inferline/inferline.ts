@@ -11,15 +11,15 @@ import {
   inferlineDispatcherOf,
 } from "./core/inferline-dispatcher.ts";
 import { inferlineModels } from "./serve/models.ts";
-import { inferlineDiffer } from "./tell/diff-levels.ts";
-import { firstReplicas } from "./tell/first-stages.ts";
-import { provisioningTable, stagePlanTold, stageSummary } from "./tell/inspect-stages.ts";
+import { inferlineDiffer } from "./tell/diff.ts";
+import { firstReplicas } from "./tell/first-replicas.ts";
+import { inferlineSummary, levelTable, planTold } from "./tell/inspect.ts";
 import { inferlineLevels, inferlineTasks } from "./tell/reports.ts";
 import { inferlineSections } from "./tell/sections.ts";
 
 const NO_STATES =
-  "provisioning plans, whose stages take what is queued as soon as a replica is idle; " +
-  "--level shows the plan for a load";
+  "provisioning plans: a replica that is idle takes what is queued for its task, up to its " +
+  "largest batch; --level shows the plan for a load, and why it is not cheaper";
 
 export const inferline = {
   name: "inferline",
@@ -27,9 +27,9 @@ export const inferline = {
   sections: inferlineSections,
   taskReports: inferlineTasks,
   levelReports: inferlineLevels,
-  levelTable: provisioningTable,
-  summary: stageSummary,
-  tellLevel: stagePlanTold,
+  levelTable,
+  summary: inferlineSummary,
+  tellLevel: planTold,
   tellState: async (_, { text }) => refuseStates(text, NO_STATES),
   decisions: () => ({
     stateCount: null,

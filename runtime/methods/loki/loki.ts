@@ -9,12 +9,14 @@ import type { RuntimeMethod } from "../method.ts";
 import { readLokiBundle } from "./bundle/read.ts";
 import { pipelineDispatcherOf } from "./core/loki-dispatcher.ts";
 import { lokiModels } from "./serve/models.ts";
-import { lokiDiffer } from "./tell/diff-levels.ts";
-import { pipelineSummary, planTable, planTold } from "./tell/inspect-plan.ts";
+import { lokiDiffer } from "./tell/diff.ts";
+import { levelTable, lokiSummary, planTold } from "./tell/inspect.ts";
 import { lokiLevels, lokiTasks } from "./tell/reports.ts";
 import { lokiSections } from "./tell/sections.ts";
 
-const NO_STATES = "plans, whose queues have no states; --level shows the plan for a load";
+const NO_STATES =
+  "plans: a server that is idle takes what is queued for its variant, up to its largest batch; " +
+  "--level shows the plan for a load, and which path the requests take";
 
 export const loki = {
   name: "loki",
@@ -22,8 +24,8 @@ export const loki = {
   sections: lokiSections,
   taskReports: lokiTasks,
   levelReports: lokiLevels,
-  levelTable: ({ levels }) => planTable(levels),
-  summary: pipelineSummary,
+  levelTable,
+  summary: lokiSummary,
   tellLevel: planTold,
   tellState: async (_, { text }) => refuseStates(text, NO_STATES),
   decisions: () => ({ stateCount: null, text: "each with a plan whose flows add up" }),

@@ -7,10 +7,10 @@ import { readRamsisBundle } from "./bundle/read.ts";
 import { type DispatcherOptions, dispatcherOf } from "./core/dispatcher-of.ts";
 import { ramsisModels } from "./serve/models.ts";
 import { tableDecision } from "./tell/decision.ts";
-import { tableDiffer } from "./tell/diff-tables.ts";
-import { tableMap } from "./tell/inspect-map.ts";
+import { tableDiffer } from "./tell/diff.ts";
+import { levelTable, ramsisSummary } from "./tell/inspect.ts";
+import { tableMap } from "./tell/inspect-level.ts";
 import { tableState } from "./tell/inspect-state.ts";
-import { promiseTable, tableSummary } from "./tell/inspect-summary.ts";
 import { ramsisLevels, ramsisTasks } from "./tell/reports.ts";
 import { ramsisSections } from "./tell/sections.ts";
 
@@ -20,8 +20,8 @@ export const ramsis = {
   sections: ramsisSections,
   taskReports: ramsisTasks,
   levelReports: ramsisLevels,
-  levelTable: promiseTable,
-  summary: tableSummary,
+  levelTable,
+  summary: ramsisSummary,
   tellLevel: tableMap,
   tellState: tableState,
   decisions: ({ levels }) => {

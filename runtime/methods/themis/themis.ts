@@ -9,16 +9,15 @@ import { readThemisBundle } from "./bundle/read.ts";
 import { themisShapeOf } from "./core/shape.ts";
 import { type ThemisDispatcherOptions, themisDispatcherOf } from "./core/themis-dispatcher.ts";
 import { themisModels } from "./serve/models.ts";
-import { themisDiffer } from "./tell/diff-levels.ts";
-import { firstInstances } from "./tell/first-stages.ts";
-import { scalePlanTold, scaleSummary, scaleTable } from "./tell/inspect-scales.ts";
+import { themisDiffer } from "./tell/diff.ts";
+import { firstInstances } from "./tell/first-instances.ts";
+import { levelTable, planTold, themisSummary } from "./tell/inspect.ts";
 import { themisLevels, themisTasks } from "./tell/reports.ts";
 import { themisSections } from "./tell/sections.ts";
 
 const NO_STATES =
-  "plans of cores and instances, whose stages take what is queued as soon as an instance is " +
-  "idle; " +
-  "--level shows the plan for a load";
+  "plans of cores and instances: an instance that is idle takes what is queued for its task, up " +
+  "to its largest batch; --level shows the plan for a load, and what a burst makes of it";
 
 /** As many as its plans and bursts have instances at a time. */
 const workerCount = (bundle: ThemisBundle): number => themisShapeOf(bundle).workerCount;
@@ -29,9 +28,9 @@ export const themis = {
   sections: themisSections,
   taskReports: themisTasks,
   levelReports: themisLevels,
-  levelTable: scaleTable,
-  summary: scaleSummary,
-  tellLevel: scalePlanTold,
+  levelTable,
+  summary: themisSummary,
+  tellLevel: planTold,
   tellState: async (_, { text }) => refuseStates(text, NO_STATES),
   decisions: () => ({
     stateCount: null,

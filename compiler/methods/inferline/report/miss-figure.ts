@@ -30,7 +30,9 @@ export function drawMisses(bundle: InferlineBundle): Markup {
   const text = {
     id: "misses",
     title: "Requests that miss the SLO against load",
-    description: `At most ${ratioText(Math.max(...rates))} of the requests of a level miss the SLO; ${ratioText(ceiling)} may.`,
+    description:
+      `At most ${ratioText(Math.max(...rates))} of the requests of a level miss the SLO; ` +
+      `${ratioText(ceiling)} may.`,
   };
   return drawFigure(text, {
     marginLeft: 66,

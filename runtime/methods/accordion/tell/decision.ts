@@ -2,7 +2,7 @@
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { RuntimeError } from "../../../errors.ts";
 import { classOfPlaces } from "../core/pipeline-table.ts";
-import { inspectPlaceState, type PlaceDecision } from "./place-state.ts";
+import { inspectState, type PlaceDecision } from "./state-view.ts";
 
 /** A query, and the places that are free for it. */
 export interface PlaceQuery {
@@ -38,7 +38,7 @@ export function placeDecision(
     const pools = most.map((count) => `0 to ${count}`).join(", ");
     refuse("free", `free places of each pool, [${pools}]`, JSON.stringify(free));
   }
-  const [found] = inspectPlaceState(bundle, { batch, free, slackMs, models: [model] }).models;
+  const [found] = inspectState(bundle, { batch, free, slackMs, models: [model] }).models;
   if (found === undefined) throw new RangeError("one model is asked for, so one answers");
   return found.decision;
 }

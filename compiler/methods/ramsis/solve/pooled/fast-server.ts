@@ -317,12 +317,12 @@ export class FastServer {
     return batch <= queued && serviceMs <= slackMs;
   }
 
-  /** Every batch that can be formed now and ends in time, best first. */
+  /** Every batch that can be formed now and ends in time, best first: what one such batch is worth. */
   worths(queued: number, slackMs: number): ActionWorth[] {
     const ageMs = Math.max(0, this.#problem.sloMs - slackMs);
     return this.#actions
       .filter(({ batch, serviceMs }) => batch <= queued && serviceMs <= slackMs)
-      .map((served) => ({ action: served.action, worth: this.#worthOf(served, queued, ageMs) }))
+      .map((served) => ({ action: served.action, worth: this.#worthOf(served, queued, ageMs, 1) }))
       .sort((a, b) => b.worth - a.worth);
   }
 
@@ -463,8 +463,14 @@ export class FastServer {
     this.#shortlist[listed + place] = action;
   }
 
-  #worthOf(served: ServedAction, queued: number, ageMs: number): number {
-    this.#serve(served, queued, ageMs);
+  /** @param mostBatches that are started in one step. */
+  #worthOf(
+    served: ServedAction,
+    queued: number,
+    ageMs: number,
+    mostBatches = this.#batchesPerStep,
+  ): number {
+    this.#serve(served, queued, ageMs, mostBatches);
     return this.#worth();
   }
 
@@ -662,9 +668,14 @@ export class FastServer {
   }
 
   /** Several batches at once where one changes next to nothing. */
-  #serve({ batch, reward, stepMs, gap }: ServedAction, queued: number, ageMs: number): void {
+  #serve(
+    { batch, reward, stepMs, gap }: ServedAction,
+    queued: number,
+    ageMs: number,
+    mostBatches = this.#batchesPerStep,
+  ): void {
     const few = Math.floor(queued / (4 * batch));
-    const batches = Math.max(1, Math.min(this.#batchesPerStep, few));
+    const batches = Math.max(1, Math.min(mostBatches, few));
     const durationMs = batches * stepMs;
     this.#begin(batches * reward, durationMs);
     const left = queued - batches * batch;
