@@ -56,9 +56,9 @@ const MAX_LEVELS = 10_000;
 const MAX_SLOS = 1e9;
 
 export const milliseconds = named("a time", positive(MAX_MS));
-export const millisecondsOr0 = named("a time or 0", numberIn(0, MAX_MS));
+export const millisecondsOr0 = named("0 or a time", numberIn(0, MAX_MS));
 export const rate = named("a rate", positive(MAX_QPS));
-export const rateOr0 = named("a rate or 0", numberIn(0, MAX_QPS));
+export const rateOr0 = named("0 or a rate", numberIn(0, MAX_QPS));
 export const ratio = named("a ratio", numberIn(0, 1));
 export const percentile = numberBetween(0, 100);
 export const workerCount = integerIn(1, MAX_WORKERS);

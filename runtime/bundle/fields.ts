@@ -140,14 +140,14 @@ export function numberBetween(min: number, max: number): Shape<number> {
 
 export function integerIn(min: number, max: number): Shape<number> {
   const words = `an integer from ${min} to ${max}`;
-  const number = numberIn(min, max);
   return {
     words,
     read(value, path) {
-      if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) {
-        return number.read(value, path);
+      if (!Number.isInteger(value) || Number(value) < min || Number(value) > max) {
+        return refuse(path, value, words);
       }
-      return refuse(path, value, words);
+      if (Object.is(value, -0)) refuse(path, value, `a number from ${min} to ${max}`);
+      return Number(value);
     },
   };
 }
@@ -161,7 +161,7 @@ export function or<Apart extends Word, Value>(
 ): Shape<Apart | Value> {
   return {
     ...shape,
-    words: `${shape.words} or ${apart === null ? "nil" : JSON.stringify(apart)}`,
+    words: `${apart === null ? "nil" : JSON.stringify(apart)} or ${shape.words}`,
     read(value, path, before) {
       return value === apart ? apart : shape.read(value, path, before);
     },

@@ -83,7 +83,7 @@ export const stageFields: Fields<Pick<StageTask, "name" | "edges" | "branch">> =
 const poolProfile = record<PoolProfile>({
   profile: [profileReference, "Where it is from."],
   batches: [table("uint16", ["rowCount"]), "The batch sizes that were measured, ascending."],
-  latencyMs: [table("float64", ["rowCount"]), "Their latencies as measured."],
+  latencyMs: [table("float64", ["rowCount"]), "Their latencies as measured, each a time."],
   serviceTimes: [serviceTimes, "Of this variant alone, for every batch up to the largest."],
 });
 

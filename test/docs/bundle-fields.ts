@@ -67,7 +67,7 @@ function listAnchors(lines: readonly string[]): Map<MapTold, string> {
   return anchors;
 }
 
-/** The maps that a path of names leads to, from a method's bundle on. @throws Error if there is none. */
+/** The maps that a path leads to, from a method's bundle on. @throws Error if there is none. */
 function mapsAt(path: string): readonly MapTold[] {
   const [method = "", ...names] = path.split(".");
   let maps = BUNDLES.get(method)?.maps ?? [];
@@ -101,8 +101,7 @@ function linesOfField(
   const [first] = maps;
   const anchor = first && page.anchors.get(first);
   const words = inMarkdown(shape.words);
-  const linked =
-    anchor === undefined ? words : words.replace(/a map$|a map(?= or)/, `[$&](#${anchor})`);
+  const linked = anchor === undefined ? words : words.replace(/a map$/, `[$&](#${anchor})`);
   const bullet = `- \`${name}\`${isOptional ? ", may be left out" : ""}: ${linked}. ${meaning}`;
   const below = anchor === undefined ? linesOf(maps, `${indent}  `, page) : [];
   return [...wrapped(bullet, indent), ...below];

@@ -84,8 +84,8 @@ test("a map is read as the kind that its tag names, and refused as the first kin
 });
 
 test("what is said in words is what is read", () => {
-  expect(or("auto", integerIn(1, 9)).words).toBe('an integer from 1 to 9 or "auto"');
-  expect(listOf([1, 4], orNull(lot)).words).toBe("an array of 1 to 4, each a map or nil");
+  expect(or("auto", integerIn(1, 9)).words).toBe('"auto" or an integer from 1 to 9');
+  expect(listOf([1, 4], orNull(lot)).words).toBe("an array of 1 to 4, each nil or a map");
   expect(table("float64", ["rows", "2"]).words).toBe("float64 [rows, 2]");
 });
 
