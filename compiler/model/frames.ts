@@ -22,4 +22,16 @@ export type InferlineFrame = FrameOf<InferlineBundle> & { readonly recorded: Tra
 /** Without the transitions, which are between levels. */
 export type ThemisFrame = Omit<FrameOf<ThemisBundle>, "transitions">;
 export type AccordionFrame = FrameOf<AccordionBundle>;
-export type BundleFrame = RamsisFrame | LokiFrame | InferlineFrame | ThemisFrame | AccordionFrame;
+
+/** Methods whose frames are not just the bundle without its levels. */
+interface OwnFrames {
+  readonly inferline: InferlineFrame;
+  readonly themis: ThemisFrame;
+}
+
+/** The frame of a method of any name. */
+export type BundleFrame = {
+  readonly [B in Bundle as B["method"]]: B["method"] extends keyof OwnFrames
+    ? OwnFrames[B["method"]]
+    : FrameOf<B>;
+}[Bundle["method"]];

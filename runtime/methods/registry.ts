@@ -12,7 +12,8 @@ import { themis } from "./themis/themis.ts";
 type Methods = { readonly [B in Bundle as B["method"]]: RuntimeMethod<B> };
 
 const METHODS: Methods = { ramsis, loki, inferline, themis, accordion };
-const NAMES = ["ramsis", "loki", "inferline", "themis", "accordion"] as const;
+/** In the order in which messages have them. */
+const NAMES = Object.values(METHODS).map(({ name }) => name);
 
 /** The method of a bundle, to be asked about bundles of this method only. */
 export function methodOf<B extends Bundle>(bundle: B): RuntimeMethod<B>;
