@@ -1,5 +1,4 @@
 /** A subject for every method: the suite runs over all of them. */
-import type { MethodName } from "../../compiler/spec/application.ts";
 import { accordion } from "./subjects/accordion.ts";
 import { inferline } from "./subjects/inferline.ts";
 import { loki } from "./subjects/loki.ts";
@@ -10,7 +9,4 @@ import { themis } from "./subjects/themis.ts";
 export const SUBJECTS: readonly Subject[] = [ramsis, loki, inferline, themis, accordion];
 
 /** As `describe.each` and `test.each` take them. */
-export const BY_METHOD = SUBJECTS.map((subject): [MethodName, Subject] => [
-  subject.method,
-  subject,
-]);
+export const BY_METHOD = SUBJECTS.map((subject) => [subject.method, subject] as const);

@@ -34,7 +34,7 @@ commandLineContract(
     promised: "levels[0].expected.latencyMsP99",
     baselines: [],
     foreignBaseline: "proteus",
-    hasStates: false,
+    state: null,
     answered: ["y"],
     model: "echo",
     reread: /not followed, .*it has another batch/,

@@ -17,6 +17,9 @@ export class PipelineDriver {
   readonly running: number[][];
   readonly waiting = new Set<number>();
   readonly dropped: number[] = [];
+  /** Queries that were admitted, and those that were served, dropped, cancelled or lost with their worker. */
+  came = 0;
+  ended = 0;
   loads = 0;
   nowMs = 0;
   readonly #out: CommandBuffer;
@@ -78,6 +81,7 @@ export class PipelineDriver {
     if (parent === NO_PARENT && !this.dispatcher.onRequest(this.nowMs)) return -1;
     const query = this.#query++ % 4000;
     this.#taskOf[query] = task;
+    this.came++;
     this.waiting.add(query);
     this.dispatcher.onQuery(query, task, parent, deadlineMs, this.nowMs, this.#out);
     this.#carryOut();
@@ -93,6 +97,7 @@ export class PipelineDriver {
   finish(worker: number): number[] {
     if (this.states[worker] !== "busy") return [];
     const served = this.running[worker] ?? [];
+    this.ended += served.length;
     this.running[worker] = [];
     this.states[worker] = "ready";
     this.dispatcher.onBatchDone(worker, this.nowMs, this.#out);
@@ -104,6 +109,7 @@ export class PipelineDriver {
     if (this.states[worker] === "down") return;
     this.states[worker] = "down";
     this.models[worker] = null;
+    this.ended += this.running[worker]?.length ?? 0;
     this.running[worker] = [];
     this.dispatcher.onWorkerLost(worker, this.nowMs, this.#out);
     this.#carryOut();
@@ -112,6 +118,7 @@ export class PipelineDriver {
   cancel(query: number): boolean {
     const waited = this.dispatcher.onCancel(query);
     check(waited === this.waiting.delete(query), "exactly what waits can be cancelled");
+    if (waited) this.ended++;
     return waited;
   }
 
@@ -136,6 +143,7 @@ export class PipelineDriver {
         const query = out.query(command, 0);
         check(this.waiting.delete(query), "what is dropped waited");
         this.dropped.push(query);
+        this.ended++;
         this.log.push(`drop ${query} ${out.reason(command)}`);
       } else if (kind === ASSIGN) {
         check(["off", "ready"].includes(this.states[worker] ?? ""), "who loads is up and idle");

@@ -15,7 +15,7 @@ import {
   rowBytes,
 } from "../../../server/graph/served-stages.ts";
 import { settled } from "../../inferline/serve/scheduled-stages.ts";
-import { servedScales } from "./served-scales.ts";
+import { levelsAt, servedScales } from "./served-scales.ts";
 
 /** A scheduler of scaled stages whose clock stands still, and whose batches and loads end when the test says so; its resizes are done at once. */
 export function scheduledScales(
@@ -77,4 +77,10 @@ export async function traffic(setup: ScaleSetup, seconds: number, qps: number): 
     }
     await submission.outcome;
   }
+}
+
+/** Looks so frequent, and plans that follow so soon, that a few requests change everything. */
+export function restlessScales() {
+  const policy = { tickMs: 10, stableTicks: 1, scaling: "vertical" } as const;
+  return servedScales({ levels: levelsAt([1, 10, 80]), policy });
 }

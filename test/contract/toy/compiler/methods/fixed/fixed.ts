@@ -70,7 +70,13 @@ export const fixedMethod: CompilerMethodOf<"fixed"> = {
   stated: ({ expected }) => expected,
   promised: (frame, { loadQps, batch }) => promised(frame, loadQps, batch),
 
-  baselines: { of: "one variant", isOfPipelines: false, names: [], tunable: false, has: () => false },
+  baselines: {
+    of: "one variant",
+    isOfPipelines: false,
+    names: [],
+    tunable: false,
+    has: () => false,
+  },
   simulate(bundle, { arrivals, durationMs, seed, baseline }) {
     if (baseline !== null) {
       const message = `--baseline ${baseline.text} is of method ${baseline.from.name}`;

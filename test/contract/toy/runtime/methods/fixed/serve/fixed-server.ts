@@ -47,7 +47,11 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
   #executor: Executor | undefined;
   #queries = 0;
 
-  constructor(bundle: FixedBundle, nowMs: () => number, onWorkerLost: (w: number, r: string) => void) {
+  constructor(
+    bundle: FixedBundle,
+    nowMs: () => number,
+    onWorkerLost: (w: number, r: string) => void,
+  ) {
     const [task] = bundle.tasks;
     const names = [...new Set([bundle.application, task?.name ?? ""])];
     this.signature = { names, ...taskTensors(task?.variants ?? []), answersByRow: true };
@@ -87,7 +91,8 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
   }
 
   submit(rows: RequestRows, deadlineMs: number) {
-    const { promise, resolve } = withResolvers<Parameters<ConstructorParameters<typeof PendingRequest>[3]>[0]>();
+    const { promise, resolve } =
+      withResolvers<Parameters<ConstructorParameters<typeof PendingRequest>[3]>[0]>();
     const times = { arrivalMs: this.#nowMs(), deadlineMs };
     const request = new PendingRequest(this.signature, rows, times, resolve);
     for (let row = 0; row < rows.rows; row++) {
