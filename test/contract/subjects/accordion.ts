@@ -3,6 +3,8 @@ import { accordionBundles } from "./accordion/bundles.ts";
 import { accordionCompiled } from "./accordion/compiled.ts";
 import { accordionCore } from "./accordion/core.ts";
 import { accordionScheduled } from "./accordion/scheduled.ts";
+import { accordionServed } from "./accordion/served.ts";
+import { accordionShown } from "./accordion/shown.ts";
 import type { Subject } from "./subject.ts";
 
 export const accordion: Subject = {
@@ -11,4 +13,6 @@ export const accordion: Subject = {
   compiled: accordionCompiled,
   core: accordionCore,
   scheduled: accordionScheduled,
+  served: accordionServed,
+  shown: accordionShown,
 };

@@ -3,6 +3,8 @@ import { inferlineBundles } from "./inferline/bundles.ts";
 import { inferlineCompiled } from "./inferline/compiled.ts";
 import { inferlineCore } from "./inferline/core.ts";
 import { inferlineScheduled } from "./inferline/scheduled.ts";
+import { inferlineServed } from "./inferline/served.ts";
+import { inferlineShown } from "./inferline/shown.ts";
 import type { Subject } from "./subject.ts";
 
 export const inferline: Subject = {
@@ -11,4 +13,6 @@ export const inferline: Subject = {
   compiled: inferlineCompiled,
   core: inferlineCore,
   scheduled: inferlineScheduled,
+  served: inferlineServed,
+  shown: inferlineShown,
 };

@@ -3,6 +3,8 @@ import { ramsisBundles } from "./ramsis/bundles.ts";
 import { ramsisCompiled } from "./ramsis/compiled.ts";
 import { ramsisCore } from "./ramsis/core.ts";
 import { ramsisScheduled } from "./ramsis/scheduled.ts";
+import { ramsisServed } from "./ramsis/served.ts";
+import { ramsisShown } from "./ramsis/shown.ts";
 import type { Subject } from "./subject.ts";
 
 export const ramsis: Subject = {
@@ -11,4 +13,6 @@ export const ramsis: Subject = {
   compiled: ramsisCompiled,
   core: ramsisCore,
   scheduled: ramsisScheduled,
+  served: ramsisServed,
+  shown: ramsisShown,
 };

@@ -4,6 +4,8 @@ import type { CompiledSubject } from "../command-line.ts";
 import type { BundleSubject } from "./bundles.ts";
 import type { CoreSubject } from "./core.ts";
 import type { ScheduledSubject } from "./scheduled.ts";
+import type { ServedSubject } from "./served.ts";
+import type { ShownSubject } from "./shown.ts";
 
 export interface Subject {
   readonly method: Bundle["method"];
@@ -11,4 +13,6 @@ export interface Subject {
   readonly compiled: CompiledSubject;
   readonly core: CoreSubject;
   readonly scheduled: ScheduledSubject;
+  readonly served: ServedSubject;
+  readonly shown: ShownSubject;
 }

@@ -5,6 +5,8 @@ import { themisBundles } from "./themis/bundles.ts";
 import { themisCompiled } from "./themis/compiled.ts";
 import { themisCore } from "./themis/core.ts";
 import { themisScheduled } from "./themis/scheduled.ts";
+import { themisServed } from "./themis/served.ts";
+import { themisShown } from "./themis/shown.ts";
 
 export const themis: Subject = {
   method: "themis",
@@ -12,4 +14,6 @@ export const themis: Subject = {
   compiled: themisCompiled,
   core: themisCore,
   scheduled: themisScheduled,
+  served: themisServed,
+  shown: themisShown,
 };
