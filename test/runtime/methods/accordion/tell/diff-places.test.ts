@@ -1,19 +1,12 @@
 import { expect, test } from "vitest";
 import { diffText } from "../../../../../runtime/commands/diff.ts";
 import { diffBundles } from "../../../../../runtime/diff.ts";
-import { placeBundle, table1Bundle } from "../../../../support/place-bundle.ts";
-import { scaleBundle } from "../../../../support/scale-bundle.ts";
+import { placeBundle } from "../../../../support/place-bundle.ts";
 
 const deep = { name: "deep", accuracy: 0.9, layerMs: [4, 6, 3, 7, 5, 5], hasModel: true };
 
 const told = (before: ReturnType<typeof placeBundle>, after: typeof before): string[] =>
   diffText(diffBundles(before, after)).split("\n");
-
-test("a bundle of pipelines does not differ from itself", () => {
-  for (const bundle of [placeBundle(), table1Bundle()]) {
-    expect(diffBundles(bundle, bundle)).toEqual({ same: true, fields: [], levels: [] });
-  }
-});
 
 test("options and levels differ in words, and figures are no other plan", () => {
   const before = placeBundle();
@@ -53,13 +46,4 @@ test("pipelines that one bundle alone has are absent from the other", () => {
   const lines = told(before, placeBundle({ models, pools, maxDepth: 2 }));
   expect(lines).toContain(`${at}[1 default, 1 slow].cut: absent → 1 + 2`);
   expect(lines.filter((line) => line.includes("[2 default]"))).toEqual([]);
-});
-
-test("a bundle of another method is another plan at every load", () => {
-  const { levels } = diffBundles(scaleBundle(), placeBundle({ levels: [{ loadQps: 20 }] }));
-  expect(levels.map(({ loadQps, change }) => [loadQps, change])).toEqual([
-    [20, "changed"],
-    [60, "removed"],
-    [150, "removed"],
-  ]);
 });

@@ -6,10 +6,6 @@ import { scaleBundle } from "../../../../support/scale-bundle.ts";
 import { scaleSample } from "../../../../support/scale-samples.ts";
 import { stageSample } from "../../../../support/stage-samples.ts";
 
-test("a bundle of plans of cores and instances does not differ from itself", () => {
-  expect(diffBundles(scaleSample(), scaleSample())).toEqual({ same: true, fields: [], levels: [] });
-});
-
 test("levels differ by their plans, and by what bursts make of them, in words", () => {
   const levels = [
     {
