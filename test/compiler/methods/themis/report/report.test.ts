@@ -40,25 +40,9 @@ describe("the report of plans of cores and instances", async () => {
   const file = join(folder, "scales.msgpack");
   const out = join(folder, "scales.html");
   writeFileSync(file, encodeBundle(bundle));
-  const outcome = await reportCommand({ ...NOTHING_ASKED, bundle: file, out });
+  await reportCommand({ ...NOTHING_ASKED, bundle: file, out });
   const page = readFileSync(out, "utf8");
   const document = documentOf(page);
-
-  test("is written whole, with a JSON document about it", () => {
-    expect(outcome).toMatchObject({
-      exitCode: 0,
-      json: { report: { path: out, bytes: Buffer.byteLength(page) }, application: "scales" },
-    });
-    expect(page.length).toBeLessThan(100_000);
-  });
-
-  test("asks the network for nothing, runs nothing and has no identifier twice", () => {
-    expect(page.match(/.{0,40}(https?:|@import|url\((?!#)|<script|<link|<img|<iframe)/)).toBeNull();
-    expect(document.querySelectorAll("[src],[href]")).toHaveLength(0);
-    const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
-    expect(new Set(ids).size).toBe(ids.length);
-    expect(page.match(/.{0,40}(NaN|undefined|Infinity)/)).toBeNull();
-  });
 
   test("stacks the cores of every stage, as the plans that are followed have them", () => {
     const bars = [...document.querySelectorAll('svg[aria-labelledby^="stage-cores-"] rect')];
@@ -132,27 +116,6 @@ describe("the report of plans of cores and instances", async () => {
     );
     expect(document.querySelector("#plans")?.textContent).toContain("larger number of cores");
   });
-
-  test("is refused where it would need tables", async () => {
-    const asked = { ...NOTHING_ASKED, bundle: file, out, frontierQps: 100 };
-    await expect(reportCommand(asked)).rejects.toMatchObject({ code: "RUNTIME_USAGE" });
-  });
-
-  test("has the same bytes each time", () => {
-    expect(render(bundle)).toBe(render(bundle));
-  });
-});
-
-test("a stage of markup on one core at one load is drawn too", () => {
-  const bundle = themisBundle({
-    tasks: [{ name: `<i>"one"&`, latencyMs: [[10]] }],
-    policy: { maxBatch: 1, maxCores: 1 },
-    levels: [{ loadQps: 5, steady: [[1, 1, 1]] }],
-  });
-  const page = render(bundle);
-  expect(page.match(/.{0,40}<i>"one/)).toBeNull();
-  expect(page).toContain("&lt;i&gt;&quot;one&quot;&amp;");
-  expect(page.match(/.{0,40}(NaN|undefined|Infinity)/)).toBeNull();
 });
 
 test("a scaling of instances alone says so, and levels over the ceiling are named", () => {

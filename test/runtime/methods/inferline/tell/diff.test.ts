@@ -7,7 +7,6 @@ import type {
 import { diffText } from "../../../../../runtime/commands/diff.ts";
 import { diffBundles } from "../../../../../runtime/diff.ts";
 import { inferlineSample } from "../../../../support/inferline-samples.ts";
-import { chainBundle } from "../../../../support/loki-samples.ts";
 
 function withLevel(
   index: number,
@@ -25,14 +24,6 @@ function withStage(
   const stages = level.plan.stages.map((one, at) => (at === task ? { ...one, ...change } : one));
   return { ...level, plan: { ...level.plan, stages } };
 }
-
-test("a bundle of provisioning plans does not differ from itself", () => {
-  expect(diffBundles(inferlineSample(), inferlineSample())).toEqual({
-    same: true,
-    fields: [],
-    levels: [],
-  });
-});
 
 test("levels differ by cost and by the stages that changed, in words", () => {
   const after = withLevel(1, (level) => {
@@ -80,9 +71,4 @@ test("another envelope is told by its counts", () => {
   expect(diffText(diffBundles(inferlineSample(), after))).toContain(
     "sample.envelope.requests.data: 17,26,42,70,2460 → 18,26,42,70,2460",
   );
-});
-
-test("levels of another method are other plans", () => {
-  const { levels } = diffBundles({ ...chainBundle(), application: "stages" }, inferlineSample());
-  expect(levels.map(({ loadQps, change }) => [loadQps, change])).toContainEqual([40, "added"]);
 });
