@@ -98,8 +98,8 @@ function violationTexts(
   }
   const verb = over.length === 1 ? "misses" : "miss";
   return [
-    `In the simulation ${whichText(over, count)} ${verb} it: up to ${ratioText(worst)} of the requests are ` +
-      `late, of ${ratioText(ceiling)} allowed.`,
+    `In the simulation ${whichText(over, count)} ${verb} it: up to ${ratioText(worst)} of the ` +
+      `requests are late, of ${ratioText(ceiling)} allowed.`,
   ];
 }
 
@@ -112,8 +112,8 @@ function beyondText(levels: readonly InferlineLevel[]): string[] {
   if (beyond.length === 0) return [];
   const most = Math.max(...beyond.map(({ capacityQps }) => capacityQps));
   return [
-    `By the estimator, the pools have no plan for ${whichText(beyond, levels.length)}, only for up to ` +
-      `${decimalText(most, 1)}.`,
+    `By the estimator, the pools have no plan for ${whichText(beyond, levels.length)}, only for ` +
+      `up to ${decimalText(most, 1)}.`,
   ];
 }
 
