@@ -202,14 +202,15 @@ describe("provisioning on the command line", () => {
   });
 });
 
-describe("what cannot be provisioned is refused with one line that says where and why", () => {
+describe("what cannot be provisioned is refused with a line that says where and why", () => {
   const refused = (name: string, change: (one: Spec) => void): string => {
     const out = join(folder, `${name}.msgpack`);
     const { status, stderr, stdout } = stratagem("compile", write(name, change), "-o", out);
     expect({ status, stdout }).toEqual({ status: 65, stdout: "" });
     expect(existsSync(out)).toBe(false);
-    expect(stderr.trim().split("\n")).toHaveLength(1);
-    return stderr.trim().replaceAll(`${folder}/`, "");
+    const lines = stderr.trim().split("\n");
+    for (const line of lines) expect(line).toMatch(/^INPUT_[A-Z_]+ \S+: ?/);
+    return (lines[0] ?? "").replaceAll(`${folder}/`, "");
   };
   const task = (one: Spec, index: number) => one.tasks[index] ?? {};
 

@@ -6,11 +6,11 @@ import type { Bundle, RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { encodeBundle } from "../../runtime/checked-bundle.ts";
 import { accordionBundle } from "./accordion-bundle.ts";
 import { classBundle } from "./class-bundle.ts";
+import { inferlineSample } from "./inferline-samples.ts";
 import { chainBundle } from "./loki-samples.ts";
 import { changedAt } from "./refused-bundle.ts";
 import { sampleBundle } from "./sample-bundle.ts";
 import { themisBundle } from "./themis-bundle.ts";
-import { inferlineSample } from "./inferline-samples.ts";
 
 /** Bytes before the payload. Source: docs/bundle-format.md. */
 export const HEADER_BYTES = 55;

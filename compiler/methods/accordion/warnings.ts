@@ -49,7 +49,7 @@ function levelWarnings(bundle: AccordionBundle): string[] {
     .filter(({ feasible }) => !feasible)
     .map((level) => {
       const missed = missedTexts(accordionMissed(bundle, level));
-      return `level ${level.loadQps} qps is not feasible when it is simulated: ${missed}`;
+      return `level ${level.loadQps} qps is not feasible: ${missed}`;
     });
 }
 

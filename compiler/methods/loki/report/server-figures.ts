@@ -117,7 +117,7 @@ export function drawTransitions({ levels }: LokiBundle): Markup | null {
   const text = {
     id: "transitions",
     title: "Model loads of a change of level",
-    description: `A change between neighbouring levels makes at most ${most} servers load another model.`,
+    description: `A change between neighbouring levels makes ${most} servers at most load a model.`,
   };
   return drawFigure(text, {
     x: levelBand(

@@ -83,11 +83,16 @@ describe("the report of provisioning plans", async () => {
   test("has every level in the table, what exceeds a limit in red", () => {
     const rows = rowsOf(page, "#level-table tbody tr");
     expect(rows[1]).toEqual(
-      "120|120|11|3.569|4.236|gap 6.25%|5%|231|19 of 20|244|0.8%|3.71".split("|"),
+      "120|120|11|3.569|4.236|gap 6.25%|5%|231|19 of 20|244|0.8%|3.71|yes".split("|"),
     );
     expect(rows[3]?.slice(0, 6)).toEqual(["600", "480", "23", "13.069", "–", "–"]);
     const over = [...document.querySelectorAll("#level-table .over")];
-    expect(over.map((cell) => cell.textContent)).toEqual(["480", "1,930", "31%"]);
+    expect(over.map((cell) => cell.textContent)).toEqual([
+      "480",
+      "1,930",
+      "31%",
+      "no: load 600 > 480/s; violations 31% > 1%",
+    ]);
   });
 
   test("opens a level on its stages, on why it is not cheaper, and on its envelope", () => {
@@ -105,7 +110,7 @@ describe("the report of provisioning plans", async () => {
     const labels = [...(first?.querySelectorAll("text") ?? [])].map((one) => one.textContent);
     expect(labels).toContain("60 s");
     expect(document.querySelector("#level-3")?.textContent).toMatch(
-      /beyond the pools.*this one is for 480 requests\/s/s,
+      /not feasible: load 600 > 480\/s.*this one is for 480 requests\/s/s,
     );
   });
 
@@ -117,7 +122,7 @@ describe("the report of provisioning plans", async () => {
       expect(figure.querySelector("desc")?.textContent).toBeTruthy();
     }
     expect(document.querySelector(".lead")?.textContent).toMatch(
-      /99% of the requests.*250 ms.*cost 1\.401 to 6\.9 an hour.*more than 6\.25% cheaper.*no plan for 600 requests\/s, only for up to 480.*98\.33% meet/,
+      /99% of the requests.*250 ms.*As planned they cost 1\.401 to 6\.9 an hour; by the estimator.*more than 6\.25% less.*In the simulation.*up to 4\.348% more than planned.*no plan for 600 requests\/s, only for up to 480.*98\.33% meet/,
     );
   });
 

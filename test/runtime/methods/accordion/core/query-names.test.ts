@@ -2,8 +2,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
-import { AccordionDriver, type AccordionDriverOptions } from "../../../../support/accordion-driver.ts";
-import { type Event, happen, accordionEvents } from "../../../../support/accordion-events.ts";
+import {
+  AccordionDriver,
+  type AccordionDriverOptions,
+} from "../../../../support/accordion-driver.ts";
+import { accordionEvents, type Event, happen } from "../../../../support/accordion-events.ts";
 import { randomPlaces } from "../../../../support/accordion-random.ts";
 
 function run(

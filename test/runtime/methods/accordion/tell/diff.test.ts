@@ -6,7 +6,7 @@ import { accordionBundle } from "../../../../support/accordion-bundle.ts";
 const deep = { name: "deep", accuracy: 0.9, layerMs: [4, 6, 3, 7, 5, 5], hasModel: true };
 
 const told = (before: ReturnType<typeof accordionBundle>, after: typeof before): string[] =>
-  diffText(diffBundles(before, after)).split("\n");
+  diffText(diffBundles(before, after), { isAll: true }).split("\n");
 
 test("options and levels differ in words, and figures are no other plan", () => {
   const before = accordionBundle();
@@ -15,6 +15,11 @@ test("options and levels differ in words, and figures are no other plan", () => 
     levels: [{ loadQps: 10, expected: { occupancy: 0.5 } }, { loadQps: 50 }],
   });
   expect(told(before, after)).toEqual([
+    "the bundles differ: 3 levels, 2 fields beside the levels",
+    "  settings: 2 fields",
+    "  levels added: 50 qps",
+    "  levels removed: 40 qps",
+    "",
     "policy.scheduler: accordion → fastest",
     "policy.regrow: false → true",
     "level 10 qps: other figures",

@@ -8,7 +8,8 @@ import { inferlineBundle } from "../../../../support/inferline-bundle.ts";
 import { inferlineSample } from "../../../../support/inferline-samples.ts";
 import { changedAt, refusal } from "../../../../support/refused-bundle.ts";
 
-const sampleWith = (path: string, value: unknown): unknown => changedAt(inferlineSample(), path, value);
+const sampleWith = (path: string, value: unknown): unknown =>
+  changedAt(inferlineSample(), path, value);
 const doubles = (...values: number[]) => ({
   dtype: "float64",
   shape: [values.length],

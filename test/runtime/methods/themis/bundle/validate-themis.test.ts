@@ -8,8 +8,10 @@ import { changedAt, refusal } from "../../../../support/refused-bundle.ts";
 import { themisBundle } from "../../../../support/themis-bundle.ts";
 import { themisSample } from "../../../../support/themis-samples.ts";
 
-const bundleWith = (path: string, value: unknown): unknown => changedAt(themisBundle(), path, value);
-const sampleWith = (path: string, value: unknown): unknown => changedAt(themisSample(), path, value);
+const bundleWith = (path: string, value: unknown): unknown =>
+  changedAt(themisBundle(), path, value);
+const sampleWith = (path: string, value: unknown): unknown =>
+  changedAt(themisSample(), path, value);
 const points = (...rows: number[][]) => ({
   dtype: "float64",
   shape: [rows.length, 3],

@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { coreBudgetOf } from "../../../../../runtime/methods/themis/core/shape.ts";
-import { randomThemisBundle } from "../../../../support/themis-random-bundle.ts";
-import { ThemisDriver } from "../../../../support/themis-driver.ts";
 import { comeToRest, playScales, repair, scaleEvents } from "../../../../support/scale-events.ts";
+import { ThemisDriver } from "../../../../support/themis-driver.ts";
+import { randomThemisBundle } from "../../../../support/themis-random-bundle.ts";
 
 test("few names for queries do not make the commands overflow", () => {
   fc.assert(

@@ -1,5 +1,5 @@
 /**
- * The stages as a picture: which follows which, and what share of the queries goes along each edge.
+ * The tasks as a picture: which follows which, and what share of the queries goes along each edge.
  */
 import type { InferlineBundle, StageTask } from "stratagem-runtime/internal/bundle/schema";
 import { FIGURE_WIDTH, roundTo } from "../figure.ts";
@@ -7,7 +7,7 @@ import { escapeText, Markup } from "../markup.ts";
 import { listText, ratioText } from "../number-text.ts";
 import { layersOf, type Place, type Route, SOURCE } from "./layers.ts";
 
-/** A pipeline of stages, whatever runs them. */
+/** A pipeline of tasks, whatever runs them. */
 interface StagePipeline extends Pick<InferlineBundle, "entryBranch"> {
   readonly tasks: readonly Pick<StageTask, "name" | "edges" | "branch">[];
 }
@@ -21,7 +21,7 @@ const ARROW = 5;
 const MAX_LETTERS = 15;
 
 /** A figure that is as wide as it has to be, and scrolls where the page is narrower. */
-export function drawStageGraph(bundle: StagePipeline, caption: string): Markup {
+export function drawTaskGraph(bundle: StagePipeline, caption: string): Markup {
   const { tasks } = bundle;
   const layers = layersOf(tasks);
   const width = Math.max(FIGURE_WIDTH, layers.mostPlaces * PLACE_WIDTH);
@@ -34,7 +34,7 @@ export function drawStageGraph(bundle: StagePipeline, caption: string): Markup {
   const drawing =
     `<svg class="figure" viewBox="0 0 ${width} ${height}" ` +
     `style="min-width:${Math.round(0.85 * width)}px" font-size="12" role="img" ` +
-    `aria-labelledby="stages-title stages-desc"><title id="stages-title">Stages of the ` +
+    `aria-labelledby="stages-title stages-desc"><title id="stages-title">Tasks of the ` +
     `pipeline</title><desc id="stages-desc">${escapeText(descriptionOf(bundle))}</desc><g ` +
     `fill="currentColor">${routes}${boxes}</g></svg>`;
   return new Markup(
