@@ -27,7 +27,7 @@ export interface StateGridOptions {
   readonly maxBatch: number;
 }
 
-/** Values are kept by column and row, `stride` rows a column; `locate` leaves its result in fields. */
+/** Values are kept column by column, `stride` rows each; `locate` leaves its result in fields. */
 export class StateGrid {
   /** Queries that wait, by row, ascending. */
   readonly rows: Float64Array;

@@ -1,6 +1,6 @@
 /**
- * What follows an action of the fast server: its reward, its time and the states that may come next,
- * with their weights. All of it is left in fields, which the next action overwrites.
+ * What follows an action of the fast server: its reward, its time, and the states that may come
+ * next with their weights. All of it is left in fields, which the next action overwrites.
  */
 import type { PooledProblem } from "./pooled-problem.ts";
 import type { ServedAction } from "./served-actions.ts";
