@@ -1,4 +1,22 @@
-/** The planner: greedy as the paper has it, then refined until nothing cheaper is left to try. */
+/**
+ * The planner: greedy as the paper has it, then refined until nothing cheaper is left to try.
+ *
+ * The paper states its program in words (InferLine §4.3: minimise cost greedily while the latency
+ * constraint is satisfied). Variables, for every task i:
+ *   h(i) hardware,  b(i) largest batch, of the profiled sizes,  r(i) >= 1 replicas, whole
+ *
+ *   min  sum_i r(i) price(h(i))
+ *   s.t. late(h, b, r) <= allowed                  on every sample trace
+ *        sum_{i: h(i) in pool P} r(i) <= W(P)      for every pool P; ours, the paper has no limit
+ *
+ * late() is the number of requests over the SLO when the Estimator (§4.2) serves the trace, and
+ * allowed is how many the SLO's percentile lets be late. late() has no closed form and is not
+ * monotone in r, so the program is searched:
+ * - greedily, `greedy/initialize.ts` (Algorithm 1: a feasible start) and `greedy/minimize-cost.ts`
+ *   (Algorithm 2: the action of IncreaseBatch, RemoveReplica and DowngradeHW that saves most);
+ * - then by `exact/branch-and-bound.ts`, which is ours: it proves that nothing is cheaper, or says
+ *   how much cheaper a plan could be when its limit is reached.
+ */
 import { FeedForward } from "../../../graph/feed-forward.ts";
 import type { Configuration } from "../../../graph/served-tasks.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";

@@ -1,11 +1,23 @@
 /**
- * Exact scaling in real arithmetic: of all plans that meet the SLO with the fewest cores, one with
- * the least latency.
+ * Exact scaling in real arithmetic: the integer program of Themis §4.3, eq. 6, at a load lambda.
  *
- * Of each stage only the Pareto frontier of (cores, latency) matters, and of stages one after the
+ * Variables, for every task s: batch b(s), cores c(s) of one instance, instances n(s), all whole
+ * and above 0.
+ *
+ *   min  sum_s n(s) c(s)                                                  (eq. 6)
+ *   s.t. sum_{s on p} l(s, b(s), c(s)) + q(s, b(s)) + hop <= SLO   for every path p   (eq. 5)
+ *        lambda_s <= n(s) h(s, b(s), c(s)),  h = 1000 b / l        for every task s   (eq. 6)
+ *
+ * lambda_s is the load times the mean queries of s per request. With `queueing: paper`,
+ * q(s, b) = (b - 1) / lambda_s (eq. 4); `stochastic-options.ts` has the default. A mode
+ * (`ScalingMode`) fixes n, for vertical scaling (§4.4.1), or c = 1, for horizontal (§4.4.2), or
+ * neither. Paths instead of the paper's one chain, the hop, and among the plans with the fewest
+ * cores one with the least latency are ours.
+ *
+ * Of each task only the Pareto frontier of (cores, latency) matters, and of tasks one after the
  * other or side by side only the merged one; what is left of a graph that is not series-parallel is
- * searched. The paper's dynamic programmes (`paper.ts`) keep one configuration per whole
- * millisecond instead.
+ * searched. The paper's dynamic programmes (Algorithms 1 and 2: `paper.ts`) keep one configuration
+ * per whole millisecond instead.
  */
 import assert from "node:assert/strict";
 import {
