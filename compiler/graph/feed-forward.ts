@@ -34,8 +34,8 @@ export class FeedForward {
   readonly allowedMisses: number;
   readonly visits: VisitPlan;
   /**
-   * Of the stage that was served last: its largest batch, and whether all replicas were at work at
-   * some time.
+   * [2]: the largest batch of the task that was served last, and whether all its replicas were at
+   * work at some time.
    */
   readonly used = new Uint32Array(2);
   readonly #problem: ServedTasks;
@@ -212,14 +212,14 @@ export class FeedForward {
   }
 }
 
-/** With room for one more than there are, for loops that write before they know. */
+/** Arrays have room for one more than there are, for loops that write before they know. */
 function flow(count: number): Flow {
   return { count, atMs: new Float64Array(count + 1), request: new Uint32Array(count + 1) };
 }
 
 /**
- * By stage the least time from its end to that of the request, on the fastest hardware and without
- * waiting.
+ * The least time from the end of each task to the end of the request, on the fastest hardware and
+ * without waiting.
  */
 export function restOf(problem: ServedTasks, { stages }: VisitPlan): Float64Array {
   const restMs = new Float64Array(stages.length);

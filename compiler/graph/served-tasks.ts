@@ -12,7 +12,7 @@ export interface ServedTasks {
 }
 
 export interface BatchTimes {
-  /** Of a batch of any size up to the largest, at its size less one; non-decreasing. */
+  /** The time of a batch of b lies at b − 1, up to the largest batch; non-decreasing. */
   readonly batchMs: Float64Array;
 }
 

@@ -34,7 +34,10 @@ const BASELINES: Readonly<Record<StageBaselineName, Baseline>> = {
 export interface InferlineBaseline {
   /** The same but for the plans, and without a tuner. */
   readonly bundle: InferlineBundle;
-  /** For a load at first, NaN if it is not known; null where replicas stay as planned. */
+  /**
+   * Makes the tuner; null where replicas stay as planned.
+   * @param firstQps load at first, NaN if it is not known.
+   */
   tunerFor(firstQps: number): ReplicaTuner | null;
 }
 

@@ -56,7 +56,7 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
 
 const scalers = new WeakMap<ThemisFrame, ReturnType<typeof themis.open>>();
 
-/** What a scaler has found for one level of a frame it need not look for again. */
+/** Keeps the scaler of a frame, so that what it found for one level it need not look for again. */
 function scalerOf(frame: ThemisFrame): ReturnType<typeof themis.open> {
   const known = scalers.get(frame) ?? themis.open(frame);
   scalers.set(frame, known);

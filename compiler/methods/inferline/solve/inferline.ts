@@ -47,7 +47,7 @@ const RATE_WINDOW_MS = 5000;
  * that a bundle does not depend on the machine.
  */
 const QUERIES_PER_MS = 100_000;
-/** Of the limit that a search may use which only asks whether there is a plan. */
+/** A search that only asks whether there is a plan may use one part in so many of the limit. */
 const PROBE_PART = 20;
 /** Loads that are tried where the pools cannot carry one, each half of the one before. */
 const MOST_HALVINGS = 12;

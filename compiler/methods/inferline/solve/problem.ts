@@ -26,7 +26,7 @@ interface Stage {
 export interface TaskHardware extends BatchTimes {
   readonly variant: number;
   readonly pool: number;
-  /** Of one replica per hour, millionths of the unit of prices: money is whole numbers. */
+  /** Price of one replica per hour, millionths of the unit of prices: money is whole numbers. */
   readonly price: number;
   /**
    * Largest batches to choose from, ascending: profiled sizes whose throughput exceeds that of all

@@ -77,7 +77,10 @@ export class ExactScaler {
     return this.find(loadQps, mode) ?? this.#binding(loadQps, mode);
   }
 
-  /** As `solve`, null where there is no plan: why there is none takes as long again to tell. */
+  /**
+   * Finds what `solve` finds, or null where there is no plan: to tell why there is none takes as
+   * long again.
+   */
   find(loadQps: number, mode: ScalingMode): ScalingPlan | null {
     assert(loadQps > 0 && loadQps < Number.POSITIVE_INFINITY, "a load is above 0");
     const { sloMs } = this.#problem;
@@ -128,7 +131,7 @@ export class ExactScaler {
       limit[left] = kind === "series" ? partMs - (least[right] as number) : partMs;
       limit[right] = kind === "series" ? partMs - (least[left] as number) : partMs;
     }
-    // With every stage as much slower than its fastest as the SLO is longer than the longest path,
+    // If every task is as much slower than its fastest as the SLO is longer than the longest path,
     // a plan meets the SLO.
     const slower = Math.max(1, sloMs / criticalMs);
     let found = 0;
@@ -213,7 +216,7 @@ export function solveExactly(
   return new ExactScaler(problem, optionsOf).solve(problem.loadQps, mode);
 }
 
-/** Of the stages on the longest path the slowest, with every stage at its fastest. */
+/** Finds the slowest task on the longest path when every task is at its fastest. */
 export function bindingOf(stages: readonly ScalingTask[], leastMs: Float64Array): NoScalingPlan {
   const endMs = new Float64Array(stages.length);
   const before = new Int32Array(stages.length).fill(-1);

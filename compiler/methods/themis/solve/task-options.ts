@@ -60,8 +60,8 @@ export const paperOptions: TaskOptionsOf = (stage, stageQps, limits, out) => {
       const processingMs = latencyMs[row + batch] as number;
       const totalMs = processingMs + (batch - 1) * betweenMs;
       if (totalMs > limitMs) continue;
-      // With the same cores each, a smaller batch did as well: what is no faster has to need fewer
-      // instances.
+      // A smaller batch did as well with the same cores each, so a batch that is no faster has to
+      // need fewer instances.
       const isSlower = totalMs >= leastMs;
       if (isSlower && fewest === fewestPossible) continue;
       const capacityQps = throughputQps(batch, processingMs);
@@ -76,8 +76,8 @@ export const paperOptions: TaskOptionsOf = (stage, stageQps, limits, out) => {
 };
 
 /**
- * Of one instance with full batches; the authors' code adds queueing to the latency and rounds, so
- * that batches could never help.
+ * Throughput of one instance with full batches; the authors' code adds queueing to the latency and
+ * rounds, so that batches could never help.
  */
 export function throughputQps(batch: number, processingMs: number): number {
   return (1000 * batch) / processingMs;
@@ -95,7 +95,7 @@ export function leastInstances(capacityQps: number, stageQps: number): number {
   return count > 1 && carries(count - 1, capacityQps, stageQps) ? count - 1 : count;
 }
 
-/** What a mode leaves one stage; no cores at all where it asks for more than there are. */
+/** Says what a mode leaves one task; no cores at all where it asks for more than there are. */
 export function limitsOf(mode: ScalingMode, { maxCores }: ScalingTask, at: number): TaskLimits {
   if (mode.kind === "joint") return { leastCores: 1, mostCores: maxCores, instances: null };
   if (mode.kind === "horizontal") return { leastCores: 1, mostCores: 1, instances: null };

@@ -176,7 +176,7 @@ export class EnvelopeTuner implements ReplicaTuner {
     if (Number.isNaN(peakQps) || !(nowMs - this.#changedMs > SETTLE_MS)) return false;
     const { plan, sample } = this.#level;
     const isPaper = this.#rule === "paper";
-    // What the envelope calls for stays, or it would be raised again at once.
+    // The replicas that the envelope calls for stay, or they would be raised again at once.
     const ratio = Math.max(peakQps / sample.peakQps, this.excess);
     const provisioning = leastProvisioning(plan.stages);
     let isChanged = false;

@@ -111,7 +111,8 @@ function fastestPlace(
 }
 
 /**
- * Of each stage, with the largest size for all that meets the SLO; null if the smallest does not.
+ * Each task has the largest batch of one size for all that meets the SLO; null if the smallest does
+ * not.
  */
 function largestBatches(
   frame: Pick<InferlineBundle, "tasks" | "entryBranch" | "cluster" | "slo">,

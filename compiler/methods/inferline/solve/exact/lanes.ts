@@ -54,7 +54,7 @@ export class Lanes {
     });
   }
 
-  /** Of equal costs the first hardware, then the smallest batch. */
+  /** The hardware that comes first wins a tie of costs, then the smallest batch. */
   cheapest(): Choice | null {
     let best: Choice | null = null;
     for (const [index, { hardware, batch, pool, price, replicas }] of this.#lanes.entries()) {

@@ -25,8 +25,8 @@ export function increaseBatch(
 }
 
 /**
- * What a larger batch may save: the replicas that its throughput makes superfluous, millionths per
- * hour.
+ * Estimates what a larger batch may save: the replicas that its throughput makes superfluous,
+ * millionths per hour.
  */
 export function savingOf(
   { problem }: SearchSpace,

@@ -187,8 +187,8 @@ export class FastServer {
   }
 
   /**
-   * What to do in a state of any slack: of the actions that are listed for the states on both sides
-   * of its age, or of all outside the band.
+   * Says what to do in a state of any slack. It considers the actions that are listed for the
+   * states on both sides of its age or, outside the band, all of them.
    */
   look(queued: number, slackMs: number): Look {
     const ageMs = Math.max(0, this.#problem.sloMs - slackMs);
@@ -264,8 +264,8 @@ export class FastServer {
   }
 
   /**
-   * Above the band values are those of its edge; below it each query less is what a query brings on
-   * average.
+   * Values above the band are those of its edge; below it each missing query takes off what a query
+   * brings on average.
    */
   #extendBand(values: Float64Array): void {
     const stride = this.#grid.stride;

@@ -55,7 +55,7 @@ export interface PooledProblem {
   /** Whether queries that are given up are dropped instead of served late. */
   readonly drops: boolean;
   /**
-   * With less slack a query is dropped, whatever the table says; minus infinity if none is dropped.
+   * A query with less slack is dropped, whatever the table says; minus infinity if none is dropped.
    */
   readonly leastSlackMs: number;
   /** Most violations per query that the policy may have. */
@@ -65,8 +65,8 @@ export interface PooledProblem {
 }
 
 /**
- * Where no ceiling is stated, each violation has to buy as much accuracy as two right answers; up
- * to a stated one they are free.
+ * If no ceiling is stated, each violation has to buy as much accuracy as two right answers; up to a
+ * stated ceiling violations are free.
  */
 const UNASKED_PRICE = 1;
 
@@ -124,8 +124,8 @@ export function pooledProblem(
 }
 
 /**
- * With the SLO that makes as many queries of one class wait as of all of these, when the first has
- * as much slack.
+ * Replaces the classes by one whose SLO makes as many queries wait as of all of these when the
+ * first has as much slack.
  */
 export function asOneClass(problem: PooledProblem): PooledProblem {
   if (problem.classes.length === 1) return problem;
