@@ -28,7 +28,7 @@ export interface PlannedVisits {
   readonly next: { readonly tasks: readonly number[]; readonly takesAll: boolean };
 }
 
-/** What makes a query of the stage ready. */
+/** What makes a query of the task ready. */
 type StageSource =
   /** The request itself, in the order of arrival: these. */
   | { readonly kind: "requests"; readonly request: Uint32Array }

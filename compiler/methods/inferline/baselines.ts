@@ -1,5 +1,5 @@
 /**
- * What provisioned stages are compared with: coarse-grained plans for the sample traces of a
+ * What provisioned tasks are compared with: coarse-grained plans for the sample traces of a
  * bundle, with or without a tuner.
  */
 import type { InferlineBundle, ProvisioningPlan } from "../../../runtime/bundle/schema.ts";
@@ -15,7 +15,7 @@ interface Baseline {
   readonly isTuned: boolean;
 }
 
-/** Baselines that provisioned stages can be compared with, in the order the help names them. */
+/** Baselines that provisioned tasks can be compared with, in the order the help names them. */
 export const INFERLINE_BASELINES = [
   "cg-mean",
   "cg-peak",

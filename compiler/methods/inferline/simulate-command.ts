@@ -1,4 +1,4 @@
-/** `stratagem simulate BUNDLE` of provisioned stages: plans and tuner on a virtual clock. */
+/** `stratagem simulate BUNDLE` of provisioned tasks: plans and tuner on a virtual clock. */
 import type { InferlineBundle, InferlineLevel } from "../../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../../runtime/commands/command-result.ts";
 import { levelForLoad } from "../../../runtime/core/level-choice.ts";

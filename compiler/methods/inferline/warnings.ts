@@ -1,5 +1,5 @@
 /**
- * What `compile` warns of in a bundle of provisioned stages: loads without a plan, and plans that
+ * What `compile` warns of in a bundle of provisioned tasks: loads without a plan, and plans that
  * miss.
  */
 import { type InferlineBundle, violationCeiling } from "../../../runtime/bundle/schema.ts";

@@ -1,5 +1,5 @@
 /**
- * What scaled stages are compared with: the same pipeline planned and scaled as other systems do.
+ * What scaled tasks are compared with: the same pipeline planned and scaled as other systems do.
  */
 import type { ThemisBundle, ThemisOptions } from "../../../runtime/bundle/schema.ts";
 import { RuntimeError } from "../../../runtime/errors.ts";

@@ -1,4 +1,4 @@
-/** `stratagem simulate BUNDLE` of scaled stages: plans, cores and instances on a virtual clock. */
+/** `stratagem simulate BUNDLE` of scaled tasks: plans, cores and instances on a virtual clock. */
 import type { ScalePlan, ThemisBundle, ThemisLevel } from "../../../runtime/bundle/schema.ts";
 import type { CommandResult } from "../../../runtime/commands/command-result.ts";
 import { levelForLoad } from "../../../runtime/core/level-choice.ts";

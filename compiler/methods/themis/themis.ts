@@ -1,4 +1,4 @@
-/** Themis as a method of the compiler: how many instances of how many cores each stage has. */
+/** Themis as a method of the compiler: how many instances of how many cores each task has. */
 import { RuntimeError } from "../../../runtime/errors.ts";
 import type { ThemisFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";

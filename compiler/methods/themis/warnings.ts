@@ -1,5 +1,5 @@
 /**
- * What `compile` warns of in a bundle of scaled stages: loads without a plan, and plans that miss.
+ * What `compile` warns of in a bundle of scaled tasks: loads without a plan, and plans that miss.
  */
 import { type ThemisBundle, violationCeiling } from "../../../runtime/bundle/schema.ts";
 import { percent } from "../../../runtime/tell/text.ts";

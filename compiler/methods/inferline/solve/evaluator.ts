@@ -1,5 +1,5 @@
 /**
- * Whether configurations meet the SLO on every sample trace; stages that a configuration shares
+ * Whether configurations meet the SLO on every sample trace; tasks that a configuration shares
  * with the one before are not served again.
  */
 import type { FeedForward } from "../../../graph/feed-forward.ts";
@@ -8,9 +8,9 @@ import type { ProvisioningProblem } from "./problem.ts";
 
 export class Evaluator {
   readonly traces: readonly FeedForward[];
-  /** Stages that were served, of all traces. */
+  /** Tasks that were served, of all traces. */
   evaluations = 0;
-  /** Queries that were served, of all stages. */
+  /** Queries that were served, of all tasks. */
   queries = 0;
   readonly #problem: ProvisioningProblem;
   /**

@@ -34,7 +34,7 @@ export interface ProvisionOptions {
   /** What plans are held to, at most the SLO. */
   readonly sloMs: number;
   readonly refine: "exact" | "none";
-  /** Queries that the refinement may serve, of all stages. */
+  /** Queries that the refinement may serve, of all tasks. */
   readonly queryLimit: number;
   /** What is known from elsewhere. */
   readonly known?: KnownPlan;
@@ -54,7 +54,7 @@ export interface Provisioned {
   readonly greedyCost: number | null;
   /** No configuration costs less, millionths per hour; Infinity if there is none at all. */
   readonly lowerBound: number;
-  /** Stages that were served. */
+  /** Tasks that were served. */
   readonly evaluations: number;
 }
 

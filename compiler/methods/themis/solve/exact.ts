@@ -44,7 +44,7 @@ export class ExactScaler {
   readonly #optionsOf: TaskOptionsOf;
   readonly #merges: readonly Merge[];
   readonly #search: PathSearch;
-  /** By part: the stages, then the merges. */
+  /** By part: the tasks, then the merges. */
   readonly #frontiers: readonly Frontier[];
   readonly #leastMs: Float64Array;
   readonly #limitMs: Float64Array;
@@ -70,7 +70,7 @@ export class ExactScaler {
   }
 
   /**
-   * Ties go to fewer cores at the stages merged first (the earlier ones of a chain), then to fewer
+   * Ties go to fewer cores at the tasks merged first (the earlier ones of a chain), then to fewer
    * cores per instance, then to the smaller batch.
    */
   solve(loadQps: number, mode: ScalingMode): ScalingPlan | NoScalingPlan {
@@ -103,7 +103,7 @@ export class ExactScaler {
     }
   }
 
-  /** Of the longest path with every stage at its fastest. */
+  /** Of the longest path with every task at its fastest. */
   #criticalMs(): number {
     const least = this.#leastMs;
     let part = this.#problem.stages.length;
@@ -115,7 +115,7 @@ export class ExactScaler {
   }
 
   /**
-   * Leaves out what is too slow beside the fastest of all other stages, and what costs more than a
+   * Leaves out what is too slow beside the fastest of all other tasks, and what costs more than a
    * plan that is found at once.
    */
   #narrow(criticalMs: number): void {
@@ -191,7 +191,7 @@ export class ExactScaler {
     };
   }
 
-  /** The stages are offered anew without the SLO: it is what they were cut by. */
+  /** The tasks are offered anew without the SLO: it is what they were cut by. */
   #binding(loadQps: number, mode: ScalingMode): NoScalingPlan {
     this.#offerStages(loadQps, mode, Number.MAX_VALUE);
     const least = this.#leastMs;

@@ -111,7 +111,7 @@ function* latencyMistakes(application: Application, policy: ThemisPolicy): Gener
   }
 }
 
-/** The programmes of the paper go from stage to stage. */
+/** The programmes of the paper go from task to task. */
 function* chainMistakes(application: Application, { solver }: ThemisPolicy): Generator<Mistake> {
   if (solver !== "paper") return;
   const { tasks } = orderedTasks(application);

@@ -1,5 +1,5 @@
 /**
- * Every way to run one stage at a load when arrivals are random: what a query waits at a quantile
+ * Every way to run one task at a load when arrivals are random: what a query waits at a quantile
  * counts, and more instances shorten it.
  */
 import { erlangCOf, erlangQuantile } from "../../../numeric/erlang.ts";

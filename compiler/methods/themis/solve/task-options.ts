@@ -1,13 +1,13 @@
-/** Every way to run one stage at a load, offered to its frontier. Source: Themis §4.3. */
+/** Every way to run one task at a load, offered to its frontier. Source: Themis §4.3. */
 import type { Frontier } from "../../../numeric/frontier.ts";
 import type { ScalingTask } from "./problem.ts";
 
-/** What may be chosen; arrays are in the order of the stages. */
+/** What may be chosen; arrays are in the order of the tasks. */
 export type ScalingMode =
   /** Instances of one core. */
   | { readonly kind: "horizontal" }
   /**
-   * So many instances of each stage, all of equal cores; no fewer cores each than `leastCores`
+   * So many instances of each task, all of equal cores; no fewer cores each than `leastCores`
    * says.
    */
   | {
@@ -20,7 +20,7 @@ export type ScalingMode =
   | { readonly kind: "joint" };
 
 /**
- * What one stage may have: cores of an instance, both ends included, and so many instances, or any
+ * What one task may have: cores of an instance, both ends included, and so many instances, or any
  * number (null).
  */
 export interface TaskLimits {
@@ -30,9 +30,9 @@ export interface TaskLimits {
 }
 
 /**
- * Offers a frontier the ways to run a stage: all of its cores, ms without the hop, batch, cores of
+ * Offers a frontier the ways to run a task: all of its cores, ms without the hop, batch, cores of
  * one instance.
- * @param stageQps queries of this stage per second. What is above `out.limitMs` need not be
+ * @param stageQps queries of this task per second. What is above `out.limitMs` need not be
  * offered.
  */
 export type TaskOptionsOf = (
@@ -83,7 +83,7 @@ export function throughputQps(batch: number, processingMs: number): number {
   return (1000 * batch) / processingMs;
 }
 
-/** Whether a stage is stable; utilisation 1 is allowed. */
+/** Whether a task is stable; utilisation 1 is allowed. */
 export function carries(instances: number, capacityQps: number, stageQps: number): boolean {
   return instances * capacityQps >= stageQps;
 }

@@ -1,5 +1,5 @@
 /**
- * Themis: how many instances of how many cores each stage of a pipeline has, in what batches, and
+ * Themis: how many instances of how many cores each task of a pipeline has, in what batches, and
  * how that changes at once. Source: Themis §4, §5.
  */
 import {

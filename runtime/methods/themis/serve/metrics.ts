@@ -1,5 +1,5 @@
 /**
- * What Prometheus is told of scaled stages: instances and their cores, the changes of both, and the
+ * What Prometheus is told of scaled tasks: instances and their cores, the changes of both, and the
  * forecast that they follow.
  */
 import type { ThemisBundle } from "../../../bundle/schema.ts";

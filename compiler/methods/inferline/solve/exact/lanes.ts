@@ -27,7 +27,7 @@ interface Lane {
 }
 
 /**
- * The configurations of one stage in the order of their cost: a lane for each hardware and batch,
+ * The configurations of one task in the order of their cost: a lane for each hardware and batch,
  * along which replicas are added.
  */
 export class Lanes {
