@@ -2,9 +2,11 @@
  * What `compile` tells of a bundle of pipelines: how models are cut, what they take, and what is
  * not as it was asked for.
  */
+
 import { type AccordionBundle, violationCeiling } from "../../../runtime/bundle/schema.ts";
 import { depthViews } from "../../../runtime/methods/accordion/tell/layer-plan-view.ts";
 import { alignColumns, percent, short } from "../../../runtime/tell/text.ts";
+import { itemsOf, viewOf } from "../../model/table-view.ts";
 import type { Application, Variant } from "../../spec/application.ts";
 import { isCut } from "./stage-models.ts";
 
@@ -57,8 +59,8 @@ function slowModels(bundle: AccordionBundle): string[] {
   const { slo, policy } = bundle;
   const batch = Math.round(policy.meanBatch);
   return modelsOf(bundle).flatMap(({ name, pipelines, latencyMs }) => {
-    const times = pipelines.map((_, shape) => latencyMs.data[shape * policy.maxBatch + batch - 1]);
-    const leastMs = Math.min(...times.map((ms) => ms ?? Number.POSITIVE_INFINITY));
+    const times = itemsOf(viewOf(latencyMs).pick(null, batch - 1));
+    const leastMs = Math.min(...times);
     if (leastMs <= slo.latencyMs) return [];
     const places = pipelines[times.indexOf(leastMs)]?.pools.length ?? 0;
     const on = places === 1 ? "1 place" : `${places} places`;

@@ -1,5 +1,7 @@
 /** The decision problem of a cluster whose workers share one queue, as data. */
+
 import { type RamsisBundle, violationCeiling } from "../../../../../runtime/bundle/schema.ts";
+import { itemsOf, viewOf } from "../../../../model/table-view.ts";
 import { dispersionOfModel } from "../arrival-counts.ts";
 
 export interface PooledAction {
@@ -78,26 +80,23 @@ export function pooledProblem(
   const [task] = tasks;
   if (task === undefined) throw new RangeError("a RAMSIS frame has one task");
   const { decisionMs, quantiles } = task.serviceTimes;
-  const maxBatch = decisionMs.shape[1] ?? 0;
   const isRandom = policy.serviceTimes === "quantiles" && quantiles !== null;
-  const meanMs = isRandom ? quantiles.meanMs : decisionMs;
+  const latencyMs = viewOf(decisionMs);
+  const meanLatencyMs = viewOf(isRandom ? quantiles.meanMs : decisionMs);
   const pairs = decisionSpace.actions.data;
   const actions = Array.from({ length: pairs.length / 2 }, (_, index): PooledAction => {
     const [variant = 0, batch = 0] = pairs.subarray(2 * index, 2 * index + 2);
-    const cell = variant * maxBatch + batch - 1;
     return {
       index,
       variant,
       batch,
-      serviceMs: decisionMs.data[cell] ?? Number.NaN,
-      meanMs: meanMs.data[cell] ?? Number.NaN,
+      serviceMs: latencyMs.get(variant, batch - 1),
+      meanMs: meanLatencyMs.get(variant, batch - 1),
       accuracy: task.variants[variant]?.accuracy ?? 0,
     };
   });
   const sloMs = slo.latencyMs;
-  const fastestMs = Math.min(
-    ...task.variants.map((_, variant) => decisionMs.data[variant * maxBatch] ?? Number.NaN),
-  );
+  const fastestMs = Math.min(...itemsOf(latencyMs.pick(null, 0)));
   const choices = choicesOf(actions, sloMs);
   const uses = choices.map(({ accuracy, batch, meanMs }) => (accuracy * batch) / meanMs);
   return {
@@ -115,7 +114,7 @@ export function pooledProblem(
     choices,
     bestUsePerMs: Math.max(0, ...uses),
     bestRatePerMs: Math.max(0, ...choices.map(({ batch, meanMs }) => batch / meanMs)),
-    rescues: rescuesOf(actions, sloMs, maxBatch),
+    rescues: rescuesOf(actions, sloMs, latencyMs.shape[1] ?? 0),
     drops: policy.drop,
     leastSlackMs: policy.drop ? fastestMs : Number.NEGATIVE_INFINITY,
     maxViolationRate: violationCeiling(slo),
