@@ -20,12 +20,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { drawQueries } from "../dist/compiler/methods/accordion/simulate/queries.js";
-import { simulateAccordion } from "../dist/compiler/methods/accordion/simulate/simulate.js";
-import { Rng } from "../dist/runtime/core/rng.js";
-import { loadBundle } from "../dist/runtime/load-bundle.js";
+import { drawQueries } from "../compiler/dist/methods/accordion/simulate/queries.js";
+import { simulateAccordion } from "../compiler/dist/methods/accordion/simulate/simulate.js";
+import { Rng } from "../runtime/dist/core/rng.js";
+import { loadBundle } from "../runtime/dist/load-bundle.js";
 
-const CLI = new URL("../dist/compiler/cli.js", import.meta.url).pathname;
+const CLI = new URL("../compiler/dist/cli.js", import.meta.url).pathname;
 const DURATION_MS = 600_000;
 const PLACES = 64;
 const MAX_BATCH = 1024;

@@ -12,8 +12,8 @@ import {
   HORIZON_SECONDS,
   WINDOW_COUNT,
   WINDOW_SECONDS,
-} from "../dist/runtime/core/forecasters.js";
-import { openOnnxForecaster } from "../dist/runtime/exec/onnx-forecaster.js";
+} from "../runtime/dist/core/forecasters.js";
+import { openOnnxForecaster } from "../runtime/dist/exec/onnx-forecaster.js";
 import { figuresOf } from "../tools/forecast/figures.js";
 import {
   DAYS,
@@ -27,7 +27,7 @@ import {
 import { randomSource } from "../tools/letters.js";
 
 const REFERENCE = process.env.STRATAGEM_REFERENCE ?? "../shared/reference";
-const LSTM = fileURLToPath(new URL("../models/forecast/lstm.onnx", import.meta.url));
+const LSTM = fileURLToPath(new URL("../runtime/models/lstm.onnx", import.meta.url));
 const STRIDE_SECONDS = 10;
 const NAMES = ["last-max", "ewma", "holt", "poisson-peak"];
 const SHARES = [0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7];

@@ -10,18 +10,18 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { CoarseTuner } from "../dist/compiler/methods/inferline/simulate/coarse-tuner.js";
-import { simulateInferline } from "../dist/compiler/methods/inferline/simulate/simulate.js";
-import { coarsePlan } from "../dist/compiler/methods/inferline/solve/baselines/coarse-plan.js";
-import { SampleTraces } from "../dist/compiler/methods/inferline/solve/sample-traces.js";
-import { arrivalSource } from "../dist/compiler/simulate/arrivals.js";
-import { tossVisits } from "../dist/compiler/simulate/graph/visits.js";
-import { taskGraphOf } from "../dist/runtime/core/graph/task-graph.js";
-import { Rng } from "../dist/runtime/core/rng.js";
-import { loadBundle } from "../dist/runtime/load-bundle.js";
+import { CoarseTuner } from "../compiler/dist/methods/inferline/simulate/coarse-tuner.js";
+import { simulateInferline } from "../compiler/dist/methods/inferline/simulate/simulate.js";
+import { coarsePlan } from "../compiler/dist/methods/inferline/solve/baselines/coarse-plan.js";
+import { SampleTraces } from "../compiler/dist/methods/inferline/solve/sample-traces.js";
+import { arrivalSource } from "../compiler/dist/simulate/arrivals.js";
+import { tossVisits } from "../compiler/dist/simulate/graph/visits.js";
+import { taskGraphOf } from "../runtime/dist/core/graph/task-graph.js";
+import { Rng } from "../runtime/dist/core/rng.js";
+import { loadBundle } from "../runtime/dist/load-bundle.js";
 import { writeReference } from "./inferline-pipelines.js";
 
-const CLI = new URL("../dist/compiler/cli.js", import.meta.url).pathname;
+const CLI = new URL("../compiler/dist/cli.js", import.meta.url).pathname;
 const WORKERS = { cpu: 1000, k80: 128, v100: 0 };
 const SAMPLE_MS = 120_000;
 /** Of the traffic that is served; plans are made with seed 1, margins and held-out traces from a million on. */

@@ -5,16 +5,16 @@
  * with --margin the plan whose margin the tool has chosen; and of 200 traces that no plan was made with, how many meet the SLO.
  */
 import { parseArgs } from "node:util";
-import { judge } from "../dist/compiler/methods/inferline/solve/judge.js";
+import { judge } from "../compiler/dist/methods/inferline/solve/judge.js";
 import {
   planWithLeastMargin,
   planWithMargin,
-} from "../dist/compiler/methods/inferline/solve/margin.js";
-import { costOf } from "../dist/compiler/methods/inferline/solve/problem.js";
-import { nextMeasuredTimes } from "../dist/compiler/model/next-measured-times.js";
-import { drawRequests } from "../dist/compiler/simulate/graph/drawn-requests.js";
-import { taskGraphOf } from "../dist/runtime/core/graph/task-graph.js";
-import { Rng } from "../dist/runtime/core/rng.js";
+} from "../compiler/dist/methods/inferline/solve/margin.js";
+import { costOf } from "../compiler/dist/methods/inferline/solve/problem.js";
+import { nextMeasuredTimes } from "../compiler/dist/model/next-measured-times.js";
+import { drawRequests } from "../compiler/dist/simulate/graph/drawn-requests.js";
+import { taskGraphOf } from "../runtime/dist/core/graph/task-graph.js";
+import { Rng } from "../runtime/dist/core/rng.js";
 
 const { values } = parseArgs({
   options: {

@@ -6,9 +6,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { simulateLoki } from "../dist/compiler/methods/loki/simulate/simulate.js";
-import { baselineBundle } from "../dist/compiler/methods/loki/simulate-command.js";
-import { loadBundle } from "../dist/runtime/load-bundle.js";
+import { simulateLoki } from "../compiler/dist/methods/loki/simulate/simulate.js";
+import { baselineBundle } from "../compiler/dist/methods/loki/simulate-command.js";
+import { loadBundle } from "../runtime/dist/load-bundle.js";
 
 const REFERENCE = process.env.STRATAGEM_REFERENCE ?? "../shared/reference";
 const TRACE = join(REFERENCE, "traces/twitter-2021-08-counts-per-second.txt.gz");
@@ -264,7 +264,7 @@ async function compiled(name, { sloMs, policy = {} }) {
 
 function compile(app) {
   const out = app.replace(/app\.yaml$/, "bundle.msgpack");
-  const cli = ["dist/compiler/cli.js", "compile", app, "-o", out, "--json"];
+  const cli = ["compiler/dist/cli.js", "compile", app, "-o", out, "--json"];
   try {
     return JSON.parse(
       execFileSync(process.execPath, cli, { maxBuffer: 1e9, stdio: ["ignore", "pipe", "pipe"] }),

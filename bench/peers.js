@@ -8,20 +8,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { baselineBundle } from "../dist/compiler/methods/ramsis/simulate/baselines/baseline.js";
-import { simulateCluster } from "../dist/compiler/methods/ramsis/simulate/cluster-simulation.js";
-import { PEER_NAMES } from "../dist/compiler/methods/ramsis/simulate/peers/peers.js";
+import { baselineBundle } from "../compiler/dist/methods/ramsis/simulate/baselines/baseline.js";
+import { simulateCluster } from "../compiler/dist/methods/ramsis/simulate/cluster-simulation.js";
+import { PEER_NAMES } from "../compiler/dist/methods/ramsis/simulate/peers/peers.js";
 import {
   paperSetting,
   simulatePeer,
   triedSettings,
   tunedSettings,
-} from "../dist/compiler/methods/ramsis/simulate/peers/simulate-peer.js";
-import { ramsis } from "../dist/compiler/methods/ramsis/solve/ramsis.js";
-import { loadApplication } from "../dist/compiler/spec/load-application.js";
-import { readTrace } from "../dist/compiler/spec/trace.js";
-import { Rng } from "../dist/runtime/core/rng.js";
-import { dispatcherOf } from "../dist/runtime/methods/ramsis/core/dispatcher-of.js";
+} from "../compiler/dist/methods/ramsis/simulate/peers/simulate-peer.js";
+import { ramsis } from "../compiler/dist/methods/ramsis/solve/ramsis.js";
+import { loadApplication } from "../compiler/dist/spec/load-application.js";
+import { readTrace } from "../compiler/dist/spec/trace.js";
+import { Rng } from "../runtime/dist/core/rng.js";
+import { dispatcherOf } from "../runtime/dist/methods/ramsis/core/dispatcher-of.js";
 
 const REFERENCE = process.env.STRATAGEM_REFERENCE ?? "../shared/reference";
 const { values: flags } = parseArgs({

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { drawScenes, HELD_OUT_SEED, SCENE_BYTES, SCENE_SIDE } from "../tools/scenes/dataset.js";
 import { matchCrops } from "../tools/scenes/measure.js";
 
-const CLI = "dist/compiler/cli.js";
+const CLI = "compiler/dist/cli.js";
 const BUNDLE = "policies/scenes/bundle.msgpack";
 const SLO = "100ms";
 /** Seconds and requests per second of the phases: every one belongs to another plan. */

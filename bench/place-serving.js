@@ -6,11 +6,11 @@ import { spawn } from "node:child_process";
 import { cpus, loadavg } from "node:os";
 import { dirname } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { drawQueries } from "../dist/compiler/methods/accordion/simulate/queries.js";
-import { simulateAccordion } from "../dist/compiler/methods/accordion/simulate/simulate.js";
-import { Rng } from "../dist/runtime/core/rng.js";
-import { loadBundle } from "../dist/runtime/load-bundle.js";
-import { datatypeOf } from "../dist/runtime/server/datatypes.js";
+import { drawQueries } from "../compiler/dist/methods/accordion/simulate/queries.js";
+import { simulateAccordion } from "../compiler/dist/methods/accordion/simulate/simulate.js";
+import { Rng } from "../runtime/dist/core/rng.js";
+import { loadBundle } from "../runtime/dist/load-bundle.js";
+import { datatypeOf } from "../runtime/dist/server/datatypes.js";
 import { listening } from "./listening.js";
 
 const [path, folder, qpsText = "", secondsText = ""] = process.argv.slice(2);

@@ -46,7 +46,7 @@ const { values: flags, positionals } = parseArgs({
   options: {
     policy: { type: "string", multiple: true, default: [] },
     step: { type: "string" },
-    cli: { type: "string", default: "dist/compiler/cli.js" },
+    cli: { type: "string", default: "compiler/dist/cli.js" },
   },
 });
 const folder = mkdtempSync(join(tmpdir(), "ramsis-experiments-"));

@@ -1,9 +1,9 @@
 // Serves an Accordion bundle as `stratagem serve` does, and tells besides, as JSON lines, where it listens and everything its scheduler was told and
 // answered. `node bench/recorded-places.js BUNDLE MODEL_FOLDER` after a build, until SIGTERM.
-import { startExecutor } from "../dist/runtime/exec/worker-pool.js";
-import { loadBundle } from "../dist/runtime/load-bundle.js";
-import { startAccordionServer } from "../dist/runtime/methods/accordion/serve/accordion-server.js";
-import { servedModels } from "../dist/runtime/served-models.js";
+import { startExecutor } from "../runtime/dist/exec/worker-pool.js";
+import { loadBundle } from "../runtime/dist/load-bundle.js";
+import { startAccordionServer } from "../runtime/dist/methods/accordion/serve/accordion-server.js";
+import { servedModels } from "../runtime/dist/served-models.js";
 
 const [policy, folder] = process.argv.slice(2);
 const { bundle, sha256 } = await loadBundle(policy);

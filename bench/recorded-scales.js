@@ -2,12 +2,12 @@
 // to holding its model, and every resize from being asked for to being in force. `node bench/recorded-scales.js BUNDLE MODEL_FOLDER` after a build, until
 // SIGTERM.
 
-import { startAssignedExecutor } from "../dist/runtime/exec/assigned-pool.js";
-import { loadBundle } from "../dist/runtime/load-bundle.js";
-import { themisShapeOf } from "../dist/runtime/methods/themis/core/shape.js";
-import { openForecastModel } from "../dist/runtime/methods/themis/serve/forecast-model.js";
-import { startThemisServer } from "../dist/runtime/methods/themis/serve/themis-server.js";
-import { servedModels } from "../dist/runtime/served-models.js";
+import { startAssignedExecutor } from "../runtime/dist/exec/assigned-pool.js";
+import { loadBundle } from "../runtime/dist/load-bundle.js";
+import { themisShapeOf } from "../runtime/dist/methods/themis/core/shape.js";
+import { openForecastModel } from "../runtime/dist/methods/themis/serve/forecast-model.js";
+import { startThemisServer } from "../runtime/dist/methods/themis/serve/themis-server.js";
+import { servedModels } from "../runtime/dist/served-models.js";
 
 const [policy, folder] = process.argv.slice(2);
 const { bundle, sha256 } = await loadBundle(policy);

@@ -1,9 +1,9 @@
 // Serves an InferLine bundle as `stratagem serve` does, and tells besides, as JSON lines, where it listens and how long every replica took from being
 // assigned to holding its model. `node bench/recorded-stages.js BUNDLE MODEL_FOLDER` after a build, until SIGTERM.
-import { startAssignedExecutor } from "../dist/runtime/exec/assigned-pool.js";
-import { loadBundle } from "../dist/runtime/load-bundle.js";
-import { startInferlineServer } from "../dist/runtime/methods/inferline/serve/inferline-server.js";
-import { servedModels } from "../dist/runtime/served-models.js";
+import { startAssignedExecutor } from "../runtime/dist/exec/assigned-pool.js";
+import { loadBundle } from "../runtime/dist/load-bundle.js";
+import { startInferlineServer } from "../runtime/dist/methods/inferline/serve/inferline-server.js";
+import { servedModels } from "../runtime/dist/served-models.js";
 
 const [policy, folder] = process.argv.slice(2);
 const { bundle, sha256 } = await loadBundle(policy);

@@ -17,8 +17,8 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { InferenceSession, Tensor } from "onnxruntime-node";
-import { startAssignedExecutor } from "../dist/runtime/exec/assigned-pool.js";
-import { readModelFile } from "../dist/runtime/exec/model-file.js";
+import { startAssignedExecutor } from "../runtime/dist/exec/assigned-pool.js";
+import { readModelFile } from "../runtime/dist/exec/model-file.js";
 import { bytes, integer, string } from "../tools/onnx-protobuf.js";
 
 const ROUNDS = 12;

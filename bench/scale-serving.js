@@ -5,12 +5,12 @@
 import { spawn } from "node:child_process";
 import { cpus, loadavg } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
-import { runLoad } from "../dist/compiler/load/run-load.js";
-import { simulateThemis } from "../dist/compiler/methods/themis/simulate/simulate.js";
-import { drawArrivals } from "../dist/compiler/simulate/graph/drawn-requests.js";
-import { tossVisits } from "../dist/compiler/simulate/graph/visits.js";
-import { taskGraphOf } from "../dist/runtime/core/graph/task-graph.js";
-import { loadBundle } from "../dist/runtime/load-bundle.js";
+import { runLoad } from "../compiler/dist/load/run-load.js";
+import { simulateThemis } from "../compiler/dist/methods/themis/simulate/simulate.js";
+import { drawArrivals } from "../compiler/dist/simulate/graph/drawn-requests.js";
+import { tossVisits } from "../compiler/dist/simulate/graph/visits.js";
+import { taskGraphOf } from "../runtime/dist/core/graph/task-graph.js";
+import { loadBundle } from "../runtime/dist/load-bundle.js";
 import { drawImages, IMAGE_BYTES } from "../tools/image-classification/dataset.js";
 import { drawScenes, SCENE_BYTES } from "../tools/scenes/dataset.js";
 import { listening } from "./listening.js";

@@ -9,7 +9,7 @@ import { InferenceSession, Tensor } from "onnxruntime-node";
 import { meanModel } from "../test/support/onnx-model.js";
 import { closedLoop, inferMessage, openLoop } from "./raw-client.js";
 
-const CLI = "dist/compiler/cli.js";
+const CLI = "compiler/dist/cli.js";
 /** Float32 numbers in a row: 12 KB, a small image; 602 KB, one of 224 x 224. */
 const SMALL = 3072;
 const LARGE = 150_528;

@@ -5,10 +5,10 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
-import { simulateInferline } from "../dist/compiler/methods/inferline/simulate/simulate.js";
-import { drawRequests } from "../dist/compiler/simulate/graph/drawn-requests.js";
-import { taskGraphOf } from "../dist/runtime/core/graph/task-graph.js";
-import { loadBundle } from "../dist/runtime/load-bundle.js";
+import { simulateInferline } from "../compiler/dist/methods/inferline/simulate/simulate.js";
+import { drawRequests } from "../compiler/dist/simulate/graph/drawn-requests.js";
+import { taskGraphOf } from "../runtime/dist/core/graph/task-graph.js";
+import { loadBundle } from "../runtime/dist/load-bundle.js";
 import {
   CLASS_NAMES,
   drawImages,
@@ -18,7 +18,7 @@ import {
 } from "../tools/image-classification/dataset.js";
 import { listening } from "./listening.js";
 
-const CLI = "dist/compiler/cli.js";
+const CLI = "compiler/dist/cli.js";
 const BUNDLE = "policies/cascade/bundle.msgpack";
 const MODELS = "models/cascade";
 /** Seconds and requests per second. After the burst the last minute's envelope has to forget it, and 15 s have to be quiet, before replicas go. */

@@ -4,8 +4,8 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ExactScaler } from "../dist/compiler/methods/themis/solve/exact.js";
-import { isPlan } from "../dist/compiler/methods/themis/solve/problem.js";
+import { ExactScaler } from "../compiler/dist/methods/themis/solve/exact.js";
+import { isPlan } from "../compiler/dist/methods/themis/solve/problem.js";
 
 const REFERENCE = process.env.STRATAGEM_REFERENCE ?? "../shared/reference";
 const read = (file) => JSON.parse(readFileSync(join(REFERENCE, "themis", file), "utf8"));

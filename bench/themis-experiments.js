@@ -9,15 +9,15 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { rescaled, themisBaseline } from "../dist/compiler/methods/themis/baselines.js";
-import { lookHistories } from "../dist/compiler/methods/themis/simulate/look-histories.js";
-import { simulateThemis } from "../dist/compiler/methods/themis/simulate/simulate.js";
-import { drawArrivals } from "../dist/compiler/simulate/graph/drawn-requests.js";
-import { openOnnxForecaster } from "../dist/runtime/exec/onnx-forecaster.js";
-import { loadBundle } from "../dist/runtime/load-bundle.js";
+import { rescaled, themisBaseline } from "../compiler/dist/methods/themis/baselines.js";
+import { lookHistories } from "../compiler/dist/methods/themis/simulate/look-histories.js";
+import { simulateThemis } from "../compiler/dist/methods/themis/simulate/simulate.js";
+import { drawArrivals } from "../compiler/dist/simulate/graph/drawn-requests.js";
+import { openOnnxForecaster } from "../runtime/dist/exec/onnx-forecaster.js";
+import { loadBundle } from "../runtime/dist/load-bundle.js";
 
-const CLI = new URL("../dist/compiler/cli.js", import.meta.url).pathname;
-const LSTM = new URL("../models/forecast/lstm.onnx", import.meta.url).pathname;
+const CLI = new URL("../compiler/dist/cli.js", import.meta.url).pathname;
+const LSTM = new URL("../runtime/models/lstm.onnx", import.meta.url).pathname;
 const reference = process.env.STRATAGEM_REFERENCE;
 if (reference === undefined) throw new Error("STRATAGEM_REFERENCE names no folder");
 const { pipelines, traces } = JSON.parse(

@@ -3,14 +3,15 @@
 import { availableParallelism } from "node:os";
 import { Command, Option } from "commander";
 import {
+  addDiff,
   addInspect,
   addServe,
   positiveNumber,
   print,
   runProgram,
   wholeNumber,
-} from "../runtime/command-line.ts";
-import { packageVersion } from "../runtime/version.ts";
+} from "stratagem-runtime/internal/command-line";
+import { packageVersion } from "stratagem-runtime/internal/version";
 import type { BenchOptions } from "./commands/bench.ts";
 import type { ProfileCommand } from "./commands/profile.ts";
 import { startProgress } from "./commands/progress.ts";
@@ -61,6 +62,7 @@ program
   )
   .option("--fanouts <file>", "metrics of a server of the pipeline, for the fan-outs it observed")
   .option("--check", "write nothing; exit with 2 if the file differs from what would be written")
+  .option("--all-errors", "show all that is wrong with the spec, however much it is")
   .option("--json", "one JSON document on stdout")
   .action(async (app: string, options: CompileFlags) => {
     const { compileCommand } = await import("./commands/compile.ts");
@@ -89,16 +91,7 @@ program
     print(await withPool("checking levels", jobs, (pool) => verifyCommand(path, pool)));
   });
 
-program
-  .command("diff")
-  .description("say how two bundles differ; exit with 2 if they do")
-  .argument("<before>", "policy bundle")
-  .argument("<after>", "policy bundle")
-  .option("--json", "one JSON document on stdout")
-  .action(async (before: string, after: string) => {
-    const { diffCommand } = await import("../runtime/commands/diff.ts");
-    print(await diffCommand(before, after));
-  });
+addDiff(program);
 
 program
   .command("simulate")
@@ -116,11 +109,11 @@ program
   )
   .option(
     "--baseline <name>",
-    "instead of the policy: fixed:VARIANT, greedy, jellyfish, model-switching, " +
-      "proteus, symphony, slackfit, slackfit-b, clockwork, nexus, infaas, " +
-      "maxacc or maxbatch; of a pipeline: inferline or proteus; of provisioned stages: " +
-      "cg-mean, cg-peak, cg-mean-autoscale or cg-peak-autoscale; of scaled stages: fa2, " +
-      "sponge or themis; of malleable pipelines: slo-conforming, fastest, bbs or one-stage",
+    "instead of the policy: fixed:VARIANT, greedy, jellyfish, model-switching, proteus, " +
+      "symphony, slackfit, slackfit-b, clockwork, nexus, infaas, maxacc or maxbatch; of a " +
+      "pipeline: inferline or proteus; of provisioned stages: cg-mean, cg-peak, " +
+      "cg-mean-autoscale or cg-peak-autoscale; of scaled stages: fa2, sponge or themis; of " +
+      "malleable pipelines: slo-conforming, fastest, bbs or one-stage",
   )
   .option(
     "--tuned",
@@ -176,8 +169,8 @@ program
   .addOption(
     new Option(
       "--cores <counts>",
-      "numbers of cores to measure every batch on, such as 1,2,4; " +
-        "other methods than themis count with the first",
+      "numbers of cores to measure every batch on, such as 1,2,4; other methods than " +
+        "themis count with the first",
     ).conflicts("threads"),
   )
   .addOption(
@@ -195,13 +188,14 @@ program
   .option("--seed <n>", "of the inputs", wholeNumber, 1)
   .option("--dry-run", "say what would be measured")
   .option("--force", "write the profile however noisy the machine was")
+  .option("--all-errors", "show all that is wrong with the spec, however much it is")
   .option("--json", "one JSON document on stdout")
   .action(async (app: string, flags: ProfileFlags) => {
     const { parseBatches, parseCores, profileCommand } = await import("./commands/profile.ts");
     const { describeMachine } = await import("./profile/machine.ts");
-    const { readModelFile } = await import("../runtime/exec/model-file.ts");
+    const { readModelFile } = await import("stratagem-runtime/internal/exec/model-file");
     const { startAssignedExecutor: startExecutor } = await import(
-      "../runtime/exec/assigned-pool.ts"
+      "stratagem-runtime/internal/exec/assigned-pool"
     );
     const { out, repeat, threads, device, seed, layers = false } = flags;
     const { task = null, hardware = null, dryRun = false, force = false } = flags;
@@ -218,7 +212,7 @@ program
     const commands = await import("./commands/profile-layers.ts");
     commands.requireSingleInstances(batches);
     const { openLayeredModel } = await import("./onnx/layered-model.ts");
-    const { probeTensors } = await import("../runtime/exec/probe-tensors.ts");
+    const { probeTensors } = await import("stratagem-runtime/internal/exec/probe-tensors");
     const run = (watch: Watch) =>
       commands.profileLayersCommand(options, {
         nowMs,
@@ -229,7 +223,7 @@ program
     print(await watched("measuring", run));
   });
 
-addServe(program, version, async (bundle, loadQps, signal) => {
+addServe(program, async (bundle, loadQps, signal) => {
   const { solveLevelOf } = await import("./processes/level-pool.ts");
   return solveLevelOf(bundle, loadQps, signal);
 });

@@ -1,6 +1,6 @@
 /** Every error of the compiler that is not a bug, beside those of the runtime. */
-import type { ExplainedError } from "../runtime/command-line.ts";
-import { EXIT_CODES } from "../runtime/errors.ts";
+import type { ExplainedError } from "stratagem-runtime/internal/command-line";
+import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import { INPUT_ERRORS, InputError } from "./spec/input-error.ts";
 
 export const COMPILER_ERRORS = {
@@ -30,7 +30,8 @@ export class UnwritableError extends Error {
 
 export function explainCompilerError(error: unknown): ExplainedError | null {
   if (error instanceof InputError) {
-    return { code: error.code, message: error.message, exitCode: EXIT_CODES.badInput };
+    const { code, message, others } = error;
+    return { code, message, exitCode: EXIT_CODES.badInput, others };
   }
   if (error instanceof UnwritableError) {
     const { message } = error;

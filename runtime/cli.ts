@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The `stratagem-runtime` command: what an edge node needs, without a solver. */
 import { Command } from "commander";
-import { addInspect, addServe, print, runProgram } from "./command-line.ts";
+import { addDiff, addInspect, addServe, print, runProgram } from "./command-line.ts";
 import { packageVersion } from "./version.ts";
 
 const program = new Command("stratagem-runtime")
@@ -10,7 +10,8 @@ const program = new Command("stratagem-runtime")
   .exitOverride();
 
 addInspect(program);
-addServe(program, packageVersion());
+addDiff(program);
+addServe(program);
 
 program
   .command("verify")

@@ -8,11 +8,19 @@ import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError } from "./errors.ts";
 import type { ActionValuesOf, GenerateLevel } from "./methods/method.ts";
 
 /** An error that is not a bug: told in one line, with an exit code of its own. */
-export interface ExplainedError {
+export interface ExplainedError extends ToldError {
+  readonly exitCode: number;
+  /** What else is wrong with the same input, each told in a line too. */
+  readonly others?: readonly ToldError[];
+}
+
+interface ToldError {
   readonly code: string;
   readonly message: string;
-  readonly exitCode: number;
 }
+
+/** Errors that are told at once, unless `--all-errors` asks for all: they fit a screen. */
+const MAX_TOLD_ERRORS = 20;
 
 /**
  * Parses argv and runs a verb.
@@ -63,16 +71,25 @@ export function addInspect(program: Command, actionValuesOf?: ActionValuesOf): v
     });
 }
 
-type ServeFlags = Omit<ServeOptions, "models" | "deviceIds"> & {
-  readonly models?: string;
-  readonly deviceIds?: number[];
-};
+export function addDiff(program: Command): void {
+  program
+    .command("diff")
+    .description("say how two bundles differ; exit with 2 if they do")
+    .argument("<before>", "policy bundle")
+    .argument("<after>", "policy bundle")
+    .option("--all", "every difference, and not only a screen of them")
+    .option("--json", "one JSON document on stdout")
+    .action(async (before: string, after: string, { all = false }: { all?: boolean }) => {
+      const { diffCommand } = await import("./commands/diff.ts");
+      print(await diffCommand(before, after, all));
+    });
+}
 
 /**
  * Adds `serve`.
  * @param generateLevel computes levels above the highest one, where there is a solver.
  */
-export function addServe(program: Command, version: string, generateLevel?: GenerateLevel): void {
+export function addServe(program: Command, generateLevel?: GenerateLevel): void {
   program
     .command("serve")
     .description(
@@ -95,19 +112,15 @@ export function addServe(program: Command, version: string, generateLevel?: Gene
     )
     .option("--standby <n>", "warm workers in reserve", count, 1)
     .option("--json", "one JSON document on stdout, once it serves")
-    .action(async ({ models, deviceIds: ids, ...flags }: ServeFlags) => {
+    .action(async (flags: ServeOptions) => {
       const { serveCommand } = await import("./commands/serve.ts");
       await serveCommand(
-        { ...flags, models: models ?? null, deviceIds: ids ?? [] },
+        { ...flags, generateLevel },
         {
-          nowMs: () => performance.now(),
-          epochOffsetMs: performance.timeOrigin,
-          version,
           signal: stopSignal(),
           onReady: print,
           onNotice: (message) => process.stderr.write(`${message}\n`),
           onReload: (reload) => process.on("SIGHUP", reload),
-          generateLevel,
         },
       );
     });
@@ -167,12 +180,29 @@ function fail(error: unknown, explained: ExplainedError | null): void {
     process.exitCode = EXIT_CODES.internal;
     return;
   }
-  const { code, message, exitCode } = explained;
-  process.stderr.write(`${code} ${message}\n`);
-  printErrorDocument(code, message);
+  const { code, message, exitCode, others = [] } = explained;
+  process.stderr.write(`${errorLines([{ code, message }, ...others]).join("\n")}\n`);
+  printErrorDocument(code, message, others);
   process.exitCode = exitCode;
 }
 
-function printErrorDocument(code: string, message: string): void {
-  if (wantsJson()) process.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`);
+/** A line for each error, and one that says how many are left out. */
+function errorLines(errors: readonly ToldError[]): string[] {
+  const isAll = process.argv.includes("--all-errors") || errors.length <= MAX_TOLD_ERRORS;
+  const told = isAll ? errors : errors.slice(0, MAX_TOLD_ERRORS);
+  const left = errors.length - told.length;
+  return [
+    ...told.map(({ code, message }) => `${code} ${message}`),
+    ...(left === 0 ? [] : [`and ${left} more; --all-errors shows them all`]),
+  ];
+}
+
+function printErrorDocument(
+  code: string,
+  message: string,
+  others: readonly ToldError[] = [],
+): void {
+  if (!wantsJson()) return;
+  const error = { code, message, ...(others.length === 0 ? {} : { others }) };
+  process.stdout.write(`${JSON.stringify({ error })}\n`);
 }

@@ -1,8 +1,29 @@
-/** The public API: what reads a policy bundle. */
+/**
+ * The public API of `stratagem-runtime`: reads a policy bundle, asks it for decisions, drives its
+ * core by a clock of one's own, and serves it in this process. Described in docs/library.md.
+ */
+export type { AtLevel } from "./ask.ts";
+export { decide, levelIndex, openCore } from "./ask.ts";
 export type { BundleErrorCode } from "./bundle/bundle-error.ts";
 export { BundleError } from "./bundle/bundle-error.ts";
 export type * from "./bundle/schema.ts";
+export { decodeBundle } from "./checked-bundle.ts";
+export {
+  ASSIGN,
+  DROP,
+  DROP_LATE,
+  DROP_NO_WORKER,
+  DROP_QUEUE_FULL,
+  RELEASE,
+  RESIZE,
+  START_BATCH,
+} from "./core/command-buffer.ts";
+export { NO_PARENT } from "./core/graph/pipeline-dispatcher.ts";
 export type { RuntimeErrorCode } from "./errors.ts";
 export { RuntimeError } from "./errors.ts";
 export type { LoadedBundle, LoadOptions } from "./load-bundle.ts";
 export { loadBundle } from "./load-bundle.ts";
+export type { CoreOf, CoreOptionsOf, DecisionOf, StateOf } from "./methods/registry.ts";
+export { DROP_QUERY, RESHAPE_QUERY, START_QUERY } from "./methods/registry.ts";
+export type { ServerOptions, StartedServer } from "./start-server.ts";
+export { startServer } from "./start-server.ts";

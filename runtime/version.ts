@@ -1,9 +1,8 @@
 /** Reads the version of this package. */
-import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 
-/** Version of this package, as its package.json says; two folders up from the built file. */
+/** The version of this package, as its package.json says. */
 export function packageVersion(): string {
-  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
-  const { version } = JSON.parse(text) as { version: string };
-  return version;
+  const require = createRequire(import.meta.url);
+  return (require("stratagem-runtime/package.json") as { readonly version: string }).version;
 }

@@ -33,9 +33,8 @@ test("every method has a folder", () => {
 test.each([...REGISTRIES])(
   "nothing in %s compares a method's name but its registry",
   (room, registry) => {
-    const found = readdirSync(room, { recursive: true, encoding: "utf8" })
-      .map((name) => `${room}/${name.replaceAll("\\", "/")}`)
-      .filter((file) => file.endsWith(".ts") && file !== registry)
+    const found = sourcesOf(room)
+      .filter((file) => file !== registry)
       .flatMap((file) => comparisonsIn(file));
     expect(found).toEqual([]);
   },
@@ -44,20 +43,24 @@ test.each([...REGISTRIES])(
 test.each([...REGISTRIES])(
   "nothing in %s chooses by whatever method there is",
   (room, registry) => {
-    const found = readdirSync(room, { recursive: true, encoding: "utf8" })
-      .map((name) => `${room}/${name.replaceAll("\\", "/")}`)
-      .filter((file) => file.endsWith(".ts") && ![registry, ...OTHER_COMPARISONS].includes(file))
+    const found = sourcesOf(room)
+      .filter((file) => ![registry, ...OTHER_COMPARISONS].includes(file))
       .filter((file) => /\bmethod\)? (?:===|!==) |switch \([\w.]*\bmethod\)/.test(textOf(file)));
     expect(found).toEqual([]);
   },
 );
 
 test.each([...REGISTRIES.keys()])("every file of %s opens with what it is for", (room) => {
-  const found = readdirSync(room, { recursive: true, encoding: "utf8" })
-    .map((name) => `${room}/${name.replaceAll("\\", "/")}`)
-    .filter((file) => file.endsWith(".ts") && !OPENS_WITH_A_COMMENT.test(textOf(file)));
+  const found = sourcesOf(room).filter((file) => !OPENS_WITH_A_COMMENT.test(textOf(file)));
   expect(found).toEqual([]);
 });
+
+/** Paths of a package's sources; what was built of them is left out. */
+function sourcesOf(room: string): string[] {
+  return readdirSync(room, { recursive: true, encoding: "utf8" })
+    .map((name) => `${room}/${name.replaceAll("\\", "/")}`)
+    .filter((file) => file.endsWith(".ts") && !file.startsWith(`${room}/dist/`));
+}
 
 /** `file:line` of each; a comparison may go over two lines. */
 function comparisonsIn(file: string): string[] {

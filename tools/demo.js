@@ -3,9 +3,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { runLoad } from "../dist/compiler/load/run-load.js";
-import { decodeBundle } from "../dist/runtime/checked-bundle.js";
-import { alignColumns, percent } from "../dist/runtime/tell/text.js";
+import { runLoad } from "../compiler/dist/load/run-load.js";
+import { decodeBundle } from "../runtime/dist/checked-bundle.js";
+import { alignColumns, percent } from "../runtime/dist/tell/text.js";
 import { drawImages, HELD_OUT_SEED, IMAGE_BYTES } from "./image-classification/dataset.js";
 
 /** Kept between runs: the profile of this machine. */
@@ -126,7 +126,7 @@ async function stratagem(...args) {
 }
 
 async function run(args, stdout) {
-  const child = spawn(process.execPath, ["dist/compiler/cli.js", ...args], {
+  const child = spawn(process.execPath, ["compiler/dist/cli.js", ...args], {
     stdio: ["ignore", stdout, "inherit"],
   });
   const [code] = await once(child, "exit");
@@ -144,7 +144,7 @@ async function measure(name, seconds) {
   ];
   const server = spawn(
     process.execPath,
-    ["dist/compiler/cli.js", ...args, "--http", "127.0.0.1:0", "--json"],
+    ["compiler/dist/cli.js", ...args, "--http", "127.0.0.1:0", "--json"],
     { stdio: ["ignore", "pipe", "pipe"] },
   );
   const exited = once(server, "exit");

@@ -1,7 +1,7 @@
 /** `stratagem bench URL`: open-loop load on a running server. */
-import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
-import { alignColumns, percent } from "../../runtime/tell/text.ts";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { alignColumns, percent } from "stratagem-runtime/internal/tell/text";
 import { inputsFromFiles } from "../load/input-file.ts";
 import type { LoadOutcome } from "../load/load-tally.ts";
 import {
@@ -94,10 +94,12 @@ function render(result: LoadResult): string {
   ]);
   const errors = Object.entries(result.errors).map(([reason, count]) => `${count} × ${reason}`);
   return [
-    `${queries} queries to "${result.model}" in ${result.durationMs / 1000} s, seed ${result.seed}, ${slo}: ${result.late} late, ${result.dropped} dropped`,
+    `${queries} queries to "${result.model}" in ${result.durationMs / 1000} s, seed ` +
+      `${result.seed}, ${slo}: ${result.late} late, ${result.dropped} dropped`,
     latency === null
       ? "no query was answered"
-      : `latency ms: mean ${ms(latency.mean)}, p50 ${ms(latency.p50)}, p95 ${ms(latency.p95)}, p99 ${ms(latency.p99)}, max ${ms(latency.max)}`,
+      : `latency ms: mean ${ms(latency.mean)}, p50 ${ms(latency.p50)}, p95 ` +
+        `${ms(latency.p95)}, p99 ${ms(latency.p99)}, max ${ms(latency.max)}`,
     ...(lag === null
       ? []
       : [`sent late by ms: p50 ${ms(lag.p50)}, p99 ${ms(lag.p99)}, max ${ms(lag.max)}`]),

@@ -1,12 +1,16 @@
 /** `stratagem compile APP -o OUT`: application spec and profiles → bundle. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { type Bundle, FORMAT_VERSION, type ModelFile } from "../../runtime/bundle/schema.ts";
-import { encodeBundle } from "../../runtime/checked-bundle.ts";
-import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { levelTable } from "../../runtime/commands/inspect.ts";
-import { levelReports } from "../../runtime/inspect.ts";
-import { percent } from "../../runtime/tell/text.ts";
+import {
+  type Bundle,
+  FORMAT_VERSION,
+  type ModelFile,
+} from "stratagem-runtime/internal/bundle/schema";
+import { encodeBundle } from "stratagem-runtime/internal/checked-bundle";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { levelTable } from "stratagem-runtime/internal/commands/inspect";
+import { levelReports } from "stratagem-runtime/internal/inspect";
+import { percent } from "stratagem-runtime/internal/tell/text";
 import { writeAllAtomically } from "../atomic-write.ts";
 import { withObservedFanouts } from "../graph/observed-fanouts.ts";
 import type { Placement } from "../levels/adaptive-levels.ts";
@@ -72,13 +76,16 @@ function withSolver(loaded: LoadedApplication, solver: SolverName | null): Loade
   return { ...loaded, application: { ...application, policy } };
 }
 
-/** Digests and tensors of the models that variants name. onnxruntime is loaded only if there are any. */
+/**
+ * Digests and tensors of the models that variants name. onnxruntime is loaded only if there are
+ * any.
+ */
 async function readModels({ application }: LoadedApplication): Promise<Map<string, ModelFile>> {
   const models = new Map<string, ModelFile>();
   for (const task of application.tasks) {
     for (const { name, model } of task.variants) {
       if (model === null || models.has(model)) continue;
-      const { readModelFile } = await import("../../runtime/exec/model-file.ts");
+      const { readModelFile } = await import("stratagem-runtime/internal/exec/model-file");
       try {
         models.set(model, await readModelFile(model));
       } catch (error) {
@@ -136,7 +143,8 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
   return {
     exitCode: 0,
     text: [
-      `${path}: ${bytes.length} bytes, sha256 ${digest.slice(0, 12)}…, compiled in ${Math.round(compileMs)} ms`,
+      `${path}: ${bytes.length} bytes, sha256 ${digest.slice(0, 12)}…, compiled in ` +
+        `${Math.round(compileMs)} ms`,
       ...(files.length === 0 ? [] : [`${files.length} stages of models beside it`]),
       "",
       ...(around?.before ?? []).flatMap((table) => [table, ""]),
@@ -167,10 +175,12 @@ function placementText(
 ): string[] {
   const step = percent(maxAccuracyStep);
   return [
-    `${levels.length} levels placed, of ${solved} solved in ${rounds} rounds: neighbours differ by less than ${step} in expected accuracy`,
+    `${levels.length} levels placed, of ${solved} solved in ${rounds} rounds: neighbours ` +
+      `differ by less than ${step} in expected accuracy`,
     ...jumps.map(
       ({ fromQps, toQps, accuracyStep }) =>
-        `except that between ${fromQps} and ${toQps} qps it jumps by ${percent(accuracyStep)}; levels are not placed closer`,
+        `except that between ${fromQps} and ${toQps} qps it jumps by ` +
+        `${percent(accuracyStep)}; levels are not placed closer`,
     ),
   ];
 }

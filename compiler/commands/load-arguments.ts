@@ -1,5 +1,5 @@
 /** Options of the command line that say what load there is. */
-import { RuntimeError } from "../../runtime/errors.ts";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import { readQuantity } from "../spec/quantity.ts";
 import { readTrace } from "../spec/trace.ts";
@@ -28,7 +28,9 @@ export function parseArrivals({ poisson, gamma, trace }: ArrivalArguments): Arri
   };
 }
 
-/** How long the load lasts; a trace is replayed whole unless told otherwise. @throws RuntimeError */
+/**
+ * How long the load lasts; a trace is replayed whole unless told otherwise. @throws RuntimeError
+ */
 export function parseDurationMs(text: string | undefined, arrivals: ArrivalProcess): number {
   if (text !== undefined) return parseTimeMs("--duration", text);
   if (arrivals.kind !== "trace") return DEFAULT_DURATION_MS;

@@ -1,8 +1,11 @@
-/** `stratagem profile --layers APP -o FILE`: measures the layers of the models, and the stages of the pipelines that they are best cut into. */
+/**
+ * `stratagem profile --layers APP -o FILE`: measures the layers of the models, and the stages of
+ * the pipelines that they are best cut into.
+ */
 import { existsSync, statSync } from "node:fs";
-import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
-import { alignColumns } from "../../runtime/tell/text.ts";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { alignColumns } from "stratagem-runtime/internal/tell/text";
 import { writeAtomically } from "../atomic-write.ts";
 import { UnwritableError } from "../errors.ts";
 import {
@@ -25,7 +28,9 @@ import { type DepthTimes, mostStagesOf, rangesOf } from "../profile/measured-sta
 import { type PlanSources, type ProfilePlan, planProfile } from "../profile/profile-plan.ts";
 import { jsonBytes, type ProfileCommand } from "./profile.ts";
 
-/** A pipeline runs one instance in each stage at a time, and each stage on the cores of its place. */
+/**
+ * A pipeline runs one instance in each stage at a time, and each stage on the cores of its place.
+ */
 export type ProfileLayersCommand = Omit<ProfileCommand, "batches" | "cores">;
 
 export interface LayerSurroundings extends Required<PlanSources>, LayerSources {}
@@ -37,7 +42,10 @@ interface LayerMeasurement extends Measurement {
   readonly depths: readonly DepthTimes[];
 }
 
-/** @throws InputError for a spec or model that is no good, one that cannot be cut, and a machine that is too noisy; the reason of an aborted signal. */
+/**
+ * @throws InputError for a spec or model that is no good, one that cannot be cut, and a machine
+ * that is too noisy; the reason of an aborted signal.
+ */
 export async function profileLayersCommand(
   command: ProfileLayersCommand,
   surroundings: LayerSurroundings,
@@ -61,12 +69,15 @@ export async function profileLayersCommand(
   return report(plan, measured, measurement, paths);
 }
 
-/** @param batches as `--batches` has them. @throws RuntimeError for what layers are not measured at. */
+/**
+ * @param batches as `--batches` has them. @throws RuntimeError for what layers are not measured at.
+ */
 export function requireSingleInstances(batches: readonly number[]): void {
   if (batches.join() === "1") return;
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `expected --batches 1 beside --layers, or none, got ${batches.join(",")}: a pipeline has one instance in each stage at a time`,
+    `expected --batches 1 beside --layers, or none, got ${batches.join(",")}: a pipeline ` +
+      "has one instance in each stage at a time",
   );
 }
 
@@ -96,7 +107,9 @@ function describePlan(plan: ProfilePlan, out: string): CommandResult {
   return {
     exitCode: EXIT_CODES.ok,
     text: [
-      `would measure ${variants.length} models and their layers, ${repeat} times each: ${runs.layers} runs with the warm-up; then the stages of their best cuts into 1 to ${maxDepth}: at most ${runs.mostStages} runs`,
+      `would measure ${variants.length} models and their layers, ${repeat} times each: ` +
+        `${runs.layers} runs with the warm-up; then the stages of their best cuts into 1 to ` +
+        `${maxDepth}: at most ${runs.mostStages} runs`,
       `hardware ${hardware}, device ${device}, threads ${cores[0]}; would write ${out}`,
       "",
       alignColumns([["variant", "accuracy", "layers", "most stages", "model"], ...rows]),
@@ -128,7 +141,8 @@ function report(
   const waiting =
     noise.waitingShare === null
       ? ""
-      : `; ${Math.round(100 * noise.waitingShare)}% of the time in the worker went to waiting for a processor`;
+      : `; ${Math.round(100 * noise.waitingShare)}% of the time in the worker went to ` +
+        "waiting for a processor";
   const unknown = plan.variants.filter(({ accuracy }) => accuracy === null);
   return {
     exitCode: EXIT_CODES.ok,
@@ -151,14 +165,18 @@ function modelText(times: LayerTimes, depths: readonly DepthTimes[]): string {
   const depthRows = cuts.map((cut, index) => depthRow(cut, times, own[index]));
   const depthHeading = ["depth", "cut", "heaviest ms", "added up ms", "slowest ms", "stage ms"];
   return [
-    `${variant}: ${layerMs.length === 1 ? "1 layer" : `${layerMs.length} layers`}, ${ms(wholeMs)} ms inside the worker and ${ms(overheadMs)} on the way`,
+    `${variant}: ${layerMs.length === 1 ? "1 layer" : `${layerMs.length} layers`}, ` +
+      `${ms(wholeMs)} ms inside the worker and ${ms(overheadMs)} on the way`,
     alignColumns([["layer", "ms", "operators"], ...layerRows]),
     "",
     alignColumns([depthHeading, ...depthRows]),
   ].join("\n");
 }
 
-/** Means of the stages as they were measured beside one another, what the heaviest was expected to take, and the slowest of each round. */
+/**
+ * Means of the stages as they were measured beside one another, what the heaviest was expected to
+ * take, and the slowest of each round.
+ */
 function depthRow(
   cut: readonly number[],
   { layerMs, overheadMs }: LayerTimes,

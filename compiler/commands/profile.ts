@@ -1,8 +1,11 @@
-/** `stratagem profile APP -o FILE`: measures on this machine how long the variants of an application take. */
+/**
+ * `stratagem profile APP -o FILE`: measures on this machine how long the variants of an application
+ * take.
+ */
 import { rm } from "node:fs/promises";
-import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { EXIT_CODES, RuntimeError } from "../../runtime/errors.ts";
-import { alignColumns } from "../../runtime/tell/text.ts";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { alignColumns } from "stratagem-runtime/internal/tell/text";
 import { writeAtomically } from "../atomic-write.ts";
 import {
   describeMeasurement,
@@ -33,7 +36,10 @@ export interface ProfileCommand extends ProfileOptions {
 
 export interface ProfileSurroundings extends PlanSources, RoundSources {}
 
-/** @throws InputError for a spec or model that is no good and for a machine that is too noisy; the reason of an aborted signal. */
+/**
+ * @throws InputError for a spec or model that is no good and for a machine that is too noisy; the
+ * reason of an aborted signal.
+ */
 export async function profileCommand(
   command: ProfileCommand,
   surroundings: ProfileSurroundings,
@@ -43,7 +49,8 @@ export async function profileCommand(
   if (dryRun) return describePlan(plan, out);
   const earlier = await readPartial(out, plan);
   const isFinished = earlier?.[0]?.wallMs.length === plan.repeat;
-  // A finished one was refused for its noise: --force takes it, anything else wants it measured again.
+  // A finished one was refused for its noise: --force takes it, anything else wants it measured
+  // again.
   const cells =
     isFinished && force
       ? earlier
@@ -91,8 +98,11 @@ function describePlan(plan: ProfilePlan, out: string): CommandResult {
   return {
     exitCode: EXIT_CODES.ok,
     text: [
-      `would measure ${variants.length} variants at batches ${batches.join(", ")}${isByCores ? ` on ${cores.join(", ")} cores` : ""}, ${repeat} times each: ${runs} runs with the warm-up`,
-      `hardware ${hardware}, device ${device}${isByCores ? "" : `, threads ${cores[0]}`}; would write ${out}`,
+      `would measure ${variants.length} variants at batches ` +
+        `${batches.join(", ")}${isByCores ? ` on ${cores.join(", ")} cores` : ""}, ${repeat} ` +
+        `times each: ${runs} runs with the warm-up`,
+      `hardware ${hardware}, device ${device}${isByCores ? "" : `, threads ${cores[0]}`}; ` +
+        `would write ${out}`,
       "",
       alignColumns([["variant", "accuracy", "model"], ...rows]),
     ].join("\n"),
@@ -130,12 +140,15 @@ function report(
   const waiting =
     noise.waitingShare === null
       ? ""
-      : `; ${Math.round(100 * noise.waitingShare)}% of the time in the worker ${plan.isByCores ? "on 1 core " : ""}went to waiting for a processor`;
+      : `; ${Math.round(100 * noise.waitingShare)}% of the time in the worker ` +
+        `${plan.isByCores ? "on 1 core " : ""}went to waiting for a processor`;
   const unknown = plan.variants.filter(({ accuracy }) => accuracy === null);
   return {
     exitCode: EXIT_CODES.ok,
     text: [
-      `${paths.profile}: ${plan.variants.length} variants at ${plan.batches.length} batch sizes${plan.isByCores ? ` on ${plan.cores.join(", ")} cores` : ""}, ${plan.repeat} runs each`,
+      `${paths.profile}: ${plan.variants.length} variants at ${plan.batches.length} batch ` +
+        `sizes${plan.isByCores ? ` on ${plan.cores.join(", ")} cores` : ""}, ${plan.repeat} ` +
+        "runs each",
       `noise ${noise.figure.toFixed(2)} (mean p95 ÷ p50, limit ${noise.limit})${waiting}`,
       ...(unknown.length === 0
         ? []

@@ -10,7 +10,10 @@ export interface Progress {
   end(): void;
 }
 
-/** A bar on `stream` if it is a terminal, and nothing at all otherwise. @param nowMs a monotonic clock. */
+/**
+ * A bar on `stream` if it is a terminal, and nothing at all otherwise. @param nowMs a monotonic
+ * clock.
+ */
 export function startProgress(
   stream: NodeJS.WriteStream,
   label: string,
@@ -23,9 +26,8 @@ export function startProgress(
     update(done, total, stage) {
       if (done < total && nowMs() - drawnMs < MIN_REDRAW_MS) return;
       drawnMs = nowMs();
-      stream.write(
-        `\r\x1b[K${renderBar(stage === undefined ? label : `${label}, ${stage}`, done, total, drawnMs - startMs)}`,
-      );
+      const title = stage === undefined ? label : `${label}, ${stage}`;
+      stream.write(`\r\x1b[K${renderBar(title, done, total, drawnMs - startMs)}`);
     },
     end() {
       stream.write("\r\x1b[K");

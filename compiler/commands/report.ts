@@ -1,9 +1,9 @@
 /** `stratagem report BUNDLE -o report.html`: a bundle as one page for people. */
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
-import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { EXIT_CODES } from "../../runtime/errors.ts";
-import { loadBundle } from "../../runtime/load-bundle.ts";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { EXIT_CODES } from "stratagem-runtime/internal/errors";
+import { loadBundle } from "stratagem-runtime/internal/load-bundle";
 import { writeAtomically } from "../atomic-write.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { LevelPoolOptions } from "../processes/level-pool.ts";
@@ -13,12 +13,18 @@ export interface ReportCommand {
   readonly out: string;
   /** Files that `simulate --json` printed. */
   readonly simulations: readonly string[];
-  /** Load to solve again under other ceilings; null for the highest that is feasible, false for none. */
+  /**
+   * Load to solve again under other ceilings; null for the highest that is feasible, false for
+   * none.
+   */
   readonly frontierQps: number | null | false;
   readonly watch: Pick<LevelPoolOptions, "signal" | "onProgress">;
 }
 
-/** @throws BundleError or RuntimeError for the bundle, InputError for a simulation, UnwritableError for the output. */
+/**
+ * @throws BundleError or RuntimeError for the bundle, InputError for a simulation, UnwritableError
+ * for the output.
+ */
 export async function reportCommand(command: ReportCommand): Promise<CommandResult> {
   const { out, watch } = command;
   const { bundle, ...file } = await loadBundle(command.bundle);
@@ -40,7 +46,9 @@ export async function reportCommand(command: ReportCommand): Promise<CommandResu
   const { application, levels } = bundle;
   return {
     exitCode: EXIT_CODES.ok,
-    text: `${out}: ${bytes.length} bytes, ${levels.length} levels of ${application}; open it in a browser`,
+    text:
+      `${out}: ${bytes.length} bytes, ${levels.length} levels of ${application}; open it in ` +
+      "a browser",
     json: {
       report: {
         path: out,

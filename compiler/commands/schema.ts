@@ -1,5 +1,5 @@
 /** `stratagem schema`: JSON Schema of the files users write, for editors. */
-import type { CommandResult } from "../../runtime/commands/command-result.ts";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { applicationJsonSchema } from "../spec/application-schema.ts";
 import { profileJsonSchema } from "../spec/profile-schema.ts";
 

@@ -1,7 +1,7 @@
 /** `stratagem simulate BUNDLE`: the bundle's decisions on a virtual clock. */
-import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { RuntimeError } from "../../runtime/errors.ts";
-import { loadBundle } from "../../runtime/load-bundle.ts";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { loadBundle } from "stratagem-runtime/internal/load-bundle";
 import type { CompilerMethod, NamedBaseline } from "../methods/method.ts";
 import { allMethods, methodOf } from "../methods/registry.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
@@ -25,7 +25,10 @@ export interface SimulateOptions extends ArrivalArguments {
   readonly fanout: "rounded" | "poisson";
 }
 
-/** @throws RuntimeError for an option, InputError for a trace, BundleError for a bundle that is no good. */
+/**
+ * @throws RuntimeError for an option, InputError for a trace, BundleError for a bundle that is no
+ * good.
+ */
 export async function simulateCommand(
   options: SimulateOptions,
   watch: SimulateWatch,
@@ -72,7 +75,8 @@ function notTunable({ name }: CompilerMethod): RuntimeError {
   const tunable = allMethods().filter(({ baselines }) => baselines.tunable);
   const allowed = tunable.map((method) => method.name).join(" or ");
   return usage(
-    `--tuned is for the baselines of bundles of method ${allowed}, and this one is of method ${name}`,
+    `--tuned is for the baselines of bundles of method ${allowed}, and this one is of ` +
+      `method ${name}`,
   );
 }
 

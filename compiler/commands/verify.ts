@@ -1,12 +1,18 @@
-/** `stratagem verify BUNDLE`: integrity, schema and semantics as the runtime checks them, then every stated guarantee recomputed. */
-import type { Bundle, Level } from "../../runtime/bundle/schema.ts";
-import type { CommandResult } from "../../runtime/commands/command-result.ts";
-import { verifyBundle } from "../../runtime/commands/verify.ts";
+/**
+ * `stratagem verify BUNDLE`: integrity, schema and semantics as the runtime checks them, then every
+ * stated guarantee recomputed.
+ */
+import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { verifyBundle } from "stratagem-runtime/internal/commands/verify";
 import type { CompilerMethod } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import { type LevelPoolOptions, runInWorkers } from "../processes/level-pool.ts";
 
-/** A stated figure may differ from the recomputed one by this much: far above rounding, far below what matters. */
+/**
+ * A stated figure may differ from the recomputed one by this much: far above rounding, far below
+ * what matters.
+ */
 const TOLERANCE = 1e-9;
 
 interface LevelCheck {
@@ -18,7 +24,8 @@ interface LevelCheck {
 }
 
 const NOT_RECOMPUTED =
-  "guarantees not recomputed: those of plans for a recorded trace take the trace, which a bundle does not hold; compile --check compares all";
+  "guarantees not recomputed: those of plans for a recorded trace take the trace, which a " +
+  "bundle does not hold; compile --check compares all";
 
 export async function verifyCommand(path: string, pool: LevelPoolOptions): Promise<CommandResult> {
   const { bundle, result } = await verifyBundle(path);

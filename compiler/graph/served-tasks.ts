@@ -1,5 +1,5 @@
 /** Tasks as an estimator sees them: what a batch takes, on each thing that a task can run on. */
-import type { TaskGraph } from "../../runtime/core/graph/task-graph.ts";
+import type { TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 
 export interface ServedTasks {
   readonly graph: TaskGraph;

@@ -1,5 +1,5 @@
 /** Edges of ordered tasks in the terms of a bundle. */
-import type { Feed, ModelFile, StageEdge } from "../../runtime/bundle/schema.ts";
+import type { Feed, ModelFile, StageEdge } from "stratagem-runtime/internal/bundle/schema";
 import type { ModelFiles } from "../model/model-files.ts";
 import type { Edge, Task } from "../spec/application.ts";
 import type { OrderedTask } from "./task-order.ts";

@@ -1,5 +1,5 @@
 /** The tasks that do work, each after those before it. */
-import type { Branch } from "../../runtime/bundle/schema.ts";
+import type { Branch } from "stratagem-runtime/internal/bundle/schema";
 import type { Application, Edge, Task } from "../spec/application.ts";
 
 export interface OrderedTask {

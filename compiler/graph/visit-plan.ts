@@ -2,7 +2,7 @@
  * Where each request of a trace goes, whatever serves it: coins are tossed once, so this is the
  * same for all configurations.
  */
-import { REQUESTS, type TaskGraph } from "../../runtime/core/graph/task-graph.ts";
+import { REQUESTS, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { marked, upTo } from "../numeric/flow.ts";
 import type { RequestTrace } from "../simulate/graph/visits.ts";
 

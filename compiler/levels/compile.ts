@@ -1,5 +1,5 @@
 /** Application and profiles in, policy bundle out: the pipeline from top to bottom. */
-import type { Bundle } from "../../runtime/bundle/schema.ts";
+import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import type { CompilerMethod, OpenedModels, Settle, SolvedLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { BundleFrame } from "../model/frames.ts";

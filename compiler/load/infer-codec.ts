@@ -2,7 +2,7 @@
  * Requests and replies of the Open Inference Protocol v2 with its binary tensor extension: a JSON
  * header, then raw little-endian bytes.
  */
-import { halfToNumber } from "../../runtime/core/half.ts";
+import { halfToNumber } from "stratagem-runtime/internal/core/half";
 
 /** A tensor of the model under load. */
 export interface LoadTensor {

@@ -1,6 +1,7 @@
 /** HTTP to an Open Inference Protocol v2 server, over connections that are kept. */
+
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { Client, type Dispatcher } from "undici";
-import { RuntimeError } from "../../runtime/errors.ts";
 
 export interface HttpReply {
   readonly status: number;

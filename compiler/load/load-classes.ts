@@ -1,6 +1,7 @@
 /** The classes of queries that a served model states, for load that names them. */
+
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import * as z from "zod";
-import { RuntimeError } from "../../runtime/errors.ts";
 import type { InferenceClient } from "./inference-client.ts";
 
 /** A class that queries of a load are of. */

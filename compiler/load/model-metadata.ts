@@ -1,5 +1,5 @@
 /** Asks a server under test what its model takes. */
-import { RuntimeError } from "../../runtime/errors.ts";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { elementBytes, type LoadModel, type LoadTensor } from "./infer-codec.ts";
 import { failureCode, type HttpReply, type InferenceClient } from "./inference-client.ts";
 

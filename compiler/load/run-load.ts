@@ -1,6 +1,6 @@
 /** Open-loop load: query i is sent at its scheduled arrival, whatever became of the others. */
-import { assert } from "../../runtime/core/assert.ts";
-import { Rng } from "../../runtime/core/rng.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import { ArrivalFeed } from "../simulate/arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "../simulate/arrivals.ts";
 import { CLASS_STREAM, QueryClasses } from "../simulate/query-classes.ts";

@@ -9,8 +9,8 @@ import type {
   Level,
   NoActionValues,
   Provenance,
-} from "../../runtime/bundle/schema.ts";
-import type { CommandResult } from "../../runtime/commands/command-result.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import type { BundleFrame } from "../model/frames.ts";
 import type { ModelFiles } from "../model/model-files.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";

@@ -6,7 +6,7 @@ import type {
   LokiBundle,
   RamsisBundle,
   ThemisBundle,
-} from "../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import type { Trace } from "../spec/trace.ts";
 
 /**

@@ -1,7 +1,7 @@
 /**
  * What one task gives the next has to be what that one takes: tensors by name, type and row shape.
  */
-import type { ModelFile, TensorInfo } from "../../runtime/bundle/schema.ts";
+import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { Application, Edge, Task } from "../spec/application.ts";
 import type { KeyPath } from "../spec/document.ts";
 import { conflict, type Mistake, show } from "../spec/mistakes.ts";

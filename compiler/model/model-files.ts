@@ -1,5 +1,5 @@
 /** Model files that variants name, as solvers are handed them. */
-import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 
 /** Model files as the compiler read them, by the path the application gives. */
 export type ModelFiles = ReadonlyMap<

@@ -2,7 +2,7 @@
  * The variants of a task answer the same requests, so their models have to take and give the same
  * tensors.
  */
-import type { ModelFile, TensorInfo } from "../../runtime/bundle/schema.ts";
+import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { Application } from "../spec/application.ts";
 import { conflict, type Mistake } from "../spec/mistakes.ts";
 import type { ModelFiles } from "./model-files.ts";

@@ -1,5 +1,5 @@
 /** What was measured of a variant on the hardware of a pool, in the terms of a bundle. */
-import type { PoolProfile } from "../../runtime/bundle/schema.ts";
+import type { PoolProfile } from "stratagem-runtime/internal/bundle/schema";
 import type { Pool, Variant, VariantProfile } from "../spec/application.ts";
 import type { MeasuredRow } from "./service-time.ts";
 

@@ -1,6 +1,6 @@
 /** Reads and fills tables of bundles by their axes, where speed does not matter. */
 import ndarray, { type NdArray } from "ndarray";
-import type { Table } from "../../runtime/bundle/schema.ts";
+import type { Table } from "stratagem-runtime/internal/bundle/schema";
 
 /** The table itself, not a copy: `get` and `set` take an index for each axis of its shape. */
 export function viewOf<T extends Table>({ data, shape }: T): NdArray<T["data"]> {

@@ -1,8 +1,8 @@
 /** Inputs for models that are measured or looked into. */
-import type { ModelFile, TensorInfo } from "../../runtime/bundle/schema.ts";
-import { assert } from "../../runtime/core/assert.ts";
-import { numberToHalf } from "../../runtime/core/half.ts";
-import { Rng } from "../../runtime/core/rng.ts";
+import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
+import { numberToHalf } from "stratagem-runtime/internal/core/half";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 
 /** Bytes of an element, by type as onnxruntime names it. */
 const ELEMENT_BYTES: ReadonlyMap<string, number> = new Map([

@@ -4,8 +4,8 @@
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
-import type { TensorInfo } from "../../runtime/bundle/schema.ts";
-import { assert } from "../../runtime/core/assert.ts";
+import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import { refuseDynamicControlFlow } from "./control-flow.ts";
 import { embedExternalData } from "./external-data.ts";
 import { type FlowNode, flowOf, type GraphFlow } from "./graph-flow.ts";

@@ -1,13 +1,13 @@
 /** Which values of a graph can be sent from one worker to another, and what they are. */
 import { create } from "@bufbuild/protobuf";
-import type { TensorInfo } from "../../runtime/bundle/schema.ts";
-import { assert } from "../../runtime/core/assert.ts";
+import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import type {
   ProbedTensors,
   ProbeInput,
   ProbeOptions,
   ProbeRun,
-} from "../../runtime/exec/probe-tensors.ts";
+} from "stratagem-runtime/internal/exec/probe-tensors";
 import { randomInputs } from "./batch-inputs.ts";
 import { type ValueInfoProto, ValueInfoProtoSchema } from "./onnx-pb.ts";
 import { ELEMENT_TYPES } from "./tensor-infos.ts";

@@ -1,6 +1,6 @@
 /** A part of a graph as a model of its own. */
 import { create, toBinary } from "@bufbuild/protobuf";
-import type { TensorInfo } from "../../runtime/bundle/schema.ts";
+import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { FlowNode, GraphFlow } from "./graph-flow.ts";
 import { OnnxModelError } from "./onnx-model-error.ts";
 import {

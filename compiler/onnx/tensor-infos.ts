@@ -1,6 +1,6 @@
 /** Tensors of one instance, as the bundle and as ONNX describe them. */
 import { create } from "@bufbuild/protobuf";
-import type { TensorInfo } from "../../runtime/bundle/schema.ts";
+import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import { OnnxModelError } from "./onnx-model-error.ts";
 import {
   TensorProto_DataType,

@@ -8,7 +8,7 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { Level, RamsisBundle, RamsisLevel } from "../../runtime/bundle/schema.ts";
+import type { Level, RamsisBundle, RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { BundleFrame } from "../model/frames.ts";
 import type { LevelFailure, LevelReply, LevelRequest } from "./level-request.ts";
 

@@ -1,5 +1,5 @@
 /** What a process that solves levels is asked, and what it answers. */
-import type { Level } from "../../runtime/bundle/schema.ts";
+import type { Level } from "stratagem-runtime/internal/bundle/schema";
 
 export type LevelRequest =
   | { readonly kind: "solve"; readonly loadQps: number }

@@ -1,11 +1,11 @@
 /** Runs every variant at every batch size on every number of cores and notes how long it took. */
-import { assert } from "../../runtime/core/assert.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import {
   type Batch,
   type BatchResult,
   InferenceError,
   WorkerLostError,
-} from "../../runtime/exec/executor.ts";
+} from "stratagem-runtime/internal/exec/executor";
 import { randomInputs } from "../onnx/batch-inputs.ts";
 import { InputError } from "../spec/input-error.ts";
 import type { ProfilePlan } from "./profile-plan.ts";

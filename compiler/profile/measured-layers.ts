@@ -5,7 +5,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { assert } from "../../runtime/core/assert.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import { layerPartitions } from "../numeric/partition.ts";
 import { emptyModel } from "../onnx/empty-model.ts";
 import type { LayersSpec } from "../spec/profile-schema.ts";

@@ -1,7 +1,7 @@
 /**
  * Measures a plan with workers of its own, and keeps what was measured so far beside the output.
  */
-import { assert } from "../../runtime/core/assert.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import { InputError } from "../spec/input-error.ts";
 import type { Measurement } from "./latency-profile.ts";
 import {

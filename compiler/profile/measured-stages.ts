@@ -2,7 +2,7 @@
  * Stages as they run in service: those of the best cut for a depth at the same time, each on a
  * worker of its own, next to one another.
  */
-import { assert } from "../../runtime/core/assert.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import { type Quantiles, quantilesOf } from "./latency-profile.ts";
 import { type Cell, type Turn, WARM_UP_RUNS } from "./measure.ts";
 import type { PlannedVariant, ProfilePlan } from "./profile-plan.ts";

@@ -4,8 +4,8 @@
  */
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { ModelFile } from "../../runtime/bundle/schema.ts";
-import type { Device } from "../../runtime/exec/executor.ts";
+import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
+import type { Device } from "stratagem-runtime/internal/exec/executor";
 import { rowBytesOf } from "../onnx/batch-inputs.ts";
 import type { LayeredModel } from "../onnx/layered-model.ts";
 import { OnnxModelError } from "../onnx/onnx-model-error.ts";

@@ -8,7 +8,7 @@ import type {
   Batch,
   BatchResult,
   ExecutorOptions,
-} from "../../runtime/exec/executor.ts";
+} from "stratagem-runtime/internal/exec/executor";
 import { InputError } from "../spec/input-error.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
 

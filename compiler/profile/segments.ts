@@ -3,7 +3,7 @@
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { assert } from "../../runtime/core/assert.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import { randomInputs } from "../onnx/batch-inputs.ts";
 import type { StageBytes } from "../onnx/layered-model.ts";
 import { digest } from "../spec/source.ts";

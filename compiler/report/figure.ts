@@ -1,4 +1,7 @@
-/** Figures as SVG text. They are about as wide as a phone, so that their labels are readable there; wider pages put several side by side. */
+/**
+ * Figures as SVG text. They are about as wide as a phone, so that their labels are readable there;
+ * wider pages put several side by side.
+ */
 import * as Plot from "@observablehq/plot";
 import { parseHTML } from "linkedom";
 import { escapeText, Markup } from "./markup.ts";
@@ -18,8 +21,8 @@ export interface FigureText {
 export type DrawMarkup = (scales: Plot.ScaleFunctions) => string;
 
 /**
- * Draws a plot. Colours may be custom properties of the page.
- * @param drawMarkup what is drawn on top, as text: thousands of cells would be slow to make as elements.
+ * Draws a plot. Colours may be custom properties of the page. @param drawMarkup what is drawn on
+ * top, as text: thousands of cells would be slow to make as elements.
  */
 export function drawFigure(
   { id, title, description }: FigureText,

@@ -1,4 +1,7 @@
-/** What the figures over the load have in common: points, dots, and labels that keep clear of each other. */
+/**
+ * What the figures over the load have in common: points, dots, and labels that keep clear of each
+ * other.
+ */
 import * as Plot from "@observablehq/plot";
 import { decimalText } from "./number-text.ts";
 
@@ -13,7 +16,9 @@ export const LIMIT_STYLE = { stroke: "var(--limit)", strokeDasharray: "5 3", str
 /** Distance that labels keep from each other, as a share of the axis. */
 export const LABEL_GAP = 0.065;
 
-/** Lines with more points than that have no dots, and every so many simulated points are left out. */
+/**
+ * Lines with more points than that have no dots, and every so many simulated points are left out.
+ */
 export const MAX_DOTS = 32;
 
 /** Dots at the points of a line, unless they would run into each other. */
@@ -22,7 +27,9 @@ export function dots(points: readonly Point[], r: number): Plot.Markish {
   return Plot.dot(shown, { x: "loadQps", y: "value", r, fill: "currentColor" });
 }
 
-/** The last point of each line, named, from the top down and moved apart where they would collide. */
+/**
+ * The last point of each line, named, from the top down and moved apart where they would collide.
+ */
 export function endLabels(
   lines: readonly { readonly name: string; readonly points: readonly Point[] }[],
   gap: number,

@@ -1,6 +1,9 @@
 /** Numbers as a report writes them. */
 
-/** Ratios below this are told as "less than": a short run cannot show them, nor does anybody act on them. */
+/**
+ * Ratios below this are told as "less than": a short run cannot show them, nor does anybody act on
+ * them.
+ */
 export const NEGLIGIBLE_RATIO = 1e-6;
 
 /** A ratio as a percentage of a few digits, a dash for null. */
@@ -13,14 +16,19 @@ export function ratioText(ratio: number | null): string {
   return `${trimZeros(value.toFixed(value < 10 ? 3 : 2))}%`;
 }
 
-/** Violations that were counted; of none what the true rate hardly exceeds, by the rule of three. */
+/**
+ * Violations that were counted; of none what the true rate hardly exceeds, by the rule of three.
+ */
 export function countedText(violations: number, queries: number): string {
   if (queries === 0) return "–";
   if (violations > 0) return ratioText(violations / queries);
   return `≤ ${ratioText(Math.min(1, 3 / queries))} (none of ${decimalText(queries)})`;
 }
 
-/** Violations that a level promises: of a sample what the true rate hardly exceeds, and what was seen. */
+/**
+ * Violations that a level promises: of a sample what the true rate hardly exceeds, and what was
+ * seen.
+ */
 export function promisedText({
   violationRate,
   sample,

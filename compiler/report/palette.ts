@@ -1,9 +1,14 @@
-/** One colour and one letter per variant, the same in every figure. Nothing is told by colour alone: letters and hover texts say it too. */
-import type { Variant } from "../../runtime/bundle/schema.ts";
+/**
+ * One colour and one letter per variant, the same in every figure. Nothing is told by colour alone:
+ * letters and hover texts say it too.
+ */
+import type { Variant } from "stratagem-runtime/internal/bundle/schema";
+import { letterAt, positionsOf } from "stratagem-runtime/internal/tell/letters";
 
 /**
- * [on white, on dark]. Neighbours differ in lightness, since variants that are neighbours in accuracy meet in the heat maps. After the "muted"
- * scheme of Paul Tol and the palette of Okabe and Ito, which stay apart in all common kinds of colour blindness.
+ * [on white, on dark]. Neighbours differ in lightness, since variants that are neighbours in
+ * accuracy meet in the heat maps. They are after the "muted" scheme of Paul Tol and the palette of
+ * Okabe and Ito, which stay apart in all common kinds of colour blindness.
  */
 const COLORS = [
   ["#332288", "#9a8cf0"],
@@ -17,7 +22,6 @@ const COLORS = [
   ["#99992b", "#c9c95c"],
   ["#aa4499", "#b55fc4"],
 ] as const;
-const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 const GOLDEN_ANGLE = 137.508;
 
 export interface VariantKey {
@@ -31,16 +35,14 @@ export interface VariantKey {
   readonly color: string;
 }
 
-/** Keys by variant index. Letters and colours go from the least accurate variant up, those worth choosing first. */
+/**
+ * Keys by variant index. Letters and colours go from the least accurate variant up, those worth
+ * choosing first.
+ */
 export function variantKeys(variants: readonly Variant[]): VariantKey[] {
-  const keys = variants.map((variant, index) => ({ ...variant, variant: index }));
-  const ordered = [...keys].sort(
-    (a, b) =>
-      Number(a.dominated) - Number(b.dominated) || a.accuracy - b.accuracy || a.variant - b.variant,
-  );
-  const rank = new Map(ordered.map(({ variant }, position) => [variant, position]));
-  return keys.map(({ variant, name, accuracy, dominated }) => {
-    const position = rank.get(variant) ?? 0;
+  const positions = positionsOf(variants);
+  return variants.map(({ name, accuracy, dominated }, variant) => {
+    const position = positions[variant] ?? 0;
     const color = `var(--variant-${position})`;
     return { variant, name, accuracy, dominated, letter: letterAt(position), color };
   });
@@ -52,12 +54,6 @@ export function paletteStyle(variantCount: number, theme: 0 | 1): string {
     { length: variantCount },
     (_, position) => `--variant-${position}:${colorAt(position, theme)}`,
   ).join(";");
-}
-
-function letterAt(position: number): string {
-  const letter = LETTERS[position % LETTERS.length] ?? "?";
-  const round = Math.floor(position / LETTERS.length);
-  return round === 0 ? letter : `${letter}${round}`;
 }
 
 function colorAt(position: number, theme: 0 | 1): string {

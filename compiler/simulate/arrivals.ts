@@ -1,6 +1,6 @@
 /** Draws arrivals: Poisson, gamma, or those of a trace. */
-import { assert } from "../../runtime/core/assert.ts";
-import type { Rng } from "../../runtime/core/rng.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
+import type { Rng } from "stratagem-runtime/internal/core/rng";
 import type { Trace } from "../spec/trace.ts";
 
 /**

@@ -1,5 +1,5 @@
 /** Orders what is to happen to workers: a binary heap. */
-import { assert } from "../../runtime/core/assert.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
 
 /**
  * What is to happen to workers, at most one thing to each, such as the end of a batch: a binary

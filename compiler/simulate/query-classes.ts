@@ -1,6 +1,6 @@
 /** Which class the queries of a simulation, or of a load, are of. */
-import type { Slo } from "../../runtime/bundle/schema.ts";
-import type { Rng } from "../../runtime/core/rng.ts";
+import type { Slo } from "stratagem-runtime/internal/bundle/schema";
+import type { Rng } from "stratagem-runtime/internal/core/rng";
 
 /**
  * Beside the streams of `simulate`, so that one seed gives a simulation and a load the same

@@ -1,7 +1,7 @@
 /** Draws or looks up what a batch takes. */
-import type { ServiceTimeQuantiles, ServiceTimes } from "../../runtime/bundle/schema.ts";
-import { assert } from "../../runtime/core/assert.ts";
-import type { Rng } from "../../runtime/core/rng.ts";
+import type { ServiceTimeQuantiles, ServiceTimes } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
+import type { Rng } from "stratagem-runtime/internal/core/rng";
 import { KNOT_COUNT, quantileAt, quantileKnots } from "../numeric/quantile-distribution.ts";
 import { InputError } from "../spec/input-error.ts";
 

@@ -11,13 +11,22 @@ export const INPUT_ERRORS = {
 
 export type InputErrorCode = keyof typeof INPUT_ERRORS;
 
+/** Something wrong: where, what was found and what is allowed, on one line. */
+export interface ToldMistake {
+  readonly code: InputErrorCode;
+  readonly message: string;
+}
+
 /** Bad input. The message says where, what was found and what is allowed, on one line. */
 export class InputError extends Error {
   readonly code: InputErrorCode;
+  /** What else is wrong with the same file, in its order. */
+  readonly others: readonly ToldMistake[];
 
-  constructor(code: InputErrorCode, message: string) {
+  constructor(code: InputErrorCode, message: string, others: readonly ToldMistake[] = []) {
     super(message);
     this.name = "InputError";
     this.code = code;
+    this.others = others;
   }
 }

@@ -1,6 +1,6 @@
 /** Makes mistakes in a spec into one error. */
 import type { KeyPath, SourceDocument } from "./document.ts";
-import { InputError, type InputErrorCode } from "./input-error.ts";
+import { InputError, type InputErrorCode, type ToldMistake } from "./input-error.ts";
 
 /** Something wrong with the value at `path`; the message is what was found and what is allowed. */
 export interface Mistake {
@@ -21,7 +21,10 @@ export function missing(path: KeyPath, expected: string): Mistake {
   return { code: "INPUT_MISSING_KEY", path, message: `missing; expected ${expected}` };
 }
 
-/** @throws InputError for the first mistake in the order of the document, if there is one. */
+/**
+ * @throws InputError for the first mistake in the order of the document, with the others, if there
+ * are any.
+ */
 export function refuse(document: SourceDocument, mistakes: Iterable<Mistake>): void {
   const placed = [...mistakes].map((mistake) => ({ mistake, ...document.locate(mistake.path) }));
   // A missing key ranks at the end of the mapping that lacks it, so a misspelt key there is
@@ -29,17 +32,21 @@ export function refuse(document: SourceDocument, mistakes: Iterable<Mistake>): v
   const rank = (p: (typeof placed)[number]) =>
     p.mistake.code === "INPUT_MISSING_KEY" ? p.end : p.start;
   placed.sort((a, b) => rank(a) - rank(b));
-  const first = placed[0]?.mistake;
-  if (first !== undefined) fail(document, first, placed.length - 1);
+  const [first, ...others] = placed.map(({ mistake }) => told(document, mistake));
+  if (first !== undefined) throw new InputError(first.code, first.message, others);
 }
 
-/** @throws InputError for the mistake, always. @param moreCount mistakes that are left untold. */
-export function fail(document: SourceDocument, mistake: Mistake, moreCount = 0): never {
-  const { code, path, message } = mistake;
+/** @throws InputError for the mistake, always. */
+export function fail(document: SourceDocument, mistake: Mistake): never {
+  const { code, message } = told(document, mistake);
+  throw new InputError(code, message);
+}
+
+/** A mistake with where it was found. */
+function told(document: SourceDocument, { code, path, message }: Mistake): ToldMistake {
   const line = `${document.file}:${document.locate(path).line}`;
   const where = path.length === 0 ? line : `${line} ${pathText(path)}`;
-  const more = moreCount > 0 ? ` (and ${moreCount} more)` : "";
-  throw new InputError(code, `${where}: ${message}${more}`);
+  return { code, message: `${where}: ${message}` };
 }
 
 /**

@@ -1,4 +1,4 @@
-/** The bytes of a policy bundle: a header of fixed width, then the payload. Specified in docs/bundle-format.md. */
+/** The bytes of a bundle: a header of fixed width, then the payload (docs/bundle-format.md). */
 import { createHash } from "node:crypto";
 import { Packr, Unpackr } from "msgpackr";
 import { BundleError, type BundleErrorCode } from "./bundle-error.ts";
@@ -22,7 +22,10 @@ const HEADER_BYTES = LENGTH_OFFSET + 4;
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true });
 
-/** The file of a bundle that was checked. Equal bundles give equal bytes, whatever the order of their keys. */
+/**
+ * The file of a bundle that was checked. Equal bundles give equal bytes, whatever the order of
+ * their keys.
+ */
 export function bytesOfBundle(bundle: Bundle): Uint8Array {
   requireLittleEndian();
   const payload = packr.pack(canonical(bundle));
@@ -68,14 +71,17 @@ function payloadOf(bytes: Uint8Array): Uint8Array {
   return payload;
 }
 
-/** A file that ends inside the magic, but is right so far, was cut off: that is a matter of length. */
+/**
+ * A file that ends inside the magic, but is right so far, was cut off: that is a matter of length.
+ */
 function checkMagic(bytes: Uint8Array): void {
   const start = bytes.subarray(0, MAGIC.length);
   if (start.length > 0 && start.every((byte, at) => byte === MAGIC[at])) return;
   const found = start.length === 0 ? "an empty file" : hex(start);
   refuse(
     "BUNDLE_MAGIC",
-    `expected a policy bundle, which begins with ${hex(MAGIC)}, got ${found}; give a file that stratagem compile wrote`,
+    `expected a policy bundle, which begins with ${hex(MAGIC)}, got ${found}; ` +
+      "give a file that stratagem compile wrote",
   );
 }
 
@@ -104,11 +110,15 @@ function checkVersion(version: number): void {
   const advice = version > FORMAT_VERSION ? "upgrade Stratagem or compile" : "compile";
   refuse(
     "BUNDLE_VERSION",
-    `expected format version ${FORMAT_VERSION}, the only one that this build reads, got ${version}; ${advice} the bundle again with this build`,
+    `expected format version ${FORMAT_VERSION}, the only one that this build reads, got ` +
+      `${version}; ${advice} the bundle again with this build`,
   );
 }
 
-/** The same value with every map's keys in ascending order and every typed array as its bytes. Depth is bounded by the schema. */
+/**
+ * The same value with every map's keys in ascending order and every typed array as its bytes. Depth
+ * is bounded by the schema.
+ */
 function canonical(value: unknown): unknown {
   if (ArrayBuffer.isView(value)) {
     return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
@@ -120,7 +130,10 @@ function canonical(value: unknown): unknown {
   return Object.fromEntries(entries);
 }
 
-/** Tables are little-endian in the file and used as they are: swapping would be code that no test of ours can run. */
+/**
+ * Tables are little-endian in the file and used as they are: swapping would be code that no test of
+ * ours can run.
+ */
 function requireLittleEndian(): void {
   if (new Uint8Array(Uint16Array.of(1).buffer)[0] !== 1) {
     throw new Error("policy bundles need a little-endian host");

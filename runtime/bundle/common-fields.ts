@@ -1,25 +1,31 @@
-/** Parts that the bundles of all methods have: structure checked field by field. Source: docs/bundle-format.md. */
+/** What the bundles of several methods have, said once: ranges, and records that are the same. */
 import {
-  arrayOf,
+  boolean,
   fileName,
   integerIn,
-  nullOr,
+  listOf,
+  named,
   numberBetween,
   numberIn,
-  objectOf,
   oneOf,
+  or,
+  orNull,
   positive,
   relativePath,
+  type Shape,
   sha256,
-  tableOf,
   text,
 } from "./fields.ts";
+import { type Field, type Fields, optional, record, tagged } from "./record.ts";
 import type {
   ArrivalModel,
+  ClassExpected,
   Cluster,
   DecisionSpace,
+  InferlineLevel,
   InputDigest,
   ModelFile,
+  PipelineExpected,
   Pool,
   ProfileReference,
   Provenance,
@@ -29,10 +35,11 @@ import type {
   Table,
   TensorInfo,
 } from "./schema.ts";
+import { positiveTable, table } from "./tables.ts";
 
 /** Eleven days. Sums of times and products with rates stay far from the limits of a float64. */
 export const MAX_MS = 1e9;
-export const MAX_QPS = 1e12;
+const MAX_QPS = 1e12;
 const MAX_PRICE = 1e9;
 export const MAX_WORKERS = 1_000_000;
 export const MAX_POOLS = 1000;
@@ -42,163 +49,227 @@ const MAX_RANK = 16;
 /** Row indices of an action table fit a uint16, as batch sizes must. */
 export const MAX_QUEUE = 65_534;
 /** Queries that one queue of a whole cluster holds at most. */
-export const MAX_WAITING = 2 ** 20 - 1;
+const MAX_WAITING = 2 ** 20 - 1;
 export const MAX_VARIANTS = 1000;
-export const MAX_LEVELS = 10_000;
+const MAX_LEVELS = 10_000;
+/** Beyond it a query is as good as never given up. */
+const MAX_SLOS = 1e9;
 
-export function sloOf(value: unknown, path: string): Slo {
-  const fields = objectOf(value, path, ["latencyMs", "maxViolationRate", "percentile"]);
-  return Object.freeze({
-    latencyMs: milliseconds(fields.latencyMs, `${path}.latencyMs`),
-    maxViolationRate: nullOr(fields.maxViolationRate, `${path}.maxViolationRate`, ratio),
-    percentile: percentile(fields.percentile, `${path}.percentile`),
-  });
-}
+export const milliseconds = named("a time", positive(MAX_MS));
+export const millisecondsOr0 = named("0 or a time", numberIn(0, MAX_MS));
+export const rate = named("a rate", positive(MAX_QPS));
+export const rateOr0 = named("0 or a rate", numberIn(0, MAX_QPS));
+export const ratio = named("a ratio", numberIn(0, 1));
+export const percentile = numberBetween(0, 100);
+export const workerCount = integerIn(1, MAX_WORKERS);
+export const MAX_COUNT = 2 ** 32 - 1;
+export const count = integerIn(0, MAX_COUNT);
+export const bigCount = integerIn(0, Number.MAX_SAFE_INTEGER);
+export const batchSize = integerIn(1, MAX_QUEUE);
+export const notNegative = named("a number from 0", numberIn(0, Number.MAX_VALUE));
 
-export function arrivalsOf(value: unknown, path: string): ArrivalModel {
-  const process = (value as { process?: unknown } | null)?.process;
-  if (process === "gamma") {
-    const fields = objectOf(value, path, ["cv2", "process"]);
-    return Object.freeze({ process, cv2: positive(fields.cv2, `${path}.cv2`, 1e6) });
-  }
-  if (process === "trace") {
-    const fields = objectOf(value, path, ["dispersion", "file", "process"]);
-    return Object.freeze({
-      process,
-      file: relativePath(fields.file, `${path}.file`),
-      dispersion: positive(fields.dispersion, `${path}.dispersion`, 1e6),
-    });
-  }
-  const fields = objectOf(value, path, ["process"]);
-  return Object.freeze({ process: oneOf(fields.process, `${path}.process`, ["poisson"]) });
-}
-
-export function clusterOf(value: unknown, path: string, maxPools: number): Cluster {
-  const fields = objectOf(value, path, ["communicationLatencyMs", "pools"]);
-  const latencyPath = `${path}.communicationLatencyMs`;
-  return Object.freeze({
-    communicationLatencyMs: numberIn(fields.communicationLatencyMs, latencyPath, 0, MAX_MS),
-    pools: arrayOf(fields.pools, `${path}.pools`, [1, maxPools], poolOf),
-  });
-}
-
-function poolOf(value: unknown, path: string): Pool {
-  const fields = objectOf(value, path, ["cores", "hardware", "name", "pricePerHour", "workers"]);
-  return Object.freeze({
-    name: text(fields.name, `${path}.name`),
-    hardware: nullOr(fields.hardware, `${path}.hardware`, text),
-    workers: workerCount(fields.workers, `${path}.workers`),
-    cores: nullOr(fields.cores, `${path}.cores`, workerCount),
-    pricePerHour: nullOr(fields.pricePerHour, `${path}.pricePerHour`, (price, at) =>
-      numberIn(price, at, 0, MAX_PRICE),
-    ),
-  });
-}
-
-export function modelFileOf(value: unknown, path: string): ModelFile {
-  const fields = objectOf(value, path, ["file", "inputs", "outputs", "sha256"]);
-  const count = [1, MAX_TENSORS] as const;
-  return Object.freeze({
-    file: fileName(fields.file, `${path}.file`),
-    sha256: sha256(fields.sha256, `${path}.sha256`),
-    inputs: arrayOf(fields.inputs, `${path}.inputs`, count, tensorOf),
-    outputs: arrayOf(fields.outputs, `${path}.outputs`, count, tensorOf),
-  });
-}
-
-function tensorOf(value: unknown, path: string): TensorInfo {
-  const fields = objectOf(value, path, ["dtype", "name", "shape"]);
-  return Object.freeze({
-    name: text(fields.name, `${path}.name`),
-    dtype: text(fields.dtype, `${path}.dtype`),
-    shape: arrayOf(fields.shape, `${path}.shape`, [0, MAX_RANK], (dimension, at) =>
-      dimension === -1 ? -1 : integerIn(dimension, at, 1, 2 ** 31),
-    ),
-  });
-}
-
-export function profileOf(value: unknown, path: string): ProfileReference {
-  const fields = objectOf(value, path, ["file", "hardware", "sha256", "variant"]);
-  return Object.freeze({
-    file: fileName(fields.file, `${path}.file`),
-    variant: text(fields.variant, `${path}.variant`),
-    hardware: text(fields.hardware, `${path}.hardware`),
-    sha256: sha256(fields.sha256, `${path}.sha256`),
-  });
-}
-
-export function serviceTimesOf(value: unknown, path: string): ServiceTimes {
-  const fields = objectOf(value, path, ["decisionMs", "percentile", "quantiles"]);
-  return Object.freeze({
-    percentile: nullOr(fields.percentile, `${path}.percentile`, percentile),
-    decisionMs: timesOf(fields.decisionMs, `${path}.decisionMs`),
-    quantiles: nullOr(fields.quantiles, `${path}.quantiles`, quantilesOf),
-  });
-}
-
-function quantilesOf(value: unknown, path: string): ServiceTimeQuantiles {
-  const fields = objectOf(value, path, ["meanMs", "p50Ms", "p95Ms", "p99Ms"]);
-  return Object.freeze({
-    p50Ms: timesOf(fields.p50Ms, `${path}.p50Ms`),
-    p95Ms: timesOf(fields.p95Ms, `${path}.p95Ms`),
-    p99Ms: timesOf(fields.p99Ms, `${path}.p99Ms`),
-    meanMs: timesOf(fields.meanMs, `${path}.meanMs`),
-  });
-}
-
-/** Service times: every cell above 0, at most MAX_MS. */
-export function timesOf(value: unknown, path: string): Table {
-  const table = tableOf(value, path, "float64", 2);
-  const bad = table.data.findIndex((ms: number) => !(ms > 0 && ms <= MAX_MS));
-  if (bad >= 0) positive(table.data[bad], `${path}.data[${bad}]`, MAX_MS);
-  return table;
-}
-
-export function decisionSpaceOf(value: unknown, path: string): DecisionSpace {
-  const fields = objectOf(value, path, ["actions", "maxQueue", "slackMs"], ["queued"]);
-  return Object.freeze({
-    ...(fields.queued === undefined
-      ? {}
-      : { queued: tableOf(fields.queued, `${path}.queued`, "float64", 1) }),
-    maxQueue: integerIn(fields.maxQueue, `${path}.maxQueue`, 1, MAX_WAITING),
-    slackMs: tableOf(fields.slackMs, `${path}.slackMs`, "float64", 1),
-    actions: tableOf(fields.actions, `${path}.actions`, "uint16", 2),
-  });
-}
-
-export function provenanceOf(value: unknown, path: string): Provenance {
-  const fields = objectOf(value, path, ["compiler", "inputs"]);
-  return Object.freeze({
-    compiler: text(fields.compiler, `${path}.compiler`),
-    inputs: arrayOf(fields.inputs, `${path}.inputs`, [0, MAX_INPUTS], inputOf),
-  });
-}
-
-function inputOf(value: unknown, path: string): InputDigest {
-  const fields = objectOf(value, path, ["path", "sha256"]);
-  return Object.freeze({
-    path: relativePath(fields.path, `${path}.path`),
-    sha256: sha256(fields.sha256, `${path}.sha256`),
-  });
-}
-
-export function milliseconds(value: unknown, path: string): number {
-  return positive(value, path, MAX_MS);
-}
-
-export function ratio(value: unknown, path: string): number {
-  return numberIn(value, path, 0, 1);
-}
-
+const aboveZeroBelowOne = numberBetween(0, 1);
 /** 0 is one, 1 is not. */
-export function properRatio(value: unknown, path: string): number {
-  return value === 0 ? ratio(value, path) : numberBetween(value, path, 0, 1);
+export const properRatio: Shape<number> = {
+  words: "a ratio below 1",
+  read(value, path) {
+    return (value === 0 ? ratio : aboveZeroBelowOne).read(value, path);
+  },
+};
+
+type LevelHead = Pick<InferlineLevel, "loadQps" | "feasible" | "capacityQps">;
+
+/** @param apart a number that is allowed besides times. */
+export function timesOf(axes: readonly string[], apart: number | null = null): Shape<Table> {
+  return positiveTable(axes, MAX_MS, apart);
 }
 
-export function percentile(value: unknown, path: string): number {
-  return numberBetween(value, path, 0, 100);
+export const sloFields: Fields<Omit<Slo, "classes">> = {
+  latencyMs: [milliseconds, "What a query may take from arrival to answer."],
+  maxViolationRate: [
+    orNull(ratio),
+    "Of the queries, those that may take longer; nil if the application sets no ceiling.",
+  ],
+  percentile: [
+    percentile,
+    "Quantile of the latency that has to meet `latencyMs` where there is no ceiling.",
+  ],
+};
+
+const arrivalModel = tagged<"process", ArrivalModel>("process", {
+  poisson: record<Extract<ArrivalModel, { process: "poisson" }>>({
+    process: [oneOf(["poisson"]), "Times between arrivals are exponential."],
+  }),
+  gamma: record<Extract<ArrivalModel, { process: "gamma" }>>({
+    process: [oneOf(["gamma"]), "Times between arrivals are gamma-distributed."],
+    cv2: [positive(1e6), "Their squared coefficient of variation."],
+  }),
+  trace: record<Extract<ArrivalModel, { process: "trace" }>>({
+    process: [oneOf(["trace"]), "Arrivals are those of a recorded trace."],
+    file: [relativePath, "The trace, from the folder of the application specification."],
+    dispersion: [positive(1e6), "Variance over mean of the queries that come within the SLO."],
+  }),
+});
+
+const pool = record<Pool>({
+  name: [text, "The pool's name; plans refer to its index."],
+  hardware: [orNull(text), "What its workers are; nil if the application does not say."],
+  workers: [workerCount, "How many it has."],
+  cores: [orNull(workerCount), "Cores of each worker; nil if the application does not say."],
+  pricePerHour: [orNull(numberIn(0, MAX_PRICE)), "Price of a worker; nil if there is none."],
+});
+
+const tensor = record<TensorInfo>({
+  name: [text, "Unique in its array."],
+  dtype: [text, "The type of its elements, as ONNX Runtime names it."],
+  shape: [
+    listOf([0, MAX_RANK], or(-1, integerIn(1, 2 ** 31))),
+    "Its dimensions, −1 where one is dynamic.",
+  ],
+});
+const tensors = listOf([1, MAX_TENSORS], tensor);
+
+export const modelFile = record<ModelFile>({
+  file: [fileName, "The server looks it up in its models folder."],
+  sha256: [sha256, "That of the file."],
+  inputs: [tensors, "What the model takes."],
+  outputs: [tensors, "What the model gives."],
+});
+
+export const profileReference = record<ProfileReference>({
+  file: [fileName, "The profile."],
+  variant: [text, "Name of the variant in that file."],
+  hardware: [text, "What the variant was measured on."],
+  sha256: [sha256, "That of the file."],
+});
+
+export const variantName: Field<string> = [text, "Unique in the task."];
+export const accuracy: Field<number> = [ratio, "Accuracy as measured."];
+export const model: Field<ModelFile | null> = [
+  orNull(modelFile),
+  "What is served; without it the bundle can only be simulated.",
+];
+
+/** Batch service times of each variant. */
+const times = timesOf(["variantCount", "maxBatch"]);
+
+const quantiles = record<ServiceTimeQuantiles>({
+  p50Ms: [times, "Medians."],
+  p95Ms: [times, "95th percentiles."],
+  p99Ms: [times, "99th percentiles."],
+  meanMs: [times, "Means."],
+});
+
+export const serviceTimes = record<ServiceTimes>({
+  percentile: [
+    orNull(percentile),
+    "Quantile of the measured times that `decisionMs` holds; nil if the profiles do not say.",
+  ],
+  decisionMs: [times, "What the policy was computed with; it does not decrease along a row."],
+  quantiles: [
+    orNull(quantiles),
+    "The measured distribution; nil unless every variant was measured so.",
+  ],
+});
+
+/** Axes of tables of actions. */
+export const axisFields: Fields<Omit<DecisionSpace, "actions">> = {
+  queued: optional(
+    table("float64", ["rowCount"]),
+    "The fewest queries that each row of a table answers for, which is up to the next row's: " +
+      "whole numbers, strictly ascending from 1 to `maxQueue + 1`. Where it is left out every " +
+      "number of queries has a row, row `queued − 1`.",
+  ),
+  maxQueue: [integerIn(1, MAX_WAITING), "A queue holds one query more than this."],
+  slackMs: [
+    table("float64", ["slackCount"]),
+    "Times left until the earliest deadline, strictly ascending from 0 to the SLO.",
+  ],
+};
+
+export const decisionSpace = record<DecisionSpace>({
+  ...axisFields,
+  actions: [
+    table("uint16", ["actionCount", "2"]),
+    "Variant index and batch size of each action, at most 65,533 actions; the batch size is from " +
+      "1 to maxBatch.",
+  ],
+});
+
+/** What to do in each state. */
+export const actionTable = table("uint16", ["rowCount", "slackCount"]);
+
+/**
+ * What the levels of all methods begin with.
+ * @param feasible its meaning. @param capacityQps likewise. @param capacity its range.
+ */
+export function levelFields(
+  feasible: string,
+  capacityQps: string,
+  capacity = rateOr0,
+): Fields<LevelHead> {
+  return {
+    loadQps: [rate, "Queries per second of the whole cluster, in a pipeline requests."],
+    feasible: [boolean, feasible],
+    capacityQps: [capacity, capacityQps],
+  };
 }
 
-export function workerCount(value: unknown, path: string): number {
-  return integerIn(value, path, 1, MAX_WORKERS);
+/** By ascending load. */
+export function levelsOf<Level>(level: Shape<Level>): Shape<readonly Level[]> {
+  return listOf([1, MAX_LEVELS], level);
+}
+
+/** Figures weighted by queries. */
+export const accuracyFields: Fields<ClassExpected> = {
+  accuracyPerSatisfied: [ratio, "Mean accuracy of the queries that are answered in time."],
+  accuracyPerQuery: [ratio, "Mean accuracy of all queries, late ones counting 0."],
+  violationRate: [ratio, "Of the queries, those that are late."],
+};
+
+/** What a simulation tells of the time that queries take. */
+export const latencyFields: Fields<Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99">> = {
+  latencyMsP50: [millisecondsOr0, "Median of the latencies of what is served."],
+  latencyMsP99: [millisecondsOr0, "Their 99th percentile."],
+};
+
+export const seed: Field<number> = [count, "What the simulation's random numbers begin with."];
+export const durationMs: Field<number> = [milliseconds, "Length of the simulation."];
+export const solverName: Field<string> = [text, "The solver's name."];
+
+/** How many times the SLO; null for never. */
+export const slosOrNever = orNull(positive(MAX_SLOS));
+
+const input = record<InputDigest>({
+  path: [relativePath, "A file, from the folder of the application specification."],
+  sha256: [sha256, "That of the file."],
+});
+
+const compiled = record<Provenance>({
+  compiler: [text, "Name and version of the compiler."],
+  inputs: [listOf([0, MAX_INPUTS], input), "What it read."],
+});
+
+// Fields of the bundles themselves.
+
+export const application: Field<string> = [text, "Name from the application specification."];
+export const METHOD = "The method whose tables or plans these are.";
+export const slo: Field<Slo> = [
+  { ...record<Omit<Slo, "classes">>(sloFields) },
+  "The objective that the policy was computed for.",
+];
+export const arrivals: Field<ArrivalModel> = [
+  arrivalModel,
+  "The arrivals that the policy was computed for.",
+];
+export const provenance: Field<Provenance> = [compiled, "What the bundle was made from."];
+
+/** @param maxPools that the method can take. */
+export function clusterOf(maxPools: number): Field<Cluster> {
+  const cluster = record<Cluster>({
+    communicationLatencyMs: [millisecondsOr0, "Time per hop."],
+    pools: [listOf([1, maxPools], pool), "Workers of one kind each."],
+  });
+  const poolCount = maxPools === 1 ? "one pool" : `1 to ${maxPools} pools`;
+  return [cluster, `The workers: ${poolCount}.`];
 }

@@ -1,224 +1,232 @@
-/** Strict readers of single fields: an unknown value and where it stands in, the typed value or a BundleError out. */
-import { BundleError } from "./bundle-error.ts";
-import type { Table } from "./schema.ts";
+/** Shapes of single values: each says in words what is allowed, and reads or refuses a value. */
+import { clip, refuse, refuseAs, UNPRINTABLE } from "./refuse.ts";
+
+/** What a value has to be. The type is exact: a shape of fewer values is no shape of more. */
+export interface Shape<in out Value> extends AnyShape {
+  /**
+   * The value itself, or a frozen copy in memory of its own.
+   * @param path where it stands, "" for the payload. @param before the fields of the same map that
+   * were read before it. @throws BundleError BUNDLE_SCHEMA
+   */
+  read(value: unknown, path: string, before?: object): Value;
+}
+
+export interface AnyShape {
+  /** What is allowed, as the format page says it. */
+  readonly words: string;
+  /** The maps that a value may consist of, if any; several where they are alternatives. */
+  readonly maps?: readonly MapTold[];
+  read(value: unknown, path: string, before?: object): unknown;
+}
+
+/** A kind of map: its fields in the order in which they are read. */
+export interface MapTold {
+  readonly fields: readonly FieldTold[];
+}
+
+export interface FieldTold {
+  readonly name: string;
+  readonly shape: AnyShape;
+  /** One sentence, or two, for the format page. */
+  readonly meaning: string;
+  readonly isOptional: boolean;
+}
 
 /** Longest text of a bundle, in UTF-16 units. */
 const MAX_TEXT_LENGTH = 1024;
-/** Controls, line separators and lone surrogates: none survives a terminal, a log line or UTF-8. */
-const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]/u;
-const ANY_UNPRINTABLE = new RegExp(UNPRINTABLE, "gu");
 
-/** An object with exactly these keys. @param added keys that it may have besides; what is left out is undefined. */
-export function objectOf<Key extends string, Added extends string = never>(
-  value: unknown,
-  path: string,
-  keys: readonly Key[],
-  added: readonly Added[] = [],
-): Readonly<Record<Key, unknown> & Partial<Record<Added, unknown>>> {
-  if (!isRecord(value)) return refuse(path, value, "a map");
-  const all: readonly string[] = [...keys, ...added];
-  for (const key of Object.keys(value)) {
-    if (!all.some((known) => known === key)) {
-      refuseAs(path, `the key ${clip(key)}`, `only the keys ${all.join(", ")}`);
-    }
-  }
-  for (const key of keys) {
-    if (!Object.hasOwn(value, key)) refuseAs(path, "no such key", `the key "${key}"`);
-  }
-  return value as Readonly<Record<Key, unknown> & Partial<Record<Added, unknown>>>;
+/** The same shape under another name on the format page. */
+export function named<Value>(words: string, shape: Shape<Value>): Shape<Value> {
+  return { ...shape, words };
 }
 
-/** An array of `minCount` to `maxCount` items, each read by `item`. */
-export function arrayOf<Item>(
-  value: unknown,
-  path: string,
-  [minCount, maxCount]: readonly [number, number],
-  item: (value: unknown, path: string) => Item,
-): readonly Item[] {
-  if (!Array.isArray(value))
-    return refuse(path, value, `an array of ${counts(minCount, maxCount)}`);
-  if (value.length < minCount || value.length > maxCount) {
-    refuseAs(path, `${value.length} items`, `an array of ${counts(minCount, maxCount)}`);
-  }
-  const items: Item[] = [];
-  for (let index = 0; index < value.length; index++) {
-    items.push(item(value[index], `${path}[${index}]`));
-  }
-  return Object.freeze(items);
-}
-
-function counts(min: number, max: number): string {
-  return min === max ? `${min}` : `${min} to ${max}`;
-}
-
-/** Absent values are nil in the file, never missing keys; but for the optional keys of `objectOf`. */
-export function nullOr<Value>(
-  value: unknown,
-  path: string,
-  read: (value: unknown, path: string) => Value,
-): Value | null {
-  return value === null ? null : read(value, path);
-}
-
-export function boolean(value: unknown, path: string): boolean {
-  return typeof value === "boolean" ? value : refuse(path, value, "true or false");
-}
+export const boolean: Shape<boolean> = {
+  words: "true or false",
+  read(value, path) {
+    return typeof value === "boolean" ? value : refuse(path, value, "true or false");
+  },
+};
 
 /** Non-empty text on one line. */
-export function text(value: unknown, path: string): string {
-  if (typeof value !== "string" || value === "" || value.length > MAX_TEXT_LENGTH) {
-    return refuse(path, value, `a text of 1 to ${MAX_TEXT_LENGTH} characters`);
-  }
-  return UNPRINTABLE.test(value) ? refuse(path, value, "a text without control characters") : value;
-}
+export const text: Shape<string> = {
+  words: "a text",
+  read(value, path) {
+    if (typeof value !== "string" || value === "" || value.length > MAX_TEXT_LENGTH) {
+      return refuse(path, value, `a text of 1 to ${MAX_TEXT_LENGTH} characters`);
+    }
+    if (UNPRINTABLE.test(value)) refuse(path, value, "a text without control characters");
+    return value;
+  },
+};
 
-export function oneOf<Value extends string>(
-  value: unknown,
-  path: string,
-  allowed: readonly Value[],
-): Value {
-  const found = allowed.find((each) => each === value);
-  return found ?? refuse(path, value, allowed.map((each) => `"${each}"`).join(" or "));
-}
-
-/** A text of a form. @param allowed the form, in words. */
-export function matching(value: unknown, path: string, form: RegExp, allowed: string): string {
-  const found = text(value, path);
-  return form.test(found) ? found : refuse(path, value, allowed);
+/** A text of a form. @param allowed the form, in words. @param words as the page calls it. */
+export function textOf(form: RegExp, allowed: string, words = allowed): Shape<string> {
+  return {
+    words,
+    read(value, path) {
+      const found = text.read(value, path);
+      return form.test(found) ? found : refuse(path, value, allowed);
+    },
+  };
 }
 
 /** A file name without directories. */
-export function fileName(value: unknown, path: string): string {
-  const name = text(value, path);
-  if (/[\\/]/.test(name) || name === "." || name === "..") {
-    refuse(path, value, "a file name without directories");
-  }
-  return name;
-}
+export const fileName = textOf(
+  /^(?!\.{1,2}$)[^\\/]*$/,
+  "a file name without directories",
+  "a file name",
+);
 
 /** A path relative to some folder, with forward slashes. */
-export function relativePath(value: unknown, path: string): string {
-  const file = text(value, path);
-  if (/^\/|\\|^[a-z]:/i.test(file)) refuse(path, value, "a relative path with forward slashes");
-  return file;
+export const relativePath = textOf(
+  /^(?!\/|[a-z]:)[^\\]*$/i,
+  "a relative path with forward slashes",
+  "a relative path",
+);
+
+export const sha256 = textOf(
+  /^[0-9a-f]{64}$/,
+  "a SHA-256 as 64 hexadecimal digits in lower case",
+  "a digest",
+);
+
+export function oneOf<Value extends string>(values: readonly Value[]): Shape<Value> {
+  const words = values.map((each) => `"${each}"`).join(" or ");
+  return {
+    words,
+    read(value, path) {
+      return values.find((each) => each === value) ?? refuse(path, value, words);
+    },
+  };
 }
 
-export function sha256(value: unknown, path: string): string {
-  const digest = text(value, path);
-  return /^[0-9a-f]{64}$/.test(digest)
-    ? digest
-    : refuse(path, value, "a SHA-256 as 64 hexadecimal digits in lower case");
+/** From `min` to `max`, both included. Negative zero has no encoding of its own and is refused. */
+export function numberIn(min: number, max: number): Shape<number> {
+  const words = `a number from ${min} to ${max}`;
+  return {
+    words,
+    read(value, path) {
+      if (typeof value === "number" && value >= min && value <= max && !Object.is(value, -0)) {
+        return value;
+      }
+      return refuse(path, value, words);
+    },
+  };
 }
 
-/** A number from `min` to `max`, both included. Negative zero has no encoding of its own and is refused. */
-export function numberIn(value: unknown, path: string, min: number, max: number): number {
-  if (typeof value === "number" && value >= min && value <= max && !Object.is(value, -0)) {
-    return value;
-  }
-  return refuse(path, value, `a number from ${min} to ${max}`);
+/** Above 0, at most `max`. */
+export function positive(max: number): Shape<number> {
+  const words = `a number above 0, at most ${max}`;
+  return {
+    words,
+    read(value, path) {
+      if (typeof value === "number" && value > 0 && value <= max) return value;
+      return refuse(path, value, words);
+    },
+  };
 }
 
-/** A number above 0, at most `max`. */
-export function positive(value: unknown, path: string, max: number): number {
-  if (typeof value === "number" && value > 0 && value <= max) return value;
-  return refuse(path, value, `a number above 0, at most ${max}`);
+/** Between `min` and `max`, both excluded. */
+export function numberBetween(min: number, max: number): Shape<number> {
+  const words = `a number above ${min} and below ${max}`;
+  return {
+    words,
+    read(value, path) {
+      if (typeof value === "number" && value > min && value < max) return value;
+      return refuse(path, value, words);
+    },
+  };
 }
 
-/** A number between `min` and `max`, both excluded. */
-export function numberBetween(value: unknown, path: string, min: number, max: number): number {
-  if (typeof value === "number" && value > min && value < max) return value;
-  return refuse(path, value, `a number above ${min} and below ${max}`);
+export function integerIn(min: number, max: number): Shape<number> {
+  const words = `an integer from ${min} to ${max}`;
+  return {
+    words,
+    read(value, path) {
+      if (!Number.isInteger(value) || Number(value) < min || Number(value) > max) {
+        return refuse(path, value, words);
+      }
+      if (Object.is(value, -0)) refuse(path, value, `a number from ${min} to ${max}`);
+      return Number(value);
+    },
+  };
 }
 
-export function integerIn(value: unknown, path: string, min: number, max: number): number {
-  if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) {
-    return numberIn(value, path, min, max);
-  }
-  return refuse(path, value, `an integer from ${min} to ${max}`);
+type Word = string | number | null;
+
+/** One value apart, or else what the shape says. */
+export function or<Apart extends Word, Value>(
+  apart: Apart,
+  shape: Shape<Value>,
+): Shape<Apart | Value> {
+  return {
+    ...shape,
+    words: `${apart === null ? "nil" : JSON.stringify(apart)} or ${shape.words}`,
+    read(value, path, before) {
+      return value === apart ? apart : shape.read(value, path, before);
+    },
+  };
 }
 
 /**
- * A dense table of one type and rank. In memory its data is a typed array, which is kept; as decoded it is bytes, which are copied once into
- * a fresh, aligned typed array.
- *
- * @param minRows 0 where the first axis may be empty.
+ * Absent values are nil in the file, never missing keys; but for the optional fields of a record.
  */
-export function tableOf(
-  value: unknown,
-  path: string,
-  dtype: Table["dtype"],
-  rank: number,
-  minRows: 0 | 1 = 1,
-): Table {
-  const fields = objectOf(value, path, ["data", "dtype", "shape"]);
-  oneOf(fields.dtype, `${path}.dtype`, [dtype]);
-  const shape = arrayOf(fields.shape, `${path}.shape`, [rank, rank], (dimension, at) =>
-    integerIn(dimension, at, at === `${path}.shape[0]` ? minRows : 1, 2 ** 31),
-  );
-  const count = shape.reduce((product, dimension) => product * dimension, 1);
-  const at = `${path}.data`;
-  if (dtype === "float64") {
-    const data = elements(fields.data, at, count, Float64Array);
-    return Object.freeze({ dtype, shape, data });
-  }
-  return Object.freeze({ dtype, shape, data: elements(fields.data, at, count, Uint16Array) });
+export function orNull<Value>(shape: Shape<Value>): Shape<Value | null> {
+  return or(null, shape);
 }
 
-interface TypedArrayConstructor<Data> {
-  new (buffer: ArrayBuffer): Data;
-  readonly BYTES_PER_ELEMENT: number;
+/** An array of `minCount` to `maxCount` items. */
+export function listOf<Item>(
+  [minCount, maxCount]: readonly [number, number],
+  item: Shape<Item>,
+): Shape<readonly Item[]> {
+  const allowed = `an array of ${minCount === maxCount ? "" : `${minCount} to `}${maxCount}`;
+  return {
+    ...item,
+    words: `${allowed}${maxCount === 1 ? ": " : ", each "}${item.words}`,
+    read(value, path) {
+      if (!Array.isArray(value)) return refuse(path, value, allowed);
+      if (value.length < minCount || value.length > maxCount) {
+        refuseAs(path, `${value.length} items`, allowed);
+      }
+      const items: Item[] = [];
+      for (let index = 0; index < value.length; index++) {
+        items.push(item.read(value[index], `${path}[${index}]`));
+      }
+      return Object.freeze(items);
+    },
+  };
 }
 
-function elements<Data extends Float64Array | Uint16Array>(
-  data: unknown,
-  path: string,
-  count: number,
-  Type: TypedArrayConstructor<Data>,
-): Data {
-  const byteCount = count * Type.BYTES_PER_ELEMENT;
-  const isTyped = data instanceof Type;
-  if (!isTyped && !(data instanceof Uint8Array)) {
-    return refuse(path, data, `${byteCount} bytes`);
-  }
-  if (data.byteLength !== byteCount) {
-    refuseAs(path, `${data.byteLength} bytes`, `${byteCount} bytes, as the shape says`);
-  }
-  if (isTyped) return data;
-  const buffer = new ArrayBuffer(byteCount);
-  new Uint8Array(buffer).set(data);
-  return new Type(buffer);
+/** Reads a map of exactly these keys. @param added keys that it may have besides. */
+export function keysOf(
+  keys: readonly string[],
+  added: readonly string[] = [],
+): (value: unknown, path: string) => Readonly<Record<string, unknown>> {
+  const all = [...keys, ...added];
+  const known = new Set(all);
+  return (value, path) => {
+    if (!isMap(value)) return refuse(path, value, "a map");
+    const found = Object.keys(value);
+    // As they stand in a file: most maps are settled by one comparison.
+    if (found.length === keys.length && found.every((key, at) => key === keys[at])) return value;
+    for (const key of found) {
+      if (!known.has(key)) {
+        refuseAs(path, `the key ${clip(key)}`, `only the keys ${all.join(", ")}`);
+      }
+    }
+    for (const key of keys) {
+      if (!Object.hasOwn(value, key)) refuseAs(path, "no such key", `the key "${key}"`);
+    }
+    return value;
+  };
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
   return (
     typeof value === "object" &&
     value !== null &&
     !Array.isArray(value) &&
     !ArrayBuffer.isView(value)
   );
-}
-
-function refuse(path: string, found: unknown, allowed: string): never {
-  refuseAs(path, describe(found), allowed);
-}
-
-/** @param found what was found, in words. */
-function refuseAs(path: string, found: string, allowed: string): never {
-  throw new BundleError(
-    "BUNDLE_SCHEMA",
-    `${path === "" ? "payload" : path}: expected ${allowed}, got ${found}; compile the bundle again`,
-  );
-}
-
-function describe(value: unknown): string {
-  if (typeof value === "string") return clip(value);
-  if (Object.is(value, -0)) return "-0";
-  if (Array.isArray(value)) return "an array";
-  if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
-  return typeof value === "object" && value !== null ? "a map" : String(value);
-}
-
-function clip(value: string): string {
-  const short = value.length > 40 ? `${value.slice(0, 40)}…` : value;
-  return `"${short.replace(ANY_UNPRINTABLE, "�")}"`;
 }

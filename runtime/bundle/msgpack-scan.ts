@@ -1,16 +1,17 @@
-/** Checks the structure of MessagePack bytes before anything is built of them. */
+/** Walks the bytes of a payload before they are decoded, and refuses what no bundle holds. */
 import { BundleError } from "./bundle-error.ts";
 
 /** A bundle nests nine deep. */
 const MAX_DEPTH = 16;
-/** A bundle of the largest counts that `validate.ts` allows holds fewer keys and values than this. */
+/** A bundle of the largest counts that the tables allow holds fewer keys and values than this. */
 const MAX_VALUES = 1_000_000;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Walks untrusted msgpack without building anything, so that the decoder behind it meets no surprise: no extension types (msgpackr acts on
- * them), no 64-bit integers, no float32, strings in valid UTF-8, map keys that are strings in ascending byte order (hence no duplicates), bounded
+ * Walks untrusted msgpack without building anything, so that the decoder behind it meets no
+ * surprise: no extension types (msgpackr acts on them), no 64-bit integers, no float32, strings in
+ * valid UTF-8, map keys that are strings in ascending byte order (hence no duplicates), bounded
  * depth and count, and an end where the bytes end.
  *
  * @throws BundleError BUNDLE_SCHEMA at the first byte that is none of this.

@@ -1,51 +1,105 @@
-/** Parts that the bundles of pipelines have, whatever the method: structure checked field by field. Source: docs/bundle-format.md. */
-import { profileOf, ratio, serviceTimesOf } from "./common-fields.ts";
-import { arrayOf, integerIn, nullOr, objectOf, oneOf, tableOf, text } from "./fields.ts";
-import type { Branch, Feed, PoolProfile, StageEdge } from "./schema.ts";
+/** What the bundles of several pipelines have, said once. */
+import {
+  count,
+  MAX_POOLS,
+  profileReference,
+  ratio,
+  serviceTimes,
+  solverName,
+} from "./common-fields.ts";
+import { integerIn, listOf, oneOf, orNull, text } from "./fields.ts";
+import { type Field, type Fields, record } from "./record.ts";
+import type {
+  Branch,
+  Feed,
+  PoolProfile,
+  ProvisioningReport,
+  StageEdge,
+  StageTask,
+  StageVariant,
+} from "./schema.ts";
+import { table } from "./tables.ts";
 
 export const MAX_TASKS = 64;
 /** Also the largest index of anything. */
 export const MAX_NODES = 100_000;
 const MAX_FED = 256;
 
-export function feedOf(value: unknown, path: string): Feed {
-  const fields = objectOf(value, path, ["count", "inputs"]);
-  return Object.freeze({
-    inputs: arrayOf(fields.inputs, `${path}.inputs`, [0, MAX_FED], (item, at) => {
-      const pair = objectOf(item, at, ["input", "output"]);
-      return Object.freeze({
-        input: text(pair.input, `${at}.input`),
-        output: text(pair.output, `${at}.output`),
-      });
-    }),
-    count: nullOr(fields.count, `${path}.count`, text),
-  });
-}
-
-export function branchOf(value: unknown, path: string): Branch {
-  return oneOf(value, path, ["independent", "exclusive"]);
-}
-
-export function edgeOf(value: unknown, path: string): StageEdge {
-  const fields = objectOf(value, path, ["feed", "parent", "share"]);
-  return Object.freeze({
-    parent: nullOr(fields.parent, `${path}.parent`, indexOf),
-    share: ratio(fields.share, `${path}.share`),
-    feed: nullOr(fields.feed, `${path}.feed`, feedOf),
-  });
-}
-
-export function poolProfileOf(value: unknown, path: string): PoolProfile {
-  const fields = objectOf(value, path, ["batches", "latencyMs", "profile", "serviceTimes"]);
-  return Object.freeze({
-    profile: profileOf(fields.profile, `${path}.profile`),
-    batches: tableOf(fields.batches, `${path}.batches`, "uint16", 1),
-    latencyMs: tableOf(fields.latencyMs, `${path}.latencyMs`, "float64", 1),
-    serviceTimes: serviceTimesOf(fields.serviceTimes, `${path}.serviceTimes`),
-  });
-}
-
 /** Whether there is something at the index is checked where it is known what it counts. */
-export function indexOf(value: unknown, path: string): number {
-  return integerIn(value, path, 0, MAX_NODES);
-}
+export const index = integerIn(0, MAX_NODES);
+
+const fedInput = record<Feed["inputs"][number]>({
+  input: [text, "A tensor that this task's models take."],
+  output: [text, "The parent's output that it is."],
+});
+
+const feed = record<Feed>({
+  inputs: [listOf([0, MAX_FED], fedInput), "What comes from the parent."],
+  count: [
+    orNull(text),
+    "The parent's int64 output with the number of rows of this task for each of its rows; nil " +
+      "for one each.",
+  ],
+});
+
+/** How tensors come to a task. */
+export const feedField: Field<Feed | null> = [
+  orNull(feed),
+  "How tensors come here from the parent; nil for what comes from the requests, or where no " +
+    "model is served.",
+];
+
+export const branch = oneOf<Branch>(["independent", "exclusive"]);
+export const entryBranch: Field<Branch> = [
+  branch,
+  "How requests choose among their edges, as `branch` of a task.",
+];
+
+const edge = record<StageEdge>({
+  parent: [
+    orNull(index),
+    "Index of the earlier task that it comes from; nil for the requests, before every task.",
+  ],
+  share: [ratio, "Probability that a query of the parent, or a request, takes the edge."],
+  feed: feedField,
+});
+
+export const taskName: Field<string> = [text, "Unique in the bundle."];
+
+/** Where a task of stages stands. */
+export const stageFields: Fields<Pick<StageTask, "name" | "edges" | "branch">> = {
+  name: taskName,
+  edges: [
+    listOf([1, MAX_TASKS], edge),
+    "Edges that lead here, strictly ascending in `parent`. With several the task is a join.",
+  ],
+  branch: [
+    branch,
+    "How a query of this task chooses among the edges that lead away: each by a chance of its " +
+      "own, or at most one.",
+  ],
+};
+
+const poolProfile = record<PoolProfile>({
+  profile: [profileReference, "Where it is from."],
+  batches: [table("uint16", ["rowCount"]), "The batch sizes that were measured, ascending."],
+  latencyMs: [table("float64", ["rowCount"]), "Their latencies as measured, each a time."],
+  serviceTimes: [serviceTimes, "Of this variant alone, for every batch up to the largest."],
+});
+
+/** A variant on the hardware of each pool. */
+export const poolProfiles: Field<StageVariant["profiles"]> = [
+  listOf([1, MAX_POOLS], orNull(poolProfile)),
+  "What was measured on each pool, in their order; nil where the variant cannot run.",
+];
+
+/** How plans were found. */
+export const planReportFields: Fields<Pick<ProvisioningReport, "method" | "status">> = {
+  method: solverName,
+  status: [
+    oneOf(["optimal", "feasible", "infeasible"]),
+    "What is proven of the plan; infeasible only if the level is not feasible.",
+  ],
+};
+
+export const evaluations: Field<number> = [count, "Plans that were simulated, in part or whole."];

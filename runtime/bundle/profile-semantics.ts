@@ -1,4 +1,4 @@
-/** What the fields of a variant's profile must say about each other, so that every batch up to the largest has a time. */
+/** What a profile must say so that every batch up to the largest has a time. */
 import type { PoolProfile } from "./schema.ts";
 import { checkServiceTimes, checkShape, refuse } from "./table-semantics.ts";
 

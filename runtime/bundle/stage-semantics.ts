@@ -1,4 +1,4 @@
-/** What the edges of a pipeline of stages must say about each other, and numbers that only rounding may tell apart. */
+/** What edges of stages must say of each other, and numbers that only rounding tells apart. */
 import type { InferlineBundle, StageEdge, StageTask } from "./schema.ts";
 import { refuse } from "./table-semantics.ts";
 

@@ -18,7 +18,10 @@ const MAX_ACTIONS = 65_533;
 export interface TableRule {
   /** Whether a batch has to be all that wait, apart from the last row, a full queue. */
   readonly isMaximal: boolean;
-  /** Whether a cell may say to wait, though not in the first column, where the time for it is over, or to give up. */
+  /**
+   * Whether a cell may say to wait, though not in the first column, where the time for it is over,
+   * or to give up.
+   */
   readonly mayWait: boolean;
 }
 
@@ -124,7 +127,10 @@ export function checkFeasible(level: RamsisLevel, ceiling: number, path: string)
   }
 }
 
-/** Every state has an action, or waits where that is allowed. Maximal batching takes all that wait; the last row, a full queue, may take fewer. */
+/**
+ * Every state has an action, or waits where that is allowed. Maximal batching takes all that wait;
+ * the last row, a full queue, may take fewer.
+ */
 export function checkTable(
   table: Table,
   { maxQueue, queued, slackMs }: DecisionSpace,

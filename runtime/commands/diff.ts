@@ -1,30 +1,64 @@
 /** `diff BEFORE AFTER`: exit code 2 when the bundles say different things. */
+import type { Bundle } from "../bundle/schema.ts";
 import { type BundleDiff, diffBundles } from "../diff.ts";
 import { EXIT_CODES } from "../errors.ts";
 import { loadBundle } from "../load-bundle.ts";
-import type { FieldDiff, LevelDiff } from "../tell/level-diff.ts";
-import { short } from "../tell/text.ts";
+import { diffSummary, hasOtherPlan } from "../tell/diff-summary.ts";
+import type { Decision, FieldDiff, LevelDiff } from "../tell/level-diff.ts";
+import { counted, short } from "../tell/text.ts";
 import type { CommandResult } from "./command-result.ts";
 
 const MAX_VALUE_LENGTH = 60;
-/** What is foretold of a level, not what is done. */
-const FIGURES = /^(expected\.|feasible$|capacityQps$)/;
+/** Lines of a screen, summary included. */
+const SCREEN_LINES = 40;
 
-/** @throws BundleError or RuntimeError if one of the files is no good. */
-export async function diffCommand(before: string, after: string): Promise<CommandResult> {
+/**
+ * @param isAll whether every difference is told, and not only a screen of them.
+ * @throws BundleError or RuntimeError if one of the files is no good.
+ */
+export async function diffCommand(
+  before: string,
+  after: string,
+  isAll = false,
+): Promise<CommandResult> {
   const files = [await loadBundle(before), await loadBundle(after)] as const;
   const diff = diffBundles(files[0].bundle, files[1].bundle);
   const [a, b] = files.map(({ path, sha256 }) => ({ path, sha256 }));
+  const levelCount = countLevels(files[0].bundle, files[1].bundle);
   return {
     exitCode: diff.same ? EXIT_CODES.ok : EXIT_CODES.different,
-    text: diffText(diff),
+    text: diffText(diff, { levelCount, isAll }),
     json: { before: a, after: b, ...diff },
   };
 }
 
-export function diffText({ same, fields, levels }: BundleDiff): string {
-  if (same) return "the bundles are the same";
-  return [...fields.map(fieldText), ...levels.flatMap(levelText)].join("\n");
+/** Levels of both bundles, those of the same load once. */
+function countLevels(before: Bundle, after: Bundle): number {
+  return new Set([...before.levels, ...after.levels].map(({ loadQps }) => loadQps)).size;
+}
+
+export interface DiffTextOptions {
+  /** Levels of both bundles together; null where it is not known. */
+  readonly levelCount?: number | null;
+  readonly isAll?: boolean;
+}
+
+/** A summary, and the differences one by one as far as a screen goes. */
+export function diffText(
+  diff: BundleDiff,
+  { levelCount = null, isAll = false }: DiffTextOptions = {},
+): string {
+  const summary = diffSummary({ ...diff, levelCount });
+  if (diff.same) return summary.join("\n");
+  const details = [...diff.fields.map(fieldText), ...diff.levels.flatMap(levelText)];
+  const room = isAll ? details.length : Math.max(1, SCREEN_LINES - summary.length - 2);
+  const left = details.length - Math.min(room, details.length);
+  return [
+    ...summary,
+    "",
+    ...details.slice(0, room),
+    ...(left === 0 ? [] : [`and ${counted(left, "line")} more; --all shows them`]),
+  ].join("\n");
 }
 
 function fieldText({ path, before, after }: FieldDiff): string {
@@ -33,20 +67,24 @@ function fieldText({ path, before, after }: FieldDiff): string {
 
 function levelText(level: LevelDiff): string[] {
   const { loadQps, change, fields, changedStates, states, examples } = level;
-  if (change !== "changed") return [`level ${loadQps} qps: ${change}`];
-  const plan =
-    fields.length > 0 && fields.every(({ path }) => FIGURES.test(path))
-      ? "other figures"
-      : "another plan";
+  const at = `level ${short(loadQps)} qps`;
+  if (change !== "changed") return [`${at}: ${change}`];
+  const plan = fields.length === 0 || hasOtherPlan(level) ? "another plan" : "other figures";
   const what = states === 0 ? plan : `${changedStates} of ${states} states decided otherwise`;
   return [
-    `level ${loadQps} qps: ${what}`,
+    `${at}: ${what}`,
     ...fields.map((field) => `  ${fieldText(field)}`),
-    ...examples.map(
-      ({ sloClass, queued, slackMs, before, after }) =>
-        `  ${sloClass === undefined ? "" : `class ${sloClass}, `}queued ${queued}, slack ${short(slackMs)} ms: ${before.variant} ×${before.batch} → ${after.variant} ×${after.batch}`,
-    ),
+    ...examples.map(({ sloClass, queued, slackMs, before, after }) => {
+      const whose = sloClass === undefined ? "" : `class ${sloClass}, `;
+      const state = `queued ${queued}, slack ${short(slackMs)} ms`;
+      return `  ${whose}${state}: ${decisionText(before)} → ${decisionText(after)}`;
+    }),
   ];
+}
+
+/** A batch of none is no batch: the queue waits, or its first query is given up. */
+function decisionText({ variant, batch }: Decision): string {
+  return batch === 0 ? variant : `${variant} ×${batch}`;
 }
 
 function valueText(value: unknown): string {

@@ -6,7 +6,10 @@ import { type LoadedBundle, loadBundle } from "../load-bundle.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { CommandResult } from "./command-result.ts";
 
-/** Decodes a bundle and reports on it; `bundle` is null if it was refused. @throws RuntimeError if the file cannot be read. */
+/**
+ * Decodes a bundle and reports on it; `bundle` is null if it was refused. @throws RuntimeError if
+ * the file cannot be read.
+ */
 export async function verifyBundle(
   path: string,
 ): Promise<{ readonly bundle: Bundle | null; readonly result: CommandResult }> {

@@ -153,3 +153,9 @@ export class CommandBuffer {
     return command;
   }
 }
+
+/** A machine that decides, and a buffer that holds the commands of one event. */
+export interface OpenCore<D, C = CommandBuffer> {
+  readonly core: D;
+  readonly commands: C;
+}

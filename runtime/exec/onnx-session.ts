@@ -58,7 +58,8 @@ export class OnnxModel {
       }
       return model;
     } catch (error) {
-      throw new Error(`${variant.name} (${variant.path}) on ${setup.device}: ${oneLine(error)}`);
+      const on = `${variant.name} (${variant.path}) on ${setup.device}`;
+      throw new Error(`${on}: ${oneLine(error)}${remedyFor(setup.device, oneLine(error))}`);
     }
   }
 
@@ -204,4 +205,11 @@ function outputOf(name: string, tensor: Tensor | undefined, rows: number | null)
 function oneLine(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return message.replaceAll(/\s+/g, " ").trim();
+}
+
+/** An ordinary install is without the libraries of CUDA, which are asked for by one command. */
+function remedyFor(device: WorkerSetup["device"], reason: string): string {
+  if (device !== "cuda" || !/librar/i.test(reason)) return "";
+  const script = "node node_modules/onnxruntime-node/script/install";
+  return `; where the libraries of CUDA are not installed: ${script} --onnxruntime-node-install=cuda12`;
 }

@@ -6,6 +6,7 @@ import type {
   RamsisBundle,
   RamsisLevel,
 } from "../bundle/schema.ts";
+import type { OpenCore } from "../core/command-buffer.ts";
 import type {
   AssignedExecutor,
   AssignedExecutorHandlers,
@@ -51,6 +52,14 @@ export interface RuntimeMethod<B extends Bundle> {
   tellState(bundle: B, request: StateRequest): Promise<Told>;
   /** What `verify` has found to be sound. */
   decisions(bundle: B): DecisionCheck;
+
+  /**
+   * What is decided at a level: of tables in a state, of plans the plan. @param level index.
+   * @throws RuntimeError RUNTIME_USAGE for a state that there cannot be.
+   */
+  decide(bundle: B, level: number, state: never): object;
+  /** The machine that decides and a buffer for its commands, for a driver's own clock. */
+  core(bundle: B, options: never): OpenCore<object, object>;
 
   /** All that `diff` does not compare level by level, with names where the bundle has indices. */
   diffFrame(bundle: B): object;

@@ -49,6 +49,6 @@ export function refuseStates(text: string, why: string): never {
   parseState(text);
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `--state: expected a bundle of tables, got one of ${why}`,
+    `--state: expected a bundle that decides by states, got one of ${why}`,
   );
 }

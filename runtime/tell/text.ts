@@ -1,14 +1,18 @@
 /** Plain text for terminals: aligned columns and numbers of bounded length. */
 
-const NUMBER = /^[-+]?\d|^-$/;
+/** What follows the first digit may be a unit, but no list or sentence. */
+const NUMBER = /^[-+]?\d[^:;,]*$|^-$/;
 
-/** Rows under a heading row, columns two spaces apart; a column of which every cell below the heading is a number is aligned right. */
+/**
+ * Rows under a heading row, columns two spaces apart. A column that has a heading and of which
+ * every cell below it is a number is aligned right.
+ */
 export function alignColumns(rows: readonly (readonly string[])[]): string {
   const columnCount = rows.reduce((count, row) => Math.max(count, row.length), 0);
   const columns = Array.from({ length: columnCount }, (_, column) => {
     const cells = rows.map((row) => row[column] ?? "");
     const body = cells.slice(1).filter((cell) => cell !== "");
-    const isNumeric = body.length > 0 && body.every((cell) => NUMBER.test(cell));
+    const isNumeric = cells[0] !== "" && body.length > 0 && body.every((cell) => NUMBER.test(cell));
     return { isNumeric, width: cells.reduce((width, cell) => Math.max(width, cell.length), 0) };
   });
   const lines = rows.map((row) =>
@@ -30,7 +34,10 @@ export function percent(ratio: number | null): string {
   return `${value !== 0 && Math.abs(value) < 0.001 ? value.toExponential(1) : value.toFixed(3)}%`;
 }
 
-/** Violations that a level promises: of a sample what the true rate hardly exceeds, and what was seen. */
+/**
+ * Violations that a level promises: of a sample what the true rate hardly exceeds, and what was
+ * seen.
+ */
 export function promisedViolations({
   violationRate,
   sample,
@@ -43,7 +50,10 @@ export function promisedViolations({
   return `≤ ${twoDigits(violationRate)} (${seen} of ${sample.queries.toLocaleString("en-US")})`;
 }
 
-/** Violations that were counted; of none the rate that the true one hardly exceeds, by the rule of three. */
+/**
+ * Violations that were counted; of none the rate that the true one hardly exceeds, by the rule of
+ * three.
+ */
 export function countedViolations(violations: number, queries: number): string {
   if (queries === 0) return "-";
   if (violations > 0) return percent(violations / queries);
@@ -61,4 +71,27 @@ function twoDigits(ratio: number): string {
 /** At most six significant digits. */
 export function short(value: number): string {
   return String(Number(value.toPrecision(6)));
+}
+
+/** At most four significant digits, for figures that are compared and not copied. */
+export function rounded(value: number): string {
+  return String(Number(value.toPrecision(4)));
+}
+
+/** `1 query`, `2 queries`. @param nouns of one, and of several if that is not with an s. */
+export function counted(count: number, noun: string, nouns = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : nouns}`;
+}
+
+/** A paragraph in lines that fit a terminal. */
+export function wrapped(paragraph: string, width = 100): string {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of paragraph.split(" ")) {
+    if (line !== "" && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, line].join("\n");
 }

@@ -142,7 +142,11 @@ test("bench measures a running server from the outside", async () => {
 test.each<[string, string[], RegExp]>([
   ["an address that is none", ["--http", "nowhere"], /^RUNTIME_USAGE expected --http HOST:PORT/],
   ["a folder without the models", ["--models", tmpdir()], /^RUNTIME_MODEL .*identity\.onnx/],
-  ["a device that is absent", ["--device", "cuda"], /^RUNTIME_DEVICE .*cuda/m],
+  [
+    "a device that is absent",
+    ["--device", "cuda"],
+    /^RUNTIME_DEVICE .*cuda.*--onnxruntime-node-install=cuda12/m,
+  ],
 ])("refuses %s", (_, flags, message) => {
   const { status, stderr } = stratagem("serve", "--policy", bundle, ...flags);
   expect(stderr).toMatch(message);

@@ -1,7 +1,7 @@
 /**
  * Reads what the documentation tests need of Markdown: fences with their marks, headings, links.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
@@ -26,6 +26,16 @@ export function documentationFiles(): string[] {
   const pages = readdirSync("docs", { recursive: true, encoding: "utf8" });
   const markdown = pages.filter((page) => page.endsWith(".md")).map((page) => join("docs", page));
   return ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", ...markdown.sort()];
+}
+
+/** The READMEs that lie beside models and tools, relative to the repository. */
+export function readmesOfParts(): string[] {
+  const beside = ["models", "tools"].flatMap((part) =>
+    readdirSync(part, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => join(part, entry.name, "README.md")),
+  );
+  return [...beside.filter((path) => existsSync(path)).sort(), join("runtime/models", "README.md")];
 }
 
 /** The fences of a file and what is outside them. @throws Error if a fence is not closed. */

@@ -18,7 +18,7 @@ import * as trace from "../../tools/forecast/trace.js";
 import { operatorsOf } from "../support/naive-lstm.ts";
 
 const reference = process.env["STRATAGEM_REFERENCE"];
-const folder = new URL("../../models/forecast/", import.meta.url);
+const folder = new URL("../../runtime/models/", import.meta.url);
 const manifest: {
   trace: { sha256: string; days: typeof trace.DAYS; strideSeconds: number };
   training: { samples: number };
@@ -34,7 +34,7 @@ function randomOf(seed: number): () => number {
 
 const sha256 = (content: Uint8Array): string => createHash("sha256").update(content).digest("hex");
 
-describe("models/forecast", () => {
+describe("runtime/models", () => {
   test("describes its file, whose network is an LSTM of 25 units and one dense unit", () => {
     const content = readFileSync(file);
     expect(manifest.models).toEqual([

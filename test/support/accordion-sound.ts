@@ -2,7 +2,7 @@ import type { AccordionBundle, LayerPipeline } from "../../runtime/bundle/schema
 import { inspectBundle } from "../../runtime/inspect.ts";
 import { AccordionCommands, DROP } from "../../runtime/methods/accordion/core/commands.ts";
 import { AccordionScheduler } from "../../runtime/methods/accordion/core/scheduler.ts";
-import { inspectPlaceState } from "../../runtime/methods/accordion/tell/place-state.ts";
+import { inspectState } from "../../runtime/methods/accordion/tell/state-view.ts";
 
 /**
  * Everything that scheduling by an Accordion bundle relies on, spelled out without the validator.
@@ -68,7 +68,7 @@ export function drivePlaces(bundle: AccordionBundle): unknown {
   runQueries(bundle, 2 * models.length);
   const free = bundle.cluster.pools.map(() => 0);
   const { levels } = inspectBundle(bundle, { byteCount: 0, sha256: "" });
-  return [levels, inspectPlaceState(bundle, { batch: 1, free, slackMs: 100, models })];
+  return [levels, inspectState(bundle, { batch: 1, free, slackMs: 100, models })];
 }
 
 const MAX_STEPS = 100_000;

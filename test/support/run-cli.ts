@@ -9,22 +9,22 @@ export interface CliRun {
 
 /** Runs the built `stratagem`. */
 export function stratagem(...args: string[]): CliRun {
-  return run("dist/compiler/cli.js", args);
+  return run("compiler/dist/cli.js", args);
 }
 
 /** Runs the built `stratagem` in another folder. */
 export function stratagemIn(folder: string, ...args: string[]): CliRun {
-  return run(resolve("dist/compiler/cli.js"), args, folder);
+  return run(resolve("compiler/dist/cli.js"), args, folder);
 }
 
 /** Runs the built `stratagem-runtime`. */
 export function stratagemRuntime(...args: string[]): CliRun {
-  return run("dist/runtime/cli.js", args);
+  return run("runtime/dist/cli.js", args);
 }
 
 /** Starts the built `stratagem` without waiting for it. */
 export function startStratagem(...args: string[]): ReturnType<typeof spawn> {
-  return spawn(process.execPath, ["dist/compiler/cli.js", ...args], { stdio: "pipe" });
+  return spawn(process.execPath, ["compiler/dist/cli.js", ...args], { stdio: "pipe" });
 }
 
 function run(script: string, args: readonly string[], folder?: string): CliRun {

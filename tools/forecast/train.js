@@ -1,5 +1,5 @@
 /**
- * Trains the LSTM on the first twelve days of the Twitter trace and writes it to models/forecast, with models.json beside it.
+ * Trains the LSTM on the first twelve days of the Twitter trace and writes it to runtime/models, with models.json beside it.
  * Usage: node tools/forecast/train.js [COUNTS_FILE] [MODEL_FOLDER]; without a file, the one in the folder STRATAGEM_REFERENCE.
  */
 import { createHash } from "node:crypto";

@@ -1,14 +1,15 @@
 /**
  * Accordion as a method of the compiler: how models are cut into pipelines over execution places.
  */
-import { RuntimeError } from "../../../runtime/errors.ts";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
 import { ACCORDION_BASELINES } from "./baselines.ts";
-import { accordionWarnings, pipelineTable } from "./compile-report.ts";
 import { openModels } from "./compile-stages.ts";
+import { pipelineTable } from "./pipeline-table.ts";
 import { simulatedLevel } from "./simulated-level.ts";
 import { accordion } from "./solve/accordion.ts";
+import { accordionWarnings } from "./warnings.ts";
 
 export const accordionMethod: CompilerMethodOf<"accordion"> = {
   name: "accordion",

@@ -1,5 +1,5 @@
 /** What `compile` does with models that are to be cut: it opens them, and cuts the stages. */
-import type { AccordionBundle } from "../../../runtime/bundle/schema.ts";
+import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import type { AccordionPolicy } from "../../spec/application.ts";
 import type { LoadedApplication } from "../../spec/load-application.ts";
 import { invalid } from "../../spec/mistakes.ts";
@@ -37,7 +37,7 @@ async function openLayers({ application, fail }: Loaded): Promise<Map<string, La
       if (model === null || layered.has(model) || !isCut(variant, application)) continue;
       const { openLayeredModel } = await import("../../onnx/layered-model.ts");
       const { OnnxModelError } = await import("../../onnx/onnx-model-error.ts");
-      const { probeTensors } = await import("../../../runtime/exec/probe-tensors.ts");
+      const { probeTensors } = await import("stratagem-runtime/internal/exec/probe-tensors");
       try {
         layered.set(model, await openLayeredModel(model, probeTensors));
       } catch (error) {

@@ -1,7 +1,7 @@
 /** `stratagem report BUNDLE` of malleable pipelines: its levels under every scheduler. */
-import type { AccordionBundle } from "../../../runtime/bundle/schema.ts";
+import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import type { Report, ReportRequest } from "../method.ts";
-import { renderPlaceReport } from "./report/place-report.ts";
+import { renderAccordionReport } from "./report/report.ts";
 import { planSchedules, runSchedules, type ScheduledRun } from "./report/simulated-schedulers.ts";
 
 export async function reportAccordion(
@@ -10,7 +10,7 @@ export async function reportAccordion(
 ): Promise<Report> {
   const plan = planSchedules(bundle);
   const runs = await runSchedules(bundle, plan, progress(plan.length));
-  return { page: renderPlaceReport({ bundle, file, runs }), runs: runs.map(outcomeOf) };
+  return { page: renderAccordionReport({ bundle, file, runs }), runs: runs.map(outcomeOf) };
 }
 
 function outcomeOf({ loadQps, scheduler, result: one }: ScheduledRun): object {

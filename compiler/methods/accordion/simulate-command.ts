@@ -2,11 +2,11 @@
  * `stratagem simulate BUNDLE` of malleable pipelines: queries on execution places, on a virtual
  * clock.
  */
-import type { AccordionBundle, AccordionLevel } from "../../../runtime/bundle/schema.ts";
-import type { CommandResult } from "../../../runtime/commands/command-result.ts";
-import { levelForLoad } from "../../../runtime/core/level-choice.ts";
-import { EXIT_CODES, RuntimeError } from "../../../runtime/errors.ts";
-import { alignColumns, percent, short } from "../../../runtime/tell/text.ts";
+import type { AccordionBundle, AccordionLevel } from "stratagem-runtime/internal/bundle/schema";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { alignColumns, percent, short } from "stratagem-runtime/internal/tell/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import type { LatencySummary } from "../../simulate/latency-sample.ts";

@@ -6,7 +6,7 @@ import {
   type AccordionLevel,
   type PlaceExpected,
   violationCeiling,
-} from "../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import type { AccordionFrame } from "../../model/frames.ts";
 import { simulateAccordion } from "./simulate/simulate.ts";
 import { capacityQps as capacityQpsOf } from "./solve/capacity.ts";

@@ -5,7 +5,7 @@ import type {
   MalleableVariant,
   StageModel,
   TensorInfo,
-} from "../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import { profileFor } from "../../model/pool-profile.ts";
 import type { Application, Variant } from "../../spec/application.ts";
 import { conflict, type Mistake } from "../../spec/mistakes.ts";

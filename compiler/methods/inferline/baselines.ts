@@ -2,10 +2,10 @@
  * What provisioned tasks are compared with: coarse-grained plans for the sample traces of a
  * bundle, with or without a tuner.
  */
-import type { InferlineBundle, ProvisioningPlan } from "../../../runtime/bundle/schema.ts";
-import { levelForLoad } from "../../../runtime/core/level-choice.ts";
-import { RuntimeError } from "../../../runtime/errors.ts";
-import type { ReplicaTuner } from "../../../runtime/methods/inferline/core/replica-tuner.ts";
+import type { InferlineBundle, ProvisioningPlan } from "stratagem-runtime/internal/bundle/schema";
+import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
+import type { ReplicaTuner } from "stratagem-runtime/internal/methods/inferline/core/replica-tuner";
 import { CoarseTuner } from "./simulate/coarse-tuner.ts";
 import { coarsePlan } from "./solve/baselines/coarse-plan.ts";
 import { hasTraces, SampleTraces } from "./solve/sample-traces.ts";

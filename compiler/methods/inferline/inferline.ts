@@ -1,5 +1,5 @@
 /** InferLine as a method of the compiler: how many replicas each task of a pipeline has. */
-import { RuntimeError } from "../../../runtime/errors.ts";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
@@ -50,7 +50,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   warnings: inferlineWarnings,
   async report(bundle, asked) {
     refuseTableOptions(asked, "plans");
-    const { renderStageReport } = await import("./report/stage-report.ts");
-    return { page: renderStageReport({ bundle, file: asked.file }) };
+    const { renderInferlineReport } = await import("./report/report.ts");
+    return { page: renderInferlineReport({ bundle, file: asked.file }) };
   },
 };

@@ -1,9 +1,9 @@
 /** `stratagem simulate BUNDLE` of provisioned tasks: plans and tuner on a virtual clock. */
-import type { InferlineBundle, InferlineLevel } from "../../../runtime/bundle/schema.ts";
-import type { CommandResult } from "../../../runtime/commands/command-result.ts";
-import { levelForLoad } from "../../../runtime/core/level-choice.ts";
-import { EXIT_CODES } from "../../../runtime/errors.ts";
-import { alignColumns, percent, short } from "../../../runtime/tell/text.ts";
+import type { InferlineBundle, InferlineLevel } from "stratagem-runtime/internal/bundle/schema";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
+import { EXIT_CODES } from "stratagem-runtime/internal/errors";
+import { alignColumns, percent, short } from "stratagem-runtime/internal/tell/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import { initialQpsOf } from "../../simulate/graph/arriving-requests.ts";

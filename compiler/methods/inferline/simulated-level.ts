@@ -6,7 +6,7 @@ import type {
   InferlineBundle,
   InferlineLevel,
   ProvisioningExpected,
-} from "../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import type { InferlineFrame } from "../../model/frames.ts";
 import type { RequestArrivals } from "../../simulate/graph/arriving-requests.ts";
 import { simulateInferline } from "./simulate/simulate.ts";

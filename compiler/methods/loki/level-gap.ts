@@ -1,5 +1,5 @@
 /** Says how far two levels of plans are apart in accuracy and in servers. */
-import type { LokiLevel } from "../../../runtime/bundle/schema.ts";
+import type { LokiLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { LevelGap } from "../method.ts";
 
 /** Neighbours may differ by this part of the servers of the larger plan, or by one server. */

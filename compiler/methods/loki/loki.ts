@@ -1,6 +1,6 @@
 /** Loki as a method of the compiler: which variants run on how many servers of a pipeline. */
-import { type LokiLevel, violationCeiling } from "../../../runtime/bundle/schema.ts";
-import { RuntimeError } from "../../../runtime/errors.ts";
+import { type LokiLevel, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { LokiFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf, Solved } from "../method.ts";
@@ -64,8 +64,8 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
     warnings: planWarnings,
     async report(bundle, asked) {
       refuseTableOptions(asked, "plans");
-      const { renderPipelineReport } = await import("./report/pipeline-report.ts");
-      return { page: renderPipelineReport({ bundle, file: asked.file }) };
+      const { renderLokiReport } = await import("./report/report.ts");
+      return { page: renderLokiReport({ bundle, file: asked.file }) };
     },
   };
 }

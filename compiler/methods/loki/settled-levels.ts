@@ -2,7 +2,7 @@
  * Plans of neighbouring levels brought together: a change of level costs as few model loads as the
  * optima allow.
  */
-import type { LokiLevel } from "../../../runtime/bundle/schema.ts";
+import type { LokiLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { LokiFrame } from "../../model/frames.ts";
 import type { PipelineProblem } from "../../model/pipeline.ts";
 import type { Settle, SolvedLevel } from "../method.ts";

@@ -1,8 +1,8 @@
 /** `stratagem simulate BUNDLE` of a pipeline: its plans, or a baseline's, on a virtual clock. */
-import type { LokiBundle, LokiLevel } from "../../../runtime/bundle/schema.ts";
-import type { CommandResult } from "../../../runtime/commands/command-result.ts";
-import { EXIT_CODES, RuntimeError } from "../../../runtime/errors.ts";
-import { alignColumns, percent, short } from "../../../runtime/tell/text.ts";
+import type { LokiBundle, LokiLevel } from "stratagem-runtime/internal/bundle/schema";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { alignColumns, percent, short } from "stratagem-runtime/internal/tell/text";
 import { type LevelPoolOptions, runInWorkers } from "../../processes/level-pool.ts";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { NamedBaseline } from "../method.ts";

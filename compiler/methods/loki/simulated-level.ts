@@ -1,5 +1,9 @@
 /** What to expect of a plan: a simulation of it under its own load, by the code that follows it. */
-import type { LokiBundle, LokiLevel, PipelineExpected } from "../../../runtime/bundle/schema.ts";
+import type {
+  LokiBundle,
+  LokiLevel,
+  PipelineExpected,
+} from "stratagem-runtime/internal/bundle/schema";
 import type { LokiFrame } from "../../model/frames.ts";
 import { simulateLoki } from "./simulate/simulate.ts";
 import type { PlannedLevel } from "./solve/loki.ts";

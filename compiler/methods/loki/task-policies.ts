@@ -2,7 +2,11 @@
  * RAMSIS inside Loki: for a task of a plan, a table that chooses the variant of each batch within
  * the task's time and servers.
  */
-import type { PipelineTask, RamsisLevel, StagePolicy } from "../../../runtime/bundle/schema.ts";
+import type {
+  PipelineTask,
+  RamsisLevel,
+  StagePolicy,
+} from "stratagem-runtime/internal/bundle/schema";
 import { pathTo } from "../../graph/flat-tasks.ts";
 import type { LokiFrame, RamsisFrame } from "../../model/frames.ts";
 import type { ModelFiles } from "../../model/model-files.ts";

@@ -2,22 +2,27 @@
  * What `compile` warns of in a bundle of plans: loads that the cluster cannot carry, or not in
  * time.
  */
-import { type LokiBundle, violationCeiling } from "../../../runtime/bundle/schema.ts";
-import { percent } from "../../../runtime/tell/text.ts";
+import { type LokiBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { lokiMissed } from "stratagem-runtime/internal/methods/loki/tell/missed";
+import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
+import { percent } from "stratagem-runtime/internal/tell/text";
 
-export function planWarnings({ levels, slo }: LokiBundle): string[] {
+export function planWarnings(bundle: LokiBundle): string[] {
+  const { levels, slo } = bundle;
   const ceiling = violationCeiling(slo);
-  return levels.flatMap(({ loadQps, feasible, capacityQps, expected }) => {
+  return levels.flatMap((level) => {
+    const { loadQps, feasible, capacityQps, expected } = level;
     if (!feasible) {
       return (
-        `level ${loadQps} qps is not feasible: above the capacity of ` +
-        `${Math.floor(capacityQps)} qps, whose plan it has; the excess is shed`
+        `level ${loadQps} qps is not feasible: ${missedTexts(lokiMissed(bundle, level))}; it has ` +
+        `the plan for the capacity of ${Math.floor(capacityQps)} qps, and the excess is shed`
       );
     }
     if (expected.violationRate <= ceiling) return [];
     return (
-      `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the SLO ` +
-      `when it is simulated, allowed ${percent(ceiling)}; the plan has no room for queues`
+      `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the ` +
+      "SLO when " +
+      `it is simulated, allowed ${percent(ceiling)}; the plan has no room for queues`
     );
   });
 }

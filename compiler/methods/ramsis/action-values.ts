@@ -1,5 +1,9 @@
 /** What the actions of one state of a bundle are worth, as its solver recomputes it. */
-import type { ActionValues, NoActionValues, RamsisBundle } from "../../../runtime/bundle/schema.ts";
+import type {
+  ActionValues,
+  NoActionValues,
+  RamsisBundle,
+} from "stratagem-runtime/internal/bundle/schema";
 import { ramsis } from "./solve/ramsis.ts";
 
 /** @param level index of the level that decides. */

@@ -1,5 +1,5 @@
 /** The baselines of bundles with one task, as the command line names them. */
-import { RuntimeError } from "../../../runtime/errors.ts";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { Baseline } from "./simulate/baselines/baseline.ts";
 import { PEER_NAMES } from "./simulate/peers/peers.ts";
 import type { SimulatedBaseline } from "./simulate/simulate.ts";

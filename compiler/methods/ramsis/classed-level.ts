@@ -12,8 +12,8 @@ import {
   type RamsisLevel,
   type Table,
   violationCeiling,
-} from "../../../runtime/bundle/schema.ts";
-import { classFrame } from "../../../runtime/methods/ramsis/bundle/class-views.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { classFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/class-views";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { viewOf } from "../../model/table-view.ts";
 import { type SimulationResult, simulate } from "./simulate/simulate.ts";

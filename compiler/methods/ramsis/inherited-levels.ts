@@ -1,5 +1,5 @@
 /** Accuracy does not fall as load falls: a level may always use the table of the level above it. */
-import type { RamsisLevel } from "../../../runtime/bundle/schema.ts";
+import type { RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../model/frames.ts";
 import type { SolvedLevel } from "../method.ts";
 

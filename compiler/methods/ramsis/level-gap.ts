@@ -1,5 +1,5 @@
 /** Says how far two levels of decision tables are apart in the accuracy they promise. */
-import type { RamsisLevel } from "../../../runtime/bundle/schema.ts";
+import type { RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { LevelGap } from "../method.ts";
 
 /**

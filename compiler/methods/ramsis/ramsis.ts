@@ -1,7 +1,7 @@
 /** RAMSIS as a method of the compiler: which variant a worker runs its queued queries on. */
 
-import { RuntimeError } from "../../../runtime/errors.ts";
-import { classTable } from "../../../runtime/methods/ramsis/tell/inspect-summary.ts";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
+import { classTable } from "stratagem-runtime/internal/methods/ramsis/tell/inspect";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { actionValuesOf } from "./action-values.ts";
@@ -61,7 +61,7 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   warnings: tableWarnings,
   tablesAround: (bundle) => ({ before: [], after: bundle.slo.classes ? [classTable(bundle)] : [] }),
   async report(bundle, asked) {
-    const { reportTables } = await import("./report-command.ts");
-    return reportTables(bundle, asked);
+    const { reportRamsis } = await import("./report-command.ts");
+    return reportRamsis(bundle, asked);
   },
 };

@@ -2,18 +2,18 @@
  * `stratagem report BUNDLE` of decision tables: simulations of its levels, and what other ceilings
  * cost.
  */
-import type { RamsisBundle, RamsisLevel } from "../../../runtime/bundle/schema.ts";
-import { levelForLoad } from "../../../runtime/core/level-choice.ts";
+import type { RamsisBundle, RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
+import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { solveInProcess } from "../../processes/level-pool.ts";
 import type { Report, ReportRequest } from "../method.ts";
 import { frontierCeilings, frontierLoadQps, traceFrontier } from "./report/frontier.ts";
-import { renderReport } from "./report/report.ts";
+import { renderRamsisReport } from "./report/report.ts";
 import { planSimulations, runSimulations, type SimulatedRun } from "./report/simulated-levels.ts";
 import { readSimulation } from "./report/simulation-file.ts";
 
 /** @throws InputError for a simulation that cannot be read. */
-export async function reportTables(bundle: RamsisBundle, asked: ReportRequest): Promise<Report> {
+export async function reportRamsis(bundle: RamsisBundle, asked: ReportRequest): Promise<Report> {
   const { file, signal } = asked;
   const simulations = asked.simulations.map(readSimulation);
   const plan = planSimulations(bundle);
@@ -27,7 +27,7 @@ export async function reportTables(bundle: RamsisBundle, asked: ReportRequest): 
     return level;
   };
   const frontier = loadQps === null ? null : await traceFrontier(bundle, loadQps, solve);
-  const page = renderReport({ bundle, file, plan, runs, frontier, simulations });
+  const page = renderRamsisReport({ bundle, file, plan, runs, frontier, simulations });
   return { page, runs: runs.map(outcomeOf), frontier };
 }
 

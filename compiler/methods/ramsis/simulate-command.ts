@@ -2,15 +2,15 @@
  * `stratagem simulate BUNDLE` of decision tables: the bundle's decisions, or a baseline's, on a
  * virtual clock.
  */
-import type { RamsisBundle, RamsisLevel } from "../../../runtime/bundle/schema.ts";
-import type { CommandResult } from "../../../runtime/commands/command-result.ts";
-import { EXIT_CODES, RuntimeError } from "../../../runtime/errors.ts";
+import type { RamsisBundle, RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
 import {
   alignColumns,
   countedViolations,
   percent,
   promisedViolations,
-} from "../../../runtime/tell/text.ts";
+} from "stratagem-runtime/internal/tell/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import type { NamedBaseline, SimulationRequest } from "../method.ts";

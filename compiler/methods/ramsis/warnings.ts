@@ -6,8 +6,8 @@ import {
   type RamsisBundle,
   type RamsisLevel,
   violationCeiling,
-} from "../../../runtime/bundle/schema.ts";
-import { percent } from "../../../runtime/tell/text.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { percent } from "stratagem-runtime/internal/tell/text";
 
 /** One line for each run of neighbours that are not feasible. */
 export function tableWarnings({ levels, slo }: RamsisBundle): string[] {
@@ -21,9 +21,9 @@ export function tableWarnings({ levels, slo }: RamsisBundle): string[] {
         : `${run.length} levels, ${first} to ${loadQps} qps, are`;
     return loadQps > capacityQps
       ? `${which} not feasible: above the capacity of ${Math.floor(capacityQps)} qps, ` +
-          `expected violations ${ratesOf(run)}`
-      : `${which} not feasible: expected violations ${missedLimits(run, ceiling)}, ` +
-          `allowed ${percent(ceiling)}`;
+          `expected violations ${ratesOf(run)}, allowed ${percent(ceiling)}`
+      : `${which} not feasible: expected violations ${missedLimits(run, ceiling)}, allowed ` +
+          `${percent(ceiling)}`;
   });
   return [...infeasible, ...levels.filter(isFarBelow).map(farBelow)];
 }
@@ -60,8 +60,8 @@ function farBelow({ loadQps, capacityQps, expected }: RamsisLevel): string {
   const [own, bound] = [expected.accuracyPerQuery, expected.servedBoundAccuracy ?? 0];
   return (
     `level ${loadQps} qps: an accuracy of ${percent(own)} is far below the bound of ` +
-    `${percent(bound)} at ${used} of the capacity; with few workers or a tight SLO queries ` +
-    "that meet by chance may be why"
+    `${percent(bound)} at ${used} of the capacity; with few workers or a tight SLO queries that ` +
+    "meet by chance may be why"
   );
 }
 

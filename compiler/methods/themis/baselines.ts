@@ -1,8 +1,8 @@
 /**
  * What scaled tasks are compared with: the same pipeline planned and scaled as other systems do.
  */
-import type { ThemisBundle, ThemisOptions } from "../../../runtime/bundle/schema.ts";
-import { RuntimeError } from "../../../runtime/errors.ts";
+import type { ThemisBundle, ThemisOptions } from "stratagem-runtime/internal/bundle/schema";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { themis } from "./solve/themis.ts";
 
 /**

@@ -2,9 +2,9 @@
  * Forecasts of the LSTM for a simulation, which cannot wait for a model: made beforehand from the
  * requests that it will see.
  */
-import type { ThemisBundle } from "../../../runtime/bundle/schema.ts";
-import { taskGraphOf } from "../../../runtime/core/graph/task-graph.ts";
-import { openForecastModel } from "../../../runtime/methods/themis/serve/forecast-model.ts";
+import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
+import { openForecastModel } from "stratagem-runtime/internal/methods/themis/serve/forecast-model";
 import { requestsOf } from "../../simulate/graph/arriving-requests.ts";
 import { lookHistories } from "./simulate/look-histories.ts";
 import type { ThemisSimulationOptions } from "./simulate/simulate.ts";

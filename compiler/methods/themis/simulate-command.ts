@@ -1,9 +1,13 @@
 /** `stratagem simulate BUNDLE` of scaled tasks: plans, cores and instances on a virtual clock. */
-import type { ScalePlan, ThemisBundle, ThemisLevel } from "../../../runtime/bundle/schema.ts";
-import type { CommandResult } from "../../../runtime/commands/command-result.ts";
-import { levelForLoad } from "../../../runtime/core/level-choice.ts";
-import { EXIT_CODES, RuntimeError } from "../../../runtime/errors.ts";
-import { alignColumns, percent, short } from "../../../runtime/tell/text.ts";
+import type {
+  ScalePlan,
+  ThemisBundle,
+  ThemisLevel,
+} from "stratagem-runtime/internal/bundle/schema";
+import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
+import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
+import { alignColumns, percent, short } from "stratagem-runtime/internal/tell/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../../simulate/service-times.ts";

@@ -1,5 +1,5 @@
 /** Themis as a method of the compiler: how many instances of how many cores each task has. */
-import { RuntimeError } from "../../../runtime/errors.ts";
+import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { ThemisFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
@@ -49,8 +49,8 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
   warnings: scalingWarnings,
   async report(bundle, asked) {
     refuseTableOptions(asked, "plans");
-    const { renderScaleReport } = await import("./report/scale-report.ts");
-    return { page: renderScaleReport({ bundle, file: asked.file }) };
+    const { renderThemisReport } = await import("./report/report.ts");
+    return { page: renderThemisReport({ bundle, file: asked.file }) };
   },
 };
 

@@ -1,25 +1,30 @@
 /**
  * What `compile` warns of in a bundle of scaled tasks: loads without a plan, and plans that miss.
  */
-import { type ThemisBundle, violationCeiling } from "../../../runtime/bundle/schema.ts";
-import { percent } from "../../../runtime/tell/text.ts";
+import { type ThemisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { themisMissed } from "stratagem-runtime/internal/methods/themis/tell/missed";
+import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
+import { percent } from "stratagem-runtime/internal/tell/text";
 
-export function scalingWarnings({ levels, slo, policy }: ThemisBundle): string[] {
+export function scalingWarnings(bundle: ThemisBundle): string[] {
+  const { levels, slo, policy } = bundle;
   const ceiling = violationCeiling(slo);
   const advice =
     policy.queueing === "paper" ? "; policy.queueing: stochastic counts with them" : "";
-  return levels.flatMap(({ loadQps, feasible, capacityQps, steady }) => {
+  return levels.flatMap((level) => {
+    const { loadQps, feasible, capacityQps, steady } = level;
     if (!feasible) {
+      const missed = missedTexts(themisMissed(bundle, level));
       return (
-        `level ${loadQps} qps is not feasible: the pool has a plan up to about ` +
+        `level ${loadQps} qps is not feasible: ${missed}; the pool has a plan up to about ` +
         `${Number(capacityQps.toPrecision(3))} qps, and it has that one`
       );
     }
     const { violationRate } = steady.expected;
     if (violationRate <= ceiling) return [];
     return (
-      `level ${loadQps} qps: ${percent(violationRate)} of random requests miss the SLO, ` +
-      `allowed ${percent(ceiling)}${advice}`
+      `level ${loadQps} qps: ${percent(violationRate)} of random requests miss the SLO, allowed ` +
+      `${percent(ceiling)}${advice}`
     );
   });
 }

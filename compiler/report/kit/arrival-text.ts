@@ -1,5 +1,5 @@
 /** How requests arrive, in words. */
-import type { InferlineBundle } from "../../../runtime/bundle/schema.ts";
+import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
 
 export function arrivalText(arrivals: InferlineBundle["arrivals"]): string {
   if (arrivals.process === "trace") return `trace ${arrivals.file}`;

@@ -1,6 +1,6 @@
 /** Latencies over the load, stated and simulated, and the loads that the pools have no plan for. */
 import * as Plot from "@observablehq/plot";
-import type { InferlineBundle, Level } from "../../../runtime/bundle/schema.ts";
+import type { InferlineBundle, Level } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../figure.ts";
 import type { Point } from "../load-marks.ts";
 import type { Markup } from "../markup.ts";
@@ -20,7 +20,10 @@ export interface Latencies {
   readonly description: string;
 }
 
-/** What is stated as a line, what a simulation gives as rings, and at the edge what is far above the SLO. */
+/**
+ * What is stated as a line, what a simulation gives as rings, and at the edge what is far above the
+ * SLO.
+ */
 export function drawLatencies(
   bundle: Pick<InferlineBundle, "slo"> & Parameters<typeof beyondMarks>[0],
   { stated, simulated, label, title, description }: Latencies,

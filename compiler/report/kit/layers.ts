@@ -1,5 +1,8 @@
-/** Where the stages of a pipeline are drawn: in rows, each below all before it, with a place kept free where an edge passes a row. */
-import type { StageTask } from "../../../runtime/bundle/schema.ts";
+/**
+ * Where the stages of a pipeline are drawn: in rows, each below all before it, with a place kept
+ * free where an edge passes a row.
+ */
+import type { StageTask } from "stratagem-runtime/internal/bundle/schema";
 
 /** The requests, which have a row of their own. */
 export const SOURCE = -1;

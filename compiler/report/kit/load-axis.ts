@@ -1,6 +1,9 @@
-/** What the figures over the load have in common: the axis, lines with a dot at each level, and limits. */
+/**
+ * What the figures over the load have in common: the axis, lines with a dot at each level, and
+ * limits.
+ */
 import * as Plot from "@observablehq/plot";
-import type { Level } from "../../../runtime/bundle/schema.ts";
+import type { Level } from "stratagem-runtime/internal/bundle/schema";
 import { dots, LIMIT_STYLE, MAX_DOTS, type Point } from "../load-marks.ts";
 import { decimalText } from "../number-text.ts";
 

@@ -1,5 +1,7 @@
-/** The stages as a picture: which follows which, and what share of the queries goes along each edge. */
-import type { InferlineBundle, StageTask } from "../../../runtime/bundle/schema.ts";
+/**
+ * The stages as a picture: which follows which, and what share of the queries goes along each edge.
+ */
+import type { InferlineBundle, StageTask } from "stratagem-runtime/internal/bundle/schema";
 import { FIGURE_WIDTH, roundTo } from "../figure.ts";
 import { escapeText, Markup } from "../markup.ts";
 import { listText, ratioText } from "../number-text.ts";
@@ -29,9 +31,15 @@ export function drawStageGraph(bundle: StagePipeline, caption: string): Markup {
   const boxes = [...layers.placeByTask]
     .map(([task, place]) => boxMarkup(bundle, task, point(place)))
     .join("");
-  const drawing = `<svg class="figure" viewBox="0 0 ${width} ${height}" style="min-width:${Math.round(0.85 * width)}px" font-size="12" role="img" aria-labelledby="stages-title stages-desc"><title id="stages-title">Stages of the pipeline</title><desc id="stages-desc">${escapeText(descriptionOf(bundle))}</desc><g fill="currentColor">${routes}${boxes}</g></svg>`;
+  const drawing =
+    `<svg class="figure" viewBox="0 0 ${width} ${height}" ` +
+    `style="min-width:${Math.round(0.85 * width)}px" font-size="12" role="img" ` +
+    `aria-labelledby="stages-title stages-desc"><title id="stages-title">Stages of the ` +
+    `pipeline</title><desc id="stages-desc">${escapeText(descriptionOf(bundle))}</desc><g ` +
+    `fill="currentColor">${routes}${boxes}</g></svg>`;
   return new Markup(
-    `<figure style="flex:0 1 ${width}px"><div class="scroll">${drawing}</div><figcaption>${escapeText(caption)}</figcaption></figure>`,
+    `<figure style="flex:0 1 ${width}px"><div ` +
+      `class="scroll">${drawing}</div><figcaption>${escapeText(caption)}</figcaption></figure>`,
   );
 }
 
@@ -58,9 +66,16 @@ function routeMarkup(bundle: StagePipeline, route: Route, point: PointOf): strin
     label = { x: (before.x + x) / 2, y: middle };
   }
   const end = points[last] ?? { x: 0, y: 0 };
-  const arrow = `M${curve([end.x - ARROW, end.y - ARROW - 1, end.x + ARROW, end.y - ARROW - 1, end.x, end.y])}Z`;
+  const [left, right, base] = [end.x - ARROW, end.x + ARROW, end.y - ARROW - 1];
+  const arrow = `M${curve([left, base, right, base, end.x, end.y])}Z`;
   const dash = branchOf(bundle, route.source) === "exclusive" ? ` stroke-dasharray="5 3"` : "";
-  return `<path d="${path}" fill="none" stroke="currentColor" stroke-opacity=".55" stroke-width="1.5"${dash}/><path d="${arrow}" fill-opacity=".7"/><text x="${roundTo(label.x, 1)}" y="${roundTo(label.y + 4, 1)}" text-anchor="middle" font-size="11" stroke="var(--page)" stroke-width="5" paint-order="stroke">${escapeText(ratioText(route.share))}</text>`;
+  return (
+    `<path d="${path}" fill="none" stroke="currentColor" stroke-opacity=".55" ` +
+    `stroke-width="1.5"${dash}/><path d="${arrow}" fill-opacity=".7"/><text ` +
+    `x="${roundTo(label.x, 1)}" y="${roundTo(label.y + 4, 1)}" text-anchor="middle" ` +
+    `font-size="11" stroke="var(--page)" stroke-width="5" ` +
+    `paint-order="stroke">${escapeText(ratioText(route.share))}</text>`
+  );
 }
 
 function curve(coordinates: readonly number[]): string {
@@ -78,8 +93,16 @@ function boxMarkup(
   const isJoin = (tasks[task]?.edges.length ?? 0) > 1;
   const radius = isSource ? BOX_HEIGHT / 2 : 8;
   const text = (line: string, dy: number, attributes: string): string =>
-    `<text x="${roundTo(x, 1)}" y="${roundTo(y + dy, 1)}" text-anchor="middle"${attributes}>${escapeText(line)}</text>`;
-  return `<g><title>${escapeText(name)}</title><rect x="${roundTo(x - BOX_WIDTH / 2, 1)}" y="${roundTo(y, 1)}" width="${BOX_WIDTH}" height="${BOX_HEIGHT}" rx="${radius}" fill="var(--panel)" stroke="var(--line)" stroke-width="1.5"/>${text(shown, isJoin ? 17 : 24, isSource ? "" : ` font-weight="600"`)}${isJoin ? text("join", 31, ` font-size="10" fill-opacity=".75"`) : ""}</g>`;
+    `<text x="${roundTo(x, 1)}" y="${roundTo(y + dy, 1)}" ` +
+    `text-anchor="middle"${attributes}>${escapeText(line)}</text>`;
+  const weight = isSource ? "" : ` font-weight="600"`;
+  const join = isJoin ? text("join", 31, ` font-size="10" fill-opacity=".75"`) : "";
+  return (
+    `<g><title>${escapeText(name)}</title><rect x="${roundTo(x - BOX_WIDTH / 2, 1)}" ` +
+    `y="${roundTo(y, 1)}" width="${BOX_WIDTH}" height="${BOX_HEIGHT}" rx="${radius}" ` +
+    `fill="var(--panel)" stroke="var(--line)" ` +
+    `stroke-width="1.5"/>${text(shown, isJoin ? 17 : 24, weight)}${join}</g>`
+  );
 }
 
 function branchOf({ tasks, entryBranch }: StagePipeline, source: number) {
@@ -91,7 +114,8 @@ function descriptionOf({ tasks }: StagePipeline): string {
     .map(({ name, edges }) => {
       const sources = edges.map(
         ({ parent, share }) =>
-          `${ratioText(share)} of ${parent === null ? "the requests" : (tasks[parent]?.name ?? "")}`,
+          `${ratioText(share)} of ` +
+          `${parent === null ? "the requests" : (tasks[parent]?.name ?? "")}`,
       );
       return `${name} gets ${listText(sources)}.`;
     })

@@ -1,5 +1,5 @@
 /** Which of the levels, in words. */
-import type { Level } from "../../../runtime/bundle/schema.ts";
+import type { Level } from "stratagem-runtime/internal/bundle/schema";
 import { decimalText, listText } from "../number-text.ts";
 
 const MAX_TOLD_LEVELS = 4;

@@ -1,5 +1,5 @@
 /** Gives the requests of a simulation, drawn or recorded. */
-import type { TaskGraph } from "../../../runtime/core/graph/task-graph.ts";
+import type { TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { type ArrivalProcess, initialQps } from "../arrivals.ts";
 import { drawRequests } from "./drawn-requests.ts";
 import type { RequestTrace } from "./visits.ts";

@@ -1,6 +1,6 @@
 /** Draws the requests of a process and where they go. */
-import type { TaskGraph } from "../../../runtime/core/graph/task-graph.ts";
-import { Rng } from "../../../runtime/core/rng.ts";
+import type { TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import { ArrivalFeed } from "../arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "../arrivals.ts";
 import { type RequestTrace, tossVisits } from "./visits.ts";

@@ -1,6 +1,6 @@
 /** Gives the service times of every variant on every pool. */
-import type { PoolProfile } from "../../../runtime/bundle/schema.ts";
-import type { Rng } from "../../../runtime/core/rng.ts";
+import type { PoolProfile } from "stratagem-runtime/internal/bundle/schema";
+import type { Rng } from "stratagem-runtime/internal/core/rng";
 import { InputError } from "../../spec/input-error.ts";
 import { type ServiceTimeMode, type ServiceTimeModel, serviceTimeModel } from "../service-times.ts";
 

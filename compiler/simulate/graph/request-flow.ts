@@ -1,12 +1,12 @@
 /** Keeps the requests of a simulation that are under way. */
-import { assert } from "../../../runtime/core/assert.ts";
-import { type CommandBuffer, DROP } from "../../../runtime/core/command-buffer.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
+import { type CommandBuffer, DROP } from "stratagem-runtime/internal/core/command-buffer";
 import {
   NO_PARENT,
   type PipelineDispatcher,
-} from "../../../runtime/core/graph/pipeline-dispatcher.ts";
-import { REQUESTS, type TaskGraph } from "../../../runtime/core/graph/task-graph.ts";
-import { VisitProgress } from "../../../runtime/core/graph/visit-progress.ts";
+} from "stratagem-runtime/internal/core/graph/pipeline-dispatcher";
+import { REQUESTS, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
+import { VisitProgress } from "stratagem-runtime/internal/core/graph/visit-progress";
 import { DeliveryRing } from "./delivery-ring.ts";
 import { RequestSlots } from "./request-slots.ts";
 import type { RequestTally } from "./request-tally.ts";

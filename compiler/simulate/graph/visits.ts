@@ -2,9 +2,9 @@
  * Which edges of a pipeline each request takes: coins that are tossed once per request, so that
  * every plan is tried on the same requests.
  */
-import { chosenEdge, SHARE_TOLERANCE } from "../../../runtime/core/graph/exclusive-edges.ts";
-import { REQUESTS, type TaskGraph } from "../../../runtime/core/graph/task-graph.ts";
-import { Rng } from "../../../runtime/core/rng.ts";
+import { chosenEdge, SHARE_TOLERANCE } from "stratagem-runtime/internal/core/graph/exclusive-edges";
+import { REQUESTS, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 
 /** Requests of a trace, and what each of them leads to whatever serves it. */
 export interface RequestTrace {

@@ -2,27 +2,36 @@
 import type { AccordionBundle } from "../../bundle/schema.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readAccordionBundle } from "./bundle/read.ts";
+import { AccordionCommands } from "./core/commands.ts";
 import { classOfPlaces } from "./core/pipeline-table.ts";
+import { AccordionScheduler, type AccordionSchedulerOptions } from "./core/scheduler.ts";
 import { accordionModels } from "./serve/models.ts";
-import { accordionDiffer, placesByName } from "./tell/diff-levels.ts";
-import { placeStateTold, placeSummary, placesTold, placeTable } from "./tell/inspect-places.ts";
+import { placeDecision } from "./tell/decision.ts";
+import { accordionDiffer, placesByName } from "./tell/diff.ts";
+import { accordionSummary, levelTable, levelTold } from "./tell/inspect.ts";
+import { stateTold } from "./tell/inspect-state.ts";
 import { accordionLevels, accordionTasks } from "./tell/reports.ts";
 import { accordionSections } from "./tell/sections.ts";
-import { servingPlaces } from "./tell/serving-places.ts";
+import { servingPlaces } from "./tell/serving.ts";
 
-export const accordion: RuntimeMethod<AccordionBundle> = {
+export const accordion = {
   name: "accordion",
   read: readAccordionBundle,
   sections: accordionSections,
   taskReports: accordionTasks,
   levelReports: accordionLevels,
-  levelTable: ({ levels }) => placeTable(levels),
-  summary: placeSummary,
-  tellLevel: placesTold,
-  tellState: async (bundle, { text }) => placeStateTold(bundle, text),
+  levelTable,
+  summary: accordionSummary,
+  tellLevel: levelTold,
+  tellState: async (bundle, { text }) => stateTold(bundle, text),
   decisions: () => ({
     stateCount: null,
     text: "each pipeline with the times that its stages give",
+  }),
+  decide: placeDecision,
+  core: (bundle: AccordionBundle, options: AccordionSchedulerOptions) => ({
+    core: new AccordionScheduler(bundle, options),
+    commands: new AccordionCommands(),
   }),
   diffFrame: ({ levels: _, ...frame }) => placesByName(frame),
   levelDiffer: accordionDiffer,
@@ -34,4 +43,4 @@ export const accordion: RuntimeMethod<AccordionBundle> = {
     const executorFactory = workers.start.bind(workers);
     return startAccordionServer({ ...options, bundle, executorFactory });
   },
-};
+} satisfies RuntimeMethod<AccordionBundle>;

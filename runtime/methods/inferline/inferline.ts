@@ -1,34 +1,45 @@
 /** InferLine: plans say on what hardware each task runs, in what batches, on how many replicas. */
 import type { InferlineBundle } from "../../bundle/schema.ts";
+import { CommandBuffer } from "../../core/command-buffer.ts";
+import { levelAt } from "../../core/level-choice.ts";
 import { refuseStates } from "../../tell/asked-state.ts";
 import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readInferlineBundle } from "./bundle/read.ts";
+import {
+  type InferlineDispatcherOptions,
+  inferlineDispatcherOf,
+} from "./core/inferline-dispatcher.ts";
 import { inferlineModels } from "./serve/models.ts";
-import { inferlineDiffer } from "./tell/diff-levels.ts";
-import { firstReplicas } from "./tell/first-stages.ts";
-import { provisioningTable, stagePlanTold, stageSummary } from "./tell/inspect-stages.ts";
+import { inferlineDiffer } from "./tell/diff.ts";
+import { firstReplicas } from "./tell/first-replicas.ts";
+import { inferlineSummary, levelTable, planTold } from "./tell/inspect.ts";
 import { inferlineLevels, inferlineTasks } from "./tell/reports.ts";
 import { inferlineSections } from "./tell/sections.ts";
 
 const NO_STATES =
-  "provisioning plans, whose stages take what is queued as soon as a replica is idle; " +
-  "--level shows the plan for a load";
+  "provisioning plans: a replica that is idle takes what is queued for its task, up to its " +
+  "largest batch; --level shows the plan for a load, and why it is not cheaper";
 
-export const inferline: RuntimeMethod<InferlineBundle> = {
+export const inferline = {
   name: "inferline",
   read: readInferlineBundle,
   sections: inferlineSections,
   taskReports: inferlineTasks,
   levelReports: inferlineLevels,
-  levelTable: provisioningTable,
-  summary: stageSummary,
-  tellLevel: stagePlanTold,
+  levelTable,
+  summary: inferlineSummary,
+  tellLevel: planTold,
   tellState: async (_, { text }) => refuseStates(text, NO_STATES),
   decisions: () => ({
     stateCount: null,
     text: "each with a plan whose stages are as profiled and whose costs add up",
   }),
+  decide: ({ levels }: InferlineBundle, level: number) => levelAt(levels, level),
+  core: (bundle: InferlineBundle, options: InferlineDispatcherOptions) => {
+    const core = inferlineDispatcherOf(bundle, options);
+    return { core, commands: new CommandBuffer(core.commandCapacity, options.queryCapacity) };
+  },
   diffFrame: ({ levels: _, ...frame }) => frame,
   levelDiffer: inferlineDiffer,
   models: inferlineModels,
@@ -39,4 +50,4 @@ export const inferline: RuntimeMethod<InferlineBundle> = {
     const executorFactory = workers.startAssigned.bind(workers);
     return startInferlineServer({ ...options, bundle, executorFactory });
   },
-};
+} satisfies RuntimeMethod<InferlineBundle>;

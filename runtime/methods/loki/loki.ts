@@ -1,28 +1,39 @@
 /** Loki: plans say which servers run which variant, and which path a request takes. */
 import type { LokiBundle } from "../../bundle/schema.ts";
+import { CommandBuffer } from "../../core/command-buffer.ts";
+import type { PipelineDispatcherOptions } from "../../core/graph/pipeline-dispatcher.ts";
+import { levelAt } from "../../core/level-choice.ts";
 import { refuseStates } from "../../tell/asked-state.ts";
 import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readLokiBundle } from "./bundle/read.ts";
+import { pipelineDispatcherOf } from "./core/loki-dispatcher.ts";
 import { lokiModels } from "./serve/models.ts";
-import { lokiDiffer } from "./tell/diff-levels.ts";
-import { pipelineSummary, planTable, planTold } from "./tell/inspect-plan.ts";
+import { lokiDiffer } from "./tell/diff.ts";
+import { levelTable, lokiSummary, planTold } from "./tell/inspect.ts";
 import { lokiLevels, lokiTasks } from "./tell/reports.ts";
 import { lokiSections } from "./tell/sections.ts";
 
-const NO_STATES = "plans, whose queues have no states; --level shows the plan for a load";
+const NO_STATES =
+  "plans: a server that is idle takes what is queued for its variant, up to its largest batch; " +
+  "--level shows the plan for a load, and which path the requests take";
 
-export const loki: RuntimeMethod<LokiBundle> = {
+export const loki = {
   name: "loki",
   read: readLokiBundle,
   sections: lokiSections,
   taskReports: lokiTasks,
   levelReports: lokiLevels,
-  levelTable: ({ levels }) => planTable(levels),
-  summary: pipelineSummary,
+  levelTable,
+  summary: lokiSummary,
   tellLevel: planTold,
   tellState: async (_, { text }) => refuseStates(text, NO_STATES),
   decisions: () => ({ stateCount: null, text: "each with a plan whose flows add up" }),
+  decide: ({ levels }: LokiBundle, level: number) => levelAt(levels, level),
+  core: (bundle: LokiBundle, options: PipelineDispatcherOptions) => {
+    const core = pipelineDispatcherOf(bundle, options);
+    return { core, commands: new CommandBuffer(core.commandCapacity, options.queryCapacity) };
+  },
   diffFrame: ({ levels: _, ...frame }) => frame,
   levelDiffer: lokiDiffer,
   models: lokiModels,
@@ -33,4 +44,4 @@ export const loki: RuntimeMethod<LokiBundle> = {
     const executorFactory = workers.startAssigned.bind(workers);
     return startLokiServer({ ...options, bundle, executorFactory });
   },
-};
+} satisfies RuntimeMethod<LokiBundle>;

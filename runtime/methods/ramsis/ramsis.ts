@@ -1,29 +1,37 @@
 /** RAMSIS: tables say which variant runs which batch. */
 import type { RamsisBundle } from "../../bundle/schema.ts";
+import { CommandBuffer } from "../../core/command-buffer.ts";
 import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readRamsisBundle } from "./bundle/read.ts";
+import { type DispatcherOptions, dispatcherOf } from "./core/dispatcher-of.ts";
 import { ramsisModels } from "./serve/models.ts";
-import { tableDiffer } from "./tell/diff-tables.ts";
-import { tableMap } from "./tell/inspect-map.ts";
+import { tableDecision } from "./tell/decision.ts";
+import { tableDiffer } from "./tell/diff.ts";
+import { levelTable, ramsisSummary } from "./tell/inspect.ts";
+import { tableMap } from "./tell/inspect-level.ts";
 import { tableState } from "./tell/inspect-state.ts";
-import { promiseTable, tableSummary } from "./tell/inspect-summary.ts";
 import { ramsisLevels, ramsisTasks } from "./tell/reports.ts";
 import { ramsisSections } from "./tell/sections.ts";
 
-export const ramsis: RuntimeMethod<RamsisBundle> = {
+export const ramsis = {
   name: "ramsis",
   read: readRamsisBundle,
   sections: ramsisSections,
   taskReports: ramsisTasks,
   levelReports: ramsisLevels,
-  levelTable: promiseTable,
-  summary: tableSummary,
+  levelTable,
+  summary: ramsisSummary,
   tellLevel: tableMap,
   tellState: tableState,
   decisions: ({ levels }) => {
     const stateCount = levels.reduce((count, level) => count + level.actionByState.data.length, 0);
     return { stateCount, text: `${stateCount} states, each with a decision in range` };
+  },
+  decide: tableDecision,
+  core: (bundle: RamsisBundle, options?: DispatcherOptions) => {
+    const core = dispatcherOf(bundle, options);
+    return { core, commands: new CommandBuffer(core.commandCapacity, core.waitingCapacity) };
   },
   diffFrame: ({ levels: _, ...frame }) => frame,
   levelDiffer: tableDiffer,
@@ -35,4 +43,4 @@ export const ramsis: RuntimeMethod<RamsisBundle> = {
     const executorFactory = workers.start.bind(workers);
     return startRamsisServer({ ...options, bundle, executorFactory });
   },
-};
+} satisfies RuntimeMethod<RamsisBundle>;

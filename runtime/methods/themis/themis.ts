@@ -1,39 +1,46 @@
 /** Themis: plans say how many instances of how many cores each task has, also in a burst. */
 import type { ThemisBundle } from "../../bundle/schema.ts";
+import { CommandBuffer } from "../../core/command-buffer.ts";
+import { levelAt } from "../../core/level-choice.ts";
 import { refuseStates } from "../../tell/asked-state.ts";
 import { servingTold } from "../../tell/serving-told.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readThemisBundle } from "./bundle/read.ts";
 import { themisShapeOf } from "./core/shape.ts";
+import { type ThemisDispatcherOptions, themisDispatcherOf } from "./core/themis-dispatcher.ts";
 import { themisModels } from "./serve/models.ts";
-import { themisDiffer } from "./tell/diff-levels.ts";
-import { firstInstances } from "./tell/first-stages.ts";
-import { scalePlanTold, scaleSummary, scaleTable } from "./tell/inspect-scales.ts";
+import { themisDiffer } from "./tell/diff.ts";
+import { firstInstances } from "./tell/first-instances.ts";
+import { levelTable, planTold, themisSummary } from "./tell/inspect.ts";
 import { themisLevels, themisTasks } from "./tell/reports.ts";
 import { themisSections } from "./tell/sections.ts";
 
 const NO_STATES =
-  "plans of cores and instances, whose stages take what is queued as soon as an instance is " +
-  "idle; " +
-  "--level shows the plan for a load";
+  "plans of cores and instances: an instance that is idle takes what is queued for its task, up " +
+  "to its largest batch; --level shows the plan for a load, and what a burst makes of it";
 
 /** As many as its plans and bursts have instances at a time. */
 const workerCount = (bundle: ThemisBundle): number => themisShapeOf(bundle).workerCount;
 
-export const themis: RuntimeMethod<ThemisBundle> = {
+export const themis = {
   name: "themis",
   read: readThemisBundle,
   sections: themisSections,
   taskReports: themisTasks,
   levelReports: themisLevels,
-  levelTable: scaleTable,
-  summary: scaleSummary,
-  tellLevel: scalePlanTold,
+  levelTable,
+  summary: themisSummary,
+  tellLevel: planTold,
   tellState: async (_, { text }) => refuseStates(text, NO_STATES),
   decisions: () => ({
     stateCount: null,
     text: "each with a plan whose stages are as profiled and whose costs add up",
   }),
+  decide: ({ levels }: ThemisBundle, level: number) => levelAt(levels, level),
+  core: (bundle: ThemisBundle, options: ThemisDispatcherOptions) => {
+    const core = themisDispatcherOf(bundle, options);
+    return { core, commands: new CommandBuffer(core.commandCapacity, options.queryCapacity) };
+  },
   diffFrame: ({ levels: _levels, transitions: _rows, ...frame }) => frame,
   levelDiffer: themisDiffer,
   models: themisModels,
@@ -44,4 +51,4 @@ export const themis: RuntimeMethod<ThemisBundle> = {
     const executorFactory = workers.startAssigned.bind(workers);
     return startForetoldServer({ ...options, bundle, executorFactory });
   },
-};
+} satisfies RuntimeMethod<ThemisBundle>;

@@ -12,7 +12,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 /** As it ships: its workers are files of dist/. */
 async function shipped(): Promise<typeof import("../../../compiler/processes/level-pool.ts")> {
-  return import(new URL("../../../dist/compiler/processes/level-pool.js", import.meta.url).href);
+  return import(new URL("../../../compiler/dist/processes/level-pool.js", import.meta.url).href);
 }
 
 function compiled() {

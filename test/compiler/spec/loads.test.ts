@@ -130,8 +130,7 @@ test.each([
   [
     "[100, 200]",
     "{ from: 1, too: 2, step: 1 }",
-    'INPUT_UNKNOWN_KEY app.yaml:6 workload.loads.too: unknown key "too"; ' +
-      'did you mean "to"? (and 1 more)',
+    'INPUT_UNKNOWN_KEY app.yaml:6 workload.loads.too: unknown key "too"; did you mean "to"?',
   ],
 ])("refuses %j made %j", (from, to, message) => {
   expect(mistakeOfSpec(edited(SPEC, from, to), PROFILE)).toBe(message);

@@ -132,8 +132,7 @@ test.each([
   [
     "to: [{ task: identify }]",
     "",
-    "INPUT_CONFLICT app.yaml:15 tasks[1].variants[0].fanout: expected none, " +
-      'since nothing comes after the task "detect" (and 1 more)',
+    'INPUT_CONFLICT app.yaml:15 tasks[1].variants[0].fanout: expected none, since nothing comes after the task "detect"',
   ],
 ])("refuses %j made %j", (from, to, message) => {
   expect(mistakeOfSpec(edited(PIPELINE, from, to), PROFILE)).toBe(message);

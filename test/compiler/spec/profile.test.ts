@@ -230,8 +230,7 @@ test.each([
   [
     '"hardware": "cpu"',
     '"hardwear": "cpu"',
-    'INPUT_UNKNOWN_KEY profile.json:3 hardwear: unknown key "hardwear"; ' +
-      'did you mean "hardware"? (and 1 more)',
+    'INPUT_UNKNOWN_KEY profile.json:3 hardwear: unknown key "hardwear"; did you mean "hardware"?',
   ],
   [
     '"percentile": 95',

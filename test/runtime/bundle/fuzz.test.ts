@@ -12,7 +12,7 @@ import { PolicyTable } from "../../../runtime/core/policy-table.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
 import { inspectBundle } from "../../../runtime/inspect.ts";
 import { EnvelopeTuner } from "../../../runtime/methods/inferline/core/envelope-tuner.ts";
-import { stageLimits } from "../../../runtime/methods/inferline/tell/stage-limits.ts";
+import { taskLimits } from "../../../runtime/methods/inferline/tell/task-limits.ts";
 import { accordionBundle } from "../../support/accordion-bundle.ts";
 import { checkPlacesInRange, drivePlaces } from "../../support/accordion-sound.ts";
 import { fileOf, fileOfValue, HEADER_BYTES, plainPayload } from "../../support/bundle-fixtures.ts";
@@ -276,7 +276,7 @@ function drivePlans(bundle: InferlineBundle): void {
     tuner.tick(tuner.wakeMs);
     if (!tuner.targets.every((target) => target >= 1)) throw new Error("a stage without a replica");
   }
-  const told = bundle.levels.map((level) => stageLimits(bundle, level));
+  const told = bundle.levels.map((level) => taskLimits(bundle, level));
   if (!allFinite(levels) || !allFinite(told)) throw new Error("a number that is none");
 }
 

@@ -10,7 +10,7 @@ import { isAlive } from "./built-executor.ts";
 
 type PoolModule = typeof import("../../../runtime/exec/assigned-pool.ts");
 const { startAssignedExecutor }: PoolModule = await import(
-  new URL("../../../dist/runtime/exec/assigned-pool.js", import.meta.url).href
+  new URL("../../../runtime/dist/exec/assigned-pool.js", import.meta.url).href
 );
 
 export interface StartedAssigned {

@@ -13,11 +13,11 @@ import { identityModel } from "../../support/onnx-model.js";
 type PoolModule = typeof import("../../../runtime/exec/worker-pool.ts");
 type ExecutorModule = typeof import("../../../runtime/exec/executor.ts");
 
-export const POOL_URL = new URL("../../../dist/runtime/exec/worker-pool.js", import.meta.url).href;
+export const POOL_URL = new URL("../../../runtime/dist/exec/worker-pool.js", import.meta.url).href;
 const { startExecutor }: PoolModule = await import(POOL_URL);
 /** The classes that the compiled executor throws. */
 export const { InferenceError, WorkerLostError }: ExecutorModule = await import(
-  new URL("../../../dist/runtime/exec/executor.js", import.meta.url).href
+  new URL("../../../runtime/dist/exec/executor.js", import.meta.url).href
 );
 
 export const WIDTH = 4;

@@ -12,7 +12,7 @@ import { lstmModelOf } from "../../../tools/forecast/lstm-graph.js";
 import { naiveForecast, weightsOf } from "../../support/naive-lstm.ts";
 import { identityModel } from "../../support/onnx-model.js";
 
-const COMMITTED = fileURLToPath(new URL("../../../models/forecast/lstm.onnx", import.meta.url));
+const COMMITTED = fileURLToPath(new URL("../../../runtime/models/lstm.onnx", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "onnx-forecaster-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 

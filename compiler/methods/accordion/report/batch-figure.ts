@@ -1,6 +1,9 @@
-/** Time of a query against its batch for each number of places, and which number of places a batch needs. */
+/**
+ * Time of a query against its batch for each number of places, and which number of places a batch
+ * needs.
+ */
 import * as Plot from "@observablehq/plot";
-import type { AccordionBundle, MalleableVariant } from "../../../../runtime/bundle/schema.ts";
+import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import { limitMarks } from "../../../report/kit/load-axis.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
@@ -45,13 +48,16 @@ export function drawBatches(
     return [{ places, batch, ms: latencyMs[batch - 1] ?? Number.NaN }];
   });
   const most = largestBatch(ranges);
+  const each = ranges.map(
+    ({ places, from, to }) => `${counted(places, "place")} for ${rangeText(from, to)}`,
+  );
   const text = {
     id: `batches-${key.variant}`,
     title: `Time of a query of ${model.name} against its batch`,
     description:
       most === 0
         ? `No batch is done within the SLO of ${msText(sloMs)}.`
-        : `Within the SLO of ${msText(sloMs)}, ${ranges.map(({ places, from, to }) => `${counted(places, "place")} for ${rangeText(from, to)}`).join(", ")} instances.`,
+        : `Within the SLO of ${msText(sloMs)}, ${each.join(", ")} instances.`,
   };
   return drawFigure(text, {
     marginLeft: 56,
@@ -151,7 +157,9 @@ function pointsOf(
   return [...points, { places, batch: last + share, ms: topMs }];
 }
 
-/** Numbers of places where their lines end: above those that leave at the top, beside the others. */
+/**
+ * Numbers of places where their lines end: above those that leave at the top, beside the others.
+ */
 function endNames(points: readonly BatchPoint[], { topMs, maxBatch }: BatchFrame): Plot.Markish[] {
   const ends = [...new Set(points.map(({ places }) => places))].flatMap(
     (places) => points.findLast((point) => point.places === places) ?? [],
@@ -177,7 +185,10 @@ function endNames(points: readonly BatchPoint[], { topMs, maxBatch }: BatchFrame
   ];
 }
 
-/** One label for all that are so close that theirs would meet. @param gap that labels keep from each other. */
+/**
+ * One label for all that are so close that theirs would meet. @param gap that labels keep from each
+ * other.
+ */
 function gathered(
   ends: readonly BatchPoint[],
   read: (end: BatchPoint) => number,
@@ -206,7 +217,10 @@ function someOf<Line extends { readonly places: number }>(lines: readonly Line[]
   );
 }
 
-/** A row for each number of places, a column for each model: the batches that need so many to meet the SLO. */
+/**
+ * A row for each number of places, a column for each model: the batches that need so many to meet
+ * the SLO.
+ */
 export function needTable(bundle: AccordionBundle, keys: readonly PipelineVariantKey[]): Markup {
   const models = bundle.tasks.flatMap(({ variants }) => variants);
   const needs = models.map((model) => fewestPlaces(bundle, model));
@@ -228,7 +242,8 @@ export function needTable(bundle: AccordionBundle, keys: readonly PipelineVarian
       : html`<td class="over">${rangeText(most + 1, maxBatch)}</td>`;
   });
   const heads = models.map((model, index) => html`<th>${chip(keys[index])} ${model.name}</th>`);
-  return html`<div class="scroll" role="region" aria-label="fewest places" tabindex="0"><table id="need-table"><thead><tr><th>places</th>${heads}</tr></thead>
+  return html`<div class="scroll" role="region" aria-label="fewest places" tabindex="0"><table
+id="need-table"><thead><tr><th>places</th>${heads}</tr></thead>
 <tbody>${rows}<tr><td>too slow on any</td>${beyond}</tr></tbody></table></div>`;
 }
 

@@ -1,14 +1,21 @@
-/** How a model is cut for each number of places: stages as bars of their time, and the same in numbers. */
+/**
+ * How a model is cut for each number of places: stages as bars of their time, and the same in
+ * numbers.
+ */
 import * as Plot from "@observablehq/plot";
-import type { AccordionBundle, MalleableVariant } from "../../../../runtime/bundle/schema.ts";
+import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
+import { tableRow } from "../../../report/table-row.ts";
 import { type Depth, fastestOf, pipelinesOf } from "./depths.ts";
 import { spread } from "./spread.ts";
 
-/** With more shapes, each number of places is shown by its fastest and its fastest of several pools; and some are left out if that is still too many. */
+/**
+ * With more shapes, each number of places is shown by its fastest and its fastest of several pools;
+ * and some are left out if that is still too many.
+ */
 const MAX_ROWS = 16;
 const ROW_HEIGHT = 24;
 const ROW_DIGIT_WIDTH = 5.8;
@@ -57,7 +64,11 @@ export function drawCuts(
   const text = {
     id: `cuts-${key.variant}`,
     title: `Stages of ${model.name} by number of places`,
-    description: `The whole of its ${counted(model.layerCount, "layer")} takes ${msText(depths[0]?.pipeline.stepMs ?? 0)} an instance; on ${counted(deepest?.places ?? 1, "place")} an instance comes every ${msText(deepest?.pipeline.stepMs ?? 0)}.`,
+    description:
+      `The whole of its ${counted(model.layerCount, "layer")} takes ` +
+      `${msText(depths[0]?.pipeline.stepMs ?? 0)} an instance; on ` +
+      `${counted(deepest?.places ?? 1, "place")} an instance comes every ` +
+      `${msText(deepest?.pipeline.stepMs ?? 0)}.`,
   };
   return drawFigure(text, {
     height: 64 + ROW_HEIGHT * rows.length,
@@ -141,7 +152,9 @@ function barsOf(bundle: AccordionBundle, depth: Depth, mostMs: number): StageBar
       label: fitting(`${from}–${to}`, (FRAME_WIDTH * ms) / mostMs),
       isHeaviest: stage === heaviest,
       isMeasured,
-      title: `layers ${from} to ${to - 1}${place}: ${msText(ms)}, ${isMeasured ? "measured" : "added up"}`,
+      title:
+        `layers ${from} to ${to - 1}${place}: ${msText(ms)}, ` +
+        `${isMeasured ? "measured" : "added up"}`,
     };
     fromMs += ms;
     from = to;
@@ -171,15 +184,27 @@ export function cutTable(bundle: AccordionBundle, model: MalleableVariant): Mark
     const { pipeline, places } = depth;
     const { stageMs, stepMs, speedup, isMeasured } = pipeline;
     const cutCells = hasLayers
-      ? html`<td>${decimalText(Math.max(...stageMs), 2)}</td><td>${decimalText(depth.latencyMs[0] ?? 0, 2)}</td>`
+      ? html`<td>${decimalText(Math.max(...stageMs), 2)}</td>
+<td>${decimalText(depth.latencyMs[0] ?? 0, 2)}</td>`
       : html`<td>${decimalText(depth.latencyMs[0] ?? 0, 2)}</td>`;
     const cutCell = hasLayers ? html`<td class="cut">${cutText(bundle, pipeline)}</td>` : "";
-    return html`<tr><td>${rowName(depth)}</td><td>${decimalText(stepMs, 2)}</td><td>${decimalText(speedup, 2)}</td><td>${isMixed ? "–" : ratioText(speedup / places)}</td>${cutCells}<td>${originText(hasLayers, isMeasured)}</td>${cutCell}</tr>\n`;
+    return tableRow([
+      rowName(depth),
+      decimalText(stepMs, 2),
+      decimalText(speedup, 2),
+      isMixed ? "–" : ratioText(speedup / places),
+      cutCells,
+      originText(hasLayers, isMeasured),
+      cutCell,
+    ]);
   });
   const heads = hasLayers
-    ? html`<th>heaviest stage, ms</th><th>one instance, ms</th><th>stages</th><th class="cut">layers of each stage</th>`
+    ? html`<th>heaviest stage, ms</th><th>one instance, ms</th><th>stages</th><th class="cut">layers
+of each stage</th>`
     : html`<th>one instance, ms</th><th>source</th>`;
-  return html`<div class="scroll" role="region" aria-label="pipelines of ${model.name}" tabindex="0"><table class="pipelines"><thead><tr><th>places</th><th>an instance every, ms</th><th>speed-up</th><th>of ideal</th>${heads}</tr></thead>
+  return html`<div class="scroll" role="region" aria-label="pipelines of ${model.name}"
+tabindex="0"><table class="pipelines"><thead><tr><th>places</th><th>an instance every, ms</th>
+<th>speed-up</th><th>of ideal</th>${heads}</tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 

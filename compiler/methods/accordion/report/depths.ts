@@ -1,9 +1,12 @@
-/** What a model does with so many places: the pipelines of a bundle by number of places, and which of them meet the SLO. */
+/**
+ * What a model does with so many places: the pipelines of a bundle by number of places, and which
+ * of them meet the SLO.
+ */
 import type {
   AccordionBundle,
   LayerPipeline,
   MalleableVariant,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 
 /** A pipeline of a model on places of a shape. */
 export interface Depth {
@@ -59,7 +62,9 @@ export function fastestOf(pipelines: readonly Depth[]): Depth[] {
   return [...best.values()].sort((a, b) => a.places - b.places);
 }
 
-/** For each number of places the least time of each batch with any shape of it. Ascending in places. */
+/**
+ * For each number of places the least time of each batch with any shape of it. Ascending in places.
+ */
 export function leastLatencies(
   bundle: Pick<AccordionBundle, "shapes" | "policy">,
   model: MalleableVariant,
@@ -75,7 +80,10 @@ export function leastLatencies(
     .sort((a, b) => a.places - b.places);
 }
 
-/** The fewest places with which a query that starts at once takes no longer than the SLO, by ranges of batches. Batches beyond the last range never do. */
+/**
+ * The fewest places with which a query that starts at once takes no longer than the SLO, by ranges
+ * of batches. Batches beyond the last range never do.
+ */
 export function fewestPlaces(
   bundle: Pick<AccordionBundle, "shapes" | "policy" | "slo">,
   model: MalleableVariant,

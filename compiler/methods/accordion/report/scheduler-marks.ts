@@ -1,6 +1,9 @@
-/** How each scheduler looks in the figures over the load and in their key: a dash and a sign of its own, without colour. */
+/**
+ * How each scheduler looks in the figures over the load and in their key: a dash and a sign of its
+ * own, without colour.
+ */
 import * as Plot from "@observablehq/plot";
-import type { SchedulerName } from "../../../../runtime/bundle/schema.ts";
+import type { SchedulerName } from "stratagem-runtime/internal/bundle/schema";
 import { MAX_DOTS, type Point } from "../../../report/load-marks.ts";
 import { Markup } from "../../../report/markup.ts";
 
@@ -61,6 +64,8 @@ export function schedulerSample(scheduler: SchedulerName, isOwn = false): Markup
   const width = isOwn ? WIDTHS.own : WIDTHS.other;
   const fill = isOwn && scheduler !== "one-stage" ? "currentColor" : "none";
   return new Markup(
-    `<svg class="sample" viewBox="0 0 26 12" aria-hidden="true"><path d="M0 6h26" stroke="currentColor" stroke-width="${width}" stroke-dasharray="${dash}"/><path d="${path}" fill="${fill}" stroke="currentColor" stroke-width="1.3"/></svg>`,
+    `<svg class="sample" viewBox="0 0 26 12" aria-hidden="true"><path d="M0 6h26" ` +
+      `stroke="currentColor" stroke-width="${width}" stroke-dasharray="${dash}"/><path ` +
+      `d="${path}" fill="${fill}" stroke="currentColor" stroke-width="1.3"/></svg>`,
   );
 }

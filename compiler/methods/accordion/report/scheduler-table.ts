@@ -3,17 +3,21 @@ import {
   type AccordionBundle,
   type SchedulerName,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import { limited } from "../../../report/kit/limited-cell.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, ratioText } from "../../../report/number-text.ts";
+import { headRow } from "../../../report/table-row.ts";
 import { schedulerSample } from "./scheduler-marks.ts";
 import { SCHEDULERS, type ScheduledRun } from "./simulated-schedulers.ts";
 
 /** Means over the loads, each load counting as much. */
 export interface SchedulerSummary {
   readonly scheduler: SchedulerName;
-  /** Highest load up to which no load that was simulated exceeds the ceiling on violations; null if the lowest does. */
+  /**
+   * Highest load up to which no load that was simulated exceeds the ceiling on violations; null if
+   * the lowest does.
+   */
   readonly heldQps: number | null;
   readonly violationRate: number;
   readonly highRate: number;
@@ -62,11 +66,29 @@ function summaryOf(
 export function schedulerTable(bundle: AccordionBundle, runs: readonly ScheduledRun[]): Markup {
   const rows = comparedSchedulers(bundle, runs).map((one, index) => {
     const held = one.heldQps === null ? "none" : decimalText(one.heldQps, 2);
-    return html`<tr${index === 0 ? html` class="own"` : ""}><td>${schedulerSample(one.scheduler, index === 0)} ${one.scheduler}</td><td>${held}</td><td>${ratioText(one.violationRate)}</td><td>${ratioText(one.highRate)}</td><td>${ratioText(one.lowRate)}</td><td>${decimalText(one.latencyMs, 1)}</td><td>${decimalText(one.throughputQps, 2)}</td><td>${decimalText(one.activeQueries, 2)}</td><td>${ratioText(one.occupancy)}</td></tr>\n`;
+    return html`<tr${index === 0 ? html` class="own"` : ""}><td>${schedulerSample(
+      one.scheduler,
+      index === 0,
+    )} ${one.scheduler}</td><td>${held}</td>
+<td>${ratioText(one.violationRate)}</td><td>${ratioText(one.highRate)}</td>
+<td>${ratioText(one.lowRate)}</td><td>${decimalText(one.latencyMs, 1)}</td>
+<td>${decimalText(one.throughputQps, 2)}</td><td>${decimalText(one.activeQueries, 2)}</td>
+<td>${ratioText(one.occupancy)}</td></tr>\n`;
   });
-  return html`<div class="scroll" role="region" aria-label="schedulers compared" tabindex="0"><table id="scheduler-table"><thead>
+  return html`<div class="scroll" role="region" aria-label="schedulers compared" tabindex="0"><table
+id="scheduler-table"><thead>
 <tr><th></th><th></th><th colspan="3">violations</th><th></th><th></th><th></th><th></th></tr>
-<tr><th>scheduler</th><th>ceiling kept up to, queries/s</th><th>all</th><th>high priority</th><th>low priority</th><th>mean latency, ms</th><th>served/s</th><th>active queries</th><th>places busy</th></tr></thead>
+${headRow([
+  "scheduler",
+  "ceiling kept up to, queries/s",
+  "all",
+  "high priority",
+  "low priority",
+  "mean latency, ms",
+  "served/s",
+  "active queries",
+  "places busy",
+])}</thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
@@ -83,6 +105,8 @@ export function violationTable(bundle: AccordionBundle, runs: readonly Scheduled
     });
     return html`<tr><td>${decimalText(loadQps, 2)}</td>${cells}</tr>\n`;
   });
-  return html`<details class="more"><summary>Violations of each scheduler, load by load</summary><div class="scroll"><table id="violation-table"><thead><tr><th>queries/s</th>${names.map((name) => html`<th>${name}</th>`)}</tr></thead>
+  return html`<details class="more"><summary>Violations of each scheduler, load by
+load</summary><div class="scroll"><table id="violation-table"><thead><tr>
+<th>queries/s</th>${names.map((name) => html`<th>${name}</th>`)}</tr></thead>
 <tbody>${rows}</tbody></table></div></details>`;
 }

@@ -1,10 +1,13 @@
-/** Short seeded simulations of the levels under every scheduler: what the one of the bundle is worth beside those whose queries keep their places. */
+/**
+ * Short seeded simulations of the levels under every scheduler: what the one of the bundle is worth
+ * beside those whose queries keep their places.
+ */
 import type {
   AccordionBundle,
   AccordionLevel,
   ArrivalModel,
   SchedulerName,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
 import { type AccordionSimulationResult, simulateAccordion } from "../simulate/simulate.ts";
 import { spread } from "./spread.ts";
@@ -42,7 +45,10 @@ export interface PlannedSchedule {
   readonly durationMs: number;
 }
 
-/** The runs of a report: at each load all schedulers have the same queries, those of the level's own simulation or the first of them. */
+/**
+ * The runs of a report: at each load all schedulers have the same queries, those of the level's own
+ * simulation or the first of them.
+ */
 export function planSchedules({ levels, policy }: AccordionBundle): PlannedSchedule[] {
   const own = policy.scheduler;
   const schedulers = [own, ...SCHEDULERS.filter((scheduler) => scheduler !== own)];
@@ -58,7 +64,10 @@ export function planSchedules({ levels, policy }: AccordionBundle): PlannedSched
   });
 }
 
-/** @param onRun called after each run; what it awaits lets signals through, what it throws ends the work. */
+/**
+ * @param onRun called after each run; what it awaits lets signals through, what it throws ends the
+ * work.
+ */
 export async function runSchedules(
   bundle: AccordionBundle,
   plan: readonly PlannedSchedule[],

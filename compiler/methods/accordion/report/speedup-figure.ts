@@ -1,6 +1,9 @@
-/** How many times as fast instances pass on so many places, against as many times as there are places. */
+/**
+ * How many times as fast instances pass on so many places, against as many times as there are
+ * places.
+ */
 import * as Plot from "@observablehq/plot";
-import type { AccordionBundle } from "../../../../runtime/bundle/schema.ts";
+import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { wholeAxis } from "../../../report/kit/whole-axis.ts";
@@ -32,10 +35,12 @@ export function drawSpeedups(bundle: AccordionBundle, keys: readonly PipelineVar
   const most = Math.max(2, ...points.map(({ speedup }) => speedup));
   const top = Math.max(most * 1.05, Math.min(mostPlaces, most * 1.3));
   const ends = lines.flatMap((line) => line.at(-1) ?? []);
+  const endText = ({ key, places, speedup }: (typeof ends)[number]): string =>
+    `${key.name}: ${decimalText(speedup, 2)} times as fast on ${counted(places, "place")}`;
   const text = {
     id: "speedups",
     title: "Speed-up of the models by number of places",
-    description: `${ends.map(({ key, places, speedup }) => `${key.name}: ${decimalText(speedup, 2)} times as fast on ${counted(places, "place")}`).join("; ")}.`,
+    description: `${ends.map(endText).join("; ")}.`,
   };
   return drawFigure(text, {
     marginRight: 26,
@@ -75,7 +80,10 @@ export function drawSpeedups(bundle: AccordionBundle, keys: readonly PipelineVar
   });
 }
 
-/** Of the models at the ends of their lines, moved apart where lines that end together would have them meet. */
+/**
+ * Of the models at the ends of their lines, moved apart where lines that end together would have
+ * them meet.
+ */
 function letters(ends: readonly SpeedupPoint[], top: number): Plot.Markish[] {
   const aboveByPlaces = new Map<number, number>();
   const labels = [...ends]

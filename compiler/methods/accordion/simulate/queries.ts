@@ -1,7 +1,7 @@
 /** Draws the queries of a simulation: their times, models, instances and priorities. */
-import type { AccordionBundle } from "../../../../runtime/bundle/schema.ts";
-import { assert } from "../../../../runtime/core/assert.ts";
-import { Rng } from "../../../../runtime/core/rng.ts";
+import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
 import { drawArrivals } from "../../../simulate/graph/drawn-requests.ts";
 

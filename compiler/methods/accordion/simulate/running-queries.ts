@@ -1,7 +1,7 @@
 /** Keeps how far every running query of a simulation has come. */
-import type { AccordionBundle } from "../../../../runtime/bundle/schema.ts";
-import { assert } from "../../../../runtime/core/assert.ts";
-import type { PipelineTable } from "../../../../runtime/methods/accordion/core/pipeline-table.ts";
+import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
+import type { PipelineTable } from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
 
 /**
  * How far every query has come: since when it runs on its places, and which of its instances is

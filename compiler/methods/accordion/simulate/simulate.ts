@@ -1,16 +1,16 @@
 /** Drives the scheduler of a bundle on a virtual clock. */
-import type { AccordionBundle } from "../../../../runtime/bundle/schema.ts";
-import { assert } from "../../../../runtime/core/assert.ts";
+import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import {
   AccordionCommands,
   DROP,
   RESHAPE,
   START,
-} from "../../../../runtime/methods/accordion/core/commands.ts";
+} from "stratagem-runtime/internal/methods/accordion/core/commands";
 import {
   AccordionScheduler,
   type AccordionSchedulerOptions,
-} from "../../../../runtime/methods/accordion/core/scheduler.ts";
+} from "stratagem-runtime/internal/methods/accordion/core/scheduler";
 import { EventQueue } from "../../../simulate/event-queue.ts";
 import { type AccordionArrivals, type AccordionQueries, queriesOf } from "./queries.ts";
 import { RunningQueries } from "./running-queries.ts";

@@ -1,5 +1,5 @@
 /** Counts what becomes of simulated queries, by model and priority. */
-import type { MalleableVariant } from "../../../../runtime/bundle/schema.ts";
+import type { MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
 import { ratio } from "../../../simulate/graph/batch-tally.ts";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
 import type { AccordionQueries } from "./queries.ts";

@@ -1,6 +1,6 @@
 /** The load that no schedule carries more of, whatever it gives to whom. */
 
-import { placesByPool } from "../../../../runtime/methods/accordion/bundle/place-shapes.ts";
+import { placesByPool } from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
 import type { AccordionFrame } from "../../../model/frames.ts";
 import { itemsOf, viewOf } from "../../../model/table-view.ts";
 import { minimise } from "../../../numeric/nelder-mead.ts";

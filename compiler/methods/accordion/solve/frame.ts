@@ -6,11 +6,11 @@ import type {
   ArrivalModel,
   LayerPipeline,
   MalleableVariant,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import {
   placeShapes,
   placesByPool,
-} from "../../../../runtime/methods/accordion/bundle/place-shapes.ts";
+} from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
 import type { AccordionFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
 import { profileFor } from "../../../model/pool-profile.ts";

@@ -1,6 +1,10 @@
 /** What queries take: a table of shapes and batches, so that who schedules computes nothing. */
 
-import type { AccordionOptions, LayerPipeline, Table } from "../../../../runtime/bundle/schema.ts";
+import type {
+  AccordionOptions,
+  LayerPipeline,
+  Table,
+} from "stratagem-runtime/internal/bundle/schema";
 import { viewOf } from "../../../model/table-view.ts";
 
 /**

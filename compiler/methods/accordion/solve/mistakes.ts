@@ -3,7 +3,7 @@
 import {
   placeShapes,
   placesByPool,
-} from "../../../../runtime/methods/accordion/bundle/place-shapes.ts";
+} from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
 import { profileFor } from "../../../model/pool-profile.ts";
 import { itemsOf, viewOf } from "../../../model/table-view.ts";
 import type { AccordionPolicy, Application, Task, Variant } from "../../../spec/application.ts";

@@ -13,7 +13,7 @@
  * `compiler/numeric/partition.ts`. The heaviest stage is the step between two instances of a query,
  * so B instances take the time of one through all stages and B - 1 steps (`latency-table.ts`).
  */
-import type { LayerPipeline } from "../../../../runtime/bundle/schema.ts";
+import type { LayerPipeline } from "stratagem-runtime/internal/bundle/schema";
 import { layerPartitions, mixedPartitions } from "../../../numeric/partition.ts";
 import type { LatencyQuantiles, LayerProfile, VariantProfile } from "../../../spec/application.ts";
 

@@ -1,6 +1,6 @@
 /** What load does to cost, to replicas and to latency. */
 import * as Plot from "@observablehq/plot";
-import type { InferlineBundle, InferlineLevel } from "../../../../runtime/bundle/schema.ts";
+import type { InferlineBundle, InferlineLevel } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import { beyondMarks, drawLatencies, mostMs } from "../../../report/kit/latency-figure.ts";
 import {
@@ -22,7 +22,10 @@ export function replicasOf({ plan }: InferlineLevel): number {
   return plan.stages.reduce((sum, { replicas }) => sum + replicas, 0);
 }
 
-/** What the plans cost, the greedy ones beside them, what is proven of them, and what tuned replicas come to in a simulation. */
+/**
+ * What the plans cost, the greedy ones beside them, what is proven of them, and what tuned replicas
+ * come to in a simulation.
+ */
 export function drawCost(bundle: InferlineBundle): Markup {
   const planned = pointsOf(bundle.levels, ({ plan }) => plan.costPerHour);
   const carried = bundle.levels.filter(({ feasible }) => feasible);
@@ -34,7 +37,9 @@ export function drawCost(bundle: InferlineBundle): Markup {
   const text = {
     id: "cost",
     title: "Cost against load",
-    description: `Plans cost from ${decimalText(planned[0]?.value ?? 0, 3)} an hour at the lowest load to ${decimalText(planned.at(-1)?.value ?? 0, 3)} at the highest.`,
+    description:
+      `Plans cost from ${decimalText(planned[0]?.value ?? 0, 3)} an hour at the lowest load ` +
+      `to ${decimalText(planned.at(-1)?.value ?? 0, 3)} at the highest.`,
   };
   return drawFigure(text, {
     x: loadAxis(bundle),
@@ -88,7 +93,8 @@ export function drawReplicas(bundle: InferlineBundle, keys: readonly PipelineVar
         stroke: "var(--page)",
         strokeWidth: isLettered ? 0.8 : 0,
         title: (bar: ReplicaBar) =>
-          `${bar.key.taskName} on ${bar.key.name}: ${bar.replicas} replicas at ${decimalText(bar.loadQps, 2)} requests/s`,
+          `${bar.key.taskName} on ${bar.key.name}: ${bar.replicas} replicas at ` +
+          `${decimalText(bar.loadQps, 2)} requests/s`,
       }),
       Plot.text(
         isLettered ? bars : [],
@@ -130,6 +136,8 @@ export function drawLatency(bundle: InferlineBundle): Markup {
     simulated,
     label: "99th percentile, ms",
     title: "99th percentile of the latency against load",
-    description: `It is at most ${mostMs(stated)} by the estimator and ${mostMs(simulated)} in the simulation`,
+    description:
+      `It is at most ${mostMs(stated)} by the estimator and ${mostMs(simulated)} in the ` +
+      "simulation",
   });
 }

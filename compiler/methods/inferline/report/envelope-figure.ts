@@ -1,7 +1,7 @@
 /** The traffic envelope of a level: the highest rate in windows of every length. */
 import * as Plot from "@observablehq/plot";
-import type { InferlineLevel } from "../../../../runtime/bundle/schema.ts";
-import { trafficView } from "../../../../runtime/methods/inferline/tell/stage-plan-view.ts";
+import type { InferlineLevel } from "stratagem-runtime/internal/bundle/schema";
+import { trafficView } from "stratagem-runtime/internal/methods/inferline/tell/plan-view";
 import { drawFigure } from "../../../report/figure.ts";
 import type { Markup } from "../../../report/markup.ts";
 import { decimalText } from "../../../report/number-text.ts";
@@ -16,7 +16,10 @@ export function drawEnvelope({ sample, loadQps }: InferlineLevel, index: number)
   const text = {
     id: `envelope-${index}`,
     title: `Traffic envelope at ${decimalText(loadQps, 2)} requests/s`,
-    description: `The highest rate is ${decimalText(envelope[0]?.qps ?? 0, 1)} requests/s in ${timeText(shortest)} and ${decimalText(envelope.at(-1)?.qps ?? 0, 1)} in a minute; the mean is ${decimalText(meanQps, 1)}.`,
+    description:
+      `The highest rate is ${decimalText(envelope[0]?.qps ?? 0, 1)} requests/s in ` +
+      `${timeText(shortest)} and ${decimalText(envelope.at(-1)?.qps ?? 0, 1)} in a minute; ` +
+      `the mean is ${decimalText(meanQps, 1)}.`,
   };
   const from = shortest / 1.4;
   const ticks = TIMES.filter((ms) => ms >= from);
@@ -42,7 +45,8 @@ export function drawEnvelope({ sample, loadQps }: InferlineLevel, index: number)
         r: 2.6,
         fill: "currentColor",
         title: ({ windowMs, requests, qps }) =>
-          `${decimalText(requests)} requests in ${timeText(windowMs)}: ${decimalText(qps, 1)} requests/s`,
+          `${decimalText(requests)} requests in ${timeText(windowMs)}: ` +
+          `${decimalText(qps, 1)} requests/s`,
       }),
     ],
   });

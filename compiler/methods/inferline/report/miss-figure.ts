@@ -1,6 +1,6 @@
 /** What load does to requests that miss the SLO. */
 import * as Plot from "@observablehq/plot";
-import { type InferlineBundle, violationCeiling } from "../../../../runtime/bundle/schema.ts";
+import { type InferlineBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import { beyondMarks } from "../../../report/kit/latency-figure.ts";
 import { levelLine, limitMarks, loadAxis, thinned } from "../../../report/kit/load-axis.ts";
@@ -30,7 +30,9 @@ export function drawMisses(bundle: InferlineBundle): Markup {
   const text = {
     id: "misses",
     title: "Requests that miss the SLO against load",
-    description: `At most ${ratioText(Math.max(...rates))} of the requests of a level miss the SLO; ${ratioText(ceiling)} may.`,
+    description:
+      `At most ${ratioText(Math.max(...rates))} of the requests of a level miss the SLO; ` +
+      `${ratioText(ceiling)} may.`,
   };
   return drawFigure(text, {
     marginLeft: 66,

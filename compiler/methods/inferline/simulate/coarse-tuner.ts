@@ -1,10 +1,10 @@
 /** Scales the pipeline as a unit: the tuner that InferLine is compared with. */
-import type { InferlineBundle, StagePlan } from "../../../../runtime/bundle/schema.ts";
+import type { InferlineBundle, StagePlan } from "stratagem-runtime/internal/bundle/schema";
 import {
   RATE_WINDOW_MS,
   RecentRates,
-} from "../../../../runtime/methods/inferline/core/recent-rates.ts";
-import type { ReplicaTuner } from "../../../../runtime/methods/inferline/core/replica-tuner.ts";
+} from "stratagem-runtime/internal/methods/inferline/core/recent-rates";
+import type { ReplicaTuner } from "stratagem-runtime/internal/methods/inferline/core/replica-tuner";
 
 /** A unit goes when it has not been needed for this long: t_wait of AutoScale. */
 const WAIT_MS = 120_000;

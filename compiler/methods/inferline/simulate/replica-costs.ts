@@ -1,5 +1,9 @@
 /** Adds up the replicas of a simulation and what they cost over time. */
-import { type InferlineBundle, MICROS, priceMicros } from "../../../../runtime/bundle/schema.ts";
+import {
+  type InferlineBundle,
+  MICROS,
+  priceMicros,
+} from "stratagem-runtime/internal/bundle/schema";
 import { type MeanAndMax, TimeWeighted } from "../../../simulate/graph/time-weighted.ts";
 
 export interface ReplicaSummary {

@@ -1,23 +1,23 @@
 /** Drives InferLine's dispatcher on a virtual clock: the Estimator in its plain form. */
-import type { InferlineBundle } from "../../../../runtime/bundle/schema.ts";
-import { assert } from "../../../../runtime/core/assert.ts";
+import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import {
   ASSIGN,
   CommandBuffer,
   RELEASE,
   START_BATCH,
-} from "../../../../runtime/core/command-buffer.ts";
+} from "stratagem-runtime/internal/core/command-buffer";
 import {
   busyNames,
   type ReplicaShape,
   replicaShapeOf,
-} from "../../../../runtime/core/graph/replica-shape.ts";
-import { Rng } from "../../../../runtime/core/rng.ts";
+} from "stratagem-runtime/internal/core/graph/replica-shape";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import {
   type InferlineDispatcher,
   inferlineDispatcherOf,
-} from "../../../../runtime/methods/inferline/core/inferline-dispatcher.ts";
-import type { ReplicaTuner } from "../../../../runtime/methods/inferline/core/replica-tuner.ts";
+} from "stratagem-runtime/internal/methods/inferline/core/inferline-dispatcher";
+import type { ReplicaTuner } from "stratagem-runtime/internal/methods/inferline/core/replica-tuner";
 import { EventQueue } from "../../../simulate/event-queue.ts";
 import {
   initialQpsOf,

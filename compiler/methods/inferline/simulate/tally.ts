@@ -1,5 +1,5 @@
 /** Counts the outcomes of a simulation, by task and by second. */
-import type { InferlineBundle } from "../../../../runtime/bundle/schema.ts";
+import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
 import {
   BatchTally,
   type TaskBatches,

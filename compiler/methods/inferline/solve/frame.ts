@@ -1,5 +1,5 @@
 /** From an application to the frame of an InferLine bundle: everything its levels share. */
-import type { InferlineOptions, StageTask } from "../../../../runtime/bundle/schema.ts";
+import type { InferlineOptions, StageTask } from "stratagem-runtime/internal/bundle/schema";
 import { taskEdgesOf } from "../../../graph/task-edges.ts";
 import { type OrderedTask, orderedTasks } from "../../../graph/task-order.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";

@@ -9,7 +9,7 @@ import {
   type ProvisioningReport,
   type StagePlan,
   type TrafficSample,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import type { Configuration } from "../../../graph/served-tasks.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
 import { envelopeOf, peakRate, windowLengths } from "../../../numeric/traffic-envelope.ts";

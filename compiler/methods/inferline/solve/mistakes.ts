@@ -1,7 +1,7 @@
 /** What an application asks for that InferLine cannot do. */
 
-import { priceMicros } from "../../../../runtime/bundle/schema.ts";
-import { taskGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
+import { priceMicros } from "stratagem-runtime/internal/bundle/schema";
+import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { fanoutMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
 import { orderedTasks } from "../../../graph/task-order.ts";
 import { profileFor } from "../../../model/pool-profile.ts";

@@ -1,6 +1,6 @@
 /** Turns a frame into the decision problem that the planner solves. */
-import { priceMicros, violationCeiling } from "../../../../runtime/bundle/schema.ts";
-import { taskGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
+import { priceMicros, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { aloneMs } from "../../../graph/served-tasks.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
 import type { ProvisioningProblem, TaskHardware } from "./problem.ts";

@@ -2,7 +2,7 @@
  * The traces that plans are made and judged with: drawn from the arrival process, or parts of a
  * recorded trace.
  */
-import { type TaskGraph, taskGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
+import { type TaskGraph, taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import type { InferlineFrame } from "../../../model/frames.ts";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
 import { drawArrivals } from "../../../simulate/graph/drawn-requests.ts";

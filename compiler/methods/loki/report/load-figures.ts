@@ -4,7 +4,7 @@ import {
   type LokiBundle,
   type LokiLevel,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import {
   levelLine,
@@ -31,7 +31,9 @@ export function drawAccuracy(bundle: LokiBundle): Markup {
   const text = {
     id: "accuracy",
     title: "Accuracy against load",
-    description: `Planned accuracy goes from ${ratioText(planned[0]?.value ?? null)} at the lowest load to ${ratioText(planned.at(-1)?.value ?? null)} at the highest.`,
+    description:
+      `Planned accuracy goes from ${ratioText(planned[0]?.value ?? null)} at the lowest load ` +
+      `to ${ratioText(planned.at(-1)?.value ?? null)} at the highest.`,
   };
   return drawFigure(text, {
     x: loadAxis(bundle),
@@ -68,7 +70,9 @@ export function drawViolations(bundle: LokiBundle): Markup {
   const text = {
     id: "violations",
     title: "Violations against load",
-    description: `At most ${ratioText(worst)} of the requests of a level miss the deadline in its simulation; ${ratioText(ceiling)} are allowed.`,
+    description:
+      `At most ${ratioText(worst)} of the requests of a level miss the deadline in its ` +
+      `simulation; ${ratioText(ceiling)} are allowed.`,
   };
   return drawFigure(text, {
     marginLeft: 66,
@@ -120,7 +124,8 @@ export function drawLatency(bundle: LokiBundle): Markup {
   const text = {
     id: "latency",
     title: "Latency against load",
-    description: `The 99th percentile is at most ${msText(worst)}; the deadline is ${msText(sloMs)}.`,
+    description:
+      `The 99th percentile is at most ${msText(worst)}; ` + `the deadline is ${msText(sloMs)}.`,
   };
   return drawFigure(text, {
     marginRight: 30,

@@ -1,6 +1,6 @@
 /** Where the step of the plans changes, and where their capacity ends. */
 import * as Plot from "@observablehq/plot";
-import type { LokiBundle, LokiLevel } from "../../../../runtime/bundle/schema.ts";
+import type { LokiBundle, LokiLevel } from "stratagem-runtime/internal/bundle/schema";
 import { loadAxis, upright } from "../../../report/kit/load-axis.ts";
 
 /** Loads between which plans go from the hardware step to the accuracy step. */
@@ -28,7 +28,10 @@ export function shedShare({ feasible, loadQps, capacityQps }: LokiLevel): number
   return feasible ? 0 : 1 - capacityQps / loadQps;
 }
 
-/** The loads beyond the capacity, and the name of the line before them. @param frameAnchor where nothing else is drawn. */
+/**
+ * The loads beyond the capacity, and the name of the line before them. @param frameAnchor where
+ * nothing else is drawn.
+ */
 export function capacityMarks(
   bundle: LokiBundle,
   frameAnchor: "top" | "bottom" = "top",
@@ -50,7 +53,10 @@ export function capacityMarks(
   ];
 }
 
-/** The gap between the last level of the one step and the first of the other. @param middle accuracies above it are drawn in the upper half, and their names below. */
+/**
+ * The gap between the last level of the one step and the first of the other. @param middle
+ * accuracies above it are drawn in the upper half, and their names below.
+ */
 export function stepMarks(bundle: LokiBundle, middle: number): Plot.Markish[] {
   const change = stepChangeOf(bundle);
   if (change === null) return [];

@@ -1,6 +1,9 @@
-/** Which servers a level takes, and how many of them have to load another model when the level changes. */
+/**
+ * Which servers a level takes, and how many of them have to load another model when the level
+ * changes.
+ */
 import * as Plot from "@observablehq/plot";
-import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
+import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import { levelBand } from "../../../report/kit/load-axis.ts";
 import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
@@ -45,7 +48,8 @@ export function drawServers(bundle: LokiBundle, keys: readonly PipelineVariantKe
         stroke: "var(--page)",
         strokeWidth: isLettered ? 0.8 : 0,
         title: (bar: ServerBar) =>
-          `${bar.key.taskName} ${bar.key.name}: ${bar.servers} of ${total} servers at ${decimalText(bar.loadQps, 2)} requests/s`,
+          `${bar.key.taskName} ${bar.key.name}: ${bar.servers} of ${total} servers at ` +
+          `${decimalText(bar.loadQps, 2)} requests/s`,
       }),
       Plot.text(
         isLettered ? bars : [],
@@ -92,7 +96,10 @@ function serverRange(bars: readonly ServerBar[], { levels }: LokiBundle, task: n
   return least === most ? String(most) : `${least} to ${most}`;
 }
 
-/** Model loads of a change up above the axis, of a change down below it. Null where no change loads anything. */
+/**
+ * Model loads of a change up above the axis, of a change down below it. Null where no change loads
+ * anything.
+ */
 export function drawTransitions({ levels }: LokiBundle): Markup | null {
   const changes = levels.slice(1).map(({ loadQps, transition }, index) => ({
     loadQps,

@@ -1,9 +1,11 @@
-/** The pipeline as a tree: tasks with their variants, and how many queries go from one to the next. */
+/**
+ * The pipeline as a tree: tasks with their variants, and how many queries go from one to the next.
+ */
 import type {
   LokiBundle,
   PipelineTask,
   PipelineVariant,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, msText, ratioText, shareText } from "../../../report/number-text.ts";
@@ -22,7 +24,8 @@ export function taskTree(bundle: LokiBundle, keys: readonly PipelineVariantKey[]
     drawnBelow.set(parent, [drawn, ...(drawnBelow.get(parent) ?? [])]);
   }
   const layout = leaves.length <= MAX_BESIDE ? "tree beside" : "tree";
-  return html`<div class="${layout}"><div class="task requests">Requests, each to be answered within ${msText(slo.latencyMs)}</div><ul>${drawnBelow.get(null) ?? []}</ul></div>`;
+  return html`<div class="${layout}"><div class="task requests">Requests, each to be answered
+within ${msText(slo.latencyMs)}</div><ul>${drawnBelow.get(null) ?? []}</ul></div>`;
 }
 
 function taskBox(bundle: LokiBundle, keys: readonly PipelineVariantKey[], index: number): Markup {
@@ -40,11 +43,14 @@ function taskBox(bundle: LokiBundle, keys: readonly PipelineVariantKey[], index:
     const fanouts = children.map(
       (_, child) => html`<td>${decimalText(variant.fanouts[child] ?? 0, 2)}</td>`,
     );
-    return html`<tr${key === undefined ? html` class="none"` : ""}><td>${chip(key)} ${variant.name}</td><td>${ratioText(variant.accuracy)}</td><td>${singleMs(variant)}</td>${fanouts}</tr>\n`;
+    return html`<tr${key === undefined ? html` class="none"` : ""}><td>${chip(key)} ${
+      variant.name
+    }</td><td>${ratioText(variant.accuracy)}</td><td>${singleMs(variant)}</td>${fanouts}</tr>\n`;
   });
   const heads = children.map((child) => html`<th>→ ${breakable(tasks[child]?.name ?? "")}</th>`);
   return html`<h3>${task.name}</h3><p class="note">${arrivalText(tasks, task, index)}${worth}</p>
-<div class="scroll"><table><thead><tr><th>variant</th><th>accuracy</th><th>one query, ms</th>${heads}</tr></thead>
+<div class="scroll"><table><thead><tr><th>variant</th><th>accuracy</th><th>one query,
+ms</th>${heads}</tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 

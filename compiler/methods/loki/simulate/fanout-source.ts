@@ -1,5 +1,5 @@
 /** Draws how many queries come out of one. */
-import type { Rng } from "../../../../runtime/core/rng.ts";
+import type { Rng } from "stratagem-runtime/internal/core/rng";
 
 /**
  * Rounded: the mean up or down, as close to it as whole numbers can be. Poisson: as objects in a

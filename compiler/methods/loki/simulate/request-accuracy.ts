@@ -1,5 +1,5 @@
 /** Averages the accuracy of requests over the paths their queries took. */
-import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
+import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 
 /**
  * End-to-end accuracy of requests: of each leaf the mean over its queries by the paths they took,

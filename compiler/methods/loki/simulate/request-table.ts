@@ -1,5 +1,5 @@
 /** Keeps the open requests of a simulation and their unfinished queries. */
-import { assert } from "../../../../runtime/core/assert.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
 
 const NONE = -1;
 

@@ -1,22 +1,22 @@
 /** Drives Loki's dispatcher on a virtual clock. */
-import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
-import { assert } from "../../../../runtime/core/assert.ts";
+import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import {
   ASSIGN,
   CommandBuffer,
   DROP,
   START_BATCH,
-} from "../../../../runtime/core/command-buffer.ts";
+} from "stratagem-runtime/internal/core/command-buffer";
 import {
   NO_PARENT,
   type PipelineDispatcher,
-} from "../../../../runtime/core/graph/pipeline-dispatcher.ts";
+} from "stratagem-runtime/internal/core/graph/pipeline-dispatcher";
 import {
   type PipelineShape,
   pipelineShapeOf,
-} from "../../../../runtime/core/graph/pipeline-shape.ts";
-import { Rng } from "../../../../runtime/core/rng.ts";
-import { pipelineDispatcherOf } from "../../../../runtime/methods/loki/core/loki-dispatcher.ts";
+} from "stratagem-runtime/internal/core/graph/pipeline-shape";
+import { Rng } from "stratagem-runtime/internal/core/rng";
+import { pipelineDispatcherOf } from "stratagem-runtime/internal/methods/loki/core/loki-dispatcher";
 import { ArrivalFeed } from "../../../simulate/arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource, initialQps } from "../../../simulate/arrivals.ts";
 import { EventQueue } from "../../../simulate/event-queue.ts";

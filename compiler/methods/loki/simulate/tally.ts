@@ -1,5 +1,5 @@
 /** Counts the outcomes of a simulated pipeline, by variant and by second. */
-import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
+import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
 
 /**

@@ -1,5 +1,5 @@
 /** Plans of the systems that Loki is compared with, for the same pipeline. Source: Loki §6.1. */
-import type { PipelinePlan } from "../../../../runtime/bundle/schema.ts";
+import type { PipelinePlan } from "stratagem-runtime/internal/bundle/schema";
 import type { LokiFrame } from "../../../model/frames.ts";
 import { hardwarePlan } from "./baselines/hardware-plan.ts";
 import { proteusPlan } from "./baselines/proteus-plan.ts";

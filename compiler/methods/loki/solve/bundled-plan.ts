@@ -1,5 +1,5 @@
 /** Plans in the terms of a bundle, and in those of the solver. */
-import type { PipelinePlan as BundledPlan } from "../../../../runtime/bundle/schema.ts";
+import type { PipelinePlan as BundledPlan } from "stratagem-runtime/internal/bundle/schema";
 import type { PipelinePlan, PipelineProblem } from "../../../model/pipeline.ts";
 
 /** A plan of the solver in the terms of a bundle. @param demandQps what it carries. */

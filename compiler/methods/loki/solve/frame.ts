@@ -1,5 +1,5 @@
 /** From an application to the frame of a Loki bundle: everything its levels share. */
-import type { LokiOptions, PipelineTask } from "../../../../runtime/bundle/schema.ts";
+import type { LokiOptions, PipelineTask } from "stratagem-runtime/internal/bundle/schema";
 import { type FlatTask, flatTasks } from "../../../graph/flat-tasks.ts";
 import type { LokiFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";

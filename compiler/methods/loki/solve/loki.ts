@@ -6,7 +6,7 @@ import type {
   PipelinePlan as BundledPlan,
   LokiLevel,
   PlanReport,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import type { LokiFrame } from "../../../model/frames.ts";
 import type { PipelineProblem } from "../../../model/pipeline.ts";
 import { bundledPlan, solverPlan } from "./bundled-plan.ts";

@@ -1,5 +1,5 @@
 /** The decision problem of a Loki frame. */
-import type { LokiBundle } from "../../../../runtime/bundle/schema.ts";
+import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 import { pathTo } from "../../../graph/flat-tasks.ts";
 import type { LokiFrame } from "../../../model/frames.ts";
 import type { Configuration, PipelineProblem } from "../../../model/pipeline.ts";

@@ -2,10 +2,11 @@
  * Classes of queries: what each has to keep, and what every level promises and was simulated to
  * give it.
  */
-import type { RamsisBundle } from "../../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { html } from "../../../report/markup.ts";
 import { decimalText, listText, msText, ratioText } from "../../../report/number-text.ts";
 import type { PageSection } from "../../../report/page.ts";
+import { headRow, tableRow } from "../../../report/table-row.ts";
 import type { SimulationResult } from "../simulate/simulate.ts";
 
 /** None where all queries have the same SLO. @param results of the simulated policy, by load. */
@@ -21,18 +22,44 @@ export function classSections(
       const found = results.get(loadQps)?.byClass?.[name];
       const workers = classTables?.[index]?.workers;
       const p99 = found?.latencyMs?.p99;
-      return html`<tr><td>${decimalText(loadQps, 2)}</td><td>${name}</td><td>${msText(latencyMs)}</td><td>${ratioText(share)}</td><td>${workers === undefined ? "one queue" : decimalText(workers)}</td><td>${ratioText(stated?.accuracyPerSatisfied ?? null)}</td><td>${ratioText(stated?.violationRate ?? null)}</td><td>${ratioText(found?.accuracyPerSatisfied ?? null)}</td><td>${ratioText(found?.violationRate ?? null)}</td><td>${p99 === undefined ? "–" : decimalText(p99, 1)}</td></tr>`;
+      return tableRow([
+        decimalText(loadQps, 2),
+        name,
+        msText(latencyMs),
+        ratioText(share),
+        workers === undefined ? "one queue" : decimalText(workers),
+        ratioText(stated?.accuracyPerSatisfied ?? null),
+        ratioText(stated?.violationRate ?? null),
+        ratioText(found?.accuracyPerSatisfied ?? null),
+        ratioText(found?.violationRate ?? null),
+        p99 === undefined ? "–" : decimalText(p99, 1),
+      ]);
     }),
   );
-  const table = html`<div class="scroll" role="region" aria-label="classes" tabindex="0"><table id="class-table"><thead>
+  const table = html`<div class="scroll" role="region" aria-label="classes" tabindex="0"><table
+id="class-table"><thead>
 <tr><th colspan="5"></th><th colspan="2">expected</th><th colspan="3">simulated</th></tr>
-<tr><th>queries/s</th><th>class</th><th>deadline</th><th>share</th><th>workers</th><th>accuracy per satisfied</th><th>violations ≤</th><th>accuracy per satisfied</th><th>violations</th><th>p99, ms</th></tr></thead>
+${headRow([
+  "queries/s",
+  "class",
+  "deadline",
+  "share",
+  "workers",
+  "accuracy per satisfied",
+  "violations ≤",
+  "accuracy per satisfied",
+  "violations",
+  "p99, ms",
+])}</thead>
 <tbody>${rows}</tbody></table></div>`;
   const apart = bundle.levels.filter((level) => level.classTables !== undefined).length;
   const lead =
     apart === 0
       ? "All classes wait in one queue, the earliest deadline first."
-      : `At ${apart} of ${bundle.levels.length} levels each class has a queue, a table and workers of its own; workers that are idle are lent. While a class brings more than its share, and at the other levels, all wait in one queue, the earliest deadline first.`;
+      : `At ${apart} of ${bundle.levels.length} levels each class has a queue, a table and ` +
+        "workers of its own; workers that are idle are lent. While a class brings more than " +
+        "its share, and at the other levels, all wait in one queue, the earliest deadline " +
+        "first.";
   return [{ id: "classes", heading: "The classes", body: html`<p>${lead}</p>${table}` }];
 }
 

@@ -1,6 +1,6 @@
 /** What the figures of tables over the load are drawn from, and their axis, marks and letters. */
 import * as Plot from "@observablehq/plot";
-import type { RamsisBundle } from "../../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import type { Point } from "../../../report/load-marks.ts";
 import { decimalText } from "../../../report/number-text.ts";
 import type { VariantKey } from "../../../report/palette.ts";

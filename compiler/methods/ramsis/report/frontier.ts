@@ -1,14 +1,15 @@
-/** What a tighter or looser ceiling on violations costs in accuracy, at one load. */
+/** What goes with a tighter or looser ceiling on violations, at one load. */
 import * as Plot from "@observablehq/plot";
 import {
   type RamsisBundle,
   type RamsisLevel,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import { drawFigure } from "../../../report/figure.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, NEGLIGIBLE_RATIO, ratioText } from "../../../report/number-text.ts";
+import { headRow } from "../../../report/table-row.ts";
 
 /** Ceilings to solve for, beside the bundle's own. */
 const CEILINGS = [0.1, 0.01, 0.001, 1e-4] as const;
@@ -37,7 +38,9 @@ export function frontierCeilings({ slo }: RamsisBundle): number[] {
   return [...ceilings].sort((a, b) => b - a);
 }
 
-/** Solves one load again under every ceiling. @param solve as `Solver.solveLevel`, wherever it runs. */
+/**
+ * Solves one load again under every ceiling. @param solve as `Solver.solveLevel`, wherever it runs.
+ */
 export async function traceFrontier(
   bundle: RamsisBundle,
   loadQps: number,
@@ -82,14 +85,18 @@ export function frontierSection(frontier: Frontier): Markup {
   if (first === undefined || points.every((point) => isSame(point, first))) {
     return html`<p>${unchangedText(load, points)}</p>`;
   }
-  return html`<p>At ${load}, solved again with other ceilings: what a lower share of late queries costs in accuracy.</p>
+  return html`<p>At ${load}, solved again with other ceilings: the late queries and the accuracy of
+the policy that the solver finds for each.</p>
 <div class="figures">
 <figure>${drawFrontier(frontier)}</figure>
 <div class="scroll"><table>
-<thead><tr><th>ceiling</th><th>violations</th><th>accuracy per query</th><th>feasible</th></tr></thead>
+<thead>${headRow(["ceiling", "violations", "accuracy per query", "feasible"])}</thead>
 <tbody>${points.map(
     (point) =>
-      html`<tr${point.own ? html` class="own"` : ""}><td>${ratioText(point.ceiling)}${point.own ? " (this bundle)" : ""}</td><td>${ratioText(point.violationRate)}</td><td>${ratioText(point.accuracyPerQuery)}</td><td>${point.feasible ? "yes" : "no"}</td></tr>`,
+      html`<tr${point.own ? html` class="own"` : ""}><td>${ratioText(point.ceiling)}${
+        point.own ? " (this bundle)" : ""
+      }</td><td>${ratioText(point.violationRate)}</td>
+<td>${ratioText(point.accuracyPerQuery)}</td><td>${point.feasible ? "yes" : "no"}</td></tr>`,
   )}</tbody></table></div>
 </div>`;
 }
@@ -99,11 +106,14 @@ function unchangedText(load: string, points: readonly FrontierPoint[]): string {
   const [loosest] = points;
   const tightest = points.at(-1);
   if (loosest === undefined || tightest === undefined) return "No ceilings were tried.";
-  const same = `At ${load} the policy is the same for every ceiling from ${ratioText(loosest.ceiling)} down to ${ratioText(tightest.ceiling)}`;
+  const [loose, tight] = [loosest, tightest].map(({ ceiling }) => ratioText(ceiling));
+  const range = `from ${loose} down to ${tight}`;
+  const same = `At ${load} the figures are the same for every ceiling ${range}`;
   const rate = ratioText(tightest.violationRate);
   return tightest.violationRate <= tightest.ceiling
     ? `${same}: ${rate} of the queries are expected to be late, which all of them allow.`
-    : `${same}, although ${rate} of the queries are expected to be late: nothing the solver knows has fewer.`;
+    : `${same}, although ${rate} of the queries are expected to be late: ` +
+        "the solver finds no policy with fewer.";
 }
 
 function isSame(a: FrontierPoint, b: FrontierPoint): boolean {
@@ -127,7 +137,9 @@ function drawFrontier({ loadQps, points }: Frontier): Markup {
     {
       id: "frontier",
       title: `Accuracy against violations at ${decimalText(loadQps)} queries/s`,
-      description: `Accuracy per query goes from ${ratioText(low)} to ${ratioText(high)} as the ceiling on violations moves.`,
+      description:
+        `Accuracy per query goes from ${ratioText(low)} to ${ratioText(high)} as the ceiling ` +
+        "on violations moves.",
     },
     {
       x: {

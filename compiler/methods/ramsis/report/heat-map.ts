@@ -1,18 +1,24 @@
-/** An action table as a picture: queries waiting upwards, slack to the right, the variant as colour and letter. */
+/**
+ * An action table as a picture: queries waiting upwards, slack to the right, the variant as colour
+ * and letter.
+ */
 import type * as Plot from "@observablehq/plot";
 import {
   GIVE_UP,
   NO_ACTION,
   type RamsisBundle,
   type Table,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import { type DrawMarkup, drawFigure, type FigureText, roundTo } from "../../../report/figure.ts";
 import { escapeText, type Markup } from "../../../report/markup.ts";
 import { msText } from "../../../report/number-text.ts";
 import type { VariantKey } from "../../../report/palette.ts";
 import { type Rectangle, rectanglesByValue, roomiestRectangle } from "./regions.ts";
 
-/** With more rows than that, a square-root scale gives short queues, which are the usual ones, more room. */
+/**
+ * With more rows than that, a square-root scale gives short queues, which are the usual ones, more
+ * room.
+ */
 const MAX_LINEAR_ROWS = 20;
 /** A letter is as high as that, in units of the figure. */
 const LETTER_SIZE = 12;
@@ -62,7 +68,10 @@ export function drawHeatMap(
   return drawFigure(text, options, drawCells);
 }
 
-/** Columns cover the time up to the next one; the last is the SLO itself and drawn as wide as the one before it. */
+/**
+ * Columns cover the time up to the next one; the last is the SLO itself and drawn as wide as the
+ * one before it.
+ */
 function columnEdgesMs({ data }: Table): number[] {
   const last = data.at(-1) ?? 0;
   return [...data, last + (last - (data.at(-2) ?? 0))];
@@ -91,12 +100,9 @@ function cellsMarkup(
   const groups = new Map<number, string[]>();
   for (const [action, rectangles] of regions) {
     const variant = variantOf(action, actions);
-    const path = `<path d="${rectangles.map((one) => outline(one, geometry)).join("")}"><title>${titleOf(
-      bundle.tasks[0],
-      keys,
-      variant,
-      actions[2 * action + 1] ?? 0,
-    )}</title></path>`;
+    const outlines = rectangles.map((one) => outline(one, geometry)).join("");
+    const title = titleOf(bundle.tasks[0], keys, variant, actions[2 * action + 1] ?? 0);
+    const path = `<path d="${outlines}"><title>${title}</title></path>`;
     groups.set(variant, [...(groups.get(variant) ?? []), path]);
   }
   const variantByCell = Uint16Array.from(data, (action) => variantOf(action, actions));

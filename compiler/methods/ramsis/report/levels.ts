@@ -1,12 +1,17 @@
-/** The levels one by one: the policy as a heat map with the use of each variant beside it, and a table of all levels. */
+/**
+ * The levels one by one: the policy as a heat map with the use of each variant beside it, and a
+ * table of all levels.
+ */
 import {
   GIVE_UP,
   NO_ACTION,
   type RamsisBundle,
   type RamsisLevel,
   type Table,
-} from "../../../../runtime/bundle/schema.ts";
-import { classBundle } from "../../../../runtime/methods/ramsis/bundle/class-views.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { classBundle } from "stratagem-runtime/internal/methods/ramsis/bundle/class-views";
+import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
+import { feasibleCell, missedWords } from "../../../report/kit/feasible-cell.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import {
   countedText,
@@ -17,12 +22,13 @@ import {
   shareText,
 } from "../../../report/number-text.ts";
 import type { VariantKey } from "../../../report/palette.ts";
+import { headRow, tableRow } from "../../../report/table-row.ts";
 import type { SimulationResult } from "../simulate/simulate.ts";
 import { drawHeatMap } from "./heat-map.ts";
 
 /**
- * One section per level behind a radio button; the style sheet shows the section of the chosen one, and all of them in print.
- * @param results of the simulated policy, by load.
+ * One section per level behind a radio button; the style sheet shows the section of the chosen one,
+ * and all of them in print. @param results of the simulated policy, by load.
  */
 export function levelSections(
   bundle: RamsisBundle,
@@ -32,12 +38,22 @@ export function levelSections(
   const chosen = Math.floor(bundle.levels.length / 2);
   const sections = bundle.levels.map((level, index) => {
     const load = decimalText(level.loadQps);
-    return html`<input type="radio" name="level" id="level-${index}"${index === chosen ? html` checked` : ""}><label for="level-${index}">${load}<span class="hidden"> queries/s</span></label>
-<section class="level"><h3>${load} queries/s${level.feasible ? "" : ", not feasible"}</h3>
+    return html`<input type="radio" name="level" id="level-${index}"${
+      index === chosen
+        ? html`
+checked`
+        : ""
+    }><label for="level-${index}">${load}<span class="hidden"> queries/s</span></label>
+<section class="level"><h3>${load} queries/s${missedHeading(bundle, level)}</h3>
 <div class="figures"><div>${maps(bundle, keys, level, index)}</div>
 ${variantUse(bundle, keys, level, results.get(level.loadQps))}</div></section>`;
   });
   return html`<div class="levels" role="group" aria-label="level">${sections}</div>`;
+}
+
+/** What follows the load of a level that is not feasible. */
+function missedHeading(bundle: RamsisBundle, level: RamsisLevel): string {
+  return level.feasible ? "" : `, not feasible: ${missedWords(ramsisMissed(bundle, level))}`;
 }
 
 function maps(
@@ -55,7 +71,8 @@ function maps(
   if (level.mixture === null) return own;
   const { share, actionByState } = level.mixture;
   const second = draw(`mixture-${index}`, `${title}, second table`, actionByState);
-  return html`${own}<figure>${second}<figcaption>${ratioText(share)} of the decisions, chosen at random, follow this second table.</figcaption></figure>`;
+  return html`${own}<figure>${second}<figcaption>${ratioText(share)} of the decisions, chosen at
+random, follow this second table.</figcaption></figure>`;
 }
 
 /** A map for each class, and that of one queue for all. */
@@ -66,7 +83,9 @@ function classMaps(
   index: number,
 ): Markup {
   const draw = (one: RamsisBundle, id: string, whose: string, table: Table): Markup => {
-    const title = `Variant by queries waiting and slack at ${decimalText(level.loadQps)} queries/s, ${whose}`;
+    const title =
+      `Variant by queries waiting and slack at ${decimalText(level.loadQps)} queries/s, ` +
+      `${whose}`;
     return drawHeatMap({ id, title, description: mapDescription(one, table) }, one, table, keys);
   };
   const own = (bundle.slo.classes ?? []).map(({ name }, at) => {
@@ -74,10 +93,12 @@ function classMaps(
     const table = alone.levels[0]?.actionByState ?? level.actionByState;
     const workers = level.classTables?.[at]?.workers ?? 0;
     const map = draw(alone, `map-${index}-${at}`, `class ${name}`, table);
-    return html`<figure>${map}<figcaption>Class ${name}, on ${decimalText(workers)} of the workers.</figcaption></figure>`;
+    return html`<figure>${map}<figcaption>Class ${name}, on ${decimalText(workers)} of the
+workers.</figcaption></figure>`;
   });
   const all = draw(bundle, `map-${index}`, "all classes", level.actionByState);
-  return html`${own}<figure>${all}<figcaption>All classes in one queue, while one of them brings more than its share.</figcaption></figure>`;
+  return html`${own}<figure>${all}<figcaption>All classes in one queue, while one of them brings
+more than its share.</figcaption></figure>`;
 }
 
 /** Shares of the cells in words, for those who do not see the map. */
@@ -123,14 +144,36 @@ function variantUse(
     .map((key) => {
       const use = outcomes[key.name];
       const mean = use?.meanBatch ?? null;
-      return html`<tr><td>${swatch(key)} ${key.name}</td><td>${shareText((use?.queries ?? 0) / queries)}</td><td>${shareText((use?.batches ?? 0) / batches)}</td><td>${mean === null ? "–" : decimalText(mean, 1)}</td></tr>`;
+      return tableRow([
+        html`<td>${swatch(key)} ${key.name}</td>`,
+        shareText((use?.queries ?? 0) / queries),
+        shareText((use?.batches ?? 0) / batches),
+        mean === null ? "–" : decimalText(mean, 1),
+      ]);
     });
-  const wait = waits
-    ? html`<p class="note"><span class="chip wait"></span> wait for more queries${givesUp ? html`; <span class="chip give-up"></span> give the earliest query up, to be served late` : ""}</p>`
-    : "";
+  const late = bundle.policy.drop ? "dropped" : "served late";
+  const signs = [
+    ...(waits ? [html`<span class="chip wait"></span> wait for more queries`] : []),
+    ...(givesUp
+      ? [html`<span class="chip give-up"></span> give the earliest query up, to be ${late}`]
+      : []),
+  ];
+  const [sign, other] = signs;
+  const more = other === undefined ? "" : html`; ${other}`;
+  const wait = sign === undefined ? "" : html`<p class="note">${sign}${more}</p>`;
   const latency = result?.latencyMs ?? null;
-  return html`<div><p>Expected: accuracy ${ratioText(expected.accuracyPerQuery)} per query (at most ${ratioText(expected.upperBoundAccuracy)} for any policy that violates no more than the ceiling), violations ${promisedText(expected)}.${latency === null ? "" : ` Simulated latency: median ${msText(latency.p50)}, 99th percentile ${msText(latency.p99)}.`}</p>
-<div class="scroll"><table><thead><tr><th>variant</th><th>of queries</th><th>of decisions</th><th>mean batch</th></tr></thead>
+  const promise =
+    `Expected: accuracy ${ratioText(expected.accuracyPerQuery)} per query (bound of any policy ` +
+    `that keeps the ceiling: ${ratioText(expected.upperBoundAccuracy)}), ` +
+    `violations ${promisedText(expected)}.`;
+  const simulated =
+    latency === null
+      ? ""
+      : ` Simulated latency: median ${msText(latency.p50)}, 99th percentile ` +
+        `${msText(latency.p99)}.`;
+  return html`<div><p>${promise}${simulated}</p>
+<div class="scroll"><table>
+<thead>${headRow(["variant", "of queries", "of decisions", "mean batch"])}</thead>
 <tbody>${rows}</tbody></table></div>${wait}</div>`;
 }
 
@@ -140,16 +183,40 @@ export function swatch({ letter, color }: VariantKey): Markup {
 
 /** One row per level. */
 export function levelTable(
-  { levels }: RamsisBundle,
+  bundle: RamsisBundle,
   results: ReadonlyMap<number, SimulationResult>,
 ): Markup {
-  const rows = levels.map((level) => {
+  const rows = bundle.levels.map((level) => {
     const { loadQps, expected, feasible, capacityQps } = level;
     const result = results.get(loadQps);
-    return html`<tr><td>${decimalText(loadQps, 2)}</td><td>${feasible ? "yes" : "no"}</td><td>${ratioText(expected.accuracyPerSatisfied)}</td><td>${ratioText(expected.accuracyPerQuery)}</td><td>${ratioText(expected.upperBoundAccuracy)}</td><td>${promisedText(expected)}</td><td>${ratioText(result?.accuracyPerQuery ?? null)}</td><td>${result === undefined ? "–" : countedText(result.queries - result.satisfied, result.queries)}</td><td>${result?.latencyMs == null ? "–" : decimalText(result.latencyMs.p99, 1)}</td><td>${decimalText(capacityQps)}</td></tr>`;
+    const isFeasible = feasibleCell(feasible, ramsisMissed(bundle, level));
+    return tableRow([
+      decimalText(loadQps, 2),
+      isFeasible,
+      ratioText(expected.accuracyPerSatisfied),
+      ratioText(expected.accuracyPerQuery),
+      ratioText(expected.upperBoundAccuracy),
+      promisedText(expected),
+      ratioText(result?.accuracyPerQuery ?? null),
+      result === undefined ? "–" : countedText(result.queries - result.satisfied, result.queries),
+      result?.latencyMs == null ? "–" : decimalText(result.latencyMs.p99, 1),
+      decimalText(capacityQps),
+    ]);
   });
-  return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table id="level-table"><thead>
+  return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table
+id="level-table"><thead>
 <tr><th colspan="2"></th><th colspan="4">expected</th><th colspan="3">simulated</th><th></th></tr>
-<tr><th>queries/s</th><th>feasible</th><th>accuracy per satisfied</th><th>accuracy per query</th><th>upper bound</th><th>violations</th><th>accuracy per query</th><th>violations</th><th>p99, ms</th><th>capacity, queries/s</th></tr></thead>
+${headRow([
+  "queries/s",
+  "feasible",
+  "accuracy per satisfied",
+  "accuracy per query",
+  "upper bound",
+  "violations",
+  "accuracy per query",
+  "violations",
+  "p99, ms",
+  "capacity, queries/s",
+])}</thead>
 <tbody>${rows}</tbody></table></div>`;
 }

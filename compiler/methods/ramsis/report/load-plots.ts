@@ -1,6 +1,6 @@
 /** What load does to accuracy and violations, for the policy and for single variants. */
 import * as Plot from "@observablehq/plot";
-import { type RamsisBundle, violationCeiling } from "../../../../runtime/bundle/schema.ts";
+import { type RamsisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
 import {
   dots,
@@ -54,7 +54,9 @@ export function drawAccuracy(evidence: LoadEvidence): Markup {
   const text = {
     id: "accuracy",
     title: "Accuracy per query against load",
-    description: `Expected accuracy of the policy goes from ${ratioText(policy[0]?.value ?? null)} at the lowest load to ${ratioText(policy.at(-1)?.value ?? null)} at the highest.`,
+    description:
+      `Expected accuracy of the policy goes from ${ratioText(policy[0]?.value ?? null)} at ` +
+      `the lowest load to ${ratioText(policy.at(-1)?.value ?? null)} at the highest.`,
   };
   return drawFigure(text, {
     x: loadAxis(bundle, simulations),
@@ -83,7 +85,9 @@ export function drawViolations(evidence: LoadEvidence): Markup {
   const text = {
     id: "violations",
     title: "Violations against load",
-    description: `The policy is expected to miss the deadline of at most ${ratioText(worst)} of the queries at any level; ${ratioText(ceiling)} are allowed.`,
+    description:
+      `The policy is expected to miss the deadline of at most ${ratioText(worst)} of the ` +
+      `queries at any level; ${ratioText(ceiling)} are allowed.`,
   };
   return drawFigure(text, {
     marginLeft: 66,
@@ -149,7 +153,10 @@ function baselinesOf({ runs, keys }: LoadEvidence): Baseline[] {
     .filter(({ points }) => points.length > 0);
 }
 
-/** From a little below what the policy, stated and simulated, and the best single variant give, so that their difference can be seen. */
+/**
+ * From a little below what the policy, stated and simulated, and the best single variant give, so
+ * that their difference can be seen.
+ */
 function accuracyDomain(
   policy: readonly number[],
   bound: readonly Point[],
@@ -183,7 +190,10 @@ function simulatedStyle(): Plot.DotOptions {
   };
 }
 
-/** Lines of single variants, each with its letter at the left end; letters that would collide are moved apart. */
+/**
+ * Lines of single variants, each with its letter at the left end; letters that would collide are
+ * moved apart.
+ */
 function baselineMarks(
   lines: readonly VariantLine[],
   [low, high]: readonly [number, number],
@@ -201,7 +211,10 @@ function baselineMarks(
   return [...lines.map(({ key, points }) => baselineLine(key, points)), ...letterMarks(labels, -9)];
 }
 
-/** Letters where the lines of single variants cross a rate, moved to the right where they would collide. */
+/**
+ * Letters where the lines of single variants cross a rate, moved to the right where they would
+ * collide.
+ */
 function crossingLabels(
   lines: readonly VariantLine[],
   { domain }: Plot.ScaleOptions,

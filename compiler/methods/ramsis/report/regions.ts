@@ -8,7 +8,10 @@ export interface Rectangle {
   readonly right: number;
 }
 
-/** Rectangles by the value of their cells; every cell is in exactly one. @param cells [rowCount, columnCount] */
+/**
+ * Rectangles by the value of their cells; every cell is in exactly one. @param cells [rowCount,
+ * columnCount]
+ */
 export function rectanglesByValue(
   cells: ArrayLike<number>,
   columnCount: number,
@@ -40,8 +43,9 @@ export function rectanglesByValue(
 }
 
 /**
- * The rectangle of cells with `value` whose shorter side is longest, where there is most room for a label. Null when no cell has the value.
- * @param width of columns from left to right. @param height of rows from top to bottom; both grow with the range.
+ * The rectangle of cells with `value` whose shorter side is longest, where there is most room for a
+ * label. Null when no cell has the value. @param width of columns from left to right. @param height
+ * of rows from top to bottom; both grow with the range.
  */
 export function roomiestRectangle(
   cells: ArrayLike<number>,

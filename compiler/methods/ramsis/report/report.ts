@@ -1,5 +1,8 @@
-/** A bundle as one page for people: what the policy does, what it promises, and what it was simulated to give. */
-import { type RamsisBundle, violationCeiling } from "../../../../runtime/bundle/schema.ts";
+/**
+ * A bundle as one page for people: what the policy does, what it promises, and what it was
+ * simulated to give.
+ */
+import { type RamsisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, ratioText } from "../../../report/number-text.ts";
@@ -15,7 +18,7 @@ import type { SimulatedRun, SimulationPlan } from "./simulated-levels.ts";
 import type { SimulationPoint } from "./simulation-file.ts";
 import { facts, leadText, variantLegend } from "./summary.ts";
 
-export interface ReportContent {
+export interface RamsisReportContent {
   readonly bundle: RamsisBundle;
   /** Of the file that held the bundle. */
   readonly file: { readonly byteCount: number; readonly sha256: string };
@@ -27,7 +30,7 @@ export interface ReportContent {
 }
 
 /** The whole HTML document. The same content gives the same text. */
-export function renderReport(content: ReportContent): string {
+export function renderRamsisReport(content: RamsisReportContent): string {
   const { bundle, file, plan, runs, frontier, simulations } = content;
   const keys = variantKeys(bundle.tasks[0]?.variants ?? []);
   const results = new Map(
@@ -44,7 +47,10 @@ export function renderReport(content: ReportContent): string {
     {
       id: "policy",
       heading: "The policy, level by level",
-      body: html`<p>Choose a load, in queries/s. A map says which variant runs next, by how many queries wait${bundle.policy.balancer === "pooled" ? "" : " for the worker"} and how long the oldest of them can wait; hover a cell for batch size and service time.</p>${levelSections(bundle, keys, results)}`,
+      body: html`<p>Choose a load, in queries/s. A map says which variant runs next, by how many
+queries wait${bundle.policy.balancer === "pooled" ? "" : " for the worker"} and how long the oldest
+of them can wait; hover a cell for batch size and service
+time.</p>${levelSections(bundle, keys, results)}`,
     },
     ...(frontier === null
       ? []
@@ -64,7 +70,10 @@ export function renderReport(content: ReportContent): string {
     lead: leadText(bundle, results),
     facts: facts(bundle, file),
     sections,
-    footer: `Expected values are what the bundle states. Simulated values: ${sample} per level and variant with seed ${plan.seed}, ${arrivalsText(bundle)} arrivals, every batch taking the time the policy was computed with.`,
+    footer:
+      `Expected values are what the bundle states. Simulated values: ${sample} per level and ` +
+      `variant with seed ${plan.seed}, ${arrivalsText(bundle)} arrivals, every batch taking ` +
+      "the time the policy was computed with.",
     variantCount: keys.length,
   });
 }
@@ -80,14 +89,36 @@ function loadSection(evidence: LoadEvidence, sample: string): Markup {
   return html`<ul class="key">
 <li>${lineSample(`stroke-width="2.4"`, true)}this policy, expected</li>
 <li>${circleSample()}this policy, simulated, ${sample}</li>
-<li>${lineSample(`stroke-width="1.6" stroke-opacity=".5"`, false)}one variant alone, simulated, in its colour</li>
-<li>${lineSample(`stroke-width="1.2" stroke-dasharray="2 3"`, false)}no policy gives more</li>
-${simulations.map((one, index) => html`<li><span class="sign">${simulationGlyph(index)}</span>${one.label}, ${decimalText(one.loadQps)} queries/s</li>`)}</ul>
-<p class="note">The workers can carry ${capacity} queries/s at most; ${ceiling} of the queries may be late.</p>
+<li>${lineSample(`stroke-width="1.6" stroke-opacity=".5"`, false)}one variant alone, simulated, in
+its colour</li>
+<li>${lineSample(`stroke-width="1.2" stroke-dasharray="2 3"`, false)}bound: no policy that keeps the
+ceiling is expected to give more</li>
+${simulations.map(
+  (one, index) =>
+    html`<li><span class="sign">${simulationGlyph(index)}</span>${
+      one.label
+    }, ${decimalText(one.loadQps)} queries/s</li>`,
+)}</ul>
+<p class="note">The workers can carry ${capacity} queries/s at most; ${ceiling} of the queries may
+be late.</p>
 <div class="figures">
-${captionedFigure("Accuracy", drawAccuracy(evidence), "Per query, a late one counting as wrong. Lines that leave the frame below are variants that are less accurate, or that lose queries at this load.")}
-${captionedFigure("Violations", drawViolations(evidence), "Share of the queries that are late or dropped, on a logarithmic scale; the lowest line also stands for none at all.")}
+${captionedFigure(
+  "Accuracy",
+  drawAccuracy(evidence),
+  "Per query, a late one counting as wrong. Lines that leave the frame below are variants " +
+    "that are less accurate, or that lose queries at this load.",
+)}
+${captionedFigure(
+  "Violations",
+  drawViolations(evidence),
+  "Share of the queries that are late or dropped, on a logarithmic scale; the lowest line " +
+    "also stands for none at all.",
+)}
 ${captionedFigure("Which variants", drawShares(evidence), "Of the queries in the simulation.")}
-${captionedFigure("Latency", drawLatency(evidence), "From arrival to answer, in the simulation: median, 95th and 99th percentile.")}
+${captionedFigure(
+  "Latency",
+  drawLatency(evidence),
+  "From arrival to answer, in the simulation: median, 95th and 99th percentile.",
+)}
 </div>`;
 }

@@ -1,4 +1,6 @@
-/** What came of the queries in the simulation: how long they took, and which variants answered them. */
+/**
+ * What came of the queries in the simulation: how long they took, and which variants answered them.
+ */
 import * as Plot from "@observablehq/plot";
 import { drawFigure } from "../../../report/figure.ts";
 import {
@@ -34,7 +36,9 @@ export function drawLatency({ bundle, runs }: LoadEvidence): Markup {
     {
       id: "latency",
       title: "Latency against load",
-      description: `Simulated median, 95th and 99th percentile of the latency. The 99th is at most ${decimalText(worst, 1)} ms; the deadline is ${deadlineText(bundle)}.`,
+      description:
+        "Simulated median, 95th and 99th percentile of the latency. The 99th is at most " +
+        `${decimalText(worst, 1)} ms; the deadline is ${deadlineText(bundle)}.`,
     },
     {
       marginRight: 30,

@@ -1,5 +1,8 @@
-/** Short seeded simulations of every level, by the policy and by single variants: what the figures set beside the stated expectation. */
-import type { ArrivalModel, RamsisBundle } from "../../../../runtime/bundle/schema.ts";
+/**
+ * Short seeded simulations of every level, by the policy and by single variants: what the figures
+ * set beside the stated expectation.
+ */
+import type { ArrivalModel, RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
 import { type SimulationResult, simulate } from "../simulate/simulate.ts";
 
@@ -40,7 +43,10 @@ export function planSimulations({ levels, tasks }: RamsisBundle): SimulationPlan
   return { queries, seed: SEED, runs };
 }
 
-/** @param onRun called after each run; what it awaits lets signals through, what it throws ends the work. */
+/**
+ * @param onRun called after each run; what it awaits lets signals through, what it throws ends the
+ * work.
+ */
 export async function runSimulations(
   bundle: RamsisBundle,
   { runs, queries, seed }: SimulationPlan,
@@ -62,7 +68,9 @@ export async function runSimulations(
   return done;
 }
 
-/** A trace has one load of its own and not those of the levels, so there Poisson arrivals stand in. */
+/**
+ * A trace has one load of its own and not those of the levels, so there Poisson arrivals stand in.
+ */
 function arrivalsOf(model: ArrivalModel, qps: number): ArrivalProcess {
   return model.process === "gamma"
     ? { kind: "gamma", qps, cv2: model.cv2 }

@@ -3,10 +3,14 @@ import {
   type RamsisBundle,
   type RamsisLevel,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/tell/missed";
+import { definitionList } from "../../../report/definition-list.ts";
+import { missedWords } from "../../../report/kit/feasible-cell.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, listText, ratioText, shareText } from "../../../report/number-text.ts";
 import type { VariantKey } from "../../../report/palette.ts";
+import { headRow, tableRow } from "../../../report/table-row.ts";
 import type { SimulationResult } from "../simulate/simulate.ts";
 import { deadlineText } from "./classes.ts";
 import { swatch } from "./levels.ts";
@@ -26,15 +30,31 @@ export function leadText(
   const highest = levels.at(-1);
   if (lowest === undefined || highest === undefined) return "";
   const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
-  const cast = `With ${workersText(workers)} and a deadline of ${deadlineText(bundle)}, this policy serves ${application}`;
+  const cast =
+    `With ${workersText(workers)} and a deadline of ${deadlineText(bundle)}, this policy ` +
+    `serves ${application}`;
   if (levels.length === 1) {
-    return `${cast} at ${loadText(lowest)}: ${usedText(results.get(lowest.loadQps))}, with an expected accuracy of ${ratioText(lowest.expected.accuracyPerQuery)} per query. ${feasibilityText(bundle)}`;
+    const used = usedText(results.get(lowest.loadQps));
+    const accuracy = ratioText(lowest.expected.accuracyPerQuery);
+    return [
+      `${cast} at ${loadText(lowest)}, in the short simulation by ${used}.`,
+      `The expected accuracy is ${accuracy} per query, a late query counting as wrong.`,
+      feasibilityText(bundle),
+      ...simulatedText(bundle, results),
+    ].join(" ");
   }
+  const [from, to] = [lowest, highest].map((level) => {
+    return `at ${loadText(level)} by ${usedText(results.get(level.loadQps))}`;
+  });
+  const [first, last] = [lowest, highest].map(({ expected }) => {
+    return ratioText(expected.accuracyPerQuery);
+  });
   return [
     `${cast} at loads from ${decimalText(lowest.loadQps)} to ${loadText(highest)}.`,
-    `At ${loadText(lowest)}, queries are answered by ${usedText(results.get(lowest.loadQps))}; at ${loadText(highest)}, by ${usedText(results.get(highest.loadQps))}.`,
-    `Expected accuracy per query goes from ${ratioText(lowest.expected.accuracyPerQuery)} to ${ratioText(highest.expected.accuracyPerQuery)}, a late query counting as wrong.`,
+    `In the short simulation queries are answered ${from}; ${to}.`,
+    `Expected accuracy per query goes from ${first} to ${last}, a late query counting as wrong.`,
     feasibilityText(bundle),
+    ...simulatedText(bundle, results),
   ].join(" ");
 }
 
@@ -53,27 +73,55 @@ function usedText(result: SimulationResult | undefined): string {
     .map(([name, outcome]) => ({ name, share: outcome.queries / Math.max(1, served) }))
     .sort((a, b) => b.share - a.share)
     .filter(({ share }, index) => share >= MIN_TOLD_SHARE && index < MAX_TOLD_VARIANTS);
-  if (told.length === 0) return "no variant in the short simulation";
+  if (told.length === 0) return "no variant";
   const [only] = told;
   if (only !== undefined && only.share === 1) return `${only.name} alone`;
   return listText(told.map(({ name, share }) => `${name} (${shareText(share)})`));
 }
 
 /** Whether every level can be carried as promised, and which not. */
-function feasibilityText({ levels, slo }: RamsisBundle): string {
+function feasibilityText(bundle: RamsisBundle): string {
+  const { levels, slo } = bundle;
   const ceiling = ratioText(violationCeiling(slo));
   const failing = levels.filter((level) => !level.feasible);
-  const worst = Math.max(...levels.map((level) => level.expected.violationRate));
+  const worst = Math.max(...levels.flatMap(({ expected }) => ratesOf(expected)));
+  const whose = slo.classes === undefined ? "the queries" : "the queries of a class";
   if (failing.length === 0) {
     const which = levels.length === 1 ? "The level is" : `All ${levels.length} levels are`;
-    return `${which} feasible: within capacity, and at most ${ratioText(worst)} of the queries are expected to be late, of ${ceiling} allowed.`;
+    return (
+      `${which} feasible: within capacity, and at most ${ratioText(worst)} of ${whose} are ` +
+      `expected to be late, of ${ceiling} allowed.`
+    );
   }
-  const loads = failing.map((level) => decimalText(level.loadQps, 2));
-  const which =
-    loads.length > MAX_TOLD_LEVELS
-      ? `${loads.length} of ${levels.length} levels, from ${loads[0]} to ${loads.at(-1)}`
-      : listText(loads);
-  return `Not feasible: ${which} queries/s, where the load is above capacity or more than ${ceiling} of the queries are expected to be late.`;
+  const told = failing.slice(0, MAX_TOLD_LEVELS).map((level) => {
+    return `${loadText(level)} (${missedWords(ramsisMissed(bundle, level))})`;
+  });
+  const more = failing.length - told.length;
+  const others = more > 0 ? [`${decimalText(more)} more, as the table of all levels says`] : [];
+  return `Not feasible: ${listText([...told, ...others])}.`;
+}
+
+/** Of all queries, or of each class, for which the ceiling holds then. */
+function ratesOf({ violationRate, byClass }: RamsisLevel["expected"]): number[] {
+  if (byClass === undefined) return [violationRate];
+  return Object.values(byClass).map((one) => one.violationRate);
+}
+
+/** Where the short simulation has more late queries than feasible levels allow. */
+function simulatedText(
+  { levels, slo }: RamsisBundle,
+  results: ReadonlyMap<number, SimulationResult>,
+): string[] {
+  const ceiling = violationCeiling(slo);
+  const over = levels.filter(({ feasible, loadQps }) => {
+    return feasible && (results.get(loadQps)?.violationRate ?? 0) > ceiling;
+  });
+  if (over.length === 0) return [];
+  const told = over.slice(0, MAX_TOLD_LEVELS).map((level) => {
+    return `${ratioText(results.get(level.loadQps)?.violationRate ?? null)} at ${loadText(level)}`;
+  });
+  const others = over.length > told.length ? ", and at other loads too" : "";
+  return [`The short simulation has more late queries than that: ${listText(told)}${others}.`];
 }
 
 /** A description list of what the bundle is. */
@@ -88,7 +136,9 @@ export function facts(bundle: RamsisBundle, file: { byteCount: number; sha256: s
     ({ name, workers, hardware }) =>
       `${name}: ${workersText(workers)}${hardware === null ? "" : ` (${hardware})`}`,
   );
-  const grid = `${policy.discretization.kind} slack grid of ${decisionSpace.slackMs.data.length} entries`;
+  const slackCount = decisionSpace.slackMs.data.length;
+  const grid = `${policy.discretization.kind} slack grid of ${slackCount} entries`;
+  const dropped = policy.drop ? ", hopeless queries are dropped" : "";
   const entries: readonly (readonly [string, string])[] = [
     ["Deadline", deadlineText(bundle)],
     ["Violations allowed", stated],
@@ -96,13 +146,14 @@ export function facts(bundle: RamsisBundle, file: { byteCount: number; sha256: s
     ["Cluster", pools.join("; ")],
     [
       "Method",
-      `${method}, ${policy.objective} objective, ${policy.balancer} balancer, ${policy.batching} batching, ${policy.serviceTimes} service times${policy.drop ? ", hopeless queries are dropped" : ""}`,
+      `${method}, ${policy.objective} objective, ${policy.balancer} balancer, ` +
+        `${policy.batching} batching, ${policy.serviceTimes} service times${dropped}`,
     ],
     ["Decision space", `up to ${decimalText(decisionSpace.maxQueue)} queued, ${grid}`],
     ["Compiled by", `${provenance.compiler} from ${provenance.inputs.length} files`],
     ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],
   ];
-  return html`<dl>${entries.map(([term, text]) => html`<div><dt>${term}</dt><dd>${text}</dd></div>`)}</dl>`;
+  return definitionList(entries);
 }
 
 /** The variants with letter, colour and what they are, most accurate first. */
@@ -111,7 +162,14 @@ export function variantLegend({ tasks }: RamsisBundle, keys: readonly VariantKey
   const ordered = [...keys].sort((a, b) => b.accuracy - a.accuracy || a.variant - b.variant);
   const rows = ordered.map((key) => {
     const ms = data[key.variant * (shape[1] ?? 0)] ?? Number.NaN;
-    return html`<tr><td>${swatch(key)} ${key.name}</td><td>${ratioText(key.accuracy)}</td><td>${decimalText(ms, ms < 10 ? 2 : 1)}</td><td>${key.dominated ? "dominated, never chosen" : ""}</td></tr>`;
+    return tableRow([
+      html`<td>${swatch(key)} ${key.name}</td>`,
+      ratioText(key.accuracy),
+      decimalText(ms, ms < 10 ? 2 : 1),
+      key.dominated ? "dominated, never chosen" : "",
+    ]);
   });
-  return html`<div class="scroll"><table><thead><tr><th>variant</th><th>accuracy</th><th>batch of 1, ms</th><th></th></tr></thead><tbody>${rows}</tbody></table></div>`;
+  return html`<div class="scroll"><table>
+<thead>${headRow(["variant", "accuracy", "batch of 1, ms", ""])}</thead><tbody>${rows}</tbody>
+</table></div>`;
 }

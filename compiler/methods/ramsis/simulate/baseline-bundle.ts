@@ -5,8 +5,8 @@ import {
   type RamsisLevel,
   type Table,
   type Task,
-} from "../../../../runtime/bundle/schema.ts";
-import { assert } from "../../../../runtime/core/assert.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 
 /** What a state runs: a variant, and how many of the queued queries at most. */
 export interface Decision {

@@ -1,5 +1,5 @@
 /** What a simulation counts of one class of queries. */
-import type { Variant } from "../../../../runtime/bundle/schema.ts";
+import type { Variant } from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample } from "../../../simulate/latency-sample.ts";
 import type { Outcome } from "./tally.ts";
 

@@ -1,8 +1,8 @@
 /** The cluster on a virtual clock, whichever dispatcher decides. */
-import type { RamsisBundle } from "../../../../runtime/bundle/schema.ts";
-import { assert } from "../../../../runtime/core/assert.ts";
-import { CommandBuffer, DROP } from "../../../../runtime/core/command-buffer.ts";
-import type { Rng } from "../../../../runtime/core/rng.ts";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
+import { CommandBuffer, DROP } from "stratagem-runtime/internal/core/command-buffer";
+import type { Rng } from "stratagem-runtime/internal/core/rng";
 import { ArrivalFeed } from "../../../simulate/arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "../../../simulate/arrivals.ts";
 import { EventQueue } from "../../../simulate/event-queue.ts";

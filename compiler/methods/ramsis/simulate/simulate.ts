@@ -1,9 +1,9 @@
 /** Drives the dispatcher of a bundle, or of a peer, on a virtual clock. */
-import type { RamsisBundle } from "../../../../runtime/bundle/schema.ts";
-import { assert } from "../../../../runtime/core/assert.ts";
-import { Rng } from "../../../../runtime/core/rng.ts";
-import { withoutClasses } from "../../../../runtime/methods/ramsis/bundle/class-views.ts";
-import { dispatcherOf } from "../../../../runtime/methods/ramsis/core/dispatcher-of.ts";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
+import { Rng } from "stratagem-runtime/internal/core/rng";
+import { withoutClasses } from "stratagem-runtime/internal/methods/ramsis/bundle/class-views";
+import { dispatcherOf } from "stratagem-runtime/internal/methods/ramsis/core/dispatcher-of";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
 import { CLASS_STREAM, QueryClasses } from "../../../simulate/query-classes.ts";
 import type { ServiceTimeMode } from "../../../simulate/service-times.ts";

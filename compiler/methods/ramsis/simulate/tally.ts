@@ -1,5 +1,5 @@
 /** Counts the outcomes of a simulation, by variant and by level. */
-import type { RamsisLevel, Variant } from "../../../../runtime/bundle/schema.ts";
+import type { RamsisLevel, Variant } from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
 
 /**

@@ -11,7 +11,7 @@ import type {
   ActionValues,
   NoActionValues,
   RamsisOptions,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import { multiplyRows } from "../../../numeric/csr.ts";
 import { evaluatePolicy, MAX_SWEEPS, pure, ratioReward, VALUE_TOLERANCE } from "./objective.ts";
 import { iterateValues } from "./value-iteration.ts";

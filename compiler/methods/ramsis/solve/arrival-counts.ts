@@ -10,7 +10,7 @@
  * gap that spans them. Below cv² = 1 no process of independent increments is as regular, so
  * arrivals count as Poisson, which expects more bursts than there are.
  */
-import type { RamsisBundle } from "../../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import {
   negativeBinomialPhaseWeights,
   negativeBinomialWindow,

@@ -5,7 +5,7 @@
  * so each class by itself has a concave curve of accuracy over time per query, and time is worth
  * most where the curves rise most. Source: the bound of `fluid-bound.ts`, class by class.
  */
-import { classFrame } from "../../../../runtime/methods/ramsis/bundle/class-views.ts";
+import { classFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/class-views";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import { workerProblem } from "./ramsis.ts";
 import { meanServiceMs, probabilityInTime, type WorkerProblem } from "./worker-problem.ts";

@@ -11,7 +11,7 @@ import {
   type RamsisOptions,
   type ServiceTimes,
   type Table,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
 import { dominatedVariants } from "../../../model/pareto.ts";

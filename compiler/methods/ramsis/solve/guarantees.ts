@@ -5,7 +5,7 @@
  * The violation rate is an upper bound and the accuracies are lower bounds: a whole batch counts as
  * late when its earliest deadline is missed, and slack is rounded down to the grid.
  */
-import type { BatchDistribution } from "../../../../runtime/bundle/schema.ts";
+import type { BatchDistribution } from "stratagem-runtime/internal/bundle/schema";
 import { spreadOverPhases } from "../../../numeric/bellman.ts";
 import { multiplyColumns } from "../../../numeric/csr.ts";
 import { DAMPING } from "./value-iteration.ts";

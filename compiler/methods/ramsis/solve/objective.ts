@@ -7,7 +7,7 @@
  * · satisfied − g), set g to the ratio its policy attains, repeat; g never falls after the first
  * step and converges superlinearly. (W. Dinkelbach, "On Nonlinear Fractional Programming", 1967.)
  */
-import type { RamsisOptions } from "../../../../runtime/bundle/schema.ts";
+import type { RamsisOptions } from "stratagem-runtime/internal/bundle/schema";
 import {
   type Guarantees,
   guaranteesOf,

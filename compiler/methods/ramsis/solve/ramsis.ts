@@ -13,7 +13,7 @@ import {
   type RamsisLevel,
   type Table,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import { KNOT_COUNT, quantileKnots } from "../../../numeric/quantile-distribution.ts";
 import { actionValues } from "./action-values.ts";

@@ -1,24 +1,33 @@
-/** The latency model of every stage: its curves, what was measured beside them, and the error of the fit point by point. */
+/**
+ * The latency model of every stage: its curves, what was measured beside them, and the error of the
+ * fit point by point.
+ */
 import * as Plot from "@observablehq/plot";
-import type { LatencyFit, ScaledTask, ThemisBundle } from "../../../../runtime/bundle/schema.ts";
+import type {
+  LatencyFit,
+  ScaledTask,
+  ThemisBundle,
+} from "stratagem-runtime/internal/bundle/schema";
 import {
   type FittedPoint,
   fitError,
   fittedPoints,
-} from "../../../../runtime/methods/themis/tell/latency-fit-view.ts";
-import { latencyAt } from "../../../../runtime/methods/themis/tell/scale-plan-view.ts";
+} from "stratagem-runtime/internal/methods/themis/tell/latency-fit-view";
+import { latencyAt } from "stratagem-runtime/internal/methods/themis/tell/plan-view";
 import { drawFigure } from "../../../report/figure.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { wholeAxis } from "../../../report/kit/whole-axis.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
+import { headRow, tableRow } from "../../../report/table-row.ts";
 
 export function fitSection(bundle: ThemisBundle, keys: readonly PipelineVariantKey[]): Markup {
   const parts = bundle.tasks.map(
     (task, index) =>
       html`<div>${drawLatencyCurves(task, index, keys[index])}${errorTable(task, index)}</div>\n`,
   );
-  return html`<p>Lines are what plans are made with, one for each batch; circles are what was measured.</p><div class="figures">${parts}</div>`;
+  return html`<p>Lines are what plans are made with, one for each batch; circles are what was
+measured.</p><div class="figures">${parts}</div>`;
 }
 
 /** What the model says of each stage, and how well. */
@@ -30,16 +39,38 @@ export function coefficientTable(
     const variant = task.variants[0];
     const points = variant === undefined ? [] : fittedPoints(variant.latency);
     const error = fitError(points);
-    return html`<tr><td>${chip(keys[index])} ${task.name}</td><td>${variant?.name ?? ""}</td>${coefficientCells(variant?.latency.fit ?? null)}<td>${points.length === 0 ? "–" : decimalText(points.length)}</td><td>${ratioText(error?.mean ?? null)}</td><td>${ratioText(error?.worst ?? null)}</td></tr>\n`;
+    return tableRow([
+      html`<td>${chip(keys[index])} ${task.name}</td>`,
+      variant?.name ?? "",
+      coefficientCells(variant?.latency.fit ?? null),
+      points.length === 0 ? "–" : decimalText(points.length),
+      ratioText(error?.mean ?? null),
+      ratioText(error?.worst ?? null),
+    ]);
   });
-  return html`<p>A batch of b queries on c cores takes l(b, c) = γ b / c + ε / c + δ b + η ms, unless it was measured on every number of cores.</p><div class="scroll"><table class="words" id="fit-table"><thead><tr><th>stage</th><th>model</th><th>γ</th><th>ε</th><th>δ</th><th>η</th><th>points</th><th>mean error</th><th>worst error</th></tr></thead>
+  return html`<p>A batch of b queries on c cores takes l(b, c) = γ b / c + ε / c + δ b + η ms,
+unless it was measured on every number of cores.</p><div class="scroll"><table class="words"
+id="fit-table">
+<thead>${headRow([
+    "task",
+    "model",
+    "γ",
+    "ε",
+    "δ",
+    "η",
+    "points",
+    "mean error",
+    "worst error",
+  ])}</thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
 function coefficientCells(fit: LatencyFit | null): Markup {
   const coefficients =
     fit === null ? [null, null, null, null] : [fit.gamma, fit.epsilon, fit.delta, fit.eta];
-  return html`${coefficients.map((value) => html`<td>${value === null ? "–" : decimalText(value, 3)}</td>`)}`;
+  return html`${coefficients.map(
+    (value) => html`<td>${value === null ? "–" : decimalText(value, 3)}</td>`,
+  )}`;
 }
 
 interface CurvePoint {
@@ -69,7 +100,9 @@ function drawLatencyCurves(
   const text = {
     id: `curve-${task}`,
     title: `Latency of ${name} by cores`,
-    description: `One query takes ${msText(latencyAt(latency, 1, 1))} on one core and ${msText(latencyAt(latency, 1, maxCores))} on ${counted(maxCores, "core")}.`,
+    description:
+      `One query takes ${msText(latencyAt(latency, 1, 1))} on one core and ` +
+      `${msText(latencyAt(latency, 1, maxCores))} on ${counted(maxCores, "core")}.`,
   };
   const color = key?.color ?? "currentColor";
   const drawing = drawFigure(text, {
@@ -86,7 +119,9 @@ function drawLatencyCurves(
         stroke: "currentColor",
         strokeWidth: 1.2,
         title: (point: FittedPoint) =>
-          `batch ${point.batch} on ${counted(point.cores, "core")}: ${msText(point.measuredMs)} measured${point.fittedMs === null ? "" : `, ${msText(point.fittedMs)} fitted`}`,
+          `batch ${point.batch} on ${counted(point.cores, "core")}: ` +
+          `${msText(point.measuredMs)} ` +
+          `measured${point.fittedMs === null ? "" : `, ${msText(point.fittedMs)} fitted`}`,
       }),
       Plot.text(clearOf(ends, 0.075 * most), {
         x: "cores",
@@ -126,19 +161,34 @@ function errorTable({ variants, name }: ScaledTask, task: number): Markup {
   const latency = variants[0]?.latency;
   const points = latency === undefined ? [] : fittedPoints(latency);
   if (points.length === 0) {
-    return html`<p class="note">The coefficients were given: there is nothing measured to compare them with.</p>`;
+    return html`<p class="note">The coefficients were given: there is nothing measured to compare
+them with.</p>`;
   }
   if (latency?.fit === null) {
-    return html`<p class="note">Measured on ${counted(new Set(points.map(({ cores }) => cores)).size, "number")} of cores, without a fit.</p>`;
+    return html`<p class="note">Measured
+on ${counted(new Set(points.map(({ cores }) => cores)).size, "number")} of cores, without a
+fit.</p>`;
   }
   const rows = [...points]
     .sort((a, b) => Math.abs(b.error ?? 0) - Math.abs(a.error ?? 0))
-    .map(
-      ({ batch, cores, measuredMs, fittedMs, error }) =>
-        html`<tr><td>${batch}</td><td>${cores}</td><td>${decimalText(measuredMs, 2)}</td><td>${fittedMs === null ? "–" : decimalText(fittedMs, 2)}</td><td>${signedText(error)}</td></tr>\n`,
+    .map(({ batch, cores, measuredMs, fittedMs, error }) =>
+      tableRow([
+        batch,
+        cores,
+        decimalText(measuredMs, 2),
+        fittedMs === null ? "–" : decimalText(fittedMs, 2),
+        signedText(error),
+      ]),
     );
-  return html`<details class="errors" id="errors-${task}"><summary>Error of the fit at ${counted(points.length, "point")}</summary>
-<div class="scroll"><table aria-label="fit of ${name}"><thead><tr><th>batch</th><th>cores</th><th>measured, ms</th><th>fitted, ms</th><th>error</th></tr></thead>
+  return html`<details class="errors" id="errors-${task}"><summary>Error of the fit
+at ${counted(points.length, "point")}</summary>
+<div class="scroll"><table aria-label="fit of ${name}"><thead>${headRow([
+    "batch",
+    "cores",
+    "measured, ms",
+    "fitted, ms",
+    "error",
+  ])}</thead>
 <tbody>${rows}</tbody></table></div></details>`;
 }
 

@@ -1,6 +1,6 @@
 /** Tells what a batch takes on so many cores. */
-import type { ScaledTask } from "../../../../runtime/bundle/schema.ts";
-import { assert } from "../../../../runtime/core/assert.ts";
+import type { ScaledTask } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 
 /**
  * What a batch takes on so many cores: one number each, since a bundle of scaled tasks holds no

@@ -1,5 +1,5 @@
 /** Adds up which task holds how many cores over time. */
-import { MICROS, type Pool, priceMicros } from "../../../../runtime/bundle/schema.ts";
+import { MICROS, type Pool, priceMicros } from "stratagem-runtime/internal/bundle/schema";
 import { type MeanAndMax, TimeWeighted } from "../../../simulate/graph/time-weighted.ts";
 
 export interface CoreSummary {

@@ -1,6 +1,6 @@
 /** Drives Themis's dispatcher on a virtual clock. */
-import type { ThemisBundle } from "../../../../runtime/bundle/schema.ts";
-import { assert } from "../../../../runtime/core/assert.ts";
+import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import {
   ASSIGN,
   CommandBuffer,
@@ -8,13 +8,16 @@ import {
   RELEASE,
   RESIZE,
   START_BATCH,
-} from "../../../../runtime/core/command-buffer.ts";
-import { busyNames } from "../../../../runtime/core/graph/replica-shape.ts";
-import { type ThemisShape, themisShapeOf } from "../../../../runtime/methods/themis/core/shape.ts";
+} from "stratagem-runtime/internal/core/command-buffer";
+import { busyNames } from "stratagem-runtime/internal/core/graph/replica-shape";
+import {
+  type ThemisShape,
+  themisShapeOf,
+} from "stratagem-runtime/internal/methods/themis/core/shape";
 import {
   type ThemisDispatcher,
   themisDispatcherOf,
-} from "../../../../runtime/methods/themis/core/themis-dispatcher.ts";
+} from "stratagem-runtime/internal/methods/themis/core/themis-dispatcher";
 import { EventQueue } from "../../../simulate/event-queue.ts";
 import {
   initialQpsOf,

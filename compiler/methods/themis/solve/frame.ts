@@ -4,8 +4,8 @@ import type {
   LatencyByCores,
   ScaledTask,
   ThemisOptions,
-} from "../../../../runtime/bundle/schema.ts";
-import { taskGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { taskEdgesOf } from "../../../graph/task-edges.ts";
 import { orderedTasks } from "../../../graph/task-order.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";

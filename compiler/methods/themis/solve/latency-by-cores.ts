@@ -6,7 +6,7 @@ import {
   fittedMs,
   type LatencyByCores,
   type LatencyFit,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import type { CoreProfile, ProfileRow, VariantProfile } from "../../../spec/application.ts";
 import { fitLatency, type LatencyPoint, worstCell } from "./latency-fit.ts";
 

@@ -4,7 +4,7 @@
  */
 import { createRequire } from "node:module";
 import type * as MathJs from "mathjs";
-import { fittedMs, type LatencyFit } from "../../../../runtime/bundle/schema.ts";
+import { fittedMs, type LatencyFit } from "stratagem-runtime/internal/bundle/schema";
 
 export interface LatencyPoint {
   readonly batch: number;

@@ -1,6 +1,6 @@
 /** What an application asks for that Themis cannot do. */
 
-import { taskGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
+import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { fanoutMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
 import { orderedTasks } from "../../../graph/task-order.ts";
 import { profileFor } from "../../../model/pool-profile.ts";

@@ -1,5 +1,5 @@
 /** What random arrivals make of a plan: the estimator, on one trace that is as fast as the load. */
-import type { ScaleExpected } from "../../../../runtime/bundle/schema.ts";
+import type { ScaleExpected } from "stratagem-runtime/internal/bundle/schema";
 import { FeedForward } from "../../../graph/feed-forward.ts";
 import { allowedMisses, type ServedTasks } from "../../../graph/served-tasks.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";

@@ -3,8 +3,8 @@ import {
   type LatencyByCores,
   type ThemisOptions,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
-import { taskGraphOf } from "../../../../runtime/core/graph/task-graph.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import type { ServedTasks } from "../../../graph/served-tasks.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
 import { ExactScaler } from "./exact.ts";

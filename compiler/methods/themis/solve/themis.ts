@@ -7,7 +7,7 @@ import {
   type ThemisLevel,
   type ThemisOptions,
   violationCeiling,
-} from "../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import type { ThemisFrame } from "../../../model/frames.ts";
 import { themisFrame } from "./frame.ts";
 import { themisMistakes } from "./mistakes.ts";

@@ -2,7 +2,7 @@
  * How the instances of one plan carry the load of another at once. Source: Themis §4.4.1, §5.1.2,
  * §5.2.2.
  */
-import type { ScaledStage, Table, ThemisLevel } from "../../../../runtime/bundle/schema.ts";
+import type { ScaledStage, Table, ThemisLevel } from "stratagem-runtime/internal/bundle/schema";
 import { planWithExtras } from "./extras.ts";
 import type { ThemisPlanner } from "./planner.ts";
 

@@ -1,5 +1,5 @@
 /** How many of the requests visit each task: by going through every outcome of the chances. */
-import { REQUESTS, type TaskGraph } from "../../../../runtime/core/graph/task-graph.ts";
+import { REQUESTS, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { visitPlanOf } from "../../../graph/visit-plan.ts";
 
 /** Most outcomes that are gone through. */

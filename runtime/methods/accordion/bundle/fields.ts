@@ -1,30 +1,40 @@
-/** An Accordion bundle: structure checked field by field. Source: docs/bundle-format.md. */
+/** The tables of an Accordion bundle: its records, field by field. */
 import {
-  arrivalsOf,
+  accuracy,
+  application,
+  arrivals,
+  bigCount,
   clusterOf,
-  MAX_LEVELS,
-  MAX_MS,
-  MAX_QPS,
+  durationMs,
+  latencyFields,
+  levelFields,
+  levelsOf,
   MAX_VARIANTS,
+  METHOD,
   milliseconds,
-  modelFileOf,
-  profileOf,
-  provenanceOf,
+  millisecondsOr0,
+  modelFile,
+  profileReference,
+  provenance,
+  rate,
   ratio,
-  sloOf,
+  seed,
+  slo,
+  slosOrNever,
+  timesOf,
+  variantName,
 } from "../../../bundle/common-fields.ts";
 import {
-  arrayOf,
   boolean,
   integerIn,
-  nullOr,
+  listOf,
   numberIn,
-  objectOf,
   oneOf,
+  orNull,
   positive,
-  tableOf,
   text,
 } from "../../../bundle/fields.ts";
+import { record } from "../../../bundle/record.ts";
 import type {
   AccordionBundle,
   AccordionLevel,
@@ -34,10 +44,9 @@ import type {
   MalleableVariant,
   PlaceExpected,
   StageModel,
-  Table,
 } from "../../../bundle/schema.ts";
+import { table } from "../../../bundle/tables.ts";
 
-const MAX_COUNT = 2 ** 32 - 1;
 const MAX_PLACES = 4096;
 const MAX_PLACE_POOLS = 64;
 const MAX_DEPTH = 64;
@@ -47,194 +56,149 @@ const MAX_SHAPES = 65_535;
 /** Ranges of the layers of one model. */
 const MAX_STAGES = 100_000;
 const MAX_SPEEDUP = 1e9;
-/** Beyond it a query is as good as never given up. */
-const MAX_SLOS = 1e9;
-
-export function accordionBundleOf(value: unknown): AccordionBundle {
-  const fields = objectOf(value, "", [
-    "application",
-    "arrivals",
-    "cluster",
-    "levels",
-    "method",
-    "policy",
-    "provenance",
-    "shapes",
-    "slo",
-    "tasks",
-  ]);
-  return Object.freeze({
-    application: text(fields.application, "application"),
-    method: oneOf(fields.method, "method", ["accordion"]),
-    slo: sloOf(fields.slo, "slo"),
-    arrivals: arrivalsOf(fields.arrivals, "arrivals"),
-    cluster: clusterOf(fields.cluster, "cluster", MAX_PLACE_POOLS),
-    tasks: arrayOf(fields.tasks, "tasks", [1, 1], taskOf),
-    policy: policyOf(fields.policy, "policy"),
-    shapes: tableOf(fields.shapes, "shapes", "uint16", 2),
-    levels: arrayOf(fields.levels, "levels", [1, MAX_LEVELS], levelOf),
-    provenance: provenanceOf(fields.provenance, "provenance"),
-  });
-}
-
-function taskOf(value: unknown, path: string): MalleableTask {
-  const fields = objectOf(value, path, ["name", "variants"]);
-  return Object.freeze({
-    name: text(fields.name, `${path}.name`),
-    variants: arrayOf(fields.variants, `${path}.variants`, [1, MAX_VARIANTS], variantOf),
-  });
-}
-
-function variantOf(value: unknown, path: string): MalleableVariant {
-  const fields = objectOf(value, path, [
-    "accuracy",
-    "latencyMs",
-    "layerCount",
-    "model",
-    "name",
-    "pipelines",
-    "profiles",
-    "stages",
-  ]);
-  const pools = [1, MAX_PLACE_POOLS] as const;
-  return Object.freeze({
-    name: text(fields.name, `${path}.name`),
-    accuracy: ratio(fields.accuracy, `${path}.accuracy`),
-    model: nullOr(fields.model, `${path}.model`, modelFileOf),
-    profiles: arrayOf(fields.profiles, `${path}.profiles`, pools, profileOf),
-    layerCount: integerIn(fields.layerCount, `${path}.layerCount`, 0, MAX_LAYERS),
-    pipelines: arrayOf(fields.pipelines, `${path}.pipelines`, [1, MAX_SHAPES], (pipeline, at) =>
-      nullOr(pipeline, at, pipelineOf),
-    ),
-    latencyMs: latenciesOf(fields.latencyMs, `${path}.latencyMs`),
-    stages: arrayOf(fields.stages, `${path}.stages`, [0, MAX_STAGES], stageOf),
-  });
-}
-
-function pipelineOf(value: unknown, path: string): LayerPipeline {
-  const fields = objectOf(value, path, [
-    "cut",
-    "isMeasured",
-    "pools",
-    "speedup",
-    "stageMs",
-    "stepMs",
-  ]);
-  return Object.freeze({
-    cut: arrayOf(fields.cut, `${path}.cut`, [0, MAX_DEPTH], (layers, at) =>
-      integerIn(layers, at, 1, MAX_LAYERS),
-    ),
-    pools: arrayOf(fields.pools, `${path}.pools`, [1, MAX_DEPTH], (pool, at) =>
-      integerIn(pool, at, 0, MAX_PLACE_POOLS - 1),
-    ),
-    stageMs: arrayOf(fields.stageMs, `${path}.stageMs`, [0, MAX_DEPTH], milliseconds),
-    stepMs: milliseconds(fields.stepMs, `${path}.stepMs`),
-    speedup: positive(fields.speedup, `${path}.speedup`, MAX_SPEEDUP),
-    isMeasured: boolean(fields.isMeasured, `${path}.isMeasured`),
-  });
-}
-
-/** Times above 0, at most MAX_MS, or Infinity. */
-function latenciesOf(value: unknown, path: string): Table {
-  const table = tableOf(value, path, "float64", 2);
-  const bad = table.data.findIndex(
-    (ms: number) => !(ms > 0 && (ms <= MAX_MS || ms === Number.POSITIVE_INFINITY)),
-  );
-  if (bad >= 0) positive(table.data[bad], `${path}.data[${bad}]`, MAX_MS);
-  return table;
-}
-
-function stageOf(value: unknown, path: string): StageModel {
-  const fields = objectOf(value, path, ["from", "model", "to"]);
-  return Object.freeze({
-    from: integerIn(fields.from, `${path}.from`, 0, MAX_LAYERS - 1),
-    to: integerIn(fields.to, `${path}.to`, 1, MAX_LAYERS),
-    model: modelFileOf(fields.model, `${path}.model`),
-  });
-}
-
-function policyOf(value: unknown, path: string): AccordionOptions {
-  const fields = objectOf(value, path, [
-    "backfill",
-    "batchSigma",
-    "dropAfterSlos",
-    "dropout",
-    "executionPlaces",
-    "lowShare",
-    "maxBatch",
-    "maxDepth",
-    "meanBatch",
-    "reconfigurationMs",
-    "regrow",
-    "scheduler",
-    "timing",
-  ]);
-  return Object.freeze({
-    executionPlaces: integerIn(fields.executionPlaces, `${path}.executionPlaces`, 1, MAX_PLACES),
-    maxDepth: integerIn(fields.maxDepth, `${path}.maxDepth`, 1, MAX_DEPTH),
-    timing: oneOf(fields.timing, `${path}.timing`, ["pipelined", "paper"]),
-    maxBatch: integerIn(fields.maxBatch, `${path}.maxBatch`, 1, MAX_BATCH),
-    scheduler: oneOf(fields.scheduler, `${path}.scheduler`, [
-      "accordion",
-      "slo-conforming",
-      "fastest",
-      "bbs",
-      "one-stage",
-    ]),
-    regrow: boolean(fields.regrow, `${path}.regrow`),
-    backfill: boolean(fields.backfill, `${path}.backfill`),
-    reconfigurationMs: numberIn(fields.reconfigurationMs, `${path}.reconfigurationMs`, 0, MAX_MS),
-    dropAfterSlos: nullOr(fields.dropAfterSlos, `${path}.dropAfterSlos`, (slos, at) =>
-      positive(slos, at, MAX_SLOS),
-    ),
-    dropout: oneOf(fields.dropout, `${path}.dropout`, ["turn", "arrival"]),
-    meanBatch: numberIn(fields.meanBatch, `${path}.meanBatch`, 1, MAX_BATCH),
-    batchSigma: numberIn(fields.batchSigma, `${path}.batchSigma`, 0, MAX_SIGMA),
-    lowShare: ratio(fields.lowShare, `${path}.lowShare`),
-  });
-}
-
 /** The exponential of a sum of squares of it stays finite. */
 const MAX_SIGMA = 10;
 
-function levelOf(value: unknown, path: string): AccordionLevel {
-  const fields = objectOf(value, path, ["capacityQps", "expected", "feasible", "loadQps"]);
-  return Object.freeze({
-    loadQps: positive(fields.loadQps, `${path}.loadQps`, MAX_QPS),
-    feasible: boolean(fields.feasible, `${path}.feasible`),
-    capacityQps: positive(fields.capacityQps, `${path}.capacityQps`, MAX_QPS),
-    expected: expectedOf(fields.expected, `${path}.expected`),
-  });
-}
+const pipeline = record<LayerPipeline>({
+  cut: [
+    listOf([0, MAX_DEPTH], integerIn(1, MAX_LAYERS)),
+    "Layers of each stage, `layerCount` in all; empty without layers.",
+  ],
+  pools: [
+    listOf([1, MAX_DEPTH], integerIn(0, MAX_PLACE_POOLS - 1)),
+    "Pool of the place of each stage, as many of each as the shape has.",
+  ],
+  stageMs: [
+    listOf([0, MAX_DEPTH], milliseconds),
+    "Time of one instance in each stage; empty without layers.",
+  ],
+  stepMs: [
+    milliseconds,
+    "Time between two instances, τ: that of the heaviest stage in the mean, where `stageMs` may " +
+      "be a higher quantile.",
+  ],
+  speedup: [positive(MAX_SPEEDUP), "`stepMs` of the first pipeline over that of this one."],
+  isMeasured: [
+    boolean,
+    "Whether the stages were measured as they are cut, instead of added up from their layers; " +
+      "without layers, whether the speed-up was given, instead of interpolated.",
+  ],
+});
 
-function expectedOf(value: unknown, path: string): PlaceExpected {
-  const fields = objectOf(value, path, [
-    "activeQueries",
-    "droppedRate",
-    "durationMs",
-    "latencyMsP50",
-    "latencyMsP99",
-    "occupancy",
-    "queries",
-    "reconfigurations",
-    "seed",
-    "violationRate",
-  ]);
-  return Object.freeze({
-    violationRate: ratio(fields.violationRate, `${path}.violationRate`),
-    droppedRate: ratio(fields.droppedRate, `${path}.droppedRate`),
-    latencyMsP50: numberIn(fields.latencyMsP50, `${path}.latencyMsP50`, 0, MAX_MS),
-    latencyMsP99: numberIn(fields.latencyMsP99, `${path}.latencyMsP99`, 0, MAX_MS),
-    occupancy: ratio(fields.occupancy, `${path}.occupancy`),
-    activeQueries: numberIn(fields.activeQueries, `${path}.activeQueries`, 0, MAX_PLACES),
-    reconfigurations: numberIn(
-      fields.reconfigurations,
-      `${path}.reconfigurations`,
-      0,
-      Number.MAX_SAFE_INTEGER,
-    ),
-    queries: integerIn(fields.queries, `${path}.queries`, 0, Number.MAX_SAFE_INTEGER),
-    seed: integerIn(fields.seed, `${path}.seed`, 0, MAX_COUNT),
-    durationMs: milliseconds(fields.durationMs, `${path}.durationMs`),
-  });
-}
+const stage = record<StageModel>({
+  from: [integerIn(0, MAX_LAYERS - 1), "Its first layer."],
+  to: [integerIn(1, MAX_LAYERS), "The layer after its last."],
+  model: [modelFile, "What runs the layers for one instance."],
+});
+
+const variant = record<MalleableVariant>({
+  name: variantName,
+  accuracy,
+  model: [
+    orNull(modelFile),
+    "The whole model: what clients see of it. It is not run; its `stages` are. Nil where " +
+      "`layerCount` is 0.",
+  ],
+  profiles: [
+    listOf([1, MAX_PLACE_POOLS], profileReference),
+    "Where the times are from, for each pool in their order.",
+  ],
+  layerCount: [
+    integerIn(0, MAX_LAYERS),
+    "Layers that the model can be cut into; 0 where the profile gives speed-ups instead.",
+  ],
+  pipelines: [
+    listOf([1, MAX_SHAPES], orNull(pipeline)),
+    "How the model runs on each shape, in their order.",
+  ],
+  latencyMs: [
+    timesOf(["shapeCount", "maxBatch"], Number.POSITIVE_INFINITY),
+    "Time of a query of `b` instances on a shape in column `b − 1`, strictly ascending along a " +
+      "row; infinity in the rows of shapes without a pipeline, and nowhere else.",
+  ],
+  stages: [
+    listOf([0, MAX_STAGES], stage),
+    "Each range of layers that is a stage of some pipeline, strictly ascending in `from` and " +
+      "then `to`; empty where `model` is nil.",
+  ],
+});
+
+const task = record<MalleableTask>({
+  name: [text, "The task's name."],
+  variants: [listOf([1, MAX_VARIANTS], variant), "The models that clients name."],
+});
+
+const options = record<AccordionOptions>({
+  executionPlaces: [
+    integerIn(1, MAX_PLACES),
+    "Workers of the pools, in their order, that are used; at most those of all pools.",
+  ],
+  maxDepth: [integerIn(1, MAX_DEPTH), "Most places of one query."],
+  timing: [oneOf(["pipelined", "paper"]), "How the time of a query follows from its pipeline."],
+  maxBatch: [integerIn(1, MAX_BATCH), "Most instances of one query."],
+  scheduler: [
+    oneOf(["accordion", "slo-conforming", "fastest", "bbs", "one-stage"]),
+    "How queries get places; the last four are baselines whose queries keep those they start with.",
+  ],
+  regrow: [
+    boolean,
+    "Whether running queries get more places too, and those of high priority start on fewer than " +
+      "they need.",
+  ],
+  backfill: [boolean, "Whether queries may start before one of their priority that has to wait."],
+  reconfigurationMs: [
+    millisecondsOr0,
+    "Time until a running query goes on with other places; the instances that it had begun are " +
+      "lost.",
+  ],
+  dropAfterSlos: [
+    slosOrNever,
+    "The latency in times the SLO, or the time to a tighter deadline of its own, above which a " +
+      "query of low priority is given up; nil for never.",
+  ],
+  dropout: [
+    oneOf(["turn", "arrival"]),
+    "When that is decided: once it is certain and none of its priority waits before it, or by a " +
+      "forecast when the query comes.",
+  ],
+  meanBatch: [numberIn(1, MAX_BATCH), "Mean of the log-normal batches of simulated queries."],
+  batchSigma: [numberIn(0, MAX_SIGMA), "Standard deviation of the logarithm of these batches."],
+  lowShare: [ratio, "Of simulated queries, those of low priority."],
+});
+
+const expected = record<PlaceExpected>({
+  violationRate: [ratio, "Of the queries, those that are late or dropped."],
+  droppedRate: [ratio, "Of the queries, those that are dropped, at most as much."],
+  ...latencyFields,
+  occupancy: [ratio, "Of the places, those that are busy in the mean."],
+  activeQueries: [numberIn(0, MAX_PLACES), "Mean number of queries that run at a time."],
+  reconfigurations: [numberIn(0, Number.MAX_SAFE_INTEGER), "Shrinks and growths per query."],
+  queries: [bigCount, "Queries that came."],
+  seed,
+  durationMs,
+});
+
+const level = record<AccordionLevel>({
+  ...levelFields(
+    "True only up to `capacityQps`, and if `expected.violationRate` is within what the SLO allows.",
+    "What all places carry of queries of the mean batch.",
+    rate,
+  ),
+  expected: [expected, "What a simulation of the level at its load gives."],
+});
+
+export const accordionBundle = record<AccordionBundle>({
+  application,
+  method: [oneOf(["accordion"]), METHOD],
+  slo,
+  arrivals,
+  cluster: clusterOf(MAX_PLACE_POOLS),
+  tasks: [listOf([1, 1], task), "The models that are served."],
+  policy: [options, "Options of the solver and of the scheduler that follows its tables."],
+  shapes: [
+    table("uint16", ["shapeCount", "poolCount"]),
+    "Places of each pool that a query may have.",
+  ],
+  levels: [levelsOf(level), "What each load comes to, strictly ascending in `loadQps`."],
+  provenance,
+});

@@ -1,4 +1,4 @@
-/** Shapes: how many places of each pool a query of an Accordion bundle may have, in the order of the bundle's rows. */
+/** Shapes: how many places of each pool a query may have, in the order of the bundle's rows. */
 import type { Pool } from "../../../bundle/schema.ts";
 
 /** Execution places of each pool: the workers of the pools in their order, so many in all. */
@@ -15,7 +15,8 @@ export function placesByPool(
 }
 
 /**
- * Every shape of at most `maxDepth` places: by ascending sum, then lexicographically descending. There can be very many: they are made one by one.
+ * Every shape of at most `maxDepth` places: by ascending sum, then lexicographically descending.
+ * There can be very many: they are made one by one.
  *
  * @param places of each pool.
  */
@@ -45,7 +46,9 @@ function nextShape(places: readonly number[], shape: readonly number[]): number[
   return null;
 }
 
-/** The shape up to a pool, and so many places in the pools from there on, the earlier ones first. */
+/**
+ * The shape up to a pool, and so many places in the pools from there on, the earlier ones first.
+ */
 function filled(
   places: readonly number[],
   shape: readonly number[],

@@ -1,4 +1,4 @@
-/** What the fields of an Accordion bundle must say about each other, so that queries can be scheduled by its tables without a look aside. */
+/** What an Accordion bundle must say so that its tables alone schedule every query. */
 import {
   type AccordionBundle,
   type AccordionLevel,
@@ -95,7 +95,10 @@ function checkVariant(
   checkStageModels(variant, `${path}.stages`);
 }
 
-/** There where the model has layers enough; where speed-ups are given, up to the places that they are given for. */
+/**
+ * There where the model has layers enough; where speed-ups are given, up to the places that they
+ * are given for.
+ */
 function checkPipelines(
   { pipelines, layerCount }: Pick<MalleableVariant, "pipelines" | "layerCount">,
   shapes: Shapes,
@@ -194,7 +197,10 @@ function wholeMsOf([first]: MalleableVariant["pipelines"]): number {
   return first === null || first === undefined ? Number.NaN : (first.stageMs[0] ?? first.stepMs);
 }
 
-/** Until the first instance is out. With speed-ups the whole model's time; how that is on other pools than the first the bundle does not say. */
+/**
+ * Until the first instance is out. With speed-ups the whole model's time; how that is on other
+ * pools than the first the bundle does not say.
+ */
 function fillMsOf(
   { stageMs }: LayerPipeline,
   wholeMs: number,

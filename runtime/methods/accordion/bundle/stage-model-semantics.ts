@@ -1,4 +1,4 @@
-/** What the models of stages must say about each other and about the whole model, so that values can be handed from stage to stage by name. */
+/** What models of stages must say so that values go from stage to stage by name. */
 import type {
   MalleableVariant,
   ModelFile,
@@ -9,7 +9,11 @@ import { checkModel, refuse } from "../../../bundle/table-semantics.ts";
 
 type Variant = Pick<MalleableVariant, "model" | "layerCount" | "pipelines" | "stages">;
 
-/** Those of all pipelines, each once, and of each pipeline what leads from the inputs of the model to its outputs. @throws BundleError BUNDLE_SEMANTICS */
+/**
+ * Those of all pipelines, each once, and of each pipeline what leads from the inputs of the model
+ * to its outputs.
+ * @throws BundleError BUNDLE_SEMANTICS
+ */
 export function checkStageModels(variant: Variant, path: string): void {
   const { model, stages } = variant;
   if (model === null) {

@@ -1,6 +1,7 @@
 /** Models and levels of malleable pipelines as `inspect --json` tells them. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
-import { layerPlanView } from "./layer-plan-view.ts";
+import { accordionMissed } from "./missed.ts";
+import { planView } from "./plan-view.ts";
 
 export function accordionTasks({ tasks }: AccordionBundle) {
   return tasks.map(malleableReport);
@@ -28,9 +29,11 @@ function malleableReport({ variants, ...task }: AccordionBundle["tasks"][number]
 /** As `compile` reports levels. @param solveMs wall time of each, where it is known. */
 export function accordionLevels(bundle: AccordionBundle, solveMs: readonly number[]) {
   // The same at every load, which says only what comes of it.
-  const plan = layerPlanView(bundle);
-  return bundle.levels.map(({ loadQps, feasible, capacityQps, expected }, index) => {
+  const plan = planView(bundle);
+  return bundle.levels.map((level, index) => {
+    const { loadQps, feasible, capacityQps, expected } = level;
+    const missed = accordionMissed(bundle, level);
     const solve = { ms: solveMs[index] ?? null, method: "partition" };
-    return { loadQps, feasible, capacityQps, plan, expected, solve };
+    return { loadQps, feasible, missed, capacityQps, plan, expected, solve };
   });
 }

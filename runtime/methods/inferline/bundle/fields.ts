@@ -1,40 +1,42 @@
-/** An InferLine bundle: structure checked field by field. Source: docs/bundle-format.md. */
+/** The tables of an InferLine bundle: its records, field by field. */
 import {
-  arrivalsOf,
+  accuracy,
+  application,
+  arrivals,
+  batchSize,
   clusterOf,
-  MAX_LEVELS,
-  MAX_MS,
+  count,
+  durationMs,
+  latencyFields,
+  levelFields,
+  levelsOf,
   MAX_POOLS,
-  MAX_QPS,
-  MAX_QUEUE,
   MAX_VARIANTS,
+  METHOD,
   milliseconds,
-  modelFileOf,
+  millisecondsOr0,
+  model,
+  notNegative,
   properRatio,
-  provenanceOf,
+  provenance,
+  rate,
   ratio,
-  sloOf,
+  seed,
+  slo,
+  variantName,
   workerCount,
 } from "../../../bundle/common-fields.ts";
+import { integerIn, listOf, numberIn, oneOf, or, orNull } from "../../../bundle/fields.ts";
 import {
-  arrayOf,
-  boolean,
-  integerIn,
-  nullOr,
-  numberIn,
-  objectOf,
-  oneOf,
-  positive,
-  tableOf,
-  text,
-} from "../../../bundle/fields.ts";
-import {
-  branchOf,
-  edgeOf,
-  indexOf,
+  entryBranch,
+  evaluations,
+  index,
   MAX_TASKS,
-  poolProfileOf,
+  planReportFields,
+  poolProfiles,
+  stageFields,
 } from "../../../bundle/pipeline-fields.ts";
+import { record } from "../../../bundle/record.ts";
 import type {
   InferlineBundle,
   InferlineLevel,
@@ -48,231 +50,148 @@ import type {
   TrafficEnvelope,
   TrafficSample,
 } from "../../../bundle/schema.ts";
+import { table } from "../../../bundle/tables.ts";
 
-const MAX_COUNT = 2 ** 32 - 1;
 const MAX_TRACES = 1_000_000;
 /** Standard deviations; no chance reaches as far. */
 const MAX_TOLERANCE = 100;
+
 /** All workers of all pools at the highest price stay below it. */
-const MAX_COST = 1e18;
+const cost = numberIn(0, 1e18);
+const traceCount = integerIn(0, MAX_TRACES);
 
-export function inferlineBundleOf(value: unknown): InferlineBundle {
-  const fields = objectOf(value, "", [
-    "application",
-    "arrivals",
-    "cluster",
-    "entryBranch",
-    "levels",
-    "method",
-    "policy",
-    "provenance",
-    "slo",
-    "tasks",
-  ]);
-  return Object.freeze({
-    application: text(fields.application, "application"),
-    method: oneOf(fields.method, "method", ["inferline"]),
-    slo: sloOf(fields.slo, "slo"),
-    arrivals: arrivalsOf(fields.arrivals, "arrivals"),
-    cluster: clusterOf(fields.cluster, "cluster", MAX_POOLS),
-    tasks: arrayOf(fields.tasks, "tasks", [1, MAX_TASKS], taskOf),
-    entryBranch: branchOf(fields.entryBranch, "entryBranch"),
-    policy: policyOf(fields.policy, "policy"),
-    levels: arrayOf(fields.levels, "levels", [1, MAX_LEVELS], levelOf),
-    provenance: provenanceOf(fields.provenance, "provenance"),
-  });
-}
+const variant = record<StageVariant>({
+  name: variantName,
+  accuracy,
+  model,
+  profiles: poolProfiles,
+});
 
-function taskOf(value: unknown, path: string): StageTask {
-  const fields = objectOf(value, path, ["branch", "edges", "name", "variants"]);
-  return Object.freeze({
-    name: text(fields.name, `${path}.name`),
-    edges: arrayOf(fields.edges, `${path}.edges`, [1, MAX_TASKS], edgeOf),
-    branch: branchOf(fields.branch, `${path}.branch`),
-    variants: arrayOf(fields.variants, `${path}.variants`, [1, MAX_VARIANTS], variantOf),
-  });
-}
+const task = record<StageTask>({
+  ...stageFields,
+  variants: [
+    listOf([1, MAX_VARIANTS], variant),
+    "The same model for different hardware: at most one has a profile for a pool, and for some " +
+      "pool one has.",
+  ],
+});
 
-function variantOf(value: unknown, path: string): StageVariant {
-  const fields = objectOf(value, path, ["accuracy", "model", "name", "profiles"]);
-  return Object.freeze({
-    name: text(fields.name, `${path}.name`),
-    accuracy: ratio(fields.accuracy, `${path}.accuracy`),
-    model: nullOr(fields.model, `${path}.model`, modelFileOf),
-    profiles: arrayOf(fields.profiles, `${path}.profiles`, [1, MAX_POOLS], (profile, at) =>
-      nullOr(profile, at, poolProfileOf),
-    ),
-  });
-}
+const options = record<InferlineOptions>({
+  refine: [
+    oneOf(["exact", "none"]),
+    "Whether the greedy plan is improved until it is proven best, or the time is over.",
+  ],
+  margin: [
+    or("auto", properRatio),
+    "Part of the SLO that plans keep free; auto: as little as traces that were not planned with " +
+      "allow.",
+  ],
+  traces: [integerIn(1, MAX_TRACES), "Sample traces that a plan has to meet the SLO on."],
+  sampleDurationMs: [milliseconds, "Length of a sample trace that is drawn."],
+  sampleSeed: [count, "What the random numbers of sample traces begin with."],
+  solveLimitMs: [milliseconds, "Longest time for one optimisation."],
+  betweenBatches: [
+    oneOf(["next", "linear"]),
+    "What a batch between two profiled sizes takes: as the next larger one, or linear between " +
+      "them.",
+  ],
+  tuner: [
+    oneOf(["relative", "paper", "none"]),
+    "How replicas follow the traffic while the plan is followed.",
+  ],
+  tolerance: [
+    numberIn(0, MAX_TOLERANCE),
+    "Standard deviations of a window's count above `sample.envelope` that are no excess to the " +
+      "relative tuner.",
+  ],
+  activationMs: [millisecondsOr0, "What a replica takes to come up, in simulations."],
+});
 
-function policyOf(value: unknown, path: string): InferlineOptions {
-  const fields = objectOf(value, path, [
-    "activationMs",
-    "betweenBatches",
-    "margin",
-    "refine",
-    "sampleDurationMs",
-    "sampleSeed",
-    "solveLimitMs",
-    "tolerance",
-    "traces",
-    "tuner",
-  ]);
-  return Object.freeze({
-    refine: oneOf(fields.refine, `${path}.refine`, ["exact", "none"]),
-    margin: fields.margin === "auto" ? fields.margin : properRatio(fields.margin, `${path}.margin`),
-    traces: integerIn(fields.traces, `${path}.traces`, 1, MAX_TRACES),
-    sampleDurationMs: milliseconds(fields.sampleDurationMs, `${path}.sampleDurationMs`),
-    sampleSeed: integerIn(fields.sampleSeed, `${path}.sampleSeed`, 0, MAX_COUNT),
-    solveLimitMs: milliseconds(fields.solveLimitMs, `${path}.solveLimitMs`),
-    betweenBatches: oneOf(fields.betweenBatches, `${path}.betweenBatches`, ["next", "linear"]),
-    tuner: oneOf(fields.tuner, `${path}.tuner`, ["relative", "paper", "none"]),
-    tolerance: numberIn(fields.tolerance, `${path}.tolerance`, 0, MAX_TOLERANCE),
-    activationMs: numberIn(fields.activationMs, `${path}.activationMs`, 0, MAX_MS),
-  });
-}
+const stage = record<StagePlan>({
+  variant: [index, "Index among the variants of the task."],
+  pool: [index, "Index of a pool that the variant has a profile for."],
+  batch: [batchSize, "The largest batch, one of the profiled sizes."],
+  replicas: [workerCount, "How many there are."],
+  latencyMs: [milliseconds, "What a whole batch takes, the same number as in `serviceTimes`."],
+  throughputQps: [rate, "What one replica carries: μ = 1000 · `batch` / `latencyMs`."],
+  scaleFactor: [ratio, "Mean queries of the task per request: s."],
+  provisioningRatio: [notNegative, "ρ = `sample.meanQps` · s / (`replicas` · μ)."],
+});
 
-function levelOf(value: unknown, path: string): InferlineLevel {
-  const fields = objectOf(value, path, [
-    "capacityQps",
-    "expected",
-    "feasible",
-    "loadQps",
-    "plan",
-    "sample",
-    "solve",
-  ]);
-  return Object.freeze({
-    loadQps: positive(fields.loadQps, `${path}.loadQps`, MAX_QPS),
-    feasible: boolean(fields.feasible, `${path}.feasible`),
-    capacityQps: numberIn(fields.capacityQps, `${path}.capacityQps`, 0, MAX_QPS),
-    plan: planOf(fields.plan, `${path}.plan`),
-    sample: sampleOf(fields.sample, `${path}.sample`),
-    expected: expectedOf(fields.expected, `${path}.expected`),
-    solve: reportOf(fields.solve, `${path}.solve`),
-  });
-}
+const plan = record<ProvisioningPlan>({
+  costPerHour: [cost, "What all replicas cost."],
+  stages: [listOf([1, MAX_TASKS], stage), "One for each task, in their order."],
+});
 
-function planOf(value: unknown, path: string): ProvisioningPlan {
-  const fields = objectOf(value, path, ["costPerHour", "stages"]);
-  return Object.freeze({
-    costPerHour: cost(fields.costPerHour, `${path}.costPerHour`),
-    stages: arrayOf(fields.stages, `${path}.stages`, [1, MAX_TASKS], stageOf),
-  });
-}
+const estimate = record<TrafficSample["estimate"]>({
+  p99Ms: [millisecondsOr0, "99th percentile of the latencies."],
+  missRate: [ratio, "Of the requests, those that miss the SLO."],
+});
 
-function stageOf(value: unknown, path: string): StagePlan {
-  const fields = objectOf(value, path, [
-    "batch",
-    "latencyMs",
-    "pool",
-    "provisioningRatio",
-    "replicas",
-    "scaleFactor",
-    "throughputQps",
-    "variant",
-  ]);
-  return Object.freeze({
-    variant: indexOf(fields.variant, `${path}.variant`),
-    pool: indexOf(fields.pool, `${path}.pool`),
-    batch: integerIn(fields.batch, `${path}.batch`, 1, MAX_QUEUE),
-    replicas: workerCount(fields.replicas, `${path}.replicas`),
-    latencyMs: milliseconds(fields.latencyMs, `${path}.latencyMs`),
-    throughputQps: positive(fields.throughputQps, `${path}.throughputQps`, MAX_QPS),
-    scaleFactor: ratio(fields.scaleFactor, `${path}.scaleFactor`),
-    provisioningRatio: numberIn(
-      fields.provisioningRatio,
-      `${path}.provisioningRatio`,
-      0,
-      Number.MAX_VALUE,
-    ),
-  });
-}
+const envelope = record<TrafficEnvelope>({
+  windowMs: [
+    table("float64", ["windowCount"]),
+    "Lengths, at most 64 of them, strictly ascending to exactly 60,000.",
+  ],
+  requests: [table("float64", ["windowCount"]), "Whole numbers from 1, non-decreasing."],
+});
 
-function sampleOf(value: unknown, path: string): TrafficSample {
-  const fields = objectOf(value, path, [
-    "durationMs",
-    "envelope",
-    "estimate",
-    "margin",
-    "meanQps",
-    "peakQps",
-    "requests",
-  ]);
-  return Object.freeze({
-    requests: integerIn(fields.requests, `${path}.requests`, 1, Number.MAX_SAFE_INTEGER),
-    durationMs: milliseconds(fields.durationMs, `${path}.durationMs`),
-    meanQps: positive(fields.meanQps, `${path}.meanQps`, MAX_QPS),
-    peakQps: positive(fields.peakQps, `${path}.peakQps`, MAX_QPS),
-    margin: properRatio(fields.margin, `${path}.margin`),
-    estimate: estimateOf(fields.estimate, `${path}.estimate`),
-    envelope: envelopeOf(fields.envelope, `${path}.envelope`),
-  });
-}
+const sample = record<TrafficSample>({
+  requests: [integerIn(1, Number.MAX_SAFE_INTEGER), "Requests of the sample traces."],
+  durationMs: [milliseconds, "Their length."],
+  meanQps: [rate, "Requests over the duration: λ."],
+  peakQps: [rate, "The highest rate in tumbling windows of 5 s."],
+  margin: [properRatio, "Part of the SLO that was kept free."],
+  estimate: [estimate, "The plan on all sample traces."],
+  envelope: [envelope, "Most requests in any closed window of each length."],
+});
 
-function estimateOf(value: unknown, path: string): TrafficSample["estimate"] {
-  const fields = objectOf(value, path, ["missRate", "p99Ms"]);
-  return Object.freeze({
-    p99Ms: numberIn(fields.p99Ms, `${path}.p99Ms`, 0, MAX_MS),
-    missRate: ratio(fields.missRate, `${path}.missRate`),
-  });
-}
+const heldOut = record<ProvisioningExpected["heldOut"]>({
+  traces: [traceCount, "How many there are."],
+  met: [traceCount, "Those of them on which the plan alone meets the SLO."],
+  missRate: [ratio, "Of the requests of all of them, those that miss the SLO."],
+});
 
-function envelopeOf(value: unknown, path: string): TrafficEnvelope {
-  const fields = objectOf(value, path, ["requests", "windowMs"]);
-  return Object.freeze({
-    windowMs: tableOf(fields.windowMs, `${path}.windowMs`, "float64", 1),
-    requests: tableOf(fields.requests, `${path}.requests`, "float64", 1),
-  });
-}
+const expected = record<ProvisioningExpected>({
+  violationRate: [ratio, "Of the requests, those that are late."],
+  ...latencyFields,
+  costPerHour: [cost, "Mean over the time of the replicas that run or come up."],
+  seed,
+  durationMs,
+  heldOut: [heldOut, "Traces that were not planned with."],
+});
 
-function expectedOf(value: unknown, path: string): ProvisioningExpected {
-  const fields = objectOf(value, path, [
-    "costPerHour",
-    "durationMs",
-    "heldOut",
-    "latencyMsP50",
-    "latencyMsP99",
-    "seed",
-    "violationRate",
-  ]);
-  return Object.freeze({
-    violationRate: ratio(fields.violationRate, `${path}.violationRate`),
-    latencyMsP50: numberIn(fields.latencyMsP50, `${path}.latencyMsP50`, 0, MAX_MS),
-    latencyMsP99: numberIn(fields.latencyMsP99, `${path}.latencyMsP99`, 0, MAX_MS),
-    costPerHour: cost(fields.costPerHour, `${path}.costPerHour`),
-    seed: integerIn(fields.seed, `${path}.seed`, 0, MAX_COUNT),
-    durationMs: milliseconds(fields.durationMs, `${path}.durationMs`),
-    heldOut: heldOutOf(fields.heldOut, `${path}.heldOut`),
-  });
-}
+const solve = record<ProvisioningReport>({
+  ...planReportFields,
+  greedyCostPerHour: [orNull(cost), "Cost of the greedy plan; nil where it found none."],
+  provenGap: [ratio, "The optimum is at most this part of the cost cheaper; 0 if it is optimal."],
+  evaluations,
+});
 
-function heldOutOf(value: unknown, path: string): ProvisioningExpected["heldOut"] {
-  const fields = objectOf(value, path, ["met", "missRate", "traces"]);
-  return Object.freeze({
-    traces: integerIn(fields.traces, `${path}.traces`, 0, MAX_TRACES),
-    met: integerIn(fields.met, `${path}.met`, 0, MAX_TRACES),
-    missRate: ratio(fields.missRate, `${path}.missRate`),
-  });
-}
+const level = record<InferlineLevel>({
+  ...levelFields(
+    "Whether the plan meets the SLO on the sample traces of the load.",
+    "The load that the plan is for: `loadQps` if it is feasible, else at most that.",
+  ),
+  plan: [plan, "What is followed."],
+  sample: [sample, "What the planner saw, and what the tuner compares the traffic with."],
+  expected: [expected, "What a simulation of the level at its load gives, the tuner at work."],
+  solve: [solve, "How the plan was found."],
+});
 
-function reportOf(value: unknown, path: string): ProvisioningReport {
-  const fields = objectOf(value, path, [
-    "evaluations",
-    "greedyCostPerHour",
-    "method",
-    "provenGap",
-    "status",
-  ]);
-  return Object.freeze({
-    method: text(fields.method, `${path}.method`),
-    status: oneOf(fields.status, `${path}.status`, ["optimal", "feasible", "infeasible"]),
-    greedyCostPerHour: nullOr(fields.greedyCostPerHour, `${path}.greedyCostPerHour`, cost),
-    provenGap: ratio(fields.provenGap, `${path}.provenGap`),
-    evaluations: integerIn(fields.evaluations, `${path}.evaluations`, 0, MAX_COUNT),
-  });
-}
-
-function cost(value: unknown, path: string): number {
-  return numberIn(value, path, 0, MAX_COST);
-}
+export const inferlineBundle = record<InferlineBundle>({
+  application,
+  method: [oneOf(["inferline"]), METHOD],
+  slo,
+  arrivals,
+  cluster: clusterOf(MAX_POOLS),
+  tasks: [
+    listOf([1, MAX_TASKS], task),
+    "The stages, parents before children; events of a simulation at the same time are taken in " +
+      "this order.",
+  ],
+  entryBranch,
+  policy: [options, "Options of the planner and of the tuner that follows its plans."],
+  levels: [levelsOf(level), "A plan for each load, strictly ascending in `loadQps`."],
+  provenance,
+});

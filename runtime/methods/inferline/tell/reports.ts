@@ -1,7 +1,8 @@
 /** Tasks and levels of provisioning plans as `inspect --json` tells them. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { measuredReports } from "../../../tell/profile-reports.ts";
-import { stagePlanView, trafficView } from "./stage-plan-view.ts";
+import { inferlineMissed } from "./missed.ts";
+import { planView, trafficView } from "./plan-view.ts";
 
 export function inferlineTasks({ tasks }: InferlineBundle) {
   return tasks.map(({ variants, ...task }) => ({ ...task, variants: measuredReports(variants) }));
@@ -11,10 +12,11 @@ export function inferlineTasks({ tasks }: InferlineBundle) {
 export function inferlineLevels(bundle: InferlineBundle, solveMs: readonly number[]) {
   return bundle.levels.map((level, index) => {
     const { loadQps, feasible, capacityQps, expected } = level;
-    const plan = stagePlanView(bundle, level);
+    const missed = inferlineMissed(bundle, level);
+    const plan = planView(bundle, level);
     const sample = trafficView(level.sample);
     const { method, status, provenGap: gap, evaluations } = level.solve;
     const solve = { ms: solveMs[index] ?? null, method, status, gap, evaluations };
-    return { loadQps, feasible, capacityQps, plan, sample, expected, solve };
+    return { loadQps, feasible, missed, capacityQps, plan, sample, expected, solve };
   });
 }

@@ -1,41 +1,55 @@
-/** A Loki bundle: structure checked field by field. Source: docs/bundle-format.md. */
+/** The tables of a Loki bundle: its records, field by field. */
 import {
-  arrivalsOf,
+  accuracy,
+  accuracyFields,
+  actionTable,
+  application,
+  arrivals,
+  batchSize,
   clusterOf,
-  decisionSpaceOf,
-  MAX_LEVELS,
-  MAX_MS,
+  count,
+  decisionSpace,
+  durationMs,
+  latencyFields,
+  levelFields,
+  levelsOf,
   MAX_POOLS,
-  MAX_QPS,
-  MAX_QUEUE,
   MAX_VARIANTS,
   MAX_WORKERS,
+  METHOD,
   milliseconds,
-  modelFileOf,
-  provenanceOf,
+  millisecondsOr0,
+  model,
+  provenance,
+  rate,
   ratio,
-  serviceTimesOf,
-  sloOf,
+  seed,
+  serviceTimes,
+  slo,
+  solverName,
+  variantName,
+  workerCount,
 } from "../../../bundle/common-fields.ts";
 import {
-  arrayOf,
   boolean,
   integerIn,
-  nullOr,
+  listOf,
   numberIn,
-  objectOf,
   oneOf,
+  or,
+  orNull,
   positive,
-  tableOf,
-  text,
+  type Shape,
 } from "../../../bundle/fields.ts";
 import {
-  feedOf,
-  indexOf,
+  feedField,
+  index,
   MAX_NODES,
   MAX_TASKS,
-  poolProfileOf,
+  poolProfiles,
+  taskName,
 } from "../../../bundle/pipeline-fields.ts";
+import { record } from "../../../bundle/record.ts";
 import type {
   Leaf,
   LokiBundle,
@@ -49,246 +63,188 @@ import type {
   PlannedInstance,
   PlanReport,
   StagePolicy,
+  Table,
   Transition,
 } from "../../../bundle/schema.ts";
+import { table } from "../../../bundle/tables.ts";
 
 /** Mean queries of one query: a product of them stays far from the limits of a float64. */
 const MAX_FANOUT = 1e6;
 const MAX_HEADROOM = 100;
-const MAX_COUNT = 2 ** 32 - 1;
 const MAX_DEPTH = 15;
 
-export function lokiBundleOf(value: unknown): LokiBundle {
-  const fields = objectOf(value, "", [
-    "application",
-    "arrivals",
-    "cluster",
-    "leaves",
-    "levels",
-    "method",
-    "policy",
-    "provenance",
-    "slo",
-    "tasks",
-  ]);
-  return Object.freeze({
-    application: text(fields.application, "application"),
-    method: oneOf(fields.method, "method", ["loki"]),
-    slo: sloOf(fields.slo, "slo"),
-    arrivals: arrivalsOf(fields.arrivals, "arrivals"),
-    cluster: clusterOf(fields.cluster, "cluster", MAX_POOLS),
-    tasks: arrayOf(fields.tasks, "tasks", [1, MAX_TASKS], taskOf),
-    leaves: arrayOf(fields.leaves, "leaves", [1, MAX_TASKS], leafOf),
-    policy: policyOf(fields.policy, "policy"),
-    levels: arrayOf(fields.levels, "levels", [1, MAX_LEVELS], levelOf),
-    provenance: provenanceOf(fields.provenance, "provenance"),
-  });
-}
+const variant = record<PipelineVariant>({
+  name: variantName,
+  accuracy,
+  model,
+  fanouts: [
+    listOf([0, MAX_TASKS], numberIn(0, MAX_FANOUT)),
+    "Mean queries that a query served sends to each task that has this one as its parent, in " +
+      "their order, shares of edges included.",
+  ],
+  profiles: poolProfiles,
+});
 
-function taskOf(value: unknown, path: string): PipelineTask {
-  const fields = objectOf(value, path, ["entryShare", "feed", "name", "parent", "variants"]);
-  return Object.freeze({
-    name: text(fields.name, `${path}.name`),
-    parent: nullOr(fields.parent, `${path}.parent`, indexOf),
-    entryShare: ratio(fields.entryShare, `${path}.entryShare`),
-    feed: nullOr(fields.feed, `${path}.feed`, feedOf),
-    variants: arrayOf(fields.variants, `${path}.variants`, [1, MAX_VARIANTS], variantOf),
-  });
-}
+const task = record<PipelineTask>({
+  name: taskName,
+  parent: [
+    orNull(index),
+    "Index of the task whose outputs are this one's queries; nil for an entry, whose queries are " +
+      "the requests.",
+  ],
+  entryShare: [ratio, "Mean queries that reach an entry per request; 1 for any other task."],
+  feed: feedField,
+  variants: [listOf([1, MAX_VARIANTS], variant), "Plans refer to their index."],
+});
 
-function variantOf(value: unknown, path: string): PipelineVariant {
-  const fields = objectOf(value, path, ["accuracy", "fanouts", "model", "name", "profiles"]);
-  return Object.freeze({
-    name: text(fields.name, `${path}.name`),
-    accuracy: ratio(fields.accuracy, `${path}.accuracy`),
-    model: nullOr(fields.model, `${path}.model`, modelFileOf),
-    fanouts: arrayOf(fields.fanouts, `${path}.fanouts`, [0, MAX_TASKS], (fanout, at) =>
-      numberIn(fanout, at, 0, MAX_FANOUT),
-    ),
-    profiles: arrayOf(fields.profiles, `${path}.profiles`, [1, MAX_POOLS], (profile, at) =>
-      nullOr(profile, at, poolProfileOf),
-    ),
-  });
-}
+const rank = integerIn(1, MAX_DEPTH);
 
-function leafOf(value: unknown, path: string): Leaf {
-  const fields = objectOf(value, path, ["accuracyByPath", "task", "weight"]);
-  const rank = (fields.accuracyByPath as { shape?: { length?: unknown } } | null)?.shape?.length;
-  const tablePath = `${path}.accuracyByPath`;
-  return Object.freeze({
-    task: indexOf(fields.task, `${path}.task`),
-    weight: ratio(fields.weight, `${path}.weight`),
-    accuracyByPath: tableOf(
-      fields.accuracyByPath,
-      tablePath,
-      "float64",
-      integerIn(rank ?? 0, `${tablePath}.shape.length`, 1, MAX_DEPTH),
-    ),
-  });
-}
+/** A table whose axes are as many as the tasks of a path. */
+const pathTable: Shape<Table> = {
+  words: `float64, 1 to ${MAX_DEPTH} axes`,
+  read(value, path) {
+    const found = (value as { shape?: { length?: unknown } } | null | undefined)?.shape?.length;
+    const axes = rank.read(found ?? 0, `${path}.shape.length`);
+    return table("float64", new Array<string>(axes).fill("")).read(value, path);
+  },
+};
 
-function policyOf(value: unknown, path: string): LokiOptions {
-  const fields = objectOf(value, path, [
-    "drop",
-    "headroom",
-    "modelLoadMs",
-    "oneBatchPerVariant",
-    "routing",
-    "sloFraction",
-    "solveLimitMs",
-    "solver",
-    "stagePolicy",
-  ]);
-  return Object.freeze({
-    sloFraction: positive(fields.sloFraction, `${path}.sloFraction`, 1),
-    headroom:
-      fields.headroom === "auto"
-        ? fields.headroom
-        : numberIn(fields.headroom, `${path}.headroom`, 0, MAX_HEADROOM),
-    oneBatchPerVariant: boolean(fields.oneBatchPerVariant, `${path}.oneBatchPerVariant`),
-    solver: oneOf(fields.solver, `${path}.solver`, ["auto", "glpk", "highs"]),
-    solveLimitMs: milliseconds(fields.solveLimitMs, `${path}.solveLimitMs`),
-    routing: oneOf(fields.routing, `${path}.routing`, ["auto", "plan", "most-accurate-first"]),
-    drop: oneOf(fields.drop, `${path}.drop`, [
-      "none",
-      "last-task",
-      "per-task",
-      "reroute",
-      "deadline",
-    ]),
-    stagePolicy: oneOf(fields.stagePolicy, `${path}.stagePolicy`, ["fixed", "ramsis"]),
-    modelLoadMs: numberIn(fields.modelLoadMs, `${path}.modelLoadMs`, 0, MAX_MS),
-  });
-}
+const leaf = record<Leaf>({
+  task: [index, "Index of the task."],
+  weight: [ratio, "Of its accuracy in that of the pipeline; the weights sum to 1."],
+  accuracyByPath: [
+    pathTable,
+    "End-to-end accuracy of every path, a ratio: an axis for each task from the entry to the " +
+      "leaf, its variants along it.",
+  ],
+});
 
-function levelOf(value: unknown, path: string): LokiLevel {
-  const fields = objectOf(value, path, [
-    "capacityQps",
-    "expected",
-    "feasible",
-    "loadQps",
-    "plan",
-    "solve",
-    "stages",
-    "transition",
-  ]);
-  return Object.freeze({
-    loadQps: positive(fields.loadQps, `${path}.loadQps`, MAX_QPS),
-    feasible: boolean(fields.feasible, `${path}.feasible`),
-    capacityQps: numberIn(fields.capacityQps, `${path}.capacityQps`, 0, MAX_QPS),
-    plan: planOf(fields.plan, `${path}.plan`),
-    stages: nullOr(fields.stages, `${path}.stages`, (stages, at) =>
-      arrayOf(stages, at, [1, MAX_TASKS], (stage, stagePath) => nullOr(stage, stagePath, stageOf)),
-    ),
-    transition: transitionOf(fields.transition, `${path}.transition`),
-    expected: expectedOf(fields.expected, `${path}.expected`),
-    solve: reportOf(fields.solve, `${path}.solve`),
-  });
-}
+const options = record<LokiOptions>({
+  sloFraction: [
+    positive(1),
+    "Part of the SLO that execution and communication may use; the rest is for waiting.",
+  ],
+  headroom: [
+    or("auto", numberIn(0, MAX_HEADROOM)),
+    "What plans carry beyond the load of their level, relative to it; auto: as little as a " +
+      "simulation of the level allows.",
+  ],
+  oneBatchPerVariant: [boolean, "Whether a variant has one batch size in a plan."],
+  solver: [oneOf(["auto", "glpk", "highs"]), "Which solver computes plans."],
+  solveLimitMs: [milliseconds, "Longest time for one optimisation."],
+  routing: [
+    oneOf(["auto", "plan", "most-accurate-first"]),
+    "In the shares of the plan's paths, or to the most accurate server that has room; auto: the " +
+      "plan while the load is near what it was made for.",
+  ],
+  drop: [
+    oneOf(["none", "last-task", "per-task", "reroute", "deadline"]),
+    "When a query is given up, or sent another way.",
+  ],
+  stagePolicy: [
+    oneOf(["fixed", "ramsis"]),
+    "Whether a server runs its variant, or a table chooses the variant of each batch.",
+  ],
+  modelLoadMs: [millisecondsOr0, "What a server takes to load another variant."],
+});
 
-function planOf(value: unknown, path: string): PipelinePlan {
-  const fields = objectOf(value, path, [
-    "accuracy",
-    "demandQps",
-    "instances",
-    "nodes",
-    "servers",
-    "step",
-  ]);
-  return Object.freeze({
-    step: oneOf(fields.step, `${path}.step`, ["hardware", "accuracy"]),
-    demandQps: positive(fields.demandQps, `${path}.demandQps`, MAX_QPS),
-    servers: integerIn(fields.servers, `${path}.servers`, 1, MAX_WORKERS),
-    accuracy: ratio(fields.accuracy, `${path}.accuracy`),
-    instances: arrayOf(fields.instances, `${path}.instances`, [1, MAX_NODES], instanceOf),
-    nodes: arrayOf(fields.nodes, `${path}.nodes`, [1, MAX_NODES], nodeOf),
-  });
-}
+const instance = record<PlannedInstance>({
+  task: [index, "Index of the task."],
+  variant: [index, "Index among its variants."],
+  pool: [index, "Index of a pool that the variant has a profile for."],
+  batch: [batchSize, "The largest batch, at most the largest of the profile."],
+  replicas: [workerCount, "How many servers are alike."],
+  latencyMs: [milliseconds, "What a whole batch takes."],
+  throughputQps: [rate, "What one server carries."],
+});
 
-function instanceOf(value: unknown, path: string): PlannedInstance {
-  const fields = objectOf(value, path, [
-    "batch",
-    "latencyMs",
-    "pool",
-    "replicas",
-    "task",
-    "throughputQps",
-    "variant",
-  ]);
-  return Object.freeze({
-    task: indexOf(fields.task, `${path}.task`),
-    variant: indexOf(fields.variant, `${path}.variant`),
-    pool: indexOf(fields.pool, `${path}.pool`),
-    batch: integerIn(fields.batch, `${path}.batch`, 1, MAX_QUEUE),
-    replicas: integerIn(fields.replicas, `${path}.replicas`, 1, MAX_WORKERS),
-    latencyMs: milliseconds(fields.latencyMs, `${path}.latencyMs`),
-    throughputQps: positive(fields.throughputQps, `${path}.throughputQps`, MAX_QPS),
-  });
-}
+const node = record<PlanNode>({
+  parent: [orNull(index), "Index of an earlier node, of the task before; nil at an entry."],
+  instance: [index, "Index of the servers."],
+  ratio: [ratio, "Share of all requests that take the path up to here."],
+});
 
-function nodeOf(value: unknown, path: string): PlanNode {
-  const fields = objectOf(value, path, ["instance", "parent", "ratio"]);
-  return Object.freeze({
-    parent: nullOr(fields.parent, `${path}.parent`, indexOf),
-    instance: indexOf(fields.instance, `${path}.instance`),
-    ratio: ratio(fields.ratio, `${path}.ratio`),
-  });
-}
+const plan = record<PipelinePlan>({
+  step: [
+    oneOf(["hardware", "accuracy"]),
+    "Hardware: only the most accurate variants run, on the fewest servers. Accuracy: the most " +
+      "accurate mix runs on all of them.",
+  ],
+  demandQps: [rate, "What the plan carries: the load and its headroom, or the capacity."],
+  servers: [workerCount, "The sum of the replicas."],
+  accuracy: [ratio, "Weighted mean over leaves of the accuracy of their paths."],
+  instances: [listOf([1, MAX_NODES], instance), "Servers of a pool that run one variant."],
+  nodes: [listOf([1, MAX_NODES], node), "Tree of the paths that requests take, parents first."],
+});
 
-function stageOf(value: unknown, path: string): StagePolicy {
-  const fields = objectOf(value, path, [
-    "actionByState",
-    "budgetMs",
-    "decisionSpace",
-    "serviceTimes",
-  ]);
-  return Object.freeze({
-    budgetMs: milliseconds(fields.budgetMs, `${path}.budgetMs`),
-    serviceTimes: serviceTimesOf(fields.serviceTimes, `${path}.serviceTimes`),
-    decisionSpace: decisionSpaceOf(fields.decisionSpace, `${path}.decisionSpace`),
-    actionByState: tableOf(fields.actionByState, `${path}.actionByState`, "uint16", 2),
-  });
-}
+const stage = record<StagePolicy>({
+  budgetMs: [
+    milliseconds,
+    "Time of the task in the SLO: a query's deadline is its arrival plus this.",
+  ],
+  serviceTimes: [serviceTimes, "How long a batch takes; a row for each variant."],
+  decisionSpace: [decisionSpace, "Axes of the table, with `budgetMs` in the place of the SLO."],
+  actionByState: [actionTable, "As that of a RAMSIS level with the pooled balancer."],
+});
 
-function transitionOf(value: unknown, path: string): Transition {
-  const fields = objectOf(value, path, ["modelLoadsFromAbove", "modelLoadsFromBelow"]);
-  const loads = (count: unknown, at: string): number => integerIn(count, at, 0, MAX_WORKERS);
-  return Object.freeze({
-    modelLoadsFromBelow: nullOr(fields.modelLoadsFromBelow, `${path}.modelLoadsFromBelow`, loads),
-    modelLoadsFromAbove: nullOr(fields.modelLoadsFromAbove, `${path}.modelLoadsFromAbove`, loads),
-  });
-}
+const modelLoads = orNull(integerIn(0, MAX_WORKERS));
 
-function expectedOf(value: unknown, path: string): PipelineExpected {
-  const fields = objectOf(value, path, [
-    "accuracyPerQuery",
-    "accuracyPerSatisfied",
-    "durationMs",
-    "latencyMsP50",
-    "latencyMsP99",
-    "seed",
-    "violationRate",
-  ]);
-  return Object.freeze({
-    accuracyPerSatisfied: ratio(fields.accuracyPerSatisfied, `${path}.accuracyPerSatisfied`),
-    accuracyPerQuery: ratio(fields.accuracyPerQuery, `${path}.accuracyPerQuery`),
-    violationRate: ratio(fields.violationRate, `${path}.violationRate`),
-    latencyMsP50: numberIn(fields.latencyMsP50, `${path}.latencyMsP50`, 0, MAX_MS),
-    latencyMsP99: numberIn(fields.latencyMsP99, `${path}.latencyMsP99`, 0, MAX_MS),
-    seed: integerIn(fields.seed, `${path}.seed`, 0, MAX_COUNT),
-    durationMs: milliseconds(fields.durationMs, `${path}.durationMs`),
-  });
-}
+const transition = record<Transition>({
+  modelLoadsFromBelow: [
+    modelLoads,
+    "Servers that have to load another model when the level follows the one below it; nil where " +
+      "there is none.",
+  ],
+  modelLoadsFromAbove: [modelLoads, "The same from the one above it."],
+});
 
-function reportOf(value: unknown, path: string): PlanReport {
-  const fields = objectOf(value, path, ["columns", "gap", "method", "nodes", "rows", "status"]);
-  const count = (item: unknown, at: string): number => integerIn(item, at, 0, MAX_COUNT);
-  return Object.freeze({
-    method: text(fields.method, `${path}.method`),
-    status: oneOf(fields.status, `${path}.status`, ["optimal", "feasible"]),
-    gap: numberIn(fields.gap, `${path}.gap`, 0, MAX_WORKERS),
-    rows: count(fields.rows, `${path}.rows`),
-    columns: count(fields.columns, `${path}.columns`),
-    nodes: count(fields.nodes, `${path}.nodes`),
-  });
-}
+const expected = record<PipelineExpected>({
+  ...accuracyFields,
+  ...latencyFields,
+  seed,
+  durationMs,
+});
+
+const solve = record<PlanReport>({
+  method: solverName,
+  status: [oneOf(["optimal", "feasible"]), "What is proven of the plan."],
+  gap: [
+    numberIn(0, MAX_WORKERS),
+    "By how much the optimum is better at most: servers in the hardware step, else accuracy.",
+  ],
+  rows: [count, "Constraints of the program."],
+  columns: [count, "Variables of the program."],
+  nodes: [count, "Nodes of the search."],
+});
+
+const level = record<LokiLevel>({
+  ...levelFields(
+    "Whether some plan carries the load, true only up to `capacityQps`.",
+    "The largest load that some plan carries.",
+  ),
+  plan: [plan, "What is followed; beyond capacity the plan for the capacity, the rest being shed."],
+  stages: [
+    orNull(listOf([1, MAX_TASKS], orNull(stage))),
+    "For each task a RAMSIS policy for its servers, nil where they run their variants; nil where " +
+      "no task has one.",
+  ],
+  transition: [transition, "What a change from a neighbouring level takes."],
+  expected: [expected, "What a simulation of the level at its load gives; a query is a request."],
+  solve: [solve, "How the plan was found."],
+});
+
+export const lokiBundle = record<LokiBundle>({
+  application,
+  method: [oneOf(["loki"]), METHOD],
+  slo,
+  arrivals,
+  cluster: clusterOf(MAX_POOLS),
+  tasks: [listOf([1, MAX_TASKS], task), "The tasks of the pipeline, parents before children."],
+  leaves: [
+    listOf([1, MAX_TASKS], leaf),
+    "One for each task that no other follows, in their order.",
+  ],
+  policy: [options, "Options of the solver and of the runtime that follows its plans."],
+  levels: [levelsOf(level), "A plan for each load, strictly ascending in `loadQps`."],
+  provenance,
+});

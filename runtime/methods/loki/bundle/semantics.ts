@@ -1,4 +1,4 @@
-/** What the fields of a Loki bundle must say about each other, so that its plans can be followed without a look aside. */
+/** What a Loki bundle must say so that its plans can be followed without a look aside. */
 import { checkProfile } from "../../../bundle/profile-semantics.ts";
 import type {
   Leaf,

@@ -1,4 +1,7 @@
-/** The plan of a pipeline's level in the words of its application: tasks, variants and pools by name. */
+/**
+ * The plan of a pipeline's level in the words of its application: tasks, variants and pools by
+ * name.
+ */
 import type { LokiBundle, LokiLevel, PlanNode } from "../../../bundle/schema.ts";
 
 export interface PlanView {
@@ -9,7 +12,10 @@ export interface PlanView {
   readonly instances: readonly InstanceView[];
   /** Of every leaf all the paths that requests take to it. */
   readonly paths: readonly PathView[];
-  /** By the variants so far, joined by `|`, and by the task that is next: the share of the queries for each of its variants. */
+  /**
+   * By the variants so far, joined by `|`, and by the task that is next: the share of the queries
+   * for each of its variants.
+   */
   readonly routing: Readonly<
     Record<string, Readonly<Record<string, Readonly<Record<string, number>>>>>
   >;

@@ -1,28 +1,18 @@
-/**
- * What a RAMSIS bundle has where queries are of several classes: structure checked field by field.
- * Source: docs/bundle-format.md.
- */
+/** What a RAMSIS bundle has where queries are of several classes. */
 import {
-  MAX_WAITING,
+  accuracyFields,
+  actionTable,
+  axisFields,
   milliseconds,
-  ratio,
-  sloOf,
+  sloFields,
   workerCount,
 } from "../../../bundle/common-fields.ts";
-import {
-  arrayOf,
-  integerIn,
-  matching,
-  numberBetween,
-  objectOf,
-  tableOf,
-} from "../../../bundle/fields.ts";
+import { listOf, numberBetween, textOf } from "../../../bundle/fields.ts";
+import { optional, record } from "../../../bundle/record.ts";
 import type {
   ClassExpected,
   ClassSpace,
   ClassTable,
-  RamsisBundle,
-  RamsisLevel,
   Slo,
   SloClass,
 } from "../../../bundle/schema.ts";
@@ -31,79 +21,44 @@ const CLASS_COUNT = [2, 16] as const;
 /** Names stand in URLs, labels of metrics and lists of the command line. */
 const CLASS_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
-export function sloWithClassesOf(value: unknown, path: string): Slo {
-  const keys = ["latencyMs", "maxViolationRate", "percentile"] as const;
-  const { classes, ...slo } = objectOf(value, path, keys, ["classes"]);
-  if (classes === undefined) return sloOf(slo, path);
-  return Object.freeze({
-    ...sloOf(slo, path),
-    classes: arrayOf(classes, `${path}.classes`, CLASS_COUNT, classOf),
-  });
-}
+const sloClass = record<SloClass>({
+  name: [
+    textOf(
+      CLASS_NAME,
+      "a letter, then up to 63 letters, digits, _ or -",
+      "a letter, then up to 63 letters, digits, `_` or `-`",
+    ),
+    "Unique among the classes.",
+  ],
+  latencyMs: [milliseconds, "What a query of the class may take."],
+  share: [numberBetween(0, 1), "Its share of the load."],
+});
 
-function classOf(value: unknown, path: string): SloClass {
-  const fields = objectOf(value, path, ["latencyMs", "name", "share"]);
-  const allowed = "a letter, then up to 63 letters, digits, _ or -";
-  return Object.freeze({
-    name: matching(fields.name, `${path}.name`, CLASS_NAME, allowed),
-    latencyMs: milliseconds(fields.latencyMs, `${path}.latencyMs`),
-    share: numberBetween(fields.share, `${path}.share`, 0, 1),
-  });
-}
+export const sloWithClasses = record<Slo>({
+  ...sloFields,
+  classes: optional(
+    listOf(CLASS_COUNT, sloClass),
+    "Queries that have an SLO of their own; left out where all queries have the same.",
+  ),
+});
 
-/** An empty object where the bundle has none. */
-export function classSpacesOf(value: unknown): Pick<RamsisBundle, "classSpaces"> {
-  if (value === undefined) return {};
-  return { classSpaces: arrayOf(value, "classSpaces", CLASS_COUNT, spaceOf) };
-}
+const classSpace = record<ClassSpace>(axisFields);
 
-function spaceOf(value: unknown, path: string): ClassSpace {
-  const fields = objectOf(value, path, ["maxQueue", "slackMs"], ["queued"]);
-  return Object.freeze({
-    ...(fields.queued === undefined
-      ? {}
-      : { queued: tableOf(fields.queued, `${path}.queued`, "float64", 1) }),
-    maxQueue: integerIn(fields.maxQueue, `${path}.maxQueue`, 1, MAX_WAITING),
-    slackMs: tableOf(fields.slackMs, `${path}.slackMs`, "float64", 1),
-  });
-}
+export const classSpaces = optional(
+  listOf(CLASS_COUNT, classSpace),
+  "The axes of tables that are for one class alone, of the queue of the class and up to its " +
+    "`latencyMs`, for each class in their order. Actions are those of `decisionSpace`.",
+);
 
-/** An empty object where the level has none. */
-export function classTablesOf(value: unknown, path: string): Pick<RamsisLevel, "classTables"> {
-  if (value === undefined) return {};
-  return { classTables: arrayOf(value, path, CLASS_COUNT, tableOfClass) };
-}
+const classTable = record<ClassTable>({
+  workers: [workerCount, "How many serve the class; those of all classes are the cluster's."],
+  actionByState: [actionTable, "As `actionByState` of the level, over the class's `classSpaces`."],
+});
 
-function tableOfClass(value: unknown, path: string): ClassTable {
-  const fields = objectOf(value, path, ["actionByState", "workers"]);
-  return Object.freeze({
-    workers: workerCount(fields.workers, `${path}.workers`),
-    actionByState: tableOf(fields.actionByState, `${path}.actionByState`, "uint16", 2),
-  });
-}
+export const classTables = optional(
+  listOf(CLASS_COUNT, classTable),
+  "How each class is served by workers of its own, in their order; left out where one queue is " +
+    'followed, as always if `policy.classes` is `"shared"`, never if it is `"separate"`.',
+);
 
-/** A map whose keys are the names of the classes; an empty object where it is left out. */
-export function classExpectationsOf(
-  value: unknown,
-  path: string,
-  classes: readonly SloClass[] | undefined,
-): { byClass?: Readonly<Record<string, ClassExpected>> } {
-  if (value === undefined || classes === undefined) return {};
-  const names = classes.map(({ name }) => name);
-  const fields = objectOf(value, path, names);
-  const byClass = names.map((name) => [name, classExpectedOf(fields[name], `${path}.${name}`)]);
-  return { byClass: Object.freeze(Object.fromEntries(byClass)) };
-}
-
-function classExpectedOf(value: unknown, path: string): ClassExpected {
-  const fields = objectOf(value, path, [
-    "accuracyPerQuery",
-    "accuracyPerSatisfied",
-    "violationRate",
-  ]);
-  return Object.freeze({
-    accuracyPerSatisfied: ratio(fields.accuracyPerSatisfied, `${path}.accuracyPerSatisfied`),
-    accuracyPerQuery: ratio(fields.accuracyPerQuery, `${path}.accuracyPerQuery`),
-    violationRate: ratio(fields.violationRate, `${path}.violationRate`),
-  });
-}
+export const classExpected = record<ClassExpected>(accuracyFields);

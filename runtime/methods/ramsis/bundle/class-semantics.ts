@@ -1,7 +1,4 @@
-/**
- * What the parts of a RAMSIS bundle that are about classes must say about each other and about the
- * rest.
- */
+/** What a RAMSIS bundle must say of classes, of each other and of the rest. */
 import {
   type RamsisBundle,
   type RamsisLevel,

@@ -1,7 +1,4 @@
-/**
- * A bundle with classes as those see it who know of one SLO: one queue for all classes, or one
- * class with its own workers.
- */
+/** A bundle with classes as one SLO sees it: one queue for all classes, or one class by itself. */
 import type { RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
 
 /** What the levels of a bundle share. */

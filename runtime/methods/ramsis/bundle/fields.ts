@@ -1,31 +1,39 @@
-/** A RAMSIS bundle: structure checked field by field. Source: docs/bundle-format.md. */
+/** The tables of a RAMSIS bundle: its records, field by field. */
 import {
-  arrivalsOf,
+  accuracy,
+  accuracyFields,
+  actionTable,
+  application,
+  arrivals,
+  batchSize,
   clusterOf,
-  decisionSpaceOf,
-  MAX_LEVELS,
-  MAX_QPS,
-  MAX_QUEUE,
+  count,
+  decisionSpace,
+  levelFields,
+  levelsOf,
+  MAX_COUNT,
   MAX_VARIANTS,
-  modelFileOf,
-  profileOf,
-  provenanceOf,
+  METHOD,
+  model,
+  notNegative,
+  profileReference,
+  provenance,
   ratio,
-  serviceTimesOf,
+  serviceTimes,
+  solverName,
+  variantName,
 } from "../../../bundle/common-fields.ts";
 import {
-  arrayOf,
   boolean,
   integerIn,
-  nullOr,
+  listOf,
   numberBetween,
-  numberIn,
-  objectOf,
   oneOf,
-  positive,
-  tableOf,
+  orNull,
+  type Shape,
   text,
 } from "../../../bundle/fields.ts";
+import { dependent, type Fields, mapOf, optional, record, tagged } from "../../../bundle/record.ts";
 import type {
   BatchDistribution,
   Discretization,
@@ -34,198 +42,178 @@ import type {
   RamsisBundle,
   RamsisLevel,
   RamsisOptions,
-  SloClass,
   SolveReport,
   Task,
   Variant,
 } from "../../../bundle/schema.ts";
-import {
-  classExpectationsOf,
-  classSpacesOf,
-  classTablesOf,
-  sloWithClassesOf,
-} from "./class-fields.ts";
+import { classExpected, classSpaces, classTables, sloWithClasses } from "./class-fields.ts";
 
-export function ramsisBundleOf(value: unknown): RamsisBundle {
-  const fields = objectOf(
-    value,
-    "",
-    [
-      "application",
-      "arrivals",
-      "cluster",
-      "decisionSpace",
-      "levels",
-      "method",
-      "policy",
-      "provenance",
-      "slo",
-      "tasks",
-    ],
-    ["classSpaces"],
-  );
-  const slo = sloWithClassesOf(fields.slo, "slo");
-  return Object.freeze({
-    application: text(fields.application, "application"),
-    method: oneOf(fields.method, "method", ["ramsis"]),
-    slo,
-    arrivals: arrivalsOf(fields.arrivals, "arrivals"),
-    cluster: clusterOf(fields.cluster, "cluster", 1),
-    tasks: arrayOf(fields.tasks, "tasks", [1, 1], taskOf),
-    policy: policyOf(fields.policy, "policy"),
-    decisionSpace: decisionSpaceOf(fields.decisionSpace, "decisionSpace"),
-    ...classSpacesOf(fields.classSpaces),
-    levels: arrayOf(fields.levels, "levels", [1, MAX_LEVELS], (level, path) =>
-      levelOf(level, path, slo.classes),
+const MAX_STEPS = 1_000_000;
+
+const variant = record<Variant>({
+  name: variantName,
+  accuracy,
+  dominated: [
+    boolean,
+    "Whether another variant is at least as accurate and at least as fast at every batch size; " +
+      "the compiler then never chooses this one.",
+  ],
+  model,
+  profile: [profileReference, "Where the service times are from."],
+});
+
+const task = record<Task>({
+  name: [text, "The task's name."],
+  variants: [listOf([1, MAX_VARIANTS], variant), "Actions refer to their index."],
+  serviceTimes: [serviceTimes, "How long a batch takes; a row for each variant."],
+});
+
+const discretization = tagged<"kind", Discretization>("kind", {
+  fixed: record<Extract<Discretization, { kind: "fixed" }>>({
+    kind: [oneOf(["fixed"]), "Slacks are equally far apart."],
+    steps: [integerIn(1, MAX_STEPS), "How many steps the SLO has."],
+  }),
+  "model-based": record<Extract<Discretization, { kind: "model-based" }>>({
+    kind: [oneOf(["model-based"]), "There is a slack for each service time."],
+  }),
+});
+
+const options = record<RamsisOptions>({
+  objective: [oneOf(["per-query", "per-decision"]), "What the mean accuracy is taken over."],
+  discretization: [discretization, "How slacks were chosen."],
+  batching: [
+    oneOf(["maximal", "variable"]),
+    "Maximal: a batch is all that wait. Variable: any number of them.",
+  ],
+  maxQueue: [
+    batchSize,
+    "Queries that wait for one worker and are a state of their own at most; with the pooled " +
+      "balancer, the largest batch.",
+  ],
+  balancer: [
+    oneOf(["round-robin", "shortest-queue", "pooled"]),
+    "How queries reach workers; pooled keeps one queue for all workers.",
+  ],
+  serviceTimes: [
+    oneOf(["p95", "quantiles"]),
+    "What a batch takes in the decision problem: `decisionMs`, or atoms of `quantiles`.",
+  ],
+  drop: [boolean, "Whether a query that no variant can serve in time any more is given up."],
+  classes: optional(
+    oneOf(["auto", "shared", "separate"]),
+    "How classes are served: in one queue, each by workers of its own, or by level whichever is " +
+      "better. There if and only if there are `slo.classes`.",
+  ),
+});
+
+const sample = record<NonNullable<Expected["sample"]>>({
+  queries: [integerIn(1, MAX_COUNT), "Queries that were simulated."],
+  violations: [
+    dependent<{ readonly queries: number }, number>(count, ({ queries }) => integerIn(0, queries)),
+    "Those that were late, at most `queries`.",
+  ],
+});
+
+const accuracyByBatch = record<BatchDistribution["accuracy"]>({
+  median: [ratio, "What at least half of the batches have; a late batch has 0."],
+  p99: [ratio, "What at least 99 % of the batches have."],
+});
+
+const violationsByBatch = record<BatchDistribution["violationRate"]>({
+  median: [ratio, "What at least half of the batches do not exceed."],
+  p99: [ratio, "What at least 99 % of the batches do not exceed."],
+});
+
+const byBatch = record<BatchDistribution>({
+  accuracy: [accuracyByBatch, "Accuracy of a batch."],
+  violationRate: [violationsByBatch, "Violation rate of a batch."],
+});
+
+type ExpectedOfAll = Omit<Expected, "byClass">;
+
+const expectedFields: Fields<ExpectedOfAll> = {
+  ...accuracyFields,
+  upperBoundAccuracy: [
+    ratio,
+    "What no policy exceeds per query that violates no more than what is allowed, or than this " +
+      "one where it violates more.",
+  ],
+  servedBoundAccuracy: optional(
+    ratio,
+    "What no policy exceeds per query that serves every query in time.",
+  ),
+  sample: optional(
+    sample,
+    "What was counted, where the figures are from a simulation; `violationRate` is then what the " +
+      "true rate hardly exceeds.",
+  ),
+  byBatch: [byBatch, "The same over batches instead of in the mean."],
+};
+
+const solve = record<SolveReport>({
+  method: solverName,
+  iterations: [count, "Iterations of the solver."],
+  residual: [notNegative, "Span of the last Bellman residual."],
+  states: [count, "States of the decision problem."],
+});
+
+const mixture = record<Mixture>({
+  share: [numberBetween(0, 1), "Its share of the decisions."],
+  actionByState: [actionTable, "As that of the level."],
+});
+
+function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
+  return record<RamsisLevel>({
+    ...levelFields(
+      "True only if `loadQps` is at most `capacityQps` and the expected violation rate, of every " +
+        "class, is within what the SLO allows.",
+      "The rate that the fastest variant carries when every batch just meets the SLO; 0 if none " +
+        "does.",
     ),
-    provenance: provenanceOf(fields.provenance, "provenance"),
+    expected: [expected, "Guarantees in steady state, weighted by queries."],
+    solve: [solve, "How the level was computed."],
+    actionByState: [
+      actionTable,
+      "The action of each state, a row index of `actions`; with the pooled balancer also 65535, " +
+        "to wait, not in column 0, and 65534, to give the earliest query up.",
+    ],
+    classTables,
+    mixture: [
+      orNull(mixture),
+      "A second table that answers a share of the decisions, each chosen at random independently " +
+        "of all others.",
+    ],
   });
 }
 
-function taskOf(value: unknown, path: string): Task {
-  const fields = objectOf(value, path, ["name", "serviceTimes", "variants"]);
-  return Object.freeze({
-    name: text(fields.name, `${path}.name`),
-    variants: arrayOf(fields.variants, `${path}.variants`, [1, MAX_VARIANTS], variantOf),
-    serviceTimes: serviceTimesOf(fields.serviceTimes, `${path}.serviceTimes`),
-  });
+const expected: Shape<Expected> = { ...record<ExpectedOfAll>(expectedFields) };
+const levels = levelsOf(levelWith(expected));
+
+/** Figures of each class besides. */
+function levelsOfClasses(names: readonly string[]): Shape<readonly RamsisLevel[]> {
+  const byClass = mapOf(names, classExpected);
+  const meaning = "The same by the names of the classes, if and only if there are any.";
+  const fields = { ...expectedFields, byClass: optional(byClass, meaning) };
+  return levelsOf(levelWith(record<Expected>(fields, ["byClass"])));
 }
 
-function variantOf(value: unknown, path: string): Variant {
-  const fields = objectOf(value, path, ["accuracy", "dominated", "model", "name", "profile"]);
-  return Object.freeze({
-    name: text(fields.name, `${path}.name`),
-    accuracy: ratio(fields.accuracy, `${path}.accuracy`),
-    dominated: boolean(fields.dominated, `${path}.dominated`),
-    model: nullOr(fields.model, `${path}.model`, modelFileOf),
-    profile: profileOf(fields.profile, `${path}.profile`),
-  });
-}
-
-function policyOf(value: unknown, path: string): RamsisOptions {
-  const fields = objectOf(
-    value,
-    path,
-    ["balancer", "batching", "discretization", "drop", "maxQueue", "objective", "serviceTimes"],
-    ["classes"],
-  );
-  const { classes } = fields;
-  return Object.freeze({
-    objective: oneOf(fields.objective, `${path}.objective`, ["per-query", "per-decision"]),
-    discretization: discretizationOf(fields.discretization, `${path}.discretization`),
-    batching: oneOf(fields.batching, `${path}.batching`, ["maximal", "variable"]),
-    maxQueue: integerIn(fields.maxQueue, `${path}.maxQueue`, 1, MAX_QUEUE),
-    balancer: oneOf(fields.balancer, `${path}.balancer`, [
-      "round-robin",
-      "shortest-queue",
-      "pooled",
-    ]),
-    serviceTimes: oneOf(fields.serviceTimes, `${path}.serviceTimes`, ["p95", "quantiles"]),
-    drop: boolean(fields.drop, `${path}.drop`),
-    ...(classes === undefined
-      ? {}
-      : { classes: oneOf(classes, `${path}.classes`, ["auto", "shared", "separate"]) }),
-  });
-}
-
-function discretizationOf(value: unknown, path: string): Discretization {
-  const { kind } = (value ?? {}) as { kind?: unknown };
-  if (kind === "model-based")
-    return Object.freeze({ kind: objectOf(value, path, ["kind"]) && kind });
-  const fields = objectOf(value, path, ["kind", "steps"]);
-  return Object.freeze({
-    kind: oneOf(fields.kind, `${path}.kind`, ["fixed"]),
-    steps: integerIn(fields.steps, `${path}.steps`, 1, 1_000_000),
-  });
-}
-
-function levelOf(
-  value: unknown,
-  path: string,
-  classes: readonly SloClass[] | undefined,
-): RamsisLevel {
-  const fields = objectOf(
-    value,
-    path,
-    ["actionByState", "capacityQps", "expected", "feasible", "loadQps", "mixture", "solve"],
-    ["classTables"],
-  );
-  return Object.freeze({
-    loadQps: positive(fields.loadQps, `${path}.loadQps`, MAX_QPS),
-    feasible: boolean(fields.feasible, `${path}.feasible`),
-    capacityQps: numberIn(fields.capacityQps, `${path}.capacityQps`, 0, MAX_QPS),
-    expected: expectedOf(fields.expected, `${path}.expected`, classes),
-    solve: solveOf(fields.solve, `${path}.solve`),
-    actionByState: tableOf(fields.actionByState, `${path}.actionByState`, "uint16", 2),
-    ...classTablesOf(fields.classTables, `${path}.classTables`),
-    mixture: nullOr(fields.mixture, `${path}.mixture`, mixtureOf),
-  });
-}
-
-function mixtureOf(value: unknown, path: string): Mixture {
-  const fields = objectOf(value, path, ["actionByState", "share"]);
-  return Object.freeze({
-    share: numberBetween(fields.share, `${path}.share`, 0, 1),
-    actionByState: tableOf(fields.actionByState, `${path}.actionByState`, "uint16", 2),
-  });
-}
-
-function expectedOf(
-  value: unknown,
-  path: string,
-  classes: readonly SloClass[] | undefined,
-): Expected {
-  const fields = objectOf(
-    value,
-    path,
-    ["accuracyPerQuery", "accuracyPerSatisfied", "byBatch", "upperBoundAccuracy", "violationRate"],
-    ["sample", "servedBoundAccuracy", ...(classes === undefined ? [] : (["byClass"] as const))],
-  );
-  return Object.freeze({
-    accuracyPerSatisfied: ratio(fields.accuracyPerSatisfied, `${path}.accuracyPerSatisfied`),
-    accuracyPerQuery: ratio(fields.accuracyPerQuery, `${path}.accuracyPerQuery`),
-    violationRate: ratio(fields.violationRate, `${path}.violationRate`),
-    upperBoundAccuracy: ratio(fields.upperBoundAccuracy, `${path}.upperBoundAccuracy`),
-    ...(fields.servedBoundAccuracy === undefined
-      ? {}
-      : {
-          servedBoundAccuracy: ratio(fields.servedBoundAccuracy, `${path}.servedBoundAccuracy`),
-        }),
-    ...(fields.sample === undefined ? {} : { sample: sampleOf(fields.sample, `${path}.sample`) }),
-    byBatch: batchDistributionOf(fields.byBatch, `${path}.byBatch`),
-    ...classExpectationsOf(fields.byClass, `${path}.byClass`, classes),
-  });
-}
-
-function sampleOf(value: unknown, path: string): NonNullable<Expected["sample"]> {
-  const fields = objectOf(value, path, ["queries", "violations"]);
-  const queries = integerIn(fields.queries, `${path}.queries`, 1, 2 ** 32 - 1);
-  const violations = integerIn(fields.violations, `${path}.violations`, 0, queries);
-  return Object.freeze({ queries, violations });
-}
-
-function batchDistributionOf(value: unknown, path: string): BatchDistribution {
-  const fields = objectOf(value, path, ["accuracy", "violationRate"]);
-  return Object.freeze({
-    accuracy: medianAndP99Of(fields.accuracy, `${path}.accuracy`),
-    violationRate: medianAndP99Of(fields.violationRate, `${path}.violationRate`),
-  });
-}
-
-function medianAndP99Of(value: unknown, path: string): BatchDistribution["accuracy"] {
-  const fields = objectOf(value, path, ["median", "p99"]);
-  return Object.freeze({
-    median: ratio(fields.median, `${path}.median`),
-    p99: ratio(fields.p99, `${path}.p99`),
-  });
-}
-
-function solveOf(value: unknown, path: string): SolveReport {
-  const fields = objectOf(value, path, ["iterations", "method", "residual", "states"]);
-  return Object.freeze({
-    method: text(fields.method, `${path}.method`),
-    iterations: integerIn(fields.iterations, `${path}.iterations`, 0, 2 ** 32 - 1),
-    residual: numberIn(fields.residual, `${path}.residual`, 0, Number.MAX_VALUE),
-    states: integerIn(fields.states, `${path}.states`, 0, 2 ** 32 - 1),
-  });
-}
+export const ramsisBundle = record<RamsisBundle>({
+  application,
+  method: [oneOf(["ramsis"]), METHOD],
+  slo: [sloWithClasses, "The objective that the policy was computed for."],
+  arrivals,
+  cluster: clusterOf(1),
+  tasks: [listOf([1, 1], task), "The one model endpoint that is decided for."],
+  policy: [options, "Options of the solver."],
+  decisionSpace: [decisionSpace, "The axes that the tables of all levels share."],
+  classSpaces,
+  levels: [
+    dependent<Pick<RamsisBundle, "slo">, readonly RamsisLevel[]>(
+      levelsOfClasses([]),
+      ({ slo: { classes } }) =>
+        classes === undefined ? levels : levelsOfClasses(classes.map(({ name }) => name)),
+    ),
+    "What to do at each load, strictly ascending in `loadQps`.",
+  ],
+  provenance,
+});

@@ -1,4 +1,4 @@
-/** What the fields of a RAMSIS bundle must say about each other, so that no lookup of the runtime can leave a table. */
+/** What a RAMSIS bundle must say so that no lookup of the runtime leaves a table. */
 import { type RamsisBundle, type RamsisOptions, violationCeiling } from "../../../bundle/schema.ts";
 import {
   batchByActionOf,

@@ -1,6 +1,7 @@
 /** Tasks and levels of tables as `inspect --json` tells them. */
 import type { RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
 import { classViews } from "./class-level-view.ts";
+import { ramsisMissed } from "./missed.ts";
 import { serviceMsOf } from "./service-ms.ts";
 
 export function ramsisTasks({ tasks }: RamsisBundle) {
@@ -21,10 +22,11 @@ function taskReport({ name, variants, serviceTimes }: RamsisBundle["tasks"][numb
 export function ramsisLevels(bundle: RamsisBundle, solveMs: readonly number[]) {
   return bundle.levels.map((level, index) => {
     const { loadQps, feasible, capacityQps, expected } = level;
+    const missed = ramsisMissed(bundle, level);
     const solve = { ms: solveMs[index] ?? null, ...level.solve };
     const workers = level.classTables && workersByClass(bundle, level);
     const split = workers === undefined ? {} : { workersByClass: workers };
-    return { loadQps, feasible, capacityQps, expected, ...split, solve };
+    return { loadQps, feasible, missed, capacityQps, expected, ...split, solve };
   });
 }
 

@@ -45,6 +45,10 @@ export interface StateInspection extends StateQuery {
    * wait, at that of all that wait.
    */
   readonly alternatives: readonly Choice[];
+  /** What is done when the waiting ends and no other query has come; only where it waits. */
+  readonly afterWaiting?: Decision;
+  /** Only where a share of the decisions, drawn at random, follows another table. */
+  readonly otherTable?: { readonly share: number; readonly decision: Decision };
   readonly withOneMoreQueued: Decision;
   /** Null in the first column. */
   readonly withOneSlackStepLess: (Decision & { readonly slackMs: number }) | null;
@@ -62,14 +66,8 @@ export function inspectState(
   const index = levelForLoad(whole.levels, loadQps ?? Number.NaN);
   const { bundle, level, sloClass } = decidingTable(whole, index, asked.sloClass);
   const table = PolicyTable.fromBundle(bundle);
-  const decide = (atQueued: number, atSlackMs: number): Decision => {
-    const action = table.lookup(level, atQueued, atSlackMs);
-    if (action === GIVE_UP) return { givesUp: true };
-    if (action === WAIT) {
-      return { waitUntilSlackMs: table.waitUntilSlackMs(level, atQueued, atSlackMs, 0) };
-    }
-    return choiceOf(bundle, table.variant(action), table.batch(action), atSlackMs);
-  };
+  const decide = (atQueued: number, atSlackMs: number, side: 0 | 1 = 0): Decision =>
+    decisionIn(bundle, table, level, atQueued, atSlackMs, side);
   const grid = bundle.decisionSpace.slackMs.data;
   const column = Math.max(
     0,
@@ -77,6 +75,7 @@ export function inspectState(
   );
   const lessMs = grid[column - 1];
   const decision = decide(queued, slackMs);
+  const share = table.mixtureShare(level);
   const maxBatch = onlyTask(bundle).serviceTimes.decisionMs.shape[1] ?? 1;
   const batch = "batch" in decision ? decision.batch : Math.min(queued, maxBatch);
   return {
@@ -89,10 +88,36 @@ export function inspectState(
     alternatives: onlyTask(bundle).variants.map((_, variant) =>
       choiceOf(bundle, variant, batch, slackMs),
     ),
+    ...("waitUntilSlackMs" in decision
+      ? { afterWaiting: decide(queued, below(grid, decision.waitUntilSlackMs)) }
+      : {}),
+    ...(share > 0 ? { otherTable: { share, decision: decide(queued, slackMs, 1) } } : {}),
     withOneMoreQueued: decide(queued + 1, slackMs),
     withOneSlackStepLess:
       lessMs === undefined ? null : { ...decide(queued, lessMs), slackMs: lessMs },
   };
+}
+
+/** @param table of the bundle, which has no classes at the level. */
+export function decisionIn(
+  bundle: RamsisBundle,
+  table: PolicyTable,
+  level: number,
+  queued: number,
+  slackMs: number,
+  side: 0 | 1 = 0,
+): Decision {
+  const action = table.lookup(level, queued, slackMs, side);
+  if (action === GIVE_UP) return { givesUp: true };
+  if (action === WAIT) {
+    return { waitUntilSlackMs: table.waitUntilSlackMs(level, queued, slackMs, side) };
+  }
+  return choiceOf(bundle, table.variant(action), table.batch(action), slackMs);
+}
+
+/** The entry of the grid before one. */
+function below(grid: ArrayLike<number>, slackMs: number): number {
+  return Array.from(grid).findLast((ms) => ms < slackMs) ?? 0;
 }
 
 function choiceOf(bundle: RamsisBundle, variant: number, batch: number, slackMs: number): Choice {

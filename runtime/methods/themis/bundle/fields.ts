@@ -1,35 +1,50 @@
-/** A Themis bundle: structure checked field by field. Source: docs/bundle-format.md. */
+/** The tables of a Themis bundle: its records, field by field. */
 import {
-  arrivalsOf,
+  accuracy,
+  application,
+  arrivals,
+  batchSize,
+  bigCount,
   clusterOf,
-  MAX_LEVELS,
+  latencyFields,
+  levelFields,
+  levelsOf,
+  MAX_COUNT,
   MAX_MS,
-  MAX_QPS,
-  MAX_QUEUE,
   MAX_WORKERS,
+  METHOD,
   milliseconds,
-  modelFileOf,
-  profileOf,
+  millisecondsOr0,
+  model,
+  profileReference,
   properRatio,
-  provenanceOf,
+  provenance,
   ratio,
-  sloOf,
+  seed,
+  slo,
+  slosOrNever,
   timesOf,
+  variantName,
   workerCount,
 } from "../../../bundle/common-fields.ts";
 import {
-  arrayOf,
-  boolean,
   integerIn,
-  nullOr,
+  listOf,
   numberIn,
-  objectOf,
   oneOf,
+  or,
+  orNull,
   positive,
-  tableOf,
-  text,
 } from "../../../bundle/fields.ts";
-import { branchOf, edgeOf, indexOf, MAX_TASKS } from "../../../bundle/pipeline-fields.ts";
+import {
+  entryBranch,
+  evaluations,
+  index,
+  MAX_TASKS,
+  planReportFields,
+  stageFields,
+} from "../../../bundle/pipeline-fields.ts";
+import { record } from "../../../bundle/record.ts";
 import type {
   LatencyByCores,
   LatencyFit,
@@ -43,202 +58,151 @@ import type {
   ThemisLevel,
   ThemisOptions,
 } from "../../../bundle/schema.ts";
+import { table } from "../../../bundle/tables.ts";
 
-const MAX_COUNT = 2 ** 32 - 1;
 /** All cores of the pool. */
 const MAX_CORES = MAX_WORKERS ** 2;
-/** Beyond it a query is as good as never given up. */
-const MAX_SLOS = 1e9;
+const coefficient = numberIn(-MAX_MS, MAX_MS);
 
-export function themisBundleOf(value: unknown): ThemisBundle {
-  const fields = objectOf(value, "", [
-    "application",
-    "arrivals",
-    "cluster",
-    "entryBranch",
-    "levels",
-    "method",
-    "policy",
-    "provenance",
-    "slo",
-    "tasks",
-    "transitions",
-  ]);
-  return Object.freeze({
-    application: text(fields.application, "application"),
-    method: oneOf(fields.method, "method", ["themis"]),
-    slo: sloOf(fields.slo, "slo"),
-    arrivals: arrivalsOf(fields.arrivals, "arrivals"),
-    cluster: clusterOf(fields.cluster, "cluster", 1),
-    tasks: arrayOf(fields.tasks, "tasks", [1, MAX_TASKS], taskOf),
-    entryBranch: branchOf(fields.entryBranch, "entryBranch"),
-    policy: policyOf(fields.policy, "policy"),
-    transitions: tableOf(fields.transitions, "transitions", "uint16", 4),
-    levels: arrayOf(fields.levels, "levels", [1, MAX_LEVELS], levelOf),
-    provenance: provenanceOf(fields.provenance, "provenance"),
-  });
-}
+const fit = record<LatencyFit>({
+  gamma: [coefficient, "γ of the fit."],
+  epsilon: [coefficient, "ε of the fit."],
+  delta: [coefficient, "δ of the fit."],
+  eta: [coefficient, "η of the fit."],
+});
 
-function taskOf(value: unknown, path: string): ScaledTask {
-  const fields = objectOf(value, path, ["branch", "edges", "name", "scaleFactor", "variants"]);
-  return Object.freeze({
-    name: text(fields.name, `${path}.name`),
-    edges: arrayOf(fields.edges, `${path}.edges`, [1, MAX_TASKS], edgeOf),
-    branch: branchOf(fields.branch, `${path}.branch`),
-    scaleFactor: positive(fields.scaleFactor, `${path}.scaleFactor`, 1),
-    variants: arrayOf(fields.variants, `${path}.variants`, [1, 1], variantOf),
-  });
-}
+const latency = record<LatencyByCores>({
+  ms: [
+    timesOf(["maxCores", "maxBatch"]),
+    "Time of a batch of `b` on `c` cores in row `c − 1`, column `b − 1`, at most " +
+      "`policy.maxCores` by `policy.maxBatch`; it does not decrease along a row.",
+  ],
+  fit: [
+    orNull(fit),
+    "Coefficients of γ b / c + ε / c + δ b + η, nil where there are too few points. They explain " +
+      "`ms`; a reader does not evaluate them.",
+  ],
+  points: [
+    table("float64", ["pointCount", "3"], true),
+    "What was measured: batch, cores and time, within the axes of `ms`, strictly ascending by " +
+      "cores and then batch; pointCount may be 0.",
+  ],
+});
 
-function variantOf(value: unknown, path: string): ScaledVariant {
-  const fields = objectOf(value, path, ["accuracy", "latency", "model", "name", "profile"]);
-  return Object.freeze({
-    name: text(fields.name, `${path}.name`),
-    accuracy: ratio(fields.accuracy, `${path}.accuracy`),
-    model: nullOr(fields.model, `${path}.model`, modelFileOf),
-    profile: profileOf(fields.profile, `${path}.profile`),
-    latency: latencyOf(fields.latency, `${path}.latency`),
-  });
-}
+const variant = record<ScaledVariant>({
+  name: variantName,
+  accuracy,
+  model,
+  profile: [profileReference, "Where the latencies are from."],
+  latency: [latency, "What a batch takes on any number of cores."],
+});
 
-function latencyOf(value: unknown, path: string): LatencyByCores {
-  const fields = objectOf(value, path, ["fit", "ms", "points"]);
-  return Object.freeze({
-    ms: timesOf(fields.ms, `${path}.ms`),
-    fit: nullOr(fields.fit, `${path}.fit`, fitOf),
-    points: tableOf(fields.points, `${path}.points`, "float64", 2, 0),
-  });
-}
+const task = record<ScaledTask>({
+  ...stageFields,
+  scaleFactor: [positive(1), "Mean queries of the task per request."],
+  variants: [listOf([1, 1], variant), "The model of the stage."],
+});
 
-function fitOf(value: unknown, path: string): LatencyFit {
-  const fields = objectOf(value, path, ["delta", "epsilon", "eta", "gamma"]);
-  return Object.freeze({
-    gamma: numberIn(fields.gamma, `${path}.gamma`, -MAX_MS, MAX_MS),
-    epsilon: numberIn(fields.epsilon, `${path}.epsilon`, -MAX_MS, MAX_MS),
-    delta: numberIn(fields.delta, `${path}.delta`, -MAX_MS, MAX_MS),
-    eta: numberIn(fields.eta, `${path}.eta`, -MAX_MS, MAX_MS),
-  });
-}
+const options = record<ThemisOptions>({
+  maxBatch: [batchSize, "Largest batch of a plan."],
+  maxCores: [batchSize, "Most cores of one instance."],
+  queueing: [
+    oneOf(["stochastic", "paper"]),
+    "What a query waits: for its batch, as in the paper, or at a quantile of random arrivals.",
+  ],
+  quantile: [
+    or("auto", properRatio),
+    "Which of the waiting times of the stochastic model is taken; auto: as low as a simulation " +
+      "of the plan allows.",
+  ],
+  solver: [oneOf(["exact", "paper"]), "How plans are searched."],
+  scaling: [
+    oneOf(["joint", "themis", "horizontal", "vertical"]),
+    "Which plans are followed: of any kind, as in the paper, of instances only, or of cores only.",
+  ],
+  predictor: [
+    oneOf(["last-max", "ewma", "holt", "poisson-peak", "lstm"]),
+    "What foretells the highest rate of the next 10 s.",
+  ],
+  tickMs: [milliseconds, "Time between two looks at the traffic."],
+  stableTicks: [
+    integerIn(1, MAX_COUNT),
+    "Looks in a row that have to agree before instances follow the load.",
+  ],
+  resizeMs: [millisecondsOr0, "What an instance takes to have other cores, in simulations."],
+  coldStartMs: [millisecondsOr0, "What a new instance takes to come up, in simulations."],
+  extraCores: [oneOf(["same", "one"]), "Cores of the instances that a burst adds."],
+  dropAfterSlos: [
+    slosOrNever,
+    "The age in times the SLO at which a query is given up when its turn comes; nil for never.",
+  ],
+});
 
-function policyOf(value: unknown, path: string): ThemisOptions {
-  const fields = objectOf(value, path, [
-    "coldStartMs",
-    "dropAfterSlos",
-    "extraCores",
-    "maxBatch",
-    "maxCores",
-    "predictor",
-    "quantile",
-    "queueing",
-    "resizeMs",
-    "scaling",
-    "solver",
-    "stableTicks",
-    "tickMs",
-  ]);
-  const { quantile } = fields;
-  return Object.freeze({
-    maxBatch: integerIn(fields.maxBatch, `${path}.maxBatch`, 1, MAX_QUEUE),
-    maxCores: integerIn(fields.maxCores, `${path}.maxCores`, 1, MAX_QUEUE),
-    queueing: oneOf(fields.queueing, `${path}.queueing`, ["stochastic", "paper"]),
-    quantile: quantile === "auto" ? quantile : properRatio(quantile, `${path}.quantile`),
-    solver: oneOf(fields.solver, `${path}.solver`, ["exact", "paper"]),
-    scaling: oneOf(fields.scaling, `${path}.scaling`, [
-      "joint",
-      "themis",
-      "horizontal",
-      "vertical",
-    ]),
-    predictor: oneOf(fields.predictor, `${path}.predictor`, [
-      "last-max",
-      "ewma",
-      "holt",
-      "poisson-peak",
-      "lstm",
-    ]),
-    tickMs: milliseconds(fields.tickMs, `${path}.tickMs`),
-    stableTicks: integerIn(fields.stableTicks, `${path}.stableTicks`, 1, MAX_COUNT),
-    resizeMs: numberIn(fields.resizeMs, `${path}.resizeMs`, 0, MAX_MS),
-    coldStartMs: numberIn(fields.coldStartMs, `${path}.coldStartMs`, 0, MAX_MS),
-    extraCores: oneOf(fields.extraCores, `${path}.extraCores`, ["same", "one"]),
-    dropAfterSlos: nullOr(fields.dropAfterSlos, `${path}.dropAfterSlos`, (slos, at) =>
-      positive(slos, at, MAX_SLOS),
-    ),
-  });
-}
+const stage = record<ScaledStage>({
+  batch: [batchSize, "The largest batch, within the axes of `ms`."],
+  cores: [batchSize, "Cores of an instance, within the axes of `ms`."],
+  instances: [workerCount, "How many there are."],
+});
 
-function levelOf(value: unknown, path: string): ThemisLevel {
-  const fields = objectOf(value, path, [
-    "capacityQps",
-    "feasible",
-    "horizontal",
-    "joint",
-    "loadQps",
-    "solve",
-    "steady",
-    "vertical",
-  ]);
-  return Object.freeze({
-    loadQps: positive(fields.loadQps, `${path}.loadQps`, MAX_QPS),
-    feasible: boolean(fields.feasible, `${path}.feasible`),
-    capacityQps: numberIn(fields.capacityQps, `${path}.capacityQps`, 0, MAX_QPS),
-    horizontal: nullOr(fields.horizontal, `${path}.horizontal`, planOf),
-    vertical: nullOr(fields.vertical, `${path}.vertical`, planOf),
-    joint: nullOr(fields.joint, `${path}.joint`, planOf),
-    steady: planOf(fields.steady, `${path}.steady`),
-    solve: reportOf(fields.solve, `${path}.solve`),
-  });
-}
+const expected = record<ScaleExpected>({
+  violationRate: [ratio, "Of the requests, those that are late."],
+  ...latencyFields,
+  requests: [bigCount, "Requests that were simulated."],
+  seed,
+});
 
-function planOf(value: unknown, path: string): ScalePlan {
-  const fields = objectOf(value, path, ["cores", "expected", "latencyMs", "stages"]);
-  return Object.freeze({
-    cores: integerIn(fields.cores, `${path}.cores`, 1, MAX_CORES),
-    latencyMs: milliseconds(fields.latencyMs, `${path}.latencyMs`),
-    stages: arrayOf(fields.stages, `${path}.stages`, [1, MAX_TASKS], stageOf),
-    expected: expectedOf(fields.expected, `${path}.expected`),
-  });
-}
+const plan = record<ScalePlan>({
+  cores: [
+    integerIn(1, MAX_CORES),
+    "The sum over the stages of cores times instances, at most those of the pool.",
+  ],
+  latencyMs: [
+    milliseconds,
+    "What the longest path takes by the model: processing, queueing and hops.",
+  ],
+  stages: [listOf([1, MAX_TASKS], stage), "One for each task, in their order."],
+  expected: [expected, "What a simulation of random arrivals at the load of the plan gives."],
+});
 
-function stageOf(value: unknown, path: string): ScaledStage {
-  const fields = objectOf(value, path, ["batch", "cores", "instances"]);
-  return Object.freeze({
-    batch: integerIn(fields.batch, `${path}.batch`, 1, MAX_QUEUE),
-    cores: integerIn(fields.cores, `${path}.cores`, 1, MAX_QUEUE),
-    instances: workerCount(fields.instances, `${path}.instances`),
-  });
-}
+const solve = record<ScaleReport>({
+  ...planReportFields,
+  quantile: [
+    orNull(properRatio),
+    "Quantile that waiting times were taken at; nil with the paper's queueing.",
+  ],
+  bindingTask: [
+    orNull(index),
+    "Index of the task that takes most of the SLO where there is no plan.",
+  ],
+  evaluations,
+});
 
-function expectedOf(value: unknown, path: string): ScaleExpected {
-  const fields = objectOf(value, path, [
-    "latencyMsP50",
-    "latencyMsP99",
-    "requests",
-    "seed",
-    "violationRate",
-  ]);
-  return Object.freeze({
-    violationRate: ratio(fields.violationRate, `${path}.violationRate`),
-    latencyMsP50: numberIn(fields.latencyMsP50, `${path}.latencyMsP50`, 0, MAX_MS),
-    latencyMsP99: numberIn(fields.latencyMsP99, `${path}.latencyMsP99`, 0, MAX_MS),
-    requests: integerIn(fields.requests, `${path}.requests`, 0, Number.MAX_SAFE_INTEGER),
-    seed: integerIn(fields.seed, `${path}.seed`, 0, MAX_COUNT),
-  });
-}
+const level = record<ThemisLevel>({
+  ...levelFields(
+    "Whether there is a plan for the load.",
+    "The load that `steady` is for: `loadQps` if and only if it is feasible, else less.",
+  ),
+  horizontal: [orNull(plan), "The plan where every instance has one core; nil if there is none."],
+  vertical: [orNull(plan), "The plan where every stage is one instance; nil if there is none."],
+  joint: [orNull(plan), "The plan of any kind; nil if there is none."],
+  steady: [plan, "The plan to follow while the load is that of the level."],
+  solve: [solve, "How the plans were found."],
+});
 
-function reportOf(value: unknown, path: string): ScaleReport {
-  const fields = objectOf(value, path, [
-    "bindingTask",
-    "evaluations",
-    "method",
-    "quantile",
-    "status",
-  ]);
-  return Object.freeze({
-    method: text(fields.method, `${path}.method`),
-    status: oneOf(fields.status, `${path}.status`, ["optimal", "feasible", "infeasible"]),
-    quantile: nullOr(fields.quantile, `${path}.quantile`, properRatio),
-    bindingTask: nullOr(fields.bindingTask, `${path}.bindingTask`, indexOf),
-    evaluations: integerIn(fields.evaluations, `${path}.evaluations`, 0, MAX_COUNT),
-  });
-}
+export const themisBundle = record<ThemisBundle>({
+  application,
+  method: [oneOf(["themis"]), METHOD],
+  slo,
+  arrivals,
+  cluster: clusterOf(1),
+  tasks: [listOf([1, MAX_TASKS], task), "The stages, parents before children."],
+  entryBranch,
+  policy: [options, "Options of the solver and of the runtime that scales by its plans."],
+  transitions: [
+    table("uint16", ["levelCount", "levelCount", "taskCount", "3"]),
+    "Batch, cores of every instance, and instances to add, when the instances of the row's plan " +
+      "have to carry the column's load at once.",
+  ],
+  levels: [levelsOf(level), "Plans for each load, strictly ascending in `loadQps`."],
+  provenance,
+});

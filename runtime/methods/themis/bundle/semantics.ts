@@ -1,4 +1,4 @@
-/** What the fields of a Themis bundle must say about each other, so that its plans can be followed without a look aside. */
+/** What a Themis bundle must say so that its plans can be followed without a look aside. */
 import { MAX_MS } from "../../../bundle/common-fields.ts";
 import type {
   LatencyByCores,
@@ -45,7 +45,10 @@ export function checkThemisSemantics(bundle: ThemisBundle): void {
   checkTransitions(bundle);
 }
 
-/** Of a join it depends on how often several edges are taken together: at least the most that come by one, at most all. */
+/**
+ * Of a join it depends on how often several edges are taken together: at least the most that come
+ * by one, at most all.
+ */
 function checkScaleFactor(
   { edges, scaleFactor }: ScaledTask,
   tasks: readonly ScaledTask[],
@@ -148,7 +151,10 @@ function checkFeasible(level: ThemisLevel, { tasks, policy }: ThemisBundle, path
   }
 }
 
-/** Each stage within its table and fast enough for its part of the load, all of them within the pool. */
+/**
+ * Each stage within its table and fast enough for its part of the load, all of them within the
+ * pool.
+ */
 function checkPlan(
   { cores, stages }: ScalePlan,
   loadQps: number,
@@ -192,7 +198,10 @@ function checkStage(
   refuse(path, `${throughputQps} qps`, `at least ${neededQps} qps, the load of the task`);
 }
 
-/** Without random waiting the exact solver's plan of any kind is the cheapest of all; by quantiles that simulations choose each kind has its own. */
+/**
+ * Without random waiting the exact solver's plan of any kind is the cheapest of all; by quantiles
+ * that simulations choose each kind has its own.
+ */
 function checkJoint(
   { horizontal, vertical, joint }: ThemisLevel,
   { solver, queueing }: ThemisOptions,

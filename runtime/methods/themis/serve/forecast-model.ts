@@ -2,18 +2,15 @@
  * The model that foretells the traffic where a bundle's predictor is "lstm": part of this package.
  */
 import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { RuntimeError } from "../../../errors.ts";
 import { type OnnxForecaster, openOnnxForecaster } from "../../../exec/onnx-forecaster.ts";
 
 /** Below the folder of the package, wherever this file was built to. */
 function packagedModel(): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(folder, "package.json")) && folder !== dirname(folder)) {
-    folder = dirname(folder);
-  }
-  return join(folder, "models", "forecast", "lstm.onnx");
+  const description = createRequire(import.meta.url).resolve("stratagem-runtime/package.json");
+  return join(dirname(description), "models", "lstm.onnx");
 }
 
 /**

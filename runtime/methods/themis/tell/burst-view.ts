@@ -1,4 +1,7 @@
-/** What becomes of a level's plan when a higher load comes at once, in words: the transitions of a Themis bundle. */
+/**
+ * What becomes of a level's plan when a higher load comes at once, in words: the transitions of a
+ * Themis bundle.
+ */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 
 export interface Burst {

@@ -1,7 +1,8 @@
 /** Tasks and levels of plans of cores and instances as `inspect --json` tells them. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { fitError, fittedPoints } from "./latency-fit-view.ts";
-import { scalePlansView, scaleReportView } from "./scale-plan-view.ts";
+import { themisMissed } from "./missed.ts";
+import { plansView, solveView } from "./plan-view.ts";
 
 export function themisTasks({ tasks }: ThemisBundle) {
   return tasks.map(scaledReport);
@@ -28,8 +29,9 @@ function scaledReport({ variants, ...task }: ThemisBundle["tasks"][number]) {
 export function themisLevels(bundle: ThemisBundle, solveMs: readonly number[]) {
   return bundle.levels.map((level, index) => {
     const { loadQps, feasible, capacityQps, steady } = level;
-    const plan = scalePlansView(bundle, level);
-    const solve = { ms: solveMs[index] ?? null, ...scaleReportView(bundle, level.solve) };
-    return { loadQps, feasible, capacityQps, plan, expected: steady.expected, solve };
+    const missed = themisMissed(bundle, level);
+    const plan = plansView(bundle, level);
+    const solve = { ms: solveMs[index] ?? null, ...solveView(bundle, level.solve) };
+    return { loadQps, feasible, missed, capacityQps, plan, expected: steady.expected, solve };
   });
 }

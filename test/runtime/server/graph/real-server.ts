@@ -8,7 +8,7 @@ import type { RunningServer } from "../../../../runtime/server/serve.ts";
 type PoolModule = typeof import("../../../../runtime/exec/assigned-pool.ts");
 // Workers are processes, which run compiled files only.
 const { startAssignedExecutor }: PoolModule = await import(
-  new URL("../../../../dist/runtime/exec/assigned-pool.js", import.meta.url).href
+  new URL("../../../../runtime/dist/exec/assigned-pool.js", import.meta.url).href
 );
 
 export interface RealServer {

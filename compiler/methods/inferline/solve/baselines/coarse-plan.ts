@@ -5,8 +5,8 @@ import {
   type ProvisioningPlan,
   priceMicros,
   type StagePlan,
-} from "../../../../../runtime/bundle/schema.ts";
-import { taskGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { slidingPeakRate } from "../../../../numeric/traffic-envelope.ts";
 import { serviceTimeMs } from "../service-time.ts";
 

@@ -1,5 +1,5 @@
 /** Makes the bundle of a baseline, by its name. */
-import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { InputError } from "../../../../spec/input-error.ts";
 import { taskOf } from "../baseline-bundle.ts";
 import { PEER_NAMES, type PeerName } from "../peers/peers.ts";

@@ -1,6 +1,6 @@
 /** Serves everything with one variant. */
-import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
-import { assert } from "../../../../../runtime/core/assert.ts";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import {
   type Decision,
   deadlineAwareBundle,

@@ -1,5 +1,5 @@
 /** Serves each queue with the most accurate variant in time, without foresight. */
-import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import {
   deadlineAwareBundle,
   fastestVariant,

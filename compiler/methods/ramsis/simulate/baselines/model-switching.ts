@@ -1,5 +1,5 @@
 /** Serves by measured response latencies, as ModelSwitching does. */
-import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import {
   type Decision,
   largestWithin,

@@ -1,5 +1,5 @@
 /** The workers that are free, of a peer whose workers share one queue. */
-import { assert } from "../../../../../runtime/core/assert.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
 
 /** The one that became free last is taken first, as by the runtime's pooled dispatcher. */
 export class IdleWorkers {

@@ -5,8 +5,11 @@
  * of capacity is replicated or moved to one of more throughput. Nothing is dropped for its
  * deadline. Source: Romero et al., "INFaaS: Automated Model-less Inference Serving", ATC 2021.
  */
-import { type CommandBuffer, DROP_QUEUE_FULL } from "../../../../../runtime/core/command-buffer.ts";
-import { DeadlineQueues } from "../../../../../runtime/core/queue.ts";
+import {
+  type CommandBuffer,
+  DROP_QUEUE_FULL,
+} from "stratagem-runtime/internal/core/command-buffer";
+import { DeadlineQueues } from "stratagem-runtime/internal/core/queue";
 import {
   type InfaasOptions,
   InfaasScaler,

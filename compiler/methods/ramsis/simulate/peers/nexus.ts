@@ -9,8 +9,8 @@ import {
   type CommandBuffer,
   DROP_LATE,
   DROP_QUEUE_FULL,
-} from "../../../../../runtime/core/command-buffer.ts";
-import { DeadlineQueues } from "../../../../../runtime/core/queue.ts";
+} from "stratagem-runtime/internal/core/command-buffer";
+import { DeadlineQueues } from "stratagem-runtime/internal/core/queue";
 import { largestWithin } from "../baseline-bundle.ts";
 import type { Peer, PeerSetting, SimulatedDispatcher } from "./peer.ts";
 import {

@@ -1,6 +1,6 @@
 /** The cluster and the profiles of a bundle, as peers are given them. */
-import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
-import { assert } from "../../../../../runtime/core/assert.ts";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import { largestWithin, serviceMsByVariant, taskOf, workerCountOf } from "../baseline-bundle.ts";
 
 export interface PeerVariant {

@@ -1,5 +1,5 @@
 /** A peer, to the simulator: a dispatcher with the settings of its paper, and others to try. */
-import type { Dispatcher } from "../../../../../runtime/methods/ramsis/core/dispatcher.ts";
+import type { Dispatcher } from "stratagem-runtime/internal/methods/ramsis/core/dispatcher";
 import type { PeerCluster } from "./peer-cluster.ts";
 
 /**

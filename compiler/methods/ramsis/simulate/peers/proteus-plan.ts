@@ -1,5 +1,5 @@
 /** Proteus' program for one task: which variant each worker runs, what traffic it gets. */
-import { assert } from "../../../../../runtime/core/assert.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import { type PeerCluster, type PeerVariant, rateOf, serviceMsOf } from "./peer-cluster.ts";
 
 /** A variant as the program has it. */

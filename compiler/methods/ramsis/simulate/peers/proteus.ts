@@ -5,15 +5,15 @@
  * long as the first query allows. Source: Ahmad et al., "Proteus: A High-Throughput
  * Inference-Serving System with Accuracy Scaling", ASPLOS 2024.
  */
-import { assert } from "../../../../../runtime/core/assert.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import {
   type CommandBuffer,
   DROP_LATE,
   DROP_QUEUE_FULL,
-} from "../../../../../runtime/core/command-buffer.ts";
-import { LoadMonitor } from "../../../../../runtime/core/load-monitor.ts";
-import { DeadlineQueues } from "../../../../../runtime/core/queue.ts";
-import { Rng } from "../../../../../runtime/core/rng.ts";
+} from "stratagem-runtime/internal/core/command-buffer";
+import { LoadMonitor } from "stratagem-runtime/internal/core/load-monitor";
+import { DeadlineQueues } from "stratagem-runtime/internal/core/queue";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import type { Peer, PeerSetting, SimulatedDispatcher } from "./peer.ts";
 import {
   type PeerCluster,

@@ -1,6 +1,6 @@
 /** Peers on the simulated cluster, and which of their settings hindsight would choose. */
-import type { RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
-import { Rng } from "../../../../../runtime/core/rng.ts";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import { type ArrivalProcess, initialQps } from "../../../../simulate/arrivals.ts";
 import type { OutcomeByClass } from "../class-tally.ts";
 import { type ClusterOptions, simulateCluster } from "../cluster-simulation.ts";

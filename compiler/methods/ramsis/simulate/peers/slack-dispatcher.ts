@@ -3,8 +3,8 @@ import {
   type CommandBuffer,
   DROP_LATE,
   DROP_QUEUE_FULL,
-} from "../../../../../runtime/core/command-buffer.ts";
-import { DeadlineQueues } from "../../../../../runtime/core/queue.ts";
+} from "stratagem-runtime/internal/core/command-buffer";
+import { DeadlineQueues } from "stratagem-runtime/internal/core/queue";
 import { IdleWorkers } from "./idle-workers.ts";
 import type { SimulatedDispatcher } from "./peer.ts";
 import { fastestOf, type PeerCluster, type PeerVariant, QUEUE_CAPACITY } from "./peer-cluster.ts";

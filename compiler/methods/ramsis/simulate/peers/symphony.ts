@@ -9,9 +9,9 @@ import {
   type CommandBuffer,
   DROP_LATE,
   DROP_QUEUE_FULL,
-} from "../../../../../runtime/core/command-buffer.ts";
-import { LoadMonitor } from "../../../../../runtime/core/load-monitor.ts";
-import { DeadlineQueues } from "../../../../../runtime/core/queue.ts";
+} from "stratagem-runtime/internal/core/command-buffer";
+import { LoadMonitor } from "stratagem-runtime/internal/core/load-monitor";
+import { DeadlineQueues } from "stratagem-runtime/internal/core/queue";
 import { largestWithin } from "../baseline-bundle.ts";
 import { IdleWorkers } from "./idle-workers.ts";
 import type { Peer, PeerSetting, SimulatedDispatcher } from "./peer.ts";

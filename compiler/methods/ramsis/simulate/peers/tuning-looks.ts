@@ -1,5 +1,5 @@
 /** On which arrivals the settings of a peer are compared: of the same kind and load, at random. */
-import { assert } from "../../../../../runtime/core/assert.ts";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import type { Trace } from "../../../../spec/trace.ts";
 import type { ClusterOptions } from "../cluster-simulation.ts";
 

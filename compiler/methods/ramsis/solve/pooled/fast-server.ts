@@ -26,7 +26,7 @@
  * Processes", 1960; Puterman, "Markov Decision Processes", 1994, §8.7 and §11.4. The process of a
  * single worker: RAMSIS §4.
  */
-import { GIVE_UP } from "../../../../../runtime/bundle/schema.ts";
+import { GIVE_UP } from "stratagem-runtime/internal/bundle/schema";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 import { isCheaper, type ServedAction, servedActions } from "./served-actions.ts";
 import { StateGrid } from "./state-grid.ts";
@@ -254,12 +254,12 @@ export class FastServer {
     return batch <= queued && serviceMs <= slackMs;
   }
 
-  /** Every batch that can be formed now and ends in time, best first. */
+  /** Every batch that can be formed now and ends in time, best first: what one such batch is worth. */
   worths(queued: number, slackMs: number): ActionWorth[] {
     const ageMs = Math.max(0, this.#problem.sloMs - slackMs);
     return this.#actions
       .filter(({ batch, serviceMs }) => batch <= queued && serviceMs <= slackMs)
-      .map((served) => ({ action: served.action, worth: this.#worthOf(served, queued, ageMs) }))
+      .map((served) => ({ action: served.action, worth: this.#worthOf(served, queued, ageMs, 1) }))
       .sort((a, b) => b.worth - a.worth);
   }
 
@@ -381,8 +381,9 @@ export class FastServer {
     this.#shortlist[listed + place] = action;
   }
 
-  #worthOf(served: ServedAction, queued: number, ageMs: number): number {
-    this.#next.serve(served, queued, ageMs);
+  /** @param mostBatches that are started in one step; left out, as many as change next to nothing. */
+  #worthOf(served: ServedAction, queued: number, ageMs: number, mostBatches?: number): number {
+    this.#next.serve(served, queued, ageMs, mostBatches);
     return this.#worth();
   }
 

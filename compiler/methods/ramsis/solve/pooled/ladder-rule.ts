@@ -11,7 +11,7 @@
  * time per query than that, if there is such a batch, and given up if not; where few wait it is
  * served with whoever is there.
  */
-import { GIVE_UP, NO_ACTION } from "../../../../../runtime/bundle/schema.ts";
+import { GIVE_UP, NO_ACTION } from "stratagem-runtime/internal/bundle/schema";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 import type { Decide } from "./pooled-simulation.ts";
 

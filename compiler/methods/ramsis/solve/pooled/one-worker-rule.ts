@@ -3,7 +3,7 @@
  * share: the optimum of one worker that gets a K-th of the arrivals, which of n queries in the
  * common queue takes those of its share. With one worker it is the exact table.
  */
-import { GIVE_UP } from "../../../../../runtime/bundle/schema.ts";
+import { GIVE_UP } from "stratagem-runtime/internal/bundle/schema";
 import { solvePolicy } from "../objective.ts";
 import { stateIndex } from "../transitions.ts";
 import { admissibleActions, buildWorkerMdp } from "../worker-mdp.ts";

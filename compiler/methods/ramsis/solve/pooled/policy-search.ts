@@ -7,7 +7,7 @@
  * ceiling. Where two candidates lie on either side of the ceiling, mixtures of both are tried: a
  * coin says at each decision which of them is asked.
  */
-import { NO_ACTION } from "../../../../../runtime/bundle/schema.ts";
+import { NO_ACTION } from "stratagem-runtime/internal/bundle/schema";
 import type { FluidBound } from "../fluid-bound.ts";
 import { type ActionWorth, FastServer, type Look } from "./fast-server.ts";
 import { asOneClass, type PooledProblem } from "./pooled-problem.ts";

@@ -1,6 +1,6 @@
 /** The decision problem of a cluster whose workers share one queue, as data. */
 
-import { type RamsisBundle, violationCeiling } from "../../../../../runtime/bundle/schema.ts";
+import { type RamsisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { itemsOf, viewOf } from "../../../../model/table-view.ts";
 import { dispersionOfModel } from "../arrival-counts.ts";
 

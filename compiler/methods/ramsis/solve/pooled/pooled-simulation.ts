@@ -10,13 +10,13 @@ import {
   type BatchDistribution,
   GIVE_UP,
   NO_ACTION,
-} from "../../../../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import {
   mixtureCoin,
   rowByQueued,
   SLACK_ROUNDING_MS,
-} from "../../../../../runtime/core/table-lookup.ts";
-import { LatePause } from "../../../../../runtime/methods/ramsis/core/late-pause.ts";
+} from "stratagem-runtime/internal/core/table-lookup";
+import { LatePause } from "stratagem-runtime/internal/methods/ramsis/core/late-pause";
 import { EarliestFirst } from "./earliest-first.ts";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 

@@ -11,8 +11,8 @@ import {
   NO_ACTION,
   type NoActionValues,
   type RamsisLevel,
-} from "../../../../../runtime/bundle/schema.ts";
-import { Rng } from "../../../../../runtime/core/rng.ts";
+} from "stratagem-runtime/internal/bundle/schema";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import type { RamsisFrame } from "../../../../model/frames.ts";
 import { type ArrivalProcess, arrivalSource } from "../../../../simulate/arrivals.ts";
 import { serviceTimeModel } from "../../../../simulate/service-times.ts";
@@ -118,7 +118,7 @@ export function pooledValues(
   if (Buffer.compare(bytesOf(tableOf(problem, candidate)), bytesOf(actionByState)) !== 0) {
     return { reason: "the table is not the one that this version of the solver would find" };
   }
-  if (candidate.worths === null) return { reason: `the table is a simple rule: ${candidate.name}` };
+  if (candidate.worths === null) return { reason: ruleText(candidate.name) };
   const queued = problem.rows.findLast((row) => row <= state.queued) ?? 1;
   const slackMs = problem.slackMs.findLast((ms) => ms <= state.slackMs) ?? 0;
   const worths = candidate.worths(queued, slackMs);
@@ -130,10 +130,27 @@ export function pooledValues(
   return { unit: "accuracy less price", actions };
 }
 
-/**
- * What a table of pooled decisions promises at a load: measured over simulated queries, the same
- * for the same table.
- */
+/** What simple rules do, by the first word of their names. */
+const RULES: Readonly<Record<string, string>> = {
+  greedy: "all that wait run on the most accurate variant that ends in time",
+  maxacc: "the most accurate variant that serves one query in time runs as many as it can in time",
+  maxbatch: "the largest batch that ends in time runs, on the most accurate variant for it",
+  slackfit: "the batch that fills the slack best runs",
+  "slackfit-b": "the batch that fills the slack best runs",
+  ladder: "the number of queries that wait chooses the variant and the batch",
+  fixed: "one variant serves all",
+  symphony: "one variant serves all, each batch as late as it can be",
+  deferred: "one variant serves all, once a batch of a given size is there",
+  value: "each worker decides as if it were alone",
+};
+
+/** Of a table that a simple rule made, which does not weigh one action against another. */
+function ruleText(name: string): string {
+  const words = RULES[name.split(" ")[0] ?? ""] ?? name;
+  return `the best table found follows a simple rule that weighs nothing (${words})`;
+}
+
+/** What a table of pooled decisions promises at a load: measured over simulated queries, the same for the same table. */
 export function expectedOfPooled(
   frame: RamsisFrame,
   level: Pick<RamsisLevel, "loadQps" | "actionByState" | "mixture">,

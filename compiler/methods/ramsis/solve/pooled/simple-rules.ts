@@ -2,7 +2,7 @@
  * Rules that a user would write in five lines, and those of the peers that are tables over (queued,
  * slack): what a policy must not be worse than. Sources: the page of peers in docs/sources.md.
  */
-import { GIVE_UP, NO_ACTION } from "../../../../../runtime/bundle/schema.ts";
+import { GIVE_UP, NO_ACTION } from "stratagem-runtime/internal/bundle/schema";
 import { climb, ladders } from "./ladder-rule.ts";
 import { asOneClass, type PooledAction, type PooledProblem } from "./pooled-problem.ts";
 import type { Decide } from "./pooled-simulation.ts";

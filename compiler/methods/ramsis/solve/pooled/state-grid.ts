@@ -2,7 +2,7 @@
  * The states that the fast server is solved in: a row for a number of waiting queries, a column for
  * the age of the first, and of all pairs those in a band around the queue that an age leads to.
  */
-import { rowByQueued } from "../../../../../runtime/core/table-lookup.ts";
+import { rowByQueued } from "stratagem-runtime/internal/core/table-lookup";
 import type { PooledProblem } from "./pooled-problem.ts";
 
 /**

@@ -39,9 +39,14 @@ export class Successors {
   }
 
   /** Several batches at once where one changes next to nothing. */
-  serve({ batch, reward, stepMs, gap }: ServedAction, queued: number, ageMs: number): void {
+  serve(
+    { batch, reward, stepMs, gap }: ServedAction,
+    queued: number,
+    ageMs: number,
+    mostBatches = this.#batchesPerStep,
+  ): void {
     const few = Math.floor(queued / (4 * batch));
-    const batches = Math.max(1, Math.min(this.#batchesPerStep, few));
+    const batches = Math.max(1, Math.min(mostBatches, few));
     const durationMs = batches * stepMs;
     this.#begin(batches * reward, durationMs);
     const left = queued - batches * batch;

@@ -1,7 +1,7 @@
 /** What the report says of classes. */
 import { parseHTML } from "linkedom";
 import { expect, test } from "vitest";
-import { renderReport } from "../../../../../compiler/methods/ramsis/report/report.ts";
+import { renderRamsisReport } from "../../../../../compiler/methods/ramsis/report/report.ts";
 import {
   planSimulations,
   runSimulations,
@@ -14,7 +14,7 @@ async function pageOf(bundle: RamsisBundle) {
   const plan = { ...planSimulations(bundle), queries: 400 };
   const runs = await runSimulations(bundle, plan, async () => {});
   const file = { byteCount: 0, sha256: "0".repeat(64) };
-  const text = renderReport({ bundle, file, plan, runs, frontier: null, simulations: [] });
+  const text = renderRamsisReport({ bundle, file, plan, runs, frontier: null, simulations: [] });
   return parseHTML(text).document;
 }
 

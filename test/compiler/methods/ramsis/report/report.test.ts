@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { parseHTML } from "linkedom";
 import { afterAll, describe, expect, test } from "vitest";
 import { drawHeatMap } from "../../../../../compiler/methods/ramsis/report/heat-map.ts";
-import { renderReport } from "../../../../../compiler/methods/ramsis/report/report.ts";
+import { renderRamsisReport } from "../../../../../compiler/methods/ramsis/report/report.ts";
 import {
   planSimulations,
   runSimulations,
@@ -42,7 +42,7 @@ async function render(bundle: RamsisBundle): Promise<string> {
   const plan = { ...planSimulations(bundle), queries: 100 };
   const runs = await runSimulations(bundle, plan, async () => {});
   const file = { byteCount: 0, sha256: "0".repeat(64) };
-  return renderReport({ bundle, file, plan, runs, frontier: null, simulations: [] });
+  return renderRamsisReport({ bundle, file, plan, runs, frontier: null, simulations: [] });
 }
 
 describe("the report of the letters example", () => {

@@ -28,7 +28,7 @@ import type { Entry } from "./driven.ts";
 type PoolModule = typeof import("../../../../../runtime/exec/worker-pool.ts");
 // Workers are processes, which run compiled files only.
 const { startExecutor }: PoolModule = await import(
-  new URL("../../../../../dist/runtime/exec/worker-pool.js", import.meta.url).href
+  new URL("../../../../../runtime/dist/exec/worker-pool.js", import.meta.url).href
 );
 
 export const WIDTH = 8;

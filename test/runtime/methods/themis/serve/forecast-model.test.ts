@@ -6,14 +6,14 @@ import { openForecastModel } from "../../../../../runtime/methods/themis/serve/f
 const pathOf = (file: string) => fileURLToPath(new URL(`../../../../../${file}`, import.meta.url));
 
 test("opens the model of the package", async () => {
-  const model = await openForecastModel(pathOf("models/forecast/lstm.onnx"));
+  const model = await openForecastModel(pathOf("runtime/models/lstm.onnx"));
   const qps = await model.forecast(new Float64Array(HISTORY_SECONDS).fill(100));
   expect(qps).toBeGreaterThan(0);
   await model.close();
 });
 
 test.each([
-  ["is missing", "models/forecast/gone.onnx", /gone\.onnx: expected the model .* no such file; /],
+  ["is missing", "runtime/models/gone.onnx", /gone\.onnx: expected the model .* no such file; /],
   ["is no model", "package.json", /package\.json: expected the model of predictor "lstm"/],
   ["is another model", "models/cascade/cnn-xl.onnx", /cnn-xl\.onnx: .* expected a forecaster/],
 ])("says so where the file %s", async (_, file, message) => {

@@ -1,0 +1,251 @@
+/**
+ * The levels one by one: a table of all, what its numbers mean, and for each what runs where, for
+ * which traffic, and why it is not cheaper.
+ */
+import {
+  type InferlineBundle,
+  type InferlineLevel,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
+import { longestPathMs } from "stratagem-runtime/internal/core/graph/longest-path";
+import { inferlineMissed } from "stratagem-runtime/internal/methods/inferline/tell/missed";
+import { planView } from "stratagem-runtime/internal/methods/inferline/tell/plan-view";
+import {
+  type CheaperHardware,
+  type TaskLimits,
+  taskLimits,
+} from "stratagem-runtime/internal/methods/inferline/tell/task-limits";
+import { definitionList } from "../../../report/definition-list.ts";
+import { feasibleCell, missedWords } from "../../../report/kit/feasible-cell.ts";
+import { limited } from "../../../report/kit/limited-cell.ts";
+import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
+import { html, type Markup } from "../../../report/markup.ts";
+import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
+import { headRow, tableRow } from "../../../report/table-row.ts";
+import { replicasOf } from "./cost-figures.ts";
+import { drawEnvelope } from "./envelope-figure.ts";
+import { keyOf } from "./hardware-keys.ts";
+
+/** One row per level. */
+export function provisioningTable(bundle: InferlineBundle): Markup {
+  const { levels, slo } = bundle;
+  const ceiling = violationCeiling(slo);
+  const rows = levels.map((level) => {
+    const { loadQps, plan, sample, expected, solve } = level;
+    const { greedyCostPerHour } = solve;
+    const greedy = greedyCostPerHour === null ? "–" : decimalText(greedyCostPerHour, 3);
+    const violations = limited(expected.violationRate > ceiling, ratioText(expected.violationRate));
+    const { heldOut } = expected;
+    return tableRow([
+      decimalText(loadQps, 2),
+      planCell(level),
+      decimalText(replicasOf(level)),
+      decimalText(plan.costPerHour, 3),
+      greedy,
+      proofText(solve),
+      ratioText(sample.margin),
+      limitedMs(sample.estimate.p99Ms, slo.latencyMs),
+      html`<td>${decimalText(heldOut.met)} of ${decimalText(heldOut.traces)}</td>`,
+      limitedMs(expected.latencyMsP99, slo.latencyMs),
+      violations,
+      decimalText(expected.costPerHour, 3),
+      feasibleCell(level.feasible, inferlineMissed(bundle, level)),
+    ]);
+  });
+  return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table
+id="level-table"><thead>
+<tr><th></th><th colspan="5">plan</th><th colspan="3">traces</th><th colspan="3">simulated</th><th>
+</th></tr>
+${headRow([
+  "requests/s",
+  "planned for",
+  "replicas",
+  "cost/h",
+  "greedy",
+  "proof",
+  "margin",
+  "p99, ms",
+  "held-out met",
+  "p99, ms",
+  "violations",
+  "cost/h",
+  "feasible",
+])}</thead>
+<tbody>${rows}</tbody></table></div>`;
+}
+
+function planCell({ feasible, capacityQps }: InferlineLevel): Markup {
+  return limited(!feasible, decimalText(capacityQps, 2));
+}
+
+function limitedMs(ms: number, sloMs: number): Markup {
+  return limited(ms > sloMs, decimalText(ms, 1));
+}
+
+function proofText({ status, provenGap }: InferlineLevel["solve"]): string {
+  if (status === "infeasible") return "–";
+  return status === "optimal" ? "optimal" : `gap ${ratioText(provenGap)}`;
+}
+
+/** One sentence for each number of the table and of the levels. */
+export function meanings({ slo }: InferlineBundle): Markup {
+  const ceiling = ratioText(violationCeiling(slo));
+  const entries: readonly (readonly [string, string])[] = [
+    [
+      "Requests/s, planned for",
+      "The load that the level answers for, and the one that its plan is for: less where " +
+        "the pools cannot carry it.",
+    ],
+    ["Cost", "Of all replicas in an hour, in the unit of the prices."],
+    ["Greedy", "What the plan of the greedy search alone would cost."],
+    [
+      "Proof",
+      "Optimal if, by the estimator, no plan that meets the SLO less the margin on the " +
+        "sample is cheaper; a gap is how much cheaper one could be at most. It is of planned " +
+        "costs: what the tuner makes of them is simulated.",
+    ],
+    ["Margin", "Part of the SLO that the plan keeps free, for traffic unlike the sample."],
+    [
+      "p99",
+      "99th percentile of the time from a request's arrival to its last answer: by the " +
+        `estimator on the sample, and in the simulation; red above ${msText(slo.latencyMs)}.`,
+    ],
+    [
+      "Held-out met",
+      "Traces that were drawn like the sample but not planned with, on which the plan " +
+        "alone meets the SLO.",
+    ],
+    ["Violations", `Share of the requests that are late; red above ${ceiling}.`],
+    [
+      "Simulated cost",
+      "Mean over the simulation, of the replicas that the tuner keeps up or brings up.",
+    ],
+    [
+      "Feasible",
+      "Whether there is a plan for the load, and which limits it misses, by how much; " +
+        "violations are those of the simulation.",
+    ],
+    [
+      "s, ρ",
+      "Queries of a task per request, and load over the throughput of all its replicas " +
+        "with whole batches.",
+    ],
+    [
+      "Envelope",
+      "Highest rate of the sample in windows of every length: what is above the mean at " +
+        "the left are bursts.",
+    ],
+  ];
+  return definitionList(entries);
+}
+
+/** For each level a part that opens. */
+export function levelDetails(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
+  const parts = bundle.levels.map((level, index) => {
+    const { loadQps, plan } = level;
+    const missed = missedWords(inferlineMissed(bundle, level));
+    const beyond = level.feasible ? "" : html`, <span class="over">not feasible: ${missed}</span>`;
+    return html`<details id="level-${index}"><summary><b>${decimalText(loadQps, 2)} requests/s</b>
+<span class="note">${counted(replicasOf(level), "replica")}, ${decimalText(plan.costPerHour, 3)} an
+hour${beyond}</span></summary>
+<p>${planText(bundle, level)}</p>
+<div class="plan"><div>${stageTable(bundle, level, keys)}${limitTable(bundle, level)}</div><figure>
+<h3>Traffic envelope</h3>${drawEnvelope(level, index)}</figure></div></details>\n`;
+  });
+  return html`<div class="plans">${parts}</div>`;
+}
+
+function planText(bundle: InferlineBundle, level: InferlineLevel): string {
+  const { plan, sample, capacityQps, feasible } = level;
+  const pathMs = longestPathMs(
+    bundle,
+    plan.stages.map(({ latencyMs }) => latencyMs),
+  );
+  const other = feasible
+    ? ""
+    : `The pools have no plan for this load: this one is for ${decimalText(capacityQps, 1)} ` +
+      "requests/s. ";
+  return (
+    `${other}The longest way takes ${msText(pathMs)} with whole batches and no waiting. ` +
+    `The sample has ${counted(sample.requests, "request")} in ` +
+    `${decimalText(sample.durationMs / 1000, 1)} s, ${decimalText(sample.meanQps, 1)} per ` +
+    `second in the mean and ${decimalText(sample.peakQps, 1)} in the busiest 5 s.`
+  );
+}
+
+function stageTable(
+  bundle: InferlineBundle,
+  level: InferlineLevel,
+  keys: readonly PipelineVariantKey[],
+): Markup {
+  const rows = planView(bundle, level).stages.map((stage, task) => {
+    const key = keyOf(keys, task, level.plan.stages[task]?.pool ?? 0);
+    return tableRow([
+      html`<td>${chip(key)} ${stage.task}</td>`,
+      stage.hardware,
+      decimalText(stage.replicas),
+      stage.batch,
+      decimalText(stage.latencyMs, 1),
+      decimalText(stage.throughputQps, 1),
+      decimalText(stage.scaleFactor, 3),
+      decimalText(stage.provisioningRatio, 3),
+    ]);
+  });
+  return html`<h3>Tasks</h3><div class="scroll"><table class="words">
+<thead>${headRow([
+    "task",
+    "hardware",
+    "replicas",
+    "batch",
+    "ms",
+    "queries/s each",
+    "s",
+    "ρ",
+  ])}</thead>
+<tbody>${rows}</tbody></table></div>`;
+}
+
+function limitTable(bundle: InferlineBundle, level: InferlineLevel): Markup {
+  const limitMs = bundle.slo.latencyMs * (1 - level.sample.margin);
+  const rows = taskLimits(bundle, level).map((limits) =>
+    tableRow([
+      limits.task,
+      replicaText(limits),
+      batchText(limits, limitMs),
+      hardwareText(limits, limitMs),
+    ]),
+  );
+  return html`<h3>Why it is not cheaper</h3><div class="scroll"><table class="words limits">
+<thead>${headRow(["task", "a replica less", "a larger batch", "cheaper hardware"])}</thead>
+<tbody>${rows}</tbody></table></div>`;
+}
+
+function replicaText({ oneReplicaLess }: TaskLimits): string {
+  if (oneReplicaLess === null) return "none left";
+  const ratio = `ρ ${decimalText(oneReplicaLess.provisioningRatio, 3)}`;
+  return oneReplicaLess.binds === "throughput" ? `${ratio}: overloaded` : `${ratio}: queues`;
+}
+
+function batchText({ nextBatch }: TaskLimits, limitMs: number): string {
+  if (nextBatch === null) return "none profiled";
+  const path = `${decimalText(nextBatch.pathMs, 1)} of ${msText(limitMs)}`;
+  return nextBatch.binds === "latency"
+    ? `${nextBatch.batch}: too slow, ${path}`
+    : `${nextBatch.batch}: fits, ${path}; costs the same`;
+}
+
+function hardwareText({ cheaperHardware }: TaskLimits, limitMs: number): string {
+  if (cheaperHardware.length === 0) return "none";
+  return cheaperHardware.map((one) => `${one.hardware}: ${boundText(one, limitMs)}`).join("; ");
+}
+
+function boundText(cheaper: CheaperHardware, limitMs: number): string {
+  const { binds, pathMs, leastReplicas, leastCostPerHour } = cheaper;
+  if (binds === "latency")
+    return `too slow, ${decimalText(pathMs, 1)} of ${msText(limitMs)} at batch 1`;
+  const least = `${counted(leastReplicas, "replica")} at least`;
+  if (binds === "workers") return `${least}, more than there are`;
+  return binds === "cost"
+    ? `${least}, ${decimalText(leastCostPerHour, 3)} an hour`
+    : `${least}, queues not counted`;
+}

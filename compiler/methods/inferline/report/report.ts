@@ -1,0 +1,216 @@
+/**
+ * A bundle of provisioning plans as one page for people: the tasks, what load costs, and for every
+ * load what runs where and why.
+ */
+import type { InferlineBundle, StageTask } from "stratagem-runtime/internal/bundle/schema";
+import { hardwareOf } from "stratagem-runtime/internal/methods/inferline/tell/plan-view";
+import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
+import { figureGrid } from "../../../report/figure-grid.ts";
+import { arrivalText } from "../../../report/kit/arrival-text.ts";
+import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
+import { drawStageGraph } from "../../../report/kit/stage-graph.ts";
+import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
+import { html, type Markup } from "../../../report/markup.ts";
+import { decimalText } from "../../../report/number-text.ts";
+import { renderPage } from "../../../report/page.ts";
+import { headRow } from "../../../report/table-row.ts";
+import { drawCost, drawLatency, drawReplicas } from "./cost-figures.ts";
+import { hardwareKeys, keyOf } from "./hardware-keys.ts";
+import { levelDetails, meanings, provisioningTable } from "./levels.ts";
+import { drawMisses } from "./miss-figure.ts";
+import { bundleFacts, leadText } from "./summary.ts";
+
+export interface InferlineReportContent {
+  readonly bundle: InferlineBundle;
+  /** Of the file that held the bundle. */
+  readonly file: { readonly byteCount: number; readonly sha256: string };
+}
+
+/** The whole HTML document. The same content gives the same text. */
+export function renderInferlineReport({ bundle, file }: InferlineReportContent): string {
+  const keys = hardwareKeys(bundle);
+  return renderPage({
+    title: bundle.application,
+    subtitle: "Stratagem provisioning report",
+    lead: leadText(bundle),
+    facts: bundleFacts(bundle, file),
+    sections: [
+      { id: "stages", heading: "The tasks", body: stageSection(bundle, keys) },
+      { id: "load", heading: "What load costs", body: loadSection(bundle, keys) },
+      {
+        id: "levels",
+        heading: "All levels",
+        body: html`${provisioningTable(bundle)}<h3>What the numbers mean</h3>${meanings(bundle)}`,
+      },
+      {
+        id: "plans",
+        heading: "The plans, level by level",
+        body: html`<p>Open a load to see what runs where, for which traffic, and what keeps it from
+being cheaper.</p>${levelDetails(bundle, keys)}`,
+      },
+    ],
+    footer: footerText(bundle),
+    variantCount: 0,
+    style: pipelineStyle(keys) + RULES,
+  });
+}
+
+const RULES = `.stages{display:flex;flex-wrap:wrap;gap:8px 36px;align-items:flex-start}
+.stages>figure{max-width:100%}
+.stages>div{flex:1 1 420px;min-width:0}
+tbody tr.more td:first-child{border-bottom-color:transparent}
+.stages td:nth-child(2){white-space:nowrap}
+.limits td,.limits th{text-align:left}
+.limits td:not(:last-child){white-space:nowrap}
+.limits td:last-child{min-width:10em}
+.plan>figure{flex:0 1 380px}
+.plan>div{flex:1 1 520px}
+#level-table td:nth-child(2),#level-table thead tr:last-child th:nth-child(2){text-align:right}
+`;
+
+function stageSection(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
+  const hasExclusive =
+    bundle.entryBranch === "exclusive" || bundle.tasks.some(({ branch }) => branch === "exclusive");
+  const hasJoin = bundle.tasks.some(({ edges }) => edges.length > 1);
+  const notes = [
+    "Percentages are the shares of the queries that go along an edge.",
+    ...(hasExclusive ? ["Of dashed edges a query takes one at most."] : []),
+    ...(hasJoin ? ["A join waits for all that were sent its way."] : []),
+  ];
+  return html`<div class="stages">${drawStageGraph(bundle, notes.join(" "))}<div>${hardwareTable(
+    bundle,
+    keys,
+  )}</div></div>`;
+}
+
+/** What each stage can run on; a letter marks what some plan uses. */
+function hardwareTable(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
+  const rows = bundle.tasks.map((task, index) => hardwareRows(bundle, keys, task, index));
+  return html`<div class="scroll"><table class="words">
+<thead>${headRow([
+    "task",
+    "hardware",
+    "price/h",
+    "batches",
+    "one query, ms",
+    "largest batch, ms",
+    "queries/s",
+  ])}</thead>
+<tbody>${rows}</tbody></table></div><p class="note">Queries/s are the most that one replica serves,
+and hardware without a letter is in no plan.</p>`;
+}
+
+function hardwareRows(
+  { cluster }: InferlineBundle,
+  keys: readonly PipelineVariantKey[],
+  { name, variants }: StageTask,
+  task: number,
+): Markup[] {
+  const runs = cluster.pools.flatMap((pool, index) =>
+    variants.flatMap(({ profiles }) => {
+      const profile = profiles[index];
+      return profile === null || profile === undefined ? [] : [{ pool, index, profile }];
+    }),
+  );
+  return runs.map(({ pool, index, profile }, row) => {
+    const key = keyOf(keys, task, index);
+    const times = profile.serviceTimes.decisionMs.data;
+    const sizes = Array.from(profile.batches.data);
+    const rates = sizes.map((size) => (1000 * size) / (times[size - 1] ?? Number.NaN));
+    const [single, largest] = [times[0] ?? 0, times[times.length - 1] ?? 0];
+    const classes = [
+      ...(key === undefined ? ["none"] : []),
+      ...(row < runs.length - 1 ? ["more"] : []),
+    ];
+    return html`<tr class="${classes.join(" ")}"><td>${row === 0 ? name : ""}</td>
+<td>${chip(key)} ${hardwareOf(pool)}</td><td>${decimalText(pool.pricePerHour ?? 0, 4)}</td>
+<td>${batchesText(sizes)}</td><td>${decimalText(single, 1)}</td><td>${decimalText(largest, 1)}</td>
+<td>${decimalText(Math.max(...rates), 1)}</td></tr>\n`;
+  });
+}
+
+function batchesText(sizes: readonly number[]): string {
+  return sizes.length > 2 ? `${sizes[0]} … ${sizes.at(-1)}` : sizes.join(", ");
+}
+
+function loadSection(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
+  return figureGrid([
+    captionedFigure(
+      "Cost",
+      html`${costKey(bundle)}${drawCost(bundle)}`,
+      "Of all replicas in an hour, in the unit of the prices.",
+    ),
+    captionedFigure(
+      "Replicas",
+      html`${drawReplicas(bundle, keys)}${legend(bundle, keys)}`,
+      replicaCaption(bundle),
+    ),
+    captionedFigure(
+      "Latency",
+      html`${latencyKey()}${drawLatency(bundle)}`,
+      "From arrival to the last answer. A triangle at the upper edge is a value beyond the frame.",
+    ),
+    captionedFigure(
+      "Misses",
+      html`${missKey()}${drawMisses(bundle)}`,
+      "On a logarithmic scale; the lowest line also stands for none at all.",
+    ),
+  ]);
+}
+
+function costKey({ levels }: InferlineBundle): Markup {
+  const hasGap = levels.some(({ feasible, solve }) => feasible && solve.provenGap > 0);
+  return html`<ul class="key">
+<li>${lineSample(`stroke-width="2.4"`, true)}planned</li>
+<li>${lineSample(`stroke-width="1.2" stroke-dasharray="2 3"`, false)}greedy alone</li>
+${
+  hasGap
+    ? html`<li>${lineSample(`stroke-width="1" stroke-dasharray="7 3"`, false)}no plan is
+cheaper, by the estimator</li>`
+    : ""
+}
+<li>${circleSample()}simulated, with the tuner</li></ul>`;
+}
+
+function latencyKey(): Markup {
+  return html`<ul class="key">
+<li>${lineSample(`stroke-width="2.2"`, true)}estimated on the sample</li>
+<li>${circleSample()}simulated, with the tuner</li></ul>`;
+}
+
+function missKey(): Markup {
+  return html`<ul class="key">
+<li>${lineSample(`stroke-width="2"`, true)}held-out traces, with the plan alone</li>
+<li>${circleSample()}simulated, with the tuner</li></ul>`;
+}
+
+/** The hardware of every stage that plans use, the cheapest first. */
+function legend({ tasks }: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
+  const rows = tasks.map(({ name }, task) => {
+    const items = keys.filter((key) => key.task === task);
+    return html`<ul class="key"><li>${name}:</li>${items.map(
+      (key) => html`<li>${chip(key)} ${key.name}</li>`,
+    )}</ul>\n`;
+  });
+  return html`${rows}`;
+}
+
+function replicaCaption({ levels }: InferlineBundle): string {
+  const beyond = levels.some(({ feasible }) => !feasible)
+    ? " Pale bars are beyond the pools: the plan is for less than the load."
+    : "";
+  return `By task (hue) and hardware (darker is dearer).${beyond}`;
+}
+
+function footerText({ levels, arrivals }: InferlineBundle): string {
+  const durations = levels.map(({ expected }) => expected.durationMs / 1000);
+  const [least, most] = [Math.min(...durations), Math.max(...durations)].map((one) =>
+    decimalText(one, 1),
+  );
+  const seconds = least === most ? `${most} s` : `${least} to ${most} s`;
+  return (
+    "Plans, estimates and proofs are what the planner found. Simulated values: each level " +
+    `under its own load (arrivals: ${arrivalText(arrivals)}), ${seconds} with seed ` +
+    `${levels[0]?.expected.seed ?? 0}, by the code that follows the plans.`
+  );
+}

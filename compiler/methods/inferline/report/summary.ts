@@ -1,0 +1,171 @@
+/** What the plans of an InferLine bundle are and do, in words and facts. */
+import {
+  type InferlineBundle,
+  type InferlineLevel,
+  type InferlineOptions,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
+import { hardwareOf } from "stratagem-runtime/internal/methods/inferline/tell/plan-view";
+import { definitionList } from "../../../report/definition-list.ts";
+import { arrivalText } from "../../../report/kit/arrival-text.ts";
+import { whichText } from "../../../report/kit/which-levels.ts";
+import type { Markup } from "../../../report/markup.ts";
+import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
+
+/** One paragraph. */
+export function leadText(bundle: InferlineBundle): string {
+  const { levels, slo, application, tasks } = bundle;
+  const [lowest] = levels;
+  const highest = levels.at(-1);
+  if (lowest === undefined || highest === undefined) return "";
+  const loads =
+    levels.length === 1
+      ? `at ${decimalText(lowest.loadQps, 2)} requests/s`
+      : `at loads from ${decimalText(lowest.loadQps, 2)} to ` +
+        `${decimalText(highest.loadQps, 2)} requests/s`;
+  const carried = levels.filter(({ feasible }) => feasible);
+  return [
+    `These plans run ${application}, a pipeline of ${counted(tasks.length, "task")}, ${loads}; ` +
+      `the goal is that ${ratioText(1 - violationCeiling(slo))} of the requests are done within ` +
+      `${msText(slo.latencyMs)}.`,
+    ...costTexts(carried),
+    ...beyondText(levels),
+    ...violationTexts(carried, violationCeiling(slo), levels.length),
+    heldOutText(carried),
+  ]
+    .filter((sentence) => sentence !== "")
+    .join(" ");
+}
+
+/** What the plans cost, what is proven of that, and what a simulation of them comes to. */
+function costTexts(carried: readonly InferlineLevel[]): string[] {
+  const [lowest] = carried;
+  if (lowest === undefined) return [];
+  const cost = rangeText(carried.map(({ plan }) => plan.costPerHour));
+  const worst = Math.max(...carried.map(({ solve }) => solve.provenGap));
+  const most = Math.max(...carried.map(({ plan, solve }) => savingOf(plan.costPerHour, solve)));
+  const isOptimal = carried.every(({ solve }) => solve.status === "optimal");
+  const less = isOptimal ? "less" : `more than ${ratioText(worst)} less`;
+  const than =
+    most > 0.0005 ? `; the greedy ones alone would cost up to ${ratioText(most)} more` : "";
+  return [
+    `As planned they cost ${cost} an hour; by the estimator, no plan that keeps the goal on the ` +
+      `sample of the traffic, less the margin, costs ${less}${than}.`,
+    ...simulatedCostTexts(carried),
+  ];
+}
+
+/** The same in the simulation, where the tuner follows the traffic. */
+function simulatedCostTexts(carried: readonly InferlineLevel[]): string[] {
+  const ratios = carried.map(({ plan, expected }) => expected.costPerHour / plan.costPerHour - 1);
+  if (ratios.every((ratio) => Math.abs(ratio) < 0.0005)) return [];
+  const cost = rangeText(carried.map(({ expected }) => expected.costPerHour));
+  const most = Math.max(...ratios);
+  const least = Math.min(...ratios);
+  const than =
+    most > 0.0005
+      ? `up to ${ratioText(most)} more than planned`
+      : `up to ${ratioText(-least)} less than planned`;
+  return [
+    "In the simulation, where the tuner adds and removes replicas as the traffic moves, " +
+      "they come " +
+      `to ${cost} an hour: ${than}.`,
+  ];
+}
+
+function rangeText(costs: readonly number[]): string {
+  const [least, most] = [Math.min(...costs), Math.max(...costs)].map((one) => decimalText(one, 3));
+  return least === most ? `${most}` : `${least} to ${most}`;
+}
+
+/** Whether the simulation keeps the goal. */
+function violationTexts(
+  carried: readonly InferlineLevel[],
+  ceiling: number,
+  count: number,
+): string[] {
+  if (carried.length === 0) return [];
+  const over = carried.filter(({ expected }) => expected.violationRate > ceiling);
+  const worst = ratioText(Math.max(...carried.map(({ expected }) => expected.violationRate)));
+  if (over.length === 0) return [`In the simulation at most ${worst} of the requests miss it.`];
+  const verb = over.length === 1 ? "misses" : "miss";
+  return [
+    `In the simulation ${whichText(over, count)} ${verb} it: up to ${worst} of the requests are ` +
+      `late, of ${ratioText(ceiling)} allowed.`,
+  ];
+}
+
+function savingOf(cost: number, { greedyCostPerHour }: InferlineLevel["solve"]): number {
+  return greedyCostPerHour === null || cost === 0 ? 0 : greedyCostPerHour / cost - 1;
+}
+
+function beyondText(levels: readonly InferlineLevel[]): string[] {
+  const beyond = levels.filter(({ feasible }) => !feasible);
+  if (beyond.length === 0) return [];
+  const most = Math.max(...beyond.map(({ capacityQps }) => capacityQps));
+  return [
+    `The pools have no plan for ${whichText(beyond, levels.length)}, only for up to ` +
+      `${decimalText(most, 1)}.`,
+  ];
+}
+
+function heldOutText(carried: readonly InferlineLevel[]): string {
+  const traces = carried.reduce((sum, { expected }) => sum + expected.heldOut.traces, 0);
+  const met = carried.reduce((sum, { expected }) => sum + expected.heldOut.met, 0);
+  if (traces === 0) return "";
+  return (
+    `Of ${counted(traces, "trace")} that they were not planned with, ` +
+    `${ratioText(met / traces)} meet the SLO.`
+  );
+}
+
+const TUNER: Readonly<Record<InferlineOptions["tuner"], string>> = {
+  relative: "as much as the traffic exceeds the envelope of the sample",
+  paper: "by the rates of the envelope, as the paper prints it",
+  none: "never: they stay as planned",
+};
+
+function tunerText({ tuner, tolerance }: InferlineOptions): string {
+  const beyond = tuner === "relative" && tolerance > 0;
+  return beyond ? `${TUNER[tuner]}, beyond ${tolerance} standard deviations` : TUNER[tuner];
+}
+
+/** A description list of what the bundle is. */
+export function bundleFacts(
+  bundle: InferlineBundle,
+  file: { readonly byteCount: number; readonly sha256: string },
+): Markup {
+  const { slo, cluster, policy, provenance, arrivals } = bundle;
+  const ceiling = ratioText(violationCeiling(slo));
+  const pools = cluster.pools.map(
+    (pool) =>
+      `${hardwareOf(pool)}: ${counted(pool.workers, "worker")} at ` +
+      `${decimalText(pool.pricePerHour ?? 0, 4)} an hour`,
+  );
+  const margin =
+    policy.margin === "auto"
+      ? "as little as makes held-out traces meet the SLO"
+      : ratioText(policy.margin);
+  const seconds = decimalText(policy.sampleDurationMs / 1000, 1);
+  const length = arrivals.process === "trace" ? "" : ` of ${seconds} s`;
+  const entries: readonly (readonly [string, string])[] = [
+    ["SLO", msText(slo.latencyMs)],
+    [
+      "Violations allowed",
+      slo.maxViolationRate === null
+        ? `${ceiling}, from the ${decimalText(slo.percentile, 3)}th percentile`
+        : ceiling,
+    ],
+    ["Arrivals", arrivalText(arrivals)],
+    ["Hardware", pools.join("; ")],
+    ["Between tasks", msText(cluster.communicationLatencyMs)],
+    ["Plans", policy.refine === "exact" ? "greedy, then improved by exact search" : "greedy"],
+    ["Planned with", `${counted(policy.traces, "trace")}${length}`],
+    ["Kept free of the SLO", margin],
+    ["Replicas follow the traffic", tunerText(policy)],
+    ["A replica comes up in", msText(policy.activationMs)],
+    ["Compiled by", `${provenance.compiler} from ${counted(provenance.inputs.length, "file")}`],
+    ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],
+  ];
+  return definitionList(entries);
+}

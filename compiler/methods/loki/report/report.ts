@@ -1,0 +1,170 @@
+/**
+ * A bundle of plans as one page for people: the pipeline, which servers every load takes, what the
+ * plans promise and what a simulation gave.
+ */
+import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
+import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
+import { figureGrid } from "../../../report/figure-grid.ts";
+import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
+import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
+import { html, type Markup } from "../../../report/markup.ts";
+import { decimalText, msText, ratioText } from "../../../report/number-text.ts";
+import { renderPage } from "../../../report/page.ts";
+import { levelDetails, meanings, planTable } from "./levels.ts";
+import { drawAccuracy, drawLatency, drawViolations } from "./load-figures.ts";
+import { shedShare, stepChangeOf } from "./plan-marks.ts";
+import { drawServers, drawTransitions, serverCount } from "./server-figures.ts";
+import { bundleFacts, leadText } from "./summary.ts";
+import { taskTree } from "./task-tree.ts";
+import { variantKeys } from "./variant-keys.ts";
+
+export interface LokiReportContent {
+  readonly bundle: LokiBundle;
+  /** Of the file that held the bundle. */
+  readonly file: { readonly byteCount: number; readonly sha256: string };
+}
+
+/** The whole HTML document. The same content gives the same text. */
+export function renderLokiReport({ bundle, file }: LokiReportContent): string {
+  const keys = variantKeys(bundle);
+  return renderPage({
+    title: bundle.application,
+    subtitle: "Stratagem pipeline report",
+    lead: leadText(bundle),
+    facts: bundleFacts(bundle, file),
+    sections: [
+      {
+        id: "pipeline",
+        heading: "The pipeline",
+        body: html`${taskTree(bundle, keys)}<p class="note">An arrow column says how many queries a
+query leads to there. ${unusedText(bundle, keys)}</p>`,
+      },
+      { id: "load", heading: "What load does", body: loadSection(bundle, keys) },
+      {
+        id: "levels",
+        heading: "All levels",
+        body: html`${planTable(bundle)}<h3>What the numbers mean</h3>${meanings(bundle)}`,
+      },
+      {
+        id: "plans",
+        heading: "The plans, level by level",
+        body: html`<p>Open a load to see what runs, and which ways the requests
+take.</p>${levelDetails(bundle, keys)}`,
+      },
+    ],
+    footer: footerText(bundle),
+    variantCount: 0,
+    style: pipelineStyle(keys),
+  });
+}
+
+function unusedText({ tasks }: LokiBundle, keys: readonly PipelineVariantKey[]): string {
+  const count = tasks.reduce((sum, { variants }) => sum + variants.length, 0) - keys.length;
+  if (count === 0) return "Every variant has its place in some plan.";
+  return `A variant without a letter (${count} of ${count + keys.length}) is in no plan.`;
+}
+
+function loadSection(bundle: LokiBundle, keys: readonly PipelineVariantKey[]): Markup {
+  return figureGrid([
+    captionedFigure(
+      "Servers",
+      html`${drawServers(bundle, keys)}${legend(bundle, keys)}`,
+      serverCaption(bundle),
+    ),
+    captionedFigure("Accuracy", html`${accuracyKey()}${drawAccuracy(bundle)}`, stepCaption(bundle)),
+    captionedFigure(
+      "Violations",
+      drawViolations(bundle),
+      "Share of the requests that are late, dropped or shed in the simulation, on a logarithmic " +
+        "scale; the lowest line also stands for none at all.",
+    ),
+    captionedFigure(
+      "Latency",
+      drawLatency(bundle),
+      "From arrival to the last answer in the simulation, over the requests served: median and " +
+        "99th percentile.",
+    ),
+    captionedFigure(
+      "Changing level",
+      drawTransitions(bundle) ?? html`<p>${noTransitionText(bundle)}</p>`,
+      transitionCaption(bundle),
+    ),
+  ]);
+}
+
+/** The variants of every task that plans use, the least accurate first. */
+function legend({ tasks }: LokiBundle, keys: readonly PipelineVariantKey[]): Markup {
+  const rows = tasks.map(({ name }, task) => {
+    const items = keys.filter((key) => key.task === task);
+    return html`<ul class="key"><li>${name}:</li>${items.map(
+      (key) => html`<li>${chip(key)} ${key.name}</li>`,
+    )}</ul>\n`;
+  });
+  return html`${rows}`;
+}
+
+function accuracyKey(): Markup {
+  return html`<ul class="key">
+<li>${lineSample(`stroke-width="2.4"`, true)}planned</li>
+<li>${circleSample()}simulated, of the requests in time</li>
+<li>${lineSample(`stroke-width="1.2" stroke-dasharray="2 3"`, false)}simulated, a miss counting
+0</li></ul>`;
+}
+
+function serverCaption(bundle: LokiBundle): string {
+  const shed = bundle.levels.some(({ feasible }) => !feasible)
+    ? " Pale bars are beyond the capacity: the requests above it are shed."
+    : "";
+  return (
+    `Of the ${decimalText(serverCount(bundle))} there are, by task (hue) and variant ` +
+    `(darker is more accurate).${shed}`
+  );
+}
+
+function stepCaption(bundle: LokiBundle): string {
+  const change = stepChangeOf(bundle);
+  if (change === null) {
+    return `All levels are in the ${bundle.levels[0]?.plan.step ?? ""} step.`;
+  }
+  const { lastHardwareQps, firstAccuracyQps } = change;
+  return (
+    `In the grey band, between ${decimalText(lastHardwareQps, 2)} and ` +
+    `${decimalText(firstAccuracyQps, 2)} requests/s, the most accurate variants stop ` +
+    "fitting: below it load is met with servers, above it with less accurate variants."
+  );
+}
+
+function noTransitionText({ levels }: LokiBundle): string {
+  return levels.length === 1
+    ? "There is one level, and so no change of level."
+    : "No change between neighbouring levels loads a model.";
+}
+
+function transitionCaption({ levels, policy }: LokiBundle): string {
+  if (levels.length === 1) return "";
+  const cost =
+    policy.modelLoadMs === 0
+      ? "A model load is taken to need no time."
+      : `A server needs ${msText(policy.modelLoadMs)} for a model load and serves nothing ` +
+        "meanwhile.";
+  return (
+    "Servers that load another model when the load goes up to a level from the one below " +
+    `(up), and from it to the one below (down). ${cost}`
+  );
+}
+
+function footerText({ levels, arrivals }: LokiBundle): string {
+  const durations = levels.map(({ expected }) => expected.durationMs / 1000);
+  const [least, most] = [Math.min(...durations), Math.max(...durations)].map((one) =>
+    decimalText(one, 1),
+  );
+  const seconds = least === most ? `${most} s` : `${least} to ${most} s`;
+  const process = arrivals.process === "gamma" ? `gamma (CV² ${arrivals.cv2})` : "Poisson";
+  const shed = levels.map(shedShare).filter((share) => share > 0);
+  const mostShed = shed.length === 0 ? "" : ` Up to ${ratioText(Math.max(...shed))} is shed.`;
+  return (
+    "Plans and proofs are what the solver found. Simulated values: each level under its " +
+    `own load with ${process} arrivals, ${seconds} with seed ` +
+    `${levels[0]?.expected.seed ?? 0}, by the code that follows the plans.${mostShed}`
+  );
+}

@@ -1,0 +1,160 @@
+/** What the plans of a pipeline are and do, in words and facts. */
+import {
+  type LokiBundle,
+  type LokiLevel,
+  type LokiOptions,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
+import { definitionList } from "../../../report/definition-list.ts";
+import { whichText } from "../../../report/kit/which-levels.ts";
+import type { Markup } from "../../../report/markup.ts";
+import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
+import { capacityOf, stepChangeOf } from "./plan-marks.ts";
+import { serverCount } from "./server-figures.ts";
+
+/** One paragraph. */
+export function leadText(bundle: LokiBundle): string {
+  const { levels, slo, application } = bundle;
+  const [lowest] = levels;
+  const highest = levels.at(-1);
+  if (lowest === undefined || highest === undefined) return "";
+  const loads =
+    levels.length === 1
+      ? `at ${loadText(lowest)}`
+      : `at loads from ${decimalText(lowest.loadQps, 2)} to ${loadText(highest)}`;
+  const capacity = `${decimalText(capacityOf(bundle), 1)} requests/s`;
+  return [
+    `With ${counted(serverCount(bundle), "server")} and a deadline of ${msText(slo.latencyMs)}, ` +
+      `these plans serve ${application}, a pipeline of ${counted(bundle.tasks.length, "task")}, ` +
+      `${loads}; by the profiles the servers can carry ${capacity}.`,
+    stepText(bundle, lowest, highest),
+    ...shedText(levels, capacity),
+    violationText(bundle),
+  ].join(" ");
+}
+
+function loadText({ loadQps }: LokiLevel): string {
+  return `${decimalText(loadQps, 2)} requests/s`;
+}
+
+/** What gives way to load: servers, then accuracy. */
+function stepText(bundle: LokiBundle, lowest: LokiLevel, highest: LokiLevel): string {
+  const change = stepChangeOf(bundle);
+  const accuracies = (from: LokiLevel): string =>
+    from === highest
+      ? `with a planned accuracy of ${ratioText(highest.plan.accuracy)}`
+      : `with a planned accuracy from ${ratioText(from.plan.accuracy)} to ` +
+        `${ratioText(highest.plan.accuracy)}`;
+  if (change === null) {
+    return lowest.plan.step === "hardware"
+      ? `Only the most accurate variants run, on ${serverRange(lowest, highest)}, ` +
+          `${accuracies(lowest)}.`
+      : "Every level has the most accurate mix of variants that the solver found for it, on " +
+          `${serverRange(lowest, highest)}, ${accuracies(lowest)}.`;
+  }
+  const last = bundle.levels.findLast(({ plan }) => plan.step === "hardware") ?? lowest;
+  const first = bundle.levels.find(({ plan }) => plan.step === "accuracy") ?? highest;
+  return (
+    `Up to ${loadText(last)} only the most accurate variants run, on ` +
+    `${serverRange(lowest, last)}; from ${loadText(first)} on, accuracy gives way instead, ` +
+    `${accuracies(first)}.`
+  );
+}
+
+function serverRange({ plan: from }: LokiLevel, { plan: to }: LokiLevel): string {
+  if (from.servers === to.servers) return counted(to.servers, "server");
+  return `${decimalText(from.servers)} to ${counted(to.servers, "server")}`;
+}
+
+function shedText(levels: readonly LokiLevel[], capacity: string): string[] {
+  const beyond = levels.filter(({ feasible }) => !feasible);
+  if (beyond.length === 0) return [];
+  return [
+    `No plan carries ${whichText(beyond, levels.length)}: the requests above ${capacity} are shed.`,
+  ];
+}
+
+/**
+ * Which levels that are within the capacity still miss the ceiling when they are simulated, and
+ * what helps.
+ */
+function violationText({ levels, slo, policy }: LokiBundle): string {
+  const ceiling = violationCeiling(slo);
+  const carried = levels.filter(({ feasible }) => feasible);
+  const over = carried.filter(({ expected }) => expected.violationRate > ceiling);
+  if (carried.length === 0) return "";
+  const worst = Math.max(...carried.map(({ expected }) => expected.violationRate));
+  if (over.length === 0) {
+    const which = levels.length === carried.length ? "every level" : "every level it carries";
+    return (
+      `In the simulation, ${which} keeps the ceiling: at most ${ratioText(worst)} of the ` +
+      "requests " +
+      `miss the deadline, of ${ratioText(ceiling)} allowed.`
+    );
+  }
+  const help =
+    policy.headroom === "auto" ? "" : " Plans with headroom: auto leave room for the queues.";
+  const verb = over.length === 1 ? "exceeds" : "exceed";
+  return (
+    `In the simulation, ${whichText(over, levels.length)} ${verb} the ceiling of ` +
+    `${ratioText(ceiling)}: up to ${ratioText(worst)} of the requests miss the deadline.${help}`
+  );
+}
+
+const ROUTING: Readonly<Record<LokiOptions["routing"], string>> = {
+  plan: "in the shares of the plan",
+  "most-accurate-first": "the most accurate path first",
+  auto: "in the shares of the plan near its load, else the most accurate path first",
+};
+
+const DROP: Readonly<Record<LokiOptions["drop"], string>> = {
+  none: "never",
+  "last-task": "before the last task, if its time is not enough",
+  "per-task": "after a task that took longer than its budget",
+  reroute: "after a task that took longer than its budget, unless a faster server makes up for it",
+  deadline: "if no way left is fast enough for its deadline",
+};
+
+/** A description list of what the bundle is. */
+export function bundleFacts(
+  bundle: LokiBundle,
+  file: { readonly byteCount: number; readonly sha256: string },
+): Markup {
+  const { slo, cluster, policy, provenance, arrivals } = bundle;
+  const ceiling = ratioText(violationCeiling(slo));
+  const pools = cluster.pools.map(
+    ({ name, workers, hardware }) =>
+      `${name}: ${counted(workers, "server")}${hardware === null ? "" : ` (${hardware})`}`,
+  );
+  const headroom =
+    policy.headroom === "auto" ? "as little as keeps the ceiling" : ratioText(policy.headroom);
+  const entries: readonly (readonly [string, string])[] = [
+    ["Deadline (SLO)", msText(slo.latencyMs)],
+    [
+      "Violations allowed",
+      slo.maxViolationRate === null
+        ? `${ceiling}, from the ${decimalText(slo.percentile, 3)}th percentile`
+        : ceiling,
+    ],
+    ["Arrivals", arrivals.process === "gamma" ? `gamma, CV² ${arrivals.cv2}` : arrivals.process],
+    ["Servers", pools.join("; ")],
+    ["Capacity", `${decimalText(capacityOf(bundle), 1)} requests/s`],
+    ["Between servers", msText(cluster.communicationLatencyMs)],
+    [
+      "Plans",
+      `${bundle.method}: execution may take ${ratioText(policy.sloFraction)} of the ` +
+        `deadline; headroom ${headroom}`,
+    ],
+    ["Requests take their paths", ROUTING[policy.routing]],
+    ["A query is dropped", DROP[policy.drop]],
+    [
+      "Variants of a batch",
+      policy.stagePolicy === "fixed"
+        ? "that of the server"
+        : "chosen by tables where that is possible",
+    ],
+    ["Compiled by", `${provenance.compiler} from ${counted(provenance.inputs.length, "file")}`],
+    ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],
+  ];
+  return definitionList(entries);
+}

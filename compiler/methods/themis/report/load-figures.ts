@@ -1,0 +1,192 @@
+/** What load does to cores, to violations and to latency. */
+import * as Plot from "@observablehq/plot";
+import {
+  type ScalePlan,
+  type ThemisBundle,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
+import { drawFigure } from "../../../report/figure.ts";
+import { beyondMarks, drawLatencies, mostMs } from "../../../report/kit/latency-figure.ts";
+import {
+  levelBand,
+  levelLine,
+  limitMarks,
+  loadAxis,
+  pointsOf,
+  thinned,
+} from "../../../report/kit/load-axis.ts";
+import { floorOf } from "../../../report/kit/rate-floor.ts";
+import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
+import { MAX_LETTERED, wholeAxis } from "../../../report/kit/whole-axis.ts";
+import type { Point } from "../../../report/load-marks.ts";
+import type { Markup } from "../../../report/markup.ts";
+import { decimalText, ratioText } from "../../../report/number-text.ts";
+
+/** How the kinds of plan are drawn, here and in the key. */
+export const KIND_STROKES = {
+  horizontal: { strokeWidth: 1.4, strokeDasharray: "7 3" },
+  vertical: { strokeWidth: 1.4, strokeDasharray: "2 3" },
+  joint: { strokeWidth: 2.4, strokeDasharray: "none" },
+} as const;
+
+const coresOf = (plan: ScalePlan | null): number => plan?.cores ?? Number.NaN;
+
+/** Cores of each kind of plan; a line ends where there is no plan of its kind. */
+export function drawCores(bundle: ThemisBundle): Markup {
+  const { levels } = bundle;
+  const horizontal = pointsOf(levels, (level) => coresOf(level.horizontal));
+  const vertical = pointsOf(levels, (level) => coresOf(level.vertical));
+  const joint = pointsOf(levels, (level) => coresOf(level.joint));
+  const followed = pointsOf(levels, ({ steady }) => steady.cores);
+  const counts = [...horizontal, ...vertical, ...joint, ...followed].map(({ value }) => value);
+  const most = Math.max(...counts.filter((count) => !Number.isNaN(count)));
+  const text = {
+    id: "cores",
+    title: "Cores against load",
+    description:
+      `The plan that is followed takes ${decimalText(followed[0]?.value ?? 0)} cores at the ` +
+      `lowest load and ${decimalText(followed.at(-1)?.value ?? 0)} at the highest.`,
+  };
+  const line = (points: readonly Point[], style: object): Plot.Markish =>
+    Plot.line(points, { x: "loadQps", y: "value", stroke: "currentColor", ...style });
+  return drawFigure(text, {
+    x: loadAxis(bundle),
+    y: { domain: [0, most * 1.08], label: "cores of all instances", grid: true, ticks: 6 },
+    marks: [
+      ...beyondMarks(bundle, "bottom"),
+      line(horizontal, KIND_STROKES.horizontal),
+      line(vertical, KIND_STROKES.vertical),
+      line(joint, KIND_STROKES.joint),
+      Plot.dot(thinned(followed), {
+        x: "loadQps",
+        y: "value",
+        r: 4,
+        stroke: "currentColor",
+        strokeWidth: 1.1,
+        title: ({ loadQps, value }: Point) =>
+          `${decimalText(value)} cores at ${decimalText(loadQps, 2)} requests/s`,
+      }),
+    ],
+  });
+}
+
+interface CoreBar {
+  readonly loadQps: number;
+  readonly key: PipelineVariantKey;
+  readonly cores: number;
+  readonly feasible: boolean;
+  readonly title: string;
+}
+
+/** One bar per level, stacked by stage in the order of the tasks, of the plan that is followed. */
+export function drawTaskCores(bundle: ThemisBundle, keys: readonly PipelineVariantKey[]): Markup {
+  const bars = coreBars(bundle, keys);
+  const most = Math.max(...bundle.levels.map(({ steady }) => steady.cores));
+  const loads = bundle.levels.map(({ loadQps }) => loadQps);
+  const isLettered = loads.length <= MAX_LETTERED;
+  const ranges = bundle.tasks.map(({ name }, task) => `${name} has ${coreRange(bundle, task)}`);
+  const text = {
+    id: "stage-cores",
+    title: "Cores by task at every load",
+    description: `${ranges.join(", ")}.`,
+  };
+  return drawFigure(text, {
+    x: levelBand(loads, "load, requests/s"),
+    y: { domain: [0, most * 1.09], label: "cores of all instances", ...wholeAxis(0, most) },
+    marks: [
+      Plot.barY(bars, {
+        x: "loadQps",
+        y: "cores",
+        fill: (bar: CoreBar) => bar.key.color,
+        fillOpacity: (bar: CoreBar) => (bar.feasible ? 1 : 0.5),
+        stroke: "var(--page)",
+        strokeWidth: isLettered ? 0.8 : 0,
+        title: (bar: CoreBar) => bar.title,
+      }),
+      Plot.text(
+        isLettered ? bars : [],
+        Plot.stackY({
+          x: "loadQps",
+          y: "cores",
+          text: (bar: CoreBar) => (bar.cores > 0.045 * most ? bar.key.letter : ""),
+          fill: "white",
+          stroke: "#0009",
+          strokeWidth: 2.5,
+          fontWeight: "bold",
+        }),
+      ),
+    ],
+  });
+}
+
+function coreBars({ levels }: ThemisBundle, keys: readonly PipelineVariantKey[]): CoreBar[] {
+  return levels.flatMap(({ loadQps, feasible, steady }) =>
+    steady.stages.flatMap(({ cores, instances, batch }, task) => {
+      const key = keys[task];
+      if (key === undefined) return [];
+      const title =
+        `${key.taskName}: ${instances} × ${cores} cores, batches of ${batch}, at ` +
+        `${decimalText(loadQps, 2)} requests/s`;
+      return [{ loadQps, key, cores: cores * instances, feasible, title }];
+    }),
+  );
+}
+
+function coreRange({ levels }: ThemisBundle, task: number): string {
+  const counts = levels.map(({ steady }) => {
+    const { cores = 0, instances = 0 } = steady.stages[task] ?? {};
+    return cores * instances;
+  });
+  const [least, most] = [Math.min(...counts), Math.max(...counts)];
+  return least === most ? `${most} cores` : `${least} to ${most} cores`;
+}
+
+/** The longest path by the model, and the 99th percentile of the simulation. */
+export function drawLatency(bundle: ThemisBundle): Markup {
+  const stated = pointsOf(bundle.levels, ({ steady }) => steady.latencyMs);
+  const simulated = pointsOf(bundle.levels, ({ steady }) => steady.expected.latencyMsP99);
+  return drawLatencies(bundle, {
+    stated,
+    simulated,
+    label: "latency, ms",
+    title: "Latency against load",
+    description:
+      `The longest path takes at most ${mostMs(stated)} by the model; the 99th percentile is ` +
+      `at most ${mostMs(simulated)} in the simulation`,
+  });
+}
+
+/** Of the plan that is followed, its instances as they are. */
+export function drawViolations(bundle: ThemisBundle): Markup {
+  const ceiling = violationCeiling(bundle.slo);
+  const rates = bundle.levels.map(({ steady }) => steady.expected.violationRate);
+  const floor = floorOf(rates, ceiling);
+  const shown = (rate: number): number => Math.max(rate, floor);
+  const points = pointsOf(bundle.levels, ({ steady }) => shown(steady.expected.violationRate));
+  const decades = Math.round(-Math.log10(floor));
+  const text = {
+    id: "violations",
+    title: "Requests that miss the SLO against load",
+    description:
+      `At most ${ratioText(Math.max(...rates))} of the requests of a level miss the SLO in ` +
+      `its simulation; ${ratioText(ceiling)} may.`,
+  };
+  return drawFigure(text, {
+    marginLeft: 66,
+    x: loadAxis(bundle),
+    y: {
+      type: "log",
+      domain: [floor, 1],
+      label: "requests that miss the SLO",
+      ticks: Array.from({ length: decades + 1 }, (_, power) => 10 ** -power),
+      tickFormat: (rate: number) =>
+        `${rate <= floor * 1.5 ? "≤" : ""}${decimalText(100 * rate, 4)}%`,
+      grid: true,
+    },
+    marks: [
+      ...beyondMarks(bundle, "top"),
+      ...limitMarks("ceiling", shown(ceiling)),
+      ...levelLine(points, 2),
+    ],
+  });
+}

@@ -1,0 +1,178 @@
+/** What the plans of a Themis bundle are and do, in words and facts. */
+import {
+  type ThemisBundle,
+  type ThemisLevel,
+  type ThemisOptions,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
+import { definitionList } from "../../../report/definition-list.ts";
+import { arrivalText } from "../../../report/kit/arrival-text.ts";
+import { whichText } from "../../../report/kit/which-levels.ts";
+import type { Markup } from "../../../report/markup.ts";
+import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
+
+/** One paragraph. */
+export function leadText({ levels, slo, application, tasks }: ThemisBundle): string {
+  const [lowest] = levels;
+  const highest = levels.at(-1);
+  if (lowest === undefined || highest === undefined) return "";
+  const loads =
+    levels.length === 1
+      ? `at ${decimalText(lowest.loadQps, 2)} requests/s`
+      : `at loads from ${decimalText(lowest.loadQps, 2)} to ` +
+        `${decimalText(highest.loadQps, 2)} requests/s`;
+  const carried = levels.filter(({ feasible }) => feasible);
+  return [
+    `These plans run ${application}, a pipeline of ${counted(tasks.length, "task")}, ${loads}; ` +
+      `the goal is that ${ratioText(1 - violationCeiling(slo))} of the requests are done within ` +
+      `${msText(slo.latencyMs)}.`,
+    ...coreTexts(carried),
+    ...beyondTexts(levels),
+    ...violationTexts(carried, violationCeiling(slo), levels.length),
+  ].join(" ");
+}
+
+function coreTexts(carried: readonly ThemisLevel[]): string[] {
+  const cores = carried.map(({ steady }) => steady.cores);
+  if (cores.length === 0) return [];
+  const [least, most] = [Math.min(...cores), Math.max(...cores)];
+  const range = least === most ? counted(most, "core") : `${least} to ${counted(most, "core")}`;
+  const kinds = [
+    kindText(carried, "horizontal", "one-core instances"),
+    kindText(carried, "vertical", "one instance per task"),
+  ];
+  return [`They take ${range}; ${kinds.join(", and ")}.`];
+}
+
+/**
+ * What one kind of plan takes beside those that are followed, over all levels that have one of it.
+ */
+function kindText(
+  carried: readonly ThemisLevel[],
+  kind: "horizontal" | "vertical",
+  name: string,
+): string {
+  const having = carried.filter((level) => level[kind] !== null);
+  if (having.length === 0) return `${name} alone carry none of these loads`;
+  const sum = having.reduce((total, level) => total + (level[kind]?.cores ?? 0), 0);
+  const followed = having.reduce((total, { steady }) => total + steady.cores, 0);
+  const ratio = sum / followed - 1;
+  const cost =
+    Math.abs(ratio) < 0.0005
+      ? "the same"
+      : `${decimalText(100 * Math.abs(ratio), 1)}% ${ratio > 0 ? "more" : "less"}`;
+  const where =
+    having.length === carried.length
+      ? ""
+      : ` at the ${having.length} of ${carried.length} loads with such a plan`;
+  return `${name} alone would take ${cost}${where}, by the model`;
+}
+
+function beyondTexts(levels: readonly ThemisLevel[]): string[] {
+  const beyond = levels.filter(({ feasible }) => !feasible);
+  if (beyond.length === 0) return [];
+  const most = Math.max(...beyond.map(({ capacityQps }) => capacityQps));
+  return [
+    `The pool has no plan for ${whichText(beyond, levels.length)}, only for up to ` +
+      `${decimalText(most, 1)}.`,
+  ];
+}
+
+function violationTexts(carried: readonly ThemisLevel[], ceiling: number, count: number): string[] {
+  if (carried.length === 0) return [];
+  const over = carried.filter(({ steady }) => steady.expected.violationRate > ceiling);
+  const worst = Math.max(...carried.map(({ steady }) => steady.expected.violationRate));
+  if (over.length === 0) {
+    return [
+      `In simulations of random arrivals, at most ${ratioText(worst)} of the requests miss it.`,
+    ];
+  }
+  const verb = over.length === 1 ? "exceeds" : "exceed";
+  return [
+    `In simulations of random arrivals, ${whichText(over, count)} ${verb} the ceiling of ` +
+      `${ratioText(ceiling)}: up to ${ratioText(worst)} of the requests miss it.`,
+  ];
+}
+
+const SCALING: Readonly<Record<ThemisOptions["scaling"], string>> = {
+  joint: "cores at once, and the instances of the joint plan once the load is steady",
+  themis: "cores at once, and one-core instances once the load is steady",
+  horizontal: "instances of one core only",
+  vertical: "cores only, of one instance for each task",
+};
+
+/** What happens when the load changes, in words. */
+export function scalingText({ policy }: ThemisBundle): string {
+  const { scaling, tickMs, stableTicks, resizeMs, coldStartMs, extraCores } = policy;
+  const steps = [
+    `Every ${timeText(tickMs)} the load is looked at.`,
+    scaling === "horizontal"
+      ? "When it exceeds what the plan carries, instances of one core are started, which " +
+        `takes ${timeText(coldStartMs)}.`
+      : "When it exceeds what the plan carries, all instances of a task get the same, larger " +
+        `number of cores, which takes ${timeText(resizeMs)}.`,
+    ...(scaling === "horizontal"
+      ? []
+      : [
+          "Where all cores of the instances do not suffice, more are started, with " +
+            `${extraCores === "one" ? "one core" : "as many cores"} each, which takes ` +
+            `${timeText(coldStartMs)}: they are in bold.`,
+        ]),
+    `Once ${counted(stableTicks, "look")} in a row ` +
+      `${stableTicks === 1 ? "agrees" : "agree"} with the forecast, the plan for the load is ` +
+      "put in place: new instances first, and only when they are up the old ones become " +
+      "smaller or stop.",
+  ];
+  return steps.join(" ");
+}
+
+function timeText(ms: number): string {
+  return ms < 1000 ? msText(ms) : `${decimalText(ms / 1000, 1)} s`;
+}
+
+/** A description list of what the bundle is. */
+export function bundleFacts(
+  { slo, cluster, policy, provenance, arrivals }: ThemisBundle,
+  file: { readonly byteCount: number; readonly sha256: string },
+): Markup {
+  const ceiling = ratioText(violationCeiling(slo));
+  const pools = cluster.pools.map(
+    ({ hardware, name, workers, cores }) =>
+      `${hardware ?? name}: ${counted(workers, "worker")} of ${counted(cores ?? 1, "core")}`,
+  );
+  const quantile =
+    policy.quantile === "auto"
+      ? "a quantile as low as keeps the ceiling"
+      : `quantile ${policy.quantile}`;
+  const entries: readonly (readonly [string, string])[] = [
+    ["SLO", msText(slo.latencyMs)],
+    [
+      "Violations allowed",
+      slo.maxViolationRate === null
+        ? `${ceiling}, from the ${decimalText(slo.percentile, 3)}th percentile`
+        : ceiling,
+    ],
+    ["Arrivals", arrivalText(arrivals)],
+    ["Pool", pools.join("; ")],
+    ["Between tasks", msText(cluster.communicationLatencyMs)],
+    ["Scaling", SCALING[policy.scaling]],
+    ["Solver", policy.solver === "exact" ? "exact" : "the paper's dynamic programmes"],
+    [
+      "Waiting",
+      policy.queueing === "paper"
+        ? "for the batch alone, as the paper"
+        : `for the batch and in the queue, ${quantile}`,
+    ],
+    ["Limits", `batches of ${policy.maxBatch}, ${counted(policy.maxCores, "core")} an instance`],
+    ["Forecast", policy.predictor],
+    [
+      "Given up",
+      policy.dropAfterSlos === null
+        ? "never"
+        : `when older than ${decimalText(policy.dropAfterSlos, 2)} × SLO`,
+    ],
+    ["Compiled by", `${provenance.compiler} from ${counted(provenance.inputs.length, "file")}`],
+    ["Bundle", `${decimalText(file.byteCount)} bytes, SHA-256 ${file.sha256}`],
+  ];
+  return definitionList(entries);
+}

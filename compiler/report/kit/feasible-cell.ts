@@ -1,0 +1,26 @@
+/** Whether a level is feasible and which limits it misses, as pages say it. */
+import type { MissedLimit } from "stratagem-runtime/internal/tell/missed-limits";
+import type { Markup } from "../markup.ts";
+import { decimalText, ratioText } from "../number-text.ts";
+import { limited } from "./limited-cell.ts";
+
+/** A cell that stands out where a limit is missed. */
+export function feasibleCell(isFeasible: boolean, missed: readonly MissedLimit[]): Markup {
+  const word = isFeasible ? "yes" : "no";
+  const why = missed.length === 0 ? "" : `${isFeasible ? ", but" : ":"} ${missedWords(missed)}`;
+  return limited(!isFeasible || missed.length > 0, `${word}${why}`);
+}
+
+/** `load 600 > 480/s; violations 7.2% > 5%` */
+export function missedWords(missed: readonly MissedLimit[]): string {
+  return missed.map(oneWords).join("; ");
+}
+
+function oneWords({ limit, found, allowed, sloClass }: MissedLimit): string {
+  const whose = sloClass === undefined ? "" : ` of class ${sloClass}`;
+  if (limit === "violations") {
+    return `violations${whose} ${ratioText(found)} > ${ratioText(allowed)}`;
+  }
+  if (limit === "load") return `load ${decimalText(found, 2)} > ${decimalText(allowed, 2)}/s`;
+  return `at least ${decimalText(found)} ${limit} > ${decimalText(allowed)}`;
+}

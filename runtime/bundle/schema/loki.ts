@@ -1,0 +1,199 @@
+/** The bundle of Loki: plans for a tree of tasks. */
+import type { CommonFields, DecisionSpace, ModelFile, ServiceTimes, Table } from "./common.ts";
+import type { Feed, PoolProfile } from "./graph.ts";
+
+/** A pipeline: plans say which servers run which variant, and which path a request takes. */
+export interface LokiBundle extends CommonFields {
+  readonly method: "loki";
+  /**
+   * Parents before their children. A task that only passes requests on is left out: its children
+   * take its place.
+   */
+  readonly tasks: readonly PipelineTask[];
+  /** One for each task without children, in their order. */
+  readonly leaves: readonly Leaf[];
+  readonly policy: LokiOptions;
+  /** Ascending in `loadQps`, at least one. */
+  readonly levels: readonly LokiLevel[];
+}
+
+export interface PipelineTask {
+  readonly name: string;
+  /**
+   * Index of the task whose outputs are this one's queries; null for an entry, whose queries are
+   * the requests.
+   */
+  readonly parent: number | null;
+  /** Mean queries that reach an entry per request; 1 for any other task. */
+  readonly entryShare: number;
+  /** How tensors come here from the parent; null for an entry, or where no model is served. */
+  readonly feed: Feed | null;
+  readonly variants: readonly PipelineVariant[];
+}
+
+export interface PipelineVariant {
+  readonly name: string;
+  /** Measured accuracy of the variant alone, 0..1. */
+  readonly accuracy: number;
+  readonly model: ModelFile | null;
+  /**
+   * Mean queries sent per query served to each task that has this one as its parent, in the order
+   * of the tasks; shares of edges included.
+   */
+  readonly fanouts: readonly number[];
+  /** In the order of the pools; null where the variant cannot run. */
+  readonly profiles: readonly (PoolProfile | null)[];
+}
+
+export interface Leaf {
+  /** Index of the task. */
+  readonly task: number;
+  /** Weight of its accuracy in that of the pipeline; the weights sum to 1. */
+  readonly weight: number;
+  /**
+   * float64, an axis for each task from the entry to the leaf, its variants along it: end-to-end
+   * accuracy of every path.
+   */
+  readonly accuracyByPath: Table;
+}
+
+/** Options of the Loki solver and of the runtime that follows its plans, every field explicit. */
+export interface LokiOptions {
+  /** Part of the SLO that execution and communication may use; the rest is for waiting. */
+  readonly sloFraction: number;
+  /**
+   * What plans carry beyond the load of their level, relative to it; the paper's leave no room.
+   * Auto: as little as makes a simulation of the level keep the ceiling on violations.
+   */
+  readonly headroom: number | "auto";
+  readonly oneBatchPerVariant: boolean;
+  readonly solver: "auto" | "glpk" | "highs";
+  /** Longest time for one optimisation. */
+  readonly solveLimitMs: number;
+  readonly routing: PipelineRouting;
+  readonly drop: DropMode;
+  /**
+   * Fixed: an instance runs its variant. RAMSIS: a table chooses the variant of each batch, for
+   * tasks where that changes no fan-out.
+   */
+  readonly stagePolicy: "fixed" | "ramsis";
+  /** Time a server takes to load another variant. */
+  readonly modelLoadMs: number;
+}
+
+/**
+ * Plan: in the shares of the plan's paths. Most accurate first: Loki's algorithm 1. Auto: the plan
+ * while the load is near what it was made for.
+ */
+export type PipelineRouting = "auto" | "plan" | "most-accurate-first";
+
+/**
+ * When a query is given up, or sent another way. None: never. Last task: before the last one, if
+ * its time is not enough. Per task: after a task that took longer than its budget. Reroute: as per
+ * task, unless a faster server makes up for it (Loki §5.2). Deadline: if no way left is fast enough
+ * for its deadline, and another way if the planned one is not.
+ */
+export type DropMode = "none" | "last-task" | "per-task" | "reroute" | "deadline";
+
+export interface LokiLevel {
+  readonly loadQps: number;
+  /**
+   * Whether some plan carries the load; whether queues then hold the SLO is what `expected` says.
+   */
+  readonly feasible: boolean;
+  /** Largest load that some plan carries, to 0.1 %. */
+  readonly capacityQps: number;
+  /** For the load or, beyond capacity, for the capacity: the rest is shed. */
+  readonly plan: PipelinePlan;
+  /**
+   * In the order of the tasks, null where instances run their variants; or null where no task has a
+   * table.
+   */
+  readonly stages: readonly (StagePolicy | null)[] | null;
+  readonly transition: Transition;
+  readonly expected: PipelineExpected;
+  readonly solve: PlanReport;
+}
+
+export interface PipelinePlan {
+  /**
+   * Hardware: only the most accurate variants, on the fewest servers. Accuracy: the most accurate
+   * mix on all of them.
+   */
+  readonly step: "hardware" | "accuracy";
+  /**
+   * Requests per second that the plan carries: the load of the level and its headroom, or the
+   * capacity.
+   */
+  readonly demandQps: number;
+  readonly servers: number;
+  /** Weighted mean over leaves of the accuracy of their paths. */
+  readonly accuracy: number;
+  readonly instances: readonly PlannedInstance[];
+  /** Tree of the paths that requests take, parents first. */
+  readonly nodes: readonly PlanNode[];
+}
+
+/** Servers of a pool that run one variant with one batch size. */
+export interface PlannedInstance {
+  readonly task: number;
+  readonly variant: number;
+  readonly pool: number;
+  /** Largest batch. */
+  readonly batch: number;
+  readonly replicas: number;
+  /** What a whole batch takes. */
+  readonly latencyMs: number;
+  /** What one server carries. */
+  readonly throughputQps: number;
+}
+
+export interface PlanNode {
+  /** Index of the node before; null at an entry task. */
+  readonly parent: number | null;
+  readonly instance: number;
+  /** Share of all requests that take the path up to here; the nodes of one task sum to 1. */
+  readonly ratio: number;
+}
+
+/** A RAMSIS policy for the servers of one task, with the pooled balancer. */
+export interface StagePolicy {
+  /** Time of the task in the SLO: a query's deadline there is its arrival plus this. */
+  readonly budgetMs: number;
+  readonly serviceTimes: ServiceTimes;
+  readonly decisionSpace: DecisionSpace;
+  /** It is as `RamsisLevel.actionByState`. */
+  readonly actionByState: Table;
+}
+
+/**
+ * Model loads that a change from the neighbouring level takes; null where there is no such level.
+ */
+export interface Transition {
+  readonly modelLoadsFromBelow: number | null;
+  readonly modelLoadsFromAbove: number | null;
+}
+
+/** What a simulation of the level at its load gives. */
+export interface PipelineExpected {
+  readonly accuracyPerSatisfied: number;
+  readonly accuracyPerQuery: number;
+  readonly violationRate: number;
+  readonly latencyMsP50: number;
+  readonly latencyMsP99: number;
+  readonly seed: number;
+  readonly durationMs: number;
+}
+
+/** How a plan was found, and how good it is proven to be. */
+export interface PlanReport {
+  readonly method: string;
+  readonly status: "optimal" | "feasible";
+  /**
+   * The optimum is at most this much better: servers in the hardware step, accuracy in the other.
+   */
+  readonly gap: number;
+  readonly rows: number;
+  readonly columns: number;
+  readonly nodes: number;
+}

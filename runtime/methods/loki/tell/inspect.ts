@@ -1,0 +1,146 @@
+/** `inspect BUNDLE [--level QPS]` of a pipeline: its plans as tables. */
+import type { LokiBundle, LokiLevel, PipelineTask } from "../../../bundle/schema.ts";
+import { levelAt } from "../../../core/level-choice.ts";
+import { type Lettered, letterOf } from "../../../tell/letters.ts";
+import { feasibleText, missedTexts } from "../../../tell/missed-limits.ts";
+import { alignColumns, percent, short } from "../../../tell/text.ts";
+import type { BundleFile, Told } from "../../method.ts";
+import { variantLetters } from "./letters.ts";
+import { lokiMissed } from "./missed.ts";
+import { planView } from "./plan-view.ts";
+
+export function lokiSummary(
+  bundle: LokiBundle,
+  { bytes, sha256, formatVersion }: BundleFile,
+): string {
+  const { slo, policy, cluster, provenance, tasks } = bundle;
+  const letters = variantLetters(bundle);
+  const violations =
+    slo.maxViolationRate === null ? "" : `, violations at most ${percent(slo.maxViolationRate)}`;
+  return [
+    `${bundle.application}: loki, format version ${formatVersion}, ${bytes} bytes`,
+    `sha256 ${sha256}`,
+    `compiled by ${provenance.compiler} from ${provenance.inputs.length} inputs`,
+    `slo: ${short(slo.latencyMs)} ms${violations}`,
+    ...cluster.pools.map(({ name, workers }) => `pool ${name}: ${workers} servers`),
+    `policy: ${percent(policy.sloFraction)} of the SLO for execution, routing ${policy.routing}, ` +
+      `drop ${policy.drop}, stages ${policy.stagePolicy}`,
+    ...tasks.flatMap((task, index) => ["", ...taskLines(bundle, task, index, letters)]),
+    "",
+    levelTable(bundle),
+  ].join("\n");
+}
+
+/** A task and its variants; those without a letter are in no plan. */
+function taskLines(
+  { tasks }: LokiBundle,
+  { name, parent, variants }: PipelineTask,
+  task: number,
+  letters: readonly Lettered[],
+): string[] {
+  return [
+    parent === null ? `task ${name}` : `task ${name}, after ${tasks[parent]?.name}`,
+    alignColumns([
+      ["", "variant", "accuracy", "fan-out", "batches", "ms"],
+      ...variants.map(({ name: variant, accuracy, fanouts, profiles }, index) => {
+        const profile = profiles.find((candidate) => candidate !== null);
+        return [
+          letterOf(letters, task, index),
+          variant,
+          percent(accuracy),
+          fanouts.length === 0 ? "-" : fanouts.map(short).join(", "),
+          profile ? Array.from(profile.batches.data).join(" ") : "-",
+          profile ? Array.from(profile.latencyMs.data, short).join(" ") : "-",
+        ];
+      }),
+    ]),
+  ];
+}
+
+/** One row per level: what it takes and what it gives. */
+export function levelTable(bundle: LokiBundle): string {
+  return alignColumns([
+    [
+      "load qps",
+      "step",
+      "servers",
+      "accuracy planned",
+      "simulated",
+      "violations",
+      "p99 ms",
+      "loads up",
+      "loads down",
+      "proof",
+      "feasible",
+    ],
+    ...bundle.levels.map((level) => {
+      const { loadQps, plan, expected, transition, solve } = level;
+      return [
+        short(loadQps),
+        plan.step,
+        String(plan.servers),
+        percent(plan.accuracy),
+        percent(expected.accuracyPerSatisfied),
+        percent(expected.violationRate),
+        short(expected.latencyMsP99),
+        String(transition.modelLoadsFromBelow ?? "-"),
+        String(transition.modelLoadsFromAbove ?? "-"),
+        solve.status === "optimal" ? "optimal" : `gap ${short(solve.gap)}`,
+        feasibleText(level.feasible, lokiMissed(bundle, level)),
+      ];
+    }),
+  ]);
+}
+
+export function planTold(bundle: LokiBundle, index: number): Told {
+  const level = levelAt(bundle.levels, index);
+  const json = { index, loadQps: level.loadQps, plan: planView(bundle, level) };
+  return { text: planText(bundle, level), json };
+}
+
+/** One level: what runs where, and what path the requests take. */
+function planText(bundle: LokiBundle, level: LokiLevel): string {
+  const view = planView(bundle, level);
+  const letters = variantLetters(bundle);
+  return [
+    `level ${short(level.loadQps)} qps: ${view.step} step, ${view.servers} servers, ` +
+      `accuracy ${percent(view.accuracy)}`,
+    ...(level.feasible ? [] : [shedText(bundle, level)]),
+    "",
+    alignColumns([
+      ["", "task", "variant", "pool", "replicas", "batch", "ms", "qps of one"],
+      ...view.instances.map((instance, index) => {
+        const { task = 0, variant = 0 } = level.plan.instances[index] ?? {};
+        return [
+          letterOf(letters, task, variant),
+          instance.task,
+          instance.variant,
+          instance.pool,
+          String(instance.replicas),
+          String(instance.batch),
+          short(instance.latencyMs),
+          short(instance.throughputQps),
+        ];
+      }),
+    ]),
+    "",
+    alignColumns([
+      ["path", "share", "accuracy", "ms"],
+      ...view.paths.map(({ variants, ratio, accuracy, latencyMs }) => [
+        Object.entries(variants)
+          .map(([task, variant]) => `${task} ${variant}`)
+          .join(" → "),
+        percent(ratio),
+        percent(accuracy),
+        short(latencyMs),
+      ]),
+    ]),
+  ].join("\n");
+}
+
+function shedText(bundle: LokiBundle, level: LokiLevel): string {
+  return (
+    `not feasible: ${missedTexts(lokiMissed(bundle, level))}; beyond the capacity of ` +
+    `${short(level.capacityQps)} qps the excess is shed`
+  );
+}

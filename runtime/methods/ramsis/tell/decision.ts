@@ -1,0 +1,50 @@
+/** What a level says to do in a state, for programs that ask in their own words. */
+import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { PolicyTable } from "../../../core/policy-table.ts";
+import { RuntimeError } from "../../../errors.ts";
+import type { AskedState } from "../../../tell/asked-state.ts";
+import { type DecidingTable, decidingTable } from "./class-level-view.ts";
+import { type Decision, decisionIn } from "./state-view.ts";
+
+/** A queue as the tables know it. */
+export interface QueueState extends AskedState {
+  /** Queries that wait, at least one. */
+  readonly queued: number;
+  /** Until the deadline of the query that has least time left; negative once it has passed. */
+  readonly slackMs: number;
+  /** Name of the class whose table decides, where the bundle has classes; left out for the first. */
+  readonly sloClass?: string;
+}
+
+interface OpenTable extends DecidingTable {
+  readonly table: PolicyTable;
+}
+
+/** Tables that were looked into before, by level and class. */
+const openTables = new WeakMap<RamsisBundle, Map<string, OpenTable>>();
+
+/** @throws RuntimeError RUNTIME_USAGE for a state that there cannot be. */
+export function tableDecision(bundle: RamsisBundle, level: number, state: QueueState): Decision {
+  const { queued, slackMs, sloClass } = state ?? {};
+  if (!Number.isInteger(queued) || queued < 1) refuse("queued", "a whole number from 1", queued);
+  if (!Number.isFinite(slackMs)) refuse("slackMs", "a number of milliseconds", slackMs);
+  const { table, ...deciding } = openTable(bundle, level, sloClass);
+  return decisionIn(deciding.bundle, table, deciding.level, queued, slackMs);
+}
+
+function openTable(bundle: RamsisBundle, level: number, sloClass: string | undefined): OpenTable {
+  const tables = openTables.get(bundle) ?? new Map<string, OpenTable>();
+  openTables.set(bundle, tables);
+  const key = `${level} ${sloClass ?? ""}`;
+  let open = tables.get(key);
+  if (open === undefined) {
+    const deciding = decidingTable(bundle, level, sloClass);
+    open = { ...deciding, table: PolicyTable.fromBundle(deciding.bundle) };
+    tables.set(key, open);
+  }
+  return open;
+}
+
+function refuse(field: string, allowed: string, found: unknown): never {
+  throw new RuntimeError("RUNTIME_USAGE", `state.${field}: expected ${allowed}, got ${found}`);
+}

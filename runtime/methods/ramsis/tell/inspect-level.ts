@@ -1,0 +1,88 @@
+/** `inspect BUNDLE --level QPS` of tables: which variant runs in which states. */
+import type { RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
+import { levelAt } from "../../../core/level-choice.ts";
+import { letterAt, positionsOf } from "../../../tell/letters.ts";
+import { missedTexts } from "../../../tell/missed-limits.ts";
+import { alignColumns, percent, promisedViolations, short } from "../../../tell/text.ts";
+import type { Told } from "../../method.ts";
+import { classViews, decidingTable } from "./class-level-view.ts";
+import { ramsisMissed } from "./missed.ts";
+import { mapPolicy, type PolicyMap } from "./policy-map.ts";
+
+/** A map of this many rows and columns fits a terminal. */
+const MAP_SIZE = [40, 20] as const;
+const WAIT = -1;
+
+/** The map of a level, or of each class that has a table of its own there. */
+export function tableMap(bundle: RamsisBundle, index: number): Told {
+  const level = levelAt(bundle.levels, index);
+  const { loadQps } = level;
+  const map = mapPolicy(bundle, index, MAP_SIZE);
+  const promise = promiseText(bundle, level);
+  if (level.classTables === undefined) {
+    const chosen = { index, loadQps, map };
+    return { text: `${promise}\n\n${mapText(bundle, chosen)}`, json: chosen };
+  }
+  const classes = classViews(bundle, level).map(({ name, workers }) => {
+    const own = decidingTable(bundle, index, name);
+    return { name, workers, map: mapPolicy(own.bundle, own.level, MAP_SIZE) };
+  });
+  const texts = classes.map(({ name, workers, map: own }) =>
+    mapText(bundle, { loadQps, map: own }, `, class ${name} on ${workers} of the workers`),
+  );
+  const note = "while a class brings more than its share, one queue is followed:";
+  return {
+    text: [promise, ...texts, `${note}\n${mapText(bundle, { loadQps, map })}`].join("\n\n"),
+    json: { index, loadQps, map, classes },
+  };
+}
+
+/** What the level promises, and which limits it misses. */
+function promiseText(bundle: RamsisBundle, level: RamsisLevel): string {
+  const { accuracyPerQuery, ...expected } = level.expected;
+  const missed = ramsisMissed(bundle, level);
+  const promised = `accuracy per query ${percent(accuracyPerQuery)}`;
+  const lines = [
+    `level ${short(level.loadQps)} qps promises: ${promised}, ` +
+      `violations ${promisedViolations(expected)}`,
+    ...(level.feasible ? [] : [`not feasible: ${missedTexts(missed)}`]),
+  ];
+  return lines.join("\n");
+}
+
+function mapText(
+  bundle: RamsisBundle,
+  { loadQps, map }: { loadQps: number; map: PolicyMap },
+  whose = "",
+): string {
+  const variants = bundle.tasks.flatMap((task) => task.variants);
+  const positions = positionsOf(variants);
+  const signOf = (variant: number): string => {
+    if (variant < 0) return variant === WAIT ? "." : "!";
+    return letterAt(positions[variant] ?? 0);
+  };
+  const used = [...new Set(map.variantByState.flat())];
+  const legend = used
+    .sort((a, b) => (positions[a] ?? a) - (positions[b] ?? b))
+    .map((variant) => `${signOf(variant)} ${variants[variant]?.name ?? otherwise(variant)}`);
+  const width = Math.max(...used.map((variant) => signOf(variant).length));
+  const first = short(map.slackMs[0] ?? 0);
+  const last = short(map.slackMs[map.slackMs.length - 1] ?? 0);
+  return [
+    `level ${short(loadQps)} qps${whose}: variant by queries queued (rows) ` +
+      `and slack, ${first} to ${last} ms (columns)`,
+    ...legend,
+    "",
+    alignColumns([
+      ["queued", "slack →"],
+      ...map.variantByState.map((row, index) => [
+        String(map.queued[index]),
+        row.map((variant) => signOf(variant).padEnd(width)).join(" "),
+      ]),
+    ]),
+  ].join("\n");
+}
+
+function otherwise(variant: number): string {
+  return variant === WAIT ? "wait" : "give the earliest query up";
+}

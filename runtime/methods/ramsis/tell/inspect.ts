@@ -1,0 +1,117 @@
+/** `inspect BUNDLE` of tables: what they are for, and what each level promises. */
+import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { letterAt, positionsOf } from "../../../tell/letters.ts";
+import { feasibleText } from "../../../tell/missed-limits.ts";
+import { alignColumns, percent, promisedViolations, short } from "../../../tell/text.ts";
+import type { BundleFile } from "../../method.ts";
+import { classViews } from "./class-level-view.ts";
+import { ramsisMissed } from "./missed.ts";
+import { serviceMsOf } from "./service-ms.ts";
+
+export function ramsisSummary(bundle: RamsisBundle, file: BundleFile): string {
+  const { slo, policy, cluster, provenance, decisionSpace, tasks } = bundle;
+  const violations =
+    slo.maxViolationRate === null ? "" : `, violations at most ${percent(slo.maxViolationRate)}`;
+  const steps = decisionSpace.slackMs.data.length - 1;
+  return [
+    `${bundle.application}: ${bundle.method}, format version ${file.formatVersion}, ` +
+      `${file.bytes} bytes`,
+    `sha256 ${file.sha256}`,
+    `compiled by ${provenance.compiler} from ${provenance.inputs.length} inputs`,
+    ...sloLines(bundle, violations),
+    ...cluster.pools.map(({ name, workers }) => `pool ${name}: ${workers} workers`),
+    `policy: ${policy.objective}, ${steps} slack steps, ${policy.batching} batching, ` +
+      `${policy.maxQueue} queued at most, ${policy.balancer}`,
+    ...tasks.flatMap((task) => ["", `task ${task.name}`, variantTable(task)]),
+    "",
+    levelTable(bundle),
+    ...(slo.classes === undefined ? [] : ["", classTable(bundle)]),
+  ].join("\n");
+}
+
+/** One row per variant, with the letter that it has in maps and in reports. */
+function variantTable({ variants, serviceTimes }: RamsisBundle["tasks"][number]): string {
+  const positions = positionsOf(variants);
+  return alignColumns([
+    ["", "variant", "accuracy", "batch 1 ms", "dominated"],
+    ...variants.map(({ name, accuracy, dominated }, variant) => [
+      letterAt(positions[variant] ?? 0),
+      name,
+      percent(accuracy),
+      short(serviceMsOf(serviceTimes.decisionMs, variant, 1)),
+      dominated ? "yes" : "no",
+    ]),
+  ]);
+}
+
+function sloLines({ slo, policy }: RamsisBundle, violations: string): string[] {
+  const { classes } = slo;
+  if (classes === undefined) return [`slo: ${short(slo.latencyMs)} ms${violations}`];
+  const each = classes.map(
+    ({ name, latencyMs, share }) => `${name} ${short(latencyMs)} ms (${percent(share)})`,
+  );
+  const how = {
+    auto: "one queue or workers of their own, by level",
+    shared: "one queue",
+    separate: "workers of their own",
+  }[policy.classes ?? "shared"];
+  return [`slo by class: ${each.join(", ")}${violations}; ${how}`];
+}
+
+/**
+ * One row per level and class: its workers where it has some of its own, and what the level
+ * promises it.
+ */
+export function classTable(bundle: RamsisBundle): string {
+  const rows = bundle.levels.flatMap((level) =>
+    classViews(bundle, level).map(({ name, latencyMs, share, workers, expected }) => [
+      short(level.loadQps),
+      name,
+      short(latencyMs),
+      percent(share),
+      workers === null ? "one queue" : String(workers),
+      percent(expected?.accuracyPerSatisfied ?? null),
+      percent(expected?.accuracyPerQuery ?? null),
+      percent(expected?.violationRate ?? null),
+    ]),
+  );
+  return alignColumns([
+    [
+      "load qps",
+      "class",
+      "slo ms",
+      "share",
+      "workers",
+      "accuracy/satisfied",
+      "accuracy/query",
+      "violations ≤",
+    ],
+    ...rows,
+  ]);
+}
+
+/** One row per level: its load and what it promises. */
+export function levelTable(bundle: RamsisBundle): string {
+  return alignColumns([
+    [
+      "load qps",
+      "accuracy/satisfied",
+      "accuracy/query",
+      "upper bound",
+      "all served",
+      "violations",
+      "capacity qps",
+      "feasible",
+    ],
+    ...bundle.levels.map((level) => [
+      short(level.loadQps),
+      percent(level.expected.accuracyPerSatisfied),
+      percent(level.expected.accuracyPerQuery),
+      percent(level.expected.upperBoundAccuracy),
+      percent(level.expected.servedBoundAccuracy ?? null),
+      promisedViolations(level.expected),
+      short(level.capacityQps),
+      feasibleText(level.feasible, ramsisMissed(bundle, level)),
+    ]),
+  ]);
+}

@@ -1,0 +1,123 @@
+/**
+ * The plans of a Themis level in the words of its application: tasks by name, and what each stage
+ * does with its part of the load and of the SLO.
+ */
+import type {
+  LatencyByCores,
+  ScaledStage,
+  ScaleExpected,
+  ScalePlan,
+  ScaleReport,
+  ThemisBundle,
+  ThemisLevel,
+} from "../../../bundle/schema.ts";
+import { longestPathMs } from "../../../core/graph/longest-path.ts";
+
+/** Each null where there is no plan of the kind. */
+export interface PlansView {
+  /** Instances of one core. */
+  readonly horizontal: PlanView | null;
+  /** One instance for each stage. */
+  readonly vertical: PlanView | null;
+  readonly joint: PlanView | null;
+  /** The one that is followed. */
+  readonly steady: PlanView;
+}
+
+export interface PlanView {
+  readonly cores: number;
+  /** Of the longest path by the model: processing, queueing and hops. */
+  readonly latencyMs: number;
+  /** Of the longest path if nothing waits, hops included. */
+  readonly processingMs: number;
+  /** In the order of the tasks. */
+  readonly stages: readonly TaskView[];
+  readonly expected: ScaleExpected;
+}
+
+export interface TaskView extends ScaledStage {
+  readonly task: string;
+  /** Of a whole batch. */
+  readonly latencyMs: number;
+  /** Of all instances, with whole batches. */
+  readonly throughputQps: number;
+  /** Of the load, what reaches the stage. */
+  readonly loadQps: number;
+  /** Load over throughput. */
+  readonly utilisation: number;
+  /** Of a whole batch's processing, in the SLO. */
+  readonly sloShare: number;
+}
+
+export interface SolveView extends Omit<ScaleReport, "bindingTask"> {
+  /** By name. */
+  readonly bindingTask: string | null;
+}
+
+type Frame = Pick<ThemisBundle, "tasks" | "cluster" | "slo">;
+
+export function plansView(
+  bundle: Frame,
+  { loadQps, capacityQps, horizontal, vertical, joint, steady }: Omit<ThemisLevel, "solve">,
+): PlansView {
+  return {
+    horizontal: horizontal && planView(bundle, horizontal, loadQps),
+    vertical: vertical && planView(bundle, vertical, loadQps),
+    joint: joint && planView(bundle, joint, loadQps),
+    steady: planView(bundle, steady, capacityQps),
+  };
+}
+
+/** @param loadQps what the plan is for. */
+export function planView(
+  bundle: Frame,
+  { cores, latencyMs, stages, expected }: ScalePlan,
+  loadQps: number,
+): PlanView {
+  const views = stages.map((stage, task) => stageView(bundle, stage, task, loadQps));
+  const processingMs = longestPathMs(
+    bundle,
+    views.map((view) => view.latencyMs),
+  );
+  return { cores, latencyMs, processingMs, stages: views, expected };
+}
+
+function stageView(
+  { tasks, slo }: Frame,
+  { batch, cores, instances }: ScaledStage,
+  task: number,
+  loadQps: number,
+): TaskView {
+  const { name = "", scaleFactor = 1, variants } = tasks[task] ?? {};
+  const latencyMs = latencyAt(variants?.[0]?.latency, batch, cores);
+  const throughputQps = (1000 * batch * instances) / latencyMs;
+  return {
+    task: name,
+    batch,
+    cores,
+    instances,
+    latencyMs,
+    throughputQps,
+    loadQps: loadQps * scaleFactor,
+    utilisation: (loadQps * scaleFactor) / throughputQps,
+    sloShare: latencyMs / slo.latencyMs,
+  };
+}
+
+/** Of a batch on so many cores, ms; NaN outside the table. */
+export function latencyAt(
+  latency: LatencyByCores | undefined,
+  batch: number,
+  cores: number,
+): number {
+  const [maxCores = 0, maxBatch = 0] = latency?.ms.shape ?? [];
+  if (batch < 1 || batch > maxBatch || cores < 1 || cores > maxCores) return Number.NaN;
+  return latency?.ms.data[(cores - 1) * maxBatch + batch - 1] ?? Number.NaN;
+}
+
+export function solveView(
+  { tasks }: Pick<ThemisBundle, "tasks">,
+  { bindingTask, ...solve }: ScaleReport,
+): SolveView {
+  return { ...solve, bindingTask: bindingTask === null ? null : (tasks[bindingTask]?.name ?? "") };
+}

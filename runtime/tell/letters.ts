@@ -1,0 +1,66 @@
+/** The letters that stand for variants: the same in `inspect` and in every figure of a report. */
+import type { Variant } from "../bundle/schema.ts";
+
+const LETTERS = "abcdefghijklmnopqrstuvwxyz";
+
+/** `a` to `z`, then `a1` to `z1` and so on. @param position from 0. */
+export function letterAt(position: number): string {
+  const round = Math.floor(position / LETTERS.length);
+  return `${LETTERS[position % LETTERS.length] ?? "?"}${round === 0 ? "" : round}`;
+}
+
+/**
+ * The position of each variant among all, from the least accurate up, those worth choosing first.
+ */
+export function positionsOf(
+  variants: readonly Pick<Variant, "accuracy" | "dominated">[],
+): readonly number[] {
+  const ordered = variants
+    .map(({ accuracy, dominated }, variant) => ({ accuracy, dominated, variant }))
+    .sort(
+      (a, b) =>
+        Number(a.dominated) - Number(b.dominated) ||
+        a.accuracy - b.accuracy ||
+        a.variant - b.variant,
+    );
+  const positions = new Map(ordered.map(({ variant }, position) => [variant, position]));
+  return variants.map((_, variant) => positions.get(variant) ?? 0);
+}
+
+/** One of several tasks that each have variants or hardware of their own. */
+export interface LetteredTask {
+  readonly name: string;
+  /** What there is to choose from, in the order in which letters are given. */
+  readonly choices: readonly { readonly index: number; readonly name: string }[];
+}
+
+/** What a letter stands for. */
+export interface Lettered {
+  /** Index of the task. */
+  readonly task: number;
+  /** Index in the task, of a variant or of a pool. */
+  readonly variant: number;
+  readonly taskName: string;
+  readonly name: string;
+  readonly letter: string;
+  /** Among those of the task, 0 for the first and 1 for the last. */
+  readonly rank: number;
+}
+
+/** One letter after the other, task by task. */
+export function lettersByTask(tasks: readonly LetteredTask[]): Lettered[] {
+  const lettered: Lettered[] = [];
+  for (const [task, { name: taskName, choices }] of tasks.entries()) {
+    for (const [position, { index: variant, name }] of choices.entries()) {
+      const rank = choices.length === 1 ? 0.5 : position / (choices.length - 1);
+      const letter = letterAt(lettered.length);
+      lettered.push({ task, variant, taskName, name, letter, rank });
+    }
+  }
+  return lettered;
+}
+
+/** The letter of a variant of a task; a dash for one that has none. */
+export function letterOf(lettered: readonly Lettered[], task: number, variant: number): string {
+  return lettered.find((one) => one.task === task && one.variant === variant)?.letter ?? "-";
+}

@@ -1,0 +1,262 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseHTML } from "linkedom";
+import { afterAll, describe, expect, test } from "vitest";
+import { type ReportCommand, reportCommand } from "../../../../../compiler/commands/report.ts";
+import { renderAccordionReport } from "../../../../../compiler/methods/accordion/report/report.ts";
+import type { ScheduledRun } from "../../../../../compiler/methods/accordion/report/simulated-schedulers.ts";
+import { decimalText } from "../../../../../compiler/report/number-text.ts";
+import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
+import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
+import { accordionBundle, table1Bundle } from "../../../../support/accordion-bundle.ts";
+import { placeSample } from "./sample.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "stratagem-report-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const NOTHING_ASKED = {
+  simulations: [],
+  frontierQps: null,
+  watch: { signal: new AbortController().signal, onProgress() {} },
+} satisfies Partial<ReportCommand>;
+
+function render(bundle: AccordionBundle, runs: readonly ScheduledRun[] = []): string {
+  return renderAccordionReport({ bundle, file: { byteCount: 0, sha256: "0".repeat(64) }, runs });
+}
+
+function documentOf(page: string): ReturnType<typeof parseHTML>["document"] {
+  return parseHTML(page).document;
+}
+
+type Root = Pick<ReturnType<typeof documentOf>, "querySelectorAll">;
+
+function rowsOf(root: Root | null, selector: string): string[][] {
+  return [...(root?.querySelectorAll(selector) ?? [])].map((row) =>
+    [...row.querySelectorAll("td")].map((cell) => (cell.textContent ?? "").trim()),
+  );
+}
+
+describe("the report of malleable pipelines", async () => {
+  const bundle = placeSample();
+  const file = join(folder, "places.msgpack");
+  const out = join(folder, "places.html");
+  writeFileSync(file, encodeBundle(bundle));
+  const progress: number[][] = [];
+  const watch = {
+    ...NOTHING_ASKED.watch,
+    onProgress(done: number, total: number) {
+      progress.push([done, total]);
+    },
+  };
+  const asked = { ...NOTHING_ASKED, bundle: file, out, watch };
+  const outcome = await reportCommand(asked);
+  const page = readFileSync(out, "utf8");
+  const document = documentOf(page);
+
+  test("is written whole, with a JSON document about it", () => {
+    expect(outcome).toMatchObject({
+      exitCode: 0,
+      json: { report: { path: out, bytes: Buffer.byteLength(page) }, application: "places" },
+    });
+    expect(outcome.json).toMatchObject({ runs: { length: 5 * 5 } });
+    expect(progress.at(-1)).toEqual([25, 25]);
+    expect(page.length).toBeLessThan(150_000);
+  });
+
+  test("asks the network for nothing, runs nothing and has no identifier twice", () => {
+    expect(page.match(/.{0,40}(https?:|@import|url\((?!#)|<script|<link|<img|<iframe)/)).toBeNull();
+    expect(document.querySelectorAll("[src],[href]")).toHaveLength(0);
+    const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(page.match(/.{0,40}(NaN|undefined|Infinity)/)).toBeNull();
+  });
+
+  test("has every level in the table, what exceeds a limit in red", () => {
+    const rows = rowsOf(document, "#level-table tbody tr");
+    expect(rows.map(([load, held]) => `${load} ${held}`)).toEqual(
+      bundle.levels.map(({ loadQps, feasible }) => `${loadQps} ${feasible ? "yes" : "no"}`),
+    );
+    const { expected } = bundle.levels[2] ?? {};
+    expect(rows[2]?.slice(5, 7)).toEqual([
+      decimalText(expected?.latencyMsP50 ?? 0, 1),
+      decimalText(expected?.latencyMsP99 ?? 0, 1),
+    ]);
+    const reds = [...document.querySelectorAll("#level-table .over")].map(
+      ({ textContent }) => textContent,
+    );
+    const beyond = bundle.levels.filter(({ feasible }) => !feasible);
+    expect(reds.filter((text) => text === "no")).toHaveLength(beyond.length);
+    expect(beyond.length).toBeGreaterThan(0);
+  });
+
+  test("draws a stage for each place of each row, the heaviest one solid, and says where it is from", () => {
+    const bars = [...document.querySelectorAll('svg[aria-labelledby^="cuts-0-"] rect')];
+    expect(bars).toHaveLength(1 + 2 + 3 + 4 + 5 + 6);
+    const titles = bars.map((bar) => bar.querySelector("title")?.textContent);
+    expect(titles.slice(0, 3)).toEqual([
+      "layers 0 to 9: 47 ms, measured",
+      "layers 0 to 4: 25 ms, measured",
+      "layers 5 to 9: 22 ms, measured",
+    ]);
+    expect(titles.filter((title) => title?.endsWith("added up"))).toHaveLength(5 + 6);
+    const solid = bars.filter((bar) => bar.getAttribute("fill-opacity") === "1");
+    expect(solid).toHaveLength(6);
+    expect(document.querySelector("#model-0")?.textContent).toContain(
+      "Stages of 4 of 6 rows were measured",
+    );
+    // Two layers can be cut once.
+    expect(document.querySelectorAll('svg[aria-labelledby^="cuts-1-"] rect')).toHaveLength(3);
+  });
+
+  test("has the same pipelines in numbers", () => {
+    const rows = rowsOf(document.querySelector("#model-0"), ".pipelines tbody tr");
+    expect(rows[2]).toEqual("3|16.32|2.76|92.16%|17|47|measured|3 + 3 + 4".split("|"));
+    expect(rows[4]?.slice(6)).toEqual(["added up", "2 + 2 + 2 + 2 + 2"]);
+  });
+
+  test("says how many places a batch needs", () => {
+    expect(rowsOf(document, "#need-table tbody tr")).toEqual([
+      ["1", "1–3", "1–12", "1–8"],
+      ["2", "4–6", "–", "9–11"],
+      ["3", "7–9", "–", "12"],
+      ["4", "10", "–", "–"],
+      ["5", "11–12", "–", "–"],
+      ["too slow on any", "–", "–", "–"],
+    ]);
+  });
+
+  test("compares the schedulers on the queries of the levels: the bundle's own does what the bundle states", () => {
+    const rows = rowsOf(document, "#violation-table tbody tr");
+    expect(rows.map(([load]) => Number(load))).toEqual(bundle.levels.map(({ loadQps }) => loadQps));
+    const { runs } = outcome.json as { runs: { scheduler: string; violationRate: number }[] };
+    const own = runs.filter(({ scheduler }) => scheduler === "accordion");
+    expect(own.map(({ violationRate }) => violationRate)).toEqual(
+      bundle.levels.map(({ expected }) => expected.violationRate),
+    );
+    const names = rowsOf(document, "#scheduler-table tbody tr").map(([name]) => name);
+    expect(names).toEqual(["accordion", "slo-conforming", "fastest", "bbs", "one-stage"]);
+    const dots = document.querySelectorAll(
+      'svg[aria-labelledby^="violations-"] [aria-label="dot"]',
+    );
+    expect(dots).toHaveLength(5);
+  });
+
+  test("says in words what its figures show", () => {
+    const figures = [...document.querySelectorAll("svg.figure")];
+    expect(figures).toHaveLength(6 + 1 + 2 * 3);
+    for (const figure of figures) {
+      expect(figure.querySelector("title")?.textContent).toBeTruthy();
+      expect(figure.querySelector("desc")?.textContent).toBeTruthy();
+    }
+    const lead = document.querySelector(".lead")?.textContent;
+    expect(lead).toMatch(
+      /3 models on 12 execution places, 6 places at most.*99% of the queries.*180 ms.* of 1% allowed\. Queries of every size can meet it\..*under one-stage\./,
+    );
+    const held = bundle.levels.filter(({ feasible }) => feasible);
+    expect(held.length).toBeGreaterThan(0);
+    expect(lead).toContain(`held at ${held.length} of 5 levels, `);
+    expect(document.querySelector("header dl")?.textContent).toMatch(
+      /12 of pool default.*1 to 6.*accordion: .*cost it 5 ms.*behind all of high priority, and is given up on arrival when foretold to take longer than the SLO/s,
+    );
+  });
+
+  test("is refused where it would need tables", async () => {
+    await expect(reportCommand({ ...asked, frontierQps: 100 })).rejects.toThrow(
+      /^--frontier: expected a bundle of decision tables, got .*, one of malleable pipelines/,
+    );
+  });
+
+  test("ends with the signal, and writes nothing then", async () => {
+    const signal = AbortSignal.abort(new Error("enough"));
+    const gone = join(folder, "gone.html");
+    const late = { ...asked, out: gone, watch: { ...watch, signal } };
+    await expect(reportCommand(late)).rejects.toThrow("enough");
+    expect(() => readFileSync(gone)).toThrow("ENOENT");
+  });
+
+  test("has the same bytes each time", async () => {
+    await reportCommand({ ...asked, out: join(folder, "again.html") });
+    expect(readFileSync(join(folder, "again.html"), "utf8")).toBe(page);
+  });
+});
+
+test("one model of markup on one place at one load is drawn too", () => {
+  const bundle = accordionBundle({
+    models: [{ name: `<i>"one"&`, layerMs: [10] }],
+    places: 1,
+    maxDepth: 1,
+    maxBatch: 1,
+    levels: [{ loadQps: 5 }],
+  });
+  const page = render(bundle);
+  expect(page.match(/.{0,40}<i>"one/)).toBeNull();
+  expect(page).toContain("&lt;i&gt;&quot;one&quot;&amp;");
+  expect(page.match(/.{0,40}(NaN|undefined|Infinity)/)).toBeNull();
+});
+
+test("an SLO that nothing meets is told, for whom and from which batch on", () => {
+  const document = documentOf(render(accordionBundle({ sloMs: 8 })));
+  expect(document.querySelector(".lead")?.textContent).toContain(
+    "of deep none can meet it, of small those of up to 2 instances can, where 8 are allowed",
+  );
+  expect(rowsOf(document, "#need-table tbody tr")).toEqual([
+    ["1", "–", "1"],
+    ["2", "–", "2"],
+    ["too slow on any", "1–8", "3–8"],
+  ]);
+});
+
+test("an SLO far above all times is named instead of drawn", () => {
+  const document = documentOf(render(accordionBundle({ sloMs: 5000 })));
+  const texts = (model: number): string =>
+    document.querySelector(`svg[aria-labelledby^="batches-${model}-"]`)?.textContent ?? "";
+  expect(texts(0)).toContain("↑ SLO 5,000 ms");
+  expect(
+    documentOf(render(accordionBundle())).querySelector("#model-0")?.textContent,
+  ).not.toContain("↑ SLO");
+});
+
+test("speed-ups without layers have no stages to draw, and say which were given", () => {
+  const document = documentOf(render(table1Bundle()));
+  expect(document.querySelectorAll('svg[aria-labelledby^="cuts-"]')).toHaveLength(0);
+  const rows = rowsOf(document.querySelector("#model-0"), ".pipelines tbody tr");
+  expect(rows.map((row) => row.at(-1))).toEqual(
+    "given given interpolated given interpolated interpolated interpolated given".split(" "),
+  );
+  expect(rows[3]?.slice(0, 3)).toEqual(["4", "639.27", "2.19"]);
+});
+
+test("places of several pools are told by pool, and the other policies by what they do", () => {
+  const bundle = accordionBundle({
+    pools: [
+      { name: "fast", workers: 3, speed: 2 },
+      { name: "slow", workers: 4 },
+    ],
+    policy: { executionPlaces: 5, scheduler: "bbs", dropAfterSlos: null },
+  });
+  const page = render(bundle);
+  expect(page.match(/.{0,40}(NaN|undefined|Infinity)/)).toBeNull();
+  const document = documentOf(page);
+  expect(document.querySelector("header dl")?.textContent).toMatch(
+    /5: 3 of pool fast, 2 of 4 workers of pool slow.*bbs: .*never: it keeps those it starts with.*never given up/s,
+  );
+  const rows = rowsOf(document.querySelector("#model-0"), ".pipelines tbody tr");
+  expect(rows[0]?.[0]).toBe("1 + 0");
+  expect(rows.some((row) => /fast \+ .*slow/.test(row.at(-1) ?? ""))).toBe(true);
+});
+
+test("a page of many levels, shapes and large batches stays of a size that a browser opens at once", () => {
+  const bundle = accordionBundle({
+    models: Array.from({ length: 3 }, (_, index) => ({
+      name: `model-${index}`,
+      layerMs: Array.from({ length: 16 }, (_, layer) => 1 + ((layer * (index + 3)) % 7)),
+    })),
+    pools: [{ workers: 6 }, { workers: 6, speed: 2 }, { workers: 6, speed: 3 }],
+    maxDepth: 5,
+    maxBatch: 1000,
+    sloMs: 3000,
+    levels: Array.from({ length: 200 }, (_, index) => ({ loadQps: index + 1 })),
+  });
+  expect(render(bundle).length).toBeLessThan(400_000);
+});

@@ -1,0 +1,185 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseHTML } from "linkedom";
+import { afterAll, describe, expect, test } from "vitest";
+import { type ReportCommand, reportCommand } from "../../../../../compiler/commands/report.ts";
+import { renderThemisReport } from "../../../../../compiler/methods/themis/report/report.ts";
+import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
+import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
+import { themisBundle } from "../../../../support/themis-bundle.ts";
+import { themisSample } from "../../../../support/themis-samples.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "stratagem-report-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const NOTHING_ASKED = {
+  simulations: [],
+  frontierQps: null,
+  watch: { signal: new AbortController().signal, onProgress() {} },
+} satisfies Partial<ReportCommand>;
+
+function render(bundle: ThemisBundle): string {
+  return renderThemisReport({ bundle, file: { byteCount: 0, sha256: "0".repeat(64) } });
+}
+
+function documentOf(page: string): ReturnType<typeof parseHTML>["document"] {
+  return parseHTML(page).document;
+}
+
+type Root = Pick<ReturnType<typeof documentOf>, "querySelectorAll">;
+
+function rowsOf(root: Root | null, selector: string): string[][] {
+  return [...(root?.querySelectorAll(selector) ?? [])].map((row) =>
+    [...row.querySelectorAll("td")].map((cell) => (cell.textContent ?? "").trim()),
+  );
+}
+
+describe("the report of plans of cores and instances", async () => {
+  const bundle = themisSample();
+  const file = join(folder, "scales.msgpack");
+  const out = join(folder, "scales.html");
+  writeFileSync(file, encodeBundle(bundle));
+  const outcome = await reportCommand({ ...NOTHING_ASKED, bundle: file, out });
+  const page = readFileSync(out, "utf8");
+  const document = documentOf(page);
+
+  test("is written whole, with a JSON document about it", () => {
+    expect(outcome).toMatchObject({
+      exitCode: 0,
+      json: { report: { path: out, bytes: Buffer.byteLength(page) }, application: "scales" },
+    });
+    expect(page.length).toBeLessThan(100_000);
+  });
+
+  test("asks the network for nothing, runs nothing and has no identifier twice", () => {
+    expect(page.match(/.{0,40}(https?:|@import|url\((?!#)|<script|<link|<img|<iframe)/)).toBeNull();
+    expect(document.querySelectorAll("[src],[href]")).toHaveLength(0);
+    const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(page.match(/.{0,40}(NaN|undefined|Infinity)/)).toBeNull();
+  });
+
+  test("stacks the cores of every stage, as the plans that are followed have them", () => {
+    const bars = [...document.querySelectorAll('svg[aria-labelledby^="stage-cores-"] rect')];
+    expect(bars).toHaveLength(8 * 4);
+    const titles = bars.map((bar) => bar.querySelector("title")?.textContent);
+    const { cores, instances, batch } = bundle.levels[5]?.steady.stages[0] ?? {};
+    expect(titles).toContain(
+      `detect: ${instances} × ${cores} cores, batches of ${batch}, at 240 requests/s`,
+    );
+  });
+
+  test("has every level in the table, what exceeds a limit in red", () => {
+    const rows = rowsOf(document, "#level-table tbody tr");
+    expect(rows[2]).toEqual("40|40|5|6|5|5|82.8|0.95|82.8|0.25%".split("|"));
+    expect(rows[7]?.slice(0, 5)).toEqual(["500", "360", "–", "–", "–"]);
+    const over = [...document.querySelectorAll("#level-table .over")];
+    expect(over.map((cell) => cell.textContent)).toEqual(["360"]);
+  });
+
+  test("shows what was measured, the coefficients and the error at every point, worst first", () => {
+    expect(rowsOf(document, "#fit-table tbody tr").map((row) => row.slice(1))).toEqual([
+      ["detect", "30", "8", "1.5", "6", "12", "2.034%", "5.66%"],
+      ["faces", "12", "5", "1", "3", "–", "–", "–"],
+      ["plates", "–", "–", "–", "–", "32", "–", "–"],
+      ["rank", "4", "2", "0.25", "1", "12", "2.036%", "5.66%"],
+    ]);
+    const errors = rowsOf(document.querySelector("#errors-0"), "tbody tr");
+    expect(errors).toHaveLength(12);
+    expect(errors.slice(0, 2)).toEqual([
+      ["2", "2", "45.58", "43", "−5.66%"],
+      ["8", "2", "134.9", "142", "+5.26%"],
+    ]);
+    const circles = (task: number): number =>
+      document.querySelectorAll(`svg[aria-labelledby^="curve-${task}-"] circle`).length;
+    // Of the table of all 8 batches on 4 numbers of cores, the powers of two are drawn.
+    expect([0, 1, 2, 3].map(circles)).toEqual([12, 0, 16, 12]);
+  });
+
+  test("opens a level on its stages, its plans of each kind, and what bursts make of it", () => {
+    const part = document.querySelector("#level-2");
+    const tables = [...(part?.querySelectorAll("table") ?? [])];
+    expect(tables.map((table) => table.querySelectorAll("tbody tr").length)).toEqual([4, 3, 5]);
+    expect(rowsOf(part, ".kinds tbody tr")[1]?.slice(0, 5)).toEqual([
+      "vertical",
+      "6",
+      "57.4",
+      "0.1%",
+      "1 × 3, b 1",
+    ]);
+    expect(rowsOf(part, ".bursts tbody tr")[1]?.slice(0, 3)).toEqual([
+      "160",
+      "17",
+      "2 × 4 + 1 × 4, b 1",
+    ]);
+    const top = document.querySelector("#level-7");
+    expect(top?.querySelectorAll("table")).toHaveLength(2);
+    expect(top?.textContent).toMatch(
+      /beyond the pool.*no plan for this load, detect being what binds: this one is for 360/s,
+    );
+  });
+
+  test("says in words what its figures show", () => {
+    const figures = [...document.querySelectorAll("svg.figure")];
+    expect(figures).toHaveLength(4 + 1 + 4);
+    for (const figure of figures) {
+      expect(figure.querySelector("title")?.textContent).toBeTruthy();
+      expect(figure.querySelector("desc")?.textContent).toBeTruthy();
+    }
+    expect(document.querySelector(".lead")?.textContent).toMatch(
+      /99% of the requests.*180 ms.*take 4 to 24 cores; one-core instances alone would take 1\.3% more, and one instance per stage alone would take 5% more at the 4 of 7 loads.*no plan for 500 requests\/s, only for up to 360.*at most 0\.85% miss/,
+    );
+    expect(document.querySelector("#plans")?.textContent).toContain("larger number of cores");
+  });
+
+  test("is refused where it would need tables", async () => {
+    const asked = { ...NOTHING_ASKED, bundle: file, out, frontierQps: 100 };
+    await expect(reportCommand(asked)).rejects.toMatchObject({ code: "RUNTIME_USAGE" });
+  });
+
+  test("has the same bytes each time", () => {
+    expect(render(bundle)).toBe(render(bundle));
+  });
+});
+
+test("a stage of markup on one core at one load is drawn too", () => {
+  const bundle = themisBundle({
+    tasks: [{ name: `<i>"one"&`, latencyMs: [[10]] }],
+    policy: { maxBatch: 1, maxCores: 1 },
+    levels: [{ loadQps: 5, steady: [[1, 1, 1]] }],
+  });
+  const page = render(bundle);
+  expect(page.match(/.{0,40}<i>"one/)).toBeNull();
+  expect(page).toContain("&lt;i&gt;&quot;one&quot;&amp;");
+  expect(page.match(/.{0,40}(NaN|undefined|Infinity)/)).toBeNull();
+});
+
+test("a scaling of instances alone says so, and levels over the ceiling are named", () => {
+  const bundle = themisBundle({
+    maxViolationRate: 0.0005,
+    policy: { scaling: "horizontal", queueing: "paper", dropAfterSlos: null },
+  });
+  const document = documentOf(render(bundle));
+  expect(document.querySelector("#plans")?.textContent).not.toContain("larger number of cores");
+  const facts = document.querySelector("header dl")?.textContent;
+  expect(facts).toMatch(/instances of one core only.*for the batch alone, as the paper.*never/s);
+  expect(document.querySelector(".lead")?.textContent).toContain(
+    "20, 60 and 150 requests/s exceed the ceiling of 0.05%: up to 0.1% miss the SLO.",
+  );
+});
+
+test("a page of many levels stays of a size that a browser opens at once", () => {
+  const levels = Array.from({ length: 200 }, (_, index) => ({
+    loadQps: index + 1,
+    steady: [
+      [1, 1, Math.ceil((index + 1) / 28)],
+      [1, 1, Math.ceil((index + 1) / 68)],
+    ] as const,
+    horizontal: null,
+    vertical: null,
+  }));
+  const page = render(themisBundle({ levels, workers: 100 }));
+  expect(page.length).toBeLessThan(1_500_000);
+  expect(documentOf(page).querySelectorAll("#level-0 .bursts tbody tr")).toHaveLength(8);
+});
