@@ -41,7 +41,7 @@ export async function writeAllAtomically(
       await naming(path, () => rename(temporaries[index] ?? "", path));
     }
   } catch (error) {
-    // What stands in the way of writing may stand in the way of this, and was told.
+    // Whatever stopped the writing may stop the removal too, and has been reported already.
     for (const temporary of temporaries) await rm(temporary, { force: true }).catch(() => {});
     throw error;
   }

@@ -22,7 +22,7 @@ export function inspectBundle(bundle: Bundle, file: { byteCount: number; sha256:
   };
 }
 
-/** As `compile` reports levels, except for the wall time, which bundles do not carry. */
+/** Reports levels as `compile` does, except for the wall time, which bundles do not carry. */
 export function levelReports(bundle: Bundle, solveMs: readonly number[] = []): readonly object[] {
   return methodOf(bundle).levelReports(bundle, solveMs);
 }

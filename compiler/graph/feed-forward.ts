@@ -1,5 +1,5 @@
 /**
- * The estimator: what happens to every request of a trace under a configuration, one stage after
+ * The estimator: what happens to every request of a trace under a configuration, one task after
  * the other, since none ever waits for a later one.
  */
 import { type BatchRing, batchRing, serveBatches } from "../numeric/batch-queue.ts";
@@ -15,7 +15,7 @@ import {
 } from "./served-tasks.ts";
 import { type PlannedVisits, type VisitPlan, visitPlanOf } from "./visit-plan.ts";
 
-/** Queries of one stage in the order in which something happens to them. */
+/** Queries of one task in the order in which something happens to them. */
 interface Flow {
   count: number;
   atMs: Float64Array;
@@ -23,7 +23,7 @@ interface Flow {
 }
 
 /**
- * A trace under configurations that are set stage by stage, in the order of the tasks. A stage may
+ * A trace under configurations that are set task by task, in the order of the tasks. A task may
  * be set again and again; what follows it is then out of date until it is set again as well. All
  * that a discrete-event simulation of the same would say, bit for bit, without its global queue of
  * events. Source: InferLine §4.2.
@@ -34,18 +34,18 @@ export class FeedForward {
   readonly allowedMisses: number;
   readonly visits: VisitPlan;
   /**
-   * Of the stage that was served last: its largest batch, and whether all replicas were at work at
-   * some time.
+   * [2]: the largest batch of the task that was served last, and whether all its replicas were at
+   * work at some time.
    */
   readonly used = new Uint32Array(2);
   readonly #problem: ServedTasks;
   readonly arrivalMs: Float64Array;
   readonly #deadlineMs: Float64Array;
-  /** By stage, the least time that what follows it takes. */
+  /** By task, the least time that what follows it takes. */
   readonly #restMs: Float64Array;
   readonly #inputs: Flow[];
   readonly #outputs: Flow[];
-  /** By stage: requests that end there, late. */
+  /** By task: requests that end there, late. */
   readonly #misses: Float64Array;
   #ring: BatchRing = batchRing(64);
   readonly #pending: Uint8Array;
@@ -67,7 +67,7 @@ export class FeedForward {
     this.#pending = new Uint8Array(arrivalMs.length);
   }
 
-  /** Brings the queries of a stage up to date with the stages before it. */
+  /** Brings the queries of a task up to date with the tasks before it. */
   prepare(stage: number): void {
     const visits = this.#visitsOf(stage);
     const input = this.#inputOf(stage);
@@ -90,8 +90,8 @@ export class FeedForward {
   }
 
   /**
-   * Serves a stage that is prepared.
-   * @returns requests that are sure to miss the SLO; beyond the limit, the stage is left in parts.
+   * Serves a task that is prepared.
+   * @returns requests that are sure to miss the SLO; beyond the limit, the task is left in parts.
    */
   serve(stage: number, configuration: TaskConfiguration, missLimit = this.allowedMisses): number {
     const { batchMs } = at(at(this.#problem.stages, stage).hardware, configuration.hardware);
@@ -121,7 +121,7 @@ export class FeedForward {
   }
 
   /**
-   * Requests that are sure to miss the SLO if no query of a prepared stage ever waits there: any
+   * Requests that are sure to miss the SLO if no query of a prepared task ever waits there: any
    * number of replicas has as many.
    */
   missesAlone(stage: number, aloneMs: number): number {
@@ -132,17 +132,17 @@ export class FeedForward {
     return countLate(count, atMs, request, afterMs * (1 - 1e-9), this.#deadlineMs);
   }
 
-  /** Whether no more requests miss the SLO than may, once every stage is served. */
+  /** Whether no more requests miss the SLO than may, once every task is served. */
   isWithin(): boolean {
     let most = 0;
     for (const [stage, { isEnd }] of this.visits.stages.entries()) {
       if (isEnd) most += this.#misses[stage] ?? 0;
     }
-    // Who ends at several stages is counted several times.
+    // Who ends at several tasks is counted several times.
     return most <= this.allowedMisses || this.misses() <= this.allowedMisses;
   }
 
-  /** Requests that miss the SLO, once every stage is served. */
+  /** Requests that miss the SLO, once every task is served. */
   misses(): number {
     const ends = this.visits.stages.flatMap(({ isEnd }, stage) => (isEnd ? [stage] : []));
     const [only] = ends;
@@ -158,7 +158,7 @@ export class FeedForward {
   }
 
   /**
-   * Arrival to the last end, by request, once every stage is served; 0 for one that goes nowhere.
+   * Arrival to the last end, by request, once every task is served; 0 for one that goes nowhere.
    */
   latenciesMs(): Float64Array {
     const latencyMs = new Float64Array(this.requestCount);
@@ -189,7 +189,7 @@ export class FeedForward {
         : Float64Array.from(request, (one) => this.arrivalMs[one] ?? 0);
       return { count, atMs, request };
     }
-    // What leaves the one stage is what comes to the next.
+    // What leaves the one task is what comes to the next.
     if (source.kind === "task" && !source.isFiltered) return this.#outputOf(source.parent);
     return flow(this.#visitsOf(stage).count);
   }
@@ -212,14 +212,14 @@ export class FeedForward {
   }
 }
 
-/** With room for one more than there are, for loops that write before they know. */
+/** Arrays have room for one more than there are, for loops that write before they know. */
 function flow(count: number): Flow {
   return { count, atMs: new Float64Array(count + 1), request: new Uint32Array(count + 1) };
 }
 
 /**
- * By stage the least time from its end to that of the request, on the fastest hardware and without
- * waiting.
+ * The least time from the end of each task to the end of the request, on the fastest hardware and
+ * without waiting.
  */
 export function restOf(problem: ServedTasks, { stages }: VisitPlan): Float64Array {
   const restMs = new Float64Array(stages.length);

@@ -1,22 +1,22 @@
-/** Stages as an estimator sees them: what a batch takes, on each thing that a stage can run on. */
+/** Tasks as an estimator sees them: what a batch takes, on each thing that a task can run on. */
 import type { TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 
 export interface ServedTasks {
   readonly graph: TaskGraph;
   /** In the order of the tasks: what each can run on. */
   readonly stages: readonly { readonly hardware: readonly BatchTimes[] }[];
-  /** Communication latency on the way to every stage. */
+  /** Communication latency on the way to every task. */
   readonly hopMs: number;
   /** Ratio of requests that may miss the SLO. */
   readonly violationCeiling: number;
 }
 
 export interface BatchTimes {
-  /** Of a batch of any size up to the largest, at its size less one; non-decreasing. */
+  /** The time of a batch of b lies at b − 1, up to the largest batch; non-decreasing. */
   readonly batchMs: Float64Array;
 }
 
-/** How one stage runs. */
+/** How one task runs. */
 export interface TaskConfiguration {
   /** Index into what it can run on. */
   readonly hardware: number;
@@ -25,7 +25,7 @@ export interface TaskConfiguration {
   readonly replicas: number;
 }
 
-/** One for each stage. */
+/** One for each task. */
 export type Configuration = readonly TaskConfiguration[];
 
 /**

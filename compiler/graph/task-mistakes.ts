@@ -1,4 +1,4 @@
-/** What pipelines of stages with one model each cannot be, whoever plans them. */
+/** What pipelines of tasks with one model each cannot be, whoever plans them. */
 import type { Task } from "../spec/application.ts";
 import { conflict, invalid, type Mistake, show } from "../spec/mistakes.ts";
 import { fanoutTo, rootOf } from "./task-order.ts";

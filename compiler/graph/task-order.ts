@@ -4,7 +4,10 @@ import type { Application, Edge, Task } from "../spec/application.ts";
 
 export interface OrderedTask {
   readonly task: Task;
-  /** By ascending parent, its index among the ordered tasks; null from the requests. */
+  /**
+   * Edges ascend by their parent, which is an index among the ordered tasks; null is for the
+   * requests.
+   */
   readonly edges: readonly { readonly parent: number | null; readonly edge: Edge }[];
 }
 

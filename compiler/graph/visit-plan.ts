@@ -22,13 +22,13 @@ export interface PlannedVisits {
   /** Whether some request ends here: it takes none of the edges that lead away. */
   readonly isEnd: boolean;
   /**
-   * Of the tasks that follow: those that every query goes on to, or, if each goes on to some of
-   * them, all of these; none for an end.
+   * The tasks that every query goes on to or, where each query goes on to some of them, all of
+   * these; none for an end.
    */
   readonly next: { readonly tasks: readonly number[]; readonly takesAll: boolean };
 }
 
-/** What makes a query of the stage ready. */
+/** What makes a query of the task ready. */
 type StageSource =
   /** The request itself, in the order of arrival: these. */
   | { readonly kind: "requests"; readonly request: Uint32Array }
@@ -48,7 +48,7 @@ interface JoinSource {
   /** Where verdicts come from, ascending: tasks, or REQUESTS. */
   readonly origins: readonly number[];
   /**
-   * By request: bit i is set if the verdict of `origins[i]` is waited for; 0 if the request does
+   * Bit i of a request is set if the verdict of `origins[i]` is waited for; 0 if the request does
    * not come here.
    */
   readonly waitsFor: Uint32Array;

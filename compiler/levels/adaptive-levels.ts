@@ -16,8 +16,7 @@
  *   does up to how levels are solved.
  * Source: RAMSIS §6, query load adaptation.
  */
-import type { Level, PipelinePlan } from "stratagem-runtime/internal/bundle/schema";
-import type { SolvedLevel } from "../methods/method.ts";
+import type { LevelGap, SolvedLevel } from "../methods/method.ts";
 import { invalid, type Mistake } from "../spec/mistakes.ts";
 
 export interface AdaptiveLoads {
@@ -54,6 +53,15 @@ export type SolveRound = (
   round: number,
 ) => Promise<readonly SolvedLevel[]>;
 
+/** Says how far two levels are apart, which the method knows. */
+export type GapOf = (a: SolvedLevel["level"], b: SolvedLevel["level"]) => LevelGap;
+
+/** What neighbours are held to. */
+interface Step {
+  readonly maxAccuracyStep: number;
+  readonly gapOf: GapOf;
+}
+
 /**
  * Parts that one round cuts an interval into at most: later cuts profit from what the first ones
  * found.
@@ -70,26 +78,28 @@ const MAX_SOLVED = 1000;
 /** @returns the levels, or what is wrong with a step that takes too many. */
 export async function chooseLevels(
   { fromQps, toQps, maxAccuracyStep }: AdaptiveLoads,
+  gapOf: GapOf,
   solve: SolveRound,
 ): Promise<ChosenLevels | Mistake> {
+  const step: Step = { maxAccuracyStep, gapOf };
   let solved: SolvedLevel[] = [];
   let loadsQps = fromQps === toQps ? [fromQps] : [fromQps, toQps];
   let rounds = 0;
   while (loadsQps.length > 0) {
-    if (solved.length + loadsQps.length > MAX_SOLVED) return tooManyLevels(maxAccuracyStep, solved);
+    if (solved.length + loadsQps.length > MAX_SOLVED) return tooManyLevels(step, solved);
     rounds++;
     solved = [...solved, ...(await solve(loadsQps, rounds))].sort(byLoad);
-    loadsQps = cutsOf(solved, maxAccuracyStep);
-    if (spread(solved) / maxAccuracyStep > MAX_SOLVED) {
-      return tooManyLevels(maxAccuracyStep, solved);
+    loadsQps = cutsOf(solved, step);
+    if (spread(solved, step) / maxAccuracyStep > MAX_SOLVED) {
+      return tooManyLevels(step, solved);
     }
   }
-  const levels = needed(solved, maxAccuracyStep);
+  const levels = needed(solved, step);
   const jumps = pairsOf(levels)
     .map(([a, b]) => ({
       fromQps: a.level.loadQps,
       toQps: b.level.loadQps,
-      accuracyStep: accuracyStep(a, b),
+      accuracyStep: gapOf(a.level, b.level).accuracy,
     }))
     .filter((pair) => pair.accuracyStep >= maxAccuracyStep);
   return { levels, placement: { maxAccuracyStep, rounds, solved: solved.length, jumps } };
@@ -99,46 +109,16 @@ function byLoad(a: SolvedLevel, b: SolvedLevel): number {
   return a.level.loadQps - b.level.loadQps;
 }
 
-/**
- * Difference in expected accuracy, per query or per satisfied query, whichever is larger; the
- * latter only where both satisfy any. Of plans theirs.
- */
-function accuracyStep({ level: a }: SolvedLevel, { level: b }: SolvedLevel): number {
-  const [planA, planB] = [accuratePlan(a), accuratePlan(b)];
-  if (planA !== null && planB !== null) return Math.abs(planA.accuracy - planB.accuracy);
-  if (!("expected" in a && "expected" in b)) return 0;
-  if (!("accuracyPerQuery" in a.expected && "accuracyPerQuery" in b.expected)) return 0;
-  const perQuery = Math.abs(a.expected.accuracyPerQuery - b.expected.accuracyPerQuery);
-  if (a.expected.violationRate === 1 || b.expected.violationRate === 1) return perQuery;
-  const perSatisfied = Math.abs(a.expected.accuracyPerSatisfied - b.expected.accuracyPerSatisfied);
-  return Math.max(perQuery, perSatisfied);
-}
-
-/** The plan of a level that chooses how accurately requests are served. */
-function accuratePlan(level: Level): PipelinePlan | null {
-  return "plan" in level && "accuracy" in level.plan ? level.plan : null;
-}
-
-/**
- * Plans differ by a step too if one takes more servers than the other: at most a fifth more, or
- * one.
- */
-const SERVER_STEP = 0.2;
-
 /** Steps between two levels: less than 1 for neighbours. */
-function stepsBetween(a: SolvedLevel, b: SolvedLevel, maxAccuracyStep: number): number {
-  const accuracySteps = accuracyStep(a, b) / maxAccuracyStep;
-  const [planA, planB] = [accuratePlan(a.level), accuratePlan(b.level)];
-  if (planA === null || planB === null) return accuracySteps;
-  const [fewer, more] = [planA.servers, planB.servers].sort((x, y) => x - y);
-  const allowed = Math.max(1, Math.floor(SERVER_STEP * (more ?? 0)));
-  return Math.max(accuracySteps, ((more ?? 0) - (fewer ?? 0)) / (allowed + 0.5));
+function stepsBetween({ level: a }: SolvedLevel, { level: b }: SolvedLevel, by: Step): number {
+  const { accuracy, otherSteps } = by.gapOf(a, b);
+  return Math.max(accuracy / by.maxAccuracyStep, otherSteps);
 }
 
 /** Loads of the next round, ascending. */
-function cutsOf(solved: readonly SolvedLevel[], maxAccuracyStep: number): number[] {
+function cutsOf(solved: readonly SolvedLevel[], step: Step): number[] {
   return pairsOf(solved).flatMap(([a, b]) => {
-    const steps = stepsBetween(a, b, maxAccuracyStep);
+    const steps = stepsBetween(a, b, step);
     if (steps < 1) return [];
     const wanted = Math.min(MAX_PARTS, Math.floor(steps) + 1);
     return cutsBetween(a.level.loadQps, b.level.loadQps, wanted);
@@ -178,14 +158,14 @@ function roundNumberNear(loadQps: number, distanceQps: number): number {
  * less than the step from each and from the level kept before, and no less feasible, nor more. So
  * the load up to which the cluster meets its SLO stays a level.
  */
-function needed(solved: readonly SolvedLevel[], maxAccuracyStep: number): SolvedLevel[] {
+function needed(solved: readonly SolvedLevel[], step: Step): SolvedLevel[] {
   const kept: SolvedLevel[] = [];
   for (let index = 0; index < solved.length; ) {
     const level = solved[index];
     if (level === undefined) break;
     kept.push(level);
     let next = index + 1;
-    while (standsInFor(solved, index, next + 1, maxAccuracyStep)) next++;
+    while (standsInFor(solved, index, next + 1, step)) next++;
     index = next;
   }
   return kept;
@@ -196,25 +176,24 @@ function standsInFor(
   solved: readonly SolvedLevel[],
   before: number,
   candidate: number,
-  maxAccuracyStep: number,
+  step: Step,
 ): boolean {
   const [first, last] = [solved[before], solved[candidate]];
   if (first === undefined || last === undefined) return false;
   return (
-    stepsBetween(first, last, maxAccuracyStep) < 1 &&
+    stepsBetween(first, last, step) < 1 &&
     solved
       .slice(before + 1, candidate)
       .every(
         (between) =>
-          stepsBetween(between, last, maxAccuracyStep) < 1 &&
-          between.level.feasible === last.level.feasible,
+          stepsBetween(between, last, step) < 1 && between.level.feasible === last.level.feasible,
       )
   );
 }
 
-function spread(solved: readonly SolvedLevel[]): number {
+function spread(solved: readonly SolvedLevel[], { gapOf }: Step): number {
   const [first, last] = [solved[0], solved[solved.length - 1]];
-  return first === undefined || last === undefined ? 0 : accuracyStep(first, last);
+  return first === undefined || last === undefined ? 0 : gapOf(first.level, last.level).accuracy;
 }
 
 function pairsOf(solved: readonly SolvedLevel[]): (readonly [SolvedLevel, SolvedLevel])[] {
@@ -224,13 +203,13 @@ function pairsOf(solved: readonly SolvedLevel[]): (readonly [SolvedLevel, Solved
   });
 }
 
-function tooManyLevels(maxAccuracyStep: number, solved: readonly SolvedLevel[]): Mistake {
+function tooManyLevels(step: Step, solved: readonly SolvedLevel[]): Mistake {
   const expected =
     `a step that takes at most ${MAX_SOLVED} levels to solve; choose a larger one, ` +
     "or from and to closer together";
   return invalid(
     ["workload", "loads", "maxAccuracyStep"],
     expected,
-    `${maxAccuracyStep} for accuracies that are ${spread(solved).toPrecision(3)} apart`,
+    `${step.maxAccuracyStep} for accuracies that are ${spread(solved, step).toPrecision(3)} apart`,
   );
 }

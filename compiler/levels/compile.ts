@@ -5,7 +5,7 @@ import { methodOf } from "../methods/registry.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { ModelFiles } from "../model/model-files.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
-import { type ChosenLevels, chooseLevels, type Placement } from "./adaptive-levels.ts";
+import { type ChosenLevels, chooseLevels, type GapOf, type Placement } from "./adaptive-levels.ts";
 
 /** Solves the levels of one frame. */
 export interface LevelSolver {
@@ -47,10 +47,12 @@ export async function compile(
   refuse([...method.modelMistakes(application, models), ...(opened?.mistakes() ?? [])]);
   const { loads } = application;
   const frame = method.frame(application, models);
+  // Methods that do not choose accuracies have refused to place levels by them.
+  const gapOf: GapOf = (a, b) => method.gapOf?.(a, b) ?? { accuracy: 0, otherSteps: 0 };
   const found = await withSolver(openLevelSolver(frame, method), async (solver) => {
     const placed =
       loads.kind === "adaptive"
-        ? await chooseLevels(loads, (loadsQps, round) => solver.solve(loadsQps, round))
+        ? await chooseLevels(loads, gapOf, (loadsQps, round) => solver.solve(loadsQps, round))
         : { levels: await solver.solve(loads.qps), placement: null };
     return "code" in placed ? placed : { ...placed, levels: await finished(placed, solver) };
   });

@@ -101,7 +101,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   }
 }
 
-/** What queries of a class have in common, or all queries where none names one. */
+/** What the queries of a class have in common; all queries are alike where none names a class. */
 interface Kind {
   /** Null for queries that name no class. */
   readonly name: string | null;

@@ -73,6 +73,11 @@ export interface CompilerMethod<
   ): readonly SolvedLevel<L>[] | Promise<readonly SolvedLevel<L>[]>;
   /** Of the levels that are as good as one, the one closest to its neighbour. */
   settle?(frame: F, level: L, neighbour: L, nowMs: () => number): Promise<L>;
+  /**
+   * How far two levels are apart, where the method chooses accuracies, so that levels can be placed
+   * by them; left out where it does not.
+   */
+  gapOf?(a: L, b: L): LevelGap;
   bundle(frame: F, levels: readonly L[], provenance: Provenance): B;
 
   // What a level promises.
@@ -131,6 +136,14 @@ export interface Solved<L extends Level = Level> {
 export interface SolvedLevel<L extends Level = Level> {
   readonly level: L;
   readonly ms: number;
+}
+
+/** How far two levels are apart. */
+export interface LevelGap {
+  /** Difference in the accuracy to expect. */
+  readonly accuracy: number;
+  /** Steps in all else that makes levels differ; neighbours are less than 1 apart. */
+  readonly otherSteps: number;
 }
 
 /** As the level it is given, but the closest to its neighbour of those that are as good. */

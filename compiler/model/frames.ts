@@ -18,8 +18,8 @@ export type FrameOf<B extends Bundle> = Omit<B, "levels" | "provenance">;
 export type RamsisFrame = FrameOf<RamsisBundle>;
 export type LokiFrame = FrameOf<LokiBundle>;
 /**
- * With the trace that samples are parts of, where arrivals are recorded and the application is at
- * hand.
+ * The frame carries the trace that samples are parts of, where arrivals are recorded and the
+ * application is at hand.
  */
 export type InferlineFrame = FrameOf<InferlineBundle> & { readonly recorded: Trace | null };
 /** Without the transitions, which are between levels. */

@@ -7,7 +7,9 @@ import type { KeyPath } from "../spec/document.ts";
 import { conflict, type Mistake, show } from "../spec/mistakes.ts";
 import type { ModelFiles } from "./model-files.ts";
 
-/** What has to give a task all its inputs: each edge that leads to it, or those together. */
+/**
+ * Says what has to give a task all its inputs: each edge that leads to it, or those edges together.
+ */
 export type FeedKind = "every edge" | "all edges together";
 
 /**

@@ -60,7 +60,7 @@ export interface Configuration {
 export interface Leaf {
   /** Index of the task. */
   readonly task: number;
-  /** Of this leaf's accuracy in the objective; the weights of all leaves sum to 1. */
+  /** Weight of this leaf's accuracy in the objective; the weights of all leaves sum to 1. */
   readonly weight: number;
   /** The tasks from an entry to the leaf. */
   readonly path: readonly number[];

@@ -4,8 +4,8 @@ import type { Pool, Variant, VariantProfile } from "../spec/application.ts";
 import type { MeasuredRow } from "./service-time.ts";
 
 /**
- * What was measured on the hardware of a pool; a pool of no stated hardware is that of the only
- * profile.
+ * Finds what was measured on the hardware of a pool; a pool without stated hardware has that of the
+ * only profile.
  */
 export function profileFor({ profiles }: Variant, { hardware }: Pool): VariantProfile | null {
   if (hardware === null) return profiles.length === 1 ? (profiles[0] ?? null) : null;

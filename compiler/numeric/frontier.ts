@@ -16,8 +16,8 @@ export class Frontier {
   cores = new Float64Array(ROOM);
   latencyMs = new Float64Array(ROOM);
   /**
-   * What a point is made of: of a stage its batch and the cores of one instance, of a merge the
-   * indices of its two parts.
+   * What a point is made of: a task's point of its batch and the cores of one instance, a merged
+   * one of the indices of its two parts.
    */
   first = new Int32Array(ROOM);
   second = new Int32Array(ROOM);
@@ -86,7 +86,7 @@ export class Frontier {
     while (this.count > this.start + 1 && cores[this.count - 1]! > mostCores) this.count--;
   }
 
-  /** Of the cheapest point with at most that latency; `count` if there is none. */
+  /** Finds the cheapest point with at most that latency; `count` if there is none. */
   indexWithin(limitMs: number): number {
     const { latencyMs } = this;
     let low = this.start;

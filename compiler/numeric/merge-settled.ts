@@ -42,8 +42,8 @@ export function mergeSettled(
     if (firstMs === Number.POSITIVE_INFINITY) return ready;
     const { count, atMs: times, request: names } = sequences[first]!;
     let head = heads[first]!;
-    // What of the sequence is before all others; of equal times only the first sequence's come at
-    // once.
+    // The sequence's part that is before all others comes out; if times are equal, only the first
+    // sequence's comes at once.
     do {
       const name = names[head]!;
       const isAwaited = (waitsFor[name]! >>> first) & 1;

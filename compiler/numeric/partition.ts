@@ -17,7 +17,7 @@ export interface StagePartition {
   readonly cut: readonly number[];
   /** Class of the place of each stage. */
   readonly classes: readonly number[];
-  /** Of the heaviest stage, overhead included: no other partition has a lower one. */
+  /** Time of the heaviest stage, overhead included: no other partition has a lower one. */
   readonly bottleneckMs: number;
 }
 
@@ -237,7 +237,7 @@ function sum(values: readonly number[], count: number): number {
   return total;
 }
 
-/** Of equal ones the first. */
+/** The first wins a tie. */
 function lowestIndex(values: readonly number[]): number {
   let lowest = 0;
   for (let index = 1; index < values.length; index++) {

@@ -10,8 +10,8 @@ export interface ValueUse {
 }
 
 /**
- * By name, in the order in which they come to be, those that no other step or output needs left
- * out.
+ * Says by name, in the order in which values come to be, which steps use them; values that no other
+ * step or output needs are left out.
  */
 export function valueUses({ steps, outputNames }: GraphFlow): ReadonlyMap<string, ValueUse> {
   const lastRead = new Map<string, number>();

@@ -42,8 +42,8 @@ export interface StageBytes {
   /** Only what its nodes read: inputs of the model, or values of earlier layers. */
   readonly inputs: readonly TensorInfo[];
   /**
-   * What later layers read, and outputs of the model. Only in the latter −1, where a dimension
-   * changes with what goes in.
+   * The values that later layers read, and outputs of the model. Only the latter have dimensions of
+   * −1, where a dimension changes with what goes in.
    */
   readonly outputs: readonly TensorInfo[];
 }
@@ -192,7 +192,7 @@ function stageOf(whole: Cuttable, first: number, end: number): StageBytes {
   const isLast = end === flow.steps.length;
   const outputNames = [...flow.outputNames].filter((name) => {
     const use = uses.get(name);
-    // What no step gives is an input or a constant, and comes with the last stage.
+    // A value that no step gives is an input or a constant, and comes with the last stage.
     return use === undefined ? isLast : use.from >= first && use.from < end;
   });
   const inputNames = [...whole.inputs.keys()].filter(

@@ -12,7 +12,9 @@ import { randomInputs } from "./batch-inputs.ts";
 import { type ValueInfoProto, ValueInfoProtoSchema } from "./onnx-pb.ts";
 import { ELEMENT_TYPES } from "./tensor-infos.ts";
 
-/** What goes in as random numbers alone; other types, float16 among them, go in as 1 besides. */
+/**
+ * These types go in as random numbers alone; other types, float16 among them, go in as 1 besides.
+ */
 const RANDOM_TYPES: ReadonlySet<string> = new Set(["uint8", "float32", "float64"]);
 
 /**

@@ -63,7 +63,8 @@ export function encodeStage(
     ),
     input: [...inputs.map(valueInfo), ...listed],
     output: [...outputs],
-    // Those of the whole may be for another number of instances, and onnxruntime infers them.
+    // The infos of the whole model may be for another number of instances, and onnxruntime infers
+    // them anew.
     valueInfo: [],
     quantizationAnnotation,
   });

@@ -17,7 +17,9 @@ export interface Measurement {
   readonly format: "latency-measurement/1";
   readonly machine: Machine;
   readonly device: string;
-  /** That a batch had; where it was measured on several numbers of cores, the first of them. */
+  /**
+   * Threads that a batch had; where it was measured on several numbers of cores, the first of them.
+   */
   readonly threads: number;
   readonly seed: number;
   readonly repeat: number;
@@ -57,8 +59,8 @@ interface CellMeasurement {
  */
 const JITTER_MS = 0.5;
 /**
- * Above this the quantiles are those of the neighbours. A pinned, quiet core has p99 ÷ p50 of about
- * 1.2, one with a noisy neighbour 2 to 3.
+ * If p99 / p50 is above this, the quantiles are those of the neighbours. A pinned, quiet core has
+ * about 1.2, one with a noisy neighbour 2 to 3.
  */
 const NOISE_LIMIT = 1.5;
 

@@ -145,7 +145,7 @@ async function keptRounds(
   const layers = layerTimesOf(units, unitCells, plan);
   const { plan: stagePlan } = await stagePlanOf(plan, layers, folder);
   const stageCells = await readPartial(stagesOut(out), stagePlan);
-  // What is complete and still here was refused for its noise, so it is to be measured again.
+  // A complete file that is still here was refused for its noise, so it is to be measured again.
   const isRefused = isFinished(stageCells, plan) && !takeFinished;
   return isRefused ? { units: null, stages: null } : { units: unitCells, stages: stageCells };
 }

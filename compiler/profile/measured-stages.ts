@@ -23,8 +23,8 @@ export interface DepthTimes {
   /** In their order. */
   readonly stages: readonly StageTimes[];
   /**
-   * Of the stage that took longest in each round: the step of a pipeline whose stages all wait for
-   * one another.
+   * Times of the stage that took longest in each round: the step of a pipeline whose stages all
+   * wait for one another.
    */
   readonly slowestMs: Quantiles;
 }

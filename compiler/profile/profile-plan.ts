@@ -187,8 +187,8 @@ interface NamedVariant {
 }
 
 /**
- * Of several profiles, one per hardware, the name has to be the same: it is the variant that is
- * measured, wherever.
+ * If there are several profiles, one per hardware, the name has to be the same in all: the variant
+ * is measured, wherever it runs.
  */
 function nameInProfile(
   profile: string | readonly string[],

@@ -168,8 +168,8 @@ function unitExponential(rng: Rng): number {
  * ACM TOMS 26(3), 2000.
  */
 function unitGamma(shape: number, rng: Rng): number {
-  // Below shape 1 the rejection step does not hold; a gamma of shape + 1 is scaled down, section 6
-  // of the source.
+  // The rejection step does not hold for a shape below 1; a gamma of shape + 1 is scaled down,
+  // section 6 of the source.
   if (shape < 1) {
     return unitGamma(shape + 1, rng) * Math.exp(Math.log(1 - rng.nextFloat()) / shape);
   }

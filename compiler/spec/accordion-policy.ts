@@ -29,7 +29,7 @@ function* pipelineTimeMistakes({ profiles }: Variant, path: KeyPath): Generator<
   }
 }
 
-/** What is there instead of the times of a pipeline; null where they are there. */
+/** Names what is there instead of the times of a pipeline; null where they are there. */
 function pipelineLack({ layers, speedups, rows }: VariantProfile): string | null {
   if (layers !== null) return null;
   if (speedups === null) return "neither";

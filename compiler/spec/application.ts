@@ -89,7 +89,10 @@ export interface Edge {
   readonly task: string;
   /** Share of the queries that take the edge, 0..1. */
   readonly share: number;
-  /** By input of the next task the output of this one; null when the names are the same. */
+  /**
+   * The output of this task that each input of the next one takes, by input; null when the names
+   * are the same.
+   */
   readonly inputs: Readonly<Record<string, string>> | null;
   /** Output with the number of rows sent on for each row; null for one each. */
   readonly count: string | null;

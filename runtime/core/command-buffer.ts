@@ -110,7 +110,7 @@ export class CommandBuffer {
   }
 
   /**
-   * Of a start-batch or assign command: the variant to run; in a pipeline, its index among the
+   * The variant that a start-batch or assign command runs; in a pipeline, its index among the
    * variants of all tasks in their order.
    */
   variant(command: number): number {

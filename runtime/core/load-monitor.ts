@@ -28,7 +28,7 @@ export interface MeasuredLoad {
 const BUCKET_MS = 10;
 /** ... and these are the newest, the current one included: 490 to 500 ms. Source: RAMSIS §6. */
 const BUCKET_COUNT = 50;
-/** With fewer arrivals than this in them, the window reaches back over so many: 1/8 is noise. */
+/** If the window has fewer arrivals than this, it reaches back over so many: 1/8 is noise. */
 const ARRIVAL_COUNT = 64;
 /** Arrivals whose times are kept: a power of two above `ARRIVAL_COUNT`. */
 const RING_SIZE = 128;
@@ -68,16 +68,14 @@ export class LoadMonitor implements MeasuredLoad {
   readonly newest = new Tally();
   readonly #wide = new Tally();
   window: LoadWindow = this.newest;
-  /**
-   * Of each bucket and of all: queries, and the sum of n (n − 1) over the arrivals of n queries.
-   */
+  /** Queries of each bucket and of all, and the sum of n (n − 1) over the arrivals of n queries. */
   readonly #queriesByBucket = new Float64Array(BUCKET_COUNT);
   readonly #clumpsByBucket = new Float64Array(BUCKET_COUNT);
   #bucketQueries = 0;
   #bucketClumps = 0;
   /** Number of the newest bucket since time 0, not wrapped. */
   #bucket = 0;
-  /** Of arrival i, at i modulo the size: when it came, and the two sums up to and with it. */
+  /** Arrival i lies at i modulo the size: when it came, and the two sums up to and with it. */
   readonly #arrivalMs = new Float64Array(RING_SIZE);
   readonly #queriesUntil = new Float64Array(RING_SIZE);
   readonly #clumpsUntil = new Float64Array(RING_SIZE);

@@ -27,7 +27,7 @@ export class PolicyTable {
   readonly rowQueries: Float64Array;
   readonly #rowCount: number;
   /**
-   * For each number of queries that wait the row that answers, or null where every number has one.
+   * The row that answers for each number of queries that wait, or null where every number has one.
    */
   readonly #rowByQueued: Uint16Array | null;
   readonly #slackMs: Float64Array;
@@ -153,8 +153,8 @@ export class PolicyTable {
 }
 
 /**
- * What validation has made sure of, once more where it matters: no lookup may leave a table, and
- * waiting must end.
+ * Checks what validation has made sure of once more where it matters: no lookup may leave a table,
+ * and waiting must end.
  */
 function assertComplete(bundle: RamsisBundle): void {
   const { maxQueue, queued, slackMs, actions } = bundle.decisionSpace;

@@ -21,8 +21,10 @@ export function mixtureCoin(): Rng {
 }
 
 /**
- * For each queue length up to the last row the index of the last row that is not above it.
- * @param rows ascending from 1. @returns shape (last row + 1,); the first entry means nothing.
+ * Gives the index of the last row that is not above a queue length, for each length up to the last
+ * row.
+ * @param rows ascending from 1.
+ * @returns shape (last row + 1,); the first entry means nothing.
  */
 export function rowByQueued(rows: ArrayLike<number>): Uint16Array {
   const capacity = rows[rows.length - 1]!;

@@ -31,7 +31,7 @@ const KEPT_MODELS = 4;
 export type AssignedProcessExecutor = AssignedExecutor & ProcessExecutor;
 export type AssignedProcessHandlers = AssignedExecutorHandlers & ProcessExecutorHandlers;
 
-/** As `ExecutorOptions`; there are no standbys, for they would have no model. */
+/** Options are those of `ExecutorOptions`, without standbys: these would have no model. */
 export type AssignedExecutorOptions = Omit<ExecutorOptions, "standbyCount">;
 
 /**

@@ -11,7 +11,10 @@ const GRAPH = 7;
 const VALUES: readonly number[] = [11, 12];
 const DELIMITED = 2;
 
-/** By the name of the tensor; without one it is left out. What is no ONNX file has none. */
+/**
+ * Gives the names of first axes by tensor; a tensor without one is left out. What is no ONNX file
+ * has none.
+ */
 export function firstAxisNames(model: Uint8Array): Record<string, string> {
   const names: Record<string, string> = {};
   const [graph] = fieldsOf(model, [GRAPH]);

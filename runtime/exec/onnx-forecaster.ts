@@ -15,7 +15,8 @@ const MAX_ROWS = 4096;
 
 export interface OnnxForecaster {
   /**
-   * As `Forecaster.forecast`: highest rate of a second in the next 10 s; NaN if nothing is known.
+   * Forecasts like `Forecaster.forecast`: the highest rate of a second in the next 10 s; NaN if
+   * nothing is known.
    * @throws Error after `close`.
    */
   forecast(perSecondQps: Float64Array): Promise<number>;

@@ -30,8 +30,8 @@ interface ProbedTensor {
   readonly dtype: string;
   readonly shape: readonly number[];
   /**
-   * What onnxruntime infers without running: −1 where it cannot; empty as well where it does not
-   * know the number of dimensions.
+   * The shape that onnxruntime infers without running: −1 where it cannot; empty as well where it
+   * does not know the number of dimensions.
    */
   readonly inferredShape: readonly number[];
 }
@@ -112,8 +112,8 @@ async function tensorsOf(
 }
 
 /**
- * What onnxruntime says on one line, without the place in its source that it starts with: a path, a
- * line number and a signature.
+ * Tells what onnxruntime says on one line, without the place in its source that it starts with: a
+ * path, a line number and a signature.
  */
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);

@@ -2,8 +2,8 @@
 import { retryDelayMs, type WorkerLimits } from "./worker-limits.ts";
 
 /**
- * What is tried again after workers that ended before they were healthy: ever later with each in a
- * row, but always.
+ * Tries again after workers that ended before they were healthy: ever later with each in a row, but
+ * always.
  */
 export class Retries {
   readonly #limits: WorkerLimits;

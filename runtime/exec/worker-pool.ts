@@ -193,7 +193,7 @@ class WorkerPool implements ProcessExecutor {
     });
   }
 
-  /** Of the ids that workers are to be spread over, the one with the fewest; null without ids. */
+  /** Finds the least used of the ids that workers are to be spread over; null without ids. */
   #leastUsedDeviceId(): number | null {
     const useCount = (id: number) =>
       Array.from(this.#alive).filter((worker) => worker.setup.deviceId === id).length;

@@ -13,7 +13,7 @@ const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
   shed: 503,
   late: 503,
   "no-worker": 503,
-  // Not 503: a request that makes workers end should not be sent again by itself.
+  // The status is not 503: a request that makes workers end should not be sent again by itself.
   "worker-lost": 500,
   inference: 500,
   // Nobody is there to read it.

@@ -1,7 +1,7 @@
 /** JSON in which integers beyond the precision of a number keep their digits. */
 
 /**
- * In a string of parsed JSON: what follows are the digits of an integer. Never text that a field of
+ * Marks a string of parsed JSON: the digits of an integer follow. It is never text that a field of
  * the protocol needs.
  */
 const INTEGER_MARK = "\u0000integer:";

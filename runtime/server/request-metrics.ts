@@ -86,7 +86,7 @@ export class RequestMetrics {
     return RequestMetrics.tritonLines([this]);
   }
 
-  /** Of several models of one server. */
+  /** Combines the metrics of several models of one server. */
   static tritonLines(models: readonly RequestMetrics[]): string[] {
     const labels = ({ model }: RequestMetrics) => ({ model, version: "1" });
     const counter = (name: string, help: string, countOf: (one: RequestMetrics) => number) => [

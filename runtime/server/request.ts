@@ -36,7 +36,7 @@ export interface Answer {
   /** In the order of `ClientSignature.outputs`. */
   readonly outputs: readonly OutputTensor[];
   readonly answerer: Answerer;
-  /** Of each row the variant that answered it, of models whose rows one variant answers each. */
+  /** The variant that answered each row, for models whose rows one variant answers each. */
   readonly variantByRow?: readonly number[];
   readonly queueMs: number;
   readonly inferMs: number;

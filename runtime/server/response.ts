@@ -75,7 +75,7 @@ export function writeInferResponse(
   };
 }
 
-/** Of each row the variant that answered it; none of models that do not tell. */
+/** Names the variant that answered each row; none for models that do not tell. */
 function variantNames(
   { variantByRow = [] }: Answer,
   { variants }: ClientSignature,

@@ -36,7 +36,7 @@ export interface CommonServerOptions {
   readonly port: number;
   /** Milliseconds of a clock that does not go back. */
   readonly nowMs: () => number;
-  /** What to add to `nowMs` to have milliseconds since 1970; for statistics only. */
+  /** Is added to `nowMs` to have milliseconds since 1970; for statistics only. */
   readonly epochOffsetMs?: number;
   /** Of the program, as the server tells it. */
   readonly version: string;

@@ -39,9 +39,9 @@ export interface TaskTensors {
 export interface ServedVariant {
   readonly name: string;
   readonly accuracy: number;
-  /** Of each input of the variant, in the variant's order, the index in `ModelSignature.inputs`. */
+  /** Index in `ModelSignature.inputs` of each input of the variant, in the variant's order. */
   readonly inputOrder: readonly number[];
-  /** Of each tensor of `ModelSignature.outputs`, the index among the variant's outputs. */
+  /** Index among the variant's outputs of each tensor of `ModelSignature.outputs`. */
   readonly outputOrder: readonly number[];
 }
 
@@ -109,7 +109,7 @@ function tensorOf({ name, dtype, shape }: TensorInfo, variant: ModelVariant): Mo
   return { name, datatype, rowShape: shape.slice(1) };
 }
 
-/** For each tensor of `tensors` the index of its namesake in `others`; both have the same names. */
+/** Gives the index in `others` of the namesake of each of `tensors`; both have the same names. */
 function orderOf(
   tensors: readonly ModelTensor[],
   others: readonly ModelTensor[],

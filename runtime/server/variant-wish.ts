@@ -24,7 +24,7 @@ export function variantWishOf(
     throw new BadRequest("parameters.same_variant", "expected true or false", same);
   }
   if (variant === undefined && same !== true) return undefined;
-  // Where there is only one, it answers; where a row passes several, none of them answers it.
+  // If there is only one variant, it answers; if a row passes several, none of them answers it.
   if (answersByRow !== true && variants.length !== 1) {
     const [name, value] =
       variant === undefined ? ["same_variant", same] : (["variant", variant] as const);

@@ -1,6 +1,9 @@
 /** Calls when a dispatcher wants to be asked again. */
 
-/** What a timer of Node can wait. A longer one, or a negative one, ends at once with a warning. */
+/**
+ * A timer of Node can wait no longer. A longer wait, or a negative one, ends at once with a
+ * warning.
+ */
 const LONGEST_MS = 2 ** 31 - 1;
 
 /** May call too early where that is weeks away: whoever is asked then says anew when. */

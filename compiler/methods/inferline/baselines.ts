@@ -1,5 +1,5 @@
 /**
- * What provisioned stages are compared with: coarse-grained plans for the sample traces of a
+ * What provisioned tasks are compared with: coarse-grained plans for the sample traces of a
  * bundle, with or without a tuner.
  */
 import type { InferlineBundle, ProvisioningPlan } from "stratagem-runtime/internal/bundle/schema";
@@ -15,7 +15,7 @@ interface Baseline {
   readonly isTuned: boolean;
 }
 
-/** Baselines that provisioned stages can be compared with, in the order the help names them. */
+/** Baselines that provisioned tasks can be compared with, in the order the help names them. */
 export const INFERLINE_BASELINES = [
   "cg-mean",
   "cg-peak",
@@ -34,7 +34,10 @@ const BASELINES: Readonly<Record<StageBaselineName, Baseline>> = {
 export interface InferlineBaseline {
   /** The same but for the plans, and without a tuner. */
   readonly bundle: InferlineBundle;
-  /** For a load at first, NaN if it is not known; null where replicas stay as planned. */
+  /**
+   * Makes the tuner; null where replicas stay as planned.
+   * @param firstQps load at first, NaN if it is not known.
+   */
   tunerFor(firstQps: number): ReplicaTuner | null;
 }
 

@@ -1,4 +1,4 @@
-/** InferLine as a method of the compiler: how many replicas each stage of a pipeline has. */
+/** InferLine as a method of the compiler: how many replicas each task of a pipeline has. */
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";

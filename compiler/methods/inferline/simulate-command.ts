@@ -1,4 +1,4 @@
-/** `stratagem simulate BUNDLE` of provisioned stages: plans and tuner on a virtual clock. */
+/** `stratagem simulate BUNDLE` of provisioned tasks: plans and tuner on a virtual clock. */
 import type { InferlineBundle, InferlineLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";

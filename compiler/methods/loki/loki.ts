@@ -5,6 +5,7 @@ import type { LokiFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf, Solved } from "../method.ts";
 import { refuseTableOptions } from "../table-options.ts";
+import { lokiGap } from "./level-gap.ts";
 import { settleLevels } from "./settled-levels.ts";
 import { predictLevel, simulatedExpectation } from "./simulated-level.ts";
 import { baselinePlan, PIPELINE_BASELINES } from "./solve/baseline-plan.ts";
@@ -12,8 +13,8 @@ import { loki } from "./solve/loki.ts";
 import type { TaskSolver } from "./task-policies.ts";
 import { planWarnings } from "./warnings.ts";
 
-/** @param stageSolver makes the tables of tasks that choose their variants batch by batch. */
-export function lokiMethod(stageSolver: TaskSolver): CompilerMethodOf<"loki"> {
+/** @param taskSolver makes the tables of tasks that choose their variants batch by batch. */
+export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
   return {
     name: "loki",
 
@@ -29,13 +30,14 @@ export function lokiMethod(stageSolver: TaskSolver): CompilerMethodOf<"loki"> {
     frame: loki.frame,
 
     isQuick: false,
-    solveLevel: (frame, loadQps, nowMs) => plannedLevel(stageSolver, frame, loadQps, nowMs),
+    solveLevel: (frame, loadQps, nowMs) => plannedLevel(taskSolver, frame, loadQps, nowMs),
     afterLevels: settleLevels,
     async settle(frame, level, neighbour, nowMs) {
       const plan = await loki.settle(frame, level, neighbour, nowMs);
       const isSame = JSON.stringify(plan) === JSON.stringify(level.plan);
-      return isSame ? level : predictLevel(stageSolver, frame, { ...level, plan });
+      return isSame ? level : predictLevel(taskSolver, frame, { ...level, plan });
     },
+    gapOf: lokiGap,
     bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
     frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
@@ -73,7 +75,7 @@ const HEADROOMS = [0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 1.5, 2];
 
 /** The time is that of the last optimisation: what follows it is a simulation. */
 async function plannedLevel(
-  stageSolver: TaskSolver,
+  taskSolver: TaskSolver,
   frame: LokiFrame,
   loadQps: number,
   nowMs: () => number,
@@ -86,7 +88,7 @@ async function plannedLevel(
     const startMs = nowMs();
     const planned = await loki.planLevel(frame, loadQps, { headroom: room, nowMs });
     solveMs = nowMs() - startMs;
-    const level = predictLevel(stageSolver, frame, planned);
+    const level = predictLevel(taskSolver, frame, planned);
     const { violationRate } = level.expected;
     if (best === null || violationRate < best.expected.violationRate) best = level;
     // More room than the capacity changes nothing.

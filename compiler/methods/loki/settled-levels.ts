@@ -11,7 +11,7 @@ import { modelLoads } from "./solve/plan/nearest-plan.ts";
 import { pipelineProblem } from "./solve/problem.ts";
 
 /**
- * From the lowest level up, each is settled against the one below; then every one says what
+ * Settles each level, from the lowest up, against the one below; then every level says what
  * changing to it costs.
  */
 export async function settleLevels(

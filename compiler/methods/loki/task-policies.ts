@@ -26,7 +26,10 @@ export interface TaskSolver {
   solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel;
 }
 
-/** In the order of the tasks, null for one that gets none; null if none does. */
+/**
+ * Makes a table for each task that gets one.
+ * @returns tables in the order of the tasks, null for a task without; null if no task has one.
+ */
 export function taskPoliciesOf(
   solver: TaskSolver,
   frame: LokiFrame,

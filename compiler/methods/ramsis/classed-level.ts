@@ -3,6 +3,7 @@
  * a table and workers for each. What either promises is what a simulation by the code that serves
  * gives, class by class.
  */
+
 import {
   type ClassExpected,
   type ClassTable,
@@ -14,6 +15,7 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import { classFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/class-views";
 import type { RamsisFrame } from "../../model/frames.ts";
+import { viewOf } from "../../model/table-view.ts";
 import { type SimulationResult, simulate } from "./simulate/simulate.ts";
 import { classBound, classCapacityQps, fluidSplit } from "./solve/class-fluid.ts";
 import { ramsis } from "./solve/ramsis.ts";
@@ -163,11 +165,12 @@ function asOfShortest(frame: RamsisFrame, loadQps: number): RamsisLevel {
  * The same decisions on another slack grid: those of the last entry of the old one that is not
  * above.
  */
-function withColumns({ data, shape }: Table, from: Table, to: Table): Table {
-  const [rowCount = 0, columnCount = 0] = shape;
+function withColumns(table: Table, from: Table, to: Table): Table {
+  const [rowCount = 0] = table.shape;
+  const view = viewOf(table);
   const columns = Array.from(to.data, (ms) => from.data.findLastIndex((own) => own <= ms));
   const cells = Array.from({ length: rowCount }, (_, row) =>
-    columns.map((column) => data[row * columnCount + column] ?? 0),
+    columns.map((column) => view.get(row, column)),
   );
   const flat = Uint16Array.from(cells.flat());
   return { dtype: "uint16", shape: [rowCount, columns.length], data: flat };

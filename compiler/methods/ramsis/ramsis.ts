@@ -8,6 +8,7 @@ import { actionValuesOf } from "./action-values.ts";
 import { SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
 import { classedExpectation, classedLevel, classedTableAt, hasClasses } from "./classed-level.ts";
 import { inheritLevels } from "./inherited-levels.ts";
+import { ramsisGap } from "./level-gap.ts";
 import { ramsis } from "./solve/ramsis.ts";
 import { tableWarnings } from "./warnings.ts";
 
@@ -35,6 +36,7 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
     const inherit = hasClasses(frame) ? { withTableOf: classedTableAt } : ramsis;
     return inheritLevels(frame, solved, inherit);
   },
+  gapOf: ramsisGap,
   bundle: (frame, levels, provenance) => ({ ...frame, levels, provenance }),
 
   frameOf: ({ levels: _, provenance: __, ...frame }) => frame,

@@ -44,8 +44,8 @@ function missedLimits(run: Run, ceiling: number): string {
 }
 
 /**
- * Of the capacity: below it there is time to spare, and a policy that is far from its bound needs
- * an explanation.
+ * Part of the capacity: below it there is time to spare, and a policy that is far from its bound
+ * needs an explanation.
  */
 const LOW_UTILISATION = 0.5;
 const FAR_BELOW = 0.02;

@@ -1,5 +1,5 @@
 /**
- * What scaled stages are compared with: the same pipeline planned and scaled as other systems do.
+ * What scaled tasks are compared with: the same pipeline planned and scaled as other systems do.
  */
 import type { ThemisBundle, ThemisOptions } from "stratagem-runtime/internal/bundle/schema";
 import { RuntimeError } from "stratagem-runtime/internal/errors";

@@ -10,7 +10,7 @@ import { lookHistories } from "./simulate/look-histories.ts";
 import type { ThemisSimulationOptions } from "./simulate/simulate.ts";
 
 /**
- * By look; undefined for a predictor that the core is itself.
+ * Gives forecasts by look; undefined for a predictor that the core is itself.
  * @throws RuntimeError RUNTIME_MODEL if the model cannot be opened.
  */
 export async function foretoldLooks(

@@ -1,4 +1,4 @@
-/** `stratagem simulate BUNDLE` of scaled stages: plans, cores and instances on a virtual clock. */
+/** `stratagem simulate BUNDLE` of scaled tasks: plans, cores and instances on a virtual clock. */
 import type {
   ScalePlan,
   ThemisBundle,
@@ -131,7 +131,7 @@ function comparison(
     ...(stated === undefined ? [] : [stated]),
   ];
   const expected = plan?.expected;
-  // What the plan's cores cost is the same part of what those cost that were held.
+  // The plan's cores cost the same part of what the held cores cost.
   const planned = plan && costPerHour && short((costPerHour * plan.cores) / cores.mean);
   const cost =
     costPerHour === undefined ? [] : [row("cost/hour", short(costPerHour), planned || undefined)];

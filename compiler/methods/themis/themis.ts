@@ -1,4 +1,4 @@
-/** Themis as a method of the compiler: how many instances of how many cores each stage has. */
+/** Themis as a method of the compiler: how many instances of how many cores each task has. */
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import type { ThemisFrame } from "../../model/frames.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
@@ -56,7 +56,7 @@ export const themisMethod: CompilerMethodOf<"themis"> = {
 
 const scalers = new WeakMap<ThemisFrame, ReturnType<typeof themis.open>>();
 
-/** What a scaler has found for one level of a frame it need not look for again. */
+/** Keeps the scaler of a frame, so that what it found for one level it need not look for again. */
 function scalerOf(frame: ThemisFrame): ReturnType<typeof themis.open> {
   const known = scalers.get(frame) ?? themis.open(frame);
   scalers.set(frame, known);

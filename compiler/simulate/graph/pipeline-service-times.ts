@@ -14,7 +14,8 @@ interface ProfiledTask {
 }
 
 /**
- * Of each variant on each pool, the pools in a row; null where it does not run.
+ * Gives the service times of each variant on each pool, the pools in a row; null where it does not
+ * run.
  * @throws InputError INPUT_CONFLICT when samples are wanted and a profile had no quantiles.
  */
 export function pipelineServiceTimes(

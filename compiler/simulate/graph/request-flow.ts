@@ -38,7 +38,9 @@ export interface FlowFrame {
  * left.
  */
 export class RequestFlow {
-  /** In the order of the arrivals, NaN for a request that is not done or was dropped. */
+  /**
+   * Latencies are in the order of the arrivals, NaN for a request that is not done or was dropped.
+   */
   readonly latencyMsByRequest: Float64Array | null;
   /** Requests that lost a query. */
   lostCount = 0;

@@ -3,7 +3,7 @@ export interface TimelineRow {
   /** Requests that came in the second, and those of them that were late or dropped. */
   readonly requests: number;
   readonly violations: number;
-  /** Of the cluster at the end of the second, in the order in which they are observed. */
+  /** What the cluster held at the end of the second, in the order in which it is observed. */
   readonly held: readonly number[];
 }
 

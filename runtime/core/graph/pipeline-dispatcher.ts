@@ -7,7 +7,7 @@ export const NO_PARENT = 0xffff_ffff;
 export interface PipelineDispatcherOptions {
   /** The driver's names for queries are integers below this. */
   readonly queryCapacity: number;
-  /** What the demand is taken for until it is measured; left out, the highest level starts. */
+  /** The demand that is assumed until it is measured; left out, the highest level starts. */
   readonly initialDemandQps?: number;
 }
 

@@ -5,7 +5,7 @@ import { NONE, starts } from "./pipeline-shape.ts";
 import { type TaskGraph, taskGraphOf } from "./task-graph.ts";
 
 /**
- * A bundle of provisioned stages as flat arrays. A variant is named by its index among those of all
+ * A bundle of provisioned tasks as flat arrays. A variant is named by its index among those of all
  * tasks, in the order of the tasks.
  */
 export interface ReplicaShape {

@@ -1,4 +1,4 @@
-/** InferLine: plans say on what hardware each stage runs, in what batches, on how many replicas. */
+/** InferLine: plans say on what hardware each task runs, in what batches, on how many replicas. */
 import type { InferlineBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
 import { levelAt } from "../../core/level-choice.ts";

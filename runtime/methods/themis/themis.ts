@@ -1,4 +1,4 @@
-/** Themis: plans say how many instances of how many cores each stage has, also in a burst. */
+/** Themis: plans say how many instances of how many cores each task has, also in a burst. */
 import type { ThemisBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
 import { levelAt } from "../../core/level-choice.ts";

@@ -22,7 +22,9 @@ export class CutOutput {
   readonly #bytes: Uint8Array;
   /** Where each row of the tensor begins and, last, where it ends. */
   readonly #bounds: readonly number[];
-  /** Of each row of the batch its first row here and, last, their number; null for a row each. */
+  /**
+   * The first row here of each row of the batch and, last, their number; null if each row has one.
+   */
   readonly #firstRows: readonly number[] | null;
 
   constructor(
@@ -79,8 +81,8 @@ export function batchInputs(
 }
 
 /**
- * What of the outputs does not fit an input of a task behind, as text; a dimension may have been
- * open until now.
+ * Tells, as text, what of the outputs does not fit an input of a task behind; a dimension may have
+ * been open until now.
  */
 export function misfit(
   { tasks }: PipelineSignature,

@@ -13,7 +13,7 @@ import {
 
 export interface ServedFeed {
   /**
-   * Of each input of the child, index among the outputs of the parent; null where this edge gives
+   * Index among the outputs of the parent for each input of the child; null where this edge gives
    * it nothing.
    */
   readonly outputByInput: readonly (number | null)[];

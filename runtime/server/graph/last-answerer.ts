@@ -4,7 +4,7 @@ import type { AnswererOf } from "./pipeline-request.ts";
 import { at, type PipelineSignature } from "./pipeline-signature.ts";
 
 /**
- * Who answered a request: the variants with which its rows ended, nothing having come after. The
+ * Says who answered a request: the variants with which its rows ended, when nothing came after. The
  * accuracy is the mean over those ends.
  */
 export function lastAnswererOf({ variants }: PipelineSignature): AnswererOf {

@@ -31,7 +31,7 @@ export function linkedTasks(bundle: PipelineBundle): LinkedTask[] {
   return "entryBranch" in bundle ? visitedTasks(bundle) : treeTasks(bundle);
 }
 
-/** Of a tree, a query of whose task becomes any number of queries of the next. */
+/** Links the tasks of a tree, where a query of a task becomes any number of queries of the next. */
 function treeTasks({ tasks }: LokiBundle): LinkedTask[] {
   return tasks.map(({ name, variants, parent, entryShare, feed }) => {
     const edges = [{ parent, share: entryShare, feed }];

@@ -82,7 +82,7 @@ function count(
   countByPath.set(key, (countByPath.get(key) ?? 0) + 1);
 }
 
-/** What answered, each with how often; without a number if it is the only one. */
+/** Tells what answered and how often; without a number if it is the only one. */
 export function countedText(countByPath: ReadonlyMap<string, number>): string {
   const paths = [...countByPath];
   const [only] = paths;

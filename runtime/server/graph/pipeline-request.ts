@@ -22,7 +22,7 @@ export class PipelineQuery {
   readonly task: number;
   /** In a tree, the query that it came from. */
   readonly parent: PipelineQuery | null;
-  /** Where no row has two queries for a task, index of the row in its request. */
+  /** Index of the row in its request, where no row has two queries for a task. */
   readonly row: number;
   /** Of each input of the task its bytes; empty once it is done. */
   inputs: readonly Uint8Array[];
@@ -31,7 +31,8 @@ export class PipelineQuery {
   /** Of each output of the task; empty until it is done. */
   outputs: readonly TensorPart[] = [];
   /**
-   * In a tree, what came out of this query for each child task, in order; empty until it is done.
+   * The queries that came out of this one for each child task of a tree, in order; empty until it
+   * is done.
    */
   children: readonly (readonly PipelineQuery[])[] = [];
   /** Whether it is done and nothing came out of it. */
@@ -54,7 +55,7 @@ export class PipelineQuery {
 
 /** Knows the queries of a request. */
 export interface QuerySource {
-  /** Those of each task in the order in which the client gets their outputs. */
+  /** Gives the queries of each task in the order in which the client gets their outputs. */
   queriesByTask(): readonly (readonly PipelineQuery[])[];
 }
 

@@ -204,7 +204,7 @@ export class PipelineScheduler {
     this.#answerIfDone(request, course, nowMs);
   }
 
-  /** What is dropped fails the request, and the queries after it need not come. */
+  /** A query that is dropped fails its request, and the queries after it need not come. */
   #handIn(query: PipelineQuery, parent: number, nowMs: number): void {
     const { request, task } = query;
     if (request.isSettled) return;

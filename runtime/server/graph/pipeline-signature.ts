@@ -34,7 +34,7 @@ export interface TaskSignature {
   /** Edges that lead away, by ascending child. */
   readonly edgesAway: readonly ServedEdge[];
   readonly inputs: readonly ModelTensor[];
-  /** Of each input, index in `PipelineSignature.inputs`; −1 where the request does not give it. */
+  /** Index in `PipelineSignature.inputs` for each input; −1 where the request does not give it. */
   readonly requestInputs: readonly number[];
   readonly outputs: readonly ModelTensor[];
   /**
@@ -66,7 +66,10 @@ export interface PipelineServedVariant extends ServedVariant {
   readonly task: number;
   /** Index among the variants of its task. */
   readonly index: number;
-  /** Of each output of the task, index of the output that counts its rows; null for a row each. */
+  /**
+   * Index of the output that counts its rows, for each output of the task; null if each row has
+   * one.
+   */
   readonly countByOutput: readonly (number | null)[];
 }
 

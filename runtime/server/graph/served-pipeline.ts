@@ -25,7 +25,8 @@ export interface ServedPipeline {
   /** Sees all that is recorded, for metrics of this method's own. */
   readonly watch?: PipelineRecorder | undefined;
   /**
-   * What is not the same in another bundle, so it could not follow this one; null if nothing is.
+   * Tells what differs in another bundle, so that it could not follow this one; null if nothing
+   * does.
    */
   readonly differenceFrom: (after: Bundle) => string | null;
   /** Lines of the metrics that only this method has. */

@@ -49,7 +49,7 @@ export function surelyMs(bundle: VisitedTasks, taskMs: (task: number) => number)
   return Math.max(...doneMs);
 }
 
-/** Of exclusive edges one that is counted may come before one that is not, whatever its share. */
+/** An exclusive edge that is counted may come before one that is not, whatever its share. */
 function isAlwaysTaken(edge: StageEdge, branch: Branch, tasks: VisitedTasks["tasks"]): boolean {
   if (isCounted(edge) || edge.share < 1) return false;
   const siblings = tasks.flatMap(({ edges }) => edges.filter((e) => e.parent === edge.parent));

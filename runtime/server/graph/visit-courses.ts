@@ -17,7 +17,7 @@ import {
 interface Way {
   readonly signature: PipelineSignature;
   readonly graph: TaskGraph;
-  /** Of the requests and then of each task, the edges that lead away, ascending. */
+  /** Edges that lead away, ascending, from the requests and then from each task. */
   readonly edgesBySource: readonly (readonly number[])[];
   readonly progress: VisitProgress;
   /** Names for rows that `progress` has not given away. */

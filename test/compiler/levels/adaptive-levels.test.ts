@@ -6,6 +6,7 @@ import {
   chooseLevels,
 } from "../../../compiler/levels/adaptive-levels.ts";
 import type { SolvedLevel } from "../../../compiler/methods/method.ts";
+import { ramsisGap } from "../../../compiler/methods/ramsis/level-gap.ts";
 import type { RamsisLevel } from "../../../runtime/bundle/schema.ts";
 import { tinyBundle } from "../../support/tiny-bundle.ts";
 
@@ -14,6 +15,9 @@ interface Promised {
   readonly perSatisfied?: number;
   readonly feasible?: boolean;
 }
+
+const gapOf = (a: SolvedLevel["level"], b: SolvedLevel["level"]) =>
+  ramsisGap(a as RamsisLevel, b as RamsisLevel);
 
 type Curve = (loadQps: number) => Promised;
 
@@ -32,7 +36,7 @@ function levelOf(loadQps: number, curve: Curve): SolvedLevel {
 
 async function place(loads: AdaptiveLoads, curve: Curve) {
   const rounds: number[][] = [];
-  const result = await chooseLevels(loads, async (loadsQps, round) => {
+  const result = await chooseLevels(loads, gapOf, async (loadsQps, round) => {
     expect(round).toBe(rounds.push([...loadsQps]));
     return loadsQps.map((loadQps) => levelOf(loadQps, curve));
   });

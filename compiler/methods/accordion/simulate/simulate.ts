@@ -54,7 +54,10 @@ export interface AccordionSimulationResult extends QueryOutcome {
   /** Instances that were in the pipeline when its query got other places, and began again. */
   readonly instancesRedone: number;
   readonly timeline: PlaceTimelineSteps | null;
-  /** In the order of the arrivals, NaN for a query that was dropped; null unless asked for. */
+  /**
+   * Latencies are in the order of the arrivals, NaN for a query that was dropped; null unless asked
+   * for.
+   */
   readonly latencyMsByQuery: Float64Array | null;
 }
 

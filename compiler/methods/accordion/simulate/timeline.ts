@@ -7,7 +7,7 @@ export interface PlaceTimelineSteps {
   readonly waitingQueries: readonly number[];
 }
 
-/** What a step function of time adds up to, over all the time and over each of equal steps. */
+/** Adds a step function of time up, over all the time and over each of equal steps. */
 export class PlaceTimeline {
   /** ∫ busy places dt, ∫ active queries dt so far. */
   busyMs = 0;

@@ -1,6 +1,8 @@
 /** The load that no schedule carries more of, whatever it gives to whom. */
+
 import { placesByPool } from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
 import type { AccordionFrame } from "../../../model/frames.ts";
+import { itemsOf, viewOf } from "../../../model/table-view.ts";
 import { minimise } from "../../../numeric/nelder-mead.ts";
 
 /** Evaluations for each pool; any price gives a bound, better ones a lower. */
@@ -46,24 +48,26 @@ export function capacityQps(frame: AccordionFrame): number {
 
 /** By model. */
 function occupations({ tasks, shapes, policy }: AccordionFrame): Occupation[][] {
-  const [shapeCount = 0, poolCount = 0] = shapes.shape;
+  const [shapeCount = 0] = shapes.shape;
+  const placesByPool = viewOf(shapes);
   const { maxBatch, meanBatch } = policy;
   const batch = Math.min(maxBatch, meanBatch);
   const below = Math.floor(batch);
   return tasks.flatMap(({ variants }) =>
-    variants.map(({ latencyMs }) =>
-      Array.from({ length: shapeCount }, (_, shape): Occupation => {
+    variants.map(({ latencyMs }) => {
+      const times = viewOf(latencyMs);
+      return Array.from({ length: shapeCount }, (_, shape): Occupation => {
         const at = (instances: number): number =>
-          latencyMs.data[shape * maxBatch + Math.min(maxBatch, instances) - 1] ?? Number.NaN;
+          times.get(shape, Math.min(maxBatch, instances) - 1);
         // The table is linear in the batch, so a mean between two rows lies between their times; at
         // a row alone, to avoid Infinity times 0.
         const share = batch - below;
         return {
-          places: [...shapes.data.subarray(shape * poolCount, (shape + 1) * poolCount)],
+          places: itemsOf(placesByPool.pick(shape, null)),
           ms: share === 0 ? at(below) : at(below) + share * (at(below + 1) - at(below)),
         };
-      }).filter(({ ms }) => Number.isFinite(ms)),
-    ),
+      }).filter(({ ms }) => Number.isFinite(ms));
+    }),
   );
 }
 

@@ -1,9 +1,11 @@
 /** What queries take: a table of shapes and batches, so that who schedules computes nothing. */
+
 import type {
   AccordionOptions,
   LayerPipeline,
   Table,
 } from "stratagem-runtime/internal/bundle/schema";
+import { viewOf } from "../../../model/table-view.ts";
 
 /**
  * Time of one instance through a pipeline.
@@ -26,16 +28,16 @@ export function latencyTable(
   if (!first) throw new RangeError("the first shape has a pipeline");
   const aloneMs = fillMs(first, first);
   const data = new Float64Array(pipelines.length * maxBatch).fill(Number.POSITIVE_INFINITY);
+  const table: Table = { dtype: "float64", shape: [pipelines.length, maxBatch], data };
+  const times = viewOf(table);
   for (const [shape, pipeline] of pipelines.entries()) {
     if (pipeline === null) continue;
-    const start = shape * maxBatch;
     const startMs = fillMs(pipeline, first);
     for (let batch = 1; batch <= maxBatch; batch++) {
-      data[start + batch - 1] =
-        timing === "paper"
-          ? (batch * aloneMs) / pipeline.speedup
-          : startMs + (batch - 1) * pipeline.stepMs;
+      const pipelinedMs = startMs + (batch - 1) * pipeline.stepMs;
+      const paperMs = (batch * aloneMs) / pipeline.speedup;
+      times.set(shape, batch - 1, timing === "paper" ? paperMs : pipelinedMs);
     }
   }
-  return { dtype: "float64", shape: [pipelines.length, maxBatch], data };
+  return table;
 }

@@ -1,9 +1,11 @@
 /** What an application asks for that Accordion cannot do. */
+
 import {
   placeShapes,
   placesByPool,
 } from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
 import { profileFor } from "../../../model/pool-profile.ts";
+import { itemsOf, viewOf } from "../../../model/table-view.ts";
 import type { AccordionPolicy, Application, Task, Variant } from "../../../spec/application.ts";
 import type { KeyPath } from "../../../spec/document.ts";
 import { conflict, invalid, type Mistake, show } from "../../../spec/mistakes.ts";
@@ -176,16 +178,18 @@ function* variantMistakes(
 /** Models that cannot answer a query of one instance in time, however many places it has. */
 function* sloMistakes(application: AccordionApplication): Generator<Mistake> {
   const { slo } = application;
-  const { tasks, shapes, policy } = accordionFrame(application, new Map());
-  const [shapeCount = 0, poolCount = 0] = shapes.shape;
+  const { tasks, shapes } = accordionFrame(application, new Map());
+  const [shapeCount = 0] = shapes.shape;
+  const placesByPool = viewOf(shapes);
   for (const { name, latencyMs } of tasks.flatMap(({ variants }) => variants)) {
+    const times = viewOf(latencyMs);
     let leastMs = Number.POSITIVE_INFINITY;
     let places = 0;
     for (let shape = 0; shape < shapeCount; shape++) {
-      const ms = latencyMs.data[shape * policy.maxBatch] ?? Number.NaN;
+      const ms = times.get(shape, 0);
       if (!(ms < leastMs)) continue;
       leastMs = ms;
-      places = sizeOf([...shapes.data.subarray(shape * poolCount, (shape + 1) * poolCount)]);
+      places = sizeOf(itemsOf(placesByPool.pick(shape, null)));
     }
     if (leastMs <= slo.latencyMs) continue;
     const on = places === 1 ? "1 place" : `${places} places`;

@@ -1,4 +1,18 @@
-/** How a model is cut for every shape, from what was measured of it. Source: Accordion §3. */
+/**
+ * How a model is cut for every shape, from what was measured of it.
+ *
+ * Accordion §3.1 takes its pipeline configurations from another system; we solve for them. A shape
+ * says how many places of each pool a pipeline has, N in all, and a model has L layers. Variables:
+ *   0 = s(0) < s(1) < ... < s(N) = L   stage i has the layers s(i-1) to s(i) - 1
+ *   k(i)                               pool of the place of stage i, each pool as often as the
+ *                                      shape has it
+ *
+ *   min max_i  overhead(k(i)) + sum_{s(i-1) <= j < s(i)} layerMs(k(i), j)
+ *
+ * The optimum for every shape at once is a dynamic programme over (shape, layers so far):
+ * `compiler/numeric/partition.ts`. The heaviest stage is the step between two instances of a query,
+ * so B instances take the time of one through all stages and B - 1 steps (`latency-table.ts`).
+ */
 import type { LayerPipeline } from "stratagem-runtime/internal/bundle/schema";
 import { layerPartitions, mixedPartitions } from "../../../numeric/partition.ts";
 import type { LatencyQuantiles, LayerProfile, VariantProfile } from "../../../spec/application.ts";

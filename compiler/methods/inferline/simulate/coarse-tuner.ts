@@ -13,7 +13,7 @@ const ROUNDING = 1e-9;
 
 /**
  * The coarse-grained tuner that InferLine is compared with: the pipeline is scaled as a unit, a
- * replica of every stage more or less, by what it is seen to be asked for. Source: Gandhi et al.,
+ * replica of every task more or less, by what it is seen to be asked for. Source: Gandhi et al.,
  * "AutoScale", ACM TOCS 30(4), 2012, as InferLine §6 and §7.1 use it.
  *
  * Pinned: the rate is measured over windows of 5 s that follow each other. When the rate of the
@@ -95,12 +95,12 @@ export class CoarseTuner implements ReplicaTuner {
     return this.#extra !== before && this.#setTargets();
   }
 
-  /** Units beyond the plan, or fewer, so that every stage carries a rate. */
+  /** Units beyond the plan, or fewer, so that every task carries a rate. */
   #unitsFor(qps: number): number {
     const least = 1 - Math.max(...this.#stages.map(({ replicas }) => replicas));
     const perStage = this.#stages.map(({ scaleFactor, throughputQps, replicas }) => {
       const needed = Math.ceil((qps * scaleFactor * (1 - ROUNDING)) / throughputQps);
-      // A stage keeps one however few units there are.
+      // A task keeps one however few units there are.
       return needed > 1 ? needed - replicas : least;
     });
     return Math.max(least, ...perStage);

@@ -42,7 +42,7 @@ export interface InferlineSimulationOptions {
   readonly timeline?: boolean;
   /** Index of a level that is followed whatever the traffic is. */
   readonly level?: number;
-  /** In place of the bundle's; new, and for the level that is followed first. */
+  /** Replaces the bundle's tuner; it is new, and made for the level that is followed first. */
   readonly tuner?: ReplicaTuner;
   /** Whether the result has the latency of every request. */
   readonly withLatencies?: boolean;
@@ -51,7 +51,10 @@ export interface InferlineSimulationOptions {
 export interface InferlineSimulationResult extends InferlineOutcome {
   readonly seed: number;
   readonly durationMs: number;
-  /** In the order of the arrivals, NaN for a request that was dropped; null unless asked for. */
+  /**
+   * Latencies are in the order of the arrivals, NaN for a request that was dropped; null unless
+   * asked for.
+   */
   readonly latencyMsByRequest: Float64Array | null;
 }
 
@@ -170,7 +173,8 @@ class StageSimulation {
       const nowMs = Math.min(flow.nextMs, workerEvents.nextMs);
       const { wakeMs } = dispatcher;
       if (wakeMs < nowMs) {
-        // With nothing under way the tuner is alone, and matters until the end of the duration.
+        // Once nothing is under way only the tuner has events, and these matter until the duration
+        // ends.
         if (nowMs === Number.POSITIVE_INFINITY && wakeMs >= this.#durationMs) return;
         this.#wake(wakeMs);
         continue;

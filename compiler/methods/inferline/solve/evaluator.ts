@@ -1,5 +1,5 @@
 /**
- * Whether configurations meet the SLO on every sample trace; stages that a configuration shares
+ * Whether configurations meet the SLO on every sample trace; tasks that a configuration shares
  * with the one before are not served again.
  */
 import type { FeedForward } from "../../../graph/feed-forward.ts";
@@ -8,12 +8,14 @@ import type { ProvisioningProblem } from "./problem.ts";
 
 export class Evaluator {
   readonly traces: readonly FeedForward[];
-  /** Stages that were served, of all traces. */
+  /** Tasks that were served, of all traces. */
   evaluations = 0;
-  /** Queries that were served, of all stages. */
+  /** Queries that were served, of all tasks. */
   queries = 0;
   readonly #problem: ProvisioningProblem;
-  /** By trace and stage, what its outputs are of; null where they are of no use. */
+  /**
+   * The configuration that made the outputs of each task, by trace; null where they are of no use.
+   */
   readonly #served: (TaskConfiguration | null)[][];
 
   constructor(problem: ProvisioningProblem, traces: readonly FeedForward[]) {
@@ -67,8 +69,8 @@ export class Evaluator {
   }
 
   /**
-   * What follows a stage that has changed, and was not served again, is out of date.
-   * @param isNew of the stages that were looked at; the others are added.
+   * Marks as out of date what follows a task that has changed and was not served again.
+   * @param isNew says which tasks were looked at; the others are added.
    */
   #forgetAfter(served: (TaskConfiguration | null)[], isNew: boolean[]): void {
     while (isNew.length < served.length) {

@@ -1,5 +1,5 @@
 /**
- * InferLine: on which hardware, in what batches and on how many replicas each stage of a pipeline
+ * InferLine: on which hardware, in what batches and on how many replicas each task of a pipeline
  * runs, at the least cost. Source: InferLine §4.
  */
 import {
@@ -43,11 +43,11 @@ const HELD_OUT_TRACES = 200;
 /** Windows whose highest rate the tuner scales down by. Source: InferLine §5. */
 const RATE_WINDOW_MS = 5000;
 /**
- * Queries of all stages that are served in a millisecond of `solveLimit`: limits count them, so
+ * Queries of all tasks that are served in a millisecond of `solveLimit`: limits count them, so
  * that a bundle does not depend on the machine.
  */
 const QUERIES_PER_MS = 100_000;
-/** Of the limit that a search may use which only asks whether there is a plan. */
+/** A search that only asks whether there is a plan may use one part in so many of the limit. */
 const PROBE_PART = 20;
 /** Loads that are tried where the pools cannot carry one, each half of the one before. */
 const MOST_HALVINGS = 12;
@@ -74,7 +74,7 @@ function planAt(frame: InferlineFrame, problem: ProvisioningProblem, loadQps: nu
     : planWithMargin(problem, samples, margin, options);
 }
 
-/** The largest load that has a plan, about; if none has, one replica for each stage. */
+/** The largest load that has a plan, about; if none has, one replica for each task. */
 function mostCarried(
   frame: InferlineFrame,
   problem: ProvisioningProblem,

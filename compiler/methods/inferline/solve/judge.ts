@@ -10,7 +10,7 @@ export interface Verdict {
   readonly met: number;
   /** Ratio of all requests that miss it. */
   readonly missRate: number;
-  /** Of the trace with the highest: the percentile of the latency that has to meet the SLO. */
+  /** The percentile of the latency that has to meet the SLO, on the trace where it is highest. */
   readonly percentileMs: number;
 }
 

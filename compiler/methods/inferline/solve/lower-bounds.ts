@@ -1,5 +1,5 @@
 /**
- * Replicas below which no configuration of the other stages can meet the SLO on a trace: proven,
+ * Replicas below which no configuration of the other tasks can meet the SLO on a trace: proven,
  * unlike any simulation with fewer.
  */
 import { type FeedForward, fastestMs, restOf } from "../../../graph/feed-forward.ts";
@@ -12,16 +12,16 @@ const SLACK = 1e-9;
 
 export interface LowerBounds {
   /**
-   * Least replicas by stage, hardware and position among its batches; Infinity where it cannot be.
+   * Least replicas by task, hardware and position among its batches; Infinity where it cannot be.
    */
   readonly replicas: readonly (readonly (readonly number[])[])[];
-  /** Least cost of each stage, millionths per hour. */
+  /** Least cost of each task, millionths per hour. */
   readonly cost: readonly number[];
 }
 
 /**
  * A query that is in time spends its batch inside its window, the SLO less the fastest way before
- * and after the stage. Its part of the batch is no less than that of the largest batch that fits.
+ * and after the task. Its part of the batch is no less than that of the largest batch that fits.
  * So a fluid queue with the speed of the replicas has no more misses than they.
  */
 export function lowerBoundsOf(
@@ -47,7 +47,7 @@ export function lowerBoundsOf(
   return { replicas, cost };
 }
 
-/** What of a trace comes to a stage, and how long each may take there. */
+/** What of a trace comes to a task, and how long each may take there. */
 interface StageWindow {
   readonly releaseMs: Float64Array;
   readonly windowMs: number;
@@ -121,7 +121,7 @@ function leastWorkMs({ batchMs }: TaskHardware, batch: number, windowMs: number)
   return least * (1 - SLACK);
 }
 
-/** Arrivals of the requests that come to a stage. */
+/** Arrivals of the requests that come to a task. */
 function releasesOf(trace: FeedForward, stage: number): Float64Array {
   const isVisited = trace.visits.stages[stage]?.isVisited ?? null;
   return isVisited === null
@@ -129,7 +129,7 @@ function releasesOf(trace: FeedForward, stage: number): Float64Array {
     : trace.arrivalMs.filter((_, request) => isVisited[request] === 1);
 }
 
-/** Least time from an arrival to the start of a stage. */
+/** Least time from an arrival to the start of a task. */
 function headOf(problem: ProvisioningProblem, stage: number): number {
   const { graph, hopMs } = problem;
   const headMs = new Float64Array(stage + 1);

@@ -112,7 +112,7 @@ function* hardwareMistakes(
   }
 }
 
-/** Every stage needs a replica of its own. */
+/** Every task needs a replica of its own. */
 function* roomMistakes({ tasks, cluster }: Application): Generator<Mistake> {
   const working = tasks.filter(({ passThrough }) => !passThrough);
   const hardware = working.map((task) => poolsOf(task, cluster.pools));

@@ -3,9 +3,9 @@ import type { Configuration, TaskConfiguration } from "../../../graph/served-tas
 import type { ProvisioningProblem } from "./problem.ts";
 
 /**
- * One replica for every stage, each on hardware that has one left; by augmenting paths, since a
- * stage may have to make room for another.
- * @returns stages in their order, null where the pools have no replica left for one whatever the
+ * One replica for every task, each on hardware that has one left; by augmenting paths, since a
+ * task may have to make room for another.
+ * @returns tasks in their order, null where the pools have no replica left for one whatever the
  * others do.
  */
 export function placedOnce(
@@ -33,7 +33,7 @@ export function placedOnce(
 
 /**
  * The smallest configuration, in batches of the smallest size.
- * @throws RangeError if the pools have fewer replicas than stages.
+ * @throws RangeError if the pools have fewer replicas than tasks.
  */
 export function oneEach({ stages, workersByPool }: ProvisioningProblem): Configuration {
   const placed = placedOnce(

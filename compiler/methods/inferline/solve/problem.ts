@@ -1,5 +1,5 @@
 /**
- * Provisioning of a pipeline as data: what each stage may run on, and what a plan is measured by.
+ * Provisioning of a pipeline as data: what each task may run on, and what a plan is measured by.
  */
 import type {
   BatchTimes,
@@ -11,7 +11,7 @@ import type {
 export interface ProvisioningProblem extends ServedTasks {
   /** In the order of the tasks. */
   readonly stages: readonly Stage[];
-  /** Most replicas of all stages together, by pool. */
+  /** Most replicas of all tasks together, by pool. */
   readonly workersByPool: readonly number[];
   readonly sloMs: number;
 }
@@ -22,11 +22,11 @@ interface Stage {
   readonly hardware: readonly TaskHardware[];
 }
 
-/** What a stage can run on: a variant of its task in a pool. */
+/** What a task can run on: a variant of its task in a pool. */
 export interface TaskHardware extends BatchTimes {
   readonly variant: number;
   readonly pool: number;
-  /** Of one replica per hour, millionths of the unit of prices: money is whole numbers. */
+  /** Price of one replica per hour, millionths of the unit of prices: money is whole numbers. */
   readonly price: number;
   /**
    * Largest batches to choose from, ascending: profiled sizes whose throughput exceeds that of all

@@ -1,4 +1,22 @@
-/** The planner: greedy as the paper has it, then refined until nothing cheaper is left to try. */
+/**
+ * The planner: greedy as the paper has it, then refined until nothing cheaper is left to try.
+ *
+ * The paper states its program in words (InferLine §4.3: minimise cost greedily while the latency
+ * constraint is satisfied). Variables, for every task i:
+ *   h(i) hardware,  b(i) largest batch, of the profiled sizes,  r(i) >= 1 replicas, whole
+ *
+ *   min  sum_i r(i) price(h(i))
+ *   s.t. late(h, b, r) <= allowed                  on every sample trace
+ *        sum_{i: h(i) in pool P} r(i) <= W(P)      for every pool P; ours, the paper has no limit
+ *
+ * late() is the number of requests over the SLO when the Estimator (§4.2) serves the trace, and
+ * allowed is how many the SLO's percentile lets be late. late() has no closed form and is not
+ * monotone in r, so the program is searched:
+ * - greedily, `greedy/initialize.ts` (Algorithm 1: a feasible start) and `greedy/minimize-cost.ts`
+ *   (Algorithm 2: the action of IncreaseBatch, RemoveReplica and DowngradeHW that saves most);
+ * - then by `exact/branch-and-bound.ts`, which is ours: it proves that nothing is cheaper, or says
+ *   how much cheaper a plan could be when its limit is reached.
+ */
 import { FeedForward } from "../../../graph/feed-forward.ts";
 import type { Configuration } from "../../../graph/served-tasks.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
@@ -16,7 +34,7 @@ export interface ProvisionOptions {
   /** What plans are held to, at most the SLO. */
   readonly sloMs: number;
   readonly refine: "exact" | "none";
-  /** Queries that the refinement may serve, of all stages. */
+  /** Queries that the refinement may serve, of all tasks. */
   readonly queryLimit: number;
   /** What is known from elsewhere. */
   readonly known?: KnownPlan;
@@ -36,7 +54,7 @@ export interface Provisioned {
   readonly greedyCost: number | null;
   /** No configuration costs less, millionths per hour; Infinity if there is none at all. */
   readonly lowerBound: number;
-  /** Stages that were served. */
+  /** Tasks that were served. */
   readonly evaluations: number;
 }
 

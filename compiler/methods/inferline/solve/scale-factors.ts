@@ -4,7 +4,7 @@ import type { RequestTrace } from "../../../simulate/graph/visits.ts";
 import type { ProvisioningProblem } from "./problem.ts";
 
 /**
- * Mean queries that reach each stage per request, over all traces. Source: InferLine §4.1, the
+ * Mean queries that reach each task per request, over all traces. Source: InferLine §4.1, the
  * frequency of queries that visit each model.
  */
 export function scaleFactorsOf(

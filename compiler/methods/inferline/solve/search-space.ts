@@ -11,11 +11,11 @@ export interface SearchSpace {
   readonly sloMs: number;
   readonly evaluator: Evaluator;
   readonly bounds: LowerBounds;
-  /** Mean queries that reach each stage per request of the sample. */
+  /** Mean queries that reach each task per request of the sample. */
   readonly scaleFactors: readonly number[];
 }
 
-/** Whether a stage is below the replicas that any feasible configuration has. */
+/** Whether a task is below the replicas that any feasible configuration has. */
 export function isBelowBounds(
   { problem, bounds }: SearchSpace,
   stage: number,
@@ -31,7 +31,7 @@ export function isFeasible(space: SearchSpace, configuration: Configuration): bo
   return space.evaluator.isFeasible(configuration);
 }
 
-/** The same but for one stage. */
+/** The same but for one task. */
 export function replaced(
   configuration: Configuration,
   stage: number,

@@ -3,7 +3,7 @@ import type { ProvisioningProblem } from "./problem.ts";
 
 /**
  * Time of the longest path through the pipeline where nothing waits, ms.
- * @param stageMs of each stage. Source: InferLine §4.3, ServiceTime.
+ * @param stageMs of each task. Source: InferLine §4.3, ServiceTime.
  */
 export function serviceTimeMs(
   { graph, hopMs }: Pick<ProvisioningProblem, "graph" | "hopMs">,

@@ -5,7 +5,7 @@ import { hardwareOf } from "./problem.ts";
 import { isFeasible, replaced, type SearchSpace } from "./search-space.ts";
 
 /**
- * Tries every other batch of every stage, one stage at a time, and keeps the one with the lowest
+ * Tries every other batch of every task, one task at a time, and keeps the one with the lowest
  * percentile of the latency, until none is lower: greedy and search stop at the first batch that
  * serves, often a large one that makes queries wait for each other.
  * @param start feasible. @returns a feasible configuration of the same hardware and replicas.

@@ -273,10 +273,7 @@ class PipelineSimulation {
     }
   }
 
-  /**
-   * Of a leaf query the accuracy is counted, of any other the queries that come from it are sent
-   * on.
-   */
+  /** Counts the accuracy of a leaf query; sends on the queries that come from any other. */
   #handOn(query: number, variant: number, nowMs: number): void {
     const shape = this.#shape;
     const queries = this.#queries;

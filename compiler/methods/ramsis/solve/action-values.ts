@@ -105,7 +105,8 @@ function worthOfActions(
   state: number,
 ): number[] {
   const actions = actionsIn(mdp, state);
-  // What is worth less than anything is never chosen: the values are those of the table.
+  // An action that is worth less than anything is never chosen, so the values are those of the
+  // table.
   const held = reward.slice();
   for (const action of actions) {
     if (action !== choice[state]) held[action] = Number.NEGATIVE_INFINITY;
@@ -130,7 +131,7 @@ function valueAfter(mdp: WorkerMdp, rowValue: Float64Array, action: number, stat
   return value;
 }
 
-/** Best first; of equals the table's, then in the order of the process. */
+/** Sorts the best first; the table's own action wins a tie, then the order of the process. */
 function ranked(
   mdp: WorkerMdp,
   worth: readonly number[],

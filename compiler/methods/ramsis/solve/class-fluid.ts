@@ -23,9 +23,9 @@ export interface ClassCurve {
 }
 
 /**
- * Of each class the ways to serve it at a load.
+ * Lists the ways to serve each class at a load.
  * @param formation whether the time counts that queries of the class take to come until they are a
- * batch; then it is a forecast and no bound.
+ * batch; then the result is a forecast and no bound.
  */
 export function classCurves(
   frame: RamsisFrame,

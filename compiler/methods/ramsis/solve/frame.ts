@@ -76,7 +76,7 @@ function arrivalModelOf({ arrivals, slo }: RamsisApplication): RamsisBundle["arr
   return { process: "trace", file: basename(file), dispersion };
 }
 
-/** Beyond this a level takes minutes and gigabytes, for nothing: the paper's grid has 3,334. */
+/** With more states a level takes minutes and gigabytes for nothing: the paper's grid has 3,334. */
 const MAX_STATES = 500_000;
 /** Each has a row of its own where batches are variable; the paper's problem has 465,000. */
 const MAX_CHOICES = 2_000_000;
@@ -366,7 +366,8 @@ function withServiceTimes(
         }),
   );
   const within = batches.filter(({ ms }) => ms > 0 && ms < sloMs);
-  // Of no worse accuracy and less time per query: the fewer there are, the more a batch is worth.
+  // Rivals are no less accurate and take less time per query: the fewer there are, the more a batch
+  // is worth.
   const rivals = within.map(
     (one) =>
       within.filter(({ cost, accuracy }) => cost < one.cost && accuracy >= one.accuracy).length,
@@ -377,8 +378,8 @@ function withServiceTimes(
 }
 
 /**
- * What the highest load brings within the SLO and a fifth more: of a longer queue the last query is
- * lost.
+ * The queue holds what the highest load brings within the SLO and a fifth more; a longer queue
+ * loses its last query.
  */
 function pooledQueue(
   loads: RamsisApplication["loads"],

@@ -71,7 +71,7 @@ function maximiseReward(mdp: WorkerMdp): SolvedPolicy {
 }
 
 /**
- * Where a search may start: values, steady state and ratio of a policy that is nearly as wanted.
+ * Where a search may start: the values, steady state and ratio of a policy that is nearly as good.
  * The result does not depend on it.
  */
 export interface RatioStart {

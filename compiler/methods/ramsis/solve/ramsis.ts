@@ -103,7 +103,10 @@ export function accuracyBound(
   return fluidBound(workerProblem(frame, loadQps), maxViolationRate).accuracy;
 }
 
-/** What no policy exceeds beside what this one promises; what a sample shows above it is chance. */
+/**
+ * Adds what no policy exceeds to what this one promises; whatever a sample shows above it is
+ * chance.
+ */
 function withBounds<Figures extends Pick<Expected, "accuracyPerQuery" | "violationRate">>(
   { slo }: RamsisFrame,
   problem: WorkerProblem,

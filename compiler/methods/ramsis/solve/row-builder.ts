@@ -30,7 +30,7 @@ export class RowBuilder {
     return this.start.length - 1;
   }
 
-  /** What is added from here on counts with this share; entries of the same state are added up. */
+  /** Gives all that is added from here on this share; entries of the same state are added up. */
   mix(share: number): void {
     this.share = share;
   }

@@ -22,8 +22,8 @@ export class ViolationBlocks {
   }
 
   /**
-   * As a level of one SLO states it: a rate that the true one hardly exceeds, three standard errors
-   * more and three violations (rule of three).
+   * Gives the rate as a level of one SLO states it: one that the true rate hardly exceeds, three
+   * standard errors more and three violations (rule of three).
    */
   upperRate(queries: number): number {
     const violations = this.#total;

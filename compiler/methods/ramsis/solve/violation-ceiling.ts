@@ -50,8 +50,8 @@ export function solveWithin(mdp: WorkerMdp, ceiling: number): SolvedPolicy {
 interface Priced {
   readonly solved: SolvedPolicy;
   /**
-   * What accuracy counts in the worth it was solved for; violations count the rest to 1, so that a
-   * tolerance means the same at every price.
+   * The weight of accuracy in the worth that the table was solved for; violations have the rest to
+   * 1, so that a tolerance means the same at every price.
    */
   readonly ofAccuracy: number;
   readonly end: RatioStart;

@@ -67,7 +67,8 @@ export interface ServiceAtom {
 }
 
 /**
- * Between these quantiles the service time is replaced by its mean there; finer where it is late.
+ * Between two of these quantiles the service time is replaced by its mean there; they are closer
+ * where it is late.
  */
 const ATOM_QUANTILES = [0, 0.25, 0.5, 0.75, 0.95, 1] as const;
 

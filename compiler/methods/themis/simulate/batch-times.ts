@@ -3,7 +3,7 @@ import type { ScaledTask } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 
 /**
- * What a batch takes on so many cores: one number each, since a bundle of scaled stages holds no
+ * What a batch takes on so many cores: one number each, since a bundle of scaled tasks holds no
  * distribution.
  */
 export class BatchTimes {

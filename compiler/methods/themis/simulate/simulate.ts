@@ -57,7 +57,10 @@ export interface ThemisSimulationOptions {
 export interface ThemisSimulationResult extends ThemisOutcome {
   readonly seed: number;
   readonly durationMs: number;
-  /** In the order of the arrivals, NaN for a request that was dropped; null unless asked for. */
+  /**
+   * Latencies are in the order of the arrivals, NaN for a request that was dropped; null unless
+   * asked for.
+   */
   readonly latencyMsByRequest: Float64Array | null;
 }
 
@@ -173,7 +176,7 @@ class ScaleSimulation {
     for (;;) {
       const nowMs = Math.min(flow.nextMs, workerEvents.nextMs, resizes.nextMs);
       const { wakeMs } = dispatcher;
-      // With no request left, scaling alone matters until the end of the duration.
+      // Once no request is left only scaling has events, and these matter until the duration ends.
       if (flow.isOver && Math.min(nowMs, wakeMs) >= this.#durationMs) return;
       if (wakeMs < nowMs) {
         this.#wake(wakeMs);

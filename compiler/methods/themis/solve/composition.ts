@@ -1,5 +1,5 @@
 /**
- * How the latencies of a pipeline's stages add up: as a tree of sums and maxima wherever its graph
+ * How the latencies of a pipeline's tasks add up: as a tree of sums and maxima wherever its graph
  * is series-parallel.
  */
 
@@ -32,7 +32,7 @@ interface Part {
   children: Set<number>;
 }
 
-/** @param parentsOf by stage, stages before their children. */
+/** @param parentsOf by task, tasks before their children. */
 export function compositionOf(parentsOf: readonly (readonly number[])[]): Composition {
   const merges: Merge[] = [];
   let parts = partsOf(parentsOf);
@@ -49,7 +49,7 @@ export function compositionOf(parentsOf: readonly (readonly number[])[]): Compos
   return { merges, rest };
 }
 
-/** Stages with the edges that no longer path stands for: latencies are not negative. */
+/** Tasks with the edges that no longer path stands for: latencies are not negative. */
 function partsOf(parentsOf: readonly (readonly number[])[]): readonly Part[] {
   const ancestorsOf: Set<number>[] = [];
   const parts = parentsOf.map((parents, part): Part => {

@@ -1,11 +1,23 @@
 /**
- * Exact scaling in real arithmetic: of all plans that meet the SLO with the fewest cores, one with
- * the least latency.
+ * Exact scaling in real arithmetic: the integer program of Themis §4.3, eq. 6, at a load lambda.
  *
- * Of each stage only the Pareto frontier of (cores, latency) matters, and of stages one after the
+ * Variables, for every task s: batch b(s), cores c(s) of one instance, instances n(s), all whole
+ * and above 0.
+ *
+ *   min  sum_s n(s) c(s)                                                  (eq. 6)
+ *   s.t. sum_{s on p} l(s, b(s), c(s)) + q(s, b(s)) + hop <= SLO   for every path p   (eq. 5)
+ *        lambda_s <= n(s) h(s, b(s), c(s)),  h = 1000 b / l        for every task s   (eq. 6)
+ *
+ * lambda_s is the load times the mean queries of s per request. With `queueing: paper`,
+ * q(s, b) = (b - 1) / lambda_s (eq. 4); `stochastic-options.ts` has the default. A mode
+ * (`ScalingMode`) fixes n, for vertical scaling (§4.4.1), or c = 1, for horizontal (§4.4.2), or
+ * neither. Paths instead of the paper's one chain, the hop, and among the plans with the fewest
+ * cores one with the least latency are ours.
+ *
+ * Of each task only the Pareto frontier of (cores, latency) matters, and of tasks one after the
  * other or side by side only the merged one; what is left of a graph that is not series-parallel is
- * searched. The paper's dynamic programmes (`paper.ts`) keep one configuration per whole
- * millisecond instead.
+ * searched. The paper's dynamic programmes (Algorithms 1 and 2: `paper.ts`) keep one configuration
+ * per whole millisecond instead.
  */
 import assert from "node:assert/strict";
 import {
@@ -32,7 +44,7 @@ export class ExactScaler {
   readonly #optionsOf: TaskOptionsOf;
   readonly #merges: readonly Merge[];
   readonly #search: PathSearch;
-  /** By part: the stages, then the merges. */
+  /** By part: the tasks, then the merges. */
   readonly #frontiers: readonly Frontier[];
   readonly #leastMs: Float64Array;
   readonly #limitMs: Float64Array;
@@ -58,14 +70,17 @@ export class ExactScaler {
   }
 
   /**
-   * Ties go to fewer cores at the stages merged first (the earlier ones of a chain), then to fewer
+   * Ties go to fewer cores at the tasks merged first (the earlier ones of a chain), then to fewer
    * cores per instance, then to the smaller batch.
    */
   solve(loadQps: number, mode: ScalingMode): ScalingPlan | NoScalingPlan {
     return this.find(loadQps, mode) ?? this.#binding(loadQps, mode);
   }
 
-  /** As `solve`, null where there is no plan: why there is none takes as long again to tell. */
+  /**
+   * Finds what `solve` finds, or null where there is no plan: to tell why there is none takes as
+   * long again.
+   */
   find(loadQps: number, mode: ScalingMode): ScalingPlan | null {
     assert(loadQps > 0 && loadQps < Number.POSITIVE_INFINITY, "a load is above 0");
     const { sloMs } = this.#problem;
@@ -88,7 +103,7 @@ export class ExactScaler {
     }
   }
 
-  /** Of the longest path with every stage at its fastest. */
+  /** Of the longest path with every task at its fastest. */
   #criticalMs(): number {
     const least = this.#leastMs;
     let part = this.#problem.stages.length;
@@ -100,7 +115,7 @@ export class ExactScaler {
   }
 
   /**
-   * Leaves out what is too slow beside the fastest of all other stages, and what costs more than a
+   * Leaves out what is too slow beside the fastest of all other tasks, and what costs more than a
    * plan that is found at once.
    */
   #narrow(criticalMs: number): void {
@@ -116,7 +131,7 @@ export class ExactScaler {
       limit[left] = kind === "series" ? partMs - (least[right] as number) : partMs;
       limit[right] = kind === "series" ? partMs - (least[left] as number) : partMs;
     }
-    // With every stage as much slower than its fastest as the SLO is longer than the longest path,
+    // If every task is as much slower than its fastest as the SLO is longer than the longest path,
     // a plan meets the SLO.
     const slower = Math.max(1, sloMs / criticalMs);
     let found = 0;
@@ -176,7 +191,7 @@ export class ExactScaler {
     };
   }
 
-  /** The stages are offered anew without the SLO: it is what they were cut by. */
+  /** The tasks are offered anew without the SLO: it is what they were cut by. */
   #binding(loadQps: number, mode: ScalingMode): NoScalingPlan {
     this.#offerStages(loadQps, mode, Number.MAX_VALUE);
     const least = this.#leastMs;
@@ -201,7 +216,7 @@ export function solveExactly(
   return new ExactScaler(problem, optionsOf).solve(problem.loadQps, mode);
 }
 
-/** Of the stages on the longest path the slowest, with every stage at its fastest. */
+/** Finds the slowest task on the longest path when every task is at its fastest. */
 export function bindingOf(stages: readonly ScalingTask[], leastMs: Float64Array): NoScalingPlan {
   const endMs = new Float64Array(stages.length);
   const before = new Int32Array(stages.length).fill(-1);

@@ -13,7 +13,7 @@ export interface ExtrasPlan {
   readonly carriedQps: number;
   readonly running: ScalingPlan;
   /**
-   * Instances beside them for the rest of the load, each of as many cores as those of its stage;
+   * Instances beside them for the rest of the load, each of as many cores as those of its task;
    * null where there is no rest, or no plan for it.
    */
   readonly extras: ScalingPlan | null;

@@ -1,8 +1,10 @@
 /** What an application asks for that Themis cannot do. */
+
 import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { fanoutMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
 import { orderedTasks } from "../../../graph/task-order.ts";
 import { profileFor } from "../../../model/pool-profile.ts";
+import { itemsOf, viewOf } from "../../../model/table-view.ts";
 import type { Application, Pool, Task, ThemisPolicy } from "../../../spec/application.ts";
 import { conflict, type Mistake, show } from "../../../spec/mistakes.ts";
 import { mostCores, themisFrame } from "./frame.ts";
@@ -111,7 +113,7 @@ function* latencyMistakes(application: Application, policy: ThemisPolicy): Gener
   }
 }
 
-/** The programmes of the paper go from stage to stage. */
+/** The programmes of the paper go from task to task. */
 function* chainMistakes(application: Application, { solver }: ThemisPolicy): Generator<Mistake> {
   if (solver !== "paper") return;
   const { tasks } = orderedTasks(application);
@@ -145,10 +147,10 @@ function* sloMistakes(
   }
   const { bindingStage, leastLatencyMs } = answer;
   const task = frame.tasks[bindingStage];
-  const { shape = [], data = [] } = task?.variants[0]?.latency.ms ?? {};
-  const [most = 1, maxBatch = 1] = shape;
-  const ownMs = Array.from({ length: isHorizontal ? 1 : most }, (_, row) => data[row * maxBatch]);
-  const least = Math.min(...ownMs.map((ms) => ms ?? Number.POSITIVE_INFINITY));
+  const latencyMs = task?.variants[0]?.latency.ms;
+  const [most = 1] = latencyMs?.shape ?? [];
+  const aloneMs = latencyMs === undefined ? [] : itemsOf(viewOf(latencyMs).pick(null, 0));
+  const least = Math.min(...(isHorizontal ? aloneMs.slice(0, 1) : aloneMs));
   const on = isHorizontal || most === 1 ? "1 core each" : `up to ${most} cores each`;
   const hops = cluster.communicationLatencyMs > 0 ? ", communication included" : "";
   yield conflict(

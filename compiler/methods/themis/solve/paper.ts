@@ -3,7 +3,7 @@
  * 1 (vertical) and 2 (horizontal).
  *
  * They differ from the print where it is wrong: an option is skipped if its instances do not carry
- * the load or it ends after the SLO; instances are rounded up; the first stage, too, keeps the
+ * the load or it ends after the SLO; instances are rounded up; the first task, too, keeps the
  * cheaper of two options; throughput is by processing alone; instances count in the cost. Latencies
  * are rounded up and the SLO down, so that an answer holds in real arithmetic; the authors' code
  * rounds latencies down.
@@ -31,7 +31,7 @@ interface Option extends TaskScale {
 
 /**
  * Fewest cores first, then fewest whole milliseconds; of equal options the earlier one.
- * @throws AssertionError unless the stages are a chain.
+ * @throws AssertionError unless the tasks are a chain.
  */
 export function solveAsPaper(
   problem: ScalingProblem,
@@ -64,7 +64,7 @@ export function solveAsPaper(
 
 /**
  * @param fewest by whole milliseconds used so far: fewest cores.
- * @param choice filled by milliseconds used after the stage: index of the option.
+ * @param choice filled by milliseconds used after the task: index of the option.
  */
 function nextStage(
   ways: readonly Option[],

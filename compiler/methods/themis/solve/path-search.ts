@@ -29,7 +29,9 @@ export class PathSearch {
   readonly #before: Int32Array;
   readonly #next: Int32Array;
   readonly #last: Int32Array;
-  /** Of each merged with all behind it on its path; made when there is a search. */
+  /**
+   * The frontier of each merged with all behind it on its path; it is made when there is a search.
+   */
   readonly #behind: readonly Frontier[];
   readonly #buckets = buckets();
   readonly #latencyMs: Float64Array;

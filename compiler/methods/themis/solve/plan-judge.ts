@@ -117,7 +117,7 @@ function keyOf(stages: readonly TaskScale[]): string {
   return stages.flatMap(({ batch, cores, instances }) => [batch, cores, instances]).join();
 }
 
-/** Once every stage is served. */
+/** Once every task is served. */
 function outcomeOf(flow: FeedForward, seed: number): ScaleExpected {
   const violationRate = flow.misses() / flow.requestCount;
   const latencyMs = flow.latenciesMs();

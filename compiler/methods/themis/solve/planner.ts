@@ -109,7 +109,7 @@ export class ThemisPlanner {
   }
 }
 
-/** What the estimator serves: a number of cores is what a stage can run on. */
+/** What the estimator serves: a number of cores is what a task can run on. */
 export function servedTasksOf({ slo, cluster, tasks, entryBranch }: ThemisFrame): ServedTasks {
   return {
     graph: taskGraphOf({ tasks, entryBranch }),

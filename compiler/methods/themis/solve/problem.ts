@@ -1,5 +1,5 @@
 /**
- * A scaling problem as data: which batches, cores and instances each stage of a pipeline may have,
+ * A scaling problem as data: which batches, cores and instances each task of a pipeline may have,
  * at one load.
  */
 
@@ -8,14 +8,14 @@ export interface ScalingProblem {
   readonly loadQps: number;
   /** Longest end-to-end latency, ms; itself allowed. */
   readonly sloMs: number;
-  /** Way to every stage, ms. */
+  /** Way to every task, ms. */
   readonly hopMs: number;
   /** Parents before their children. */
   readonly stages: readonly ScalingTask[];
 }
 
 export interface ScalingTask {
-  /** Indices of the stages whose answers this one waits for; empty where requests come in. */
+  /** Indices of the tasks whose answers this one waits for; empty where requests come in. */
   readonly parents: readonly number[];
   /** Mean queries per request. */
   readonly scale: number;
@@ -28,7 +28,7 @@ export interface ScalingTask {
   readonly latencyMs: Float64Array;
 }
 
-/** How one stage runs: `instances` of `cores` each, in batches of up to `batch`. */
+/** How one task runs: `instances` of `cores` each, in batches of up to `batch`. */
 export interface TaskScale {
   readonly batch: number;
   readonly cores: number;
@@ -41,17 +41,17 @@ export interface ScalingPlan {
   readonly cores: number;
   /** Of the longest path: processing, queueing and hops, ms. */
   readonly latencyMs: number;
-  /** In the order of the stages. */
+  /** In the order of the tasks. */
   readonly stages: readonly TaskScale[];
 }
 
 /**
- * Why there is none: the stage whose latency alone takes the largest part of the SLO, and the least
+ * Why there is none: the task whose latency alone takes the largest part of the SLO, and the least
  * end-to-end latency that there is.
  */
 export interface NoScalingPlan {
   readonly bindingStage: number;
-  /** Infinity where the stage cannot carry the load at all. */
+  /** Infinity where the task cannot carry the load at all. */
   readonly leastLatencyMs: number;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Every way to run one stage at a load when arrivals are random: what a query waits at a quantile
+ * Every way to run one task at a load when arrivals are random: what a query waits at a quantile
  * counts, and more instances shorten it.
  */
 import { erlangCOf, erlangQuantile } from "../../../numeric/erlang.ts";
@@ -26,8 +26,8 @@ export function stochasticOptions(
   dispersion: number,
   mostBatch: number,
 ): TaskOptionsOf {
-  // Of queries a second apart. For other processes than Poisson's the Erlang distribution with the
-  // nearest number of phases and the same mean.
+  // Queries come a second apart here. Processes other than Poisson's have the Erlang distribution
+  // with the nearest number of phases and the same mean.
   const formation = Float64Array.from({ length: mostBatch + 1 }, (_, batch) => {
     if (batch < 2) return 0;
     const phases = Math.max(1, Math.round((batch - 1) / dispersion));

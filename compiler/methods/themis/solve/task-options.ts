@@ -1,13 +1,13 @@
-/** Every way to run one stage at a load, offered to its frontier. Source: Themis §4.3. */
+/** Every way to run one task at a load, offered to its frontier. Source: Themis §4.3. */
 import type { Frontier } from "../../../numeric/frontier.ts";
 import type { ScalingTask } from "./problem.ts";
 
-/** What may be chosen; arrays are in the order of the stages. */
+/** What may be chosen; arrays are in the order of the tasks. */
 export type ScalingMode =
   /** Instances of one core. */
   | { readonly kind: "horizontal" }
   /**
-   * So many instances of each stage, all of equal cores; no fewer cores each than `leastCores`
+   * So many instances of each task, all of equal cores; no fewer cores each than `leastCores`
    * says.
    */
   | {
@@ -20,7 +20,7 @@ export type ScalingMode =
   | { readonly kind: "joint" };
 
 /**
- * What one stage may have: cores of an instance, both ends included, and so many instances, or any
+ * What one task may have: cores of an instance, both ends included, and so many instances, or any
  * number (null).
  */
 export interface TaskLimits {
@@ -30,9 +30,9 @@ export interface TaskLimits {
 }
 
 /**
- * Offers a frontier the ways to run a stage: all of its cores, ms without the hop, batch, cores of
+ * Offers a frontier the ways to run a task: all of its cores, ms without the hop, batch, cores of
  * one instance.
- * @param stageQps queries of this stage per second. What is above `out.limitMs` need not be
+ * @param stageQps queries of this task per second. What is above `out.limitMs` need not be
  * offered.
  */
 export type TaskOptionsOf = (
@@ -60,8 +60,8 @@ export const paperOptions: TaskOptionsOf = (stage, stageQps, limits, out) => {
       const processingMs = latencyMs[row + batch] as number;
       const totalMs = processingMs + (batch - 1) * betweenMs;
       if (totalMs > limitMs) continue;
-      // With the same cores each, a smaller batch did as well: what is no faster has to need fewer
-      // instances.
+      // A smaller batch did as well with the same cores each, so a batch that is no faster has to
+      // need fewer instances.
       const isSlower = totalMs >= leastMs;
       if (isSlower && fewest === fewestPossible) continue;
       const capacityQps = throughputQps(batch, processingMs);
@@ -76,14 +76,14 @@ export const paperOptions: TaskOptionsOf = (stage, stageQps, limits, out) => {
 };
 
 /**
- * Of one instance with full batches; the authors' code adds queueing to the latency and rounds, so
- * that batches could never help.
+ * Throughput of one instance with full batches; the authors' code adds queueing to the latency and
+ * rounds, so that batches could never help.
  */
 export function throughputQps(batch: number, processingMs: number): number {
   return (1000 * batch) / processingMs;
 }
 
-/** Whether a stage is stable; utilisation 1 is allowed. */
+/** Whether a task is stable; utilisation 1 is allowed. */
 export function carries(instances: number, capacityQps: number, stageQps: number): boolean {
   return instances * capacityQps >= stageQps;
 }
@@ -95,7 +95,7 @@ export function leastInstances(capacityQps: number, stageQps: number): number {
   return count > 1 && carries(count - 1, capacityQps, stageQps) ? count - 1 : count;
 }
 
-/** What a mode leaves one stage; no cores at all where it asks for more than there are. */
+/** Says what a mode leaves one task; no cores at all where it asks for more than there are. */
 export function limitsOf(mode: ScalingMode, { maxCores }: ScalingTask, at: number): TaskLimits {
   if (mode.kind === "joint") return { leastCores: 1, mostCores: maxCores, instances: null };
   if (mode.kind === "horizontal") return { leastCores: 1, mostCores: 1, instances: null };

@@ -1,5 +1,5 @@
 /**
- * Themis: how many instances of how many cores each stage of a pipeline has, in what batches, and
+ * Themis: how many instances of how many cores each task of a pipeline has, in what batches, and
  * how that changes at once. Source: Themis §4, §5.
  */
 import {
@@ -54,7 +54,7 @@ const QUANTILES = [0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99, 0
  * traffic may be worse.
  */
 const USED_CEILING = 0.9;
-/** Where the pool cannot carry a load, loads are tried that are so much lower each. */
+/** If the pool cannot carry a load, loads are tried that are lower by this factor each. */
 const LOWER = 0.98;
 const MOST_LOWERINGS = 1000;
 

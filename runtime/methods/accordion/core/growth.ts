@@ -25,8 +25,9 @@ export class Growth {
   }
 
   /**
-   * Of the queries of high priority that will be late as they are and on time with free places, the
-   * one with the earliest deadline, and the fewest places that do; null if there is none.
+   * Finds, among the queries of high priority that will be late as they are and on time with free
+   * places, the one with the earliest deadline, and the fewest places that do; null if there is
+   * none.
    */
   findRescue(nowMs: number): Larger | null {
     const runs = this.#runs;

@@ -5,7 +5,7 @@ import { type PlaceRule, Shrinks } from "./place-rule.ts";
 import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
 
-/** Of a deadline that is met to the instant, ms: times are sums of what was measured. */
+/** A deadline that is missed by less than this is met: times are sums of what was measured. */
 const TOLERANCE_MS = 1e-6;
 
 export interface MalleableOptions {
@@ -27,9 +27,11 @@ export class MalleableRule implements PlaceRule {
   readonly #runs: QueryRuns;
   readonly #choice: ShapeChoice;
   readonly #options: MalleableOptions;
-  /** By index among the active queries, what they give up so far taken away. */
+  /** Shapes by index among the active queries, less what these give up so far. */
   readonly #shape: Int32Array;
-  /** Of active queries with one place of the class at hand less; −1 where they cannot give it. */
+  /**
+   * Slack of active queries with one place less of the class at hand; −1 where they cannot give it.
+   */
   readonly #slackMs: Float64Array;
 
   constructor(

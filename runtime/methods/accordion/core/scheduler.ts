@@ -216,8 +216,8 @@ export class AccordionScheduler {
   }
 
   /**
-   * In order, as long as the first that waits can start; then those behind it of the same priority
-   * that may pass.
+   * Starts queries in order as long as the first that waits can start; then those behind it of the
+   * same priority that may pass.
    */
   #startWaiting(nowMs: number, out: AccordionCommands): void {
     for (let query = this.#first(); query !== NONE; query = this.#first()) {
@@ -353,7 +353,7 @@ export class AccordionScheduler {
     else this.#queues.insertAfter(NONE, runs.isHigh(query) ? HIGH : LOW, query);
   }
 
-  /** What was buffered for places of which one is lost waits with the others. */
+  /** Queries that were buffered for places of which one is lost wait with the others. */
   #unbuffer(set: number): void {
     if (this.#buffers === null) return;
     for (let query = this.#buffers.take(set); query !== NONE; query = this.#buffers.take(set)) {

@@ -9,7 +9,10 @@ const TOLERANCE_MS = 1e-6;
 /** How long queries of low priority may take. */
 export interface DropWindow {
   readonly sloMs: number;
-  /** In times the SLO, or what a query has until a deadline of its own that is tighter. */
+  /**
+   * The window in times the SLO, or in times what a query has until a deadline of its own that is
+   * tighter.
+   */
   readonly slos: number;
 }
 

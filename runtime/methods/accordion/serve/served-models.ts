@@ -14,7 +14,7 @@ export interface AccordionModel {
   readonly signature: ModelSignature;
   /** Time of one instance with the pipeline where it is shortest. */
   readonly fastestMs: number;
-  /** By shape the stages in order; null where the model has no pipeline of it. */
+  /** Stages in order, by shape; null where the model has no pipeline of it. */
   readonly stagesByShape: readonly (readonly AccordionStage[] | null)[];
 }
 

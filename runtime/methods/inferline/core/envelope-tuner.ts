@@ -22,7 +22,7 @@ type TunerRule = "relative" | "paper";
  * Follows the traffic by its envelope of the last 60 s, compared with that of the traces that the
  * plan was made on.
  *
- * Relative: a stage gets its planned replicas times the excess, the largest ratio of an observed
+ * Relative: a task gets its planned replicas times the excess, the largest ratio of an observed
  * count to the sample's, at once; and the most of this and the planned replicas times the ratio of
  * recent to sample peak rate once things have been settled for 15 s. Below the plan an excess is
  * under 1. A count may exceed the sample's by `policy.tolerance` standard deviations of a count of
@@ -30,7 +30,7 @@ type TunerRule = "relative" | "paper";
  * for three quarters of the time or more, and plans of few replicas cost 14 to 36 % more; with one
  * they cost 5 to 14 % more, but an increase of the burstiness alone is noticed later.
  *
- * Paper: InferLine's Algorithms 3 and 4 as printed, but that a stage keeps a replica and that none
+ * Paper: InferLine's Algorithms 3 and 4 as printed, but that a task keeps a replica and that none
  * go before there are 30 s of history. What they get wrong, and the other rule does not:
  * - a rate of a short window counts against the mean that the plan carries, so that ordinary bursts
  *   call for a multiple of the plan;
@@ -55,7 +55,7 @@ export class EnvelopeTuner implements ReplicaTuner {
   #tolerated: Float64Array;
   /** [windowCount]: what a count has to exceed before a target rises. */
   #limits: Float64Array;
-  /** [taskCount]: workers of the pools that the plan has the stages on. */
+  /** [taskCount]: workers of the pools that the plan has the tasks on. */
   readonly #most: Uint32Array;
   #changedMs = Number.NEGATIVE_INFINITY;
 
@@ -176,7 +176,7 @@ export class EnvelopeTuner implements ReplicaTuner {
     if (Number.isNaN(peakQps) || !(nowMs - this.#changedMs > SETTLE_MS)) return false;
     const { plan, sample } = this.#level;
     const isPaper = this.#rule === "paper";
-    // What the envelope calls for stays, or it would be raised again at once.
+    // The replicas that the envelope calls for stay, or they would be raised again at once.
     const ratio = Math.max(peakQps / sample.peakQps, this.excess);
     const provisioning = leastProvisioning(plan.stages);
     let isChanged = false;
@@ -239,9 +239,9 @@ export class EnvelopeTuner implements ReplicaTuner {
     }
   }
 
-  /** Rounded up, at least 1 and at most what the stage's pool has. */
+  /** Rounded up, at least 1 and at most what the task's pool has. */
   #whole(replicas: number, task: number): number {
-    // A stage that no request reaches is provisioned for nothing: 0 / 0.
+    // A task that no request reaches is provisioned for nothing: 0 / 0.
     if (!(replicas > 1)) return 1;
     return Math.min(Math.ceil(replicas * (1 - ROUNDING)), this.#most[task]!);
   }
@@ -252,7 +252,7 @@ function replicasFor(qps: number, stage: StagePlan, provisioningRatio: number): 
   return (qps * stage.scaleFactor) / (stage.throughputQps * provisioningRatio);
 }
 
-/** The least of the stages that requests reach. */
+/** The least of the tasks that requests reach. */
 function leastProvisioning(stages: readonly StagePlan[]): number {
   let least = Number.POSITIVE_INFINITY;
   for (const { provisioningRatio } of stages) {

@@ -22,7 +22,7 @@ import { replicaTunerOf } from "./replica-tuner-of.ts";
 
 export interface InferlineDispatcherOptions extends PipelineDispatcherOptions {
   /**
-   * In place of the tuner that the bundle asks for; it has to start with the level that is followed
+   * Replaces the tuner that the bundle asks for; it has to start with the level that is followed
    * first.
    */
   readonly tuner?: ReplicaTuner;
@@ -219,8 +219,8 @@ class StageDispatcher implements InferlineDispatcher {
     for (let task = 0; task < this.#shape.taskCount; task++) {
       const isServable = this.#keeper.hasProspect(task);
       this.#isServable[task] = isServable ? 1 : 0;
-      // What waits is dropped with the next `onWake`, so that it stays where the worker is replaced
-      // at once.
+      // Queries that wait are dropped with the next `onWake`, so that they stay where the worker is
+      // replaced at once.
       if (!isServable && this.#queues.length(task) > 0) this.#wakeMs = nowMs;
     }
   }

@@ -1,11 +1,11 @@
 /**
- * How many replicas each stage is to have from now on. Pure: times are arguments, in order.
+ * How many replicas each task is to have from now on. Pure: times are arguments, in order.
  *
  * Targets count replicas that are still coming up, so a tuner that is asked again before they are
  * there asks for no more.
  */
 export interface ReplicaTuner {
-  /** [taskCount], at least 1: replicas that each stage is to have. */
+  /** [taskCount], at least 1: replicas that each task is to have. */
   readonly targets: Uint32Array;
   /**
    * Mean rate of the tumbling windows of 5 s that ended in the last 30 s, requests per second; NaN

@@ -1,4 +1,4 @@
-/** Serves a pipeline whose plans say what each stage runs on. */
+/** Serves a pipeline whose plans say what each task runs on. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import {
   type PipelineServerOptions,

@@ -1,5 +1,5 @@
 /**
- * What Prometheus is told of provisioned stages: replicas, the traffic envelope that they follow,
+ * What Prometheus is told of provisioned tasks: replicas, the traffic envelope that they follow,
  * and what they cost.
  */
 import { type InferlineBundle, MICROS, priceMicros } from "../../../bundle/schema.ts";

@@ -7,7 +7,7 @@ export function inferlineModels(bundle: InferlineBundle): WantedModel[] {
   return taskModels(bundle.tasks, warm);
 }
 
-/** The largest batch of each stage, and a single query. */
+/** The largest batch of each task, and a single query. */
 function stageBatches({ tasks, levels }: InferlineBundle): number[][] {
   const batches = tasks.map(({ variants }) => variants.map(() => new Set<number>()));
   for (const { plan } of levels) {

@@ -63,7 +63,8 @@ export class FinishEstimate {
   }
 
   /**
-   * From the end of a task to the end of all that comes of it, on the way that is the fastest now.
+   * Estimates the time from the end of a task to the end of all that comes of it, on the way that
+   * is the fastest now.
    */
   restMs(task: number, base: number): number {
     const { childStart, childTask, taskCount, hopMs } = this.#shape;

@@ -10,7 +10,8 @@ export interface LevelFollowerOptions {
    */
   readonly riseSigmas: number;
   /**
-   * What a lower level has to carry beyond the demand, likewise: between the two nothing changes.
+   * A lower level has to carry so much beyond the demand, likewise: between the two nothing
+   * changes.
    */
   readonly fallSigmas: number;
 }

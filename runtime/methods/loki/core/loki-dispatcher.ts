@@ -168,8 +168,8 @@ class LokiDispatcher implements PipelineDispatcher {
     else {
       queries.state[query] = group === planned ? state : this.#router.stateOfGroup(group);
       this.#enqueue(query, group);
-      // Not before its siblings are in: a batch of one crop would keep the others of its scene
-      // waiting.
+      // No batch starts before its siblings are in: a batch of one crop would keep the others of
+      // its scene waiting.
       if (this.#cluster.fleet.idleOf(group) !== NONE) this.#batches.wakeMs = nowMs;
     }
   }

@@ -149,7 +149,7 @@ export class Router {
 }
 
 /**
- * What the fan-outs observed make of the load of a plan, as a factor: the largest over its tasks.
+ * Tells by what factor the observed fan-outs change the load of a plan: the largest over its tasks.
  * @param nodeQps scratch, [nodeCount].
  */
 export function loadInflation(

@@ -37,7 +37,9 @@ class TreeCourse implements Course {
   readonly #signature: PipelineSignature;
   readonly #request: PipelineRequest;
   readonly #entries: readonly Entry[];
-  /** Of each task, in the order of the rows; those of tasks that are no entries stay empty. */
+  /**
+   * Queries of each task, in the order of the rows; those of tasks that are no entries stay empty.
+   */
   readonly #firstByTask: readonly PipelineQuery[][];
 
   constructor(signature: PipelineSignature, request: PipelineRequest, entries: readonly Entry[]) {

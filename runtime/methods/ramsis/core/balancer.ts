@@ -72,7 +72,7 @@ export class ShortestQueueBalancer implements Balancer {
       const worker = turn < workerCount ? turn : turn - workerCount;
       const state = states[worker]!;
       if (state === DOWN) continue;
-      // Of queries that arrive at once, some may wait for a worker that is idle.
+      // If queries arrive at once, some may wait for a worker that is idle.
       const rank = 2 * this.#queues.length(worker) + (state === IDLE ? 0 : 1);
       if (rank < bestRank) {
         best = worker;

@@ -364,7 +364,7 @@ export class ClassDispatcher implements Dispatcher {
     this.#workers.assign(worker, this.#queues.takenClass);
   }
 
-  /** Of more late queries of a class than may wait, the one that is late the longest goes. */
+  /** If more late queries of a class wait than may, the one that is late the longest goes. */
   #giveUp(sloClass: number, out: CommandBuffer): void {
     const queues = this.#queues;
     const deadlineMs = queues.deadlineMs(sloClass, IN_TIME);

@@ -60,8 +60,8 @@ export class ClassLoads {
 }
 
 /**
- * Of each class a choice among its shares of the levels' loads, and a last one for what is above
- * them all.
+ * Each class chooses among its shares of the levels' loads, and a last one for what is above them
+ * all.
  */
 function choicesOf({ slo, levels }: RamsisBundle): readonly LevelChoice[] {
   return (slo.classes ?? []).map(({ share }) => {

@@ -10,7 +10,8 @@ export interface ClassSpan {
 }
 
 /**
- * Those that may be served in time, and those that were given up: they run when nothing else does.
+ * Queries that may be served in time, and those that were given up: the latter run when nothing
+ * else does.
  */
 export type Kind = 0 | 1;
 export const IN_TIME: Kind = 0;

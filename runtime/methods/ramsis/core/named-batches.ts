@@ -43,7 +43,8 @@ export class NamedBatches {
   }
 
   /**
-   * For queries that are late already: the largest that makes none late by itself, at least one.
+   * Gives the batch for queries that are late already: the largest that makes none late by itself,
+   * at least one.
    */
   late(variant: number, queued: number): number {
     return Math.max(1, this.inTime(variant, queued, this.#sloMs));

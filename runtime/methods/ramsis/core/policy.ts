@@ -13,8 +13,8 @@ import { isNamed } from "../../../core/wanted-variant.ts";
 import { NamedBatches } from "./named-batches.ts";
 
 /**
- * What to run in a state, by the load that was measured: the tables of a bundle, the choice of a
- * level, and the coin of mixtures.
+ * Says what to run in a state at the load that was measured, by the tables of a bundle, the choice
+ * of a level, and the coin of mixtures.
  */
 export class Policy {
   readonly queueCapacity: number;
@@ -109,7 +109,8 @@ export class Policy {
   }
 
   /**
-   * For queries that are late already: the action that gets rid of the most of them per time.
+   * Gives the action for queries that are late already: the one that gets rid of the most of them
+   * per time.
    * @param queued at least one.
    */
   rescue(queued: number): number {
@@ -141,8 +142,8 @@ export function fastestServiceMs({ tasks }: RamsisBundle): number {
 }
 
 /**
- * Of the batches that do not make a query late by themselves the one of the highest rate, for each
- * number of queries up to the largest batch.
+ * Finds, for each number of queries up to the largest batch, the batch of the highest rate that
+ * does not make a query late by itself.
  */
 function rescuesOf({ slo, tasks, decisionSpace }: RamsisBundle): Uint16Array {
   const { decisionMs } = tasks[0]!.serviceTimes;

@@ -239,7 +239,10 @@ export class PooledDispatcher implements Dispatcher {
     for (let taken = 0; taken < batch; taken++) out.appendQuery(queues.take(queue));
   }
 
-  /** Of a queue in which some are choosy. @param isOpen whether the policy chose the variant. */
+  /**
+   * Starts a batch from a queue in which some queries ask for a variant.
+   * @param isOpen whether the policy chose the variant.
+   */
   #startBatchFor(
     queue: number,
     variant: number,
@@ -252,7 +255,7 @@ export class PooledDispatcher implements Dispatcher {
     assert(taken > 0, "a batch holds at least one query");
   }
 
-  /** Of more late queries than may wait, the one that is late the longest goes. */
+  /** If more late queries wait than may, the one that is late the longest goes. */
   #giveUp(out: CommandBuffer): void {
     const queues = this.#queues;
     const deadlineMs = queues.earliestDeadlineMs(QUEUE);

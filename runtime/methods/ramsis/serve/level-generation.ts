@@ -120,7 +120,7 @@ export class LevelGeneration {
       onNotice(`no level for ${loadQps} qps, ${topGoesOn(policy)}: ${reason}`);
     }
     this.#running = undefined;
-    // What was counted is above the old top level; the next one has to be exceeded anew.
+    // The load was counted above the old top level; the next one has to be exceeded anew.
     this.#detector.reset();
     onDone(outcome);
   }

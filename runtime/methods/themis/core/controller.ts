@@ -103,7 +103,7 @@ export class ThemisController {
     if (isBurst) {
       this.burstCount++;
       this.level = needed;
-      // Where cores are short, what is too much goes first, and instances follow with a later look.
+      // If cores are short, those in excess go first, and instances follow with a later look.
       if (this.#stretch(needed, fleet)) return true;
     }
     const isSettled = wanted !== NO_WISH && this.#aimFor(wanted, fleet);
@@ -132,7 +132,7 @@ export class ThemisController {
       return false;
     }
     if (level === base && !this.#fits(base) && !this.#isThere(base, fleet)) {
-      // Those that it does not take any more leave no room for what the base has lost: they go
+      // Instances that it does not take any more leave no room for what the base has lost: they go
       // first.
       level = this.#rowFor(this.level, fleet.readyByTask);
       if (this.#isUp(level, fleet.readyByTask)) {
@@ -284,7 +284,7 @@ export class ThemisController {
     return held <= coreBudget;
   }
 
-  /** What the instances of a task hold once none has fewer cores than so many. */
+  /** Tells what cores the instances of a task hold once none has fewer than so many. */
   #heldWith(cores: number, task: number): number {
     const instances = this.instances[task]!;
     const raised = instances * Math.max(0, cores - this.startCores[task]!);

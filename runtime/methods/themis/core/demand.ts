@@ -4,7 +4,10 @@ import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
 import { RateHistory } from "./rate-history.ts";
 import type { ThemisShape } from "./shape.ts";
 
-/** In place of a level: instances stay as they are, or are on their way to where they were sent. */
+/**
+ * Stands in place of a level: instances stay as they are, or are on their way to where they were
+ * sent.
+ */
 export const NO_WISH = -1;
 
 /** Which levels the traffic calls for. Pure: times are arguments, in order. */
@@ -138,7 +141,7 @@ const RISE_WINDOWS = [0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5];
  * in time.
  */
 const LEAST_WINDOW = 0.25;
-/** Of these, the ones that call for more instances; what is shorter is met with cores. */
+/** Windows of at least this length call for more instances; a shorter excess is met with cores. */
 const LASTING_SECONDS = 1;
 /**
  * Standard deviations that a window's count has to be above that of a load, of its square root,
@@ -213,8 +216,8 @@ class SureDemand implements ThemisDemand {
     const drainQps = Math.max(0, waiting) / this.#sloSeconds;
     const carriedQps = drainQps > 0 ? rateQps : risenQps;
     const needed = lowestFor(loadQpsByLevel, Math.max(carriedQps, lastingQps) + drainQps);
-    // What was met stays met until it is calm: that a level carries the traffic is no sign that a
-    // lower one does.
+    // A load that was met stays met until it is calm: that a level carries the traffic is no sign
+    // that a lower one does.
     this.needed = Math.max(level, needed);
     const foretoldQps = rateOfPeak(this.#traffic.forecastQps);
     const calm = lowestFor(loadQpsByLevel, Math.max(rateQps, foretoldQps));
@@ -231,7 +234,7 @@ class SureDemand implements ThemisDemand {
   }
 
   /**
-   * What was called for is not called off at once while it comes up: a rate that goes on rising
+   * A level that was called for is not called off while it comes up: a rate that goes on rising
    * goes up and down on the way.
    */
   #callFor(level: number): number {

@@ -55,7 +55,9 @@ export class RateHistory {
     return (this.#sum(this.#bucket - known, this.#bucket) * BUCKETS_PER_SECOND) / known;
   }
 
-  /** Of buckets from one on, the first one ever at the earliest, up to another, exclusive. */
+  /**
+   * Adds up the buckets from one on, the first one ever at the earliest, up to another, exclusive.
+   */
   #sum(from: number, to: number): number {
     let sum = 0;
     for (let bucket = Math.max(0, from); bucket < to; bucket++) {

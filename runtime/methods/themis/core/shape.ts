@@ -8,7 +8,7 @@ import { taskGraphOf } from "../../../core/graph/task-graph.ts";
 /** Cells of a row of `transitions`. */
 export const TRANSITION_CELLS = 3;
 
-/** A bundle of scaled stages as flat arrays. Workers are places for instances, all in one pool. */
+/** A bundle of scaled tasks as flat arrays. Workers are room for instances, all in one pool. */
 export interface ThemisShape extends ReplicaShape {
   readonly levelCount: number;
   /** [levelCount] */

@@ -308,8 +308,8 @@ class ElasticDispatcher implements ThemisDispatcher {
     for (let task = 0; task < this.#shape.taskCount; task++) {
       const isServable = this.#keeper.hasProspect(task);
       this.#isServable[task] = isServable ? 1 : 0;
-      // What waits is dropped with the next `onWake`, so that it stays where the worker is replaced
-      // at once.
+      // Queries that wait are dropped with the next `onWake`, so that they stay where the worker is
+      // replaced at once.
       if (!isServable && this.#queues.length(task) > 0) this.#startDueMs = nowMs;
     }
   }

@@ -1,5 +1,5 @@
 /**
- * What Prometheus is told of scaled stages: instances and their cores, the changes of both, and the
+ * What Prometheus is told of scaled tasks: instances and their cores, the changes of both, and the
  * forecast that they follow.
  */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
@@ -9,7 +9,7 @@ import type { PipelineCommand, PipelineEvent } from "../../../server/graph/pipel
 import { coreBudgetOf } from "../core/shape.ts";
 import type { ThemisDispatcher, ThemisGauges } from "../core/themis-dispatcher.ts";
 
-/** Of the time until a resize is in force, which waits for the batch that runs. */
+/** Bounds of the time until a resize is in force, which waits for the batch that runs. */
 const RESIZE_BOUNDS_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
 export type WatchedGauges = ThemisGauges & Pick<ThemisDispatcher, "lookCount" | "perSecondQps">;
@@ -47,7 +47,8 @@ export class ThemisMetrics {
     this.#taskNames = bundle.tasks.map(({ name }) => name);
     this.#coreBudget = coreBudgetOf(bundle);
     this.#gauges = gauges;
-    // As the dispatcher does it, which looks at the last ten seconds where the model says nothing.
+    // The forecaster is that of the dispatcher, which looks at the last ten seconds where the model
+    // says nothing.
     this.#forecaster = forecasterOf(predictor === "lstm" ? "last-max" : predictor);
     this.#resizesByTask = bundle.tasks.map(() => ({
       waitMs: new Histogram(RESIZE_BOUNDS_MS),

@@ -10,7 +10,7 @@ export function themisModels(bundle: ThemisBundle): WantedModel[] {
   return taskModels(bundle.tasks, warm);
 }
 
-/** The largest batch of each stage in plans that are followed and in bursts, and a single query. */
+/** The largest batch of each task in plans that are followed and in bursts, and a single query. */
 function scaleBatches({ tasks, levels, transitions }: ThemisBundle): number[][] {
   const batches = tasks.map(() => new Set([1]));
   for (const { steady } of levels) {

@@ -1,4 +1,4 @@
-/** Serves a pipeline whose plans say how many instances of how many cores each stage has. */
+/** Serves a pipeline whose plans say how many instances of how many cores each task has. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
 import {

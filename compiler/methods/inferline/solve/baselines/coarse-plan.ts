@@ -23,7 +23,7 @@ export interface CoarseOptions {
   readonly sizing: "mean" | "peak";
 }
 
-/** What a stage runs on. */
+/** What a task runs on. */
 interface Place {
   readonly variant: number;
   readonly pool: number;
@@ -36,12 +36,12 @@ interface Place {
 
 /**
  * Coarse-grained provisioning: the pipeline is one black box that is replicated as a unit, one
- * replica of every stage. Source: InferLine §6.
+ * replica of every task. Source: InferLine §6.
  *
- * Pinned: every stage is on the hardware where a batch of one takes least (of equals the cheapest).
- * The unit has one maximum batch, the largest profiled size of any stage with which the longest
- * path without waiting still meets the SLO; a stage takes the largest of its own sizes that is not
- * above it, or its smallest. A unit carries what its slowest stage does, and there are as many as
+ * Pinned: every task is on the hardware where a batch of one takes least (of equals the cheapest).
+ * The unit has one maximum batch, the largest profiled size of any task with which the longest
+ * path without waiting still meets the SLO; a task takes the largest of its own sizes that is not
+ * above it, or its smallest. A unit carries what its slowest task does, and there are as many as
  * the rate asks for.
  *
  * @returns null where no batch meets the SLO, or the pools have too few workers.
@@ -111,7 +111,8 @@ function fastestPlace(
 }
 
 /**
- * Of each stage, with the largest size for all that meets the SLO; null if the smallest does not.
+ * Each task has the largest batch of one size for all that meets the SLO; null if the smallest does
+ * not.
  */
 function largestBatches(
   frame: Pick<InferlineBundle, "tasks" | "entryBranch" | "cluster" | "slo">,

@@ -20,12 +20,12 @@ export interface Refined {
 }
 
 /**
- * Stages are decided in the order of the tasks: what is decided fixes what happens up to there,
- * exactly, since no stage waits for a later one. So a beginning under which more requests are sure
+ * Tasks are decided in their order: what is decided fixes what happens up to there,
+ * exactly, since no task waits for a later one. So a beginning under which more requests are sure
  * to be late than may be is given up with all that could follow. What the rest costs at least is
  * known from fluid queues. Nothing is taken to be monotone: more replicas may well be worse.
  * @param known a feasible configuration within the pools, or null, and what none costs less than.
- * @param queryLimit of queries that are served, of all stages: the same inputs search the same.
+ * @param queryLimit of queries that are served, of all tasks: the same inputs search the same.
  */
 export function branchAndBound(space: SearchSpace, known: Refined, queryLimit: number): Refined {
   return new Search(space, known, queryLimit).run();
@@ -35,7 +35,7 @@ class Search {
   readonly #space: SearchSpace;
   readonly #traces: readonly FeedForward[];
   readonly #queryLimit: number;
-  /** By stage, the least cost of it and all that follow. */
+  /** By task, the least cost of it and all that follow. */
   readonly #restCost: readonly number[];
   readonly #lowerBound: number;
   readonly #chosen: TaskConfiguration[] = [];
@@ -66,7 +66,7 @@ class Search {
   }
 
   /**
-   * @param cost of the stages before.
+   * @param cost of the tasks before.
    * @returns the least that anything may cost which was left untried; Infinity if all was tried.
    */
   #explore(stage: number, cost: number): number {

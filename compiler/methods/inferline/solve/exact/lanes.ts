@@ -27,7 +27,7 @@ interface Lane {
 }
 
 /**
- * The configurations of one stage in the order of their cost: a lane for each hardware and batch,
+ * The configurations of one task in the order of their cost: a lane for each hardware and batch,
  * along which replicas are added.
  */
 export class Lanes {
@@ -54,7 +54,7 @@ export class Lanes {
     });
   }
 
-  /** Of equal costs the first hardware, then the smallest batch. */
+  /** The hardware that comes first wins a tie of costs, then the smallest batch. */
   cheapest(): Choice | null {
     let best: Choice | null = null;
     for (const [index, { hardware, batch, pool, price, replicas }] of this.#lanes.entries()) {

@@ -1,4 +1,4 @@
-/** What the planner may change about one stage. Source: InferLine §4.3. */
+/** What the planner may change about one task. Source: InferLine §4.3. */
 
 import type { Configuration, TaskConfiguration } from "../../../../graph/served-tasks.ts";
 import { hardwareOf, throughputQps } from "../problem.ts";
@@ -25,8 +25,8 @@ export function increaseBatch(
 }
 
 /**
- * What a larger batch may save: the replicas that its throughput makes superfluous, millionths per
- * hour.
+ * Estimates what a larger batch may save: the replicas that its throughput makes superfluous,
+ * millionths per hour.
  */
 export function savingOf(
   { problem }: SearchSpace,
@@ -40,7 +40,7 @@ export function savingOf(
 }
 
 /**
- * The stage on cheaper hardware, the others as they are: replicas are added to the smallest batch
+ * The task on cheaper hardware, the others as they are: replicas are added to the smallest batch
  * until the SLO is met, then batches grow and replicas go while that cuts the cost. The result may
  * cost more than what there was.
  * @returns null if no number of replicas helps.
@@ -66,7 +66,7 @@ export function moveTo(
   return null;
 }
 
-/** The planner's loop with one stage and without changes of hardware. */
+/** The planner's loop with one task and without changes of hardware. */
 function minimizeStage(space: SearchSpace, start: Configuration, stage: number): Configuration {
   let configuration = start;
   for (;;) {

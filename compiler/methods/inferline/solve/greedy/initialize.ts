@@ -39,7 +39,7 @@ export function initialize(space: SearchSpace): Configuration | null {
 }
 
 /**
- * FindMinThru: the stage with the least throughput, in requests; a stage that no request reaches
+ * FindMinThru: the task with the least throughput, in requests; a task that no request reaches
  * has no end of it.
  */
 function bottleneck(

@@ -25,7 +25,7 @@ interface Candidate {
 /**
  * Until no single action is left that meets the SLO without costing more. Of actions that cost the
  * same the one that may save the most later is taken, then the one with the lowest latency, then
- * the first stage. Terminates: cost falls, or batches grow at the same cost. Source: InferLine
+ * the first task. Terminates: cost falls, or batches grow at the same cost. Source: InferLine
  * §4.3, Algorithm 2; ties and cheaper hardware that is not the next one are ours.
  */
 export function minimizeCost(space: SearchSpace, start: Configuration): Configuration {
@@ -66,7 +66,7 @@ function* simpleActions(space: SearchSpace, configuration: Configuration): Gener
   }
 }
 
-/** @param best so far; hardware on which the stage cannot become cheaper than that is not tried. */
+/** @param best so far; hardware on which the task cannot become cheaper than that is not tried. */
 function* downgrades(
   space: SearchSpace,
   configuration: Configuration,

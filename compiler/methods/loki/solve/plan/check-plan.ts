@@ -7,9 +7,8 @@ const LATENCY_TOLERANCE_MS = 1e-9;
 const ACCURACY_TOLERANCE = 1e-7;
 
 /**
- * What is wrong with a plan, found from the definitions alone: nothing here knows how plans are
+ * Says what is wrong with a plan from the definitions alone: nothing here knows how plans are
  * computed.
- *
  * @returns one sentence per mistake, none for a plan that serves the demand in time with the
  * servers there are.
  */

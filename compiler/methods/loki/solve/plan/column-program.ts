@@ -10,7 +10,8 @@ import type { SlotModel } from "./slots.ts";
 import { fewestServers, flowThrough, mostAccuratePlan, rootOf, type StepResult } from "./step.ts";
 
 /**
- * Above so many assignments only those are used that the first nodes of branch and price come to.
+ * If there are more assignments than this, only those are used that the first nodes of branch and
+ * price come to.
  */
 const MAX_COLUMNS = 3000;
 const FIRST_NODES = 60;

@@ -10,7 +10,8 @@ export interface Objective {
   /** Of the accuracy; 0 or 1. */
   readonly valueScale: number;
   /**
-   * Of one server in each set, by set; a server in a set costs what it costs in the smallest one.
+   * Cost of one server in each set, by set; a server in a set costs what it costs in the smallest
+   * one.
    */
   readonly serverCost: Float64Array;
   /**

@@ -5,8 +5,8 @@ export interface PlanOptions {
   /** "auto" is branch and price; the others solve one mixed-integer program over assignments. */
   readonly solver: "auto" | "glpk" | "highs";
   /**
-   * Of the whole call, counted only with a clock. Searches also end after a number of nodes, which
-   * makes their result the same everywhere.
+   * Limit of the whole call, which is checked only with a clock. Searches also end after a number
+   * of nodes, which makes their result the same everywhere.
    */
   readonly timeLimitMs: number;
   readonly nowMs?: () => number;

@@ -1,4 +1,28 @@
-/** Finds the plan for a demand, in the two steps of Loki §4.1. */
+/**
+ * Finds the plan for a demand D: the mixed-integer programs of Loki §4.1, solved in two steps.
+ *
+ * Variables, with y(i,k) of eq. 4 as an index b (one batch size per variant where the policy says):
+ *   x(i,k,b) >= 0, whole   servers of variant k of task i with batch size b
+ *   c(p) >= 0              share of the requests that takes path p, from an entry to a leaf
+ *
+ * Subject to
+ *   sum_{p through (i,k,b)} D c(p) m(p,i) <= x(i,k,b) q(i,k,b)   for all i, k, b   (eq. 2)
+ *   m(p,i) = product of the fan-outs before task i on p                            (eq. 1)
+ *   sum_{i,k,b} x(i,k,b) <= S, also for each pool by itself                        (eq. 3)
+ *   sum_{(i,k,b) on p} l(i,k,b) <= L_leaf   where c(p) > 0,  l = b / q             (eq. 5-7)
+ *   sum_{p to a leaf} c(p) = 1              for every leaf
+ * The last line is ours, for without it step 1 has the optimum 0; L_leaf is the part of the SLO
+ * that is for execution (half of it in the paper), less the communication of §4.2.
+ *
+ * Step 1: min sum x, with the most accurate variants only                          (eq. 8-11)
+ * Step 2, if that has no solution: max sum_leaf w_leaf sum_p c(p) A(p)             (eq. 12)
+ *   and of the plans that are as accurate one with the fewest servers, which is ours.
+ *
+ * Solved without path indicators: a column is an assignment of (variant, batch, pool) to every task
+ * of an entry's tree that keeps every L_leaf, so eq. 7 holds for whatever is generated
+ * (`node-program.ts`), and the whole numbers are branched on (`search.ts`). Deviations are in
+ * docs/sources.md.
+ */
 import type { PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
 import { checkPlan } from "./check-plan.ts";
 import { planByColumns } from "./column-program.ts";

@@ -38,10 +38,9 @@ export interface SlotModel {
 }
 
 /**
- * What servers can be set to, without what no optimum needs: a configuration that another of the
- * same variant and pool beats in latency and in throughput, and one that is too slow for every
- * path.
- *
+ * Lists what servers can be set to, less two kinds that no optimum needs: a configuration that
+ * another of the same variant and pool beats in latency and in throughput, and one that is too slow
+ * for every path.
  * @param isAllowed whether a variant of a task may be used.
  */
 export function slotModel(

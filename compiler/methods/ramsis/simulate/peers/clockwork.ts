@@ -139,8 +139,8 @@ class ClockworkDispatcher implements SimulatedDispatcher {
   }
 
   /**
-   * Of the workers with nothing to run next the one that is free first, of several the first; −1 if
-   * there is none.
+   * Finds the worker that is free first among those with nothing to run next; the first wins a tie,
+   * −1 if there is none.
    */
   #nextFree(): number {
     let best = -1;

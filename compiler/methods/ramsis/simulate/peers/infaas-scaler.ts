@@ -61,8 +61,8 @@ export class InfaasScaler {
   }
 
   /**
-   * Where nothing runs yet: instances of the type that is up and done first, which takes no longer
-   * to load than others here.
+   * Where nothing runs yet, starts instances of the type that is up and done first; it takes no
+   * longer to load than the others here.
    */
   start(loadQps: number): void {
     const times = this.#types.map(({ serviceMs }) => serviceMs);

@@ -6,8 +6,8 @@ import { SlackDispatcher, type SlackRule, type Tuple, timelyTuples } from "./sla
 /** The most accurate variant that serves the first in time, and then as many as it can. */
 export const maxAccuracy: Peer = peerOf(mostAccurateRule);
 /**
- * As many as the fastest variant serves in time, and then the most accurate one that serves as
- * many.
+ * Takes as many queries as the fastest variant serves in time, on the most accurate variant that
+ * serves as many.
  */
 export const maxBatch: Peer = peerOf(largestBatchRule);
 

@@ -15,7 +15,7 @@ export interface PeerVariant {
 export interface PeerCluster {
   readonly workerCount: number;
   readonly sloMs: number;
-  /** Those that no other is better than, in the order of the bundle; at least one. */
+  /** The variants that no other beats, in the order of the bundle; at least one. */
   readonly variants: readonly PeerVariant[];
   readonly largestBatch: number;
   /**

@@ -29,10 +29,10 @@ export interface PeerSetting {
 
 export interface Peer {
   /**
-   * As its paper has it; where the paper leaves a choice to its operator, what one would choose who
-   * knows the load.
+   * The setting of its paper or, where the paper leaves a choice to its operator, what an operator
+   * would choose who knows the load.
    */
   readonly paper: (cluster: PeerCluster) => PeerSetting;
-  /** What hindsight chooses among: the paper's setting and others. At least one. */
+  /** The settings that hindsight chooses among, the paper's included; at least one. */
   readonly tunings: (cluster: PeerCluster) => readonly PeerSetting[];
 }

@@ -18,9 +18,7 @@ export interface ProteusPlan {
   readonly shares: readonly number[];
 }
 
-/**
- * Where the demand is beyond capacity the plan is for less of it, in steps, and down to a fifth.
- */
+/** If the demand is beyond capacity, plans are made for less of it, in steps down to a fifth. */
 const STEP = 0.05;
 const LARGE_STEP = 0.1;
 const LARGE_BETA = 1.5;

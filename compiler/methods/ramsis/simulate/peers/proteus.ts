@@ -244,7 +244,9 @@ class ProteusDispatcher implements SimulatedDispatcher {
     return low;
   }
 
-  /** With the first arrival of a window, for the load that the window before it has shown. */
+  /**
+   * The first arrival of a window changes the plan to the load that the window before it has shown.
+   */
   #updatePlan(nowMs: number, out: CommandBuffer): void {
     if (Number.isNaN(this.#planMs)) this.#planMs = nowMs + WINDOW_MS;
     if (nowMs < this.#planMs) return;
@@ -276,7 +278,7 @@ class ProteusDispatcher implements SimulatedDispatcher {
       if (share > 0) lastServed = group;
       this.#shareUpTo[group] = upTo;
     }
-    // What rounding leaves of the traffic goes to a group that is there for some.
+    // The traffic that rounding leaves goes to a group that serves some.
     this.#shareUpTo.fill(1, lastServed);
     this.#idleByGroup.fill(0);
     for (let worker = 0; worker < this.workerCount; worker++) {
@@ -303,8 +305,8 @@ class ProteusDispatcher implements SimulatedDispatcher {
   }
 
   /**
-   * What waits for a variant that no worker runs any more waits for the one with the largest share,
-   * as far as there is room.
+   * Queries that wait for a variant that no worker runs any more go to the one with the largest
+   * share, as far as there is room.
    */
   #handOver({ workers, shares }: ProteusPlan, out: CommandBuffer): void {
     const queues = this.#queues;

@@ -28,7 +28,10 @@ export type SlackRule = (queued: number, slackMs: number) => Tuple | null;
  */
 const SLACK_ROUNDING_MS = 1e-9;
 
-/** Where nothing is in time, the first is dropped or the fastest variant runs for it alone. */
+/**
+ * Follows a slack rule; if nothing is in time, the first query is dropped or the fastest variant
+ * runs for it alone.
+ */
 export class SlackDispatcher implements SimulatedDispatcher {
   readonly workerCount: number;
   readonly waitingCapacity = QUEUE_CAPACITY;

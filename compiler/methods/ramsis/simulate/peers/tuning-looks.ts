@@ -18,7 +18,7 @@ const SECOND_SLOS = 20;
  */
 const WARM_UP_SLOS = 10;
 const COOL_DOWN_SLOS = 1;
-/** Of a longer trace the first look is at one that runs through its rates as much faster. */
+/** The first look at a longer trace runs through its rates as much faster. */
 const FIRST_TRACE_QUERIES = 100_000;
 
 /** A first look at all settings, and a longer one at the best of them. */

@@ -27,26 +27,11 @@
  * single worker: RAMSIS §4.
  */
 import { GIVE_UP } from "stratagem-runtime/internal/bundle/schema";
-import { rowByQueued } from "stratagem-runtime/internal/core/table-lookup";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 import { isCheaper, type ServedAction, servedActions } from "./served-actions.ts";
+import { StateGrid } from "./state-grid.ts";
+import { Successors } from "./successors.ts";
 
-/**
- * Widest step of the solver's own grid of ages, of the SLO; values between are interpolated, so it
- * may be coarser than the table's.
- */
-const WIDEST_STEP = 1 / 50;
-/**
- * Narrowest step, in mean gaps between arrivals (or between steps of the solution), and how steps
- * grow.
- */
-const NARROWEST_STEP = 1.5;
-const STEP_GROWTH = 1.25;
-/** Even parts of the SLO by which the column of an age is found. */
-const AGE_PARTS = 1024;
-/** Standard deviations around the expected queue of an age within which states are solved. */
-const BAND_BELOW = 4;
-const BAND_ABOVE = 7;
 /** Decisions within an SLO, above which several batches are taken as one step. */
 const STEPS_PER_SLO = 96;
 const MAX_IMPROVEMENTS = 10;
@@ -67,8 +52,6 @@ const NOBODY = -3;
 const TIE = 1e-3;
 const WAITS = -1;
 const GIVES_UP = -2;
-/** Most successors that one action has. */
-const MAX_SUCCESSORS = 96;
 
 /** What a state's choice is worth. */
 export interface ActionWorth {
@@ -96,27 +79,12 @@ export class FastServer {
   /** Improvements done, over all solutions. */
   iterations = 0;
   readonly #problem: PooledProblem;
+  readonly #grid: StateGrid;
+  /** Of the action that was looked at last. */
+  readonly #next: Successors;
   readonly #ratePerMs: number;
-  readonly #dispersion: number;
-  readonly #rows: Float64Array;
-  readonly #rowByQueued: Uint16Array;
-  /** Rows and one of padding. */
-  readonly #stride: number;
-  /** Ages of the columns, ascending from 0 to the SLO. */
-  readonly #ageMs: Float64Array;
-  /** The column at the start of each part of the SLO. */
-  readonly #columnByPart: Uint16Array;
-  readonly #partsPerMs: number;
   #value: Float64Array;
   readonly #actions: readonly ServedAction[];
-  /** Batches that are started in one step at most. */
-  readonly #batchesPerStep: number;
-  readonly #lowRow: Int32Array;
-  readonly #highRow: Int32Array;
-  readonly #stateRow: Int32Array;
-  readonly #stateColumn: Int32Array;
-  /** By column and row, −1 outside the band. */
-  readonly #stateAt: Int32Array;
   readonly #choice: Int32Array;
   /**
    * Shape (stateCount, SHORTLIST): actions by their worth when all were looked at last, NOBODY
@@ -124,17 +92,8 @@ export class FastServer {
    */
   #shortlist: Int32Array;
   readonly #shortWorth = new Float64Array(SHORTLIST);
-  #violationPrice = 0;
   /** What a query brings, as the transition rows count it below the band. */
   #perQuery = 0;
-  #credit = 0;
-  // Successors of the action that was looked at last.
-  #count = 0;
-  #reward = 0;
-  #durationMs = 0;
-  readonly #nextQueued = new Float64Array(MAX_SUCCESSORS);
-  readonly #nextAgeMs = new Float64Array(MAX_SUCCESSORS);
-  readonly #nextWeight = new Float64Array(MAX_SUCCESSORS);
   // Of the state that is looked at.
   #lookNumber = 0;
   #chosen = -1;
@@ -143,11 +102,6 @@ export class FastServer {
   readonly #seenAt: Uint32Array;
   /** Indices of the actions of each variant, by batch. */
   readonly #byVariant = new Map<number, number[]>();
-  // Where the state that was located last lies between columns.
-  #column = 0;
-  #far = 0;
-  #nearQueued = 0;
-  #farQueued = 0;
   // Transition rows of a policy.
   readonly #start: Int32Array;
   #target: Int32Array;
@@ -157,49 +111,32 @@ export class FastServer {
   readonly #time: Float64Array;
 
   constructor(problem: PooledProblem) {
-    const { sloMs, workerCount, rows, choices, arrivalsPerMs, dispersion } = problem;
+    const { sloMs, workerCount, choices, arrivalsPerMs } = problem;
     this.#problem = problem;
     this.#ratePerMs = arrivalsPerMs;
-    this.#dispersion = dispersion;
-    this.#rows = Float64Array.from(rows);
-    this.#rowByQueued = rowByQueued(rows);
-    this.#stride = rows.length + 1;
     this.#actions = servedActions(problem);
     this.#seenAt = new Uint32Array(this.#actions.length);
     this.#actions.forEach(({ action: { variant } }, index) => {
       this.#byVariant.set(variant, [...(this.#byVariant.get(variant) ?? []), index]);
     });
     const fastestMs = Math.min(sloMs, ...choices.map(({ meanMs }) => meanMs));
-    this.#batchesPerStep = Math.max(
+    const batchesPerStep = Math.max(
       1,
       Math.round((workerCount * sloMs) / (fastestMs * STEPS_PER_SLO)),
     );
-    this.#ageMs = ageGrid(sloMs, (NARROWEST_STEP * this.#batchesPerStep) / arrivalsPerMs);
-    this.#partsPerMs = AGE_PARTS / sloMs;
-    this.#columnByPart = new Uint16Array(AGE_PARTS + 1);
-    for (let part = 0, column = 0; part <= AGE_PARTS; part++) {
-      while (column + 2 < this.#ageMs.length && this.#ageMs[column + 1]! <= part / this.#partsPerMs)
-        column++;
-      this.#columnByPart[part] = column;
-    }
-    this.#value = new Float64Array(this.#stride * this.#ageMs.length + 1);
-    this.#lowRow = new Int32Array(this.#ageMs.length);
-    this.#highRow = new Int32Array(this.#ageMs.length);
-    const states = this.#band();
-    this.#stateRow = Int32Array.from(states, ([row = 0]) => row);
-    this.#stateColumn = Int32Array.from(states, ([, column = 0]) => column);
-    this.#stateAt = new Int32Array(this.#value.length).fill(-1);
-    states.forEach((_, state) => {
-      this.#stateAt[this.#entryOfState(state)] = state;
-    });
-    this.#choice = new Int32Array(states.length).fill(Number.MIN_SAFE_INTEGER);
-    this.#shortlist = new Int32Array(states.length * SHORTLIST).fill(NOBODY);
-    this.#start = new Int32Array(states.length + 1);
-    this.#target = new Int32Array(states.length * 40);
-    this.#weight = new Float64Array(states.length * 40);
-    this.#rewardOf = new Float64Array(states.length);
-    this.#durationOf = new Float64Array(states.length);
-    this.#time = new Float64Array(this.#value.length);
+    const maxBatch = this.#actions.at(-1)?.batch ?? 1;
+    this.#grid = new StateGrid({ problem, batchesPerStep, maxBatch });
+    this.#next = new Successors(problem, this.#grid, batchesPerStep);
+    const { stateCount, entryCount } = this.#grid;
+    this.#value = new Float64Array(entryCount);
+    this.#time = new Float64Array(entryCount);
+    this.#choice = new Int32Array(stateCount).fill(Number.MIN_SAFE_INTEGER);
+    this.#shortlist = new Int32Array(stateCount * SHORTLIST).fill(NOBODY);
+    this.#start = new Int32Array(stateCount + 1);
+    this.#target = new Int32Array(stateCount * 40);
+    this.#weight = new Float64Array(stateCount * 40);
+    this.#rewardOf = new Float64Array(stateCount);
+    this.#durationOf = new Float64Array(stateCount);
   }
 
   /** What `solve` found, to go back to. */
@@ -207,8 +144,8 @@ export class FastServer {
     return {
       value: this.#value.slice(),
       gain: this.gain,
-      violationPrice: this.#violationPrice,
-      credit: this.#credit,
+      violationPrice: this.#next.violationPrice,
+      credit: this.#next.credit,
       shortlist: this.#shortlist.slice(),
     };
   }
@@ -216,13 +153,13 @@ export class FastServer {
   restore(solution: Solution): void {
     this.#value = solution.value;
     this.gain = solution.gain;
-    this.#violationPrice = solution.violationPrice;
-    this.#credit = solution.credit;
+    this.#next.violationPrice = solution.violationPrice;
+    this.#next.credit = solution.credit;
     this.#shortlist = solution.shortlist;
   }
 
   get stateCount(): number {
-    return this.#stateRow.length;
+    return this.#grid.stateCount;
   }
 
   /**
@@ -231,8 +168,8 @@ export class FastServer {
    * it takes all, of K workers a K-th; reward per ms.
    */
   solve(violationPrice: number, credit: number): void {
-    this.#violationPrice = violationPrice;
-    this.#credit = credit;
+    this.#next.violationPrice = violationPrice;
+    this.#next.credit = credit;
     // A solution that was told keeps its values.
     this.#value = this.#value.slice();
     this.#shortlist = this.#shortlist.slice();
@@ -250,18 +187,18 @@ export class FastServer {
   }
 
   /**
-   * What to do in a state of any slack: of the actions that are listed for the states on both sides
-   * of its age, or of all outside the band.
+   * Says what to do in a state of any slack. It considers the actions that are listed for the
+   * states on both sides of its age or, outside the band, all of them.
    */
   look(queued: number, slackMs: number): Look {
     const ageMs = Math.max(0, this.#problem.sloMs - slackMs);
     this.#lookNumber++;
     this.#chosen = -1;
     this.#best = this.#worthOfGivingUp(queued, ageMs);
-    this.#locate(queued, ageMs);
-    const row = this.#rowByQueued[queued]!;
-    const near = this.#stateAt[this.#column * this.#stride + row]!;
-    const far = this.#stateAt[(this.#column + 1) * this.#stride + row]!;
+    this.#grid.locate(queued, ageMs);
+    const row = this.#grid.rowByQueued[queued]!;
+    const near = this.#grid.stateAt[this.#grid.column * this.#grid.stride + row]!;
+    const far = this.#grid.stateAt[(this.#grid.column + 1) * this.#grid.stride + row]!;
     if (near < 0 && far < 0) {
       for (let index = 0; index < this.#actions.length; index++) {
         if (this.#actions[index]!.batch > queued) break;
@@ -326,37 +263,18 @@ export class FastServer {
       .sort((a, b) => b.worth - a.worth);
   }
 
-  /** The states that are likely enough to matter: n − 1 is about Poisson with mean λA. */
-  #band(): number[][] {
-    const capacity = this.#problem.capacity;
-    const states: number[][] = [];
-    const maxBatch = this.#actions.at(-1)?.batch ?? 1;
-    for (let column = this.#ageMs.length - 1; column >= 0; column--) {
-      const mean = 1 + this.#ratePerMs * this.#ageMs[column]!;
-      const deviation = Math.sqrt(this.#dispersion * mean);
-      const low = Math.max(1, Math.floor(mean - BAND_BELOW * deviation - 2));
-      const high = Math.min(capacity, Math.ceil(mean + BAND_ABOVE * deviation + maxBatch));
-      this.#lowRow[column] = this.#rowByQueued[low]!;
-      this.#highRow[column] = this.#rowByQueued[high]!;
-      for (let row = this.#rowByQueued[high]!; row >= this.#lowRow[column]!; row--) {
-        states.push([row, column]);
-      }
-    }
-    return states;
-  }
-
   /**
-   * Above the band values are those of its edge; below it each query less is what a query brings on
-   * average.
+   * Values above the band are those of its edge; below it each missing query takes off what a query
+   * brings on average.
    */
   #extendBand(values: Float64Array): void {
-    const stride = this.#stride;
+    const stride = this.#grid.stride;
     const perQuery = this.#worthPerQuery();
-    for (let column = 0; column < this.#ageMs.length; column++) {
+    for (let column = 0; column < this.#grid.ageMs.length; column++) {
       const from = column * stride;
-      const [low, high] = [this.#lowRow[column]!, this.#highRow[column]!];
+      const [low, high] = [this.#grid.lowRow[column]!, this.#grid.highRow[column]!];
       for (let row = 0; row < low; row++) {
-        values[from + row] = values[from + low]! - this.#missing(row, column) * perQuery;
+        values[from + row] = values[from + low]! - this.#grid.missing(row, column) * perQuery;
       }
       values.fill(values[from + high]!, from + high + 1, from + stride);
     }
@@ -372,9 +290,9 @@ export class FastServer {
     this.#perQuery = this.#worthPerQuery();
     let changed = 0;
     let used = 0;
-    for (let state = 0; state < this.#stateRow.length; state++) {
-      const queued = this.#rows[this.#stateRow[state]!]!;
-      const ageMs = this.#ageMs[this.#stateColumn[state]!]!;
+    for (let state = 0; state < this.#grid.stateCount; state++) {
+      const queued = this.#grid.rows[this.#grid.stateRow[state]!]!;
+      const ageMs = this.#grid.ageMs[this.#grid.stateColumn[state]!]!;
       const choice = isFirst
         ? this.#fastest(queued, ageMs)
         : isFull
@@ -382,15 +300,15 @@ export class FastServer {
           : this.#greedyOfFew(state, queued, ageMs);
       if (choice !== this.#choice[state]) changed++;
       this.#choice[state] = choice;
-      if (choice === WAITS) this.#wait(queued, ageMs);
-      else if (choice === GIVES_UP) this.#giveUp(queued, ageMs);
-      else this.#serve(this.#actions[choice]!, queued, ageMs);
+      if (choice === WAITS) this.#next.wait(queued, ageMs);
+      else if (choice === GIVES_UP) this.#next.giveUp(queued, ageMs);
+      else this.#next.serve(this.#actions[choice]!, queued, ageMs);
       this.#start[state] = used;
       used = this.#appendRow(used);
-      this.#rewardOf[state] = this.#reward;
-      this.#durationOf[state] = this.#durationMs;
+      this.#rewardOf[state] = this.#next.reward;
+      this.#durationOf[state] = this.#next.durationMs;
     }
-    this.#start[this.#stateRow.length] = used;
+    this.#start[this.#grid.stateCount] = used;
     return changed;
   }
 
@@ -463,63 +381,41 @@ export class FastServer {
     this.#shortlist[listed + place] = action;
   }
 
-  /** @param mostBatches that are started in one step. */
-  #worthOf(
-    served: ServedAction,
-    queued: number,
-    ageMs: number,
-    mostBatches = this.#batchesPerStep,
-  ): number {
-    this.#serve(served, queued, ageMs, mostBatches);
+  /** @param mostBatches that are started in one step; left out for what the grid allows. */
+  #worthOf(served: ServedAction, queued: number, ageMs: number, mostBatches?: number): number {
+    this.#next.serve(served, queued, ageMs, mostBatches);
     return this.#worth();
   }
 
   #worthOfGivingUp(queued: number, ageMs: number): number {
-    this.#giveUp(queued, ageMs);
+    this.#next.giveUp(queued, ageMs);
     return this.#worth();
   }
 
   #worthOfWaiting(queued: number, ageMs: number): number {
-    this.#wait(queued, ageMs);
+    this.#next.wait(queued, ageMs);
     return this.#worth();
   }
 
   /** Of the action whose successors were computed last. */
   #worth(): number {
-    let worth = this.#reward - this.gain * this.#durationMs;
-    for (let next = 0; next < this.#count; next++) {
-      this.#locate(this.#nextQueued[next]!, this.#nextAgeMs[next]!);
-      const near = this.#valueAt(this.#column, this.#nearQueued);
-      const far = this.#far > 0 ? this.#valueAt(this.#column + 1, this.#farQueued) : 0;
-      worth += this.#nextWeight[next]! * (near + this.#far * (far - near));
+    let worth = this.#next.reward - this.gain * this.#next.durationMs;
+    for (let next = 0; next < this.#next.count; next++) {
+      this.#grid.locate(this.#next.nextQueued[next]!, this.#next.nextAgeMs[next]!);
+      const near = this.#valueAt(this.#grid.column, this.#grid.nearQueued);
+      const far =
+        this.#grid.far > 0 ? this.#valueAt(this.#grid.column + 1, this.#grid.farQueued) : 0;
+      worth += this.#next.nextWeight[next]! * (near + this.#grid.far * (far - near));
     }
     return worth;
   }
 
-  /**
-   * Between two columns values are taken along the line on which the queue grows as arrivals come:
-   * (n, A) lies between (n − λa, A − a) and (n + λb, A + b).
-   */
-  #locate(queued: number, ageMs: number): void {
-    const ages = this.#ageMs;
-    let column = this.#columnByPart[(ageMs * this.#partsPerMs) | 0]!;
-    while (column + 2 < ages.length && ages[column + 1]! <= ageMs) column++;
-    while (column > 0 && ages[column]! > ageMs) column--;
-    const beyondMs = ageMs - ages[column]!;
-    const far = beyondMs / (ages[column + 1]! - ages[column]!);
-    const near = Math.max(1, queued - this.#ratePerMs * beyondMs);
-    this.#column = column;
-    this.#far = far;
-    this.#nearQueued = near;
-    this.#farQueued = far > 0 ? (queued - (1 - far) * near) / far : queued;
-  }
-
   #valueAt(column: number, queued: number): number {
-    const rows = this.#rows;
+    const rows = this.#grid.rows;
     const value = this.#value;
     const waiting = Math.min(this.#problem.capacity, queued);
-    const row = this.#rowByQueued[waiting | 0]!;
-    const at = column * this.#stride + row;
+    const row = this.#grid.rowByQueued[waiting | 0]!;
+    const at = column * this.#grid.stride + row;
     if (row + 1 >= rows.length) return value[at]!;
     const above = (waiting - rows[row]!) / (rows[row + 1]! - rows[row]!);
     return value[at]! + above * (value[at + 1]! - value[at]!);
@@ -527,32 +423,38 @@ export class FastServer {
 
   /** The successors computed last as entries of a sparse matrix. @returns entries used. */
   #appendRow(from: number): number {
-    if (from + 4 * this.#count > this.#target.length) this.#growRows();
+    if (from + 4 * this.#next.count > this.#target.length) this.#growRows();
     let used = from;
-    for (let next = 0; next < this.#count; next++) {
-      this.#locate(this.#nextQueued[next]!, this.#nextAgeMs[next]!);
-      const weight = this.#nextWeight[next]!;
-      const far = this.#far;
-      used = this.#appendEntries(used, this.#column, this.#nearQueued, weight * (1 - far));
-      used = this.#appendEntries(used, this.#column + 1, this.#farQueued, weight * far);
+    for (let next = 0; next < this.#next.count; next++) {
+      this.#grid.locate(this.#next.nextQueued[next]!, this.#next.nextAgeMs[next]!);
+      const weight = this.#next.nextWeight[next]!;
+      const far = this.#grid.far;
+      used = this.#appendEntries(
+        used,
+        this.#grid.column,
+        this.#grid.nearQueued,
+        weight * (1 - far),
+      );
+      used = this.#appendEntries(used, this.#grid.column + 1, this.#grid.farQueued, weight * far);
     }
     return used;
   }
 
   #appendEntries(from: number, column: number, queued: number, weight: number): number {
     if (weight <= 0) return from;
-    const rows = this.#rows;
+    const rows = this.#grid.rows;
     const waiting = Math.min(this.#problem.capacity, queued);
-    const row = this.#rowByQueued[waiting | 0]!;
+    const row = this.#grid.rowByQueued[waiting | 0]!;
     const above =
       row + 1 < rows.length ? (waiting - rows[row]!) / (rows[row + 1]! - rows[row]!) : 0;
-    if (row < this.#lowRow[column]!) {
-      this.#reward -= weight * Math.max(0, rows[this.#lowRow[column]!]! - waiting) * this.#perQuery;
+    if (row < this.#grid.lowRow[column]!) {
+      this.#next.reward -=
+        weight * Math.max(0, rows[this.#grid.lowRow[column]!]! - waiting) * this.#perQuery;
     }
-    this.#target[from] = this.#entryOf(row, column);
+    this.#target[from] = this.#grid.entryOf(row, column);
     this.#weight[from] = weight * (1 - above);
     if (above <= 0) return from + 1;
-    this.#target[from + 1] = this.#entryOf(row + 1, column);
+    this.#target[from + 1] = this.#grid.entryOf(row + 1, column);
     this.#weight[from + 1] = weight * above;
     return from + 2;
   }
@@ -560,17 +462,6 @@ export class FastServer {
   /** What a query brings on average. */
   #worthPerQuery(): number {
     return this.gain / this.#ratePerMs;
-  }
-
-  /** Queries by which a row is below the band. */
-  #missing(row: number, column: number): number {
-    return Math.max(0, this.#rows[this.#lowRow[column]!]! - this.#rows[row]!);
-  }
-
-  /** Where the value of a state is kept; beyond the band that of its edge. */
-  #entryOf(row: number, column: number): number {
-    const inBand = Math.min(this.#highRow[column]!, Math.max(this.#lowRow[column]!, row));
-    return column * this.#stride + inBand;
   }
 
   #growRows(): void {
@@ -587,8 +478,8 @@ export class FastServer {
    */
   #evaluate(tolerance: number): void {
     const [value, time] = [this.#value, this.#time];
-    const states = this.#stateRow.length;
-    const reference = this.#entryOf(0, 0);
+    const states = this.#grid.stateCount;
+    const reference = this.#grid.entryOf(0, 0);
     time.fill(0);
     for (let cycle = 0; cycle < MAX_CYCLES; cycle++) {
       const [valueBefore, timeBefore] = [value[reference]!, time[reference]!];
@@ -602,12 +493,12 @@ export class FastServer {
       if (!Number.isFinite(correction)) break;
       this.gain += correction;
       for (let state = 0; state < states; state++) {
-        const entry = this.#entryOfState(state);
+        const entry = this.#grid.entryOfState(state);
         value[entry] = value[entry]! - correction * time[entry]!;
       }
       const zero = value[reference]!;
       for (let state = 0; state < states; state++) {
-        const entry = this.#entryOfState(state);
+        const entry = this.#grid.entryOfState(state);
         value[entry] = value[entry]! - zero;
       }
       time.fill(0);
@@ -627,137 +518,8 @@ export class FastServer {
       value += share * values[at]!;
       time += share * times[at]!;
     }
-    const own = this.#entryOfState(state);
+    const own = this.#grid.entryOfState(state);
     values[own] = value;
     times[own] = time;
   }
-
-  #entryOfState(state: number): number {
-    return this.#stateColumn[state]! * this.#stride + this.#stateRow[state]!;
-  }
-
-  #begin(reward: number, durationMs: number): void {
-    this.#count = 0;
-    this.#reward = reward;
-    this.#durationMs = durationMs;
-  }
-
-  #next(queued: number, ageMs: number, weight: number): void {
-    const { sloMs } = this.#problem;
-    const { capacity } = this.#problem;
-    let [left, age] = [queued, ageMs];
-    if (left > capacity) {
-      this.#reward -= weight * (left - capacity) * this.#violationPrice;
-      left = capacity;
-    }
-    if (age > sloMs) {
-      // Those whose deadline passes meanwhile are lost.
-      const lost = Math.min(left, 1 + ((left - 1) * (age - sloMs)) / age);
-      this.#reward -= weight * lost * this.#violationPrice;
-      left = Math.max(1, left - lost);
-      age = sloMs;
-    }
-    this.#nextQueued[this.#count] = left;
-    this.#nextAgeMs[this.#count] = age;
-    this.#nextWeight[this.#count++] = weight;
-  }
-
-  #nextEmpty(weight: number): void {
-    this.#durationMs += weight / this.#ratePerMs;
-    this.#next(1, 0, weight);
-  }
-
-  /** Several batches at once where one changes next to nothing. */
-  #serve(
-    { batch, reward, stepMs, gap }: ServedAction,
-    queued: number,
-    ageMs: number,
-    mostBatches = this.#batchesPerStep,
-  ): void {
-    const few = Math.floor(queued / (4 * batch));
-    const batches = Math.max(1, Math.min(mostBatches, few));
-    const durationMs = batches * stepMs;
-    this.#begin(batches * reward, durationMs);
-    const left = queued - batches * batch;
-    if (left <= 0) {
-      for (const { count, weight } of gap) this.#afterEmpty(count, durationMs, weight);
-      return;
-    }
-    const middleMs = (ageMs * left) / queued;
-    const deviationMs = (ageMs * Math.sqrt((left * (queued - left)) / (queued + 1))) / queued;
-    const youngMs = Math.max(0, middleMs - deviationMs);
-    const oldMs = Math.min(ageMs, 2 * middleMs - youngMs);
-    if (batches > 1) {
-      // Two independent deviations: exact for polynomials of degree three.
-      const mean = this.#ratePerMs * durationMs;
-      const deviation = Math.sqrt(mean * this.#dispersion * 2);
-      const apartMs = (oldMs - youngMs) * Math.SQRT1_2;
-      this.#next(Math.max(1, left + mean - deviation), middleMs + durationMs, 0.25);
-      this.#next(left + mean + deviation, middleMs + durationMs, 0.25);
-      this.#next(left + mean, Math.max(0, middleMs - apartMs) + durationMs, 0.25);
-      this.#next(left + mean, Math.min(ageMs, middleMs + apartMs) + durationMs, 0.25);
-      return;
-    }
-    for (const { count, weight } of gap) {
-      if (deviationMs <= 0) this.#next(left + count, middleMs + durationMs, weight);
-      else {
-        this.#next(left + count, youngMs + durationMs, weight / 2);
-        this.#next(left + count, oldMs + durationMs, weight / 2);
-      }
-    }
-  }
-
-  /** Nobody was left: of those who came meanwhile the first has waited the longest. */
-  #afterEmpty(count: number, durationMs: number, weight: number): void {
-    if (count >= 1) this.#next(count, (durationMs * count) / (count + 1), weight);
-    else this.#nextEmpty(weight);
-  }
-
-  #giveUp(queued: number, ageMs: number): void {
-    this.#begin(-this.#violationPrice, 0);
-    const left = queued - 1;
-    if (left <= 0) {
-      this.#nextEmpty(1);
-      return;
-    }
-    const middleMs = (ageMs * left) / queued;
-    const deviationMs = (ageMs * Math.sqrt(left / (queued + 1))) / queued;
-    this.#next(left, Math.max(0, middleMs - deviationMs), 0.5);
-    this.#next(left, Math.min(ageMs, middleMs + deviationMs), 0.5);
-  }
-
-  #wait(queued: number, ageMs: number): void {
-    const ages = this.#ageMs;
-    this.#locate(queued, ageMs);
-    const columnMs = Math.max(1e-9 * this.#problem.sloMs, ages[this.#column + 1]! - ageMs);
-    if (this.#batchesPerStep > 1) {
-      const durationMs = Math.min(columnMs, this.#batchesPerStep / this.#ratePerMs);
-      this.#begin(this.#credit * durationMs, durationMs);
-      this.#next(queued + this.#ratePerMs * durationMs, ageMs + durationMs, 1);
-      return;
-    }
-    const nobody = Math.exp(-this.#ratePerMs * columnMs);
-    const meanMs = (1 - nobody) / this.#ratePerMs;
-    this.#begin(this.#credit * meanMs, meanMs);
-    this.#next(queued, ageMs + columnMs, nobody);
-    const comesMs = 1 / this.#ratePerMs - (columnMs * nobody) / (1 - nobody);
-    this.#next(queued + 1, ageMs + Math.max(0, comesMs), 1 - nobody);
-  }
-}
-
-/**
- * From 0 to the SLO, in steps that grow from `narrowMs` on: how long the first has waited matters
- * most where few have come.
- */
-function ageGrid(sloMs: number, narrowMs: number): Float64Array {
-  const ages = [0];
-  let stepMs = Math.min(narrowMs, sloMs * WIDEST_STEP);
-  let ageMs = stepMs;
-  while (ageMs + stepMs / 2 < sloMs) {
-    ages.push(ageMs);
-    stepMs = Math.min(stepMs * STEP_GROWTH, sloMs * WIDEST_STEP);
-    ageMs += stepMs;
-  }
-  ages.push(sloMs);
-  return Float64Array.from(ages);
 }

@@ -69,7 +69,7 @@ const PRICE_STEP = 2.5;
 const MOST_PRICES = 3;
 /** And where the ceiling does not hold yet. */
 const MOST_PRICES_TO_HOLD = 6;
-/** Of the value of the workers' time that is lost where one waits, what is given back. */
+/** This part of the value of the workers' time that is lost where one waits is given back. */
 const CREDIT = 0.8;
 /** At most this part of all that is earned. */
 const MOST_CREDIT = 0.4;
@@ -147,8 +147,8 @@ class PolicySearch {
   }
 
   /**
-   * By score; where nobody keeps the ceiling, as beyond capacity, by what a violation costs who
-   * asks for none.
+   * Ranks by score. If nobody keeps the ceiling, as beyond capacity, the rank goes by what a
+   * violation costs where no ceiling is stated.
    */
   #ranked(judged: readonly Judged[], sample: typeof LOOK): Judged[] {
     const again = judged.map(({ candidate }) => this.#judge(candidate, sample));
@@ -279,7 +279,7 @@ class PolicySearch {
     return { candidate, accuracy, violationRate, isAllowed: excess === 0, score };
   }
 
-  /** What a sample may show, so that the true rate is hardly above the ceiling. */
+  /** The violations that a sample may show, so that the true rate is hardly above the ceiling. */
   #allowed(outcome: PooledOutcome): number {
     const { maxViolationRate } = this.#problem;
     const error = Math.sqrt((maxViolationRate * clustering(outcome)) / outcome.queries);

@@ -1,5 +1,7 @@
 /** The decision problem of a cluster whose workers share one queue, as data. */
+
 import { type RamsisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { itemsOf, viewOf } from "../../../../model/table-view.ts";
 import { dispersionOfModel } from "../arrival-counts.ts";
 
 export interface PooledAction {
@@ -55,7 +57,7 @@ export interface PooledProblem {
   /** Whether queries that are given up are dropped instead of served late. */
   readonly drops: boolean;
   /**
-   * With less slack a query is dropped, whatever the table says; minus infinity if none is dropped.
+   * A query with less slack is dropped, whatever the table says; minus infinity if none is dropped.
    */
   readonly leastSlackMs: number;
   /** Most violations per query that the policy may have. */
@@ -65,8 +67,8 @@ export interface PooledProblem {
 }
 
 /**
- * Where no ceiling is stated, each violation has to buy as much accuracy as two right answers; up
- * to a stated one they are free.
+ * If no ceiling is stated, each violation has to buy as much accuracy as two right answers; up to a
+ * stated ceiling violations are free.
  */
 const UNASKED_PRICE = 1;
 
@@ -78,26 +80,23 @@ export function pooledProblem(
   const [task] = tasks;
   if (task === undefined) throw new RangeError("a RAMSIS frame has one task");
   const { decisionMs, quantiles } = task.serviceTimes;
-  const maxBatch = decisionMs.shape[1] ?? 0;
   const isRandom = policy.serviceTimes === "quantiles" && quantiles !== null;
-  const meanMs = isRandom ? quantiles.meanMs : decisionMs;
+  const latencyMs = viewOf(decisionMs);
+  const meanLatencyMs = viewOf(isRandom ? quantiles.meanMs : decisionMs);
   const pairs = decisionSpace.actions.data;
   const actions = Array.from({ length: pairs.length / 2 }, (_, index): PooledAction => {
     const [variant = 0, batch = 0] = pairs.subarray(2 * index, 2 * index + 2);
-    const cell = variant * maxBatch + batch - 1;
     return {
       index,
       variant,
       batch,
-      serviceMs: decisionMs.data[cell] ?? Number.NaN,
-      meanMs: meanMs.data[cell] ?? Number.NaN,
+      serviceMs: latencyMs.get(variant, batch - 1),
+      meanMs: meanLatencyMs.get(variant, batch - 1),
       accuracy: task.variants[variant]?.accuracy ?? 0,
     };
   });
   const sloMs = slo.latencyMs;
-  const fastestMs = Math.min(
-    ...task.variants.map((_, variant) => decisionMs.data[variant * maxBatch] ?? Number.NaN),
-  );
+  const fastestMs = Math.min(...itemsOf(latencyMs.pick(null, 0)));
   const choices = choicesOf(actions, sloMs);
   const uses = choices.map(({ accuracy, batch, meanMs }) => (accuracy * batch) / meanMs);
   return {
@@ -115,7 +114,7 @@ export function pooledProblem(
     choices,
     bestUsePerMs: Math.max(0, ...uses),
     bestRatePerMs: Math.max(0, ...choices.map(({ batch, meanMs }) => batch / meanMs)),
-    rescues: rescuesOf(actions, sloMs, maxBatch),
+    rescues: rescuesOf(actions, sloMs, latencyMs.shape[1] ?? 0),
     drops: policy.drop,
     leastSlackMs: policy.drop ? fastestMs : Number.NEGATIVE_INFINITY,
     maxViolationRate: violationCeiling(slo),
@@ -124,8 +123,8 @@ export function pooledProblem(
 }
 
 /**
- * With the SLO that makes as many queries of one class wait as of all of these, when the first has
- * as much slack.
+ * Replaces the classes by one whose SLO makes as many queries wait as of all of these when the
+ * first has as much slack.
  */
 export function asOneClass(problem: PooledProblem): PooledProblem {
   if (problem.classes.length === 1) return problem;

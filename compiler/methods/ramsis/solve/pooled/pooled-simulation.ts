@@ -213,7 +213,7 @@ class PooledRun {
     this.#serveLate(nowMs);
   }
 
-  /** Of more late queries than may wait, the one that is late the longest goes. */
+  /** If more late queries wait than may, the one that is late the longest goes. */
   #giveUp(): void {
     const { capacity, drops } = this.#problem;
     const queryClass = this.#queue.earliestClass();
@@ -304,7 +304,7 @@ class PooledRun {
  */
 class SlackColumns {
   readonly #grid: Float64Array;
-  /** For each of `#first.length − 1` even parts of the grid the column at its start. */
+  /** The column at the start of each of `#first.length − 1` even parts of the grid. */
   readonly #first: Uint16Array;
   readonly #partsPerMs: number;
 

@@ -184,8 +184,8 @@ function decided({ data }: RamsisLevel["actionByState"]): DecisionTable {
 }
 
 /**
- * Not the rate seen but one that the true rate hardly exceeds: three standard errors more, and
- * three violations where there was none (rule of three).
+ * Gives a rate that the true one hardly exceeds, and not the rate seen: three standard errors more,
+ * and three violations where there was none (rule of three).
  */
 function upperRate(outcome: PooledOutcome): number {
   const { violations, queries } = outcome;

@@ -41,8 +41,8 @@ function laddersOfAll(problem: PooledProblem): PooledAction[][] {
 }
 
 /**
- * Of those that wait all if some variant serves them in time, on the most accurate such variant;
- * else the fastest, in its largest batch in time.
+ * Takes all that wait if some variant serves them in time, on the most accurate such variant; else
+ * the fastest, in its largest batch in time.
  */
 function greedy({ choices, actions }: PooledProblem): Decide {
   return (queued, slackMs) => {
@@ -214,7 +214,7 @@ function fits(batch: number, queued: number, rank: number): number {
   return batch <= queued ? rank : Number.NEGATIVE_INFINITY;
 }
 
-/** The item of the highest rank that is not negative, the first of equals. */
+/** Finds the item of the highest rank that is not negative; the first wins a tie. */
 function best<Item>(items: readonly Item[], rankOf: (item: Item) => number): Item | null {
   let found: Item | null = null;
   let highest = Number.NEGATIVE_INFINITY;

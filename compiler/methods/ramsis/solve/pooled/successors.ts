@@ -1,0 +1,150 @@
+/**
+ * What follows an action of the fast server: its reward, its time, and the states that may come
+ * next with their weights. All of it is left in fields, which the next action overwrites.
+ */
+import type { PooledProblem } from "./pooled-problem.ts";
+import type { ServedAction } from "./served-actions.ts";
+import type { StateGrid } from "./state-grid.ts";
+
+/** Most successors that one action has. */
+const MAX_SUCCESSORS = 96;
+
+export class Successors {
+  /** μ, in accuracy. */
+  violationPrice = 0;
+  /** Reward per ms of waiting. */
+  credit = 0;
+  count = 0;
+  reward = 0;
+  durationMs = 0;
+  /** [count]: queries that wait next, the age of the first and how likely that is. */
+  readonly nextQueued = new Float64Array(MAX_SUCCESSORS);
+  readonly nextAgeMs = new Float64Array(MAX_SUCCESSORS);
+  readonly nextWeight = new Float64Array(MAX_SUCCESSORS);
+  readonly #grid: StateGrid;
+  readonly #capacity: number;
+  readonly #sloMs: number;
+  readonly #ratePerMs: number;
+  readonly #dispersion: number;
+  /** Batches that are started in one step at most. */
+  readonly #batchesPerStep: number;
+
+  constructor(problem: PooledProblem, grid: StateGrid, batchesPerStep: number) {
+    this.#grid = grid;
+    this.#capacity = problem.capacity;
+    this.#sloMs = problem.sloMs;
+    this.#ratePerMs = problem.arrivalsPerMs;
+    this.#dispersion = problem.dispersion;
+    this.#batchesPerStep = batchesPerStep;
+  }
+
+  /** Several batches at once where one changes next to nothing. @param mostBatches of them. */
+  serve(
+    { batch, reward, stepMs, gap }: ServedAction,
+    queued: number,
+    ageMs: number,
+    mostBatches = this.#batchesPerStep,
+  ): void {
+    const few = Math.floor(queued / (4 * batch));
+    const batches = Math.max(1, Math.min(mostBatches, few));
+    const durationMs = batches * stepMs;
+    this.#begin(batches * reward, durationMs);
+    const left = queued - batches * batch;
+    if (left <= 0) {
+      for (const { count, weight } of gap) this.#afterEmpty(count, durationMs, weight);
+      return;
+    }
+    const middleMs = (ageMs * left) / queued;
+    const deviationMs = (ageMs * Math.sqrt((left * (queued - left)) / (queued + 1))) / queued;
+    const youngMs = Math.max(0, middleMs - deviationMs);
+    const oldMs = Math.min(ageMs, 2 * middleMs - youngMs);
+    if (batches > 1) {
+      // Two independent deviations: exact for polynomials of degree three.
+      const mean = this.#ratePerMs * durationMs;
+      const deviation = Math.sqrt(mean * this.#dispersion * 2);
+      const apartMs = (oldMs - youngMs) * Math.SQRT1_2;
+      this.#next(Math.max(1, left + mean - deviation), middleMs + durationMs, 0.25);
+      this.#next(left + mean + deviation, middleMs + durationMs, 0.25);
+      this.#next(left + mean, Math.max(0, middleMs - apartMs) + durationMs, 0.25);
+      this.#next(left + mean, Math.min(ageMs, middleMs + apartMs) + durationMs, 0.25);
+      return;
+    }
+    for (const { count, weight } of gap) {
+      if (deviationMs <= 0) this.#next(left + count, middleMs + durationMs, weight);
+      else {
+        this.#next(left + count, youngMs + durationMs, weight / 2);
+        this.#next(left + count, oldMs + durationMs, weight / 2);
+      }
+    }
+  }
+
+  /** Gives the first query up. */
+  giveUp(queued: number, ageMs: number): void {
+    this.#begin(-this.violationPrice, 0);
+    const left = queued - 1;
+    if (left <= 0) {
+      this.#nextEmpty(1);
+      return;
+    }
+    const middleMs = (ageMs * left) / queued;
+    const deviationMs = (ageMs * Math.sqrt(left / (queued + 1))) / queued;
+    this.#next(left, Math.max(0, middleMs - deviationMs), 0.5);
+    this.#next(left, Math.min(ageMs, middleMs + deviationMs), 0.5);
+  }
+
+  /** Waits for the next query, or until the age falls into another column. */
+  wait(queued: number, ageMs: number): void {
+    const grid = this.#grid;
+    grid.locate(queued, ageMs);
+    const columnMs = Math.max(1e-9 * this.#sloMs, grid.ageMs[grid.column + 1]! - ageMs);
+    if (this.#batchesPerStep > 1) {
+      const durationMs = Math.min(columnMs, this.#batchesPerStep / this.#ratePerMs);
+      this.#begin(this.credit * durationMs, durationMs);
+      this.#next(queued + this.#ratePerMs * durationMs, ageMs + durationMs, 1);
+      return;
+    }
+    const nobody = Math.exp(-this.#ratePerMs * columnMs);
+    const meanMs = (1 - nobody) / this.#ratePerMs;
+    this.#begin(this.credit * meanMs, meanMs);
+    this.#next(queued, ageMs + columnMs, nobody);
+    const comesMs = 1 / this.#ratePerMs - (columnMs * nobody) / (1 - nobody);
+    this.#next(queued + 1, ageMs + Math.max(0, comesMs), 1 - nobody);
+  }
+
+  /** Nobody was left: of those who came meanwhile the first has waited the longest. */
+  #afterEmpty(count: number, durationMs: number, weight: number): void {
+    if (count >= 1) this.#next(count, (durationMs * count) / (count + 1), weight);
+    else this.#nextEmpty(weight);
+  }
+
+  #begin(reward: number, durationMs: number): void {
+    this.count = 0;
+    this.reward = reward;
+    this.durationMs = durationMs;
+  }
+
+  #next(queued: number, ageMs: number, weight: number): void {
+    const sloMs = this.#sloMs;
+    const capacity = this.#capacity;
+    let [left, age] = [queued, ageMs];
+    if (left > capacity) {
+      this.reward -= weight * (left - capacity) * this.violationPrice;
+      left = capacity;
+    }
+    if (age > sloMs) {
+      // Those whose deadline passes meanwhile are lost.
+      const lost = Math.min(left, 1 + ((left - 1) * (age - sloMs)) / age);
+      this.reward -= weight * lost * this.violationPrice;
+      left = Math.max(1, left - lost);
+      age = sloMs;
+    }
+    this.nextQueued[this.count] = left;
+    this.nextAgeMs[this.count] = age;
+    this.nextWeight[this.count++] = weight;
+  }
+
+  #nextEmpty(weight: number): void {
+    this.durationMs += weight / this.#ratePerMs;
+    this.#next(1, 0, weight);
+  }
+}
