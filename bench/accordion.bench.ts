@@ -1,4 +1,7 @@
-/** Accordion's decisions at 64 places and 64 running queries of Table 1, and simulations of 10-minute streams. */
+/**
+ * Accordion's decisions at 64 places and 64 running queries of Table 1, and simulations of
+ * 10-minute streams.
+ */
 import { bench, describe } from "vitest";
 import { simulatePlaces } from "../compiler/methods/accordion/simulate/simulate-places.ts";
 import type { AccordionOptions } from "../runtime/bundle/schema.ts";
@@ -10,7 +13,10 @@ const PLACES = 64;
 const RESNET_152 = 2;
 const ALWAYS_MS = 1e9;
 
-/** Places that are up, of which a number of running queries that have time take all. Names from `queries` on are free. */
+/**
+ * Places that are up, of which a number of running queries that have time take all. Names from
+ * `queries` on are free.
+ */
 function busyScheduler(
   queries: number,
   policy: Partial<AccordionOptions> = {},
@@ -126,7 +132,8 @@ for (const meanBatch of [1, 20, 100]) {
         sloMs: 6000 * meanBatch,
         policy: { meanBatch, scheduler },
       });
-      // 2303 ms is the mean over the models of an instance on one place; batches of mean 1 have 1.16 once they are whole.
+      // 2303 ms is the mean over the models of an instance on one place; batches of mean 1 have
+      // 1.16 once they are whole.
       const qps = (1000 * PLACES) / (2303 * Math.max(1.16, meanBatch));
       bench(scheduler, () => {
         const { queries } = simulatePlaces(bundle, {

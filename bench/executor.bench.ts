@@ -1,4 +1,7 @@
-/** One batch to a worker process and back, through a model that computes nothing: what the boundary between processes costs. */
+/**
+ * One batch to a worker process and back, through a model that computes nothing: what the boundary
+ * between processes costs.
+ */
 import { afterAll, bench, describe } from "vitest";
 import type { Batch } from "../runtime/exec/executor.ts";
 import { identityVariant, POOL_URL } from "../test/runtime/exec/built-executor.ts";

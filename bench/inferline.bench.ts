@@ -1,4 +1,6 @@
-/** The estimator on an hour of 300 requests/s, and plans for four stages on three kinds of hardware. */
+/**
+ * The estimator on an hour of 300 requests/s, and plans for four stages on three kinds of hardware.
+ */
 import { bench, describe } from "vitest";
 import { FeedForward } from "../compiler/graph/feed-forward.ts";
 import { simulateStages } from "../compiler/methods/inferline/simulate/simulate-stages.ts";

@@ -1,4 +1,7 @@
-/** Cutting a chain of layers into stages: all depths up to 8 at once, all shapes of two pools of places, and the merging heuristic, one depth after the other. */
+/**
+ * Cutting a chain of layers into stages: all depths up to 8 at once, all shapes of two pools of
+ * places, and the merging heuristic, one depth after the other.
+ */
 import { bench, describe } from "vitest";
 import {
   layerPartitions,

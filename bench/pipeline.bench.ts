@@ -7,7 +7,10 @@ import { planLayoutOf } from "../runtime/methods/loki/core/plan-layout.ts";
 import { fillWorkerTables, workerTablesFor } from "../runtime/methods/loki/core/worker-tables.ts";
 import { pipelineBundle, type TaskSketch } from "../test/support/pipeline-bundle.ts";
 
-/** Loki's traffic analysis at 600 requests per second on 20 servers: profile, plan and shares of the reference. */
+/**
+ * Loki's traffic analysis at 600 requests per second on 20 servers: profile, plan and shares of the
+ * reference.
+ */
 const traffic = pipelineBundle({
   sloMs: 250,
   workers: [20],

@@ -1,4 +1,7 @@
-/** One RAMSIS level, build + solve + guarantees: K = 60, 2000 queries/s, SLO 150 ms, nine image variants, N = 32, D = 100. */
+/**
+ * One RAMSIS level, build + solve + guarantees: K = 60, 2000 queries/s, SLO 150 ms, nine image
+ * variants, N = 32, D = 100.
+ */
 import { bench, describe } from "vitest";
 import { solvePolicy } from "../compiler/methods/ramsis/solve/objective.ts";
 import { solveWithin } from "../compiler/methods/ramsis/solve/violation-ceiling.ts";

@@ -1,4 +1,7 @@
-/** Scaling plans for the summarising pipeline, three stages, batches and cores up to 16, SLO 2550 ms: every mode at several loads, warm, options included. */
+/**
+ * Scaling plans for the summarising pipeline, three stages, batches and cores up to 16, SLO 2550
+ * ms: every mode at several loads, warm, options included.
+ */
 import { bench, describe } from "vitest";
 import { ExactScaler } from "../compiler/methods/themis/solve/exact.ts";
 import { solveAsPaper } from "../compiler/methods/themis/solve/paper.ts";

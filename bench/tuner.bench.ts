@@ -14,7 +14,10 @@ function arrivalsOf(qps: number, seed: number): Float64Array {
   return block;
 }
 
-/** Goes on for ever with the same gaps, so that the trailing 60 s are full of them after the first rounds. */
+/**
+ * Goes on for ever with the same gaps, so that the trailing 60 s are full of them after the first
+ * rounds.
+ */
 class Repeated {
   readonly #blockMs: Float64Array;
   #startMs = 0;

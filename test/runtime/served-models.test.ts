@@ -6,7 +6,7 @@ import type { Bundle, ModelFile, RamsisBundle } from "../../runtime/bundle/schem
 import { readModelFile } from "../../runtime/exec/model-file.ts";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import { servedModels } from "../../runtime/served-models.ts";
-import { identityModel } from "../support/onnx-model.js";
+import { identityModel } from "../support/onnx-model.ts";
 import { table1Bundle } from "../support/place-bundle.ts";
 import { tinyBundle } from "../support/tiny-bundle.ts";
 import { DEEP, SMALL, servedPlaces } from "./methods/accordion/serve/fake-places.ts";

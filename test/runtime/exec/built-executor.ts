@@ -8,7 +8,7 @@ import type {
   ProcessExecutor,
   ProcessExecutorHandlers,
 } from "../../../runtime/exec/worker-pool.ts";
-import { identityModel } from "../../support/onnx-model.js";
+import { identityModel } from "../../support/onnx-model.ts";
 
 type PoolModule = typeof import("../../../runtime/exec/worker-pool.ts");
 type ExecutorModule = typeof import("../../../runtime/exec/executor.ts");

@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LokiBundle, ModelFile, TensorInfo } from "../../../../runtime/bundle/schema.ts";
 import type { AxisNames } from "../../../../runtime/server/graph/output-groups.ts";
-import { onnxModel } from "../../../support/onnx-graph.ts";
+import { onnxModel } from "../../../../tools/onnx-graph.ts";
 import type { LevelSketch, PipelineSketch } from "../../../support/pipeline-bundle.ts";
 import { chainBundle } from "../../../support/pipeline-samples.ts";
 

@@ -15,7 +15,7 @@ import type {
 } from "../../../../runtime/bundle/schema.ts";
 import type { Batch, BatchResult } from "../../../../runtime/exec/executor.ts";
 import type { Answer } from "../../../../runtime/server/request.ts";
-import { onnxModel } from "../../../support/onnx-graph.ts";
+import { onnxModel } from "../../../../tools/onnx-graph.ts";
 import { type StageBundleSketch, stageBundle } from "../../../support/stage-bundle.ts";
 
 export interface CascadeRow {

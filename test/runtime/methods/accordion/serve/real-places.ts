@@ -15,7 +15,7 @@ import type { ProcessExecutor } from "../../../../../runtime/exec/worker-pool.ts
 import { startAccordionServer } from "../../../../../runtime/methods/accordion/serve/accordion-server.ts";
 import { type ServedModel, servedModels } from "../../../../../runtime/served-models.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
-import { onnxModel } from "../../../../support/onnx-graph.ts";
+import { onnxModel } from "../../../../../tools/onnx-graph.ts";
 import { type PlaceBundleSketch, placeBundle } from "../../../../support/place-bundle.ts";
 import type { Entry } from "./driven-places.ts";
 

@@ -4,7 +4,7 @@ import { InferenceSession, Tensor } from "onnxruntime-node";
 import { afterEach, expect, test } from "vitest";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { readModelFile } from "../../../../../runtime/exec/model-file.ts";
-import { drawImages, IMAGE_BYTES } from "../../../../../tools/image-classification/dataset.js";
+import { drawImages, IMAGE_BYTES } from "../../../../../tools/image-classification/dataset.ts";
 import { scaleBundle } from "../../../../support/scale-bundle.ts";
 import { type RealServer, realServer } from "../../../server/graph/real-server.ts";
 
