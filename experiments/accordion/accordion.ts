@@ -4,13 +4,6 @@ import { dropout } from "./dropout.ts";
 import { headline } from "./headline.ts";
 import { live } from "./live.ts";
 import { reconfiguration } from "./reconfiguration.ts";
-import { streams, timeline } from "./streams.ts";
+import { streams } from "./streams.ts";
 
-export const accordion: readonly Experiment[] = [
-  headline,
-  streams,
-  dropout,
-  reconfiguration,
-  timeline,
-  live,
-];
+export const accordion: readonly Experiment[] = [headline, streams, dropout, reconfiguration, live];

@@ -1,9 +1,9 @@
 /** Figs. 5, 6 and 8, and what Figs. 7 and 9 say in a number: stream by stream. */
 import type { Experiment, Run } from "../harness/experiment.ts";
-import { mean, percent, present } from "../harness/numbers.ts";
+import { mean, percent } from "../harness/numbers.ts";
 import type { Page } from "../harness/page.ts";
-import { drawnStream, SLO_NAMES, STREAMS, sloText } from "./drawn-streams.ts";
-import { BASELINES, placeMethods, SETTINGS, settingsOf, simulated } from "./place-methods.ts";
+import { SLO_NAMES, STREAMS, sloText } from "./drawn-streams.ts";
+import { placeMethods, SETTINGS, settingsOf } from "./place-methods.ts";
 import { type Cell, type Figures, figuresBy, normalQps, streamCell } from "./stream-cells.ts";
 import { tableOne } from "./table-one.ts";
 
@@ -35,15 +35,6 @@ export const streams: Experiment = {
   takes: "one minute",
   options: SETTINGS,
   run: compareAll,
-};
-
-export const timeline: Experiment = {
-  name: "timeline",
-  about: "Figs. 7 and 9 of one stream, one seed: tab-separated means of every second",
-  takes: "some seconds",
-  options: { ...SETTINGS, stream: "1 to 6; 3" },
-  isExtra: true,
-  run: printTimeline,
 };
 
 async function compareAll({ page, flags, folder }: Run): Promise<void> {
@@ -78,40 +69,4 @@ function print(page: Page, [title, of, text]: Measure, cells: readonly Cell[]): 
   });
   page.say(`\n  ${title}`);
   page.table(["stream", ...STREAMS.map((_, stream) => stream + 1), "mean"], rows);
-}
-
-async function printTimeline({ page, flags, folder }: Run): Promise<void> {
-  const { timings, slos, loads, low, dropout } = settingsOf(flags);
-  const bundle = await tableOne(folder, present(timings[0]));
-  const drawn = drawnStream(bundle, {
-    stream: (flags.number("stream") ?? 3) - 1,
-    slo: slos?.[0] ?? "moderate",
-    load: loads?.[0] ?? 1,
-    seed: 1,
-    low,
-  });
-  const policies = placeMethods(dropout);
-  const named = ["accordion", ...BASELINES];
-  const series = named.map((method) => {
-    const { timeline: steps } = simulated(drawn, policies[method] ?? {}, {
-      timelineStepMs: STEP_MS,
-    });
-    if (steps === null) throw new Error("a timeline was asked for");
-    return steps;
-  });
-  const heads = named.flatMap((method) => [`${method} active`, `${method} busy`]);
-  page.say(["s", "arrivals", ...heads].join("\t"));
-  const seconds = Math.max(...series.map(({ busyPlaces }) => busyPlaces.length));
-  const arrivals = new Uint32Array(seconds);
-  for (const ms of drawn.queries.arrivalMs) {
-    const second = Math.floor(ms / STEP_MS);
-    arrivals[second] = (arrivals[second] ?? 0) + 1;
-  }
-  for (let second = 0; second < seconds; second++) {
-    const cells = series.flatMap(({ activeQueries, busyPlaces }) => [
-      (activeQueries[second] ?? 0).toFixed(2),
-      (busyPlaces[second] ?? 0).toFixed(2),
-    ]);
-    page.say([second, arrivals[second], ...cells].join("\t"));
-  }
 }

@@ -33,18 +33,26 @@ export function sumOf(metrics: Metrics, name: string): number {
   return total;
 }
 
-/** Asks a server again and again until the watch ends. */
+/** A state that was seen, in words. */
+export interface Sample {
+  readonly atMs: number;
+  readonly metrics: Metrics;
+  readonly text: string;
+}
+
+/** Asks a server again and again until the watch ends. @param textOf the state, in words. */
 export function watchMetrics(
   url: string,
   everyMs: number,
-  onMetrics: (metrics: Metrics, atMs: number) => void,
-): { end(): Promise<void> } {
+  textOf: (metrics: Metrics) => string,
+): { end(): Promise<readonly Sample[]> } {
   const startMs = performance.now();
+  const samples: Sample[] = [];
   let isEnded = false;
   const watching = (async () => {
     while (!isEnded) {
       const metrics = await metricsOf(url);
-      onMetrics(metrics, performance.now() - startMs);
+      samples.push({ atMs: performance.now() - startMs, metrics, text: textOf(metrics) });
       await pause(everyMs);
     }
   })();
@@ -52,6 +60,19 @@ export function watchMetrics(
     async end() {
       isEnded = true;
       await watching;
+      return samples;
     },
   };
+}
+
+/** A line for each state that differs from the one before. */
+export function changeLines(samples: readonly Sample[]): string[] {
+  return samples
+    .filter(({ text }, at) => text !== samples[at - 1]?.text)
+    .map(({ atMs, text }) => `  ${secondsText(atMs)}: ${text}`);
+}
+
+/** A time, aligned. */
+export function secondsText(atMs: number): string {
+  return `${(atMs / 1000).toFixed(1).padStart(6)} s`;
 }

@@ -1,33 +1,49 @@
 /**
  * A live cascade: load of a level, a burst above it, and back, beside what a simulation of the same
- * phases says; replicas as they come and go; and of the held-out images, how many were rightly
+ * arrivals says; replicas as they come and go; and of the held-out images, how many were rightly
  * named. Server, workers and load generator share the machine. Ends with 1 if a request was lost.
  */
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import type { LoadResult } from "../../compiler/load/run-load.ts";
+import { simulateStages } from "../../compiler/methods/inferline/simulate/simulate-stages.ts";
 import type { InferlineBundle } from "../../runtime/bundle/schema.ts";
+import { stageGraphOf } from "../../runtime/core/graph/stage-graph.ts";
 import {
   drawImages,
   HELD_OUT_COUNT,
   HELD_OUT_SEED,
+  IMAGE_BYTES,
 } from "../../tools/image-classification/dataset.ts";
-import { openBundle, stratagemJson } from "../harness/cli.ts";
+import { openBundle } from "../harness/cli.ts";
 import type { Experiment, Run } from "../harness/experiment.ts";
+import { InstanceChanges, type StageEntry } from "../harness/instance-changes.ts";
 import { machineLines, startRecorded, withServer } from "../harness/live.ts";
-import { type Metrics, metricOf, watchMetrics } from "../harness/metrics.ts";
+import { changeLines, type Metrics, metricOf, watchMetrics } from "../harness/metrics.ts";
 import { percent, present, sum } from "../harness/numbers.ts";
 import type { Page } from "../harness/page.ts";
-import type { StageEntry } from "../harness/stage-entry.ts";
-import { Activations } from "./activations.ts";
-import { PHASES, type Phase, type Rate, ratesOf, SEED, simulatedPhases } from "./live-phases.ts";
+import {
+  drawnPhases,
+  outcomesByPhase,
+  PHASE_SEED,
+  type Phase,
+  phaseText,
+  sendPhases,
+} from "../harness/phases.ts";
 import { checkTruth } from "./live-truth.ts";
 
 const BUNDLE = "policies/cascade/bundle.msgpack";
 const MODELS = "models/cascade";
-const WARM_UP: readonly Rate[] = [
-  { seconds: 5, qps: 30 },
-  { seconds: 5, qps: 100 },
+const WARM_UP: readonly Phase[] = [
+  { name: "warm-up", seconds: 5, qps: 30 },
+  { name: "warm-up", seconds: 5, qps: 100 },
+];
+/**
+ * After the burst the last minute's envelope has to forget it, and 15 s have to be quiet, before
+ * replicas go.
+ */
+const PHASES: readonly Phase[] = [
+  { name: "steady", seconds: 30, qps: 250 },
+  { name: "burst", seconds: 20, qps: 450 },
+  { name: "after", seconds: 100, qps: 125 },
 ];
 const POLL_MS = 250;
 
@@ -39,31 +55,28 @@ export const live: Experiment = {
   run: serveAll,
 };
 
-async function serveAll({ page, folder }: Run): Promise<void> {
+async function serveAll({ page }: Run): Promise<void> {
   const bundle = await openBundle("inferline", BUNDLE);
   const images = drawImages(HELD_OUT_SEED, HELD_OUT_COUNT);
-  const inputs = join(folder, "images.bin");
-  writeFileSync(inputs, images.pixels);
-  const activations = new Activations(bundle);
-  const onEntry = (entry: StageEntry) => activations.onEntry(entry);
-  await withServer(startRecorded(BUNDLE, MODELS, onEntry), async ({ url }) => {
+  const inputs = (index: number) => {
+    const image = index % HELD_OUT_COUNT;
+    const bytes = images.pixels.subarray(image * IMAGE_BYTES, (image + 1) * IMAGE_BYTES);
+    return { bytes, label: null };
+  };
+  const changes = new InstanceChanges(bundle);
+  const onEntry = (entry: StageEntry) => changes.onEntry(entry);
+  await withServer(startRecorded(BUNDLE, MODELS, onEntry), async ({ url, originMs }) => {
     for (const line of [...machineLines(), ...statedLines(bundle)]) page.say(line);
-    const bench = (rates: readonly Rate[]) => {
-      const trace = join(folder, "rates.txt");
-      const perSecond = rates.flatMap(({ seconds, qps }) => new Array<number>(seconds).fill(qps));
-      writeFileSync(trace, perSecond.map((qps, second) => `${second} ${qps}\n`).join(""));
-      const load = ["--trace", trace, "--seed", SEED, "--slo", `${bundle.slo.latencyMs}ms`];
-      return stratagemJson<LoadResult>("bench", url, ...load, "--inputs", inputs);
-    };
-    await bench(WARM_UP);
-    const changes: string[] = [];
-    const watch = watchReplicas(url, bundle, changes);
-    const measured: LoadResult[] = [];
-    for (const phase of PHASES) measured.push(await bench(ratesOf(phase)));
-    await watch.end();
+    const to = { url, sloMs: bundle.slo.latencyMs, inputs };
+    await sendPhases(to, WARM_UP, performance.now());
+    const startMs = performance.now();
+    const watch = watchMetrics(url, POLL_MS, (metrics) => replicasText(metrics, bundle));
+    const measured = await sendPhases(to, PHASES, startMs);
+    const samples = await watch.end();
     report(page, bundle, measured);
-    page.say(`replicas, when they changed:\n${changes.join("\n")}`);
-    for (const line of activations.lines) page.say(line);
+    page.say("replicas target/assigned/ready, when they changed:");
+    for (const line of changeLines(samples)) page.say(line);
+    for (const line of changes.lines(performance.timeOrigin + startMs - originMs)) page.say(line);
     await checkTruth(page, url, bundle, images);
   });
 }
@@ -74,63 +87,54 @@ function statedLines({ levels, tasks }: InferlineBundle): string[] {
     const stages = plan.stages.map(
       ({ replicas, batch }, task) => `${tasks[task]?.name} ${replicas} x batches up to ${batch}`,
     );
-    return (
-      `bundle at ${loadQps} requests/s: ${stages.join(", ")}; ` +
-      `p99 ${sample.estimate.p99Ms.toFixed(1)} ms estimated, ` +
-      `${expected.latencyMsP99.toFixed(1)} ms simulated, ` +
-      `violations ${percent(expected.violationRate)}`
-    );
+    const estimated = `p99 ${sample.estimate.p99Ms.toFixed(1)} ms estimated`;
+    const simulated = `${expected.latencyMsP99.toFixed(1)} ms simulated`;
+    const late = `violations ${percent(expected.violationRate)}`;
+    const promise = `${estimated}, ${simulated}, ${late}`;
+    return `bundle at ${loadQps} requests/s: ${stages.join(", ")}; ${promise}`;
   });
 }
 
 function report(page: Page, bundle: InferlineBundle, measured: readonly LoadResult[]): void {
-  const { phases, escalated } = simulatedPhases(bundle);
+  const drawn = drawnPhases(stageGraphOf(bundle), PHASES);
+  const { latencyMsByRequest, timeline, byTask } = simulateStages(bundle, {
+    // Of requests as they are no rate is known beforehand, so that it begins with the highest
+    // level, as the server does.
+    arrivals: { kind: "requests", trace: drawn.trace },
+    durationMs: drawn.durationMs,
+    seed: PHASE_SEED,
+    serviceTimes: "p95",
+    timeline: true,
+    withLatencies: true,
+  });
+  const sloMs = bundle.slo.latencyMs;
+  const outcomes = outcomesByPhase(PHASES, drawn, latencyMsByRequest, timeline, sloMs);
   for (const [index, phase] of PHASES.entries()) {
-    page.say(phaseText(phase, present(measured[index]), present(phases[index])));
+    const expected = present(outcomes[index]);
+    const most = Math.max(...expected.seconds.map(({ servers }) => servers));
+    const last = expected.seconds.at(-1)?.servers;
+    const replicas = `replicas simulated ${most} at most, ${last} at the end`;
+    page.say(phaseText(phase, present(measured[index]), expected, replicas));
   }
+  const [gate, accurate] = Object.values(byTask);
   const sent = sum(measured.map(({ queries }) => queries));
   const answered = sum(measured.map(({ queries, dropped }) => queries - dropped));
   const toAccurate = sum(measured.map(({ byVariant }) => byVariant["cnn-xl"]?.queries ?? 0));
   const stated = bundle.tasks[1]?.edges[0]?.share ?? Number.NaN;
-  page.say(
-    `${sent} requests, ${answered} answered, ${sent - answered} lost; ` +
-      `escalated ${percent(toAccurate / answered)}, stated ${percent(stated)}, ` +
-      `simulated ${percent(escalated)}`,
-  );
+  const simulated = present(accurate).queries / present(gate).queries;
+  const shares = `stated ${percent(stated)}, simulated ${percent(simulated)}`;
+  page.say(`${sent} requests, ${answered} answered, ${sent - answered} lost`);
+  page.say(`escalated ${percent(toAccurate / answered)}, ${shares}`);
   if (answered !== sent) process.exitCode = 1;
 }
 
-function phaseText(
-  { name, seconds, qps }: Phase,
-  { queries, late, latencyMs, sendLagMs, violationRate, errors }: LoadResult,
-  expected: ReturnType<typeof simulatedPhases>["phases"][number],
-): string {
-  const own = latencyMs ?? { p50: Number.NaN, p99: Number.NaN, max: Number.NaN };
-  return [
-    `${name}, ${qps} requests/s for ${seconds} s: ` +
-      `p99 ${own.p99.toFixed(1)} ms measured (p50 ${own.p50.toFixed(1)}, ` +
-      `max ${own.max.toFixed(1)}), ${expected.p99.toFixed(1)} ms simulated`,
-    `violations ${percent(violationRate)}, ${percent(expected.violationRate)}`,
-    `replicas simulated ${expected.mostReplicas} at most, ${expected.lastReplicas} at the end`,
-    `${queries} requests, ${late} late, errors ${JSON.stringify(errors)}`,
-    `send lag p99 ${sendLagMs?.p99.toFixed(1)} ms`,
-  ].join("; ");
-}
-
-/** Target, assigned and ready replicas of every task, a line for each change. */
-function watchReplicas(url: string, { tasks }: InferlineBundle, changes: string[]) {
-  let known = "";
-  return watchMetrics(url, POLL_MS, (metrics: Metrics, atMs: number) => {
-    const counts = tasks.map(({ name }) => {
-      const own = ["target", "assigned", "ready"].map((kind) => {
-        return metricOf(metrics, `replicas_${kind}`, name);
-      });
-      return `${name} ${own.join("/")}`;
+function replicasText(metrics: Metrics, { tasks }: InferlineBundle): string {
+  const counts = tasks.map(({ name }) => {
+    const own = ["target", "assigned", "ready"].map((kind) => {
+      return metricOf(metrics, `replicas_${kind}`, name);
     });
-    const level = metricOf(metrics, "level");
-    const cost = metricOf(metrics, "cost_per_hour");
-    const state = `target/assigned/ready ${counts.join(", ")}; level ${level}; ${cost} an hour`;
-    if (state !== known) changes.push(`  ${(atMs / 1000).toFixed(1).padStart(6)} s: ${state}`);
-    known = state;
+    return `${name} ${own.join("/")}`;
   });
+  const level = metricOf(metrics, "level");
+  return `${counts.join(", ")}; level ${level}; ${metricOf(metrics, "cost_per_hour")} an hour`;
 }

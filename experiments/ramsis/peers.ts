@@ -76,6 +76,9 @@ function print(page: Page, points: readonly Point[]): void {
     const label = key === "all" ? "bound, drops allowed" : "bound, all served";
     return [[label, ...values.map((value) => (value === undefined ? "-" : hundredths(value)))]];
   });
+  page.say(
+    "accuracy per query % (violations %); * above ours in accuracy, with no more violations",
+  );
   page.table(["queries/s", ...points.map(loadText)], [...cells, ...bounds]);
   page.say(
     "\nfrontier: whom nobody beats in accuracy per query and in attainment, most accurate first",

@@ -4,25 +4,41 @@
  * of the same arrivals says. Server, workers and load generator share the machine. Ends with 1 if a
  * request was lost.
  */
-import { setTimeout as pause } from "node:timers/promises";
-import { type LoadOptions, type LoadResult, runLoad } from "../../compiler/load/run-load.ts";
-import type { ThemisBundle, ThemisLevel } from "../../runtime/bundle/schema.ts";
+import type { LoadOptions, LoadResult } from "../../compiler/load/run-load.ts";
+import { simulateScales } from "../../compiler/methods/themis/simulate/simulate-scales.ts";
+import type { ThemisBundle } from "../../runtime/bundle/schema.ts";
+import { stageGraphOf } from "../../runtime/core/graph/stage-graph.ts";
 import { drawImages, IMAGE_BYTES } from "../../tools/image-classification/dataset.ts";
 import { drawScenes, SCENE_BYTES } from "../../tools/scenes/dataset.ts";
 import { openBundle } from "../harness/cli.ts";
 import type { Experiment, Run } from "../harness/experiment.ts";
+import { coresText, InstanceChanges, type StageEntry } from "../harness/instance-changes.ts";
 import { machineLines, startRecorded, withServer } from "../harness/live.ts";
-import { percent, present } from "../harness/numbers.ts";
-import type { StageEntry } from "../harness/stage-entry.ts";
-import { InstanceChanges } from "./instance-changes.ts";
-import { type Phase, phasesAt, SEED, simulatedPhases } from "./live-phases.ts";
-import { reportPhases, reportTotals } from "./live-report.ts";
-import { type ScaleSample, timelineLines, watchScales } from "./scale-samples.ts";
+import {
+  changeLines,
+  type Metrics,
+  metricOf,
+  metricsOf,
+  type Sample,
+  sumOf,
+  watchMetrics,
+} from "../harness/metrics.ts";
+import { mean, percent, present, sum } from "../harness/numbers.ts";
+import type { Page } from "../harness/page.ts";
+import {
+  drawnPhases,
+  fatesOf,
+  outcomesByPhase,
+  PHASE_SEED,
+  type Phase,
+  phaseText,
+  sendPhases,
+} from "../harness/phases.ts";
 
 /** Of a burst over what comes before and after it. */
 const BURST_RATIO = 2.25;
-const TIMEOUT_MS = 10_000;
 const ROW_COUNT = 500;
+const POLL_MS = 100;
 
 export const live: Experiment = {
   name: "live",
@@ -44,7 +60,6 @@ async function serveAll({ page, flags }: Run): Promise<void> {
   const highest = present(bundle.levels.at(-1));
   const burstQps = flags.number("burst") ?? Math.round(0.9 * highest.capacityQps);
   const phases = phasesAt(flags.number("steady") ?? Math.round(burstQps / BURST_RATIO), burstQps);
-  const inputs = drawnInputs(bundle);
   const changes = new InstanceChanges(bundle);
   const onEntry = (entry: StageEntry) => changes.onEntry(entry);
   const models = flags.text("models") ?? "models/scaling";
@@ -53,70 +68,42 @@ async function serveAll({ page, flags }: Run): Promise<void> {
     if (bundle.policy.predictor === "lstm") {
       page.say("the server's forecasts are a model's, those of the simulation the last maximum");
     }
+    const to = { url, sloMs: bundle.slo.latencyMs, inputs: drawnInputs(bundle) };
     const startMs = performance.now();
-    const samples: ScaleSample[] = [];
-    const watch = watchScales(url, bundle, samples);
-    const measured = await sendAll({ url, sloMs: bundle.slo.latencyMs, inputs }, phases, startMs);
-    await watch.end();
-    reportPhases(page, phases, measured, samples, simulatedPhases(bundle, phases));
-    for (const line of timelineLines(samples)) page.say(line);
-    const shiftMs = performance.timeOrigin + startMs - originMs;
-    for (const line of changes.lines(shiftMs)) page.say(line);
-    await reportTotals(page, url, measured);
+    const watch = watchMetrics(url, POLL_MS, (metrics) => scalesText(metrics, bundle));
+    const measured = await sendPhases(to, phases, startMs);
+    const samples = await watch.end();
+    report(page, bundle, phases, measured, samples);
+    page.say("level (goal); instances up/assigned/target x cores of each, cores held, by task:");
+    for (const line of changeLines(samples)) page.say(line);
+    for (const line of changes.lines(performance.timeOrigin + startMs - originMs)) page.say(line);
+    reportTotals(page, await metricsOf(url), measured);
   });
+}
+
+/** A server begins with the plan of its highest level: the first phase is for it to come down. */
+function phasesAt(steadyQps: number, burstQps: number): Phase[] {
+  return [
+    { name: "start", seconds: 30, qps: steadyQps },
+    { name: "steady", seconds: 20, qps: steadyQps },
+    { name: "burst", seconds: 25, qps: burstQps },
+    { name: "after", seconds: 45, qps: steadyQps },
+  ];
 }
 
 /** What the bundle promises at each of its levels. */
 function statedLines({ levels, tasks }: ThemisBundle): string[] {
-  const stageText = (
-    { instances, cores, batch }: ThemisLevel["steady"]["stages"][number],
-    task: number,
-  ) => `${tasks[task]?.name} ${instances} of ${coresText(cores)}, batches up to ${batch}`;
   return levels.map(({ loadQps, feasible, steady }, level) => {
-    const { cores, expected, stages } = steady;
+    const { cores, expected } = steady;
+    const stages = steady.stages.map(({ instances, cores: own, batch }, task) => {
+      return `${tasks[task]?.name} ${instances} of ${coresText(own)}, batches up to ${batch}`;
+    });
     const load = `${loadQps} requests/s${feasible ? "" : ", more than the cores carry"}`;
-    const promise =
-      `p99 ${expected.latencyMsP99.toFixed(1)} ms, ` +
-      `violations ${percent(expected.violationRate)} simulated`;
-    return (
-      `level ${level}, ${load}: ${stages.map(stageText).join(", ")}; ` +
-      `${coresText(cores)} in all; ${promise}`
-    );
+    const late = `violations ${percent(expected.violationRate)} simulated`;
+    const promise = `p99 ${expected.latencyMsP99.toFixed(1)} ms, ${late}`;
+    const held = `${stages.join(", ")}; ${coresText(cores)} in all`;
+    return `level ${level}, ${load}: ${held}; ${promise}`;
   });
-}
-
-function coresText(cores: number): string {
-  return cores === 1 ? "1 core" : `${cores} cores`;
-}
-
-/** Every phase begins when it is due, whatever is still on its way. */
-async function sendAll(
-  to: Pick<LoadOptions, "url" | "sloMs" | "inputs">,
-  phases: readonly Phase[],
-  startMs: number,
-): Promise<LoadResult[]> {
-  const results: Promise<LoadResult>[] = [];
-  let beginMs = startMs;
-  for (const [index, { seconds, qps }] of phases.entries()) {
-    await pause(Math.max(0, beginMs - performance.now()));
-    results.push(
-      runLoad({
-        ...to,
-        model: null,
-        arrivals: { kind: "poisson", qps },
-        durationMs: 1000 * seconds,
-        seed: SEED + index,
-        maxOutstanding: 4096,
-        warmUpQueries: 0,
-        timeoutMs: TIMEOUT_MS,
-        nowMs: () => performance.now(),
-        onProgress: () => {},
-        signal: AbortSignal.timeout(1000 * seconds + 60_000),
-      }),
-    );
-    beginMs += 1000 * seconds;
-  }
-  return Promise.all(results);
 }
 
 /** Images or scenes where the first model takes one; else null, for zeros. */
@@ -126,9 +113,75 @@ function drawnInputs({ tasks }: ThemisBundle): LoadOptions["inputs"] {
   const rowBytes = isBytes ? input.shape.slice(1).reduce((size, axis) => size * axis, 1) : 0;
   if (rowBytes !== IMAGE_BYTES && rowBytes !== SCENE_BYTES) return null;
   const draw = rowBytes === IMAGE_BYTES ? drawImages : drawScenes;
-  const { pixels } = draw(SEED, ROW_COUNT);
+  const { pixels } = draw(PHASE_SEED, ROW_COUNT);
   return (index) => {
     const first = (index % ROW_COUNT) * rowBytes;
     return { bytes: pixels.subarray(first, first + rowBytes), label: null };
   };
+}
+
+function scalesText(metrics: Metrics, { tasks }: ThemisBundle): string {
+  const stages = tasks.map(({ name }) => {
+    const of = (kind: string) => metricOf(metrics, kind, name);
+    const counts = ["ready", "assigned", "target"].map((kind) => of(`instances_${kind}`));
+    return `${name} ${counts.join("/")} x ${of("instance_cores_target")}, ${of("cores_held")}`;
+  });
+  const goal = metricOf(metrics, "goal_level");
+  return `${metricOf(metrics, "level")} (${goal}); ${stages.join("; ")}`;
+}
+
+function report(
+  page: Page,
+  bundle: ThemisBundle,
+  phases: readonly Phase[],
+  measured: readonly LoadResult[],
+  samples: readonly Sample[],
+): void {
+  const drawn = drawnPhases(stageGraphOf(bundle), phases);
+  const { timeline, latencyMsByRequest, scaling } = simulateScales(bundle, {
+    arrivals: { kind: "requests", trace: drawn.trace },
+    durationMs: drawn.durationMs,
+    seed: PHASE_SEED,
+    startLevel: bundle.levels.length - 1,
+    timeline: true,
+    withLatencies: true,
+  });
+  const sloMs = bundle.slo.latencyMs;
+  const outcomes = outcomesByPhase(phases, drawn, latencyMsByRequest, timeline, sloMs);
+  let beginMs = 0;
+  for (const [index, phase] of phases.entries()) {
+    const endMs = beginMs + 1000 * phase.seconds;
+    const own = samples.filter(({ atMs }) => atMs >= beginMs && atMs < endMs);
+    const held = own.map(({ metrics }) => sumOf(metrics, "cores_held"));
+    beginMs = endMs;
+    const expected = present(outcomes[index]);
+    const simulated = expected.seconds.map(({ cores }) => cores ?? 0);
+    const cores = `cores ${coresHeld(held)} measured, ${coresHeld(simulated)} simulated`;
+    page.say(phaseText(phase, present(measured[index]), expected, cores));
+  }
+  const { bursts, settled, resizes, up, down } = scaling;
+  page.say(
+    `simulated in all: ${bursts} bursts met, ${settled} plans settled on, ${resizes} resizes, ` +
+      `${up} instances started, ${down} stopped`,
+  );
+}
+
+function coresHeld(cores: readonly number[]): string {
+  return `${mean(cores).toFixed(2)} (most ${Math.max(...cores)})`;
+}
+
+/** Ends with 1 unless all that was sent is accounted for. */
+function reportTotals(page: Page, metrics: Metrics, measured: readonly LoadResult[]): void {
+  const [bursts, settled, looks] = ["bursts", "plans_settled", "looks"].map((name) =>
+    metricOf(metrics, `${name}_total`),
+  );
+  page.say(`measured in all: ${bursts} bursts met, ${settled} plans settled on, ${looks} looks`);
+  const fates = measured.map(({ errors }) => fatesOf(errors));
+  const lost = sum(fates.map((fate) => fate.lost));
+  const failed = sum(fates.map((fate) => fate.failed));
+  const sent = sum(measured.map(({ queries }) => queries));
+  const counted = sumOf(metrics, "queries_total");
+  page.say(`${sent} requests sent, ${lost} lost; the server counted ${counted}`);
+  // What it counts is answered or given up; what failed is neither.
+  if (lost > 0 || counted + failed !== sent) process.exitCode = 1;
 }

@@ -42,7 +42,7 @@ export interface ParametersByForecaster {
 
 export type ForecasterName = keyof ParametersByForecaster;
 
-/** The best in mean absolute percentage error on the training days of the Twitter trace (`bench/forecasters.js choose`). */
+/** The best in mean absolute percentage error on the training days of the Twitter trace (`themis forecast-parameters` of experiments/). */
 export const DEFAULT_PARAMETERS: ParametersByForecaster = {
   "last-max": { windows: 1 },
   ewma: { weight: 0.35 },

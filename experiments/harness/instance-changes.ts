@@ -2,12 +2,21 @@
  * How long every instance took from being assigned to holding its model, and every resize from
  * being asked for to being in force, of a server that is recorded.
  */
-import type { ThemisBundle } from "../../runtime/bundle/schema.ts";
-import { ascending, ms, present, quantile } from "../harness/numbers.ts";
-import type { StageEntry } from "../harness/stage-entry.ts";
+import { secondsText } from "./metrics.ts";
+import { ascending, ms, present, quantile } from "./numbers.ts";
+
+/** What a recorded server tells of its stages, with the time of the event. */
+export interface StageEntry {
+  readonly kind: "assign" | "release" | "resize" | "resized" | "model-ready" | "lost";
+  readonly nowMs: number;
+  readonly worker: number;
+  readonly variant?: number;
+  readonly cores?: number;
+}
 
 interface Instance {
   readonly task: string;
+  /** 0 where instances have as many as they have. */
   readonly cores: number;
   /** Cores that it has until the change is there; 0 while it comes up. */
   readonly before: number;
@@ -20,20 +29,25 @@ interface Change extends Instance {
   readonly tookMs: number;
 }
 
+interface NamedTask {
+  readonly name: string;
+  readonly variants: readonly unknown[];
+}
+
 export class InstanceChanges {
-  readonly #tasks: ThemisBundle["tasks"];
+  /** Variants are counted over all tasks, one after another. */
+  readonly #taskByVariant: readonly string[];
   readonly #instances = new Map<number, Instance>();
   readonly #changes: Change[] = [];
 
-  constructor({ tasks }: ThemisBundle) {
-    this.#tasks = tasks;
+  constructor({ tasks }: { readonly tasks: readonly NamedTask[] }) {
+    this.#taskByVariant = tasks.flatMap(({ name, variants }) => variants.map(() => name));
   }
 
   onEntry({ kind, nowMs, worker, variant = 0, cores = 0 }: StageEntry): void {
     const instance = this.#instances.get(worker);
     if (kind === "assign") {
-      // A task has one variant.
-      const { name: task } = present(this.#tasks[variant]);
+      const task = present(this.#taskByVariant[variant], "a variant");
       this.#instances.set(worker, { task, cores, before: 0, sinceMs: nowMs });
     } else if (kind === "release" || kind === "lost") this.#instances.delete(worker);
     else if (instance === undefined) return;
@@ -47,9 +61,9 @@ export class InstanceChanges {
   /** @param shiftMs of our zero on the server's clock. */
   lines(shiftMs: number): string[] {
     const told = this.#changes.map(({ task, worker, before, cores, sinceMs, tookMs }) => {
-      const own = cores === 1 ? "1 core" : `${cores} cores`;
-      const what = before > 0 ? `${before} to ${own}` : `up with ${own}`;
-      const at = `${((sinceMs - shiftMs) / 1000).toFixed(1).padStart(6)} s`;
+      const own = cores === 0 ? "" : ` with ${coresText(cores)}`;
+      const what = before > 0 ? `${before} to ${coresText(cores)}` : `up${own}`;
+      const at = secondsText(sinceMs - shiftMs);
       return `  ${at}: ${task} on worker ${worker}: ${what} in ${ms(tookMs)}`;
     });
     const resizes = this.#changes.filter(({ before }) => before > 0);
@@ -70,4 +84,8 @@ function resized(instance: Instance, cores: number, nowMs: number): Instance {
     before: isUp ? instance.cores : 0,
     sinceMs: isUp ? nowMs : instance.sinceMs,
   };
+}
+
+export function coresText(cores: number): string {
+  return cores === 1 ? "1 core" : `${cores} cores`;
 }
