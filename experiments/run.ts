@@ -7,22 +7,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs, promisify } from "node:util";
-import { accordion } from "./accordion/accordion.ts";
 import type { Experiment } from "./harness/experiment.ts";
 import { Flags } from "./harness/flags.ts";
 import { FORMATS, Page } from "./harness/page.ts";
-import { inferline } from "./inferline/inferline.ts";
-import { loki } from "./loki/loki.ts";
-import { ramsis } from "./ramsis/ramsis.ts";
-import { themis } from "./themis/themis.ts";
+import { METHODS } from "./methods.ts";
 
-const METHODS: Readonly<Record<string, readonly Experiment[]>> = {
-  ramsis,
-  loki,
-  inferline,
-  themis,
-  accordion,
-};
 const COMMON = {
   format: "text (what is left out) or markdown",
   jobs: "experiments that run at a time, each in a process of its own; 1",

@@ -8,7 +8,7 @@
 import { between, type RandomSource, type Strokes } from "./letters.ts";
 
 /** How a letter lies in the image. */
-export interface Placement {
+interface Placement {
   readonly centreX: number;
   readonly centreY: number;
   readonly scale: number;

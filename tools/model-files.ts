@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 
-export interface NamedFile {
+interface NamedFile {
   readonly file: string;
   readonly content: Uint8Array;
 }

@@ -1,7 +1,7 @@
 /** ONNX models written as protobuf by hand, and models that get more nodes: operator set 13. */
 import { bytes, fieldsOf, integer, string } from "./onnx-protobuf.ts";
 
-export interface GraphTensor {
+interface GraphTensor {
   readonly name: string;
   readonly type: ElementType;
   /** A name where a dimension is open. */
@@ -25,13 +25,13 @@ export interface GraphConstant {
 }
 
 /** What is added to a graph. */
-export interface Extension {
+interface Extension {
   readonly nodes: readonly GraphNode[];
   readonly constants?: readonly GraphConstant[];
   readonly outputs: readonly GraphTensor[];
 }
 
-export interface Graph extends Extension {
+interface Graph extends Extension {
   readonly name?: string;
   readonly inputs: readonly GraphTensor[];
 }

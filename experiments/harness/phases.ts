@@ -49,7 +49,7 @@ export async function sendPhases(
 }
 
 /** The same arrivals; which way each request goes is drawn by the shares of the edges. */
-export interface DrawnPhases {
+interface DrawnPhases {
   readonly trace: RequestTrace;
   readonly durationMs: number;
   /** Requests of each phase. */
@@ -73,7 +73,7 @@ export function drawnPhases(graph: StageGraph, phases: readonly Phase[]): DrawnP
 }
 
 /** What a simulation says of one phase. */
-export interface PhaseOutcome<Second> {
+interface PhaseOutcome<Second> {
   readonly violationRate: number;
   readonly p50: number;
   readonly p99: number;

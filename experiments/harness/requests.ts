@@ -1,6 +1,6 @@
 /** Inference requests of the Open Inference Protocol, one at a time. */
 
-export interface InferInput {
+interface InferInput {
   readonly name: string;
   readonly datatype: string;
   readonly shape: readonly number[];

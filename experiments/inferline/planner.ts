@@ -23,13 +23,13 @@ export interface PlanSpec {
   readonly traffic: DrawnTraffic | RecordedTraffic;
 }
 
-export interface DrawnTraffic {
+interface DrawnTraffic {
   readonly cv2: number;
   readonly loads: readonly number[];
 }
 
 /** Arrivals of `sampleMs`, which are the sample as they are. */
-export interface RecordedTraffic {
+interface RecordedTraffic {
   readonly recorded: Float64Array;
   readonly sampleMs: number;
 }

@@ -65,7 +65,7 @@ interface Authors {
 /** As in a profile. */
 type Variants = Record<string, { accuracy: 1; latencyMs: Record<string, number> }>;
 
-export interface ReferenceSpec {
+interface ReferenceSpec {
   readonly sloMs: number;
   readonly loads: readonly number[];
   /** As in a spec. */

@@ -12,7 +12,7 @@ import type { Page } from "../harness/page.ts";
 import { planCost } from "./planner.ts";
 import { gammaArrivals, lengthOf, type Piece } from "./traffic.ts";
 
-export type Tuner = "relative" | "paper" | "coarse" | "none";
+type Tuner = "relative" | "paper" | "coarse" | "none";
 
 export interface Traffic {
   readonly trace: RequestTrace;
@@ -49,7 +49,7 @@ export function drawn(bundle: InferlineBundle, pieces: readonly Piece[], seed: n
   return withVisits(bundle, gammaArrivals(pieces, seed), lengthOf(pieces), seed);
 }
 
-export function withVisits(
+function withVisits(
   bundle: InferlineBundle,
   arrivalMs: Float64Array,
   durationMs: number,

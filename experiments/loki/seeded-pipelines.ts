@@ -2,7 +2,7 @@
 import type { Leaf, PipelineProblem, PipelineTask } from "../../compiler/model/pipeline.ts";
 import { present } from "../harness/numbers.ts";
 
-export interface SeededShape {
+interface SeededShape {
   readonly seed: number;
   /** Of each task, null for the first. */
   readonly parents: readonly (number | null)[];

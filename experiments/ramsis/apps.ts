@@ -10,7 +10,7 @@ import { writeReferenceApp } from "../harness/reference.ts";
 export type PolicySpec = Readonly<Record<string, unknown>>;
 
 /** Loads as in a spec. */
-export type LoadsSpec = readonly number[] | Readonly<Record<string, number | string>>;
+type LoadsSpec = readonly number[] | Readonly<Record<string, number | string>>;
 
 export const FROM_QPS = 400;
 export const TO_QPS = 4000;
@@ -24,7 +24,7 @@ export interface Outcome {
   readonly violationRate: number;
 }
 
-export interface CompiledApp {
+interface CompiledApp {
   readonly path: string;
   readonly levels: RamsisBundle["levels"];
   /** Of the first level. */

@@ -10,7 +10,7 @@ interface ProfiledVariant {
 
 type NamedVariant = ProfiledVariant & { readonly name: string };
 
-export type ArrivalsSpec =
+type ArrivalsSpec =
   | { readonly process: "poisson" }
   | { readonly process: "gamma"; readonly cv2: number };
 

@@ -19,12 +19,12 @@ interface Verdicts {
 }
 
 /** What the gate says of an image. */
-export interface Confidence extends Verdicts {
+interface Confidence extends Verdicts {
   readonly confidence: number;
 }
 
 /** What the gate does with an image. */
-export interface Escalation extends Verdicts {
+interface Escalation extends Verdicts {
   readonly isEscalated: boolean;
 }
 

@@ -1,7 +1,7 @@
 /** What is asked of forecasts: how far off they are, and how often and how much too low. */
 
 /** A peak that much above the last window's is a rise. */
-export const RISE = 1.2;
+const RISE = 1.2;
 
 /** Shares, not percents. */
 export interface ForecastFigures {

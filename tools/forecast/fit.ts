@@ -10,7 +10,7 @@ import {
   unstandardised,
 } from "./lstm.ts";
 
-export interface Training {
+interface Training {
   readonly seed: number;
   readonly epochs: number;
   readonly batch: number;
@@ -34,7 +34,7 @@ export interface Sample {
 }
 
 /** Parameters of a network from scaled maxima to the scaled peak, their epoch and their error. */
-export interface Fitted {
+interface Fitted {
   readonly parameters: Float64Array;
   readonly epoch: number;
   readonly mape: number;

@@ -13,7 +13,7 @@ import {
 } from "../letters.ts";
 
 /** Width and height of an image in pixels. */
-export const IMAGE_SIDE = 64;
+const IMAGE_SIDE = 64;
 
 /** Bytes of one image: one grey level per pixel, row by row. */
 export const IMAGE_BYTES = IMAGE_SIDE * IMAGE_SIDE;

@@ -19,7 +19,7 @@ export interface Box {
 }
 
 /** A letter, and the crop that shows it: an index over the crops of all scenes, -1 for none. */
-export interface Match {
+interface Match {
   readonly classIndex: number;
   readonly crop: number;
 }
