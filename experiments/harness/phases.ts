@@ -110,6 +110,7 @@ export function phaseText(
   more: string,
 ): string {
   const { dropped, failed, lost } = fatesOf(errors);
+  const reasons = Object.keys(errors).length === 0 ? [] : [JSON.stringify(errors)];
   return [
     `${name}, ${qps} requests/s for ${seconds} s: ${queries} requests, ${late} late`,
     `${dropped} given up, ${failed} failed, ${lost} lost`,
@@ -119,6 +120,7 @@ export function phaseText(
     `max ${ms(latencyMs?.max ?? Number.NaN)}`,
     more,
     `send lag p99 ${ms(sendLagMs?.p99 ?? Number.NaN)}`,
+    ...reasons,
   ].join("; ");
 }
 
