@@ -28,7 +28,7 @@ import {
 const STRIDE_SECONDS = 10;
 
 const file = process.argv[2] ?? path.join(process.env["STRATAGEM_REFERENCE"] ?? "", TRACE_FILE);
-const folder = process.argv[3] ?? path.join("models", "forecast");
+const folder = process.argv[3] ?? path.join("runtime", "models");
 const counts = readCounts(file);
 const fitSet = setOf(DAYS.fit);
 const selectionSet = setOf(DAYS.selection);
