@@ -3,7 +3,7 @@ import { TableDriver, tableStories, tablesOf } from "../../../support/table-driv
 import type { CoreSubject, Played } from "../core.ts";
 
 export const ramsisCore: CoreSubject = {
-  runs: 250,
+  runs: 400,
   mustHappen: ["started", "dropped", "no worker", "lost", "cancelled"],
   stories: tableStories.map(({ events, ...sketch }) => ({
     play: () => {
