@@ -254,7 +254,9 @@ export class FastServer {
     return batch <= queued && serviceMs <= slackMs;
   }
 
-  /** Every batch that can be formed now and ends in time, best first: what one such batch is worth. */
+  /**
+   * Every batch that can be formed now and ends in time, best first: what one such batch is worth.
+   */
   worths(queued: number, slackMs: number): ActionWorth[] {
     const ageMs = Math.max(0, this.#problem.sloMs - slackMs);
     return this.#actions
@@ -381,7 +383,9 @@ export class FastServer {
     this.#shortlist[listed + place] = action;
   }
 
-  /** @param mostBatches that are started in one step; left out, as many as change next to nothing. */
+  /**
+   * @param mostBatches that are started in one step; left out, as many as change next to nothing.
+   */
   #worthOf(served: ServedAction, queued: number, ageMs: number, mostBatches?: number): number {
     this.#next.serve(served, queued, ageMs, mostBatches);
     return this.#worth();

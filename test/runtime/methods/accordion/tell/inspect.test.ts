@@ -85,7 +85,7 @@ test("reports the pipelines with every level, as the contract has them", () => {
   expect(levelReports(bundle, [3, 8.5])[1]).toMatchObject({ solve: { ms: 8.5 } });
 });
 
-test("lists latencies and shapes as sections, and latencies with the models, null where there is no pipeline", () => {
+test("lists latencies and shapes as sections, null where there is no pipeline", () => {
   const report = inspectBundle(accordionBundle(), { byteCount: 1, sha256: "ab" });
   expect(report.sections.map(({ name, shape }) => [name, shape])).toEqual([
     ["tasks[0].variants[0].latencyMs", [4, 8]],
@@ -127,7 +127,8 @@ test("tells pools apart where there are several, and what part of them is used",
   expect(lines).toContain("pool fast: 2 workers, 2 of them execution places");
   expect(lines).toContain("pool slow: 4 workers, 2 of them execution places");
   expect(lines).toContain(
-    "control: 5 ms to give a running query other places, more of them if that helps; drop of low priority never",
+    "control: 5 ms to give a running query other places, more of them if that helps; " +
+      "drop of low priority never",
   );
   expect(lines.find((line) => line.startsWith("model"))).toMatch(
     /, 6 layers, 5 stages in files of their own$/,
@@ -137,7 +138,7 @@ test("tells pools apart where there are several, and what part of them is used",
   );
 });
 
-test("tells which speed-ups are given, and by the paper's timing one instance gains too", async () => {
+test("tells which speed-ups are given; by the paper's timing one instance gains too", async () => {
   const lines = (await linesOf(paths.table1)).map(cellsOf);
   const short = (value: number): string => String(Number(value.toPrecision(6)));
   const row = (places: number, speedup: number, times: string): string[] => {
@@ -197,10 +198,12 @@ test("a state is answered model by model, with every alternative", async () => {
   expect(exitCode).toBe(0);
   const lines = text.split("\n");
   expect(lines[0]).toBe(
-    "a query of 8 instances, 160 ms before its deadline, first in line; places free: 1; the accordion scheduler, at every load",
+    "a query of 8 instances, 160 ms before its deadline, first in line; places free: 1; " +
+      "the accordion scheduler, at every load",
   );
   expect(lines[2]).toBe(
-    "model deep: 2 places would do; start at once if running queries can give 1 up and not be late, else wait; below 100 ms of slack, start on whatever is free",
+    "model deep: 2 places would do; start at once if running queries can give 1 up and not be " +
+      "late, else wait; below 100 ms of slack, start on whatever is free",
   );
   expect(lines.slice(3, 8).map(cellsOf)).toEqual([
     ["places", "ms", "slack left ms", "meets", "free"],

@@ -16,7 +16,7 @@ import { sampleBundle } from "../../../../support/sample-bundle.ts";
 const apart = () => classBundle({ split: [1, 1] });
 const apartWith = (path: string, value: unknown): unknown => changedAt(apart(), path, value);
 
-test("accepts classes in one queue and with workers of their own, and gives back what was encoded", () => {
+test("accepts classes with one queue or own workers, and gives back what was encoded", () => {
   for (const bundle of [classBundle(), apart()]) {
     expect(validateBundle(bundle)).toEqual(bundle);
     expect(validateBundle(withBytes(bundle))).toEqual(bundle);
@@ -79,7 +79,8 @@ test.each<[string, unknown, string]>([
   [
     "levels[0].expected.byClass.relaxed.violationRate",
     0.02,
-    "levels[0].feasible: expected true only up to violation rate 0.01 of each class, got true with violation rate 0.02 of class relaxed",
+    "levels[0].feasible: expected true only up to violation rate 0.01 of each class, " +
+      "got true with violation rate 0.02 of class relaxed",
   ],
 ])("refuses %s = %o for what it contradicts", (path, value, message) => {
   const found = refusal(apartWith(path, value));
@@ -93,7 +94,7 @@ test("workers of their own that are asked for have to be there at every level", 
   );
 });
 
-test("what is said of classes is said only where there are classes, each with a name of its own", () => {
+test("what is said of classes is said only where there are classes, of different names", () => {
   expect(refusal(changedAt(classBundle(), "slo.classes", undefined))).toContain(
     'servedBoundAccuracy, got the key "byClass"',
   );
@@ -109,7 +110,7 @@ test("only tables have classes", () => {
   expect(refusal(changedAt(sampleBundle(), "slo.classes", classes))).toContain("policy.classes");
 });
 
-test("any change of any field is refused with a code, or leaves a bundle that can be driven", () => {
+test("any change of a field is refused with a code, or leaves a sound bundle", () => {
   const paths = pathsOf(apart(), "");
   const values = [0, -1, 1, 2, 0.5, 1e9, 65535, 65534, "", "pooled", "separate", null, [], {}];
   fc.assert(
