@@ -13,7 +13,7 @@ import type { Trace } from "../spec/trace.ts";
  * A bundle without its levels: what they all share, and all that a solver needs to compute one.
  * Plain data, so it can cross processes.
  */
-type FrameOf<B extends Bundle> = Omit<B, "levels" | "provenance">;
+export type FrameOf<B extends Bundle> = Omit<B, "levels" | "provenance">;
 
 export type RamsisFrame = FrameOf<RamsisBundle>;
 export type LokiFrame = FrameOf<LokiBundle>;
@@ -25,4 +25,16 @@ export type InferlineFrame = FrameOf<InferlineBundle> & { readonly recorded: Tra
 /** Without the transitions, which are between levels. */
 export type ThemisFrame = Omit<FrameOf<ThemisBundle>, "transitions">;
 export type AccordionFrame = FrameOf<AccordionBundle>;
-export type BundleFrame = RamsisFrame | LokiFrame | InferlineFrame | ThemisFrame | AccordionFrame;
+
+/** Methods whose frames are not just the bundle without its levels. */
+interface OwnFrames {
+  readonly inferline: InferlineFrame;
+  readonly themis: ThemisFrame;
+}
+
+/** The frame of a method of any name. */
+export type BundleFrame = {
+  readonly [B in Bundle as B["method"]]: B["method"] extends keyof OwnFrames
+    ? OwnFrames[B["method"]]
+    : FrameOf<B>;
+}[Bundle["method"]];

@@ -41,6 +41,11 @@ export function promisedText({
   return `≤ ${ratioText(violationRate)} (${seen} of ${decimalText(sample.queries)})`;
 }
 
+/** The most of the requests, or other things, that do something: `at most 2%`, or `none`. */
+export function atMostText(ratio: number): string {
+  return ratio === 0 ? "none" : `at most ${ratioText(ratio)}`;
+}
+
 /** A ratio as a whole percentage, for shares. */
 export function shareText(share: number): string {
   if (share > 0 && share < 0.01) return "<1%";

@@ -50,21 +50,17 @@ const slo = mapping({
     .describe("Percentile for planners that bound a latency quantile"),
 }).meta({ anyOf: [{ required: ["latency"] }, { required: ["classes"] }] });
 
-const arrivals = tagged(
-  "process",
-  ["poisson", "gamma", "trace"],
-  [
-    mapping({ process: z.literal("poisson") }),
-    mapping({
-      process: z.literal("gamma"),
-      cv2: positiveNumber().describe("Squared coefficient of variation of inter-arrival times"),
-    }),
-    mapping({
-      process: z.literal("trace"),
-      file: text("a file name").describe("Arrivals or rates over time, relative to the spec"),
-    }),
-  ],
-).describe("Arrival process that loads are rates of");
+const arrivals = tagged("process", [
+  mapping({ process: z.literal("poisson") }),
+  mapping({
+    process: z.literal("gamma"),
+    cv2: positiveNumber().describe("Squared coefficient of variation of inter-arrival times"),
+  }),
+  mapping({
+    process: z.literal("trace"),
+    file: text("a file name").describe("Arrivals or rates over time, relative to the spec"),
+  }),
+]).describe("Arrival process that loads are rates of");
 
 const loads = z
   .union(

@@ -41,7 +41,8 @@ export function choice<const T extends readonly [string, ...string[]]>(...words:
 /** One of several mappings, told apart by the word under `key`. */
 export function tagged<
   const T extends readonly [z.core.$ZodTypeDiscriminable, ...z.core.$ZodTypeDiscriminable[]],
->(key: string, words: readonly string[], options: T) {
+>(key: string, options: T) {
+  const words = options.flatMap(({ _zod }) => [...(_zod.propValues?.[key] ?? [])]);
   const quoted = words.map((word) => JSON.stringify(word)).join(", ");
   return z.discriminatedUnion(key, options, {
     error: (issue) =>

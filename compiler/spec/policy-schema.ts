@@ -24,17 +24,13 @@ const ramsis = mapping({
   objective: choice("per-query", "per-decision")
     .default("per-query")
     .describe("Reward of a decision: once per query of its batch, or once per decision"),
-  discretization: tagged(
-    "kind",
-    ["fixed", "model-based"],
-    [
-      mapping({
-        kind: z.literal("fixed"),
-        steps: count(10_000).default(100).describe("Equal steps from 0 to the SLO"),
-      }),
-      mapping({ kind: z.literal("model-based") }),
-    ],
-  )
+  discretization: tagged("kind", [
+    mapping({
+      kind: z.literal("fixed"),
+      steps: count(10_000).default(100).describe("Equal steps from 0 to the SLO"),
+    }),
+    mapping({ kind: z.literal("model-based") }),
+  ])
     .default({ kind: "fixed", steps: 100 })
     .describe("How slack time is cut into states"),
   batching: choice("maximal", "variable")
@@ -235,8 +231,6 @@ const accordion = mapping({
 });
 
 /** `policy` of an application spec, as users write it; parsing fills in every default. */
-export const policySchema = tagged(
-  "method",
-  ["ramsis", "loki", "inferline", "themis", "accordion"],
-  [ramsis, loki, inferline, themis, accordion],
-).describe("What compiles the policy, with its options");
+export const policySchema = tagged("method", [ramsis, loki, inferline, themis, accordion]).describe(
+  "What compiles the policy, with its options",
+);

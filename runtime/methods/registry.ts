@@ -18,7 +18,8 @@ export {
 type Methods = { readonly [B in Bundle as B["method"]]: RuntimeMethod<B> };
 
 const METHODS = { ramsis, loki, inferline, themis, accordion } satisfies Methods;
-const METHOD_NAME = oneOf(["ramsis", "loki", "inferline", "themis", "accordion"]);
+/** In the order in which messages have them. */
+const METHOD_NAME = oneOf(Object.values(METHODS).map(({ name }) => name));
 
 /** What the method of a bundle takes for a state, and what it gives for a decision and a core. */
 export type StateOf<B extends Bundle> = Parameters<(typeof METHODS)[B["method"]]["decide"]>[2];

@@ -125,7 +125,7 @@ export async function openServer<E extends Executor, H extends Required<Executor
 }
 
 /** An endpoint that takes an executor of a kind, and what that has to tell. */
-interface ServedEndpoint<E extends Executor, H extends ExecutorHandlers> extends Endpoint {
+export interface ServedEndpoint<E extends Executor, H extends ExecutorHandlers> extends Endpoint {
   readonly handlers: H & Required<ExecutorHandlers>;
   attach(executor: E): void;
 }

@@ -147,17 +147,6 @@ describe("compile", () => {
     });
   });
 
-  test("verify recomputes the guarantees of every level", () => {
-    const { status, stdout } = stratagem("verify", out, "--json");
-    expect(status).toBe(0);
-    const { ok, guarantees } = JSON.parse(stdout);
-    expect(ok).toBe(true);
-    expect(guarantees).toHaveLength(3);
-    for (const { stated, recomputed } of guarantees) {
-      expect(recomputed.accuracyPerQuery).toBeCloseTo(stated.accuracyPerQuery, 9);
-    }
-  });
-
   test("records the digest and tensors of the models a spec names", () => {
     const withModel = writeApplication("with-model", (spec) => {
       apart(spec);
@@ -242,9 +231,9 @@ describe("inspect --state", () => {
   test("says what the choice and the runner-up are worth", () => {
     const { status, stdout } = stratagem(...options);
     expect(status).toBe(0);
-    expect(stdout).toMatch(
-      /\nvalue: (\S+ ×\d+) best; runner-up \S+ ×\d+, \S+ accuracy-weighted queries less\nover all /,
-    );
+    expect(stdout).toMatch(/ +right answers now +later +in all$/m);
+    expect(stdout).toMatch(/ 0 +0 +0 {2}chosen$/m);
+    expect(stdout).toContain("right answers (a query counts with the accuracy of the variant");
   });
 
   test("has the values of all admissible choices as JSON, the table's first", () => {
@@ -258,7 +247,7 @@ describe("inspect --state", () => {
   test("takes a solver", () => {
     const { status, stdout } = stratagemRuntime(...options);
     expect(status).toBe(0);
-    expect(stdout).not.toContain("value:");
+    expect(stdout).not.toContain("right answers");
     expect(JSON.parse(stratagemRuntime(...options, "--json").stdout).state.values).toBeNull();
   });
 });
@@ -303,8 +292,35 @@ describe("compile refuses", () => {
     const { status, stderr } = stratagem("compile", app, "-o", out);
     expect(status).toBe(65);
     expect(stderr).toMatch(message);
-    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+    for (const line of stderr.trimEnd().split("\n")) expect(line).toMatch(/^INPUT_/);
     expect(readdirSync(folder)).not.toContain(`${name}.msgpack`);
+  });
+
+  test("tells all mistakes of a spec, and a screen of them where there are more", () => {
+    const few = writeApplication("few", (spec) => {
+      spec.cluster["worker"] = 3;
+      spec.policy["bathcing"] = "maximal";
+    });
+    const out = join(folder, "refused.msgpack");
+    const told = stratagem("compile", few, "-o", out, "--json");
+    expect(told.stderr.trimEnd().split("\n")).toEqual([
+      expect.stringMatching(/^INPUT_UNKNOWN_KEY .*app\.json:\d+ cluster\.worker: /),
+      expect.stringMatching(/^INPUT_UNKNOWN_KEY .*app\.json:\d+ policy\.bathcing: /),
+    ]);
+    expect(JSON.parse(told.stdout)).toMatchObject({
+      error: {
+        code: "INPUT_UNKNOWN_KEY",
+        others: [{ message: expect.stringContaining("policy.bathcing") }],
+      },
+    });
+    const many = writeApplication("many", (spec) => {
+      for (let index = 0; index < 25; index++) spec.cluster[`worker${index}`] = index;
+    });
+    const lines = stratagem("compile", many, "-o", out).stderr.trimEnd().split("\n");
+    expect(lines).toHaveLength(21);
+    expect(lines.at(-1)).toBe("and 5 more; --all-errors shows them all");
+    const all = stratagem("compile", many, "-o", out, "--all-errors").stderr.trimEnd();
+    expect(all.split("\n")).toHaveLength(25);
   });
 
   test.each(["a-file/x.msgpack", "no/such/folder/x.msgpack", "."])(

@@ -122,10 +122,3 @@ test("serves a compiled cascade with the packaged model's forecasts until told",
   child.kill("SIGTERM");
   expect(await exited).toEqual([0, null]);
 });
-
-test("says in words what runs on how many cores", async () => {
-  const { text } = await serve(/\n {2}last: .*\n/);
-  expect(text).toMatch(
-    /^serving .*: \d workers on cpu\n {2}gate: \d instances? of \d cores?, .*\n {2}slow: /,
-  );
-});

@@ -4,12 +4,6 @@ import { diffText } from "../../runtime/commands/diff.ts";
 import { diffBundles } from "../../runtime/diff.ts";
 import { sampleBundle } from "../support/sample-bundle.ts";
 
-test("a bundle does not differ from itself", () => {
-  const diff = diffBundles(sampleBundle(), sampleBundle());
-  expect(diff).toEqual({ same: true, fields: [], levels: [] });
-  expect(diffText(diff)).toBe("the bundles are the same");
-});
-
 test("fields differ by path, items of lists by name", () => {
   const before = sampleBundle();
   const after: RamsisBundle = {
@@ -59,7 +53,10 @@ test("levels differ by what they promise and by decisions, in words", () => {
       ],
     },
   ]);
-  expect(diffText(diff).split("\n")).toEqual([
+  expect(diffText(diff, { levelCount: 2 }).split("\n")).toEqual([
+    "the bundles differ: 1 level of 2, 0 fields beside the levels",
+    "  decisions: others at 40 qps, most at 40 qps: 2 of 35 states",
+    "",
     "level 40 qps: 2 of 35 states decided otherwise",
     "  queued 3, slack 80 ms: lärge ×3 → small ×3",
     "  queued 3, slack 100 ms: lärge ×3 → small ×3",
@@ -97,6 +94,53 @@ test("renumbered actions are not a difference of decisions", () => {
 test("levels that come and go are named by their load", () => {
   const both = sampleBundle();
   const first: RamsisBundle = { ...both, levels: both.levels.slice(0, 1) };
-  expect(diffText(diffBundles(both, first))).toBe("level 80.5 qps: removed");
-  expect(diffText(diffBundles(first, both))).toBe("level 80.5 qps: added");
+  expect(diffText(diffBundles(both, first))).toMatch(
+    /levels removed: 80.5 qps\n\nlevel 80.5 qps: r/,
+  );
+  expect(diffText(diffBundles(first, both))).toMatch(/levels added: 80.5 qps\n\nlevel 80.5 qps: a/);
+});
+
+/** As many variants as make a long list of differences, each more accurate by a tenth. */
+function manyVariants(): RamsisBundle {
+  const bundle = sampleBundle();
+  const provenance = {
+    ...bundle.provenance,
+    inputs: Array.from({ length: 60 }, (_, index) => {
+      return { path: `profile-${index}.json`, sha256: "0".repeat(64) };
+    }),
+  };
+  return { ...bundle, provenance };
+}
+
+test("a summary comes first, and a screen of details with how to see the others", () => {
+  const diff = diffBundles(sampleBundle(), manyVariants());
+  const lines = diffText(diff).split("\n");
+  expect(lines.slice(0, 3)).toEqual([
+    "the bundles differ: 0 levels, 124 fields beside the levels",
+    "  compiler and input files: 124 fields",
+    "",
+  ]);
+  expect(lines.length).toBeLessThanOrEqual(40);
+  expect(lines.at(-1)).toBe("and 88 lines more; --all shows them");
+  const all = diffText(diff, { isAll: true }).split("\n");
+  expect(all).toHaveLength(127);
+  expect(all.at(-1)).not.toContain("--all");
+});
+
+test("the largest change of a promise is told, and at which load", () => {
+  const before = sampleBundle();
+  const after: RamsisBundle = {
+    ...before,
+    levels: before.levels.map((level, index) => ({
+      ...level,
+      expected: { ...level.expected, accuracyPerQuery: 0.68 - 0.01 * index, violationRate: 0.02 },
+    })),
+  };
+  const lines = diffText(diffBundles(before, after), { levelCount: 2 }).split("\n");
+  expect(lines.slice(0, 4)).toEqual([
+    "the bundles differ: 2 levels of 2, 0 fields beside the levels",
+    "  expected.accuracyPerQuery: 69.000% → 67.000% at 80.5 qps, the largest change of 2 levels",
+    "  expected.violationRate: 1.000% → 2.000% at 40 qps, the largest change of 2 levels",
+    "",
+  ]);
 });

@@ -22,6 +22,7 @@ test("reports a bundle with a section per table", () => {
   expect(inspection.levels[0]).toEqual({
     loadQps: 40,
     feasible: true,
+    missed: [],
     capacityQps: 444.4,
     expected: bundle.levels[0]?.expected,
     solve: { ms: null, method: "greedy", iterations: 1, residual: 1e-9, states: 35 },

@@ -6,6 +6,8 @@ import type { Bundle, RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { encodeBundle } from "../../runtime/checked-bundle.ts";
 import { accordionBundle } from "./accordion-bundle.ts";
 import { classBundle } from "./class-bundle.ts";
+import { inferlineSample } from "./inferline-samples.ts";
+import { chainBundle } from "./loki-samples.ts";
 import { changedAt } from "./refused-bundle.ts";
 import { sampleBundle } from "./sample-bundle.ts";
 import { themisBundle } from "./themis-bundle.ts";
@@ -57,14 +59,27 @@ interface Fixture {
   readonly bytes: Uint8Array;
   /** What it says, or the code it is refused with. */
   readonly expected: Bundle | BundleErrorCode;
+  readonly of: Bundle["method"];
 }
 
 /** Every file of test/fixtures/bundles. */
 export function fixtures(): ReadonlyMap<string, Fixture> {
-  return new Map([...tableFixtures(), ...classFixtures(), ...scaleFixtures(), ...placeFixtures()]);
+  return new Map([
+    ...of("ramsis", [...tableFixtures(), ...classFixtures()]),
+    ...of("loki", planFixtures()),
+    ...of("inferline", stageFixtures()),
+    ...of("themis", scaleFixtures()),
+    ...of("accordion", placeFixtures()),
+  ]);
 }
 
-function tableFixtures(): [string, Fixture][] {
+type OwnFixture = Omit<Fixture, "of">;
+
+function of(method: Bundle["method"], own: [string, OwnFixture][]): [string, Fixture][] {
+  return own.map(([name, fixture]) => [name, { ...fixture, of: method }]);
+}
+
+function tableFixtures(): [string, OwnFixture][] {
   const valid = encodeBundle(sampleBundle());
   const payload = valid.subarray(HEADER_BYTES);
   const damaged = valid.slice();
@@ -90,10 +105,10 @@ function tableFixtures(): [string, Fixture][] {
  * Readable: classes with workers of their own at one level and without at another. Refused: shares
  * that are no whole, a table that is no class's.
  */
-function classFixtures(): [string, Fixture][] {
+function classFixtures(): [string, OwnFixture][] {
   const apart = classBundle({ split: [1, 1], loadsQps: [100, 1000] });
   const bundle = changedAt(apart, "levels[1].classTables", undefined) as RamsisBundle;
-  const changed = (path: string, value: unknown, expected: BundleErrorCode): Fixture => {
+  const changed = (path: string, value: unknown, expected: BundleErrorCode): OwnFixture => {
     return { bytes: fileOfValue(withBytes(changedAt(bundle, path, value))), expected };
   };
   return [
@@ -107,13 +122,39 @@ function classFixtures(): [string, Fixture][] {
   ];
 }
 
+/** A chain; and one whose loads do not ascend. */
+function planFixtures(): [string, OwnFixture][] {
+  const bundle = chainBundle();
+  const changed = (path: string, value: unknown, expected: BundleErrorCode): OwnFixture => {
+    return { bytes: fileOfValue(withBytes(changedAt(bundle, path, value))), expected };
+  };
+  return [
+    ["loki-v1.msgpack", { bytes: encodeBundle(bundle), expected: bundle }],
+    ["loki-bad-schema.msgpack", changed("policy.drop", "always", "BUNDLE_SCHEMA")],
+    ["loki-bad-loads.msgpack", changed("levels[1].loadQps", 75, "BUNDLE_SEMANTICS")],
+  ];
+}
+
+/** Branches and a join; and a plan that is larger than its pool. */
+function stageFixtures(): [string, OwnFixture][] {
+  const bundle = inferlineSample();
+  const changed = (path: string, value: unknown, expected: BundleErrorCode): OwnFixture => {
+    return { bytes: fileOfValue(withBytes(changedAt(bundle, path, value))), expected };
+  };
+  return [
+    ["inferline-v1.msgpack", { bytes: encodeBundle(bundle), expected: bundle }],
+    ["inferline-bad-schema.msgpack", changed("policy.tuner", "loose", "BUNDLE_SCHEMA")],
+    ["inferline-bad-pool.msgpack", changed("cluster.pools[0].workers", 1, "BUNDLE_SEMANTICS")],
+  ];
+}
+
 /**
  * One of each kind of contradiction: a plan too slow for its load, a plan larger than its pool, a
  * transition out of range, latencies that fall.
  */
-function scaleFixtures(): [string, Fixture][] {
+function scaleFixtures(): [string, OwnFixture][] {
   const bundle = themisBundle();
-  const changed = (path: string, value: unknown, expected: BundleErrorCode): Fixture => {
+  const changed = (path: string, value: unknown, expected: BundleErrorCode): OwnFixture => {
     return { bytes: fileOfValue(withBytes(changedAt(bundle, path, value))), expected };
   };
   const semantics = "BUNDLE_SEMANTICS";
@@ -134,7 +175,7 @@ function scaleFixtures(): [string, Fixture][] {
  * Readable: a model that is served, on places of two pools. Refused: a field, a cut, a time, a
  * shape and a stage that are not what they should be.
  */
-function placeFixtures(): [string, Fixture][] {
+function placeFixtures(): [string, OwnFixture][] {
   const bundle = accordionBundle({
     pools: [{ workers: 3 }, { workers: 2, speed: 0.5 }],
     maxDepth: 3,
@@ -143,7 +184,7 @@ function placeFixtures(): [string, Fixture][] {
       { name: "small", accuracy: 0.8, layerMs: [3, 2] },
     ],
   });
-  const changed = (path: string, value: unknown, expected: BundleErrorCode): Fixture => {
+  const changed = (path: string, value: unknown, expected: BundleErrorCode): OwnFixture => {
     return { bytes: fileOfValue(withBytes(changedAt(bundle, path, value))), expected };
   };
   const semantics = "BUNDLE_SEMANTICS";

@@ -19,6 +19,12 @@ export class LokiDriver {
   readonly running: number[][];
   readonly waiting = new Set<number>();
   readonly dropped: number[] = [];
+  /**
+   * Queries that were admitted, and those that were served, dropped, cancelled or lost with their
+   * worker.
+   */
+  came = 0;
+  ended = 0;
   loads = 0;
   nowMs = 0;
   readonly #out: CommandBuffer;
@@ -81,6 +87,7 @@ export class LokiDriver {
     if (parent === NO_PARENT && !this.dispatcher.onRequest(this.nowMs)) return -1;
     const query = this.#query++ % 4000;
     this.#taskOf[query] = task;
+    this.came++;
     this.waiting.add(query);
     this.dispatcher.onQuery(query, task, parent, deadlineMs, this.nowMs, this.#out);
     this.#carryOut();
@@ -96,6 +103,7 @@ export class LokiDriver {
   finish(worker: number): number[] {
     if (this.states[worker] !== "busy") return [];
     const served = this.running[worker] ?? [];
+    this.ended += served.length;
     this.running[worker] = [];
     this.states[worker] = "ready";
     this.dispatcher.onBatchDone(worker, this.nowMs, this.#out);
@@ -107,6 +115,7 @@ export class LokiDriver {
     if (this.states[worker] === "down") return;
     this.states[worker] = "down";
     this.models[worker] = null;
+    this.ended += this.running[worker]?.length ?? 0;
     this.running[worker] = [];
     this.dispatcher.onWorkerLost(worker, this.nowMs, this.#out);
     this.#carryOut();
@@ -115,6 +124,7 @@ export class LokiDriver {
   cancel(query: number): boolean {
     const waited = this.dispatcher.onCancel(query);
     check(waited === this.waiting.delete(query), "exactly what waits can be cancelled");
+    if (waited) this.ended++;
     return waited;
   }
 
@@ -139,6 +149,7 @@ export class LokiDriver {
         const query = out.query(command, 0);
         check(this.waiting.delete(query), "what is dropped waited");
         this.dropped.push(query);
+        this.ended++;
         this.log.push(`drop ${query} ${out.reason(command)}`);
       } else if (kind === ASSIGN) {
         check(["off", "ready"].includes(this.states[worker] ?? ""), "who loads is up and idle");

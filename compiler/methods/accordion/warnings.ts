@@ -2,12 +2,10 @@
  * What `compile` warns of in a bundle of malleable pipelines: models that are not cut or are too
  * slow, and loads that miss.
  */
-
 import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import { accordionMissed } from "stratagem-runtime/internal/methods/accordion/tell/missed";
 import { missedTexts } from "stratagem-runtime/internal/tell/missed-limits";
 import { rounded, short } from "stratagem-runtime/internal/tell/text";
-import { itemsOf, viewOf } from "../../model/table-view.ts";
 import type { Application, Variant } from "../../spec/application.ts";
 import { isCut } from "./stage-models.ts";
 
@@ -34,8 +32,8 @@ function slowModels(bundle: AccordionBundle): string[] {
   const { slo, policy } = bundle;
   const batch = Math.round(policy.meanBatch);
   return modelsOf(bundle).flatMap(({ name, pipelines, latencyMs }) => {
-    const times = itemsOf(viewOf(latencyMs).pick(null, batch - 1));
-    const leastMs = Math.min(...times);
+    const times = pipelines.map((_, shape) => latencyMs.data[shape * policy.maxBatch + batch - 1]);
+    const leastMs = Math.min(...times.map((ms) => ms ?? Number.POSITIVE_INFINITY));
     if (leastMs <= slo.latencyMs) return [];
     const places = pipelines[times.indexOf(leastMs)]?.pools.length ?? 0;
     const on = places === 1 ? "1 place" : `${places} places`;
@@ -51,7 +49,7 @@ function levelWarnings(bundle: AccordionBundle): string[] {
     .filter(({ feasible }) => !feasible)
     .map((level) => {
       const missed = missedTexts(accordionMissed(bundle, level));
-      return `level ${level.loadQps} qps is not feasible when it is simulated: ${missed}`;
+      return `level ${level.loadQps} qps is not feasible: ${missed}`;
     });
 }
 

@@ -1,5 +1,5 @@
 /**
- * Where the stages of a pipeline are drawn: in rows, each below all before it, with a place kept
+ * Where the tasks of a pipeline are drawn: in rows, each below all before it, with a place kept
  * free where an edge passes a row.
  */
 import type { StageTask } from "stratagem-runtime/internal/bundle/schema";
@@ -11,7 +11,7 @@ export interface Layers {
   readonly rowCount: number;
   /** Of the row with the most. */
   readonly mostPlaces: number;
-  /** Of every stage, and of SOURCE. */
+  /** Of every task, and of SOURCE. */
   readonly placeByTask: ReadonlyMap<number, Place>;
   readonly routes: readonly Route[];
 }
@@ -30,7 +30,7 @@ export interface Route {
   readonly places: readonly Place[];
 }
 
-/** Something that takes a place: a stage, or an edge that passes. */
+/** Something that takes a place: a task, or an edge that passes. */
 interface Item {
   /** Null for an edge that passes. */
   readonly task: number | null;

@@ -187,7 +187,7 @@ export function cutTable(bundle: AccordionBundle, model: MalleableVariant): Mark
       ? html`<td>${decimalText(Math.max(...stageMs), 2)}</td>
 <td>${decimalText(depth.latencyMs[0] ?? 0, 2)}</td>`
       : html`<td>${decimalText(depth.latencyMs[0] ?? 0, 2)}</td>`;
-    const cutCell = hasLayers ? html`<td class="cut">${cutText(bundle, pipeline)}</td>` : "";
+    const cutCell = html`<td class="cut">${cutText(bundle, pipeline)}</td>`;
     return tableRow([
       rowName(depth),
       decimalText(stepMs, 2),
@@ -195,7 +195,7 @@ export function cutTable(bundle: AccordionBundle, model: MalleableVariant): Mark
       isMixed ? "–" : ratioText(speedup / places),
       cutCells,
       originText(hasLayers, isMeasured),
-      cutCell,
+      ...(hasLayers ? [cutCell] : []),
     ]);
   });
   const heads = hasLayers

@@ -67,7 +67,7 @@ interface ReplicaBar {
   readonly feasible: boolean;
 }
 
-/** One bar per level, stacked by stage in the order of the tasks. */
+/** One bar per level, stacked by task in the order of the tasks. */
 export function drawReplicas(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
   const bars = replicaBars(bundle, keys);
   const most = Math.max(...bundle.levels.map(replicasOf));
@@ -75,7 +75,7 @@ export function drawReplicas(bundle: InferlineBundle, keys: readonly PipelineVar
   const isLettered = loads.length <= MAX_LETTERED;
   const text = {
     id: "replicas",
-    title: "Replicas by stage and hardware at every load",
+    title: "Replicas by task and hardware at every load",
     description: bundle.tasks
       .map(({ name }, task) => `${name} has ${replicaRange(bundle, task)} replicas`)
       .join(", ")

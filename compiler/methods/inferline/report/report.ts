@@ -8,7 +8,7 @@ import { captionedFigure, circleSample, lineSample } from "../../../report/capti
 import { figureGrid } from "../../../report/figure-grid.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
-import { drawStageGraph } from "../../../report/kit/stage-graph.ts";
+import { drawTaskGraph } from "../../../report/kit/task-graph.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText } from "../../../report/number-text.ts";
@@ -77,13 +77,13 @@ function stageSection(bundle: InferlineBundle, keys: readonly PipelineVariantKey
     ...(hasExclusive ? ["Of dashed edges a query takes one at most."] : []),
     ...(hasJoin ? ["A join waits for all that were sent its way."] : []),
   ];
-  return html`<div class="stages">${drawStageGraph(bundle, notes.join(" "))}<div>${hardwareTable(
+  return html`<div class="stages">${drawTaskGraph(bundle, notes.join(" "))}<div>${hardwareTable(
     bundle,
     keys,
   )}</div></div>`;
 }
 
-/** What each stage can run on; a letter marks what some plan uses. */
+/** What each task can run on; a letter marks what some plan uses. */
 function hardwareTable(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
   const rows = bundle.tasks.map((task, index) => hardwareRows(bundle, keys, task, index));
   return html`<div class="scroll"><table class="words">
@@ -184,7 +184,7 @@ function missKey(): Markup {
 <li>${circleSample()}simulated, with the tuner</li></ul>`;
 }
 
-/** The hardware of every stage that plans use, the cheapest first. */
+/** The hardware of every task that plans use, the cheapest first. */
 function legend({ tasks }: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
   const rows = tasks.map(({ name }, task) => {
     const items = keys.filter((key) => key.task === task);

@@ -10,7 +10,13 @@ import { definitionList } from "../../../report/definition-list.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { whichText } from "../../../report/kit/which-levels.ts";
 import type { Markup } from "../../../report/markup.ts";
-import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
+import {
+  atMostText,
+  counted,
+  decimalText,
+  msText,
+  ratioText,
+} from "../../../report/number-text.ts";
 
 /** One paragraph. */
 export function leadText(bundle: InferlineBundle): string {
@@ -86,12 +92,14 @@ function violationTexts(
 ): string[] {
   if (carried.length === 0) return [];
   const over = carried.filter(({ expected }) => expected.violationRate > ceiling);
-  const worst = ratioText(Math.max(...carried.map(({ expected }) => expected.violationRate)));
-  if (over.length === 0) return [`In the simulation at most ${worst} of the requests miss it.`];
+  const worst = Math.max(...carried.map(({ expected }) => expected.violationRate));
+  if (over.length === 0) {
+    return [`In the simulation ${atMostText(worst)} of the requests miss the goal's deadline.`];
+  }
   const verb = over.length === 1 ? "misses" : "miss";
   return [
-    `In the simulation ${whichText(over, count)} ${verb} it: up to ${worst} of the requests are ` +
-      `late, of ${ratioText(ceiling)} allowed.`,
+    `In the simulation ${whichText(over, count)} ${verb} it: up to ${ratioText(worst)} of the ` +
+      `requests are late, of ${ratioText(ceiling)} allowed.`,
   ];
 }
 
@@ -104,8 +112,8 @@ function beyondText(levels: readonly InferlineLevel[]): string[] {
   if (beyond.length === 0) return [];
   const most = Math.max(...beyond.map(({ capacityQps }) => capacityQps));
   return [
-    `The pools have no plan for ${whichText(beyond, levels.length)}, only for up to ` +
-      `${decimalText(most, 1)}.`,
+    `By the estimator, the pools have no plan for ${whichText(beyond, levels.length)}, only for ` +
+      `up to ${decimalText(most, 1)}.`,
   ];
 }
 

@@ -204,7 +204,7 @@ function instanceTable(bundle: LokiBundle, level: LokiLevel, keyOf: KeyOf): Mark
       tableRow([
         html`<td>${chip(keyOf.get(nameOf(task, variant)))} ${variant}</td>`,
         task,
-        hasPools ? html`<td>${pool}</td>` : "",
+        ...(hasPools ? [pool] : []),
         decimalText(replicas),
         batch,
         decimalText(latencyMs, 1),

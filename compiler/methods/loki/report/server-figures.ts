@@ -114,11 +114,10 @@ export function drawTransitions({ levels }: LokiBundle): Markup | null {
     { loadQps, loads: -down, text: `down to ${decimalText(fromQps, 2)}: ${loadsText(down)}` },
   ]);
   const isNumbered = changes.length <= MAX_LETTERED;
-  const servers = `at most ${most} servers`;
   const text = {
     id: "transitions",
     title: "Model loads of a change of level",
-    description: `A change between neighbouring levels makes ${servers} load another model.`,
+    description: `A change between neighbouring levels makes ${most} servers at most load a model.`,
   };
   return drawFigure(text, {
     x: levelBand(

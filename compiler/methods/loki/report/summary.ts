@@ -8,7 +8,13 @@ import {
 import { definitionList } from "../../../report/definition-list.ts";
 import { whichText } from "../../../report/kit/which-levels.ts";
 import type { Markup } from "../../../report/markup.ts";
-import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
+import {
+  atMostText,
+  counted,
+  decimalText,
+  msText,
+  ratioText,
+} from "../../../report/number-text.ts";
 import { capacityOf, stepChangeOf } from "./plan-marks.ts";
 import { serverCount } from "./server-figures.ts";
 
@@ -87,9 +93,8 @@ function violationText({ levels, slo, policy }: LokiBundle): string {
   if (over.length === 0) {
     const which = levels.length === carried.length ? "every level" : "every level it carries";
     return (
-      `In the simulation, ${which} keeps the ceiling: at most ${ratioText(worst)} of the ` +
-      "requests " +
-      `miss the deadline, of ${ratioText(ceiling)} allowed.`
+      `In the simulation, ${which} keeps the ceiling: ${atMostText(worst)} of the ` +
+      `requests miss the deadline, of ${ratioText(ceiling)} allowed.`
     );
   }
   const help =

@@ -78,7 +78,7 @@ interface CoreBar {
   readonly title: string;
 }
 
-/** One bar per level, stacked by stage in the order of the tasks, of the plan that is followed. */
+/** One bar per level, stacked by task in the order of the tasks, of the plan that is followed. */
 export function drawTaskCores(bundle: ThemisBundle, keys: readonly PipelineVariantKey[]): Markup {
   const bars = coreBars(bundle, keys);
   const most = Math.max(...bundle.levels.map(({ steady }) => steady.cores));

@@ -6,7 +6,7 @@ import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { figureGrid } from "../../../report/figure-grid.ts";
 import { pipelineStyle } from "../../../report/kit/pipeline-style.ts";
-import { drawStageGraph } from "../../../report/kit/stage-graph.ts";
+import { drawTaskGraph } from "../../../report/kit/task-graph.ts";
 import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { renderPage } from "../../../report/page.ts";
@@ -82,7 +82,7 @@ function graphOf(bundle: ThemisBundle): Markup {
     ...(hasExclusive ? ["Of dashed edges a query takes one at most."] : []),
     ...(hasJoin ? ["A join waits for all that were sent its way."] : []),
   ];
-  return drawStageGraph(bundle, notes.join(" "));
+  return drawTaskGraph(bundle, notes.join(" "));
 }
 
 function loadSection(bundle: ThemisBundle, keys: readonly PipelineVariantKey[]): Markup {

@@ -9,7 +9,13 @@ import { definitionList } from "../../../report/definition-list.ts";
 import { arrivalText } from "../../../report/kit/arrival-text.ts";
 import { whichText } from "../../../report/kit/which-levels.ts";
 import type { Markup } from "../../../report/markup.ts";
-import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
+import {
+  atMostText,
+  counted,
+  decimalText,
+  msText,
+  ratioText,
+} from "../../../report/number-text.ts";
 
 /** One paragraph. */
 export function leadText({ levels, slo, application, tasks }: ThemisBundle): string {
@@ -41,7 +47,7 @@ function coreTexts(carried: readonly ThemisLevel[]): string[] {
     kindText(carried, "horizontal", "one-core instances"),
     kindText(carried, "vertical", "one instance per task"),
   ];
-  return [`They take ${range}; ${kinds.join(", and ")}.`];
+  return [`They take ${range}; by the model, ${kinds.join(", and ")}.`];
 }
 
 /**
@@ -65,7 +71,7 @@ function kindText(
     having.length === carried.length
       ? ""
       : ` at the ${having.length} of ${carried.length} loads with such a plan`;
-  return `${name} alone would take ${cost}${where}, by the model`;
+  return `${name} alone would take ${cost}${where}`;
 }
 
 function beyondTexts(levels: readonly ThemisLevel[]): string[] {
@@ -73,7 +79,7 @@ function beyondTexts(levels: readonly ThemisLevel[]): string[] {
   if (beyond.length === 0) return [];
   const most = Math.max(...beyond.map(({ capacityQps }) => capacityQps));
   return [
-    `The pool has no plan for ${whichText(beyond, levels.length)}, only for up to ` +
+    `By the model, the pool has no plan for ${whichText(beyond, levels.length)}, only for up to ` +
       `${decimalText(most, 1)}.`,
   ];
 }
@@ -83,9 +89,7 @@ function violationTexts(carried: readonly ThemisLevel[], ceiling: number, count:
   const over = carried.filter(({ steady }) => steady.expected.violationRate > ceiling);
   const worst = Math.max(...carried.map(({ steady }) => steady.expected.violationRate));
   if (over.length === 0) {
-    return [
-      `In simulations of random arrivals, at most ${ratioText(worst)} of the requests miss it.`,
-    ];
+    return [`In simulations of random arrivals, ${atMostText(worst)} of the requests miss it.`];
   }
   const verb = over.length === 1 ? "exceeds" : "exceed";
   return [

@@ -66,7 +66,9 @@ function whyText(
   const lateMs = choice.latencyMs - slackMs;
   const slowerMs = chosen === null ? 0 : choice.latencyMs - chosen.latencyMs;
   const parts = [
-    ...(missing > 0 ? [`${counted(missing, "place")} more than are free`] : []),
+    ...(missing > 0
+      ? [`${counted(missing, "place")} more than ${missing === 1 ? "is" : "are"} free`]
+      : []),
     ...(lateMs > 0 ? [`${rounded(lateMs)} ms too late`] : []),
     ...(slowerMs > 0 ? [`${rounded(slowerMs)} ms slower than the chosen`] : []),
   ];

@@ -8,7 +8,7 @@ export function inferlineDiffer(before: InferlineBundle, after: InferlineBundle)
     diffPlans(loadQps, stageLevel(before, index.before), stageLevel(after, index.after));
 }
 
-/** A level whose stages have the names of their tasks and of what they run on. */
+/** A level whose tasks have their names and of what they run on. */
 function stageLevel(bundle: InferlineBundle, index: number): object | undefined {
   const level = bundle.levels[index];
   if (level === undefined) return undefined;

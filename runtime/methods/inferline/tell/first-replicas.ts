@@ -1,4 +1,4 @@
-/** The stages that a server begins with, as `serve` tells them. */
+/** The tasks that a server begins with, as `serve` tells them. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import type { FirstStages } from "../../../tell/serving-told.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Why a stage of an InferLine plan is not cheaper: what one replica less, a larger batch or cheaper
+ * Why a task of an InferLine plan is not cheaper: what one replica less, a larger batch or cheaper
  * hardware would come to, by the profiles alone.
  */
 import {
@@ -37,16 +37,16 @@ export interface FewerReplicas {
 export interface LargerBatch {
   readonly batch: number;
   readonly latencyMs: number;
-  /** Longest way through the pipeline with whole batches at every stage. */
+  /** Longest way through the pipeline with whole batches at every task. */
   readonly pathMs: number;
   readonly binds: "latency" | "queues";
 }
 
 export interface CheaperHardware {
   readonly hardware: string;
-  /** Longest way through the pipeline with single queries at every stage. */
+  /** Longest way through the pipeline with single queries at every task. */
   readonly pathMs: number;
-  /** That carry the load of the stage in the mean, with the batch of the highest throughput. */
+  /** That carry the load of the task in the mean, with the batch of the highest throughput. */
   readonly leastReplicas: number;
   readonly leastCostPerHour: number;
   /**

@@ -131,9 +131,10 @@ export class ClassDispatcher implements Dispatcher {
     this.#startBatches(nowMs, out);
   }
 
-  onWorkerLost(worker: number, _nowMs: number, out: CommandBuffer): void {
+  onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void {
     this.#workers.onLost(worker);
-    if (this.#workers.idleCount === 0) this.wakeMs = Number.POSITIVE_INFINITY;
+    // What it ran counts no more, so its class may have a claim to a worker that is idle.
+    this.#startBatches(nowMs, out);
     if (this.#workers.upCount > 0) return;
     for (let sloClass = 0; sloClass < this.#classCount; sloClass++) {
       this.#dropAll(sloClass, IN_TIME, out);

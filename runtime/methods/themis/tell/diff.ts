@@ -12,7 +12,7 @@ export function themisDiffer(before: ThemisBundle, after: ThemisBundle): DiffLev
 }
 
 /**
- * A level whose stages have the names of their tasks, and its transitions to the loads that the
+ * A level whose tasks have their names, and its transitions to the loads that the
  * other bundle has too.
  */
 function scaleLevel(bundle: ThemisBundle, index: number, other: ThemisBundle): object | undefined {

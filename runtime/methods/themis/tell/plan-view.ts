@@ -1,5 +1,5 @@
 /**
- * The plans of a Themis level in the words of its application: tasks by name, and what each stage
+ * The plans of a Themis level in the words of its application: tasks by name, and what each task
  * does with its part of the load and of the SLO.
  */
 import type {
@@ -17,7 +17,7 @@ import { longestPathMs } from "../../../core/graph/longest-path.ts";
 export interface PlansView {
   /** Instances of one core. */
   readonly horizontal: PlanView | null;
-  /** One instance for each stage. */
+  /** One instance for each task. */
   readonly vertical: PlanView | null;
   readonly joint: PlanView | null;
   /** The one that is followed. */
@@ -41,7 +41,7 @@ export interface TaskView extends ScaledStage {
   readonly latencyMs: number;
   /** Of all instances, with whole batches. */
   readonly throughputQps: number;
-  /** Of the load, what reaches the stage. */
+  /** Of the load, what reaches the task. */
   readonly loadQps: number;
   /** Load over throughput. */
   readonly utilisation: number;

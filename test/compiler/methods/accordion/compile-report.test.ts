@@ -38,7 +38,7 @@ test("warns of models that cannot be served, and of loads that cannot be carried
     "model sped: a query of the mean batch, 6 instances, takes at least 70 ms, " +
       "on 4 places; the SLO is 40 ms",
     expect.stringMatching(
-      /^level 1000 qps is not feasible: above the capacity of \S+ qps, \S+% of the queries miss/,
+      /^level 1000 qps is not feasible: load 1000 > \S+ qps; violations \S+% > 5\.000%$/,
     ),
   ]);
 });

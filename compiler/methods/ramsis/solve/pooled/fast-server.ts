@@ -383,9 +383,7 @@ export class FastServer {
     this.#shortlist[listed + place] = action;
   }
 
-  /**
-   * @param mostBatches that are started in one step; left out, as many as change next to nothing.
-   */
+  /** @param mostBatches that are started in one step; left out for what the grid allows. */
   #worthOf(served: ServedAction, queued: number, ageMs: number, mostBatches?: number): number {
     this.#next.serve(served, queued, ageMs, mostBatches);
     return this.#worth();

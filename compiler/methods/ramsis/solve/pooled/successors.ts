@@ -38,7 +38,7 @@ export class Successors {
     this.#batchesPerStep = batchesPerStep;
   }
 
-  /** Several batches at once where one changes next to nothing. */
+  /** Several batches at once where one changes next to nothing. @param mostBatches of them. */
   serve(
     { batch, reward, stepMs, gap }: ServedAction,
     queued: number,

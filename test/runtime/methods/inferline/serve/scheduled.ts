@@ -99,3 +99,24 @@ export async function finishOf(setup: Setup, variant: number): Promise<void> {
 export function running({ executor }: Setup): [variant: number, rows: number][] {
   return executor.held.map(({ batch }) => [batch.variant, batch.rows]);
 }
+
+/** A tuner that a few requests make add replicas, and few requests remove them again. */
+export function restlessStages() {
+  return servedStages({
+    policy: { tuner: "relative" },
+    levels: [
+      {
+        loadQps: 1,
+        stages: [
+          [4, 1],
+          [2, 1],
+          [4, 1],
+        ],
+        envelope: [
+          [100, 1],
+          [60_000, 3],
+        ],
+      },
+    ],
+  });
+}

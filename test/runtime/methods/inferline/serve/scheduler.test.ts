@@ -1,8 +1,4 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { inferlinePipeline } from "../../../../../runtime/methods/inferline/serve/inferline-pipeline.ts";
-import { played, STEP } from "../../../server/graph/played-steps.ts";
-import { replayed } from "../../../server/graph/replayed.ts";
 import {
   type CascadeRow,
   expectedOutputs,
@@ -28,7 +24,6 @@ const KEPT: CascadeRow = { escalate: 0, keep: 1, value: 5 };
 const BOTH: CascadeRow = { escalate: 1, keep: 1, value: 7 };
 const NEITHER: CascadeRow = { escalate: 0, keep: 0, value: 9 };
 
-const MAX_PENDING = 40;
 /** The shares of the gate's edges sum to 1, so a row takes one of them. */
 const EXCLUSIVE = {
   tasks: [
@@ -287,75 +282,3 @@ const GAUGES = {
   topLevelQps: 0,
   bundleSha256: "",
 };
-
-/** A tuner that a few requests make add replicas, and few requests remove them again. */
-function restless() {
-  return servedStages({
-    policy: { tuner: "relative" },
-    levels: [
-      {
-        loadQps: 1,
-        stages: [
-          [4, 1],
-          [2, 1],
-          [4, 1],
-        ],
-        envelope: [
-          [100, 1],
-          [60_000, 3],
-        ],
-      },
-    ],
-  });
-}
-
-test("always settles every request once, with its own rows, and loses no slot", async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(STEP, { maxLength: 80 }), async (steps) => {
-      const setup = scheduledStages(restless(), MAX_PENDING);
-      const submissions = await played(setup, steps);
-      for (const { submission, rows } of submissions) {
-        const outcome = await submission.outcome;
-        if (outcome.kind === "failed") continue;
-        expect(setup.valuesOf(outcome)).toEqual(expectedOutputs(rows));
-      }
-      expect(setup.scheduler.pendingCount).toBe(0);
-    }),
-    { numRuns: 150 },
-  );
-});
-
-test("no request waits for workers that never come back", async () => {
-  const gone = fc.subarray([0, 1, 2, 3, 4, 5], { minLength: 3 });
-  await fc.assert(
-    fc.asyncProperty(fc.array(STEP, { maxLength: 40 }), gone, async (steps, workers) => {
-      const setup = scheduledStages(restless(), MAX_PENDING);
-      const submissions = await played(setup, steps, workers);
-      for (const { submission } of submissions) await submission.outcome;
-      expect(setup.scheduler.pendingCount).toBe(0);
-    }),
-    { numRuns: 150 },
-  );
-});
-
-test("recorded stages replay to identical commands", async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(STEP, { maxLength: 60 }), async (steps) => {
-      const bundle = restless();
-      const setup = scheduledStages(bundle, MAX_PENDING);
-      await played(setup, steps);
-      const { dispatcher, queryCapacity } = inferlinePipeline(bundle, MAX_PENDING);
-      expect(replayed(dispatcher, queryCapacity, setup.log)).toEqual(setup.log);
-    }),
-    { numRuns: 50 },
-  );
-});
-
-test("stopping settles what is open", async () => {
-  const setup = scheduledStages();
-  setup.start();
-  const submission = setup.submit([BOTH]);
-  await settled(setup);
-  setup.scheduler.abort();
-  expect(await submission.outcome).toMatchObject({ kind: "failed", reason: "closed" });
-});

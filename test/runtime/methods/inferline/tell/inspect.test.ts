@@ -25,6 +25,7 @@ test("reports levels as the contract has them, stages by name", () => {
   expect(levels[0]).toEqual({
     loadQps: 40,
     feasible: true,
+    missed: [],
     capacityQps: 40,
     plan: {
       costPerHour: 1.401,
@@ -92,17 +93,17 @@ test("lists the tables of profiles and envelopes as sections", () => {
   ]);
 });
 
-test("sums up stages with what leads to them, their hardware, and a row a level", async () => {
+test("sums up tasks with what leads to them, their hardware, and a row a level", async () => {
   const { text, exitCode } = await inspect(null);
   expect(exitCode).toBe(0);
   const lines = text.split("\n");
   expect(lines).toContain("pool pool1: 6 workers of hardware1, 0.634 an hour each");
-  expect(lines).toContain("stage faces, after detect (60.000%)");
+  expect(lines).toContain("task faces, after detect (60.000%)");
   expect(lines).toContain(
-    "stage rank, after faces (100.000%) and plates (100.000%): a join, " +
+    "task rank, after faces (100.000%) and plates (100.000%): a join, " +
       "which waits for all that are taken",
   );
-  expect(lines.find((line) => /^hardware1 +detect/.test(line))).toMatch(
+  expect(lines.find((line) => /^a {2}hardware1 +detect/.test(line))).toMatch(
     /90\.000% +0\.634 +1 2 4 8 +30 40 60 100$/,
   );
   const at = lines.findIndex((line) => line.startsWith("load qps"));
@@ -146,7 +147,7 @@ test("sums up stages with what leads to them, their hardware, and a row a level"
       "3 of 20",
       "1930",
       "31.000%",
-      "no",
+      "no: load 600 > 480 qps; violations 31.000% > 1.000%",
     ],
   ]);
 });
@@ -159,7 +160,7 @@ test("says of exclusive branches that a query takes one", async () => {
   const file = join(folder, "exclusive.msgpack");
   writeFileSync(file, encodeBundle({ ...sample, tasks }));
   const { text } = await inspectCommand({ path: file, loadQps: null, state: null });
-  expect(text).toContain("stage faces, after detect (60.000%, one of its branches)");
+  expect(text).toContain("task faces, after detect (60.000%, one of its branches)");
 });
 
 test("shows a level's stages, its envelope, and why it is not cheaper", async () => {
@@ -167,7 +168,9 @@ test("shows a level's stages, its envelope, and why it is not cheaper", async ()
   const lines = text.split("\n").map((line) => line.trim().split(/ {2,}/));
   expect(text).toContain("level 120 qps: 3.569 an hour, branch-and-bound, gap 6.250%");
   expect(text).toContain("longest path with whole batches 179 ms");
+  expect(text).toContain("cost 3.569 an hour as planned, 3.71 in the mean of the simulation");
   expect(lines).toContainEqual([
+    "a",
     "detect",
     "hardware1",
     "detect",
@@ -176,12 +179,12 @@ test("shows a level's stages, its envelope, and why it is not cheaper", async ()
     "100",
     "80",
     "1",
-    "0.5",
+    "50.000% of 240 qps",
   ]);
   expect(lines).toContainEqual(["60000", "7201", "120.017"]);
   expect(lines).toContainEqual([
     "detect",
-    "ρ 0.75: too long queues",
+    "load 75.000% of the rest: queues too long",
     "none profiled",
     "hardware0: 14 replicas at least, more than it has",
   ]);
@@ -200,10 +203,10 @@ test("says which load a plan is for where the pools do not carry the level's", a
   expect((await inspect(300)).text).not.toContain("this one is for");
 });
 
-test("refuses to show a state, which stages do not have", async () => {
+test("refuses to show a state, which tasks do not have", async () => {
   await expect(inspect(40, "queued=7,slack=40ms")).rejects.toMatchObject({
     code: "RUNTIME_USAGE",
-    message: expect.stringContaining("--state: expected a bundle of tables"),
+    message: expect.stringContaining("--state: expected a bundle that decides by states"),
   });
 });
 

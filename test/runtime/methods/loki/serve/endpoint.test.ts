@@ -180,31 +180,3 @@ test("beyond what the plans carry the excess is refused", async () => {
   expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(100);
   expect(statuses.filter((status) => status === 503).length).toBeGreaterThan(100);
 }, 60_000);
-
-test("a client that cannot wait for the fastest path is told so", async () => {
-  const house = await serving();
-  loadAll(house);
-  // The fastest detector takes 10 ms for one row, the fastest classifier 4 ms.
-  const reply = await infer(house, [{ crops: 1, value: 1 }], { parameters: { timeout: 13_000 } });
-  expect(reply.status).toBe(503);
-  expect(await reply.json()).toEqual({ error: expect.stringContaining("at least 14000") });
-});
-
-test("another bundle is not followed, and why not is said", async () => {
-  const { server } = await serving();
-  const other = servedPipeline({ levels: LARGE_ONLY, workers: [7] });
-  expect(server.replaceBundle(other, "cd".repeat(32))).toMatch(/it has another cluster/);
-  const plans = servedPipeline();
-  expect(server.replaceBundle(plans, "cd".repeat(32))).toMatch(/not exchanged while it is served/);
-});
-
-test("closing answers what was accepted", async () => {
-  const house = await serving();
-  loadAll(house);
-  const first = infer(house, [{ crops: 2, value: 1 }]);
-  while (house.executor.held.length === 0) await new Promise(setImmediate);
-  const closed = house.server.close();
-  expect((await infer(house, [{ crops: 0, value: 1 }])).status).toBe(503);
-  expect((await driven(house, first)).status).toBe(200);
-  await closed;
-});

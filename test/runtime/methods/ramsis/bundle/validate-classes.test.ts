@@ -1,13 +1,10 @@
 /** What a bundle with classes has to say. */
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
   decodeBundle,
   encodeBundle,
   validateBundle,
 } from "../../../../../runtime/checked-bundle.ts";
-import { CommandBuffer } from "../../../../../runtime/core/command-buffer.ts";
-import { ClassDispatcher } from "../../../../../runtime/methods/ramsis/core/class-dispatcher.ts";
 import { withBytes } from "../../../../support/bundle-fixtures.ts";
 import { classBundle } from "../../../../support/class-bundle.ts";
 import { changedAt, refusal } from "../../../../support/refused-bundle.ts";
@@ -109,38 +106,3 @@ test("only tables have classes", () => {
   const classes = apart().slo.classes;
   expect(refusal(changedAt(sampleBundle(), "slo.classes", classes))).toContain("policy.classes");
 });
-
-test("any change of a field is refused with a code, or leaves a sound bundle", () => {
-  const paths = pathsOf(apart(), "");
-  const values = [0, -1, 1, 2, 0.5, 1e9, 65535, 65534, "", "pooled", "separate", null, [], {}];
-  fc.assert(
-    fc.property(fc.constantFrom(...paths), fc.constantFrom<unknown>(...values), (path, value) => {
-      const changed = apartWith(path, value);
-      const found = refusal(changed);
-      if (found !== "accepted") expect(found).toMatch(/^BUNDLE_(SCHEMA|SEMANTICS) /);
-      else drive(changed);
-    }),
-    { numRuns: 400, seed: 3 },
-  );
-});
-
-function pathsOf(value: unknown, path: string): string[] {
-  if (ArrayBuffer.isView(value)) return [`${path}[0]`, `${path}[7]`];
-  if (typeof value !== "object" || value === null) return [path];
-  return Object.entries(value).flatMap(([key, child]) => {
-    const at = Array.isArray(value) ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`;
-    return [at, ...pathsOf(child, at)];
-  });
-}
-
-function drive(value: unknown): void {
-  const bundle = validateBundle(value);
-  if (bundle.method !== "ramsis" || bundle.slo.classes === undefined) return;
-  const dispatcher = new ClassDispatcher(bundle, true);
-  const out = new CommandBuffer(dispatcher.commandCapacity, dispatcher.waitingCapacity);
-  for (let query = 0; query < 12; query++) {
-    const sloMs = bundle.slo.classes[query % 2]?.latencyMs ?? 0;
-    dispatcher.onArrival(query, 20 * query + sloMs, 20 * query, out, query % 2);
-    if (dispatcher.wakeMs < 20 * query + 20) dispatcher.onWake(20 * query + 20, out);
-  }
-}

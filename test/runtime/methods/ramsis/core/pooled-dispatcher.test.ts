@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { CommandBuffer, DROP, DROP_NO_WORKER } from "../../../../../runtime/core/command-buffer.ts";
 import type { Dispatcher } from "../../../../../runtime/methods/ramsis/core/dispatcher.ts";
@@ -110,72 +109,4 @@ test("with the last worker what waits is given up, and with a worker back it run
   account.arrive(1);
   account.arrive(2);
   expect(account.runningByWorker.get(0)).toEqual([1, 2]);
-});
-
-test("every query is served or dropped once, whatever happens in whatever order", () => {
-  const step = fc.record({
-    kind: fc.constantFrom(
-      "arrive",
-      "arrive",
-      "arrive",
-      "finish",
-      "wake",
-      "lose",
-      "ready",
-      "cancel",
-    ),
-    pick: fc.nat(),
-    gapMs: fc.integer({ min: 0, max: 30 }),
-  });
-  fc.assert(
-    fc.property(
-      fc.integer({ min: 1, max: 3 }),
-      fc.array(step, { maxLength: 60 }),
-      (workers, steps) => {
-        const account = new Account(waitingDispatcher(workers));
-        const { dispatcher } = account;
-        const down = new Set<number>();
-        let lost = 0;
-        let cancelled = 0;
-        let arrived = 0;
-        const elapse = (gapMs: number): void => {
-          const untilMs = account.nowMs + gapMs;
-          while (dispatcher.wakeMs <= untilMs) account.wake();
-          account.nowMs = untilMs;
-        };
-        for (const { kind, pick, gapMs } of steps) {
-          elapse(gapMs);
-          const worker = pick % workers;
-          if (kind === "arrive") account.arrive(arrived++);
-          else if (kind === "finish") {
-            const busy = [...account.runningByWorker.keys()];
-            const chosen = busy[pick % Math.max(1, busy.length)];
-            if (chosen !== undefined) account.finish(chosen);
-          } else if (kind === "lose" && !down.has(worker)) {
-            down.add(worker);
-            lost += account.runningByWorker.get(worker)?.length ?? 0;
-            account.runningByWorker.delete(worker);
-            account.tell((out) => dispatcher.onWorkerLost(worker, account.nowMs, out));
-          } else if (kind === "ready" && down.delete(worker)) {
-            account.tell((out) => dispatcher.onWorkerReady(worker, account.nowMs, out));
-          } else if (kind === "cancel" && arrived > 0) {
-            const query = pick % arrived;
-            const waited = account.waiting.delete(query);
-            expect(dispatcher.onCancel(query)).toBe(waited);
-            if (waited) cancelled++;
-          }
-        }
-        for (const worker of down) {
-          account.tell((out) => dispatcher.onWorkerReady(worker, account.nowMs, out));
-        }
-        while (account.runningByWorker.size > 0 || dispatcher.wakeMs < Number.POSITIVE_INFINITY) {
-          const [worker] = account.runningByWorker.keys();
-          if (worker === undefined) account.wake();
-          else account.finish(worker);
-        }
-        expect(account.waiting.size).toBe(0);
-        expect(account.served.length + account.dropped.length + lost + cancelled).toBe(arrived);
-      },
-    ),
-  );
 });

@@ -3,8 +3,8 @@ import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { startThemisServer } from "../../../../../runtime/methods/themis/serve/themis-server.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
 import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
-import { type CascadeRow, outputsOf, servedStages } from "../../../server/graph/served-tasks.ts";
-import { levelsAt, servedScales } from "./served.ts";
+import { type CascadeRow, outputsOf } from "../../../server/graph/served-tasks.ts";
+import { servedScales } from "./served.ts";
 
 const open: RunningServer[] = [];
 afterEach(async () => {
@@ -170,35 +170,4 @@ test("tells of instances, cores, what is resized and what is foretold", async ()
   ]) {
     expect(await metricsOf(house)).toContain(line);
   }
-});
-
-test("a client that cannot wait for what every row takes is told so", async () => {
-  const house = await serving();
-  loadAll(house);
-  // A row may end at the gate, which takes 3 / 4 + 1 / 4 + 1 ms on four cores.
-  const reply = await infer(house, [ROW], { parameters: { timeout: 1_900 } });
-  expect(reply.status).toBe(503);
-  expect(await reply.json()).toEqual({ error: expect.stringContaining("at least 2000") });
-});
-
-test("another bundle is not followed, and why not is said", async () => {
-  const { server } = await serving();
-  const refusalOf = (bundle: Parameters<RunningServer["replaceBundle"]>[0]) =>
-    server.replaceBundle(bundle, "cd".repeat(32));
-  expect(refusalOf(servedScales({ sloMs: 2000 }))).toMatch(/it has another slo/);
-  expect(refusalOf(servedScales({ policy: { tickMs: 500 } }))).toMatch(/it has another policy/);
-  expect(refusalOf(servedStages())).toMatch(/it has another method/);
-  const others = servedScales({ levels: levelsAt([1, 2, 3]) });
-  expect(refusalOf(others)).toMatch(/not exchanged while it is served/);
-});
-
-test("closing answers what was accepted", async () => {
-  const house = await serving();
-  loadAll(house);
-  const first = infer(house, [ROW]);
-  while (house.executor.held.length === 0) await new Promise(setImmediate);
-  const closed = house.server.close();
-  expect((await infer(house, [ROW])).status).toBe(503);
-  expect((await driven(house, first)).status).toBe(200);
-  await closed;
 });

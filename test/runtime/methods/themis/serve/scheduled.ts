@@ -15,7 +15,7 @@ import {
   rowBytes,
 } from "../../../server/graph/served-tasks.ts";
 import { settled } from "../../inferline/serve/scheduled.ts";
-import { servedScales } from "./served.ts";
+import { levelsAt, servedScales } from "./served.ts";
 
 /**
  * A scheduler of scaled stages whose clock stands still, and whose batches and loads end when the
@@ -83,4 +83,10 @@ export async function traffic(setup: ScaleSetup, seconds: number, qps: number): 
     }
     await submission.outcome;
   }
+}
+
+/** Looks so frequent, and plans that follow so soon, that a few requests change everything. */
+export function restlessScales() {
+  const policy = { tickMs: 10, stableTicks: 1, scaling: "vertical" } as const;
+  return servedScales({ levels: levelsAt([1, 10, 80]), policy });
 }

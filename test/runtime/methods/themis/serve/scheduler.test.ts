@@ -1,8 +1,4 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { themisPipeline } from "../../../../../runtime/methods/themis/serve/themis-pipeline.ts";
-import { played, STEP } from "../../../server/graph/played-steps.ts";
-import { replayed } from "../../../server/graph/replayed.ts";
 import {
   type CascadeRow,
   expectedOutputs,
@@ -17,14 +13,12 @@ import {
   settled,
 } from "../../inferline/serve/scheduled.ts";
 import { type ScaleSetup, scheduledScales, traffic } from "./scheduled.ts";
-import { levelsAt, servedScales } from "./served.ts";
+import { servedScales } from "./served.ts";
 
 const ESCALATED: CascadeRow = { escalate: 1, keep: 0, value: 3 };
 const KEPT: CascadeRow = { escalate: 0, keep: 1, value: 5 };
 const BOTH: CascadeRow = { escalate: 1, keep: 1, value: 7 };
 const NEITHER: CascadeRow = { escalate: 0, keep: 0, value: 9 };
-
-const MAX_PENDING = 40;
 
 /** What the executor was told since the last call, of the workers of the slow task. */
 function toldOfSlow({ executor, log }: ScaleSetup, since: number): string[] {
@@ -155,69 +149,4 @@ describe("a request", () => {
     expect(setup.valuesOf(await answerOf(next))).toEqual(expectedOutputs([BOTH]));
     expect([...setup.pipeline.dispatcher.readyByTask]).toEqual([1, 1, 1]);
   });
-});
-
-/** Looks so frequent, and plans that follow so soon, that a few requests change everything. */
-function restless() {
-  const policy = { tickMs: 10, stableTicks: 1, scaling: "vertical" } as const;
-  return servedScales({ levels: levelsAt([1, 10, 80]), policy });
-}
-
-test("always settles every request once, with its own rows, and loses no slot", async () => {
-  let resizes = 0;
-  await fc.assert(
-    fc.asyncProperty(fc.array(STEP, { maxLength: 80, size: "max" }), async (steps) => {
-      const setup = scheduledScales(restless(), { maxPending: MAX_PENDING });
-      const submissions = await played(setup, steps);
-      for (const { submission, rows } of submissions) {
-        const outcome = await submission.outcome;
-        if (outcome.kind === "failed") continue;
-        expect(setup.valuesOf(outcome)).toEqual(expectedOutputs(rows));
-      }
-      expect(setup.scheduler.pendingCount).toBe(0);
-      resizes += setup.log.filter(({ kind }) => kind === "resized").length;
-    }),
-    { numRuns: 150 },
-  );
-  // Otherwise this test would say little.
-  expect(resizes).toBeGreaterThan(100);
-});
-
-test("no request waits for workers that never come back", async () => {
-  const gone = fc.subarray([0, 1, 2, 3], { minLength: 2 });
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(STEP, { maxLength: 40, size: "max" }),
-      gone,
-      async (steps, workers) => {
-        const setup = scheduledScales(restless(), { maxPending: MAX_PENDING });
-        const submissions = await played(setup, steps, workers);
-        for (const { submission } of submissions) await submission.outcome;
-        expect(setup.scheduler.pendingCount).toBe(0);
-      },
-    ),
-    { numRuns: 150 },
-  );
-});
-
-test("what was recorded replays to identical commands", async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(STEP, { maxLength: 60, size: "max" }), async (steps) => {
-      const bundle = restless();
-      const setup = scheduledScales(bundle, { maxPending: MAX_PENDING });
-      await played(setup, steps);
-      const { dispatcher, queryCapacity } = themisPipeline(bundle, { maxPending: MAX_PENDING });
-      expect(replayed(dispatcher, queryCapacity, setup.log)).toEqual(setup.log);
-    }),
-    { numRuns: 50 },
-  );
-});
-
-test("stopping settles what is open", async () => {
-  const setup = scheduledScales();
-  setup.start();
-  const submission = setup.submit([BOTH]);
-  await settled(setup);
-  setup.scheduler.abort();
-  expect(await submission.outcome).toMatchObject({ kind: "failed", reason: "closed" });
 });

@@ -6,14 +6,6 @@ import { inferlineSample } from "../../../../support/inferline-samples.ts";
 import { themisBundle } from "../../../../support/themis-bundle.ts";
 import { themisSample } from "../../../../support/themis-samples.ts";
 
-test("a bundle of plans of cores and instances does not differ from itself", () => {
-  expect(diffBundles(themisSample(), themisSample())).toEqual({
-    same: true,
-    fields: [],
-    levels: [],
-  });
-});
-
 test("levels differ by their plans, and by what bursts make of them, in words", () => {
   const levels = [
     {

@@ -53,6 +53,7 @@ test("reports levels as the contract has them, and what each stage does", () => 
   expect(levels[2]).toEqual({
     loadQps: 150,
     feasible: true,
+    missed: [],
     capacityQps: 150,
     plan: {
       horizontal: expect.objectContaining({
@@ -167,11 +168,11 @@ test("a burst takes cores first, and instances where cores do not suffice", () =
   expect(ones?.stages[0]).toEqual({ ...stage, task: "detect", cores: 4, extras: 1, extraCores: 1 });
 });
 
-test("sums up stages with their latency model, worst error first, and a row a level", async () => {
+test("sums up tasks with their latency model, worst error first, and a row a level", async () => {
   const lines = await linesOf(large, null);
   expect(lines).toContain("pool default: 16 × 4 cores, 64 in all");
-  expect(lines).toContain("stage faces, after detect (60.000%)");
-  expect(lines).toContain("l(b, c) = 30 b / c + 8 / c + 1.5 b + 6 ms");
+  expect(lines).toContain("b task faces, after detect (60.000%)");
+  expect(lines).toContain("l(b, c) = 30 b / c + 8 / c + 1.5 b + 6 ms for a batch of b on c cores");
   expect(lines).toContain("latency as measured, without a fit");
   const at = lines.findIndex((line) => line.startsWith("fit error over 12 points"));
   expect(lines[at]).toMatch(/mean \d\.\d{3}%, worst 5\.6\d\d%/);
@@ -180,7 +181,7 @@ test("sums up stages with their latency model, worst error first, and a row a le
   const table = lines.findIndex((line) => line.startsWith("load qps"));
   expect(lines[table]).toMatch(/horizontal +vertical +joint +followed +ms of 180 +quantile/);
   expect(lines.slice(table + 1)).toHaveLength(8);
-  expect(lines.at(-1)).toMatch(/^ +500 +- +- +- .* no +\d+×\d b\d/);
+  expect(lines.at(-1)).toMatch(/^ +500 +- +- +- .* \d+×\d b\d {2}no: load 500 > 360 qps/);
 });
 
 test("the table of levels is what compile prints", () => {
@@ -196,12 +197,12 @@ test("the table of levels is what compile prints", () => {
       "quantile",
       "simulated p99",
       "violations",
-      "feasible",
       "instances × cores, batch",
+      "feasible",
     ],
-    ["20", "2", "2", "2", "2", "49.5", "0.95", "49.5", "0.100%", "yes", "1×1 b1, 1×1 b1"],
-    ["60", "3", "3", "3", "3", "62.1667", "0.95", "62.1667", "0.100%", "yes", "1×2 b2, 1×1 b1"],
-    ["150", "6", "-", "6", "6", "102.667", "0.95", "102.667", "0.100%", "yes", "2×2 b4, 2×1 b2"],
+    ["20", "2", "2", "2", "2", "49.5", "0.95", "49.5", "0.100%", "1×1 b1, 1×1 b1", "yes"],
+    ["60", "3", "3", "3", "3", "62.1667", "0.95", "62.1667", "0.100%", "1×2 b2, 1×1 b1", "yes"],
+    ["150", "6", "-", "6", "6", "102.667", "0.95", "102.667", "0.100%", "2×2 b4, 2×1 b2", "yes"],
   ]);
 });
 
@@ -213,7 +214,8 @@ test("shows the plan of a load, how busy it is, the others, and what a burst doe
   expect(lines[1]).toBe(
     "longest path 49.5 of 250 ms by the model: 49.5 ms processing whole batches, 0 ms waiting",
   );
-  expect(lines.find((line) => line.startsWith("detect "))?.split(/ {2,}/)).toEqual([
+  expect(lines.find((line) => line.startsWith("a  detect "))?.split(/ {2,}/)).toEqual([
+    "a",
     "detect",
     "1",
     "1",
@@ -247,8 +249,8 @@ test("shows the plan of a load, how busy it is, the others, and what a burst doe
 test("a level beyond the pool says what its plan is for; the top one has no burst", async () => {
   const lines = await linesOf(large, 500);
   expect(lines).toContain(
-    "no plan of the pool meets the SLO at this load, detect taking most of it: " +
-      "this one is for 360 qps",
+    "not feasible: load 500 > 360 qps; no plan of the pool meets the SLO at this load, detect " +
+      "taking most of it: this one is for 360 qps",
   );
   expect(lines).toContain("the top level: a burst beyond it finds this plan");
   expect(lines.find((line) => line.startsWith("vertical"))).toMatch(/^vertical +- +- +- +-$/);

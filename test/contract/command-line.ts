@@ -1,0 +1,248 @@
+/** What the two commands do with a bundle of any method, from the spec to the answered request. */
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fileOfValue, plainPayload } from "../support/bundle-fixtures.ts";
+import { changedAt } from "../support/refused-bundle.ts";
+import { type ApplicationSketch, LOADS_QPS, WIDTH, writeApplication } from "./application.ts";
+
+export interface CompiledSubject extends ApplicationSketch {
+  /** Place in a bundle of a figure that `verify` computes again. */
+  readonly promised: string;
+  /** Baselines of its own, and one of another method. */
+  readonly baselines: readonly string[];
+  readonly foreignBaseline: string;
+  /** As `--state` takes it; null where there are no states. */
+  readonly state: string | null;
+  /** Names of the outputs that hold the rows of the request. */
+  readonly answered: readonly string[];
+  readonly model: string;
+  /** What a server says when it is to read its file again. */
+  readonly reread: RegExp;
+}
+
+/** Where the two commands are. */
+export interface Commands {
+  readonly cli: string;
+  readonly runtimeCli: string;
+}
+
+interface Run {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** @param commandsOf called before the first test. */
+export function commandLineContract(
+  method: string,
+  subject: CompiledSubject,
+  commandsOf: () => Commands,
+): void {
+  describe(`method ${method} on the command line`, () => {
+    const folder = mkdtempSync(join(tmpdir(), `stratagem-${method}-`));
+    const bundle = join(folder, "bundle.msgpack");
+    /** As the bundle, but with a promise that nobody keeps. */
+    const changed = join(folder, "changed.msgpack");
+    let commands: Commands;
+    let app: string;
+    let compiled: Run;
+
+    const stratagem = (...args: string[]) => run(commands.cli, args);
+    const runtime = (...args: string[]) => run(commands.runtimeCli, args);
+    const jsonOf = async (...args: string[]) => {
+      const { status, stdout, stderr } = await stratagem(...args, "--json");
+      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+      return JSON.parse(stdout);
+    };
+
+    beforeAll(async () => {
+      commands = commandsOf();
+      app = writeApplication(folder, subject);
+      compiled = await stratagem("compile", app, "-o", bundle, "--json");
+      if (compiled.status !== 0) throw new Error(compiled.stderr);
+      const payload = plainPayload(readFileSync(bundle));
+      const value = 0.99 * numberAt(payload, subject.promised);
+      writeFileSync(changed, fileOfValue(changedAt(payload, subject.promised, value)));
+    }, 60_000);
+    afterAll(() => rmSync(folder, { recursive: true }));
+
+    test("is compiled, and each level is told as one JSON document", () => {
+      const { status, stdout, stderr } = compiled;
+      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+      const told = JSON.parse(stdout);
+      const bytes = readFileSync(bundle);
+      expect(told).toMatchObject({
+        bundle: { path: bundle, bytes: bytes.length, sha256: sha256(bytes), formatVersion: 1 },
+        application: "echo",
+        method,
+      });
+      expect(told.levels.map(({ loadQps }: { loadQps: number }) => loadQps)).toEqual(LOADS_QPS);
+      for (const { feasible } of told.levels) expect(feasible).toBe(true);
+    });
+
+    test("is compiled to the same bytes with one job", async () => {
+      const check = await jsonOf("compile", app, "-o", bundle, "--check", "--jobs", "1");
+      expect(check).toMatchObject({ same: true, exists: true });
+    });
+
+    test("is verified: promises are computed again, and a broken one is found", async () => {
+      const { ok, guarantees } = await jsonOf("verify", bundle);
+      expect({ ok, levels: guarantees.length }).toEqual({ ok: true, levels: LOADS_QPS.length });
+      for (const { stated, recomputed } of guarantees) expect(recomputed).toEqual(stated);
+      const broken = await stratagem("verify", changed, "--json");
+      expect(broken.status).toBe(3);
+      const found = JSON.parse(broken.stdout).guarantees.map(
+        ({ ok: kept }: { ok: boolean }) => kept,
+      );
+      expect(found).toEqual([false, true]);
+      const alone = await runtime("verify", bundle, "--json");
+      expect(alone.status).toBe(0);
+      expect(JSON.parse(alone.stdout)).toMatchObject({ ok: true, method, guarantees: null });
+    });
+
+    test("is inspected: as a whole, by load and, where it has any, by state", async () => {
+      const { stdout: text } = await stratagem("inspect", bundle);
+      expect(text).toContain(`echo: ${method}, format version 1`);
+      for (const qps of LOADS_QPS) expect(text).toMatch(new RegExp(`^ +${qps} `, "m"));
+      const { levels, sections, method: told } = await jsonOf("inspect", bundle);
+      expect([told, levels.length, sections.length > 0]).toEqual([method, LOADS_QPS.length, true]);
+      const { level } = await jsonOf("inspect", bundle, "--level", "10");
+      expect(level).toMatchObject({ index: 0, loadQps: LOADS_QPS[0] });
+      const asked = ["--state", subject.state ?? "queued=1,slack=40ms"];
+      const state = await runtime("inspect", bundle, ...asked, "--json");
+      if (subject.state === null) {
+        const refusal = /^RUNTIME_USAGE --state: expected a bundle that decides by states[^\n]*\n$/;
+        expect(state.status).toBe(64);
+        expect(JSON.parse(state.stdout)).toHaveProperty("error.code", "RUNTIME_USAGE");
+        expect(state.stderr).toMatch(refusal);
+      } else expect(JSON.parse(state.stdout)).toHaveProperty("state");
+    });
+
+    test("differs from another one and not from itself", async () => {
+      const same = await stratagem("diff", bundle, bundle);
+      expect([same.status, same.stdout]).toEqual([0, "the bundles are the same\n"]);
+      const { status, stdout } = await stratagem("diff", bundle, changed, "--json");
+      expect(status).toBe(2);
+      const { levels } = JSON.parse(stdout);
+      expect(levels).toMatchObject([{ loadQps: LOADS_QPS[0], change: "changed" }]);
+      expect(levels[0].fields.length).toBeGreaterThan(0);
+    });
+
+    test("is simulated: every query ends one way, and a seed gives the same figures", async () => {
+      const args = ["simulate", bundle, "--poisson", "30", "--duration", "5s", "--seed", "7"];
+      const {
+        wallMs: _,
+        queriesPerWallSecond: __,
+        taskQueriesPerWallSecond: ___,
+        ...result
+      } = await jsonOf(...args);
+      const { queries, satisfied, late, dropped, violationRate, latencyMs } = result;
+      expect(queries).toBeGreaterThan(100);
+      expect(satisfied + late + dropped).toBe(queries);
+      expect(violationRate).toBeCloseTo((late + dropped) / queries, 12);
+      expect(latencyMs.p50).toBeGreaterThan(0);
+      expect(latencyMs.p99).toBeGreaterThanOrEqual(latencyMs.p50);
+      expect(await jsonOf(...args)).toMatchObject(result);
+    });
+
+    test.each(subject.baselines)("is simulated beside %s", async (baseline) => {
+      const args = ["simulate", bundle, "--poisson", "30", "--duration", "5s"];
+      const result = await jsonOf(...args, "--baseline", baseline);
+      expect(result.queries).toBeGreaterThan(100);
+      expect(result.satisfied + result.late + result.dropped).toBe(result.queries);
+    });
+
+    test("is not simulated with the baseline of another method", async () => {
+      const args = ["simulate", bundle, "--poisson", "30", "--baseline", subject.foreignBaseline];
+      const { status, stdout, stderr } = await stratagem(...args);
+      expect([status, stdout]).toEqual([64, ""]);
+      expect(stderr).toMatch(/^RUNTIME_USAGE [^\n]+\n$/);
+      expect(stderr).toContain(subject.foreignBaseline);
+    });
+
+    test("is shown on a page", async () => {
+      const out = join(folder, "report.html");
+      const { report, application } = await jsonOf("report", bundle, "-o", out, "--no-frontier");
+      const page = readFileSync(out);
+      expect(report).toEqual({ path: out, bytes: page.length, sha256: sha256(page) });
+      expect(application).toBe("echo");
+      expect(page.toString()).toMatch(
+        /^<!doctype html>.*<title>echo<.*id="level-table".*<\/html>\n$/s,
+      );
+    });
+
+    test("is served: rows are answered and counted, even once it is told to stop", async () => {
+      const args = ["serve", "--policy", bundle, "--http", "127.0.0.1:0", "--json"];
+      const child = spawn(process.execPath, [commands.cli, ...args], { stdio: "pipe" });
+      try {
+        const { url, policy, workers } = JSON.parse(await said(child.stdout, /\n}/));
+        expect([policy, workers > 0]).toEqual([bundle, true]);
+        expect((await fetch(`${url}/v2/health/ready`)).status).toBe(200);
+        const at = `${url}/v2/models/${subject.model}`;
+        expect(await (await fetch(at)).json()).toMatchObject({
+          inputs: [{ name: "x", datatype: "FP32", shape: [-1, WIDTH] }],
+        });
+        const data = [1, 2, 3, 4, 5, 6];
+        const input = { name: "x", datatype: "FP32", shape: [2, WIDTH], data };
+        const outputs = subject.answered.map((name) => ({ name }));
+        const body = JSON.stringify({ inputs: [input], outputs });
+        const reply = await fetch(`${at}/infer`, { method: "POST", body });
+        expect(reply.status).toBe(200);
+        expect(await reply.json()).toMatchObject({
+          outputs: subject.answered.map((name) => ({ name, shape: [2, WIDTH], data })),
+        });
+        const metrics = await (await fetch(`${url}/metrics`)).text();
+        expect(metrics).toContain(`nv_inference_request_success{model="${subject.model}",`);
+        const notice = said(child.stderr, subject.reread);
+        child.kill("SIGHUP");
+        await notice;
+        const exited = once(child, "exit");
+        child.kill("SIGTERM");
+        expect(await exited).toEqual([0, null]);
+      } finally {
+        child.kill("SIGKILL");
+      }
+    });
+  });
+}
+
+function numberAt(value: unknown, path: string): number {
+  const keys = path.split(/[.[\]]+/).filter((key) => key !== "");
+  const found = keys.reduce((node, key) => (node as Record<string, unknown>)[key], value);
+  if (typeof found !== "number" || found === 0) throw new Error(`${path}: ${found} cannot be less`);
+  return found;
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+async function run(script: string, args: readonly string[]): Promise<Run> {
+  const child = spawn(process.execPath, [script, ...args], { stdio: "pipe" });
+  const [stdout, stderr, [status]] = await Promise.all([
+    said(child.stdout, null),
+    said(child.stderr, null),
+    once(child, "close"),
+  ]);
+  return { status, stdout, stderr };
+}
+
+/** All that a stream says, or what it says up to a pattern. */
+function said(stream: NodeJS.ReadableStream, pattern: RegExp | null): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    stream.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+      if (pattern?.test(text) === true) resolve(text);
+    });
+    stream.on("end", () => {
+      if (pattern === null) resolve(text);
+      else reject(new Error(`expected ${pattern}, got ${text}`));
+    });
+  });
+}

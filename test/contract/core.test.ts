@@ -1,0 +1,53 @@
+/** What holds of the core of every method, whatever happens to it. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { BY_METHOD } from "./subjects.ts";
+
+/** More than any of the small clusters has; those that a cluster has not are not meant. */
+const MOST_WORKERS = 12;
+/** Workers that never come back; all of them now and then. */
+const GONE = fc.oneof(
+  fc.subarray(Array.from({ length: MOST_WORKERS }, (_, worker) => worker)),
+  fc.constant(Array.from({ length: MOST_WORKERS }, (_, worker) => worker)),
+);
+
+describe.each(BY_METHOD)("the core of %s, whatever happens", (_, { core }) => {
+  const { stories, runs, mustHappen } = core;
+
+  test("ends every query once, and none waits when its workers are back", () => {
+    const happened = new Map<string, number>();
+    fc.assert(
+      fc.property(stories, (story) => {
+        const played = story.play();
+        for (const [what, count] of played.happened) {
+          happened.set(what, (happened.get(what) ?? 0) + count);
+        }
+        const { came, ended, waiting } = played.end([]);
+        expect([ended, waiting]).toEqual([came, 0]);
+      }),
+      { numRuns: runs },
+    );
+    // Else this would say little.
+    for (const what of mustHappen)
+      expect([what, (happened.get(what) ?? 0) > 20]).toEqual([what, true]);
+  });
+
+  test("has nothing wait for ever, even if workers are lost for good", () => {
+    fc.assert(
+      fc.property(stories, GONE, (story, gone) => {
+        const { came, ended, waiting } = story.play().end(gone);
+        expect([ended, waiting]).toEqual([came, 0]);
+      }),
+      { numRuns: Math.ceil(runs / 2) },
+    );
+  });
+
+  test("says the same when the same happens again", () => {
+    fc.assert(
+      fc.property(stories, (story) => {
+        expect(story.play().log).toEqual(story.play().log);
+      }),
+      { numRuns: 20 },
+    );
+  });
+});

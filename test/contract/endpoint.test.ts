@@ -1,0 +1,179 @@
+/** Every method over HTTP: ready, asked, replaced and closed, on workers that are not real. */
+import { afterEach, describe, expect, test } from "vitest";
+import type { Bundle } from "../../runtime/bundle/schema.ts";
+import { methodOf } from "../../runtime/methods/registry.ts";
+import type { RunningServer } from "../../runtime/server/serve.ts";
+import type { FakeWorkers, ServedSubject } from "./subjects/served.ts";
+import { BY_METHOD, SUBJECTS } from "./subjects.ts";
+
+const SHA256 = "ab".repeat(32);
+
+const open: RunningServer[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((server) => server.close()));
+});
+
+interface Answer {
+  readonly parameters: { readonly variant: string; readonly accuracy: number };
+  readonly outputs: readonly object[];
+}
+
+interface House {
+  readonly subject: ServedSubject;
+  readonly server: RunningServer;
+  readonly workers: FakeWorkers;
+  readonly lost: string[];
+}
+
+/** @param isReady whether all workers are. */
+async function serving(subject: ServedSubject, isReady = true): Promise<House> {
+  const workers = subject.openWorkers();
+  const lost: string[] = [];
+  const server = await methodOf(subject.bundle).serve(subject.bundle, {
+    bundleSha256: SHA256,
+    host: "127.0.0.1",
+    port: 0,
+    nowMs: () => 1000,
+    version: "0.0.0",
+    axisNames: subject.axisNames ?? [],
+    workers: workers.starter,
+    onWorkerLost: (worker, reason) => lost.push(`${worker} ${reason}`),
+  });
+  open.push(server);
+  if (isReady) workers.ready();
+  return { subject, server, workers, lost };
+}
+
+function infer({ server, subject }: House, extra: object = {}, rows = subject.input.data) {
+  const { name, data } = subject.input;
+  const shape = [rows.length, data[0]?.length];
+  const body = JSON.stringify({
+    inputs: [{ name, datatype: "FP32", shape, data: rows }],
+    ...extra,
+  });
+  return fetch(`${server.url}/v2/models/${subject.model}/infer`, { method: "POST", body });
+}
+
+async function get({ server }: House, path: string, method = "GET") {
+  const reply = await fetch(`${server.url}${path}`, { method });
+  return { status: reply.status, text: await reply.text() };
+}
+
+/** Lets what runs end until the reply is there. */
+async function driven({ workers }: House, reply: Promise<Response>): Promise<Response> {
+  const wait: { reply?: Response } = {};
+  const arrived = reply.then((response) => {
+    wait.reply = response;
+  });
+  while (wait.reply === undefined) {
+    if (workers.runningCount() > 0) await workers.finish();
+    await new Promise(setImmediate);
+  }
+  await arrived;
+  return wait.reply;
+}
+
+async function running({ workers }: House): Promise<void> {
+  while (workers.runningCount() === 0) await new Promise(setImmediate);
+}
+
+describe.each(BY_METHOD)("an endpoint of %s", (method, { served }) => {
+  test("is ready once its workers are, and no more when they are lost", async () => {
+    const house = await serving(served, false);
+    const readiness = async () => (await get(house, "/v2/health/ready")).status;
+    expect(await readiness()).toBe(503);
+    const early = await infer(house);
+    expect([early.status, early.headers.get("retry-after")]).toEqual([503, "1"]);
+    house.workers.ready();
+    await house.server.started;
+    expect([await readiness(), house.server.isReady()]).toEqual([200, true]);
+    await house.workers.loseAll();
+    expect([await readiness(), house.server.isReady()]).toEqual([503, false]);
+    expect((await infer(house)).status).toBe(503);
+    expect(house.lost.length).toBeGreaterThan(0);
+    expect(house.lost[0]).toMatch(/^\d killed$/);
+  });
+
+  test("tells what it takes and gives", async () => {
+    const house = await serving(served);
+    const { name, data } = served.input;
+    const model = JSON.parse((await get(house, `/v2/models/${served.model}`)).text);
+    expect(model).toMatchObject({
+      name: served.model,
+      inputs: [{ name, datatype: "FP32", shape: [-1, data[0]?.length] }],
+    });
+    for (const { shape } of model.outputs) expect(shape[0]).toBe(-1);
+    const index = JSON.parse((await get(house, "/v2/repository/index", "POST")).text);
+    expect(index).toContainEqual(expect.objectContaining({ name: served.model, state: "READY" }));
+    const other = await get(house, "/v2/models/other");
+    expect([other.status, other.text.includes("unknown model: 'other'")]).toEqual([404, true]);
+  });
+
+  test("answers a request, and counts it", async () => {
+    const house = await serving(served);
+    const reply = await driven(house, infer(house, { id: "q" }));
+    expect(reply.status).toBe(200);
+    const answer = (await reply.json()) as Answer;
+    const { variant, accuracy } = answer.parameters;
+    expect(answer).toMatchObject({ model_name: served.model, model_version: "1", id: "q" });
+    expect(decodeURIComponent(reply.headers.get("stratagem-variant") ?? "")).toBe(variant);
+    expect(accuracy).toBeGreaterThan(0);
+    expect(answer.outputs.length).toBeGreaterThan(0);
+    const stats = JSON.parse((await get(house, `/v2/models/${served.model}/stats`)).text);
+    expect(stats.model_stats).toMatchObject([
+      { name: served.model, inference_stats: { success: { count: 1 }, fail: { count: 0 } } },
+    ]);
+    expect(stats.model_stats[0].inference_count).toBeGreaterThanOrEqual(served.input.data.length);
+  });
+
+  test("tells Prometheus every line in its form, and every name once", async () => {
+    const house = await serving(served);
+    await driven(house, infer(house));
+    const { text } = await get(house, "/metrics");
+    const lines = text.trimEnd().split("\n");
+    for (const line of lines) {
+      expect(line).toMatch(
+        /^(# (HELP|TYPE) \w+ .+|\w+(\{\w+="[^"]*"(,\w+="[^"]*")*\})? [-+.\w]+)$/,
+      );
+    }
+    const helps = lines.filter((line) => line.startsWith("# HELP"));
+    expect(new Set(helps).size).toBe(helps.length);
+    expect(text).toContain(`nv_inference_request_success{model="${served.model}",version="1"} 1\n`);
+    expect(text).toMatch(new RegExp(`^stratagem_bundle_info{.*sha256="${SHA256}"} 1$`, "m"));
+    expect(text).toMatch(/^stratagem_queries_total\{.*outcome="satisfied"\} 2$/m);
+    expect(text).toMatch(/^stratagem_workers \d+$/m);
+  });
+
+  test("refuses what is no request, and what asks for less time than a row takes", async () => {
+    const house = await serving(served);
+    expect((await infer(house, {}, [])).status).toBe(400);
+    const hasty = await infer(house, { parameters: { timeout: served.leastUs - 1 } });
+    expect([hasty.status, hasty.headers.get("retry-after")]).toEqual([503, "1"]);
+    const expected = `at least ${served.leastUs} µs`;
+    expect(await hasty.json()).toEqual({ error: expect.stringContaining(expected) });
+    const patient = infer(house, { parameters: { timeout: served.leastUs } });
+    await running(house);
+    expect([200, 503]).toContain((await driven(house, patient)).status);
+  });
+
+  test("says why it does not follow another bundle, or follows it", async () => {
+    const { server } = await serving(served);
+    const refusalOf = (bundle: Bundle) => server.replaceBundle(bundle, "cd".repeat(32));
+    expect(refusalOf(served.otherSlo)).toMatch(/it has another slo/i);
+    for (const other of SUBJECTS.filter((one) => one.method !== method)) {
+      expect(refusalOf(other.served.bundle)).toMatch(/it has another method/);
+    }
+    if (served.refusal === null) expect(refusalOf(served.otherLevels)).toBeNull();
+    else expect(refusalOf(served.otherLevels)).toMatch(served.refusal);
+  });
+
+  test("answers what it has accepted before it closes", async () => {
+    const house = await serving(served);
+    const first = infer(house);
+    await running(house);
+    const closed = house.server.close();
+    expect((await infer(house)).status).toBe(503);
+    expect((await driven(house, first)).status).toBe(200);
+    await closed;
+  });
+});

@@ -1,0 +1,12 @@
+/** A bundle of plans of servers that is changed at random. */
+import { chainBundle } from "../../../support/loki-samples.ts";
+import { checkServersInRange, driveServers } from "../../../support/sound-plans.ts";
+import { type BundleSubject, only } from "../bundles.ts";
+
+export const lokiBundles: BundleSubject = {
+  samples: [{ what: "plans of servers", bundle: chainBundle(), changes: 2500 }],
+  checkSound: only("loki", (bundle) => {
+    checkServersInRange(bundle);
+    driveServers(bundle);
+  }),
+};

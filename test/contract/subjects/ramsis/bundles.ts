@@ -1,0 +1,19 @@
+/** Bundles of tables that are changed at random: of one queue per worker, and of classes. */
+import { classBundle } from "../../../support/class-bundle.ts";
+import { sampleBundle } from "../../../support/sample-bundle.ts";
+import { checkTablesInRange, driveClasses, driveLookups } from "../../../support/sound-tables.ts";
+import { type BundleSubject, only } from "../bundles.ts";
+
+export const ramsisBundles: BundleSubject = {
+  samples: [
+    { what: "tables", bundle: sampleBundle(), changes: 4000 },
+    { what: "tables of classes", bundle: classBundle({ split: [1, 1] }), changes: 800 },
+  ],
+  checkSound: only("ramsis", (bundle) => {
+    if (bundle.slo.classes !== undefined) driveClasses(bundle);
+    else {
+      checkTablesInRange(bundle);
+      driveLookups(bundle);
+    }
+  }),
+};

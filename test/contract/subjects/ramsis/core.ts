@@ -1,0 +1,32 @@
+/** Dispatchers of tables: one queue for each worker, one for all, and classes. */
+import { TableDriver, tableStories, tablesOf } from "../../../support/table-driver.ts";
+import type { CoreSubject, Played } from "../core.ts";
+
+export const ramsisCore: CoreSubject = {
+  runs: 250,
+  mustHappen: ["started", "dropped", "no worker", "lost", "cancelled"],
+  stories: tableStories.map(({ events, ...sketch }) => ({
+    play: () => {
+      const driver = new TableDriver(tablesOf(sketch), sketch.startsReady);
+      for (const event of events) driver.play(event);
+      return playedBy(driver);
+    },
+  })),
+};
+
+function playedBy(driver: TableDriver): Played {
+  return {
+    log: driver.log,
+    happened: driver.happened,
+    end(gone) {
+      for (const worker of gone) if (driver.up.has(worker)) driver.lose(worker);
+      for (const worker of [...driver.down]) if (!gone.includes(worker)) driver.bringUp(worker);
+      while (driver.running.size > 0 || driver.dispatcher.wakeMs < Number.POSITIVE_INFINITY) {
+        for (const worker of [...driver.running.keys()]) driver.finish(worker);
+        driver.passTo(driver.nowMs + 10);
+      }
+      const { arrivals, settled, waiting } = driver;
+      return { came: arrivals, ended: settled.size, waiting: waiting.size };
+    },
+  };
+}

@@ -1,0 +1,100 @@
+/** What holds of the words and data that every method tells of its bundles. */
+import { createHash } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import type { Bundle } from "../../runtime/bundle/schema.ts";
+import { diffText } from "../../runtime/commands/diff.ts";
+import { diffBundles } from "../../runtime/diff.ts";
+import { inspectBundle } from "../../runtime/inspect.ts";
+import { methodOf } from "../../runtime/methods/registry.ts";
+import { allFinite } from "../support/all-finite.ts";
+import { BY_METHOD, SUBJECTS } from "./subjects.ts";
+
+const FILE = { byteCount: 0, sha256: "0".repeat(64) };
+const ALL = { isAll: true };
+
+interface FoundTable {
+  readonly name: string;
+  readonly sha256: string;
+}
+
+/** All tables of a value, by their paths. */
+function tablesOf(value: unknown, path: string): FoundTable[] {
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return [];
+  const { data } = value as { data?: unknown };
+  if (data instanceof Float64Array || data instanceof Uint16Array) {
+    return [{ name: path, sha256: createHash("sha256").update(data).digest("hex") }];
+  }
+  return Object.entries(value).flatMap(([key, child]) => {
+    const at = Array.isArray(value) ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`;
+    return tablesOf(child, at);
+  });
+}
+
+describe.each(BY_METHOD)("a bundle of %s", (name, subject) => {
+  const { bundle } = subject.shown;
+  const method = methodOf(bundle);
+
+  test("is told whole: every table is a section, every level a report", () => {
+    const told = inspectBundle(bundle, FILE);
+    const { application, slo, arrivals, cluster, policy, provenance } = bundle;
+    const same = { application, method: name, slo, arrivals, cluster, policy, provenance };
+    expect(told).toMatchObject(same);
+    const sections = told.sections.map((one) => ({ name: one.name, sha256: one.sha256 }));
+    const byName = (a: FoundTable, b: FoundTable) => (a.name < b.name ? -1 : 1);
+    expect(sections.sort(byName)).toEqual(tablesOf(bundle, "").sort(byName));
+    expect(told.tasks).toHaveLength(bundle.tasks.length);
+    expect(told.levels).toMatchObject(bundle.levels.map(({ loadQps }) => ({ loadQps })));
+    expect(allFinite(JSON.parse(JSON.stringify({ ...told, sections: [] })))).toBe(true);
+  });
+
+  test("is told in words, with a row for every level", () => {
+    const summary = method.summary(bundle, { formatVersion: 1, bytes: 7, sha256: FILE.sha256 });
+    expect(summary.split("\n")[0]).toBe(
+      `${bundle.application}: ${name}, format version 1, 7 bytes`,
+    );
+    expect(summary).toContain(`sha256 ${FILE.sha256}`);
+    const table = method.levelTable(bundle);
+    expect(table.split("\n")).toHaveLength(1 + bundle.levels.length);
+    expect(summary).toContain(table);
+    for (const [index, { loadQps }] of bundle.levels.entries()) {
+      const { text, json } = method.tellLevel(bundle, index);
+      expect(json).toMatchObject({ index, loadQps });
+      expect(text).toContain(`level ${loadQps} qps`);
+      expect(text).not.toMatch(/NaN|undefined|\[object/);
+    }
+    expect(`${summary}${method.decisions(bundle).text}`).not.toMatch(/NaN|undefined|\[object/);
+  });
+
+  test("does not differ from itself, and from another by the levels that one alone has", () => {
+    const diff = diffBundles(bundle, bundle);
+    expect(diff).toEqual({ same: true, fields: [], levels: [] });
+    expect(diffText(diff)).toBe("the bundles are the same");
+    const top = bundle.levels.at(-1)?.loadQps ?? Number.NaN;
+    const fewer = { ...bundle, levels: bundle.levels.slice(0, -1) } as Bundle;
+    expect(diffText(diffBundles(bundle, fewer), ALL)).toContain(`level ${top} qps: removed`);
+    expect(diffText(diffBundles(fewer, bundle), ALL)).toContain(`level ${top} qps: added`);
+  });
+
+  test("differs from those of other methods at every load", () => {
+    for (const other of SUBJECTS.filter(({ method: one }) => one !== name)) {
+      const { fields, levels } = diffBundles(bundle, other.shown.bundle);
+      expect(fields).toContainEqual({ path: "method", before: name, after: other.method });
+      const loads = new Set([...bundle.levels, ...other.shown.bundle.levels].map((l) => l.loadQps));
+      expect(levels.map(({ loadQps }) => loadQps)).toEqual([...loads].sort((a, b) => a - b));
+    }
+  });
+
+  test("says what a server has to have", () => {
+    const served = subject.served.bundle;
+    expect(method.workerCount(served)).toBeGreaterThan(0);
+    const models = method.models(served);
+    expect(models.length).toBeGreaterThan(0);
+    for (const { model, warmBatches } of models) {
+      expect(model).not.toBeNull();
+      expect(warmBatches).toEqual([...new Set(warmBatches)].sort((a, b) => a - b));
+    }
+    const { workers, more, json } = method.tellServing(served);
+    expect(workers).toMatch(/^\d+ /);
+    expect(`${more}${JSON.stringify(json)}`).not.toMatch(/NaN|undefined/);
+  });
+});

@@ -1,0 +1,42 @@
+/** Fixed: one variant for every query, in batches of the size that the load takes. */
+import type { FixedBundle } from "../../bundle/schema.ts";
+import { levelAt } from "../../core/level-choice.ts";
+import { refuseStates } from "../../tell/asked-state.ts";
+import { pooledWorkers, servingTold } from "../../tell/serving-told.ts";
+import type { RuntimeMethod } from "../method.ts";
+import { readFixedBundle } from "./bundle/read.ts";
+import { FixedCluster } from "./core/fixed-cluster.ts";
+import {
+  fixedDiffer,
+  fixedLevels,
+  fixedModels,
+  fixedSections,
+  fixedSummary,
+  fixedTable,
+  fixedTasks,
+  fixedTold,
+} from "./tell/tell.ts";
+
+export const fixed = {
+  name: "fixed",
+  read: readFixedBundle,
+  sections: fixedSections,
+  taskReports: fixedTasks,
+  levelReports: fixedLevels,
+  levelTable: fixedTable,
+  summary: fixedSummary,
+  tellLevel: fixedTold,
+  tellState: async (_, { text }) => refuseStates(text, "one batch size; --level shows it"),
+  decisions: () => ({ stateCount: null, text: "each with a batch that was profiled" }),
+  decide: ({ levels }: FixedBundle, level: number) => levelAt(levels, level),
+  core: ({ policy }: FixedBundle) => ({ core: new FixedCluster(policy.maxBatch), commands: [] }),
+  diffFrame: ({ levels: _, ...frame }) => frame,
+  levelDiffer: fixedDiffer,
+  models: fixedModels,
+  workerCount: pooledWorkers,
+  tellServing: (bundle) => servingTold(pooledWorkers(bundle)),
+  serve: async (bundle, { workers, ...options }) => {
+    const { startFixedServer } = await import("./serve/fixed-server.ts");
+    return startFixedServer(bundle, options, workers.start.bind(workers));
+  },
+} satisfies RuntimeMethod<FixedBundle>;

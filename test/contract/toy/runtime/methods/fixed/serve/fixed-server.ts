@@ -1,0 +1,178 @@
+/** Serves one variant: rows wait in one queue, and a free worker takes a batch of them. */
+import type { Bundle, FixedBundle } from "../../../bundle/schema.ts";
+import type { BatchResult, Executor, ExecutorHandlers } from "../../../exec/executor.ts";
+import { InferenceError } from "../../../exec/executor.ts";
+import { bundleDifference } from "../../../server/bundle-difference.ts";
+import type { EndpointModel } from "../../../server/endpoint.ts";
+import { metric } from "../../../server/exposition.ts";
+import { PendingRequest, type RequestRows, rowedOutput } from "../../../server/request.ts";
+import { RequestMetrics } from "../../../server/request-metrics.ts";
+import {
+  type CommonServerOptions,
+  DEFAULT_LIMITS,
+  openServer,
+  type RunningServer,
+  type ServedEndpoint,
+} from "../../../server/serve.ts";
+import { type ModelSignature, taskTensors } from "../../../server/signature.ts";
+import { pooledWorkers } from "../../../tell/serving-told.ts";
+import { FixedCluster, type FixedStart } from "../core/fixed-cluster.ts";
+
+/** As `openServer`. @throws RuntimeError RUNTIME_MODEL if the bundle has no model. */
+export function startFixedServer(
+  bundle: FixedBundle,
+  options: CommonServerOptions,
+  executorFactory: (handlers: ExecutorHandlers) => Promise<Executor>,
+): Promise<RunningServer> {
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const { nowMs } = options;
+  return openServer<Executor, Required<ExecutorHandlers>>({ ...options, bundle }, limits, {
+    endpointOf: (onWorkerLost) => new FixedEndpoint(bundle, nowMs, onWorkerLost),
+    executorFactory,
+  });
+}
+
+class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, EndpointModel {
+  readonly models: readonly EndpointModel[] = [this];
+  readonly signature: ModelSignature;
+  readonly metrics: RequestMetrics;
+  readonly fastestMs: number;
+  readonly handlers: Required<ExecutorHandlers>;
+  readonly started: Promise<void>;
+  readonly #bundle: FixedBundle;
+  readonly #nowMs: () => number;
+  readonly #cluster: FixedCluster;
+  readonly #up = new Set<number>();
+  readonly #rows = new Map<number, { readonly request: PendingRequest; readonly row: number }>();
+  #executor: Executor | undefined;
+  #queries = 0;
+
+  constructor(
+    bundle: FixedBundle,
+    nowMs: () => number,
+    onWorkerLost: (w: number, r: string) => void,
+  ) {
+    const [task] = bundle.tasks;
+    const names = [...new Set([bundle.application, task?.name ?? ""])];
+    this.signature = { names, ...taskTensors(task?.variants ?? []), answersByRow: true };
+    this.metrics = new RequestMetrics(bundle.application);
+    this.fastestMs = task?.variants[0]?.latencyMs.data[0] ?? 0;
+    this.#bundle = bundle;
+    this.#nowMs = nowMs;
+    this.#cluster = new FixedCluster(bundle.levels.at(-1)?.batch ?? 1);
+    let settleStarted: () => void = () => {};
+    this.started = new Promise((resolve) => {
+      settleStarted = resolve;
+    });
+    const onReady = (worker: number) => {
+      this.#up.add(worker);
+      this.#cluster.onFree(worker);
+      if (this.isReady) settleStarted();
+      this.#start();
+    };
+    const onLost = (worker: number, reason: string) => {
+      this.#up.delete(worker);
+      this.#cluster.onLost(worker);
+      onWorkerLost(worker, reason);
+    };
+    const onReplaced = (worker: number, reason: string) => {
+      onLost(worker, reason);
+      onReady(worker);
+    };
+    this.handlers = { onReady, onLost, onReplaced };
+  }
+
+  get isReady(): boolean {
+    return this.#up.size === pooledWorkers(this.#bundle);
+  }
+
+  attach(executor: Executor): void {
+    this.#executor = executor;
+  }
+
+  submit(rows: RequestRows, deadlineMs: number) {
+    const { promise, resolve } =
+      withResolvers<Parameters<ConstructorParameters<typeof PendingRequest>[3]>[0]>();
+    const times = { arrivalMs: this.#nowMs(), deadlineMs };
+    const request = new PendingRequest(this.signature, rows, times, resolve);
+    for (let row = 0; row < rows.rows; row++) {
+      this.#rows.set(this.#queries, { request, row });
+      this.#cluster.onArrival(this.#queries++);
+    }
+    this.#start();
+    return { outcome: promise, cancel: () => request.fail("cancelled", "the client has gone") };
+  }
+
+  metricsText(): string {
+    const waiting = metric("stratagem_pending_queries", "gauge", "Rows", this.#rows.size);
+    return `${[...RequestMetrics.tritonLines([this.metrics]), ...waiting].join("\n")}\n`;
+  }
+
+  replaceBundle(bundle: Bundle): string {
+    const difference = bundleDifference(this.#bundle, bundle, ["slo", "cluster", "tasks"]);
+    return `it has another ${difference ?? "batch"}, which takes a new start of the server`;
+  }
+
+  drain(): void {}
+
+  abort(): void {
+    for (const { request } of this.#rows.values()) request.fail("closed", "the server closes");
+  }
+
+  #start(): void {
+    for (let start = this.#cluster.next(); start !== null; start = this.#cluster.next()) {
+      void this.#run(start);
+    }
+  }
+
+  /** Never rejects. */
+  async #run({ worker, queries }: FixedStart): Promise<void> {
+    const rows = queries.flatMap((query) => this.#rows.get(query) ?? []);
+    const startMs = this.#nowMs();
+    for (const { request } of rows) request.startMs = startMs;
+    const inputs = this.signature.inputs.map((_, input) =>
+      rows.flatMap(({ request, row }) => {
+        const bounds = request.inputBounds[input];
+        return request.inputs[input]?.subarray(bounds?.[row], bounds?.[row + 1]) ?? [];
+      }),
+    );
+    try {
+      const result = await this.#executor?.run(worker, { variant: 0, rows: rows.length, inputs });
+      if (result !== undefined) this.#answer(rows, result, startMs);
+      this.#cluster.onFree(worker);
+    } catch (error) {
+      const isRefused = error instanceof InferenceError;
+      for (const { request } of rows) {
+        request.fail(isRefused ? "inference" : "worker-lost", String(error));
+      }
+      if (isRefused) this.#cluster.onFree(worker);
+    }
+    for (const query of queries) this.#rows.delete(query);
+    this.#start();
+  }
+
+  #answer(
+    rows: readonly { readonly request: PendingRequest; readonly row: number }[],
+    result: BatchResult,
+    startMs: number,
+  ): void {
+    const nowMs = this.#nowMs();
+    this.metrics.onBatchDone({ rows: rows.length }, nowMs - startMs);
+    const outputs = result.outputs.flatMap(
+      (output, index) => rowedOutput(this.signature, index, output, rows.length) ?? [],
+    );
+    for (const [index, { request, row }] of rows.entries()) {
+      if (request.isSettled) continue;
+      request.variantByRow[row] = 0;
+      request.takeRow(row, outputs, index, nowMs);
+    }
+  }
+}
+
+function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => {};
+  const promise = new Promise<T>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}

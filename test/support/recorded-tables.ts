@@ -1,0 +1,239 @@
+/**
+ * A recorded server of tables: what it was told, what it did, and a fresh dispatcher that is told
+ * the same.
+ */
+import fc from "fast-check";
+import { vi } from "vitest";
+import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
+import { CommandBuffer, DROP } from "../../runtime/core/command-buffer.ts";
+import type { Batch, BatchResult, Executor } from "../../runtime/exec/executor.ts";
+import { WorkerLostError } from "../../runtime/exec/executor.ts";
+import { dispatcherOf } from "../../runtime/methods/ramsis/core/dispatcher-of.ts";
+import type {
+  RecordedCommand,
+  RecordedEvent,
+} from "../../runtime/methods/ramsis/serve/recording.ts";
+import { Scheduler } from "../../runtime/methods/ramsis/serve/scheduler.ts";
+import type { RowAnswer, Submission } from "../../runtime/server/request.ts";
+import { signatureOf } from "../../runtime/server/signature.ts";
+import type { VariantWish } from "../../runtime/server/variant-wish.ts";
+import { classBundle } from "./class-bundle.ts";
+import { waitingBundle } from "./pooled-bundle.ts";
+import { tinyBundle } from "./tiny-bundle.ts";
+
+type Entry = RecordedEvent | RecordedCommand;
+
+const TENSOR = { dtype: "float32", shape: [-1, 1] } as const;
+const MODEL = {
+  file: "m.onnx",
+  sha256: "0".repeat(64),
+  inputs: [{ name: "x", ...TENSOR }],
+  outputs: [{ name: "y", ...TENSOR }],
+};
+
+const LOADS_QPS = [20, 100, 1000];
+export type TableKind = "bound" | "pooled" | "classes";
+
+/**
+ * A queue for each worker, one for all, or classes that have workers of their own at the lower
+ * levels.
+ */
+export function servedTables(workers: number, kind: TableKind): RamsisBundle {
+  const bound = tinyBundle({ workers, maxQueue: 3, sloMs: 100, loadsQps: LOADS_QPS });
+  const bundle =
+    kind === "classes" ? classesOf(workers) : kind === "pooled" ? waitingBundle(bound) : bound;
+  const tasks = bundle.tasks.map((task) => ({
+    ...task,
+    variants: task.variants.map((variant) => ({ ...variant, model: MODEL })),
+  }));
+  return { ...bundle, tasks };
+}
+
+function classesOf(workers: number): RamsisBundle {
+  const split = workers === 1 ? null : [1, workers - 1];
+  const bundle = classBundle({ workers, split, loadsQps: LOADS_QPS });
+  const levels = bundle.levels.map((level) => {
+    const { classTables: _, ...together } = level;
+    return level.loadQps === 1000 ? together : level;
+  });
+  return { ...bundle, levels };
+}
+
+/** The lowest levels of a bundle; with fewer of them the same loads are decided by others. */
+function withLevels(bundle: RamsisBundle, levelCount: number): RamsisBundle {
+  return { ...bundle, levels: bundle.levels.slice(0, levelCount) };
+}
+
+/** Echoes its input when it is told to. */
+class HeldExecutor implements Executor {
+  readonly running = new Map<number, { finish: () => void; lose: () => void }>();
+
+  run(worker: number, { rows, inputs }: Batch): Promise<BatchResult> {
+    return new Promise((resolve, reject) => {
+      const bytes = Buffer.concat([...(inputs[0] ?? [])]);
+      this.running.set(worker, {
+        finish: () =>
+          resolve({ outputs: [{ shape: [rows, 1], bytes }], wallMs: 1, cpuMs: 1, cores: 1 }),
+        lose: () => reject(new WorkerLostError(worker, "killed")),
+      });
+    });
+  }
+
+  async close(): Promise<void> {}
+}
+
+export const tableActions = fc.array(
+  fc.record({
+    kind: fc.constantFrom(
+      "submit",
+      "submit",
+      "submit",
+      "finish",
+      "lose",
+      "ready",
+      "cancel",
+      "policy",
+    ),
+    pick: fc.nat(),
+    rows: fc.integer({ min: 1, max: 6 }),
+    variant: fc.constantFrom<VariantWish | undefined>(undefined, undefined, "same", 0, 1),
+    gapMs: fc.integer({ min: 0, max: 40 }),
+  }),
+  { maxLength: 80 },
+);
+type Action = typeof tableActions extends fc.Arbitrary<readonly (infer Each)[]> ? Each : never;
+
+export interface RecordedRequest {
+  readonly submission: Submission<RowAnswer>;
+  /** The only input, which is also the only output. */
+  readonly bytes: Uint8Array;
+}
+
+export interface Recorded {
+  readonly log: Entry[];
+  readonly requests: readonly RecordedRequest[];
+  readonly scheduler: Scheduler;
+}
+
+/**
+ * Runs a scheduler through the actions, on a clock of its own, and brings everything to its end:
+ * workers that were lost come back, but those that are gone for good.
+ */
+export async function record(
+  bundle: RamsisBundle,
+  steps: readonly Action[],
+  gone: readonly number[],
+): Promise<Recorded> {
+  const log: Entry[] = [];
+  const requests: RecordedRequest[] = [];
+  let nowMs = 0;
+  const scheduler = new Scheduler({
+    bundle,
+    signature: signatureOf(bundle),
+    nowMs: () => nowMs,
+    maxPending: 40,
+    recorder: (entry) => log.push(structuredClone(entry)),
+  });
+  const executor = new HeldExecutor();
+  scheduler.attach(executor);
+  const workers = Array.from({ length: scheduler.workerCount }, (_, worker) => worker);
+  const lose = (worker: number) => {
+    settle(executor, worker, "lose");
+    scheduler.onWorkerLost(worker, "killed");
+  };
+  const perform: Record<string, (step: Action) => void> = {
+    submit: ({ rows, variant, pick }) => {
+      const values = Float32Array.from({ length: rows }, (_, row) => 100 * requests.length + row);
+      const bytes = new Uint8Array(values.buffer);
+      const { classes = [{ latencyMs: 100 }] } = bundle.slo;
+      const sloClass = pick % classes.length;
+      const deadlineMs = nowMs + (classes[sloClass]?.latencyMs ?? 0);
+      const submission = scheduler.submit({ rows, inputs: [bytes], variant }, deadlineMs, sloClass);
+      requests.push({ submission, bytes });
+    },
+    cancel: ({ pick }) => requests[pick % Math.max(1, requests.length)]?.submission.cancel(),
+    ready: ({ pick }) => scheduler.onWorkerReady(pick % workers.length),
+    finish: ({ pick }) => settle(executor, pick, "finish"),
+    policy: ({ pick }) => scheduler.replaceBundle(withLevels(bundle, 1 + (pick % 3))),
+    lose: ({ pick }) => lose(pick % workers.length),
+  };
+  const pass = async (ms: number) => {
+    nowMs += ms;
+    vi.advanceTimersByTime(ms);
+    // Lets the scheduler see what the executor's promises have become.
+    await new Promise(setImmediate);
+  };
+  for (const worker of workers) scheduler.onWorkerReady(worker);
+  for (const step of steps) {
+    await pass(step.gapMs);
+    perform[step.kind]?.(step);
+    await pass(0);
+  }
+  for (const worker of workers) {
+    if (gone.includes(worker)) lose(worker);
+    else scheduler.onWorkerReady(worker);
+  }
+  for (let round = 0; scheduler.pendingCount > 0 && round < MOST_ROUNDS; round++) {
+    while (executor.running.size > 0) settle(executor, 0, "finish");
+    await pass(10);
+  }
+  return { log, requests, scheduler };
+}
+
+/** Ten milliseconds each: nothing waits as long. */
+const MOST_ROUNDS = 500;
+
+function settle(executor: HeldExecutor, pick: number, how: "finish" | "lose"): void {
+  const worker = how === "lose" ? pick : [...executor.running.keys()][pick % executor.running.size];
+  const batch = worker === undefined ? undefined : executor.running.get(worker);
+  if (worker === undefined || batch === undefined) return;
+  executor.running.delete(worker);
+  batch[how]();
+}
+
+/** The commands that a fresh dispatcher gives for the events of a log, in place. */
+export function replayTables(bundle: RamsisBundle, log: readonly Entry[]): Entry[] {
+  const dispatcher = dispatcherOf(bundle, { ready: false });
+  const { commandCapacity, waitingCapacity } = dispatcher;
+  const commands = new CommandBuffer(commandCapacity, waitingCapacity);
+  const replayed: Entry[] = [];
+  for (const entry of log) {
+    if (entry.kind === "start-batch" || entry.kind === "drop") continue;
+    replayed.push(entry);
+    if (entry.kind === "arrival") {
+      const { query, deadlineMs, nowMs, sloClass } = entry;
+      dispatcher.onArrival(query, deadlineMs, nowMs, commands, sloClass);
+    } else if (entry.kind === "joint-arrival") {
+      const { query, deadlineMs, wanted, nowMs, sloClass } = entry;
+      dispatcher.onJointArrival(query, deadlineMs, wanted, nowMs, commands, sloClass);
+    } else if (entry.kind === "joint-end") dispatcher.onJointEnd(entry.nowMs, commands);
+    else if (entry.kind === "done") dispatcher.onBatchDone(entry.worker, entry.nowMs, commands);
+    else if (entry.kind === "ready") dispatcher.onWorkerReady(entry.worker, entry.nowMs, commands);
+    else if (entry.kind === "lost") dispatcher.onWorkerLost(entry.worker, entry.nowMs, commands);
+    else if (entry.kind === "wake") dispatcher.onWake(entry.nowMs, commands);
+    else if (entry.kind === "policy") dispatcher.replaceBundle(entry.bundle);
+    else dispatcher.onCancel(entry.query);
+    replayed.push(...commandsOf(commands));
+    commands.clear();
+  }
+  return replayed;
+}
+
+function commandsOf(commands: CommandBuffer): RecordedCommand[] {
+  return Array.from({ length: commands.count }, (_, command) => {
+    const worker = commands.worker(command);
+    if (commands.kind(command) === DROP) {
+      const query = commands.query(command, 0);
+      return { kind: "drop", worker, query, reason: commands.reason(command) };
+    }
+    return {
+      kind: "start-batch",
+      worker,
+      variant: commands.variant(command),
+      level: commands.level(command),
+      queries: Array.from({ length: commands.queryCount(command) }, (_, position) =>
+        commands.query(command, position),
+      ),
+    };
+  });
+}
