@@ -1,16 +1,27 @@
-/** Accordion's decisions at 64 places and 64 running queries of Table 1, and simulations of 10-minute streams. */
+/**
+ * Accordion's decisions at 64 places and 64 running queries of Table 1, and simulations of
+ * 10-minute streams.
+ */
+
+import { simulateAccordion } from "stratagem/internal/methods/accordion/simulate/simulate";
+import type { AccordionOptions } from "stratagem-runtime/internal/bundle/schema";
+import {
+  AccordionCommands,
+  RESHAPE,
+  START,
+} from "stratagem-runtime/internal/methods/accordion/core/commands";
+import { AccordionScheduler } from "stratagem-runtime/internal/methods/accordion/core/scheduler";
 import { bench, describe } from "vitest";
-import { simulateAccordion } from "../compiler/methods/accordion/simulate/simulate.ts";
-import type { AccordionOptions } from "../runtime/bundle/schema.ts";
-import { AccordionCommands, RESHAPE, START } from "../runtime/methods/accordion/core/commands.ts";
-import { AccordionScheduler } from "../runtime/methods/accordion/core/scheduler.ts";
 import { table1Bundle } from "../test/support/accordion-bundle.ts";
 
 const PLACES = 64;
 const RESNET_152 = 2;
 const ALWAYS_MS = 1e9;
 
-/** Places that are up, of which a number of running queries that have time take all. Names from `queries` on are free. */
+/**
+ * Places that are up, of which a number of running queries that have time take all. Names from
+ * `queries` on are free.
+ */
 function busyScheduler(
   queries: number,
   policy: Partial<AccordionOptions> = {},
@@ -126,7 +137,8 @@ for (const meanBatch of [1, 20, 100]) {
         sloMs: 6000 * meanBatch,
         policy: { meanBatch, scheduler },
       });
-      // 2303 ms is the mean over the models of an instance on one place; batches of mean 1 have 1.16 once they are whole.
+      // 2303 ms is the mean over the models of an instance on one place; batches of mean 1 have
+      // 1.16 once they are whole.
       const qps = (1000 * PLACES) / (2303 * Math.max(1.16, meanBatch));
       bench(scheduler, () => {
         const { queries } = simulateAccordion(bundle, {

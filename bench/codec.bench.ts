@@ -1,8 +1,11 @@
-/** Encoding and decoding a bundle of 200 levels of 33 × 101 states. Targets: encode < 3 ms, decode and verify < 2 ms. */
+/**
+ * Encoding and decoding a bundle of 200 levels of 33 × 101 states. Targets: encode < 3 ms, decode
+ * and verify < 2 ms.
+ */
 import { gzipSync } from "node:zlib";
+import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
+import { decodeBundle, encodeBundle } from "stratagem-runtime/internal/checked-bundle";
 import { bench, describe } from "vitest";
-import type { RamsisBundle } from "../runtime/bundle/schema.ts";
-import { decodeBundle, encodeBundle } from "../runtime/checked-bundle.ts";
 import { sampleBundle } from "../test/support/sample-bundle.ts";
 import { type TinyVariant, tinyBundle } from "../test/support/tiny-bundle.ts";
 
@@ -14,7 +17,10 @@ const variants: readonly TinyVariant[] = [0.58, 0.66, 0.72, 0.76, 0.79].map((acc
   latencyMs: (batch) => (index + 1) * (4 + 2 * batch),
 }));
 
-/** Tables that change gradually from level to level, as solved ones do: the slack that a level holds back grows with its load. */
+/**
+ * Tables that change gradually from level to level, as solved ones do: the slack that a level holds
+ * back grows with its load.
+ */
 function largeBundle(): RamsisBundle {
   const loadsQps = Array.from({ length: LEVEL_COUNT }, (_, level) => 20 * (level + 1));
   return tinyBundle({

@@ -1,10 +1,13 @@
+import { CommandBuffer } from "stratagem-runtime/internal/core/command-buffer";
+import { dispatcherOf } from "stratagem-runtime/internal/methods/ramsis/core/dispatcher-of";
 import { bench, describe } from "vitest";
-import { CommandBuffer } from "../runtime/core/command-buffer.ts";
-import { dispatcherOf } from "../runtime/methods/ramsis/core/dispatcher-of.ts";
 import { tinyBundle } from "../test/support/tiny-bundle.ts";
 
 const WORKERS = 60;
-/** In a cycle every worker gets 4 queries, decides on the first at once, and on the other three when that is done. */
+/**
+ * In a cycle every worker gets 4 queries, decides on the first at once, and on the other three when
+ * that is done.
+ */
 const CYCLES = 500;
 const DECISIONS = CYCLES * WORKERS * 2;
 const GAP_MS = 0.5;

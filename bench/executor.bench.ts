@@ -1,12 +1,16 @@
-/** One batch to a worker process and back, through a model that computes nothing: what the boundary between processes costs. */
+/**
+ * One batch to a worker process and back, through a model that computes nothing: what the boundary
+ * between processes costs.
+ */
+
+import type { Batch } from "stratagem-runtime/internal/exec/executor";
 import { afterAll, bench, describe } from "vitest";
-import type { Batch } from "../runtime/exec/executor.ts";
 import { identityVariant, POOL_URL } from "../test/runtime/exec/built-executor.ts";
 
 /** Float32 numbers in a row: 12 KB, a small image; 602 KB, one of 224 × 224. */
 const WIDTHS = [3072, 150_528];
 
-type PoolModule = typeof import("../runtime/exec/worker-pool.ts");
+type PoolModule = typeof import("stratagem-runtime/internal/exec/worker-pool");
 // Workers are processes, which run compiled files only.
 const { startExecutor }: PoolModule = await import(POOL_URL);
 

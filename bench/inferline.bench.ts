@@ -1,11 +1,14 @@
-/** The estimator on an hour of 300 requests/s, and plans for four stages on three kinds of hardware. */
+/**
+ * The estimator on an hour of 300 requests/s, and plans for four stages on three kinds of hardware.
+ */
+
+import { FeedForward } from "stratagem/internal/graph/feed-forward";
+import { simulateInferline } from "stratagem/internal/methods/inferline/simulate/simulate";
+import { provision } from "stratagem/internal/methods/inferline/solve/provision";
+import { drawRequests } from "stratagem/internal/simulate/graph/drawn-requests";
+import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
+import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { bench, describe } from "vitest";
-import { FeedForward } from "../compiler/graph/feed-forward.ts";
-import { simulateInferline } from "../compiler/methods/inferline/simulate/simulate.ts";
-import { provision } from "../compiler/methods/inferline/solve/provision.ts";
-import { drawRequests } from "../compiler/simulate/graph/drawn-requests.ts";
-import type { InferlineBundle } from "../runtime/bundle/schema.ts";
-import { taskGraphOf } from "../runtime/core/graph/task-graph.ts";
 import { type InferlineTaskSketch, inferlineBundle } from "../test/support/inferline-bundle.ts";
 import { problemAndPlan } from "../test/support/inferline-problem.ts";
 

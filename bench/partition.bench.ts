@@ -1,12 +1,16 @@
-/** Cutting a chain of layers into stages: all depths up to 8 at once, all shapes of two pools of places, and the merging heuristic, one depth after the other. */
-import { bench, describe } from "vitest";
+/**
+ * Cutting a chain of layers into stages: all depths up to 8 at once, all shapes of two pools of
+ * places, and the merging heuristic, one depth after the other.
+ */
+
 import {
   layerPartitions,
   mergedPartition,
   mixedPartitions,
-} from "../compiler/numeric/partition.ts";
-import { Rng } from "../runtime/core/rng.ts";
-import { placeShapes } from "../runtime/methods/accordion/bundle/place-shapes.ts";
+} from "stratagem/internal/numeric/partition";
+import { Rng } from "stratagem-runtime/internal/core/rng";
+import { placeShapes } from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
+import { bench, describe } from "vitest";
 
 const MAX_DEPTH = 8;
 const SHAPES = [...placeShapes([64, 64], MAX_DEPTH)];

@@ -1,13 +1,19 @@
+import { simulateLoki } from "stratagem/internal/methods/loki/simulate/simulate";
+import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
+import { pipelineShapeOf } from "stratagem-runtime/internal/core/graph/pipeline-shape";
+import {
+  flowsFor,
+  mostAccurateFirst,
+} from "stratagem-runtime/internal/methods/loki/core/most-accurate-first";
+import { planLayoutOf } from "stratagem-runtime/internal/methods/loki/core/plan-layout";
 import { bench, describe } from "vitest";
-import { simulateLoki } from "../compiler/methods/loki/simulate/simulate.ts";
-import type { LokiBundle } from "../runtime/bundle/schema.ts";
-import { pipelineShapeOf } from "../runtime/core/graph/pipeline-shape.ts";
-import { flowsFor, mostAccurateFirst } from "../runtime/methods/loki/core/most-accurate-first.ts";
-import { planLayoutOf } from "../runtime/methods/loki/core/plan-layout.ts";
 import { lokiBundle, type TaskSketch } from "../test/support/loki-bundle.ts";
 import { fillWorkerTables, workerTablesFor } from "../test/support/loki-worker-tables.ts";
 
-/** Loki's traffic analysis at 600 requests per second on 20 servers: profile, plan and shares of the reference. */
+/**
+ * Loki's traffic analysis at 600 requests per second on 20 servers: profile, plan and shares of the
+ * reference.
+ */
 const traffic = lokiBundle({
   sloMs: 250,
   workers: [20],

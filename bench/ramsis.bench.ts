@@ -1,11 +1,18 @@
-/** One RAMSIS level, build + solve + guarantees: K = 60, 2000 queries/s, SLO 150 ms, nine image variants, N = 32, D = 100. */
+/**
+ * One RAMSIS level, build + solve + guarantees: K = 60, 2000 queries/s, SLO 150 ms, nine image
+ * variants, N = 32, D = 100.
+ */
+
+import { solvePolicy } from "stratagem/internal/methods/ramsis/solve/objective";
+import { solveWithin } from "stratagem/internal/methods/ramsis/solve/violation-ceiling";
+import {
+  admissibleActions,
+  buildWorkerMdp,
+} from "stratagem/internal/methods/ramsis/solve/worker-mdp";
+import type { WorkerProblem } from "stratagem/internal/methods/ramsis/solve/worker-problem";
+import { serviceTimesByBatch } from "stratagem/internal/model/service-time";
+import { loadApplication } from "stratagem/internal/spec/load-application";
 import { bench, describe } from "vitest";
-import { solvePolicy } from "../compiler/methods/ramsis/solve/objective.ts";
-import { solveWithin } from "../compiler/methods/ramsis/solve/violation-ceiling.ts";
-import { admissibleActions, buildWorkerMdp } from "../compiler/methods/ramsis/solve/worker-mdp.ts";
-import type { WorkerProblem } from "../compiler/methods/ramsis/solve/worker-problem.ts";
-import { serviceTimesByBatch } from "../compiler/model/service-time.ts";
-import { loadApplication } from "../compiler/spec/load-application.ts";
 
 const { application } = loadApplication("policies/image-classification/app.yaml");
 const variants = application.tasks[0]?.variants ?? [];

@@ -1,18 +1,24 @@
+import { simulate } from "stratagem/internal/methods/ramsis/simulate/simulate";
 import { bench, describe } from "vitest";
-import { simulate } from "../compiler/methods/ramsis/simulate/simulate.ts";
 import { type TinyVariant, tinyBundle } from "../test/support/tiny-bundle.ts";
 
 const QPS = 2000;
 const QUERIES = 1_000_000;
 
-/** Like the image profiles: the more accurate, the slower, and a batch costs less than its queries one by one. */
+/**
+ * Like the image profiles: the more accurate, the slower, and a batch costs less than its queries
+ * one by one.
+ */
 const variants: TinyVariant[] = Array.from({ length: 9 }, (_, index) => ({
   name: `variant${index}`,
   accuracy: 0.58 + 0.03 * index,
   latencyMs: (batch) => (8 + 6 * index) * (0.6 + 0.4 * batch),
 }));
 
-/** The most accurate variant that meets the deadline and keeps up with 33 queries per second and worker. */
+/**
+ * The most accurate variant that meets the deadline and keeps up with 33 queries per second and
+ * worker.
+ */
 const bundle = tinyBundle({
   workers: 60,
   sloMs: 150,

@@ -1,9 +1,13 @@
-/** Scaling plans for the summarising pipeline, three stages, batches and cores up to 16, SLO 2550 ms: every mode at several loads, warm, options included. */
+/**
+ * Scaling plans for the summarising pipeline, three stages, batches and cores up to 16, SLO 2550
+ * ms: every mode at several loads, warm, options included.
+ */
+
+import { ExactScaler } from "stratagem/internal/methods/themis/solve/exact";
+import { solveAsPaper } from "stratagem/internal/methods/themis/solve/paper";
+import { isPlan } from "stratagem/internal/methods/themis/solve/problem";
+import type { ScalingMode } from "stratagem/internal/methods/themis/solve/task-options";
 import { bench, describe } from "vitest";
-import { ExactScaler } from "../compiler/methods/themis/solve/exact.ts";
-import { solveAsPaper } from "../compiler/methods/themis/solve/paper.ts";
-import { isPlan } from "../compiler/methods/themis/solve/problem.ts";
-import type { ScalingMode } from "../compiler/methods/themis/solve/task-options.ts";
 import { chainOf, fittedChain, REFERENCE } from "../test/support/themis-reference.ts";
 
 const LOADS_QPS = [2, 6, 10, 14, 20];

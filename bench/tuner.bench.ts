@@ -1,9 +1,9 @@
+import { envelopeOf, windowLengths } from "stratagem/internal/numeric/traffic-envelope";
+import { arrivalSource } from "stratagem/internal/simulate/arrivals";
+import { Rng } from "stratagem-runtime/internal/core/rng";
+import { EnvelopeTuner } from "stratagem-runtime/internal/methods/inferline/core/envelope-tuner";
+import { TrailingEnvelope } from "stratagem-runtime/internal/methods/inferline/core/traffic-envelope";
 import { bench, describe } from "vitest";
-import { envelopeOf, windowLengths } from "../compiler/numeric/traffic-envelope.ts";
-import { arrivalSource } from "../compiler/simulate/arrivals.ts";
-import { Rng } from "../runtime/core/rng.ts";
-import { EnvelopeTuner } from "../runtime/methods/inferline/core/envelope-tuner.ts";
-import { TrailingEnvelope } from "../runtime/methods/inferline/core/traffic-envelope.ts";
 import { inferlineBundle } from "../test/support/inferline-bundle.ts";
 
 const ARRIVALS = 100_000;
@@ -14,7 +14,10 @@ function arrivalsOf(qps: number, seed: number): Float64Array {
   return block;
 }
 
-/** Goes on for ever with the same gaps, so that the trailing 60 s are full of them after the first rounds. */
+/**
+ * Goes on for ever with the same gaps, so that the trailing 60 s are full of them after the first
+ * rounds.
+ */
 class Repeated {
   readonly #blockMs: Float64Array;
   #startMs = 0;

@@ -52,7 +52,7 @@ export type ForecasterName = keyof ParametersByForecaster;
 
 /**
  * The best in mean absolute percentage error on the training days of the Twitter trace
- * (`bench/forecasters.js choose`).
+ * (`themis forecast-parameters` of experiments/).
  */
 export const DEFAULT_PARAMETERS: ParametersByForecaster = {
   "last-max": { windows: 1 },

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { decodeBundle, encodeBundle } from "../../runtime/checked-bundle.ts";
-import { identityModel } from "../support/onnx-model.js";
+import { identityModel } from "../support/onnx-model.ts";
 import { startStratagem, stratagem } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-classes-"));

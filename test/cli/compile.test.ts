@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { identityModel } from "../support/onnx-model.js";
+import { identityModel } from "../support/onnx-model.ts";
 import { startStratagem, stratagem, stratagemRuntime } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-cli-"));

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { identityModel, meanModel } from "../support/onnx-model.js";
+import { identityModel, meanModel } from "../support/onnx-model.ts";
 import { startStratagem, stratagem } from "../support/run-cli.ts";
 
 const WIDTH = 3;

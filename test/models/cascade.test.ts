@@ -3,18 +3,18 @@ import { readdirSync, readFileSync } from "node:fs";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadApplication } from "../../compiler/spec/load-application.ts";
-import { gateOf } from "../../tools/cascade/gate.js";
+import { classesOf } from "../../tools/answers.ts";
+import { gateOf } from "../../tools/cascade/gate.ts";
 import {
   answersOf,
   CALIBRATION_COUNT,
   CALIBRATION_SEED,
   chooseThreshold,
-  classesOf,
   confidencesOf,
   type Figures,
   figuresOf,
   LOSS,
-} from "../../tools/cascade/measure.js";
+} from "../../tools/cascade/measure.ts";
 import {
   CLASS_NAMES,
   drawImages,
@@ -22,7 +22,7 @@ import {
   HELD_OUT_SEED,
   IMAGE_BYTES,
   TRAIN_SEED,
-} from "../../tools/image-classification/dataset.js";
+} from "../../tools/image-classification/dataset.ts";
 
 type Model = {
   name: string;
@@ -166,9 +166,10 @@ describe("the models", () => {
 
   test("do on the first held-out images what models.json says of all", async () => {
     const fast = await answersOf(read(gateModel.file), subset.pixels);
-    const gateClasses = classesOf(fast.logits);
+    const gateClasses = classesOf(fast.logits, CLASS_NAMES.length);
     const accurateClasses = classesOf(
       (await answersOf(read(accurateModel.file), subset.pixels)).logits,
+      CLASS_NAMES.length,
     );
     const measured = figuresOf(
       (fast.escalate ?? []).map((count, image) => ({

@@ -7,7 +7,7 @@ import type {
   PlaceExpected,
   Pool,
   Table,
-} from "../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 import { chainModel, chainStages } from "./chain-model.ts";
 
 export { chainModel };

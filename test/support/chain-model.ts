@@ -3,7 +3,7 @@ import type {
   ModelFile,
   StageModel,
   TensorInfo,
-} from "../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 
 /**
  * A chain: layer k makes `h<k+1>` of `h<k>`, the first of `x`, the last `y`; and the last takes

@@ -1,4 +1,4 @@
-import { nextMeasuredTimes } from "../../compiler/model/next-measured-times.ts";
+import { nextMeasuredTimes } from "stratagem/internal/model/next-measured-times";
 import type {
   Branch,
   InferlineBundle,
@@ -9,7 +9,7 @@ import type {
   StagePlan,
   StageTask,
   TrafficEnvelope,
-} from "../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 
 export interface InferlineTaskSketch {
   readonly name: string;

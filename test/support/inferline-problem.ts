@@ -1,9 +1,9 @@
-import type { Configuration } from "../../compiler/graph/served-tasks.ts";
-import type { ProvisioningProblem } from "../../compiler/methods/inferline/solve/problem.ts";
-import { provisioningProblem } from "../../compiler/methods/inferline/solve/problem-of.ts";
-import { type RequestTrace, tossVisits } from "../../compiler/simulate/graph/visits.ts";
-import type { InferlineBundle } from "../../runtime/bundle/schema.ts";
-import { Rng } from "../../runtime/core/rng.ts";
+import type { Configuration } from "stratagem/internal/graph/served-tasks";
+import type { ProvisioningProblem } from "stratagem/internal/methods/inferline/solve/problem";
+import { provisioningProblem } from "stratagem/internal/methods/inferline/solve/problem-of";
+import { type RequestTrace, tossVisits } from "stratagem/internal/simulate/graph/visits";
+import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import { type InferlineTaskSketch, inferlineBundle } from "./inferline-bundle.ts";
 
 /** The decision problem of a bundle, and the configuration of its first level. */

@@ -11,7 +11,7 @@ import type {
   Pool,
   PoolProfile,
   StagePolicy,
-} from "../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 
 interface VariantSketch {
   readonly name: string;

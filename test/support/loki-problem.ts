@@ -4,7 +4,7 @@ import type {
   Leaf,
   PipelineProblem,
   PipelineTask,
-} from "../../compiler/model/pipeline.ts";
+} from "stratagem/internal/model/pipeline";
 
 /** One of reference/loki/inputs: a pipeline as the cross-checked optima were computed for. */
 export interface LokiInput {

@@ -2,8 +2,8 @@
  * Reference for Loki's routing: the rows server by server, as the paper hands them out, where the
  * product keeps one for each group.
  */
-import type { PipelineShape } from "../../runtime/core/graph/pipeline-shape.ts";
-import type { PlanLayout } from "../../runtime/methods/loki/core/plan-layout.ts";
+import type { PipelineShape } from "stratagem-runtime/internal/core/graph/pipeline-shape";
+import type { PlanLayout } from "stratagem-runtime/internal/methods/loki/core/plan-layout";
 
 /**
  * Routing rows by server, as Loki's load balancer hands them out: every server of a group has an

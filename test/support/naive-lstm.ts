@@ -1,4 +1,4 @@
-import { type Field, fieldsOf, valuesOf } from "../../tools/onnx-protobuf.js";
+import { type Field, fieldsOf, valuesOf } from "../../tools/onnx-protobuf.ts";
 
 /** Weights of the forecasting model by their name in its graph. */
 export type Weights = ReadonlyMap<string, Float32Array>;

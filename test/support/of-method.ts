@@ -1,5 +1,5 @@
 /** An application as the one of its method, for solvers that are asked without the registry. */
-import type { Application, MethodName, PolicyOf } from "../../compiler/spec/application.ts";
+import type { Application, MethodName, PolicyOf } from "stratagem/internal/spec/application";
 
 export function ofMethod<M extends MethodName>(
   method: M,

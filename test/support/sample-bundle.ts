@@ -4,7 +4,7 @@ import type {
   RamsisLevel,
   Table,
   Variant,
-} from "../../runtime/bundle/schema.ts";
+} from "stratagem-runtime/internal/bundle/schema";
 
 const MAX_QUEUE = 4;
 const MAX_BATCH = MAX_QUEUE + 1;

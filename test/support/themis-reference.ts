@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ScalingProblem } from "../../compiler/methods/themis/solve/problem.ts";
+import type { ScalingProblem } from "stratagem/internal/methods/themis/solve/problem";
 
 /** Folder of the reference data; tests that need it are skipped without. */
 export const REFERENCE = process.env["STRATAGEM_REFERENCE"];

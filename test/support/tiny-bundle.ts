@@ -1,4 +1,9 @@
-import type { RamsisBundle, RamsisLevel, Table, Variant } from "../../runtime/bundle/schema.ts";
+import type {
+  RamsisBundle,
+  RamsisLevel,
+  Table,
+  Variant,
+} from "stratagem-runtime/internal/bundle/schema";
 
 export interface TinyVariant {
   readonly name: string;

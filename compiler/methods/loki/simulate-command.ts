@@ -63,7 +63,7 @@ function replanned(
 }
 
 /** The same loads, planned as the baseline does and followed by the same core. */
-async function baselineBundle(
+export async function baselineBundle(
   bundle: LokiBundle,
   baseline: LokiBaseline,
   pool: LevelPoolOptions,

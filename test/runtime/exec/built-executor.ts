@@ -2,16 +2,16 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ExecutorOptions, VariantModel } from "../../../runtime/exec/executor.ts";
-import type { WorkerLimits } from "../../../runtime/exec/worker-limits.ts";
+import type { ExecutorOptions, VariantModel } from "stratagem-runtime/internal/exec/executor";
+import type { WorkerLimits } from "stratagem-runtime/internal/exec/worker-limits";
 import type {
   ProcessExecutor,
   ProcessExecutorHandlers,
-} from "../../../runtime/exec/worker-pool.ts";
-import { identityModel } from "../../support/onnx-model.js";
+} from "stratagem-runtime/internal/exec/worker-pool";
+import { identityModel } from "../../support/onnx-model.ts";
 
-type PoolModule = typeof import("../../../runtime/exec/worker-pool.ts");
-type ExecutorModule = typeof import("../../../runtime/exec/executor.ts");
+type PoolModule = typeof import("stratagem-runtime/internal/exec/worker-pool");
+type ExecutorModule = typeof import("stratagem-runtime/internal/exec/executor");
 
 export const POOL_URL = new URL("../../../runtime/dist/exec/worker-pool.js", import.meta.url).href;
 const { startExecutor }: PoolModule = await import(POOL_URL);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { readModelFile } from "../../../runtime/exec/model-file.ts";
-import { identityModel } from "../../support/onnx-model.js";
+import { identityModel } from "../../support/onnx-model.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-model-"));
 afterAll(() => rmSync(folder, { recursive: true }));

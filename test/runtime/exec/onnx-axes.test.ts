@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { firstAxisNames } from "../../../runtime/exec/onnx-axes.ts";
-import { onnxModel } from "../../support/onnx-graph.ts";
-import { identityModel } from "../../support/onnx-model.js";
+import { onnxModel } from "../../../tools/onnx-graph.ts";
+import { identityModel } from "../../support/onnx-model.ts";
 
 test("reads the name of the first dimension of every input and output", () => {
   const model = onnxModel({

@@ -7,10 +7,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HISTORY_SECONDS } from "../../../runtime/core/forecasters.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
 import { type OnnxForecaster, openOnnxForecaster } from "../../../runtime/exec/onnx-forecaster.ts";
-import { initialParameters, partsOf } from "../../../tools/forecast/lstm.js";
-import { lstmModelOf } from "../../../tools/forecast/lstm-graph.js";
+import { initialParameters, partsOf } from "../../../tools/forecast/lstm.ts";
+import { lstmModelOf } from "../../../tools/forecast/lstm-graph.ts";
 import { naiveForecast, weightsOf } from "../../support/naive-lstm.ts";
-import { identityModel } from "../../support/onnx-model.js";
+import { identityModel } from "../../support/onnx-model.ts";
 
 const COMMITTED = fileURLToPath(new URL("../../../runtime/models/lstm.onnx", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "onnx-forecaster-"));

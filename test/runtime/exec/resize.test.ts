@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AssignedProcessExecutor } from "../../../runtime/exec/assigned-pool.ts";
 import type { VariantModel } from "../../../runtime/exec/executor.ts";
-import { meanModel } from "../../support/onnx-model.js";
+import { meanModel } from "../../support/onnx-model.ts";
 import { gone, type StartedAssigned, startedAssigned } from "./built-assigned.ts";
 import { countingRows, identityVariant, WorkerLostError } from "./built-executor.ts";
 

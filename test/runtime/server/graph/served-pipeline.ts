@@ -8,9 +8,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LokiBundle, ModelFile, TensorInfo } from "../../../../runtime/bundle/schema.ts";
 import type { AxisNames } from "../../../../runtime/server/graph/output-groups.ts";
+import { onnxModel } from "../../../../tools/onnx-graph.ts";
 import type { LevelSketch, LokiSketch } from "../../../support/loki-bundle.ts";
 import { chainBundle } from "../../../support/loki-samples.ts";
-import { onnxModel } from "../../../support/onnx-graph.ts";
 
 /** Crops of a row at most. */
 const MAX_CROPS = 8;

@@ -17,8 +17,8 @@ import type {
 } from "../../../../runtime/bundle/schema.ts";
 import type { Batch, BatchResult } from "../../../../runtime/exec/executor.ts";
 import type { Answer } from "../../../../runtime/server/request.ts";
+import { onnxModel } from "../../../../tools/onnx-graph.ts";
 import { type InferlineBundleSketch, inferlineBundle } from "../../../support/inferline-bundle.ts";
-import { onnxModel } from "../../../support/onnx-graph.ts";
 
 export interface CascadeRow {
   readonly escalate: number;

@@ -18,11 +18,11 @@ import type { ProcessExecutor } from "../../../../../runtime/exec/worker-pool.ts
 import { startAccordionServer } from "../../../../../runtime/methods/accordion/serve/accordion-server.ts";
 import { type ServedModel, servedModels } from "../../../../../runtime/served-models.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
+import { onnxModel } from "../../../../../tools/onnx-graph.ts";
 import {
   type AccordionBundleSketch,
   accordionBundle,
 } from "../../../../support/accordion-bundle.ts";
-import { onnxModel } from "../../../../support/onnx-graph.ts";
 import type { Entry } from "./driven.ts";
 
 type PoolModule = typeof import("../../../../../runtime/exec/worker-pool.ts");

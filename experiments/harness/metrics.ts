@@ -1,0 +1,78 @@
+/** What a live server says of itself at /metrics. */
+import { setTimeout as pause } from "node:timers/promises";
+
+/** Values by series, name and labels as the server writes them. */
+export type Metrics = ReadonlyMap<string, number>;
+
+export async function metricsText(url: string): Promise<string> {
+  return (await fetch(`${url}/metrics`)).text();
+}
+
+export async function metricsOf(url: string): Promise<Metrics> {
+  const lines = (await metricsText(url)).split("\n");
+  return new Map(
+    lines.map((line) => {
+      const end = line.lastIndexOf(" ");
+      return [line.slice(0, end), Number(line.slice(end + 1))] as const;
+    }),
+  );
+}
+
+/** A value, NaN without one. @param task its label, if the series has one. */
+export function metricOf(metrics: Metrics, name: string, task?: string): number {
+  const label = task === undefined ? "" : `{task="${task}"}`;
+  return metrics.get(`stratagem_${name}${label}`) ?? Number.NaN;
+}
+
+/** Values of a name whatever its labels. */
+export function sumOf(metrics: Metrics, name: string): number {
+  let total = 0;
+  for (const [series, value] of metrics) {
+    if (series.startsWith(`stratagem_${name}{`)) total += value;
+  }
+  return total;
+}
+
+/** A state that was seen, in words. */
+export interface Sample {
+  readonly atMs: number;
+  readonly metrics: Metrics;
+  readonly text: string;
+}
+
+/** Asks a server again and again until the watch ends. @param textOf the state, in words. */
+export function watchMetrics(
+  url: string,
+  everyMs: number,
+  textOf: (metrics: Metrics) => string,
+): { end(): Promise<readonly Sample[]> } {
+  const startMs = performance.now();
+  const samples: Sample[] = [];
+  let isEnded = false;
+  const watching = (async () => {
+    while (!isEnded) {
+      const metrics = await metricsOf(url);
+      samples.push({ atMs: performance.now() - startMs, metrics, text: textOf(metrics) });
+      await pause(everyMs);
+    }
+  })();
+  return {
+    async end() {
+      isEnded = true;
+      await watching;
+      return samples;
+    },
+  };
+}
+
+/** A line for each state that differs from the one before. */
+export function changeLines(samples: readonly Sample[]): string[] {
+  return samples
+    .filter(({ text }, at) => text !== samples[at - 1]?.text)
+    .map(({ atMs, text }) => `  ${secondsText(atMs)}: ${text}`);
+}
+
+/** A time, aligned. */
+export function secondsText(atMs: number): string {
+  return `${(atMs / 1000).toFixed(1).padStart(6)} s`;
+}

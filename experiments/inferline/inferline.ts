@@ -1,0 +1,22 @@
+/** The experiments of docs/experiments/inferline.md. */
+import type { Experiment } from "../harness/experiment.ts";
+import { fig9 } from "./estimator.ts";
+import { live } from "./live.ts";
+import { fig6, fig10 } from "./plans.ts";
+import { random } from "./random-pipelines.ts";
+import { fig11, fig12 } from "./sensitivity.ts";
+import { fig7, fig8, fig13, steady } from "./tuning.ts";
+
+export const inferline: readonly Experiment[] = [
+  fig6,
+  fig7,
+  fig8,
+  fig9,
+  fig10,
+  fig11,
+  fig12,
+  fig13,
+  steady,
+  random,
+  live,
+];

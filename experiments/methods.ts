@@ -1,0 +1,15 @@
+/** All experiments, by the method whose page they print. */
+import { accordion } from "./accordion/accordion.ts";
+import type { Experiment } from "./harness/experiment.ts";
+import { inferline } from "./inferline/inferline.ts";
+import { loki } from "./loki/loki.ts";
+import { ramsis } from "./ramsis/ramsis.ts";
+import { themis } from "./themis/themis.ts";
+
+export const METHODS: Readonly<Record<string, readonly Experiment[]>> = {
+  ramsis,
+  loki,
+  inferline,
+  themis,
+  accordion,
+};

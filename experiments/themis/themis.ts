@@ -1,0 +1,20 @@
+/** The experiments of docs/experiments/themis.md. */
+import type { Experiment } from "../harness/experiment.ts";
+import { ablation, days, dropping, endToEnd } from "./burst-slice.ts";
+import { parameters } from "./forecast-parameters.ts";
+import { forecasts } from "./forecasts.ts";
+import { live } from "./live.ts";
+import { optima } from "./optima.ts";
+import { poisson } from "./poisson.ts";
+
+export const themis: readonly Experiment[] = [
+  optima,
+  poisson,
+  endToEnd,
+  ablation,
+  days,
+  dropping,
+  forecasts,
+  parameters,
+  live,
+];

@@ -1,0 +1,22 @@
+/** The smallest ONNX models there are: float32 "x" [batch, width] in, float32 "y" out. */
+import { onnxModel } from "../../tools/onnx-graph.ts";
+
+/** y = x. */
+export function identityModel(width: number): Uint8Array<ArrayBuffer> {
+  return onnxModel({
+    nodes: [{ op: "Identity", inputs: ["x"], output: "y" }],
+    inputs: [{ name: "x", type: "float32", shape: ["batch", width] }],
+    outputs: [{ name: "y", type: "float32", shape: ["batch", width] }],
+  });
+}
+
+/** y = x W with W[i, j] = 1 / width: every output is the mean of the row. */
+export function meanModel(width: number, outputs: number): Uint8Array<ArrayBuffer> {
+  const values = new Float32Array(width * outputs).fill(1 / width);
+  return onnxModel({
+    nodes: [{ op: "MatMul", inputs: ["x", "w"], output: "y" }],
+    constants: [{ name: "w", type: "float32", shape: [width, outputs], values }],
+    inputs: [{ name: "x", type: "float32", shape: ["batch", width] }],
+    outputs: [{ name: "y", type: "float32", shape: ["batch", outputs] }],
+  });
+}
