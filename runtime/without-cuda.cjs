@@ -13,7 +13,8 @@ const { dirname, join } = require("node:path");
 
 const STANDS_FOR =
   "Not a library: CUDA was not asked for when onnxruntime-node was installed.\n" +
-  "node node_modules/onnxruntime-node/script/install --onnxruntime-node-install=cuda12 puts it here.\n";
+  "node node_modules/onnxruntime-node/script/install --onnxruntime-node-install=cuda12 puts " +
+  "it here.\n";
 
 const asked = [
   "ONNXRUNTIME_NODE_INSTALL",

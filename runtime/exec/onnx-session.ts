@@ -211,5 +211,8 @@ function oneLine(error: unknown): string {
 function remedyFor(device: WorkerSetup["device"], reason: string): string {
   if (device !== "cuda" || !/librar/i.test(reason)) return "";
   const script = "node node_modules/onnxruntime-node/script/install";
-  return `; where the libraries of CUDA are not installed: ${script} --onnxruntime-node-install=cuda12`;
+  return (
+    `; where the libraries of CUDA are not installed: ${script} ` +
+    "--onnxruntime-node-install=cuda12"
+  );
 }

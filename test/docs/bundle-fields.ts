@@ -79,7 +79,9 @@ function mapsAt(path: string): readonly MapTold[] {
   return maps;
 }
 
-/** Bullets for each field. Of several maps the first field tells them apart; the others are below. */
+/**
+ * Bullets for each field. Of several maps the first field tells them apart; the others are below.
+ */
 function linesOf(maps: readonly MapTold[], indent: string, page: Page): string[] {
   return maps.flatMap((map) => {
     if (page.listed.has(map)) {

@@ -25,9 +25,11 @@ task classify
 a  small     60.000%          13  no
 b  lärge     75.000%          36  no
 
-load qps  accuracy/satisfied  accuracy/query  upper bound  all served  violations  capacity qps  feasible
+load qps  accuracy/satisfied  accuracy/query  upper bound  all served  violations  \
+capacity qps  feasible
       40             70.000%         69.000%      75.000%           -      1.000%         444.4  yes
-    80.5             70.000%         69.000%      75.000%           -      1.000%         444.4  yes`);
+    80.5             70.000%         69.000%      75.000%           -      1.000%         444.4  \
+yes`);
 });
 
 test("inspect --level draws the policy of the level that answers", async () => {
@@ -51,15 +53,15 @@ test("inspect --state explains the decision", async () => {
   const options = { path, loadQps: null, state: "queued=3,slack=85ms" };
   const { text, json } = await inspectCommand(options);
   expect(json).toMatchObject({ state: { decision: { variant: "small", batch: 3 } } });
-  expect(
-    text,
-  ).toBe(`queued 3, slack 85 ms: run small on 3 queries, which takes 29 ms and ends 56 ms before the deadline of the earliest query
+  expect(text).toBe(`queued 3, slack 85 ms: run small on 3 queries, which takes 29 ms \
+and ends 56 ms before the deadline of the earliest query
 answered by level 80.5 qps (no --level given: the top one), in its state queued 3, slack 80 ms
 
 what could run now, and why it does not:
    variant  batch  takes ms  accuracy
 a  small        3        29   60.000%  chosen
-b  lärge        3        68   75.000%  15 points more accurate, worker busy 39 ms longer, in which 0.78 queries per worker come
+b  lärge        3        68   75.000%  15 points more accurate, \
+worker busy 39 ms longer, in which 0.78 queries per worker come
 
 one query more: small on 4 queries
 one slack step less (60 ms): small on 3 queries`);
@@ -122,7 +124,7 @@ test("verify accepts a good bundle and says what it did not check", async () => 
   ]);
 });
 
-test("verify finds a bad bundle with exit code 3; the other commands refuse it as input", async () => {
+test("verify finds a bad bundle with exit code 3; other commands refuse it", async () => {
   const bad = fixture("bad-checksum");
   const { json, text, exitCode } = await verifyCommand(bad);
   expect(exitCode).toBe(3);

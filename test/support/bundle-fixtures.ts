@@ -101,7 +101,10 @@ function tableFixtures(): [string, OwnFixture][] {
   ];
 }
 
-/** Readable: classes with workers of their own at one level and without at another. Refused: shares that are no whole, a table that is no class's. */
+/**
+ * Readable: classes with workers of their own at one level and without at another. Refused: shares
+ * that are no whole, a table that is no class's.
+ */
 function classFixtures(): [string, OwnFixture][] {
   const apart = classBundle({ split: [1, 1], loadsQps: [100, 1000] });
   const bundle = changedAt(apart, "levels[1].classTables", undefined) as RamsisBundle;
@@ -145,7 +148,10 @@ function stageFixtures(): [string, OwnFixture][] {
   ];
 }
 
-/** One of each kind of contradiction: a plan too slow for its load, a plan larger than its pool, a transition out of range, latencies that fall. */
+/**
+ * One of each kind of contradiction: a plan too slow for its load, a plan larger than its pool, a
+ * transition out of range, latencies that fall.
+ */
 function scaleFixtures(): [string, OwnFixture][] {
   const bundle = themisBundle();
   const changed = (path: string, value: unknown, expected: BundleErrorCode): OwnFixture => {
@@ -165,7 +171,10 @@ function scaleFixtures(): [string, OwnFixture][] {
   ];
 }
 
-/** Readable: a model that is served, on places of two pools. Refused: a field, a cut, a time, a shape and a stage that are not what they should be. */
+/**
+ * Readable: a model that is served, on places of two pools. Refused: a field, a cut, a time, a
+ * shape and a stage that are not what they should be.
+ */
 function placeFixtures(): [string, OwnFixture][] {
   const bundle = accordionBundle({
     pools: [{ workers: 3 }, { workers: 2, speed: 0.5 }],

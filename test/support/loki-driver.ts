@@ -19,7 +19,10 @@ export class LokiDriver {
   readonly running: number[][];
   readonly waiting = new Set<number>();
   readonly dropped: number[] = [];
-  /** Queries that were admitted, and those that were served, dropped, cancelled or lost with their worker. */
+  /**
+   * Queries that were admitted, and those that were served, dropped, cancelled or lost with their
+   * worker.
+   */
   came = 0;
   ended = 0;
   loads = 0;

@@ -1,4 +1,7 @@
-/** A recorded server of tables: what it was told, what it did, and a fresh dispatcher that is told the same. */
+/**
+ * A recorded server of tables: what it was told, what it did, and a fresh dispatcher that is told
+ * the same.
+ */
 import fc from "fast-check";
 import { vi } from "vitest";
 import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
@@ -31,7 +34,10 @@ const MODEL = {
 const LOADS_QPS = [20, 100, 1000];
 export type TableKind = "bound" | "pooled" | "classes";
 
-/** A queue for each worker, one for all, or classes that have workers of their own at the lower levels. */
+/**
+ * A queue for each worker, one for all, or classes that have workers of their own at the lower
+ * levels.
+ */
 export function servedTables(workers: number, kind: TableKind): RamsisBundle {
   const bound = tinyBundle({ workers, maxQueue: 3, sloMs: 100, loadsQps: LOADS_QPS });
   const bundle =

@@ -8,7 +8,10 @@ import { InferlineDriver, ToldTuner } from "./inferline-driver.ts";
 const SMALL = { 1: 10, 2: 15 };
 const LARGE = { 1: 10, 4: 25, 8: 40 };
 
-/** A diamond in two pools; the stages change places between the levels, and one can run in one pool only. */
+/**
+ * A diamond in two pools; the stages change places between the levels, and one can run in one pool
+ * only.
+ */
 export const DIAMOND: InferlineBundle = inferlineBundle({
   tasks: [
     { name: "a", latencyMs: [SMALL, LARGE] },

@@ -19,9 +19,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { testWith } from "./needs.ts";
 
 /** Packages that solve, plot or cut models: an edge node has no use for any. */
-const OF_THE_COMPILER =
-  /^(glpk\.js|highs|mathjs|ndarray|linkedom|zod|yaml|undici|d3(-.*)?|@observablehq\/.*|@bufbuild\/.*|stratagem)$/;
-/** A port where nobody listens: scripts that reach for another host than the registry fail there. */
+const OF_THE_COMPILER = new RegExp(
+  "^(glpk\\.js|highs|mathjs|ndarray|linkedom|zod|yaml|undici|d3(-.*)?|" +
+    "@observablehq/.*|@bufbuild/.*|stratagem)$",
+);
+/**
+ * A port where nobody listens: scripts that reach for another host than the registry fail there.
+ */
 const NOBODY = "http://127.0.0.1:9";
 const hasRegistry = spawnSync("npm", ["ping"], { stdio: "ignore" }).status === 0;
 const withRegistry = testWith("an npm registry", hasRegistry);

@@ -93,7 +93,7 @@ test("no level that is not feasible lacks the limit that it misses", () => {
 });
 
 describe("of tables", () => {
-  test("a level that is not feasible is named with the limit, the class and the excess", async () => {
+  test("a level that is not feasible is named with limit, class and excess", async () => {
     const bundle = classBundle({ loadsQps: [50] });
     const levels = bundle.levels.map((level) => ({
       ...level,

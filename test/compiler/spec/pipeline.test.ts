@@ -132,7 +132,8 @@ test.each([
   [
     "to: [{ task: identify }]",
     "",
-    'INPUT_CONFLICT app.yaml:15 tasks[1].variants[0].fanout: expected none, since nothing comes after the task "detect"',
+    "INPUT_CONFLICT app.yaml:15 tasks[1].variants[0].fanout: expected none, " +
+      'since nothing comes after the task "detect"',
   ],
 ])("refuses %j made %j", (from, to, message) => {
   expect(mistakeOfSpec(edited(PIPELINE, from, to), PROFILE)).toBe(message);

@@ -268,12 +268,14 @@ test.each([
   [
     "method: loki",
     "method: loki\n  accuracyOf: { tabel: {} }",
-    'INPUT_UNKNOWN_KEY app.yaml:26 policy.accuracyOf.tabel: unknown key "tabel"; did you mean "table"?',
+    'INPUT_UNKNOWN_KEY app.yaml:26 policy.accuracyOf.tabel: unknown key "tabel"; ' +
+      'did you mean "table"?',
   ],
   [
     "method: loki",
     "method: loki\n  leafWeights: { detect: 1 }",
-    'INPUT_CONFLICT app.yaml:26 policy.leafWeights.detect: no leaf task is named "detect"; allowed are identify, caption',
+    "INPUT_CONFLICT app.yaml:26 policy.leafWeights.detect: " +
+      'no leaf task is named "detect"; allowed are identify, caption',
   ],
   [
     "method: loki",

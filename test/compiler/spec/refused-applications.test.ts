@@ -325,7 +325,8 @@ test.each([
   [
     "accuracy: 0.58",
     "accuracy: 1.2, name2: x",
-    "INPUT_INVALID_VALUE app.yaml:12 tasks[0].variants[0].accuracy: expected a ratio between 0 and 1 such as 0.58 or 58%, got 1.2",
+    "INPUT_INVALID_VALUE app.yaml:12 tasks[0].variants[0].accuracy: " +
+      "expected a ratio between 0 and 1 such as 0.58 or 58%, got 1.2",
   ],
 ])("refuses %j made %j", (from, to, message) => {
   expect(mistakeOfSpec(edited(SPEC, from, to), PROFILE)).toBe(message);

@@ -59,7 +59,8 @@ test.each([
   [
     `, ${relaxed}`,
     "",
-    "INPUT_INVALID_VALUE app.yaml:3 slo.classes: expected 2 to 16 classes; one SLO is slo.latency, got 1",
+    "INPUT_INVALID_VALUE app.yaml:3 slo.classes: expected 2 to 16 classes; " +
+      "one SLO is slo.latency, got 1",
   ],
   [
     "name: relaxed",

@@ -141,7 +141,8 @@ test("a change of any header byte is refused with the code of its field", () => 
 
 test("a newer version is refused with what to do", () => {
   expect(refusal(fileOf(valid.subarray(HEADER_BYTES), 2))).toBe(
-    "BUNDLE_VERSION expected format version 1, the only one that this build reads, got 2; upgrade Stratagem or compile the bundle again with this build",
+    "BUNDLE_VERSION expected format version 1, the only one that this build reads, " +
+      "got 2; upgrade Stratagem or compile the bundle again with this build",
   );
   expect(refusal(fileOf(valid.subarray(HEADER_BYTES), 0))).toMatch(/got 0; compile the bundle/);
 });

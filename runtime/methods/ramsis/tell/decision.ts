@@ -12,7 +12,9 @@ export interface QueueState extends AskedState {
   readonly queued: number;
   /** Until the deadline of the query that has least time left; negative once it has passed. */
   readonly slackMs: number;
-  /** Name of the class whose table decides, where the bundle has classes; left out for the first. */
+  /**
+   * Name of the class whose table decides, where the bundle has classes; left out for the first.
+   */
   readonly sloClass?: string;
 }
 

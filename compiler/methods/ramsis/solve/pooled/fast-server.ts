@@ -254,7 +254,9 @@ export class FastServer {
     return batch <= queued && serviceMs <= slackMs;
   }
 
-  /** Every batch that can be formed now and ends in time, best first: what one such batch is worth. */
+  /**
+   * Every batch that can be formed now and ends in time, best first: what one such batch is worth.
+   */
   worths(queued: number, slackMs: number): ActionWorth[] {
     const ageMs = Math.max(0, this.#problem.sloMs - slackMs);
     return this.#actions

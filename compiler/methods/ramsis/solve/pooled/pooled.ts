@@ -150,7 +150,10 @@ function ruleText(name: string): string {
   return `the best table found follows a simple rule that weighs nothing (${words})`;
 }
 
-/** What a table of pooled decisions promises at a load: measured over simulated queries, the same for the same table. */
+/**
+ * What a table of pooled decisions promises at a load: measured over simulated queries, the same
+ * for the same table.
+ */
 export function expectedOfPooled(
   frame: RamsisFrame,
   level: Pick<RamsisLevel, "loadQps" | "actionByState" | "mixture">,

@@ -43,7 +43,7 @@ const bundles = fc
     }),
   );
 
-test("the ranges hold every batch that can meet the SLO once, with the fewest places that do", () => {
+test("the ranges hold every batch that can meet the SLO once, with the fewest places", () => {
   fc.assert(
     fc.property(bundles, (bundle) => {
       const ranges = fewestPlaces(bundle, modelOf(bundle));
@@ -65,7 +65,7 @@ test("looking for the least latencies leaves the bundle's table as it is", () =>
   expect(modelOf(bundle).latencyMs.data).toEqual(before);
 });
 
-test("all schedulers are compared for as long at a load, and long levels for a part of their time", () => {
+test("all schedulers are compared for as long, and long levels for a part of their time", () => {
   const levels = Array.from({ length: 40 }, (_, index) => ({
     loadQps: 10 * (index + 1),
     expected: { durationMs: 60_000, seed: 7 },

@@ -45,7 +45,10 @@ export function simulatedLevels(
   return { ...bundle, levels };
 }
 
-/** A deep, a shallow and a lopsided model of twelve places; the highest load is beyond what they carry. */
+/**
+ * A deep, a shallow and a lopsided model of twelve places; the highest load is beyond what they
+ * carry.
+ */
 export function placeSample(sketch: AccordionBundleSketch = {}): AccordionBundle {
   const bundle = accordionBundle({
     models: [
@@ -64,7 +67,10 @@ export function placeSample(sketch: AccordionBundleSketch = {}): AccordionBundle
   return simulatedLevels(measured(bundle, 4), [20, 60, 100, 140, 170], 600);
 }
 
-/** The first model on so many places as if its stages had been measured: in the mean a step is shorter than the heaviest stage at its 95th percentile. */
+/**
+ * The first model on so many places as if its stages had been measured: in the mean a step is
+ * shorter than the heaviest stage at its 95th percentile.
+ */
 function measured(bundle: AccordionBundle, mostPlaces: number): AccordionBundle {
   const { maxBatch } = bundle.policy;
   const tasks = bundle.tasks.map((task) => ({

@@ -130,7 +130,7 @@ describe("what a page says about its levels", () => {
     expect(lead).toMatch(/75 requests\/s exceeds the ceiling of 1%.*8%.*headroom: auto/);
   });
 
-  test("between the last level of the hardware step and the first of the other, where the step changes", () => {
+  test("between the last level of the hardware step and the first of the other", () => {
     const page = render(chainBundle());
     expect(page).toContain("between 75 and 150 requests/s");
     expect(page).toContain("hardware step</text>");

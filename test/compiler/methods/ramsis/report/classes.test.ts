@@ -23,7 +23,7 @@ const rowsOf = (document: Awaited<ReturnType<typeof pageOf>>) =>
     [...row.querySelectorAll("td")].slice(0, 7).map((cell) => cell.textContent),
   );
 
-test("every class has its deadline, its workers and what it is promised, and a map of its own", async () => {
+test("every class has its deadline, its workers, its promise and a map of its own", async () => {
   const document = await pageOf(classBundle({ split: [1, 1], loadsQps: [50] }));
   expect(rowsOf(document)).toEqual([
     ["50", "interactive", "100 ms", "75%", "1", "70%", "0.1%"],
@@ -40,7 +40,7 @@ test("every class has its deadline, its workers and what it is promised, and a m
   expect(document.toString()).toContain("deadline of relaxed");
 });
 
-test("in one queue no class has workers of its own, and without classes there is no table", async () => {
+test("in one queue no class has its own workers; without classes there is no table", async () => {
   const shared = await pageOf(classBundle({ loadsQps: [50] }));
   expect(rowsOf(shared).map((row) => row[4])).toEqual(["one queue", "one queue"]);
   expect(shared.querySelector("#map-0-1-title")).toBeNull();

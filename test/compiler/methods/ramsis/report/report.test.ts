@@ -59,7 +59,7 @@ describe("the report of the letters example", () => {
     expect(page.length).toBeLessThan(500_000);
   });
 
-  test("has a map per level with the colours of the variants used, and every level in the table", async () => {
+  test("has a map per level in the colours of its variants, and a row per level", async () => {
     const bundle = ramsisBundle((await loadBundle(LETTERS)).bundle);
     expect(document.querySelectorAll(".level")).toHaveLength(bundle.levels.length);
     const table = document.querySelector("#level-table tbody")?.textContent ?? "";
@@ -149,7 +149,7 @@ describe("what a report can be asked for", () => {
     expect(readFileSync(out, "utf8")).toContain("beside.json");
   });
 
-  test("a bundle, a simulation or an output that is no good is refused and nothing is written", () => {
+  test("refuses a bad bundle, simulation or output, and writes nothing", () => {
     writeFileSync(bundle, "no bundle");
     const before = readdirSync(folder);
     const none = join(folder, "none.html");

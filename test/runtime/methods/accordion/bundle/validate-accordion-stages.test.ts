@@ -3,7 +3,10 @@ import type { StageModel, TensorInfo } from "../../../../../runtime/bundle/schem
 import { accordionBundle } from "../../../../support/accordion-bundle.ts";
 import { changedAt, refusal } from "../../../../support/refused-bundle.ts";
 
-/** Cut as 4; 2, 2 on up to two places. Stages: 0-2, 0-4, 2-4; the last layer takes `h1` of the first. */
+/**
+ * Cut as 4; 2, 2 on up to two places. Stages: 0-2, 0-4, 2-4; the last layer takes `h1` of the
+ * first.
+ */
 const sound = accordionBundle({
   models: [{ name: "net", layerMs: [5, 5, 5, 5], hasModel: true }],
   maxDepth: 2,
@@ -49,12 +52,14 @@ test.each<[string, unknown, string]>([
   [
     "an input that no client sends",
     { ...variant?.model, inputs: [tensor("z", [-1, 4])] },
-    'stages[1].model.inputs[0].name: expected an input of the model, or what an earlier stage makes, got "x"',
+    "stages[1].model.inputs[0].name: expected an input of the model, " +
+      'or what an earlier stage makes, got "x"',
   ],
   [
     "another type of its input",
     { ...variant?.model, inputs: [tensor("x", [-1, 4], "int64")] },
-    'stages[1].model.inputs[0]: expected one instance of int64 [-1,4] "x", as of the model, got float32 [1,4] "x"',
+    'stages[1].model.inputs[0]: expected one instance of int64 [-1,4] "x", ' +
+      'as of the model, got float32 [1,4] "x"',
   ],
   [
     "instances of another size",
@@ -149,7 +154,7 @@ test.each<[string, unknown, string]>([
   expect(found).toContain(message);
 });
 
-test("a size that the whole model leaves open is the stage's to know, and values inside have any shape", () => {
+test("a size that the whole model leaves open is the stage's to know", () => {
   const open = { ...variant?.model, outputs: [tensor("y", [-1, -1])] };
   expect(refusedWith("model", open)).toBe("accepted");
   const scalar = stages.map((stage) => {

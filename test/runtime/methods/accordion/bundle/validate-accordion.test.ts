@@ -22,7 +22,7 @@ const numbers = (shape: number[], ...data: number[]) => ({
   data: Uint16Array.from(data),
 });
 
-test("accepts pipelines of layers and of speed-ups, on one pool and on two, and gives back what was encoded", () => {
+test("accepts pipelines of layers and of speed-ups, and gives back what was encoded", () => {
   for (const bundle of [
     accordionBundle(),
     accordionBundle({ timing: "paper" }),
@@ -179,7 +179,7 @@ test.each<[string, unknown, string]>([
   expect(refusal(changedAt(accordionBundle(mixed), `cluster.${path}`, value))).toContain(message);
 });
 
-test("rows of shapes are all that the pools in use allow, fewest places first, those of the first pool first", () => {
+test("rows of shapes are all that the pools in use allow, fewest places first", () => {
   const bundle = accordionBundle({ ...mixed, policy: { executionPlaces: 4 } });
   expect(Array.from(bundle.shapes.data)).toEqual(
     [

@@ -86,7 +86,7 @@ test("reports the pipelines with every level, as the contract has them", () => {
   expect(levelReports(bundle, [3, 8.5])[1]).toMatchObject({ solve: { ms: 8.5 } });
 });
 
-test("lists latencies and shapes as sections, and latencies with the models, null where there is no pipeline", () => {
+test("lists latencies and shapes as sections, null where there is no pipeline", () => {
   const report = inspectBundle(accordionBundle(), { byteCount: 1, sha256: "ab" });
   expect(report.sections.map(({ name, shape }) => [name, shape])).toEqual([
     ["tasks[0].variants[0].latencyMs", [4, 8]],
@@ -130,7 +130,8 @@ test("tells pools apart where there are several, and what part of them is used",
   expect(lines).toContain("pool fast: 2 workers, 2 of them execution places");
   expect(lines).toContain("pool slow: 4 workers, 2 of them execution places");
   expect(lines).toContain(
-    "control: 5 ms to give a running query other places, more of them if that helps; drop of low priority never",
+    "control: 5 ms to give a running query other places, more of them if that helps; " +
+      "drop of low priority never",
   );
   expect(lines.find((line) => line.startsWith("a model"))).toMatch(
     /, 6 layers, 5 stages in files of their own$/,
@@ -140,7 +141,7 @@ test("tells pools apart where there are several, and what part of them is used",
   );
 });
 
-test("tells which speed-ups are given, and by the paper's timing one instance gains too", async () => {
+test("tells which speed-ups are given; by the paper's timing one instance gains too", async () => {
   const lines = (await linesOf(paths.table1)).map(cellsOf);
   const short = (value: number): string => String(Number(value.toPrecision(6)));
   const row = (places: number, speedup: number, times: string): string[] => {
@@ -203,11 +204,13 @@ test("a state is answered model by model, with every alternative", async () => {
     "a query of 8 instances, 160 ms before its deadline, first in line; places free: 1",
   );
   expect(lines.slice(1, 3).join(" ")).toBe(
-    "the accordion scheduler decides, at every load: as many places as are free and help; running " +
+    "the accordion scheduler decides, at every load: as many places as are free and help; " +
+      "running " +
       "queries give up what they can spare",
   );
   expect(lines.slice(4, 6).join(" ")).toBe(
-    "a model deep: 2 places would be in time; start at once if running queries can give 1 place up " +
+    "a model deep: 2 places would be in time; start at once if running queries can give 1 " +
+      "place up " +
       "without being late, else wait; below 100 ms of slack, start on whatever is free",
   );
   expect(lines.slice(6, 11).map(cellsOf)).toEqual([

@@ -73,7 +73,7 @@ test("a query starts on the free places that help it, when they are enough", () 
   expect(need).toMatchObject({ executionPlaces: 2, latencyMs: 149, meetsSlack: true });
 });
 
-test("a query waits for what it lacks until its deadline is lost, then starts on what is free", () => {
+test("a query waits for what it lacks until its deadline is lost, then starts", () => {
   const bundle = only();
   expect(stateOf(bundle, 1, 150).decision).toEqual({
     action: "wait",

@@ -17,7 +17,7 @@ const doubles = (...values: number[]) => ({
 });
 const FEED = { inputs: [{ input: "x", output: "y" }], count: null };
 
-test("accepts stages with branches and a join, and gives back what was encoded, byte for byte", () => {
+test("accepts stages with branches and a join, and gives back every byte", () => {
   const exclusive = inferlineBundle({
     tasks: [
       { name: "sort", branch: "exclusive", latencyMs: { 1: 10 } },

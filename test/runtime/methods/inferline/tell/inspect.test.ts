@@ -100,7 +100,8 @@ test("sums up tasks with what leads to them, their hardware, and a row a level",
   expect(lines).toContain("pool pool1: 6 workers of hardware1, 0.634 an hour each");
   expect(lines).toContain("task faces, after detect (60.000%)");
   expect(lines).toContain(
-    "task rank, after faces (100.000%) and plates (100.000%): a join, which waits for all that are taken",
+    "task rank, after faces (100.000%) and plates (100.000%): a join, " +
+      "which waits for all that are taken",
   );
   expect(lines.find((line) => /^a {2}hardware1 +detect/.test(line))).toMatch(
     /90\.000% +0\.634 +1 2 4 8 +30 40 60 100$/,
@@ -217,7 +218,10 @@ test("the runtime's verify says what holds of plans and what it cannot recompute
   expect(json).toMatchObject({ ok: true, method: "inferline", stateCount: null, guarantees: null });
 });
 
-/** One stage on the dearest of four kinds of hardware, each cheaper one being too slow in another way. */
+/**
+ * One stage on the dearest of four kinds of hardware, each cheaper one being too slow in another
+ * way.
+ */
 function cornered(): InferlineBundle {
   return inferlineBundle({
     tasks: [

@@ -13,7 +13,7 @@ import { sampleBundle } from "../../../../support/sample-bundle.ts";
 const apart = () => classBundle({ split: [1, 1] });
 const apartWith = (path: string, value: unknown): unknown => changedAt(apart(), path, value);
 
-test("accepts classes in one queue and with workers of their own, and gives back what was encoded", () => {
+test("accepts classes with one queue or own workers, and gives back what was encoded", () => {
   for (const bundle of [classBundle(), apart()]) {
     expect(validateBundle(bundle)).toEqual(bundle);
     expect(validateBundle(withBytes(bundle))).toEqual(bundle);
@@ -76,7 +76,8 @@ test.each<[string, unknown, string]>([
   [
     "levels[0].expected.byClass.relaxed.violationRate",
     0.02,
-    "levels[0].feasible: expected true only up to violation rate 0.01 of each class, got true with violation rate 0.02 of class relaxed",
+    "levels[0].feasible: expected true only up to violation rate 0.01 of each class, " +
+      "got true with violation rate 0.02 of class relaxed",
   ],
 ])("refuses %s = %o for what it contradicts", (path, value, message) => {
   const found = refusal(apartWith(path, value));
@@ -90,7 +91,7 @@ test("workers of their own that are asked for have to be there at every level", 
   );
 });
 
-test("what is said of classes is said only where there are classes, each with a name of its own", () => {
+test("what is said of classes is said only where there are classes, of different names", () => {
   expect(refusal(changedAt(classBundle(), "slo.classes", undefined))).toContain(
     'servedBoundAccuracy, got the key "byClass"',
   );

@@ -53,7 +53,8 @@ test("a state may name its class, whose table then answers with its own grid", (
 test("the summary tells the classes and what each level promises them", async () => {
   const { text, json } = await inspected({});
   expect(text).toContain(
-    "slo by class: interactive 100 ms (75.000%), relaxed 400 ms (25.000%); one queue or workers of their own, by level",
+    "slo by class: interactive 100 ms (75.000%), relaxed 400 ms (25.000%); " +
+      "one queue or workers of their own, by level",
   );
   expect(text).toMatch(/^ +1000 +relaxed +400 +25\.000% +1 +70\.000% +69\.000% +0\.100%$/m);
   expect(json).toMatchObject({

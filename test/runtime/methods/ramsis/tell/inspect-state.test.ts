@@ -9,7 +9,7 @@ const told = async (loadQps: number, state: string) => {
   return { lines: text.split("\n"), state: (json as { state: Record<string, unknown> }).state };
 };
 
-test("a state that waits says until when, what comes then, and what could run instead", async () => {
+test("a state that waits says until when, what comes then, and what else could run", async () => {
   const { lines, state } = await told(2000, "queued=1,slack=150ms");
   expect(lines.slice(0, 2)).toEqual([
     "queued 1, slack 150 ms: start nothing yet: wait for another query, until the slack is below " +

@@ -135,7 +135,8 @@ test("a join gets at least what its largest edge brings and at most what all bri
     expect(refusal(sampleWith("tasks[3].scaleFactor", scaleFactor))).toBe("accepted");
   }
   expect(refusal(sampleWith("tasks[3].scaleFactor", 0.59))).toContain(
-    "tasks[3].scaleFactor: expected 0.6 to 0.8999999999999999, as the shares of the edges say, got 0.59",
+    "tasks[3].scaleFactor: expected 0.6 to 0.8999999999999999, " +
+      "as the shares of the edges say, got 0.59",
   );
   expect(refusal(sampleWith("tasks[3].scaleFactor", 0.91))).toContain("expected 0.6 to 0.8999");
 });
@@ -156,7 +157,7 @@ test("a level without any plan is not feasible", () => {
   );
 });
 
-test("the joint plan is no dearer than the others, by the paper's queueing and the exact solver alone", () => {
+test("the joint plan is no dearer than the others, by exact paper queueing alone", () => {
   const levels = [
     {
       loadQps: 20,

@@ -79,7 +79,7 @@ test("reports levels as the contract has them, and what each stage does", () => 
   });
 });
 
-test("the wall time of a level is what compile measured, and the binding stage goes by its name", () => {
+test("the wall time of a level is what compile measured; the binding stage has a name", () => {
   const reports = levelReports(themisSample(), [1, 2, 3, 4, 5, 6, 7, 8.5]);
   expect(reports.at(-1)).toMatchObject({
     feasible: false,
@@ -206,7 +206,7 @@ test("the table of levels is what compile prints", () => {
   ]);
 });
 
-test("shows the plan of a load, how busy its stages are, the other plans, and what a burst makes of it", async () => {
+test("shows the plan of a load, how busy it is, the others, and what a burst does", async () => {
   const { text, json, exitCode } = await inspectCommand({ path: small, loadQps: 15, state: null });
   expect(exitCode).toBe(0);
   const lines = text.split("\n");
@@ -246,7 +246,7 @@ test("shows the plan of a load, how busy its stages are, the other plans, and wh
   });
 });
 
-test("a level beyond the pool says what its plan is for, and the top level has no burst", async () => {
+test("a level beyond the pool says what its plan is for; the top one has no burst", async () => {
   const lines = await linesOf(large, 500);
   expect(lines).toContain(
     "not feasible: load 500 > 360 qps; no plan of the pool meets the SLO at this load, detect " +
@@ -273,7 +273,8 @@ test("a plan's waiting is what its model adds to processing", () => {
   const [, level] = themisBundle({ communicationLatencyMs: 2 }).levels;
   if (level === undefined) throw new Error("there is a level");
   const { steady } = plansView(themisBundle({ communicationLatencyMs: 2 }), level);
-  // 31 ms and 14.5 ms, and a hop to each; the second query of a batch comes 1 / 60 s after the first.
+  // 31 ms and 14.5 ms, and a hop to each; the second query of a batch comes 1 / 60 s after the
+  // first.
   expect(steady.processingMs).toBe(31 + 14.5 + 4);
   expect(steady.latencyMs - steady.processingMs).toBeCloseTo(1000 / 60, 9);
 });
