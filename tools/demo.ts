@@ -69,11 +69,11 @@ const outcomes = await measure("app", POLICY_SECONDS);
 console.log(
   alignColumns([
     [
-      "load qps",
-      "accuracy predicted",
+      "qps",
+      "accuracy",
       "measured",
       "by labels",
-      "late predicted",
+      "late",
       "measured",
       "p50 ms",
       "p99 ms",
@@ -237,7 +237,9 @@ function columns(
 
 function shares({ byVariant, queries }: Outcome): string {
   return [...byVariant]
+    .map(([name, count]) => [name, Math.round((100 * count) / queries)] as const)
+    .filter(([, percent]) => percent > 0)
     .sort(([, a], [, b]) => b - a)
-    .map(([name, count]) => `${name} ${Math.round((100 * count) / queries)}%`)
+    .map(([name, percent]) => `${name} ${percent}%`)
     .join(", ");
 }

@@ -231,7 +231,7 @@ describe("inspect --state", () => {
   test("says what the choice and the runner-up are worth", () => {
     const { status, stdout } = stratagem(...options);
     expect(status).toBe(0);
-    expect(stdout).toMatch(/ +right answers now +later +in all$/m);
+    expect(stdout).toMatch(/ +answers now +later +in all$/m);
     expect(stdout).toMatch(/ 0 +0 +0 {2}chosen$/m);
     expect(stdout).toContain("right answers (a query counts with the accuracy of the variant");
   });

@@ -1,4 +1,4 @@
-/** The pages a reader sees: links lead somewhere, and lines fit 100 columns. */
+/** The pages a reader sees: links lead somewhere, and README fits two screens. */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -9,12 +9,6 @@ import {
   readMarkdown,
   readmesOfParts,
 } from "./markdown.ts";
-
-const COLUMNS = 100;
-/** Pages with lines that are still wider, each a table of text. */
-const WIDE_PAGES = ["docs/bundle-format.md", "docs/errors.md", "docs/glossary.md"];
-/** Lines that may be wider: what the demo printed in README, commands of a bench with a remark. */
-const WIDE_LINES = [/^load qps {2}accuracy/, /^ +\d+ +\d+\.\d{3}% /, /^node bench\/\S+.* # /];
 
 describe("README and docs/", () => {
   test("README fits two screens", () => {
@@ -38,31 +32,7 @@ describe("every page", () => {
     const broken = linksOf(readMarkdown(page).text).filter((link) => !leadsSomewhere(page, link));
     expect(broken).toEqual([]);
   });
-
-  test.each(pages.filter((page) => !WIDE_PAGES.includes(page)))(
-    "%s has no line wider than 100 columns",
-    (page) => {
-      const lines = readFileSync(page, "utf8").split("\n");
-      const wide = lines
-        .map((text, index) => ({ line: index + 1, columns: [...text].length, text }))
-        .filter(({ columns, text }) => columns > COLUMNS && !mayBeWide(text));
-      expect(wide).toEqual([]);
-    },
-  );
-
-  test("a page that is listed as wide is there, and is wide", () => {
-    const narrow = WIDE_PAGES.filter((page) =>
-      readFileSync(page, "utf8")
-        .split("\n")
-        .every((text) => [...text].length <= COLUMNS),
-    );
-    expect(narrow).toEqual([]);
-  });
 });
-
-function mayBeWide(text: string): boolean {
-  return WIDE_LINES.some((pattern) => pattern.test(text));
-}
 
 /** Whether a link's file exists, with its anchor; links to other sites are not looked up. */
 function leadsSomewhere(file: string, link: string): boolean {

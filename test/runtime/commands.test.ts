@@ -53,15 +53,14 @@ test("inspect --state explains the decision", async () => {
   const options = { path, loadQps: null, state: "queued=3,slack=85ms" };
   const { text, json } = await inspectCommand(options);
   expect(json).toMatchObject({ state: { decision: { variant: "small", batch: 3 } } });
-  expect(text).toBe(`queued 3, slack 85 ms: run small on 3 queries, which takes 29 ms \
-and ends 56 ms before the deadline of the earliest query
+  expect(text).toBe(`queued 3, slack 85 ms: run small on 3 queries: takes 29 ms, \
+ends 56 ms before the first deadline
 answered by level 80.5 qps (no --level given: the top one), in its state queued 3, slack 80 ms
 
 what could run now, and why it does not:
    variant  batch  takes ms  accuracy
 a  small        3        29   60.000%  chosen
-b  lärge        3        68   75.000%  15 points more accurate, \
-worker busy 39 ms longer, in which 0.78 queries per worker come
+b  lärge        3        68   75.000%  +15 points, 39 ms longer: 0.78 queries per worker come
 
 one query more: small on 4 queries
 one slack step less (60 ms): small on 3 queries`);
@@ -76,19 +75,19 @@ test.each([
   [
     { unit: "queries", actions: values([0, 3, 0], [1, 3, -0.25]) },
     [
-      /\nb {2}lärge +3 +68 +75.000% +\+0.45 +-0.7 +-0.25 {2}15 points more accurate/,
+      /\nb {2}lärge +3 +68 +75.000% +\+0.45 +-0.7 +-0.25 {2}\+15 points/,
       /right answers \(a query counts with the accuracy of the variant that answers it\)/,
     ],
   ],
   [
     { unit: "decisions", actions: values([0, 3, 0], [0, 2, 0]) },
-    [/\na {2}small +2 +21 +60.000% +0 +0 +0 {2}1 query fewer, worker free 8 ms sooner\n/],
+    [/\na {2}small +2 +21 +60.000% +0 +0 +0 {2}8 ms sooner\n/],
   ],
   [
     { unit: "queries", actions: values([1, 3, 0], [1, 2, -0.5], [0, 3, -1]) },
     [/\nby that measure lärge on 3 queries would be better by 1; the table was chosen as a whole/],
   ],
-  [{ unit: "queries", actions: values([0, 3, 0]) }, [/\nb {2}lärge .* - +- +- {2}15 points/]],
+  [{ unit: "queries", actions: values([0, 3, 0]) }, [/\nb {2}lärge .* - +- +- {2}\+15 points/]],
   [
     { reason: "two tables answer" },
     [/\nwhat each would cost later is not known: two tables answer\n/],

@@ -64,15 +64,14 @@ function decisionText(decision: Decision, slackMs: number): string {
     );
   }
   const { serviceMs } = decision;
-  return `run ${briefText(decision)}, which takes ${rounded(serviceMs)} ms and ends ${deadlineText(
-    slackMs - serviceMs,
-  )}`;
+  const ends = deadlineText(slackMs - serviceMs);
+  return `run ${briefText(decision)}: takes ${rounded(serviceMs)} ms, ends ${ends}`;
 }
 
 /** @param leftMs until the deadline; negative after it. */
 function deadlineText(leftMs: number): string {
   const side = leftMs >= 0 ? "before" : "after";
-  return `${rounded(Math.abs(leftMs))} ms ${side} the deadline of the earliest query`;
+  return `${rounded(Math.abs(leftMs))} ms ${side} the first deadline`;
 }
 
 function briefText(decision: Decision): string {

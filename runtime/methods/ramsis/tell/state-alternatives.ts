@@ -13,7 +13,7 @@ import type { Choice, StateInspection } from "./state-view.ts";
 /** Batches of other sizes that are shown, those that lose least. */
 const MAX_OTHER_BATCHES = 3;
 /** Right answers that a difference has at least, to be told. */
-const LEAST_TOLD = 1e-6;
+const LEAST_TOLD = 5e-5;
 
 /** The table of alternatives, and what its numbers mean. */
 export function alternativeLines(
@@ -90,14 +90,10 @@ function whyText(
   }
   const points = 100 * (choice.accuracy - chosen.accuracy);
   const longerMs = choice.serviceMs - chosen.serviceMs;
-  const queries = choice.batch - chosen.batch;
   const parts = [
-    ...(queries === 0
-      ? []
-      : [`${queriesText(Math.abs(queries))} ${queries < 0 ? "fewer" : "more"}`]),
     ...(Math.abs(points) < 5e-4
       ? []
-      : [`${rounded(Math.abs(points))} points ${points < 0 ? "less" : "more"} accurate`]),
+      : [`${points < 0 ? "-" : "+"}${rounded(Math.abs(points))} points`]),
     ...(longerMs === 0 ? [] : [timeText(bundle, longerMs, level.loadQps)]),
   ];
   return parts.length === 0 ? "as good" : parts.join(", ");
@@ -105,12 +101,9 @@ function whyText(
 
 /** What a longer batch means for those that come meanwhile. */
 function timeText(bundle: RamsisBundle, longerMs: number, loadQps: number): string {
-  if (longerMs < 0) return `worker free ${rounded(-longerMs)} ms sooner`;
+  if (longerMs < 0) return `${rounded(-longerMs)} ms sooner`;
   const comers = (loadQps * longerMs) / 1000 / pooledWorkers(bundle);
-  return (
-    `worker busy ${rounded(longerMs)} ms longer, in which ${meanText(comers)} queries per ` +
-    "worker come"
-  );
+  return `${rounded(longerMs)} ms longer: ${meanText(comers)} queries per worker come`;
 }
 
 function meanText(mean: number): string {
@@ -136,7 +129,7 @@ function choiceTable(
       "batch",
       "takes ms",
       "accuracy",
-      ...(answers === null ? [] : ["right answers now", "later", "in all"]),
+      ...(answers === null ? [] : ["answers now", "later", "in all"]),
       "",
     ],
     ...rows.map(({ choice, why }) => [
@@ -248,10 +241,11 @@ function isSame(
   return a.variant === b.variant && a.batch === b.batch;
 }
 
-/** Three significant digits with a sign; what is next to nothing is nothing. */
+/** Four decimals, or three significant digits, with a sign; what is next to nothing is nothing. */
 function signed(answers: number): string {
   if (Math.abs(answers) < LEAST_TOLD) return "0";
-  return `${answers > 0 ? "+" : ""}${short(Number(answers.toPrecision(3)))}`;
+  const digits = Math.abs(answers) < 1 ? answers.toFixed(4) : answers.toPrecision(3);
+  return `${answers > 0 ? "+" : ""}${short(Number(digits))}`;
 }
 
 function queriesText(count: number): string {
