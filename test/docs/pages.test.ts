@@ -11,8 +11,6 @@ import {
 } from "./markdown.ts";
 
 const COLUMNS = 100;
-/** Pages with lines that are still wider, each a table of text. */
-const WIDE_PAGES = ["docs/bundle-format.md", "docs/errors.md", "docs/glossary.md"];
 /** Lines that may be wider: what the demo printed in README, commands of a bench with a remark. */
 const WIDE_LINES = [/^load qps {2}accuracy/, /^ +\d+ +\d+\.\d{3}% /, /^node bench\/\S+.* # /];
 
@@ -39,24 +37,12 @@ describe("every page", () => {
     expect(broken).toEqual([]);
   });
 
-  test.each(pages.filter((page) => !WIDE_PAGES.includes(page)))(
-    "%s has no line wider than 100 columns",
-    (page) => {
-      const lines = readFileSync(page, "utf8").split("\n");
-      const wide = lines
-        .map((text, index) => ({ line: index + 1, columns: [...text].length, text }))
-        .filter(({ columns, text }) => columns > COLUMNS && !mayBeWide(text));
-      expect(wide).toEqual([]);
-    },
-  );
-
-  test("a page that is listed as wide is there, and is wide", () => {
-    const narrow = WIDE_PAGES.filter((page) =>
-      readFileSync(page, "utf8")
-        .split("\n")
-        .every((text) => [...text].length <= COLUMNS),
-    );
-    expect(narrow).toEqual([]);
+  test.each(pages)("%s has no line wider than 100 columns", (page) => {
+    const lines = readFileSync(page, "utf8").split("\n");
+    const wide = lines
+      .map((text, index) => ({ line: index + 1, columns: [...text].length, text }))
+      .filter(({ columns, text }) => columns > COLUMNS && !mayBeWide(text));
+    expect(wide).toEqual([]);
   });
 });
 
