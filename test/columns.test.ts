@@ -1,4 +1,4 @@
-/** Holds every file that people write to 100 columns, comments, messages and tables included. */
+/** Holds every line that people write to 100 columns: code, comments, messages and pages. */
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 

@@ -1,5 +1,5 @@
 /** The pages a reader sees: links lead somewhere, and README fits two screens. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {

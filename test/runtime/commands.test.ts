@@ -54,7 +54,7 @@ test("inspect --state explains the decision", async () => {
   const { text, json } = await inspectCommand(options);
   expect(json).toMatchObject({ state: { decision: { variant: "small", batch: 3 } } });
   expect(text).toBe(`queued 3, slack 85 ms: run small on 3 queries: takes 29 ms, \
-ends 56 ms before the first deadline
+ends 56 ms before the deadline
 answered by level 80.5 qps (no --level given: the top one), in its state queued 3, slack 80 ms
 
 what could run now, and why it does not:

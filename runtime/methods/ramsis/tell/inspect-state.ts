@@ -71,7 +71,7 @@ function decisionText(decision: Decision, slackMs: number): string {
 /** @param leftMs until the deadline; negative after it. */
 function deadlineText(leftMs: number): string {
   const side = leftMs >= 0 ? "before" : "after";
-  return `${rounded(Math.abs(leftMs))} ms ${side} the first deadline`;
+  return `${rounded(Math.abs(leftMs))} ms ${side} the deadline`;
 }
 
 function briefText(decision: Decision): string {

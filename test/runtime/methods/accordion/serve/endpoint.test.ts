@@ -10,7 +10,10 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((server) => server.close()));
 });
 
-/** A server over HTTP whose models are not real, whose clock stands still, and whose stages wait for the test. */
+/**
+ * A server over HTTP whose models are not real, whose clock stands still, and whose stages wait for
+ * the test.
+ */
 async function serving(bundle: AccordionBundle = servedPlaces(), isUp = true) {
   const clock = { nowMs: 1000 };
   const log: Entry[] = [];

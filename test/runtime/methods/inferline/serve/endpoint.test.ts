@@ -11,7 +11,10 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((server) => server.close()));
 });
 
-/** A server over HTTP whose models are not real, whose clock stands still, and whose batches and loads wait for the test. */
+/**
+ * A server over HTTP whose models are not real, whose clock stands still, and whose batches and
+ * loads wait for the test.
+ */
 async function serving(bundle: InferlineBundle = servedStages()) {
   const clock = { nowMs: 1000 };
   let executor: FakeAssignedExecutor | undefined;
@@ -69,7 +72,7 @@ function loadAll({ executor }: Serving): void {
   while (executor.loading.length > 0) executor.load();
 }
 
-test("is ready once the replicas of the plan hold their models, and tells what it takes and gives", async () => {
+test("is ready once the plan holds its models, and tells what it takes and gives", async () => {
   const house = await serving();
   expect((await get(house, "/v2/health/ready")).status).toBe(503);
   loadAll(house);

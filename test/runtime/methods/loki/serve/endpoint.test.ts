@@ -15,7 +15,10 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((server) => server.close()));
 });
 
-/** A server over HTTP whose models are not real, whose clock stands still, and whose batches wait for the test. */
+/**
+ * A server over HTTP whose models are not real, whose clock stands still, and whose batches wait
+ * for the test.
+ */
 async function serving(bundle: LokiBundle = servedPipeline({ levels: LARGE_ONLY })) {
   const clock = { nowMs: 1000 };
   let executor: FakeAssignedExecutor | undefined;

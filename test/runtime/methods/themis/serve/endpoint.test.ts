@@ -13,7 +13,10 @@ afterEach(async () => {
 
 const ROW: CascadeRow = { escalate: 1, keep: 0, value: 4 };
 
-/** A server over HTTP whose models are not real, whose clock stands still, and whose batches and loads wait for the test. */
+/**
+ * A server over HTTP whose models are not real, whose clock stands still, and whose batches and
+ * loads wait for the test.
+ */
 async function serving(bundle: ThemisBundle = servedScales()) {
   const clock = { nowMs: 1000 };
   let executor: FakeAssignedExecutor | undefined;
@@ -79,7 +82,7 @@ async function traffic(house: Serving, count: number, gapMs: number): Promise<vo
   }
 }
 
-test("is ready once the instances of the plan hold their models, and no more without one of a task", async () => {
+test("is ready while every task of the plan has an instance that holds its model", async () => {
   const house = await serving();
   expect((await get(house, "/v2/health/ready")).status).toBe(503);
   loadAll(house);
