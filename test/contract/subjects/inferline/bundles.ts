@@ -4,7 +4,7 @@ import { stageSample } from "../../../support/stage-samples.ts";
 import { type BundleSubject, only } from "../bundles.ts";
 
 export const inferlineBundles: BundleSubject = {
-  samples: [{ what: "provisioned stages", bundle: stageSample(), changes: 2500 }],
+  samples: [{ what: "provisioned stages", bundle: stageSample(), changes: 1200 }],
   checkSound: only("inferline", (bundle) => {
     checkStagesInRange(bundle);
     driveStages(bundle);
