@@ -1,4 +1,4 @@
-/** What is read of a changed bundle, of whatever method: nothing, for a reason, or a sound bundle. */
+/** What is read of a changed bundle, of any method: nothing, for a reason, or a sound bundle. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {

@@ -73,7 +73,10 @@ const HOSTILE: readonly [unknown, ...unknown[]] = [
   new Map([[1, 2]]),
 ];
 
-/** One or two changes to a place in the decoded payload: another value, a near value, a table cell, a missing, extra or doubled item. */
+/**
+ * One or two changes to a place in the decoded payload: another value, a near value, a table cell,
+ * a missing, extra or doubled item.
+ */
 export function mutateValue(file: Uint8Array, dice: Dice): unknown {
   const payload = plainPayload(file);
   for (let left = 1 + dice.below(3) * dice.below(2); left > 0; left--) {
@@ -89,7 +92,10 @@ export function mutateValue(file: Uint8Array, dice: Dice): unknown {
   return payload;
 }
 
-/** A key at random; the first of three draws that leads on, since most of what there is to break lies deep. */
+/**
+ * A key at random; the first of three draws that leads on, since most of what there is to break
+ * lies deep.
+ */
 function someKey(parent: Container, dice: Dice): string {
   const keys = Object.keys(parent);
   const draws = [0, 1, 2].map(() => keys[dice.below(keys.length)] ?? "");

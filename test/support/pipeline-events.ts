@@ -68,7 +68,10 @@ export function playPipeline(bundle: LokiBundle, events: readonly PipelineEvent[
   return driver;
 }
 
-/** All workers come back but those that are gone for good, and all that is under way comes to its end. */
+/**
+ * All workers come back but those that are gone for good, and all that is under way comes to its
+ * end.
+ */
 export function endPipeline(
   driver: PipelineDriver,
   bundle: LokiBundle,

@@ -38,7 +38,10 @@ export function checkServersInRange({ tasks, levels, cluster, leaves, ...rest }:
   if (problems.length > 0) throw new Error(`accepted, but wrong: ${problems}`);
 }
 
-/** Names for queries that wait, beside those that run; more than so many would take long to make room for. */
+/**
+ * Names for queries that wait, beside those that run; more than so many would take long to make
+ * room for.
+ */
 const ROOM = 64;
 const MOST_NAMES = 100_000;
 

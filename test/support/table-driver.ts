@@ -1,4 +1,6 @@
-/** A cluster that follows tables, driven by whatever happens: where every query is, in plain sets. */
+/**
+ * A cluster that follows tables, driven by whatever happens: where every query is, in plain sets.
+ */
 import fc from "fast-check";
 import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
 import { CommandBuffer, DROP, DROP_NO_WORKER } from "../../runtime/core/command-buffer.ts";

@@ -3,7 +3,10 @@ import type { Bundle } from "../../../runtime/bundle/schema.ts";
 
 export interface BundleSubject {
   readonly samples: readonly Sample[];
-  /** Checks all that a runtime relies on without the validator, and does with it what a runtime does. */
+  /**
+   * Checks all that a runtime relies on without the validator, and does with it what a runtime
+   * does.
+   */
   checkSound(bundle: Bundle): void;
 }
 

@@ -31,7 +31,9 @@ export interface FakeWorkers {
   finish(): Promise<void>;
 }
 
-/** Workers that are told which models to hold. @param answer of a batch; left out, that of scenes. */
+/**
+ * Workers that are told which models to hold. @param answer of a batch; left out, that of scenes.
+ */
 export function assignedWorkers(
   workerCount: number,
   answer?: ConstructorParameters<typeof FakeAssignedExecutor>[1],

@@ -1,4 +1,7 @@
-/** A pipeline's scheduler whose clock stands still, and whose batches and loads end when a test says so. */
+/**
+ * A pipeline's scheduler whose clock stands still, and whose batches and loads end when a test says
+ * so.
+ */
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { LokiBundle } from "../../../../../runtime/bundle/schema.ts";
@@ -80,7 +83,10 @@ function valuesOf({ outputs }: Answer, index: number): number[] {
   return [...new Float32Array(bytes.buffer)];
 }
 
-/** Checks that an answer has its own rows in order. Outputs: crops, crop_count, boxes, value, logits. */
+/**
+ * Checks that an answer has its own rows in order. Outputs: crops, crop_count, boxes, value,
+ * logits.
+ */
 export function expectOwn(answer: Answer, rows: readonly SceneRow[]): void {
   const { crops, boxes, value } = expectedOutputs(rows);
   expect(answer.outputs.map(({ shape }) => shape)).toEqual([
@@ -143,7 +149,10 @@ type Step = typeof STEP extends fc.Arbitrary<infer Each> ? Each : never;
 
 export const DROP_MODES = ["none", "last-task", "per-task", "reroute", "deadline"] as const;
 
-/** Runs the steps, then brings everything to its end: lost workers come back, or more of them go for good. */
+/**
+ * Runs the steps, then brings everything to its end: lost workers come back, or more of them go for
+ * good.
+ */
 export async function played(
   setup: ReturnType<typeof scheduled>,
   steps: readonly Step[],

@@ -7,7 +7,8 @@ import { renderPage } from "../../../report/page.ts";
 export function renderFixedReport({ application, levels, tasks, slo }: FixedBundle): string {
   const rows = levels.map(
     ({ loadQps, batch, expected }) =>
-      html`<tr><td>${decimalText(loadQps)}</td><td>${batch}</td><td>${ratioText(expected.violationRate)}</td></tr>\n`,
+      html`<tr><td>${decimalText(loadQps)}</td><td>${batch}</td>
+<td>${ratioText(expected.violationRate)}</td></tr>`,
   );
   return renderPage({
     title: application,
@@ -18,7 +19,9 @@ export function renderFixedReport({ application, levels, tasks, slo }: FixedBund
       {
         id: "levels",
         heading: "All levels",
-        body: html`<table id="level-table"><thead><tr><th>load</th><th>batch</th><th>late</th></tr></thead><tbody>${rows}</tbody></table>`,
+        body: html`<table id="level-table">
+<thead><tr><th>load</th><th>batch</th><th>late</th></tr></thead>
+<tbody>${rows}</tbody></table>`,
       },
     ],
     footer: "A toy.",
