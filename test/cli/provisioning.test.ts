@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { refusedHere } from "../support/compile-here.ts";
 import { type CliRun, stratagem } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-provisioning-"));
@@ -202,10 +203,10 @@ describe("provisioning on the command line", () => {
   });
 });
 
-describe("what cannot be provisioned is refused with a line that says where and why", () => {
-  const refused = (name: string, change: (one: Spec) => void): string => {
+describe("what cannot be provisioned is refused with one line that says where and why", () => {
+  const refused = async (name: string, change: (one: Spec) => void): Promise<string> => {
     const out = join(folder, `${name}.msgpack`);
-    const { status, stderr, stdout } = stratagem("compile", write(name, change), "-o", out);
+    const { status, stderr, stdout } = await refusedHere(write(name, change), out);
     expect({ status, stdout }).toEqual({ status: 65, stdout: "" });
     expect(existsSync(out)).toBe(false);
     const lines = stderr.trim().split("\n");
@@ -297,8 +298,8 @@ describe("what cannot be provisioned is refused with a line that says where and 
       },
       /inferline does not choose accuracies/,
     ],
-  ])("%s", (name, change, message) => {
-    expect(refused(name.replaceAll(" ", "-"), change)).toMatch(message);
+  ])("%s", async (name, change, message) => {
+    expect(await refused(name.replaceAll(" ", "-"), change)).toMatch(message);
   });
 
   test.each<[string, string, RegExp]>([
@@ -310,11 +311,11 @@ describe("what cannot be provisioned is refused with a line that says where and 
       /trace\.csv:4: expected an arrival that is not before the one above, got "3"/,
     ],
     ["a trace of words", "arrivalMs\n0\nfive\n", /trace\.csv:3: expected a time in ms.*got "five"/],
-  ])("%s", (name, text, message) => {
+  ])("%s", async (name, text, message) => {
     writeFileSync(join(folder, "trace.csv"), text);
     const change = (one: Spec): void => {
       one.workload.arrivals = { process: "trace", file: "trace.csv" };
     };
-    expect(refused(name.replaceAll(" ", "-"), change)).toMatch(message);
+    expect(await refused(name.replaceAll(" ", "-"), change)).toMatch(message);
   });
 });

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { refusedHere } from "../support/compile-here.ts";
 import { type CliRun, stratagem } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-scaling-"));
@@ -151,9 +152,9 @@ describe("what cannot be planned is refused with one message, and nothing is wri
       FITS,
       /cluster: expected at least 3 cores/,
     ],
-  ])("%s", (name, change, variants, message) => {
+  ])("%s", async (name, change, variants, message) => {
     const out = join(folder, "refused.msgpack");
-    const run = stratagem("compile", write(name.replaceAll(" ", "-"), change, variants), "-o", out);
+    const run = await refusedHere(write(name.replaceAll(" ", "-"), change, variants), out);
     expect(run.stderr).toMatch(message);
     expect(run.stderr).not.toMatch(/\n\s+at /);
     expect(run.status).toBe(65);

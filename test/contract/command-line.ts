@@ -94,7 +94,7 @@ export function commandLineContract(
       expect(check).toMatchObject({ same: true, exists: true });
     });
 
-    test("is verified: promises are computed again, and a broken one is found", async () => {
+    test("is verified: a promise that is kept, and one that is not", async () => {
       const { status, stdout } = await stratagem("verify", changed, "--jobs", "1", "--json");
       expect(status).toBe(3);
       const { ok, guarantees } = JSON.parse(stdout);
@@ -137,7 +137,7 @@ export function commandLineContract(
       expect(levels[0].fields.length).toBeGreaterThan(0);
     });
 
-    test("is simulated: every query ends one way, and a seed gives the same figures", async () => {
+    test("is simulated: every query ends one way, the same with the same seed", async () => {
       const args = ["simulate", bundle, "--poisson", "30", "--duration", "5s", "--seed", "7"];
       const {
         wallMs: _,
@@ -180,7 +180,7 @@ export function commandLineContract(
       );
     });
 
-    test("is served: rows are answered and counted, even once it is told to stop", async () => {
+    test("is served: rows are answered and counted, until it is told to stop", async () => {
       const args = ["serve", "--policy", bundle, "--http", "127.0.0.1:0", "--json"];
       const child = spawn(process.execPath, [commands.cli, ...args], { stdio: "pipe" });
       try {

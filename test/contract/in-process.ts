@@ -1,4 +1,4 @@
-/** Commands that need no process of their own, as the command line runs them: a start each saved. */
+/** Commands that need no process of their own, as the command line runs them. */
 import { reportCommand } from "../../compiler/commands/report.ts";
 import { simulateCommand } from "../../compiler/commands/simulate.ts";
 import { methodOf } from "../../compiler/methods/registry.ts";

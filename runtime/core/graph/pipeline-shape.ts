@@ -53,6 +53,14 @@ export interface PipelineShape {
   readonly poolByWorker: Uint32Array;
 }
 
+/**
+ * Names that queries have besides those that wait: the ones that run, and those of a batch whose
+ * outputs are being handed in.
+ */
+export function busyNames({ workerCount, maxBatch }: PipelineShape): number {
+  return (workerCount + 1) * Math.max(...maxBatch);
+}
+
 export function pipelineShapeOf(bundle: LokiBundle): PipelineShape {
   const { tasks, cluster } = bundle;
   const variants = tasks.flatMap((task) => task.variants);

@@ -32,8 +32,7 @@ export interface FakeWorkers {
 }
 
 /**
- * Workers that are told which models to hold.
- * @param answer of a batch; left out, that of scenes.
+ * Workers that are told which models to hold. @param answer of a batch; left out, that of scenes.
  */
 export function assignedWorkers(
   workerCount: number,

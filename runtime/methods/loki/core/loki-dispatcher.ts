@@ -13,7 +13,12 @@ import {
   type PipelineDispatcher,
   type PipelineDispatcherOptions,
 } from "../../../core/graph/pipeline-dispatcher.ts";
-import { NONE, type PipelineShape, pipelineShapeOf } from "../../../core/graph/pipeline-shape.ts";
+import {
+  busyNames,
+  NONE,
+  type PipelineShape,
+  pipelineShapeOf,
+} from "../../../core/graph/pipeline-shape.ts";
 import { BUSY, DOWN, LOADING } from "../../../core/graph/worker-fleet.ts";
 import { BatchStarter } from "./batch-starter.ts";
 import { Cluster } from "./cluster.ts";
@@ -77,12 +82,11 @@ class LokiDispatcher implements PipelineDispatcher {
     const { levels, policy } = bundle;
     const shape = pipelineShapeOf(bundle);
     const layouts = levels.map((level) => planLayoutOf(shape, level));
-    const largestBatch = Math.max(...shape.maxBatch);
     this.#shape = shape;
     this.#layouts = layouts;
     this.workerCount = shape.workerCount;
     // The names of queries that run, and of a batch whose outputs are being handed in, are taken.
-    this.waitingCapacity = options.queryCapacity - (shape.workerCount + 1) * largestBatch;
+    this.waitingCapacity = options.queryCapacity - busyNames(shape);
     assert(this.waitingCapacity > 0, "there are names for the queries that run and for others");
     // One event drops or starts every query that waits, each in a command of its own, and assigns
     // or releases every worker.

@@ -1,5 +1,6 @@
 /** What a server of pipelines needs of a bundle of loki. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
+import { busyNames, pipelineShapeOf } from "../../../core/graph/pipeline-shape.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import type { AxisNames } from "../../../server/graph/output-groups.ts";
 import { answererOf } from "../../../server/graph/paths.ts";
@@ -12,8 +13,8 @@ import { TreeCourses } from "./tree-courses.ts";
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "leaves", "policy"] as const;
 
 /**
- * Room for what rows of requests become on their way: queries that wait or run, for each row that
- * may be pending.
+ * Room for what rows of requests become on their way: queries that wait, for each row that may be
+ * pending.
  */
 const QUERIES_PER_ROW = 16;
 
@@ -27,7 +28,7 @@ export function lokiPipeline(
   maxPending: number,
 ): ServedPipeline {
   const signature = pipelineSignatureOf(bundle, axisNames);
-  const queryCapacity = QUERIES_PER_ROW * maxPending;
+  const queryCapacity = QUERIES_PER_ROW * maxPending + busyNames(pipelineShapeOf(bundle));
   return {
     signature,
     dispatcher: pipelineDispatcherOf(bundle, { queryCapacity }),

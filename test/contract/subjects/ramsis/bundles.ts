@@ -6,8 +6,8 @@ import { type BundleSubject, only } from "../bundles.ts";
 
 export const ramsisBundles: BundleSubject = {
   samples: [
-    { what: "tables", bundle: sampleBundle(), changes: 4000 },
-    { what: "tables of classes", bundle: classBundle({ split: [1, 1] }), changes: 800 },
+    { what: "tables", bundle: sampleBundle(), changes: 3000 },
+    { what: "tables of classes", bundle: classBundle({ split: [1, 1] }), changes: 600 },
   ],
   checkSound: only("ramsis", (bundle) => {
     if (bundle.slo.classes !== undefined) driveClasses(bundle);

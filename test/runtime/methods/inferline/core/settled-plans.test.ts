@@ -9,7 +9,7 @@ import {
   stageEvents,
 } from "../../../../support/stage-events.ts";
 
-test("in the end every task is where the plan has it, with the replicas it is to have", () => {
+test("in the end every stage is where the plan has it, with all its replicas", () => {
   fc.assert(
     fc.property(stageEvents, (steps) => {
       const { driver, tuner } = playStages(steps);

@@ -1,3 +1,4 @@
+/** What `serve` says once it is ready. */
 import { expect, test } from "vitest";
 import { inferline } from "../../../../../runtime/methods/inferline/inferline.ts";
 import { servedStages } from "../../../server/graph/served-tasks.ts";

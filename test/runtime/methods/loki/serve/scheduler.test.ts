@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { lokiPipeline } from "../../../../../runtime/methods/loki/serve/loki-pipeline.ts";
 import type { Submission } from "../../../../../runtime/server/request.ts";
 import {
+  AXIS_NAMES,
   LARGE_ONLY,
   type SceneRow,
   servedPipeline,
@@ -215,3 +217,10 @@ const GAUGES = {
   topLevelQps: 1,
   bundleSha256: "ab",
 };
+
+test("a cluster of any size has names for the queries that it runs", () => {
+  const bundle = servedPipeline({ levels: LARGE_ONLY, workers: [20_000] });
+  const { dispatcher, queryCapacity } = lokiPipeline(bundle, AXIS_NAMES, 100);
+  expect(dispatcher.workerCount).toBe(20_000);
+  expect(queryCapacity).toBeGreaterThan(20_000);
+});

@@ -26,7 +26,7 @@ test("few names for queries do not make the commands overflow", () => {
   );
 });
 
-test("when nothing comes any more, instances end up as in a plan", () => {
+test("when nothing comes any more, instances are as in the lowest plan there is room for", () => {
   const ends: number[] = [];
   fc.assert(
     fc.property(randomThemisBundle(), scaleEvents, (bundle, steps) => {

@@ -1,3 +1,4 @@
+/** What `serve` says once it is ready. */
 import { expect, test } from "vitest";
 import { themis } from "../../../../../runtime/methods/themis/themis.ts";
 import { servedScales } from "../serve/served.ts";

@@ -8,7 +8,7 @@ export function renderFixedReport({ application, levels, tasks, slo }: FixedBund
   const rows = levels.map(
     ({ loadQps, batch, expected }) =>
       html`<tr><td>${decimalText(loadQps)}</td><td>${batch}</td>
-<td>${ratioText(expected.violationRate)}</td></tr>\n`,
+<td>${ratioText(expected.violationRate)}</td></tr>`,
   );
   return renderPage({
     title: application,
@@ -19,8 +19,8 @@ export function renderFixedReport({ application, levels, tasks, slo }: FixedBund
       {
         id: "levels",
         heading: "All levels",
-        body: html`<table id="level-table"><thead><tr><th>load</th><th>batch</th>
-<th>late</th></tr></thead>
+        body: html`<table id="level-table">
+<thead><tr><th>load</th><th>batch</th><th>late</th></tr></thead>
 <tbody>${rows}</tbody></table>`,
       },
     ],

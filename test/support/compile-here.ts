@@ -1,0 +1,25 @@
+/** `compile` in this process, for applications that are refused before anything takes a process. */
+
+import { compileCommand } from "../../compiler/commands/compile.ts";
+import { explainCompilerError } from "../../compiler/errors.ts";
+import type { CliRun } from "./run-cli.ts";
+
+/** What the command line says and ends with. @param out where the bundle would be written. */
+export async function refusedHere(app: string, out: string): Promise<CliRun> {
+  const pool = { jobs: 1, onProgress: () => {}, signal: new AbortController().signal };
+  const asked = { app, out, solver: null, fanouts: null, check: false };
+  try {
+    const { exitCode, text } = await compileCommand({
+      ...asked,
+      compiler: "test",
+      pool,
+      nowMs: () => 0,
+    });
+    return { status: exitCode, stdout: text, stderr: "" };
+  } catch (error) {
+    const explained = explainCompilerError(error);
+    if (explained === null) throw error;
+    const { code, message, exitCode } = explained;
+    return { status: exitCode, stdout: "", stderr: `${code} ${message}\n` };
+  }
+}
