@@ -1,15 +1,13 @@
 /** Tests that need more than npm and minutes: `npm run test:system`. */
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
-import shared from "../../vitest.config.ts";
 
 export default defineConfig({
-  ...shared,
   root: fileURLToPath(new URL("../..", import.meta.url)),
   test: {
-    ...shared.test,
     include: ["test/system/**/*.test.ts"],
-    exclude: [],
+    globalSetup: "test/build.ts",
     testTimeout: 300_000,
+    maxWorkers: 1,
   },
 });
