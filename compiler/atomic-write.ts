@@ -1,6 +1,6 @@
 /** Writes files so that a reader sees the old bytes or the new ones, never a part. */
 import { randomUUID } from "node:crypto";
-import { mkdir, open, rename, rm } from "node:fs/promises";
+import { access, constants, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { UnwritableError } from "./errors.ts";
 
@@ -47,6 +47,29 @@ export async function writeAllAtomically(
   }
   const folders = new Map(files.map(({ path }) => [dirname(path), path]));
   for (const [folder, path] of folders) await naming(path, () => syncDirectory(folder));
+}
+
+/**
+ * What would refuse the writing of a file now, said before the work that makes the file: a folder
+ * in its place, or a folder of its own that can neither be written to nor be made.
+ * @throws UnwritableError
+ */
+export async function expectWritable(path: string): Promise<void> {
+  await naming(path, async () => {
+    const found = await stat(path).catch(absent);
+    if (found?.isDirectory()) throw Object.assign(new Error(path), { code: "EISDIR" });
+    const folder = dirname(path);
+    const home = (await stat(folder).catch(absent)) === null ? dirname(folder) : folder;
+    await access(home, constants.W_OK);
+    if (!(await stat(home)).isDirectory())
+      throw Object.assign(new Error(path), { code: "ENOTDIR" });
+  });
+}
+
+/** A file that is not there is no failure; one below a file is. */
+function absent(error: NodeJS.ErrnoException): null {
+  if (error.code === "ENOENT") return null;
+  throw error;
 }
 
 async function naming(path: string, work: () => Promise<void>): Promise<void> {

@@ -11,7 +11,7 @@ import type { CommandResult } from "stratagem-runtime/internal/commands/command-
 import { levelTable } from "stratagem-runtime/internal/commands/inspect";
 import { levelReports } from "stratagem-runtime/internal/inspect";
 import { percent } from "stratagem-runtime/internal/tell/text";
-import { writeAllAtomically } from "../atomic-write.ts";
+import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
 import { withObservedFanouts } from "../graph/observed-fanouts.ts";
 import type { Placement } from "../levels/adaptive-levels.ts";
 import { type Compiled, compile } from "../levels/compile.ts";
@@ -41,9 +41,10 @@ export interface CompileCommand {
 
 export async function compileCommand(command: CompileCommand): Promise<CommandResult> {
   const startMs = command.nowMs();
-  const { app, fanouts } = command;
+  const { app, fanouts, out } = command;
   const specified = withSolver(loadApplication(app), command.solver);
   const loaded = fanouts === null ? specified : withObservedFanouts(specified, fanouts, app);
+  if (!command.check) await expectWritable(out);
   const models = await readModels(loaded);
   const method = methodOf(loaded.application.policy);
   const opened = (await method.openModels?.(loaded)) ?? null;
@@ -55,7 +56,6 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
   });
   const { bundle, files } = opened?.cut(compiled.bundle) ?? { bundle: compiled.bundle, files: [] };
   const bytes = encodeBundle(bundle);
-  const { out } = command;
   if (command.check) return compareWith(out, bytes, files);
   command.pool.signal.throwIfAborted();
   await writeAllAtomically([...pathsBeside(out, files), { path: out, bytes }], command.pool.signal);

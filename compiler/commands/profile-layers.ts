@@ -2,12 +2,10 @@
  * `stratagem profile --layers APP -o FILE`: measures the layers of the models, and the stages of
  * the pipelines that they are best cut into.
  */
-import { existsSync, statSync } from "node:fs";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
 import { alignColumns } from "stratagem-runtime/internal/tell/text";
-import { writeAtomically } from "../atomic-write.ts";
-import { UnwritableError } from "../errors.ts";
+import { expectWritable, writeAtomically } from "../atomic-write.ts";
 import {
   describeMeasurement,
   latencyProfile,
@@ -53,7 +51,7 @@ export async function profileLayersCommand(
   const { out, force, dryRun } = command;
   const plan = await planProfile({ ...command, batches: [1], cores: null }, surroundings);
   if (dryRun) return describePlan(plan, out);
-  if (existsSync(out) && statSync(out).isDirectory()) throw new UnwritableError(out, "EISDIR");
+  await expectWritable(out);
   const measured = await measureLayers(plan, out, force, surroundings);
   const measurement = {
     ...describeMeasurement(measured.plan, measured.cells),

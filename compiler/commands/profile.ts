@@ -6,7 +6,7 @@ import { rm } from "node:fs/promises";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
 import { alignColumns } from "stratagem-runtime/internal/tell/text";
-import { writeAtomically } from "../atomic-write.ts";
+import { expectWritable, writeAtomically } from "../atomic-write.ts";
 import {
   describeMeasurement,
   latencyProfile,
@@ -47,6 +47,7 @@ export async function profileCommand(
   const { out, force, dryRun } = command;
   const plan = await planProfile(command, surroundings);
   if (dryRun) return describePlan(plan, out);
+  await expectWritable(out);
   const earlier = await readPartial(out, plan);
   const isFinished = earlier?.[0]?.wallMs.length === plan.repeat;
   // A finished one was refused for its noise: --force takes it, anything else wants it measured

@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES } from "stratagem-runtime/internal/errors";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
-import { writeAtomically } from "../atomic-write.ts";
+import { expectWritable, writeAtomically } from "../atomic-write.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { LevelPoolOptions } from "../processes/level-pool.ts";
 
@@ -28,6 +28,7 @@ export interface ReportCommand {
 export async function reportCommand(command: ReportCommand): Promise<CommandResult> {
   const { out, watch } = command;
   const { bundle, ...file } = await loadBundle(command.bundle);
+  await expectWritable(out);
   const {
     page,
     runs = [],

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, expect, test } from "vitest";
-import { writeAllAtomically } from "../../compiler/atomic-write.ts";
+import { expectWritable, writeAllAtomically } from "../../compiler/atomic-write.ts";
 
 const root = mkdtempSync(join(tmpdir(), "stratagem-write-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -60,4 +60,20 @@ test("changes none once it is aborted, however late", async () => {
   await expect(writeAllAtomically(files, controller.signal)).rejects.toThrow("interrupted");
   expect(readFileSync(at("a"), "utf8")).toBe("old");
   expect(readdirSync(folder)).toEqual(["a"]);
+});
+
+test.each([
+  ["a-folder", "EISDIR"],
+  ["a-file/x", "ENOTDIR"],
+  ["no/such/x", "ENOENT"],
+])("says before the work that %s cannot be written (%s)", async (name, code) => {
+  mkdirSync(at("a-folder"));
+  writeFileSync(at("a-file"), "");
+  await expect(expectWritable(at(name))).rejects.toThrow(`got: ${code}`);
+  expect(readdirSync(folder).sort()).toEqual(["a-file", "a-folder"]);
+});
+
+test.each(["a-file", "new", "made/new"])("has nothing against writing %s", async (name) => {
+  writeFileSync(at("a-file"), "");
+  await expect(expectWritable(at(name))).resolves.toBeUndefined();
 });
