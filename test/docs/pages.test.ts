@@ -1,5 +1,5 @@
 /** The pages a reader sees: links lead somewhere, and README fits two screens. */
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
@@ -42,3 +42,19 @@ function leadsSomewhere(file: string, link: string): boolean {
   if (target.startsWith("..") || !existsSync(target)) return false;
   return anchor === undefined || anchorsOf(readMarkdown(target).text).has(anchor);
 }
+
+describe("files that a page names", () => {
+  const pages = ["CONTRIBUTING.md", "docs/architecture.md"];
+  const files = ["compiler", "runtime", "test", "bench", "experiments", "tools"].flatMap((room) =>
+    readdirSync(room, { recursive: true, encoding: "utf8" }).map((name) => `${room}/${name}`),
+  );
+
+  test.each(pages)("are there (%s)", (page) => {
+    const text = readFileSync(page, "utf8");
+    const named = [...text.matchAll(/`([\w./-]+\.ts)`/g)].map((match) => match[1] ?? "");
+    expect(named).not.toEqual([]);
+    expect(named.filter((name) => !files.some((file) => `/${file}`.endsWith(`/${name}`)))).toEqual(
+      [],
+    );
+  });
+});

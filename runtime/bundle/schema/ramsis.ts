@@ -195,9 +195,9 @@ export interface SolveReport {
  */
 export interface ActionValues {
   /**
-   * Advantages are accuracy-weighted queries over all the future or, with the paper's objective,
-   * accuracy-weighted decisions; of a pooled policy, the accuracy per query less the price of the
-   * workers' time.
+   * Advantages are right answers (queries weighted by accuracy) over all the future or, with the
+   * paper's objective, decisions weighted by accuracy; of a pooled policy, right answers less the
+   * price of the workers' time.
    */
   readonly unit: "queries" | "decisions" | "accuracy less price";
   /** Every admissible action and the table's, best first; of equals the table's. */
