@@ -65,8 +65,7 @@ function compile(...flags: string[]) {
   return stratagem("compile", join(folder, "app.json"), ...flags);
 }
 
-test("compiles to the same bytes again, and its promises by class are recomputed", () => {
-  expect(compile("-o", bundle, "--check", "--jobs", "1").status).toBe(0);
+test("its promises by class are computed again", () => {
   const { status, stdout } = stratagem("verify", bundle, "--json");
   expect(status).toBe(0);
   const { guarantees } = JSON.parse(stdout);
