@@ -4,7 +4,7 @@ import { planPipeline } from "../../../../../../compiler/methods/loki/solve/plan
 import { bruteCapacity, bruteForce } from "../../../../../support/loki-brute-force.ts";
 import { randomProblem, tinyShape } from "../../../../../support/loki-random.ts";
 
-const SEEDS = Number(process.env["STRATAGEM_LOKI_SEEDS"] ?? 200);
+const SEEDS = Number(process.env["STRATAGEM_LOKI_SEEDS"] ?? 120);
 const FIRST_SEED = Number(process.env["STRATAGEM_LOKI_FIRST_SEED"] ?? 1);
 const SHARES = [0.25, 0.6, 0.9, 0.999, 1.05];
 
