@@ -72,12 +72,12 @@ console.log(
       "qps",
       "accuracy",
       "measured",
-      "by labels",
+      "labels",
       "late",
       "measured",
       "p50 ms",
       "p99 ms",
-      "share of each variant",
+      "share of each variant, %",
     ],
     ...policy.levels.map(({ loadQps, expected }, level) => {
       const outcome = present(outcomes[level]);
@@ -240,6 +240,6 @@ function shares({ byVariant, queries }: Outcome): string {
     .map(([name, count]) => [name, Math.round((100 * count) / queries)] as const)
     .filter(([, percent]) => percent > 0)
     .sort(([, a], [, b]) => b - a)
-    .map(([name, percent]) => `${name} ${percent}%`)
+    .map(([name, percent]) => `${name} ${percent}`)
     .join(", ");
 }
