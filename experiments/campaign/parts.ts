@@ -1,0 +1,4 @@
+/** The parts of the campaign, in the order in which they run. */
+import type { Part } from "./part.ts";
+
+export const PARTS: readonly Part[] = [];
