@@ -9,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -94,6 +95,8 @@ test("a pipe is no bundle to compare with, and nothing waits for its writer", ()
 describe("a user who is not root", () => {
   const user = nobody();
   const folder = mkdtempSync(join(root, "user-"));
+  // The folder of all tests is private, and nobody is to look in.
+  if (user !== null) chmodSync(tmpdir(), statSync(tmpdir()).mode | 0o011);
   chmodSync(root, 0o755);
   chmodSync(folder, 0o755);
   copyFileSync(BUNDLE, join(folder, "bundle"));
