@@ -52,7 +52,10 @@ function signatures(): Answer {
 }
 
 function npm(...args: readonly string[]): { stdout: string; stderr: string } {
-  return spawnSync("npm", args, { encoding: "utf8", timeout: PATIENCE_MS });
+  return spawnSync("npm", [...args, "--fetch-retries=0"], {
+    encoding: "utf8",
+    timeout: PATIENCE_MS,
+  });
 }
 
 function documentOf<T>(text: string): Partial<T> {
@@ -68,13 +71,19 @@ function notAnswered(reason: string | undefined): Answer {
 }
 
 function answer(name: string, { isAnswered, faults }: Answer): void {
-  if (isAnswered) return tell(name, "none found", faults);
-  console.warn(`${name}: NOT CHECKED, the registry has no audit (${faults.join("; ")})`);
+  if (isAnswered) {
+    tell(name, "none found", faults);
+    return;
+  }
+  console.warn(`${name}: NOT CHECKED, nobody answers (${faults.join("; ")})`);
   if (isStrict) process.exitCode = EXIT_FOUND;
 }
 
 function tell(name: string, fine: string, faults: readonly string[]): void {
-  if (faults.length === 0) return console.log(`${name}: ${fine}`);
+  if (faults.length === 0) {
+    console.log(`${name}: ${fine}`);
+    return;
+  }
   for (const fault of faults) console.error(`${name}: ${fault}`);
   process.exitCode = EXIT_FOUND;
 }
