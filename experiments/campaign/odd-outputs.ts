@@ -246,7 +246,11 @@ async function faultOf(
   }
   const temporaries = readdirSync(at).filter((name) => name.includes(".tmp-"));
   if (temporaries.length > 0) return `left ${temporaries.join(", ")}`;
-  return holds(at) ? null : "is not as it was";
+  try {
+    return holds(at) ? null : "is not as it was";
+  } catch (error) {
+    return `is not as it was: ${error}`;
+  }
 }
 
 interface Ran {
