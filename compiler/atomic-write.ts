@@ -1,8 +1,19 @@
 /** Writes files so that a reader sees the old bytes or the new ones, never a part. */
-import { randomUUID } from "node:crypto";
-import { access, constants, mkdir, open, rename, rm, stat } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import {
+  access,
+  constants,
+  type FileHandle,
+  mkdir,
+  open,
+  rename,
+  rm,
+  stat,
+} from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { UnwritableError } from "./errors.ts";
+import { absent, outputPlace, systemError } from "./output-place.ts";
+import { ownedName, removeLeftOvers } from "./owned-names.ts";
 
 export interface WrittenFile {
   readonly path: string;
@@ -10,9 +21,20 @@ export interface WrittenFile {
   readonly bytes: Uint8Array | (() => Uint8Array);
 }
 
+const TEMPORARY = ".stratagem.tmp-";
+/** Read and write for the owner until all is in it; new files are for whom the umask lets. */
+const PRIVATE_MODE = 0o600;
+const NEW_MODE = 0o666;
+const PERMISSIONS = 0o777;
+const STICKY = 0o1000;
+/** What systems say that have no such calls, or not for this user. */
+const NOT_PERMITTED = new Set(["EPERM", "EACCES", "EINVAL", "ENOSYS", "ENOTSUP", "EISDIR"]);
+
 /**
  * Writes a file, making its last folder if need be, so that a reader sees the old bytes or the new
- * ones and never a part: temporary file, fsync, rename.
+ * ones and never a part: temporary file, fsync, rename. Links are followed, permissions stay, and
+ * what killed runs left beside the file goes. Between the last look at the place and the rename
+ * somebody else can change it: a name is replaced then, whatever it has become.
  * @throws UnwritableError
  */
 export async function writeAtomically(path: string, bytes: Uint8Array): Promise<void> {
@@ -28,80 +50,136 @@ export async function writeAllAtomically(
   files: readonly WrittenFile[],
   signal?: AbortSignal,
 ): Promise<void> {
-  const temporaries: string[] = [];
+  const written: { path: string; target: string; temporary: string }[] = [];
+  const swept = new Set<string>();
   try {
     for (const { path, bytes } of files) {
-      const temporary = join(dirname(path), `.stratagem.tmp-${randomUUID()}`);
-      temporaries.push(temporary);
       const content = typeof bytes === "function" ? bytes() : bytes;
-      await naming(path, () => writeDurably(temporary, content));
+      await naming(path, async () => {
+        const { target, replaced } = await outputPlace(path);
+        const folder = dirname(target);
+        const temporary = join(folder, ownedName(TEMPORARY));
+        await makeFolder(folder);
+        written.push({ path, target, temporary });
+        await usingNew(temporary, replaced === null ? NEW_MODE : PRIVATE_MODE, async (file) => {
+          // Before the writing: what is left over may be what fills the disk.
+          if (!swept.has(folder)) await sweep(folder, file);
+          swept.add(folder);
+          await file.writeFile(content);
+          if (replaced !== null) await keepPermissions(file, replaced);
+          await file.sync();
+        });
+      });
     }
     signal?.throwIfAborted();
-    for (const [index, { path }] of files.entries()) {
-      await naming(path, () => rename(temporaries[index] ?? "", path));
+    for (const { path, target, temporary } of written) {
+      await naming(path, async () => {
+        await outputPlace(path);
+        await rename(temporary, target);
+      });
     }
   } catch (error) {
     // Whatever stopped the writing may stop the removal too, and has been reported already.
-    for (const temporary of temporaries) await rm(temporary, { force: true }).catch(() => {});
+    for (const { temporary } of written) await rm(temporary, { force: true }).catch(() => {});
     throw error;
   }
-  const folders = new Map(files.map(({ path }) => [dirname(path), path]));
+  const folders = new Map(written.map(({ path, target }) => [dirname(target), path]));
   for (const [folder, path] of folders) await naming(path, () => syncDirectory(folder));
 }
 
 /**
- * What would refuse the writing of a file now, said before the work that makes the file: a folder
- * in its place, or a folder of its own that can neither be written to nor be made.
+ * What would refuse the writing of a file now, said before the work that makes the file: something
+ * else than a file in its place, a file that may not be written, or a folder of its own that can
+ * neither be written to nor be made.
  * @throws UnwritableError
  */
 export async function expectWritable(path: string): Promise<void> {
   await naming(path, async () => {
-    const found = await stat(path).catch(absent);
-    if (found?.isDirectory()) throw Object.assign(new Error(path), { code: "EISDIR" });
-    const folder = dirname(path);
+    const { target, replaced } = await outputPlace(path);
+    if (replaced !== null) await access(target, constants.W_OK);
+    const folder = dirname(target);
     const home = (await stat(folder).catch(absent)) === null ? dirname(folder) : folder;
     await access(home, constants.W_OK);
-    if (!(await stat(home)).isDirectory())
-      throw Object.assign(new Error(path), { code: "ENOTDIR" });
+    const found = await stat(home);
+    if (!found.isDirectory()) throw systemError("ENOTDIR");
+    if (replaced !== null && !mayRename(replaced, found)) throw systemError("EPERM");
   });
 }
 
-/** A file that is not there is no failure; one below a file is. */
-function absent(error: NodeJS.ErrnoException): null {
-  if (error.code === "ENOENT") return null;
-  throw error;
+/** In a folder such as /tmp only their owners replace files. */
+function mayRename(file: Stats, folder: Stats): boolean {
+  const user = process.getuid?.() ?? 0;
+  return (folder.mode & STICKY) === 0 || [0, file.uid, folder.uid].includes(user);
 }
 
 async function naming(path: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UnwritableError(path, code ?? String(error));
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new UnwritableError(path, code ?? message);
   }
 }
 
-async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
+async function makeFolder(folder: string): Promise<void> {
   // One level only: recursive creation never returns where a folder can neither exist nor be made,
   // as under /proc.
-  await mkdir(dirname(path)).catch((error: NodeJS.ErrnoException) => {
+  await mkdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
   });
-  const file = await open(path, "wx");
+}
+
+async function usingNew(
+  path: string,
+  mode: number,
+  work: (file: FileHandle) => Promise<void>,
+): Promise<void> {
+  const file = await open(path, "wx", mode);
   try {
-    await file.writeFile(bytes);
-    await file.sync();
+    await work(file);
   } finally {
     await file.close();
   }
 }
 
-/** Makes the rename itself durable. */
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, "r");
+async function sweep(folder: string, fresh: FileHandle): Promise<void> {
+  await removeLeftOvers(folder, TEMPORARY, (await fresh.stat()).mtimeMs);
+}
+
+/**
+ * Owner, group and permissions of the file that is replaced, as far as this user may give them.
+ * Where the group cannot be kept, its members get what all others have: as vim does.
+ */
+async function keepPermissions(file: FileHandle, { uid, gid, mode }: Stats): Promise<void> {
+  const own = await file.stat();
+  const isGroupKept =
+    (own.uid === uid && own.gid === gid) ||
+    (await isPermitted(file.chown(uid, gid))) ||
+    own.gid === gid ||
+    (await isPermitted(file.chown(own.uid, gid)));
+  const kept = mode & PERMISSIONS;
+  await isPermitted(file.chmod(isGroupKept ? kept : (kept & 0o707) | ((kept & 0o007) << 3)));
+}
+
+async function isPermitted(change: Promise<void>): Promise<boolean> {
   try {
+    await change;
+    return true;
+  } catch (error) {
+    if (NOT_PERMITTED.has((error as NodeJS.ErrnoException).code ?? "")) return false;
+    throw error;
+  }
+}
+
+/** Makes the rename itself durable, where the folder can be opened for that. */
+async function syncDirectory(directory: string): Promise<void> {
+  let handle: FileHandle | null = null;
+  try {
+    handle = await open(directory, "r");
     await handle.sync();
+  } catch (error) {
+    if (!NOT_PERMITTED.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
   } finally {
-    await handle.close();
+    await handle?.close();
   }
 }

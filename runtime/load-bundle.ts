@@ -1,16 +1,16 @@
 /** Reads a bundle's file. */
 import { createHash } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
 import { BundleError } from "./bundle/bundle-error.ts";
 import type { Bundle } from "./bundle/schema.ts";
 import { decodeBundle } from "./checked-bundle.ts";
 import { RuntimeError } from "./errors.ts";
+import { NotAFileError, readRegularFile } from "./regular-file.ts";
 
 /** A bundle of 200 levels is about 1.3 MiB. */
 const MAX_BUNDLE_BYTES = 64 * 2 ** 20;
 
 export interface LoadOptions {
-  /** Files above this size are refused unread. */
+  /** Larger files are refused, and no more than this is read of one that grows. */
   readonly maxBytes?: number;
 }
 
@@ -42,23 +42,16 @@ export async function loadBundle(
 }
 
 async function readCapped(path: string, maxBytes: number): Promise<Uint8Array> {
-  try {
-    // Asked by name: opening a pipe would wait for its writer.
-    const stats = await stat(path);
-    if (!stats.isFile()) throw unreadable(path, "not a file");
-    if (stats.size > maxBytes) {
-      throw new BundleError(
-        "BUNDLE_TOO_LARGE",
-        `${path}: expected at most ${maxBytes} bytes, got ${stats.size}; ` +
-          "compile fewer levels or a coarser grid",
-      );
-    }
-    return await readFile(path);
-  } catch (error) {
-    if (error instanceof BundleError || error instanceof RuntimeError) throw error;
+  const { bytes, isTooLarge } = await readRegularFile(path, maxBytes).catch((error) => {
+    if (error instanceof NotAFileError) throw unreadable(path, error.message);
     const { code } = error as NodeJS.ErrnoException;
     throw unreadable(path, code === "ENOENT" ? "no such file" : String(code ?? error));
-  }
+  });
+  if (!isTooLarge) return bytes;
+  throw new BundleError(
+    "BUNDLE_TOO_LARGE",
+    `${path}: expected at most ${maxBytes} bytes, got more; compile fewer levels or a coarser grid`,
+  );
 }
 
 function unreadable(path: string, reason: string): RuntimeError {

@@ -1,6 +1,5 @@
 /** `stratagem compile APP -o OUT`: application spec and profiles → bundle. */
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import {
   type Bundle,
   FORMAT_VERSION,
@@ -21,7 +20,7 @@ import type { SolverName } from "../methods/solver-names.ts";
 import type { LevelPoolOptions } from "../processes/level-pool.ts";
 import { InputError } from "../spec/input-error.ts";
 import { type LoadedApplication, loadApplication } from "../spec/load-application.ts";
-import { filesThatDiffer, pathsBeside } from "./bundle-files.ts";
+import { existingFile, filesThatDiffer, pathsBeside } from "./bundle-files.ts";
 import { openLevelSolver } from "./level-solvers.ts";
 
 export interface CompileCommand {
@@ -105,9 +104,9 @@ async function compareWith(
   bytes: Uint8Array,
   files: readonly BundleFile[],
 ): Promise<CommandResult> {
-  const existing = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return null;
-    throw new InputError("INPUT_UNREADABLE", `${path}: cannot be read (${error.code})`);
+  const existing = await existingFile(path, bytes.length).catch((error) => {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new InputError("INPUT_UNREADABLE", `${path}: cannot be read (${code ?? message})`);
   });
   const isSame = existing !== null && Buffer.compare(existing, bytes) === 0;
   const differing = await filesThatDiffer(path, files);

@@ -5,7 +5,7 @@
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
 import { alignColumns } from "stratagem-runtime/internal/tell/text";
-import { expectWritable, writeAtomically } from "../atomic-write.ts";
+import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
 import {
   describeMeasurement,
   latencyProfile,
@@ -51,7 +51,8 @@ export async function profileLayersCommand(
   const { out, force, dryRun } = command;
   const plan = await planProfile({ ...command, batches: [1], cores: null }, surroundings);
   if (dryRun) return describePlan(plan, out);
-  await expectWritable(out);
+  const paths = { profile: out, measurement: `${out}.measurement.json` };
+  for (const path of [out, paths.measurement]) await expectWritable(path);
   const measured = await measureLayers(plan, out, force, surroundings);
   const measurement = {
     ...describeMeasurement(measured.plan, measured.cells),
@@ -59,10 +60,11 @@ export async function profileLayersCommand(
     depths: measured.depths,
   };
   if (!force && isNoisy(measurement)) refuseNoise(out, measurement);
-  const paths = { profile: out, measurement: `${out}.measurement.json` };
   const profile = latencyProfile(plan, measured.cells, layerSpecs(measured));
-  await writeAtomically(paths.measurement, jsonBytes(measurement));
-  await writeAtomically(paths.profile, jsonBytes(profile));
+  await writeAllAtomically([
+    { path: paths.measurement, bytes: jsonBytes(measurement) },
+    { path: paths.profile, bytes: jsonBytes(profile) },
+  ]);
   await removePartials(out);
   return report(plan, measured, measurement, paths);
 }

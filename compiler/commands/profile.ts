@@ -6,7 +6,7 @@ import { rm } from "node:fs/promises";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
 import { alignColumns } from "stratagem-runtime/internal/tell/text";
-import { expectWritable, writeAtomically } from "../atomic-write.ts";
+import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
 import {
   describeMeasurement,
   latencyProfile,
@@ -47,7 +47,8 @@ export async function profileCommand(
   const { out, force, dryRun } = command;
   const plan = await planProfile(command, surroundings);
   if (dryRun) return describePlan(plan, out);
-  await expectWritable(out);
+  const paths = { profile: out, measurement: `${out}.measurement.json` };
+  for (const path of [out, paths.measurement, partialPath(out)]) await expectWritable(path);
   const earlier = await readPartial(out, plan);
   const isFinished = earlier?.[0]?.wallMs.length === plan.repeat;
   // A finished one was refused for its noise: --force takes it, anything else wants it measured
@@ -62,9 +63,10 @@ export async function profileCommand(
     await writePartial(out, plan, cells);
     refuseNoise(out, measurement);
   }
-  const paths = { profile: out, measurement: `${out}.measurement.json` };
-  await writeAtomically(paths.measurement, jsonBytes(measurement));
-  await writeAtomically(paths.profile, jsonBytes(latencyProfile(plan, cells)));
+  await writeAllAtomically([
+    { path: paths.measurement, bytes: jsonBytes(measurement) },
+    { path: paths.profile, bytes: jsonBytes(latencyProfile(plan, cells)) },
+  ]);
   await rm(partialPath(out), { force: true });
   return report(plan, measurement, paths);
 }

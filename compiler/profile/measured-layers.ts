@@ -2,12 +2,13 @@
  * `profile --layers`: measures the layers of every model by themselves, cuts the models as is best
  * by these times, and measures the stages as they are cut.
  */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { layerPartitions } from "../numeric/partition.ts";
 import { emptyModel } from "../onnx/empty-model.ts";
+import { ownedName, removeLeftOvers } from "../owned-names.ts";
 import type { LayersSpec } from "../spec/profile-schema.ts";
 import { quantilesOf, rounded } from "./latency-profile.ts";
 import { layerTimes } from "./layer-times.ts";
@@ -77,7 +78,7 @@ export async function measureLayers(
   takeFinished: boolean,
   sources: LayerSources,
 ): Promise<MeasuredLayers> {
-  const folder = await mkdtemp(join(tmpdir(), "stratagem-layers-"));
+  const folder = await scratchFolder();
   try {
     const units = await planUnits(plan, folder);
     const kept = await keptRounds(units, plan, out, takeFinished, folder);
@@ -107,6 +108,15 @@ export async function measureLayers(
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** For models that are cut, private; those of runs that were killed go. */
+async function scratchFolder(): Promise<string> {
+  const prefix = "stratagem-layers-";
+  const folder = join(tmpdir(), ownedName(prefix));
+  await mkdir(folder, { mode: 0o700 });
+  await removeLeftOvers(tmpdir(), prefix, (await stat(folder)).mtimeMs);
+  return folder;
 }
 
 /** Forgets what was kept to go on from. */

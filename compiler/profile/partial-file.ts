@@ -1,10 +1,12 @@
 /** Rounds of an interrupted `profile`, kept beside its output until that is written. */
-import { readFile } from "node:fs/promises";
+import { readRegularFile } from "stratagem-runtime/internal/regular-file";
 import * as z from "zod";
 import { writeAtomically } from "../atomic-write.ts";
 import { type Cell, cellCountOf } from "./measure.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
 
+/** Far above what rounds of the largest plan take. */
+const MAX_BYTES = 256 * 2 ** 20;
 const FORMAT = "latency-profile-partial/2";
 
 const runs = z.array(z.number().nonnegative());
@@ -41,15 +43,13 @@ export async function writePartial(
 }
 
 /**
- * What an earlier run of the same plan has measured; null when there is none, or it is of another
- * plan, machine or version.
+ * What an earlier run of the same plan has measured; null when there is none that can be read, or
+ * it is of another plan, machine or version.
  */
 export async function readPartial(out: string, plan: ProfilePlan): Promise<Cell[] | null> {
-  const text = await readFile(partialPath(out), "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT" || error.code === "ENOTDIR") return null;
-    throw error;
-  });
-  const parsed = text === null ? null : schema.safeParse(parseJson(text));
+  const file = await readRegularFile(partialPath(out), MAX_BYTES).catch(() => null);
+  const isUsable = file !== null && !file.isTooLarge;
+  const parsed = isUsable ? schema.safeParse(parseJson(file.bytes.toString())) : null;
   if (!parsed?.success || parsed.data.planSha256 !== plan.sha256) return null;
   const { cells } = parsed.data;
   const counts = cells.flatMap(({ wallMs, workerMs, cpuMs }) => [

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, test } from "vitest";
+import { makePipe } from "../../experiments/campaign/odd-places.ts";
 import { loadBundle } from "../../runtime/load-bundle.ts";
 import { sampleBundle } from "../support/sample-bundle.ts";
 
@@ -25,7 +26,7 @@ test("refuses a file above the cap by its size alone", async () => {
   await expect(loadBundle(large, { maxBytes: 1000 })).rejects.toMatchObject({
     code: "BUNDLE_TOO_LARGE",
     message:
-      `${large}: expected at most 1000 bytes, got 1001; ` +
+      `${large}: expected at most 1000 bytes, got more; ` +
       "compile fewer levels or a coarser grid",
   });
   await expect(loadBundle(large, { maxBytes: 1001 })).rejects.toMatchObject({
@@ -53,4 +54,24 @@ test("a file that cannot be read is not a refused bundle", async () => {
     code: "RUNTIME_UNREADABLE",
     message: expect.stringContaining("not a file"),
   });
+});
+
+test("a pipe that nobody writes to and a device without end are refused at once", async () => {
+  const pipe = join(scratch, "pipe");
+  makePipe(pipe);
+  for (const path of [pipe, "/dev/zero"]) {
+    await expect(loadBundle(path)).rejects.toMatchObject({
+      code: "RUNTIME_UNREADABLE",
+      message: expect.stringContaining(`${path}: expected a readable policy bundle, got: not a`),
+    });
+  }
+});
+
+test("the limit counts what is read, not what a file says of its size", async ({ skip }) => {
+  skip(process.platform !== "linux", "only Linux has files that say they are empty");
+  const path = "/proc/self/status";
+  await expect(loadBundle(path, { maxBytes: 10 })).rejects.toMatchObject({
+    code: "BUNDLE_TOO_LARGE",
+  });
+  await expect(loadBundle(path)).rejects.toMatchObject({ code: "BUNDLE_MAGIC" });
 });

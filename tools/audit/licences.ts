@@ -1,0 +1,68 @@
+/** Which licences the packages may have that an install brings, and the page that lists them. */
+import { type LockedPackage, productionPackages } from "./lockfile.ts";
+
+/** They ask for their notice to be kept, and nothing of the code around them. */
+const ALLOWED = new Set([
+  "0BSD",
+  "Apache-2.0",
+  "BSD-2-Clause",
+  "BSD-3-Clause",
+  "CC0-1.0",
+  "ISC",
+  "MIT",
+  "Unlicense",
+  "Zlib",
+]);
+
+interface Exception {
+  readonly license: string;
+  readonly reason: string;
+}
+
+const EXCEPTIONS: Readonly<Record<string, Exception>> = {
+  "glpk.js": {
+    license: "GPL-3.0",
+    reason: "[0002](decisions/0002-glpk-licence.md), the compiler only",
+  },
+};
+
+/** What is wrong with the licences, each in a sentence. */
+export function licenceFaults(packages: readonly LockedPackage[] = productionPackages()): string[] {
+  return packages.flatMap(({ name, version, license }) =>
+    isAllowed(license) || EXCEPTIONS[name]?.license === license
+      ? []
+      : [`${name} ${version}: expected one of ${[...ALLOWED].join(", ")}, found ${license}`],
+  );
+}
+
+/** The page of all licences, as docs/licences.md is to be. */
+export function licencesPage(packages: readonly LockedPackage[] = productionPackages()): string {
+  const rows = packages.map(({ name, version, license }) => {
+    const exception = EXCEPTIONS[name];
+    const note = exception === undefined ? "" : exception.reason;
+    return `| ${name} | ${version} | ${license ?? "none"} | ${note} |`;
+  });
+  return [
+    "# Licences of the packages that an install brings",
+    "",
+    "These are the npm packages that `stratagem` and `stratagem-runtime` bring, with all that",
+    "those bring, as package-lock.json pins them. `npm run audit` fails on a licence that is not",
+    "allowed (`tools/audit/licences.ts`), and a test holds this page to the lock file:",
+    "`WRITE_DOCS=1 npx vitest run test/docs/licences.test.ts` writes it anew. onnxruntime-node",
+    "brings compiled code of others, whose notices are in ThirdPartyNotices.txt of ONNX Runtime's",
+    "repository; the package has none.",
+    "",
+    "| package | version | licence | exception |",
+    "| --- | --- | --- | --- |",
+    ...rows,
+    "",
+  ].join("\n");
+}
+
+/** An SPDX expression of one level: every part of AND, or any of OR. */
+function isAllowed(license: string | null): boolean {
+  const inner = (license ?? "").replace(/^\((.*)\)$/, "$1");
+  const every = inner.split(" AND ");
+  if (every.length > 1) return every.every((part) => ALLOWED.has(part));
+  return inner.split(" OR ").some((part) => ALLOWED.has(part));
+}
