@@ -34,7 +34,7 @@ export const MAX_PRICE = 1e9;
 /** Row indices of an action table fit a uint16, as batch sizes must. */
 export const MAX_BATCH = 65_534;
 /** Workers times the largest batch, or times the queries that wait for each: memory of a core. */
-export const MAX_SEATS = 2 ** 22;
+export const MAX_SEATS = 2 ** 21;
 /** Queries that one queue of a whole cluster holds at most. */
 export const MAX_WAITING = 2 ** 20 - 1;
 
@@ -47,4 +47,13 @@ export const MAX_FANOUT = 1000;
 export const MAX_QUERIES_PER_REQUEST = 10_000;
 /** Beyond it a query is as good as never given up. */
 export const MAX_SLOS = 1e6;
+export const MIN_SLOS = 1e-3;
 export const MAX_HEADROOM = 100;
+/** Looks in a row that have to agree. */
+export const MAX_STABLE_TICKS = 10_000;
+/** Sample traces of a plan. */
+export const MAX_TRACES = 1000;
+/** Of figures that only explain. */
+export const MAX_FIGURE = 1e15;
+/** Of a simulation that a bundle tells of, and that `verify` repeats. */
+export const MAX_REQUESTS = 1e8;
