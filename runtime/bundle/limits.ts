@@ -7,7 +7,7 @@ export const MAX_MS = 3_600_000;
 /** A minute. */
 export const MAX_HOP_MS = 60_000;
 /** How often a runtime looks at the traffic at most. */
-export const MIN_TICK_MS = 1;
+export const MIN_TICK_MS = 10;
 /** A day: the longest simulation, sample trace or optimisation that a bundle tells of. */
 export const MAX_SPAN_MS = 86_400_000;
 /** Eleven days: what a simulated query may have waited. */

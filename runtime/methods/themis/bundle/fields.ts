@@ -64,7 +64,7 @@ import type {
 } from "../../../bundle/schema.ts";
 import { table } from "../../../bundle/tables.ts";
 
-const coefficient = numberIn(-MAX_MS, MAX_MS);
+const coefficient = numberIn(-MAX_WAIT_MS, MAX_WAIT_MS);
 
 const fit = record<LatencyFit>({
   gamma: [coefficient, "γ of the fit."],
