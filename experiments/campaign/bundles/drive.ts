@@ -1,6 +1,7 @@
 /** Puts an accepted bundle through all that a reader does with one. */
 import { methodOf as compilerMethodOf } from "stratagem/internal/methods/registry";
 import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
+import { diffBundles } from "stratagem-runtime/internal/diff";
 import { isRuntimeError } from "stratagem-runtime/internal/errors";
 import { inspectBundle } from "stratagem-runtime/internal/inspect";
 import { methodOf } from "stratagem-runtime/internal/methods/registry";
@@ -11,11 +12,21 @@ const SIMULATED = 12;
 /** A level whose promise took a longer simulation is not computed again. */
 const MAX_RECOMPUTED = 500;
 const MAX_TOLD_LEVELS = 3;
+const WATCH = {
+  jobs: 1,
+  signal: new AbortController().signal,
+  onProgress: () => {},
+  nowMs: () => performance.now(),
+};
 
 export interface Surroundings {
   /** A bundle that it is compared with, and that is handed to its server. */
   readonly base: Bundle;
   readonly axesByFile: AxesByFile;
+  /** Index of the level at whose load it is simulated, from the last one if it is negative. */
+  readonly level?: number;
+  /** Whether what its first level promises is computed again. */
+  readonly recomputes?: boolean;
 }
 
 /** What was done with a bundle beside reading it; the rest was refused by name. */
@@ -25,12 +36,14 @@ export interface Driven {
 }
 
 /** @throws whatever is no documented refusal, and Error for an output that is not sane. */
-export async function drive(bundle: Bundle, { base, axesByFile }: Surroundings): Promise<Driven> {
+export async function drive(
+  bundle: Bundle,
+  { base, axesByFile, level = -1, recomputes = false }: Surroundings,
+): Promise<Driven> {
   inspect(bundle, base);
-  const isRecomputed = recompute(bundle);
-  await simulate(bundle);
+  const isRecomputed = recomputes && recompute(bundle);
+  await simulate(bundle, level);
   const isServed = await refusable(() => serveShortly(bundle, [bundle, base], axesByFile));
-  if (isServed) await refusable(() => serveShortly(base, [bundle], axesByFile));
   return { isServed, isRecomputed };
 }
 
@@ -46,10 +59,7 @@ function inspect(bundle: Bundle, base: Bundle): void {
     checkText(text);
     checkSane(json, "inspect --level");
   }
-  checkSane(method.diffFrame(bundle), "diff");
-  if (base.method !== bundle.method) return;
-  const differ = method.levelDiffer(base, bundle);
-  checkSane(differ(0, 0), "diff");
+  checkSane(diffBundles(base, bundle), "diff");
 }
 
 /** What the first level promises, where that takes no long simulation. */
@@ -78,30 +88,21 @@ function promisedRequests(level: Level): number {
   return Math.max(requests, (loadQps * durationMs) / 1000);
 }
 
-async function simulate(bundle: Bundle): Promise<void> {
-  const method = compilerMethodOf(bundle);
-  const watch = {
-    jobs: 1,
-    signal: new AbortController().signal,
-    onProgress: () => {},
-    nowMs: () => performance.now(),
-  };
-  for (const level of [bundle.levels[0], bundle.levels.at(-1)]) {
-    const qps = level?.loadQps ?? 1;
-    const asked = {
-      arrivals: { kind: "poisson", qps } as const,
-      durationMs: (1000 * SIMULATED) / qps,
-      seed: 1,
-      serviceTimes: "p95",
-      fanout: "rounded",
-      baseline: null,
-    } as const;
-    await refusable(async () => {
-      const { text, json } = await method.simulate(bundle, asked, watch);
-      checkText(text);
-      checkSane(json, "simulate");
-    });
-  }
+async function simulate(bundle: Bundle, level: number): Promise<void> {
+  const qps = bundle.levels.at(level)?.loadQps ?? 1;
+  const asked = {
+    arrivals: { kind: "poisson", qps },
+    durationMs: (1000 * SIMULATED) / qps,
+    seed: 1,
+    serviceTimes: "p95",
+    fanout: "rounded",
+    baseline: null,
+  } as const;
+  await refusable(async () => {
+    const { text, json } = await compilerMethodOf(bundle).simulate(bundle, asked, WATCH);
+    checkText(text);
+    checkSane(json, "simulate");
+  });
 }
 
 /** @returns whether it was not refused by name. */

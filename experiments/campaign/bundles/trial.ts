@@ -64,6 +64,7 @@ export class Trial {
   readonly #original: Original;
   readonly #mutants: Mutants;
   readonly #axes: AxesByFile;
+  #count = 0;
 
   constructor(original: Original, axes: AxesByFile, seed: number, stream: number) {
     this.#original = original;
@@ -84,8 +85,11 @@ export class Trial {
     }
     onAccepted(told);
     try {
-      const surroundings = { base: this.#original.bundle, axesByFile: this.#axes };
-      const { isServed } = await drive(bundle, surroundings);
+      const { isServed } = await drive(bundle, {
+        base: this.#original.bundle,
+        axesByFile: this.#axes,
+        level: this.#count++ % 2 === 0 ? 0 : -1,
+      });
       return { told, refusal: null, isServed };
     } catch (error) {
       throw wrong(this.#original.name, told, error);
