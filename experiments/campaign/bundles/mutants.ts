@@ -9,10 +9,33 @@ const RAW_SHARE = 0.05;
 const MORE_SHARE = 0.35;
 
 const NUMBERS = [
-  0, -0, 1, -1, 2, 0.5, 1e-9, 5e-324, 2 ** 31, 2 ** 32, 2 ** 53, 1e12, 1e300, Number.NaN,
-  Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY,
+  0,
+  -0,
+  1,
+  -1,
+  2,
+  0.5,
+  1e-9,
+  5e-324,
+  2 ** 31,
+  2 ** 32,
+  2 ** 53,
+  1e12,
+  1e300,
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  Number.NEGATIVE_INFINITY,
 ];
-const TEXTS = ["", "__proto__", "constructor", "x".repeat(1025), "a\u0000b", "../x", "é\u202e", "0"];
+const TEXTS = [
+  "",
+  "__proto__",
+  "constructor",
+  "x".repeat(1025),
+  "a\u0000b",
+  "../x",
+  "é\u202e",
+  "0",
+];
 const KEYS = ["__proto__x", "constructor", "toString", "extra", "then", "__proto__"];
 const OTHERS = [null, true, false, 0, "x", [], {}, 2n ** 60n, Buffer.alloc(8)];
 /** Not-a-numbers with a payload, a subnormal, and numbers at the ends. */
@@ -63,12 +86,12 @@ export class Mutants {
   #changeAt(payload: Container, site: Site): string {
     const [parent, key] = placeAt(payload, site.path);
     if (site.path.length === 0) return this.#changeMap(payload);
-    if (this.#chance(0.03)) return told((parent[key] = this.#pick(OTHERS)));
+    if (this.#chance(0.03)) return set(parent, key, this.#pick(OTHERS));
     switch (site.kind) {
       case "number":
-        return told((parent[key] = this.#number(payload, site, Number(parent[key]))));
+        return set(parent, key, this.#number(payload, site, Number(parent[key])));
       case "text":
-        return told((parent[key] = this.#text(payload, String(parent[key]))));
+        return set(parent, key, this.#text(payload, String(parent[key])));
       case "list":
         return this.#changeList(parent[key] as unknown[]);
       case "map":
@@ -76,7 +99,7 @@ export class Mutants {
       case "table":
         return this.#changeTable(payload, parent[key] as TablePayload);
       default:
-        return told((parent[key] = this.#other(site, parent[key])));
+        return set(parent, key, this.#other(site, parent[key]));
     }
   }
 
@@ -185,7 +208,10 @@ export class Mutants {
       case 1: {
         const axis = this.#below(shape.length);
         const by = this.#pick([-1, 1]);
-        const rest = shape.reduce((product, size, at) => (at === axis ? product : product * size), 1);
+        const rest = shape.reduce(
+          (product, size, at) => (at === axis ? product : product * size),
+          1,
+        );
         shape[axis] = (shape[axis] ?? 0) + by;
         const resized = Buffer.alloc(Math.max(0, data.length + by * rest * width));
         resized.set(data.subarray(0, resized.length));
@@ -262,6 +288,8 @@ export class Mutants {
   }
 }
 
-function told(value: unknown): string {
-  return typeof value === "bigint" ? `${value}n` : (JSON.stringify(value) ?? "").slice(0, 60);
+function set(parent: Container, key: string | number, value: unknown): string {
+  parent[key] = value;
+  if (typeof value === "bigint") return `${value}`;
+  return (JSON.stringify(value) ?? String(value)).slice(0, 60);
 }

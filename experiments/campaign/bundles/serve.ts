@@ -121,7 +121,7 @@ function bodyFor({ inputs }: Metadata): string | null {
 async function inferred(agent: Agent, url: string, body: string): Promise<void> {
   const { status, text } = await asked(agent, url, "POST", body);
   if (status === 200) return;
-  const isReasoned = text.includes('"error"') && (status < 500 || status === 503);
+  const isReasoned = text.includes(`"error"`) && !text.includes("internal");
   if (isReasoned || text.includes(OUT_OF_MEMORY)) return;
   throw new Error(`a request was answered by ${status}: ${text}`);
 }

@@ -1,6 +1,7 @@
 /** The places of a payload where something can be changed, by what the format says of them. */
-import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
+
 import type { AnyShape, MapTold } from "stratagem-runtime/internal/bundle/fields";
+import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { accordionBundle } from "stratagem-runtime/internal/methods/accordion/bundle/fields";
 import { inferlineBundle } from "stratagem-runtime/internal/methods/inferline/bundle/fields";
 import { lokiBundle } from "stratagem-runtime/internal/methods/loki/bundle/fields";
