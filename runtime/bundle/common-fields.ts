@@ -83,6 +83,7 @@ const aboveZeroBelowOne = numberBetween(0, 1);
 /** 0 is one, 1 is not. */
 export const properRatio: Shape<number> = {
   words: "a ratio below 1",
+  range: [0, aboveZeroBelowOne.range?.[1] ?? 1],
   read(value, path) {
     return (value === 0 ? ratio : aboveZeroBelowOne).read(value, path);
   },

@@ -25,6 +25,8 @@ export const MAX_VARIATION = 1e6;
 
 /** Workers of all pools together. */
 export const MAX_WORKERS = 10_000;
+/** The same where plans say which worker holds which model. */
+export const MAX_PIPELINE_WORKERS = 4096;
 /** Cores of one worker. */
 export const MAX_CORES = 4096;
 /** Cores of all workers where a method gives cores to instances. */

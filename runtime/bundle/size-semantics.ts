@@ -4,10 +4,10 @@ import type { Cluster } from "./schema.ts";
 import { refuse } from "./table-semantics.ts";
 
 /** Workers of all pools. @throws BundleError BUNDLE_SEMANTICS if they are too many together. */
-export function checkWorkers({ pools }: Cluster): number {
+export function checkWorkers({ pools }: Cluster, most = MAX_WORKERS): number {
   const workers = pools.reduce((sum, pool) => sum + pool.workers, 0);
-  if (workers > MAX_WORKERS) {
-    refuse("cluster.pools", `${workers} workers`, `at most ${MAX_WORKERS} in all pools together`);
+  if (workers > most) {
+    refuse("cluster.pools", `${workers} workers`, `at most ${most} in all pools together`);
   }
   return workers;
 }

@@ -14,7 +14,6 @@ import type { WantedModel } from "stratagem-runtime/internal/wanted-models";
 
 /** An output that takes more is refused, as by a model that runs out of memory. */
 const MAX_OUTPUT_BYTES = 2 ** 20;
-export const OUT_OF_MEMORY = "a model is out of memory";
 
 const BYTES_BY_DTYPE = new Map(
   Object.values(DATATYPES).map(({ dtype, elementBytes }) => [dtype, elementBytes]),
@@ -64,7 +63,7 @@ export class FakeWorkers implements WorkerStarter {
       const sizes = shape.map((size) => (size === -1 ? rows : size));
       const elements = sizes.reduce((product, size) => product * size, 1);
       const byteCount = elements * (BYTES_BY_DTYPE.get(dtype) ?? 0);
-      if (byteCount > MAX_OUTPUT_BYTES) throw new InferenceError(name ?? "", OUT_OF_MEMORY);
+      if (byteCount > MAX_OUTPUT_BYTES) throw new InferenceError(name ?? "", "out of memory");
       const isCount = dtype === "int64";
       const bytes = isCount
         ? new Uint8Array(new BigInt64Array(elements).fill(1n).buffer)

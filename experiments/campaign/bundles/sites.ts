@@ -59,7 +59,8 @@ function collect(
 
 function fieldOf(maps: readonly MapTold[], name: string): Pick<AnyShape, "maps" | "range"> {
   const fields = maps.flatMap((map) => map.fields);
-  return fields.find((field) => field.name === name)?.shape ?? {};
+  // A map by names has the shape of its items.
+  return fields.find((field) => field.name === name)?.shape ?? { maps };
 }
 
 export interface TablePayload {

@@ -1,4 +1,5 @@
 /** What an InferLine bundle must say so that its plans can be followed without a look aside. */
+import { MAX_PIPELINE_WORKERS } from "../../../bundle/limits.ts";
 import { checkProfile } from "../../../bundle/profile-semantics.ts";
 import {
   type InferlineBundle,
@@ -36,7 +37,7 @@ const LONGEST_WINDOW_MS = 60_000;
 /** @throws BundleError BUNDLE_SEMANTICS at the first contradiction. */
 export function checkInferlineSemantics(bundle: InferlineBundle): void {
   const { tasks, levels, cluster } = bundle;
-  const workers = checkWorkers(cluster);
+  const workers = checkWorkers(cluster, MAX_PIPELINE_WORKERS);
   checkPools(cluster.pools);
   checkUnique(tasks, "tasks");
   for (const [index, task] of tasks.entries()) {

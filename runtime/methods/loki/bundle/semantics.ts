@@ -1,5 +1,5 @@
 /** What a Loki bundle must say so that its plans can be followed without a look aside. */
-import { MAX_QUERIES_PER_REQUEST } from "../../../bundle/limits.ts";
+import { MAX_PIPELINE_WORKERS, MAX_QUERIES_PER_REQUEST } from "../../../bundle/limits.ts";
 import { checkProfile } from "../../../bundle/profile-semantics.ts";
 import type {
   Leaf,
@@ -30,7 +30,7 @@ const TOLERANCE = 1e-6;
 /** @throws BundleError BUNDLE_SEMANTICS at the first contradiction. */
 export function checkLokiSemantics(bundle: LokiBundle): void {
   const { tasks, leaves, levels, cluster } = bundle;
-  const workers = checkWorkers(cluster);
+  const workers = checkWorkers(cluster, MAX_PIPELINE_WORKERS);
   checkUnique(tasks, "tasks");
   const childCounts = childCountsOf(tasks);
   for (const [index, task] of tasks.entries()) {
