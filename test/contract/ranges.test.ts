@@ -92,7 +92,6 @@ describe.each(BY_NAME)("%s", (_, original) => {
   });
 
   test("works at both ends of the range of each number, or is refused by one line", async () => {
-    let driven = 0;
     for (const { path, range = [0, 0] } of numbers) {
       const field = `${original.bundle.method} ${path.map(starred).join(".")}`;
       if (DRIVEN.has(field)) continue;
@@ -105,10 +104,9 @@ describe.each(BY_NAME)("%s", (_, original) => {
           await drive(found, surroundings).catch((error: unknown) => {
             throw new Error(`${path.join(".")} = ${end}`, { cause: error });
           });
-          driven++;
         }
       }
     }
-    expect(driven).toBeGreaterThan(0);
+    expect(DRIVEN.size).toBeGreaterThan(20);
   });
 });

@@ -27,6 +27,8 @@ export interface Surroundings {
   readonly level?: number;
   /** Whether what its first level promises is computed again. */
   readonly recomputes?: boolean;
+  /** Whether a server of the base is handed the bundle too. */
+  readonly reloads?: boolean;
 }
 
 /** What was done with a bundle beside reading it; the rest was refused by name. */
@@ -38,12 +40,13 @@ export interface Driven {
 /** @throws whatever is no documented refusal, and Error for an output that is not sane. */
 export async function drive(
   bundle: Bundle,
-  { base, axesByFile, level = -1, recomputes = false }: Surroundings,
+  { base, axesByFile, level = -1, recomputes = false, reloads = false }: Surroundings,
 ): Promise<Driven> {
   inspect(bundle, base);
   const isRecomputed = recomputes && recompute(bundle);
   await simulate(bundle, level);
-  const isServed = await refusable(() => serveShortly(bundle, [bundle, base], axesByFile));
+  const isServed = await refusable(() => serveShortly(bundle, [base], axesByFile));
+  if (reloads) await refusable(() => serveShortly(base, [bundle, base], axesByFile));
   return { isServed, isRecomputed };
 }
 

@@ -27,7 +27,8 @@ interface Metadata {
 }
 
 /**
- * Every model is asked, another bundle is handed in, and every request is answered before the end.
+ * Every model is asked, then again after each of the others was handed in, and every request is
+ * answered before the end.
  * @param others bundles that are handed in as after a SIGHUP.
  * @throws RuntimeError for a bundle that names no models, or such as do not fit; Error for what no
  * server may do.
@@ -58,14 +59,20 @@ export async function serveShortly(
   try {
     workers.ready();
     const index = await page<readonly { name: string }[]>(agent, `${server.url}${INDEX}`, "POST");
+    const asks: (readonly [url: string, body: string])[] = [];
     const answers: Promise<string | null>[] = [];
     for (const { name } of index.slice(0, MAX_MODELS)) {
       const at = `${server.url}/v2/models/${encodeURIComponent(name)}`;
       const body = bodyFor(await page<Metadata>(agent, at));
-      if (body !== null) answers.push(inferred(agent, `${at}/infer`, body));
+      if (body !== null) asks.push([`${at}/infer`, body]);
     }
-    for (let turn = 0; turn < TURNS; turn++) await new Promise(setImmediate);
-    for (const other of others) server.replaceBundle(other, SHA256);
+    for (const [url, body] of asks) answers.push(inferred(agent, url, body));
+    await turns();
+    for (const other of others) {
+      server.replaceBundle(other, SHA256);
+      for (const [url, body] of asks) answers.push(inferred(agent, url, body));
+      await turns();
+    }
     checkMetrics((await asked(agent, `${server.url}/metrics`, "GET")).text);
     const closed = server.close();
     const wrong = (await Promise.all(answers)).find((mistake) => mistake !== null);
@@ -76,6 +83,10 @@ export async function serveShortly(
     agent.destroy();
     await server.close();
   }
+}
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn++) await new Promise(setImmediate);
 }
 
 async function page<T>(agent: Agent, url: string, method = "GET"): Promise<T> {

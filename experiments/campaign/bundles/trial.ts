@@ -23,6 +23,9 @@ export interface Tried {
   readonly isServed: boolean;
 }
 
+/** Of accepted mutants, those whose promise is computed again, and that a server changes over to. */
+const RECOMPUTED_EVERY = 20;
+const RELOADED_EVERY = 3;
 /** Bundles with models to serve, and fixtures; large ones only take longer. */
 const FILES = [
   "policies/letters/bundle.msgpack",
@@ -85,10 +88,13 @@ export class Trial {
     }
     onAccepted(told);
     try {
+      const count = this.#count++;
       const { isServed } = await drive(bundle, {
         base: this.#original.bundle,
         axesByFile: this.#axes,
-        level: this.#count++ % 2 === 0 ? 0 : -1,
+        level: count % 2 === 0 ? 0 : -1,
+        recomputes: count % RECOMPUTED_EVERY === 0,
+        reloads: count % RELOADED_EVERY === 0,
       });
       return { told, refusal: null, isServed };
     } catch (error) {
