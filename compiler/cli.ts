@@ -21,7 +21,7 @@ import { explainCompilerError, InterruptedError } from "./errors.ts";
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
 
-type Watch = Pick<LevelPoolOptions, "signal" | "onProgress">;
+type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy">;
 type ProfileFlags = Pick<ProfileCommand, "out" | "repeat" | "threads" | "device" | "seed"> & {
   readonly batches?: string;
   readonly cores?: string;
@@ -37,6 +37,11 @@ interface ReportFlags {
   readonly frontier?: number | boolean;
 }
 
+/**
+ * What computes in this process cannot be told of a signal, and has nothing to tidy up: there a
+ * signal ends it at once. Only while other processes work is it caught, to end them.
+ */
+const MORTAL = { isMortal: true };
 /** Unless `--batches` says otherwise. */
 const PROFILED_BATCHES = "1,2,4,8";
 const nowMs = (): number => performance.now();
@@ -134,7 +139,7 @@ program
     const jobs = availableParallelism();
     const run = (watch: LevelPoolOptions) =>
       simulateCommand({ bundle, ...options }, { nowMs, ...watch });
-    print(await withPool("planning the baseline", jobs, run));
+    print(await watched("planning the baseline", (watch) => run({ jobs, ...watch }), MORTAL));
   });
 
 program
@@ -151,7 +156,7 @@ program
     const { out, simulation: simulations, frontier } = flags;
     const frontierQps = frontier === true ? null : (frontier ?? null);
     const run = (watch: Watch) => reportCommand({ bundle, out, simulations, frontierQps, watch });
-    print(await watched("drawing", run));
+    print(await watched("drawing", run, MORTAL));
   });
 
 program
@@ -298,15 +303,25 @@ async function withPool<T>(
  * Runs long work with a progress bar, abortable by SIGINT and SIGTERM; a second signal kills at
  * once.
  */
-async function watched<T>(label: string, run: (watch: Watch) => Promise<T>): Promise<T> {
+async function watched<T>(
+  label: string,
+  run: (watch: Watch) => Promise<T>,
+  { isMortal } = { isMortal: false },
+): Promise<T> {
   const abort = new AbortController();
   const interrupt = (): void => abort.abort(new InterruptedError());
-  process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
+  const release = () => process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
+  const onBusy = (isBusy: boolean): void => {
+    release();
+    if (isBusy) process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
+  };
+  onBusy(!isMortal);
   const progress = startProgress(process.stderr, label, nowMs);
   try {
-    return await run({ signal: abort.signal, onProgress: progress.update });
+    const watch = { signal: abort.signal, onProgress: progress.update };
+    return await run(isMortal ? { ...watch, onBusy } : watch);
   } finally {
     progress.end();
-    process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
+    release();
   }
 }

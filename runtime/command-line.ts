@@ -111,6 +111,7 @@ export function addServe(program: Command, generateLevel?: GenerateLevel): void 
       1,
     )
     .option("--standby <n>", "warm workers in reserve", count, 1)
+    .option("--no-means-check", "start workers even if they want more than the machine has")
     .option("--json", "one JSON document on stdout, once it serves")
     .action(async (flags: ServeOptions) => {
       const { serveCommand } = await import("./commands/serve.ts");

@@ -17,6 +17,7 @@ const COMMAND_ERRORS = {
   RUNTIME_UNREADABLE: "a named file is missing, unreadable, or not a file",
   RUNTIME_MODEL: "a model file of the bundle is missing, or is not the one that was compiled",
   RUNTIME_LISTEN: "the address to serve at is taken, or is none of this machine",
+  RUNTIME_MEANS: "the workers of the bundle want more than this machine has",
   RUNTIME_DEVICE: "no worker could be started on the device, or with the models",
 } as const;
 
@@ -42,6 +43,7 @@ export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
   RUNTIME_UNREADABLE: EXIT_CODES.badInput,
   RUNTIME_MODEL: EXIT_CODES.badInput,
   RUNTIME_LISTEN: EXIT_CODES.badInput,
+  RUNTIME_MEANS: EXIT_CODES.badInput,
   RUNTIME_DEVICE: EXIT_CODES.badInput,
 };
 

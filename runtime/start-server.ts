@@ -1,4 +1,5 @@
 /** Opens a server of a bundle in this process: its endpoint over HTTP, its workers beside it. */
+import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Bundle } from "./bundle/schema.ts";
 import { RuntimeError } from "./errors.ts";
@@ -9,6 +10,7 @@ import type {
   ExecutorHandlers,
   VariantModel,
 } from "./exec/executor.ts";
+import { lackOf, type Means, meansOf, sharedCores } from "./exec/means.ts";
 import {
   type ProcessExecutor,
   type ProcessExecutorHandlers,
@@ -39,6 +41,10 @@ export interface ServerOptions {
   readonly threads?: number;
   /** Warm workers in reserve; left out for one. */
   readonly standby?: number;
+  /** Whether workers that want more than this machine has are refused; left out for true. */
+  readonly meansCheck?: boolean;
+  /** What the machine has; left out, it is asked. */
+  readonly means?: () => Means;
   readonly limits?: Partial<ServerLimits>;
   /** For what an operator should see, such as a lost worker. */
   readonly onNotice?: (message: string) => void;
@@ -65,7 +71,7 @@ export interface StartedServer extends RunningServer {
 /**
  * Starts serving a bundle. Inference is answered from `started` on, the rest at once.
  * @throws BundleError for a bundle that is refused. @throws RuntimeError RUNTIME_UNREADABLE,
- * RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_DEVICE.
+ * RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_MEANS, RUNTIME_DEVICE.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
   const { policy, onNotice = () => {}, generateLevel, limits } = options;
@@ -110,7 +116,10 @@ async function reload(
   }
 }
 
-type WorkersOptions = Pick<ServerOptions, "threads" | "device" | "deviceIds" | "standby"> &
+type WorkersOptions = Pick<
+  ServerOptions,
+  "policy" | "threads" | "device" | "deviceIds" | "standby" | "meansCheck" | "means"
+> &
   Required<Pick<ServerOptions, "onNotice">>;
 
 /** Starts the workers of a server, and remembers what they run on. */
@@ -126,16 +135,37 @@ class Workers implements WorkerStarter {
     this.#workerCount = workerCount;
   }
 
-  /** All models on every worker. @throws RuntimeError RUNTIME_DEVICE */
+  /** All models on every worker. @throws RuntimeError RUNTIME_DEVICE, RUNTIME_MEANS */
   async start(handlers: ExecutorHandlers): Promise<ProcessExecutor> {
     const standbyCount = this.#options.standby ?? 1;
+    const bytes = this.#variants.reduce((sum, { path }) => sum + statSync(path).size, 0);
+    this.#checkMeans(this.#workerCount + standbyCount, bytes);
     const start = startExecutor({ ...this.#executorOptions(), standbyCount }, this.#told(handlers));
     return this.#settled(start);
   }
 
-  /** On every worker what it is assigned. @throws RuntimeError RUNTIME_DEVICE */
+  /** On every worker what it is assigned. @throws RuntimeError RUNTIME_DEVICE, RUNTIME_MEANS */
   async startAssigned(handlers: AssignedExecutorHandlers): Promise<AssignedProcessExecutor> {
+    const largest = Math.max(...this.#variants.map(({ path }) => statSync(path).size));
+    this.#checkMeans(this.#workerCount, largest);
     return this.#settled(startAssignedExecutor(this.#executorOptions(), this.#told(handlers)));
+  }
+
+  /** @param modelBytes that one worker holds at least. @throws RuntimeError RUNTIME_MEANS */
+  #checkMeans(count: number, modelBytes: number): void {
+    const { policy, threads = 1, meansCheck = true, means = meansOf, onNotice } = this.#options;
+    if (!meansCheck) return;
+    const wanted = { count, threads, modelBytes };
+    const found = means();
+    const lack = lackOf(wanted, found);
+    if (lack !== null) {
+      throw new RuntimeError(
+        "RUNTIME_MEANS",
+        `${policy}: ${lack}; compile for fewer workers, or serve with --no-means-check`,
+      );
+    }
+    const shared = sharedCores({ ...wanted, count: this.#workerCount }, found);
+    if (shared !== null) onNotice(shared);
   }
 
   #executorOptions() {

@@ -22,6 +22,8 @@ export interface LevelPoolOptions {
   readonly onProgress: (done: number, total: number, stage?: string) => void;
   /** Aborting ends the processes and rejects with the signal's reason. */
   readonly signal: AbortSignal;
+  /** Told when there are processes that aborting would end, and when there are none any more. */
+  readonly onBusy?: (isBusy: boolean) => void;
 }
 
 /**
@@ -48,6 +50,7 @@ export class LevelWorkers<L extends Level = Level> {
     // A run in progress sees the failure; between runs there is nobody to tell.
     this.#failure.catch(() => {});
     options.signal.addEventListener("abort", this.#onAbort, { once: true });
+    options.onBusy?.(true);
   }
 
   /**
@@ -94,6 +97,7 @@ export class LevelWorkers<L extends Level = Level> {
   async close(): Promise<void> {
     this.#options.signal.removeEventListener("abort", this.#onAbort);
     await Promise.all(this.#workers.map(ended));
+    this.#options.onBusy?.(false);
   }
 
   #start(): void {

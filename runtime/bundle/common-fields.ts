@@ -10,12 +10,32 @@ import {
   oneOf,
   or,
   orNull,
-  positive,
   relativePath,
   type Shape,
   sha256,
   text,
 } from "./fields.ts";
+import {
+  MAX_BATCH,
+  MAX_CAPACITY_QPS,
+  MAX_CORES,
+  MAX_FIGURE,
+  MAX_HOP_MS,
+  MAX_LEVELS,
+  MAX_MS,
+  MAX_PRICE,
+  MAX_QPS,
+  MAX_SLOS,
+  MAX_SPAN_MS,
+  MAX_VARIATION,
+  MAX_WAIT_MS,
+  MAX_WAITING,
+  MAX_WORKERS,
+  MIN_MS,
+  MIN_QPS,
+  MIN_SLOS,
+  MIN_VARIATION,
+} from "./limits.ts";
 import { type Field, type Fields, optional, record, tagged } from "./record.ts";
 import type {
   ArrivalModel,
@@ -35,43 +55,35 @@ import type {
   Table,
   TensorInfo,
 } from "./schema.ts";
-import { positiveTable, table } from "./tables.ts";
+import { numberTable, table } from "./tables.ts";
 
-/** Eleven days. Sums of times and products with rates stay far from the limits of a float64. */
-export const MAX_MS = 1e9;
-const MAX_QPS = 1e12;
-const MAX_PRICE = 1e9;
-export const MAX_WORKERS = 1_000_000;
-export const MAX_POOLS = 1000;
 const MAX_INPUTS = 10_000;
 const MAX_TENSORS = 256;
 const MAX_RANK = 16;
-/** Row indices of an action table fit a uint16, as batch sizes must. */
-export const MAX_QUEUE = 65_534;
-/** Queries that one queue of a whole cluster holds at most. */
-const MAX_WAITING = 2 ** 20 - 1;
-export const MAX_VARIANTS = 1000;
-const MAX_LEVELS = 10_000;
-/** Beyond it a query is as good as never given up. */
-const MAX_SLOS = 1e9;
 
-export const milliseconds = named("a time", positive(MAX_MS));
-export const millisecondsOr0 = named("0 or a time", numberIn(0, MAX_MS));
-export const rate = named("a rate", positive(MAX_QPS));
-export const rateOr0 = named("0 or a rate", numberIn(0, MAX_QPS));
+export const milliseconds = named("a time", numberIn(MIN_MS, MAX_MS));
+export const millisecondsOr0 = named("0 or a time", or(0, milliseconds));
+/** What was waited or simulated, which no runtime waits for. */
+export const span = numberIn(MIN_MS, MAX_SPAN_MS);
+const waitOr0 = numberIn(0, MAX_WAIT_MS);
+export const rate = named("a rate", numberIn(MIN_QPS, MAX_QPS));
+/** What workers carry, which is more than any load. */
+export const throughput = named("a throughput", numberIn(MIN_QPS, MAX_CAPACITY_QPS));
+export const throughputOr0 = named("0 or a throughput", numberIn(0, MAX_CAPACITY_QPS));
 export const ratio = named("a ratio", numberIn(0, 1));
 export const percentile = numberBetween(0, 100);
 export const workerCount = integerIn(1, MAX_WORKERS);
 export const MAX_COUNT = 2 ** 32 - 1;
 export const count = integerIn(0, MAX_COUNT);
 export const bigCount = integerIn(0, Number.MAX_SAFE_INTEGER);
-export const batchSize = integerIn(1, MAX_QUEUE);
-export const notNegative = named("a number from 0", numberIn(0, Number.MAX_VALUE));
+export const batchSize = integerIn(1, MAX_BATCH);
+export const notNegative = numberIn(0, MAX_FIGURE);
 
 const aboveZeroBelowOne = numberBetween(0, 1);
 /** 0 is one, 1 is not. */
 export const properRatio: Shape<number> = {
   words: "a ratio below 1",
+  range: [0, aboveZeroBelowOne.range?.[1] ?? 1],
   read(value, path) {
     return (value === 0 ? ratio : aboveZeroBelowOne).read(value, path);
   },
@@ -81,7 +93,7 @@ type LevelHead = Pick<InferlineLevel, "loadQps" | "feasible" | "capacityQps">;
 
 /** @param apart a number that is allowed besides times. */
 export function timesOf(axes: readonly string[], apart: number | null = null): Shape<Table> {
-  return positiveTable(axes, MAX_MS, apart);
+  return numberTable(axes, [MIN_MS, MAX_MS], apart);
 }
 
 export const sloFields: Fields<Omit<Slo, "classes">> = {
@@ -96,18 +108,20 @@ export const sloFields: Fields<Omit<Slo, "classes">> = {
   ],
 };
 
+const variation = numberIn(MIN_VARIATION, MAX_VARIATION);
+
 const arrivalModel = tagged<"process", ArrivalModel>("process", {
   poisson: record<Extract<ArrivalModel, { process: "poisson" }>>({
     process: [oneOf(["poisson"]), "Times between arrivals are exponential."],
   }),
   gamma: record<Extract<ArrivalModel, { process: "gamma" }>>({
     process: [oneOf(["gamma"]), "Times between arrivals are gamma-distributed."],
-    cv2: [positive(1e6), "Their squared coefficient of variation."],
+    cv2: [variation, "Their squared coefficient of variation."],
   }),
   trace: record<Extract<ArrivalModel, { process: "trace" }>>({
     process: [oneOf(["trace"]), "Arrivals are those of a recorded trace."],
     file: [relativePath, "The trace, from the folder of the application specification."],
-    dispersion: [positive(1e6), "Variance over mean of the queries that come within the SLO."],
+    dispersion: [variation, "Variance over mean of the queries that come within the SLO."],
   }),
 });
 
@@ -115,7 +129,10 @@ const pool = record<Pool>({
   name: [text, "The pool's name; plans refer to its index."],
   hardware: [orNull(text), "What its workers are; nil if the application does not say."],
   workers: [workerCount, "How many it has."],
-  cores: [orNull(workerCount), "Cores of each worker; nil if the application does not say."],
+  cores: [
+    orNull(integerIn(1, MAX_CORES)),
+    "Cores of each worker; nil if the application does not say.",
+  ],
   pricePerHour: [orNull(numberIn(0, MAX_PRICE)), "Price of a worker; nil if there is none."],
 });
 
@@ -206,7 +223,7 @@ export const actionTable = table("uint16", ["rowCount", "slackCount"]);
 export function levelFields(
   feasible: string,
   capacityQps: string,
-  capacity = rateOr0,
+  capacity = throughputOr0,
 ): Fields<LevelHead> {
   return {
     loadQps: [rate, "Queries per second of the whole cluster, in a pipeline requests."],
@@ -229,16 +246,19 @@ export const accuracyFields: Fields<ClassExpected> = {
 
 /** What a simulation tells of the time that queries take. */
 export const latencyFields: Fields<Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99">> = {
-  latencyMsP50: [millisecondsOr0, "Median of the latencies of what is served."],
-  latencyMsP99: [millisecondsOr0, "Their 99th percentile."],
+  latencyMsP50: [waitOr0, "Median of the latencies of what is served."],
+  latencyMsP99: [waitOr0, "Their 99th percentile."],
 };
 
 export const seed: Field<number> = [count, "What the simulation's random numbers begin with."];
-export const durationMs: Field<number> = [milliseconds, "Length of the simulation."];
+export const durationMs: Field<number> = [
+  numberIn(MIN_MS, MAX_WAIT_MS),
+  "Length of the simulation.",
+];
 export const solverName: Field<string> = [text, "The solver's name."];
 
 /** How many times the SLO; null for never. */
-export const slosOrNever = orNull(positive(MAX_SLOS));
+export const slosOrNever = orNull(numberIn(MIN_SLOS, MAX_SLOS));
 
 const input = record<InputDigest>({
   path: [relativePath, "A file, from the folder of the application specification."],
@@ -267,7 +287,7 @@ export const provenance: Field<Provenance> = [compiled, "What the bundle was mad
 /** @param maxPools that the method can take. */
 export function clusterOf(maxPools: number): Field<Cluster> {
   const cluster = record<Cluster>({
-    communicationLatencyMs: [millisecondsOr0, "Time per hop."],
+    communicationLatencyMs: [numberIn(0, MAX_HOP_MS), "Time per hop."],
     pools: [listOf([1, maxPools], pool), "Workers of one kind each."],
   });
   const poolCount = maxPools === 1 ? "one pool" : `1 to ${maxPools} pools`;

@@ -14,6 +14,8 @@ export interface Shape<in out Value> extends AnyShape {
 export interface AnyShape {
   /** What is allowed, as the format page says it. */
   readonly words: string;
+  /** Least and largest of the numbers that it is, or that its items are; not there for others. */
+  readonly range?: readonly [min: number, max: number];
   /** The maps that a value may consist of, if any; several where they are alternatives. */
   readonly maps?: readonly MapTold[];
   read(value: unknown, path: string, before?: object): unknown;
@@ -105,6 +107,7 @@ export function numberIn(min: number, max: number): Shape<number> {
   const words = `a number from ${min} to ${max}`;
   return {
     words,
+    range: [min, max],
     read(value, path) {
       if (typeof value === "number" && value >= min && value <= max && !Object.is(value, -0)) {
         return value;
@@ -119,6 +122,7 @@ export function positive(max: number): Shape<number> {
   const words = `a number above 0, at most ${max}`;
   return {
     words,
+    range: [Number.MIN_VALUE, max],
     read(value, path) {
       if (typeof value === "number" && value > 0 && value <= max) return value;
       return refuse(path, value, words);
@@ -126,14 +130,18 @@ export function positive(max: number): Shape<number> {
   };
 }
 
-/** Between `min` and `max`, both excluded. */
+/** What lies between 0 and 1, or 100, and differs from both. */
+const EDGE = 1e-9;
+
+/** Between `min` and `max`, both excluded by at least a billionth. */
 export function numberBetween(min: number, max: number): Shape<number> {
   const words = `a number above ${min} and below ${max}`;
   return {
     words,
+    range: [min + EDGE, max - EDGE],
     read(value, path) {
-      if (typeof value === "number" && value > min && value < max) return value;
-      return refuse(path, value, words);
+      const isBetween = typeof value === "number" && value >= min + EDGE && value <= max - EDGE;
+      return isBetween ? value : refuse(path, value, words);
     },
   };
 }
@@ -142,6 +150,7 @@ export function integerIn(min: number, max: number): Shape<number> {
   const words = `an integer from ${min} to ${max}`;
   return {
     words,
+    range: [min, max],
     read(value, path) {
       if (!Number.isInteger(value) || Number(value) < min || Number(value) > max) {
         return refuse(path, value, words);
@@ -163,7 +172,8 @@ export function or<Apart extends Word, Value>(
     ...shape,
     words: `${apart === null ? "nil" : JSON.stringify(apart)} or ${shape.words}`,
     read(value, path, before) {
-      return value === apart ? apart : shape.read(value, path, before);
+      // Negative zero is not 0.
+      return Object.is(value, apart) ? apart : shape.read(value, path, before);
     },
   };
 }

@@ -1,13 +1,7 @@
 /** What the bundles of several pipelines have, said once. */
-import {
-  count,
-  MAX_POOLS,
-  profileReference,
-  ratio,
-  serviceTimes,
-  solverName,
-} from "./common-fields.ts";
+import { count, profileReference, ratio, serviceTimes, solverName } from "./common-fields.ts";
 import { integerIn, listOf, oneOf, orNull, text } from "./fields.ts";
+import { MAX_POOLS, MAX_TASKS } from "./limits.ts";
 import { type Field, type Fields, record } from "./record.ts";
 import type {
   Branch,
@@ -20,7 +14,6 @@ import type {
 } from "./schema.ts";
 import { table } from "./tables.ts";
 
-export const MAX_TASKS = 64;
 /** Also the largest index of anything. */
 export const MAX_NODES = 100_000;
 const MAX_FED = 256;

@@ -1,4 +1,5 @@
 /** What a profile must say so that every batch up to the largest has a time. */
+import { MAX_MS, MIN_MS } from "./limits.ts";
 import type { PoolProfile } from "./schema.ts";
 import { checkServiceTimes, checkShape, refuse } from "./table-semantics.ts";
 
@@ -14,7 +15,8 @@ export function checkProfile(
     previous = batch;
   });
   latencyMs.data.forEach((ms, row) => {
-    if (!(ms > 0 && ms < 1e9)) refuse(`${path}.latencyMs.data[${row}]`, ms, "a time above 0");
+    if (!(ms >= MIN_MS && ms <= MAX_MS))
+      refuse(`${path}.latencyMs.data[${row}]`, ms, "a time above 0");
   });
   checkServiceTimes(serviceTimes, 1, `${path}.serviceTimes`);
   const [, maxBatch] = serviceTimes.decisionMs.shape;

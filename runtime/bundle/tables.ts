@@ -1,5 +1,5 @@
 /** Shapes of dense tables: typed arrays with sizes of their axes. */
-import { integerIn, keysOf, listOf, oneOf, positive, type Shape } from "./fields.ts";
+import { integerIn, keysOf, listOf, numberIn, oneOf, type Shape } from "./fields.ts";
 import { refuse, refuseAs } from "./refuse.ts";
 import type { Table } from "./schema.ts";
 
@@ -43,22 +43,22 @@ export function table(
 }
 
 /**
- * A float64 table of numbers above 0, at most `max`.
+ * A float64 table of numbers from `min` to `max`.
  * @param apart a number that is allowed besides.
  */
-export function positiveTable(
+export function numberTable(
   axes: readonly string[],
-  max: number,
+  [min, max]: readonly [number, number],
   apart: number | null = null,
 ): Shape<Table> {
   const cells = table("float64", axes);
-  const cell = positive(max);
+  const cell = numberIn(min, max);
   return {
     ...cells,
     read(value, path) {
       const read = cells.read(value, path);
       const bad = read.data.findIndex(
-        (found: number) => !((found > 0 && found <= max) || found === apart),
+        (found: number) => !((found >= min && found <= max) || found === apart),
       );
       if (bad >= 0) cell.read(read.data[bad], `${path}.data[${bad}]`);
       return read;

@@ -2,7 +2,9 @@
  * The executor over worker processes: their slots, the standbys, and the replacement of those that
  * are lost.
  */
+import { availableParallelism } from "node:os";
 import { assert } from "../core/assert.ts";
+import { aFewAtATime } from "./a-few-at-a-time.ts";
 import {
   type Batch,
   type BatchResult,
@@ -43,6 +45,9 @@ export interface ProcessExecutorHandlers extends ExecutorHandlers {
    */
   readonly onStartFailed?: (reason: string, retryMs: number) => void;
 }
+
+/** Workers that start at once: more would only take the cores from each other. */
+const AT_A_TIME = 2 * availableParallelism();
 
 /** The order in which `auto` tries devices. */
 export const AUTO_DEVICES: readonly SettledDevice[] = ["cuda", "webgpu", "cpu"];
@@ -120,7 +125,7 @@ class WorkerPool implements ProcessExecutor {
   /** Starts `count` workers. @throws Error if one of them fails; all have ended then. */
   async start(count: number, trying: boolean): Promise<void> {
     try {
-      await Promise.all(Array.from({ length: count }, () => this.#spawn(0, trying)));
+      await aFewAtATime(count, AT_A_TIME, () => this.#spawn(0, trying));
     } catch (error) {
       await this.close();
       throw error;

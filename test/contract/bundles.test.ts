@@ -7,9 +7,9 @@ import {
   type BundleErrorCode,
 } from "../../runtime/bundle/bundle-error.ts";
 import { decodeBundle, encodeBundle, validateBundle } from "../../runtime/checked-bundle.ts";
-import { fileOf, fileOfValue, HEADER_BYTES } from "../support/bundle-fixtures.ts";
+import { fileOf, HEADER_BYTES } from "../support/bundle-fixtures.ts";
 import { changedAt } from "../support/refused-bundle.ts";
-import { Dice, mutateBytes, mutateValue } from "./mutations.ts";
+import { Dice, mutateBytes } from "./mutations.ts";
 import type { BundleSubject } from "./subjects/bundles.ts";
 import { BY_METHOD, SUBJECTS } from "./subjects.ts";
 
@@ -80,19 +80,6 @@ describe.each(BY_METHOD)("a bundle of %s", (_, { bundles }) => {
     expect(decodeBundle(bytes)).toEqual(bundle);
     expect(Buffer.compare(encodeBundle(decodeBundle(bytes)), bytes)).toBe(0);
   });
-
-  test.each(bundles.samples)(
-    "of $what with changed values is refused with a documented code, or is a sound bundle",
-    ({ bundle, changes }) => {
-      const dice = new Dice(2);
-      const tally: Tally = {};
-      const file = encodeBundle(bundle);
-      for (let change = 0; change < changes; change++) {
-        count(tally, outcomeOf(fileOfValue(mutateValue(file, dice)), bundles));
-      }
-      expect(Object.keys(tally).sort()).toEqual(["BUNDLE_SCHEMA", "BUNDLE_SEMANTICS", "accepted"]);
-    },
-  );
 
   test.each(bundles.samples)(
     "of $what in memory, any field made anything, is refused likewise, or is a sound bundle",

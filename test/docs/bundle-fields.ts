@@ -113,7 +113,9 @@ function linesOfField(
 function inMarkdown(words: string): string {
   return words
     .replace(/"[^"]*"/g, (text) => `\`${text}\``)
-    .replace(/(?<!\w)-?\d+(?:e\+\d+)?(?!\w)/g, (digits) => numberTold(Number(digits)));
+    .replace(/(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]\d+)?(?!\w)/g, (digits) =>
+      numberTold(Number(digits)),
+    );
 }
 
 const POWERS_OF_TWO = new Map([
@@ -125,8 +127,9 @@ const POWERS_OF_TWO = new Map([
 function numberTold(value: number): string {
   if (value < 0) return `−${numberTold(-value)}`;
   const power = Math.round(Math.log10(value));
-  if (value >= 1e9 && value === Number(`1e${power}`)) {
-    return `10${[...`${power}`].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)]).join("")}`;
+  if ((value >= 1e9 || (value > 0 && value < 1e-3)) && value === Number(`1e${power}`)) {
+    const digits = [...`${Math.abs(power)}`].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)]);
+    return `10${power < 0 ? "⁻" : ""}${digits.join("")}`;
   }
   const plain = value < 10_000 ? `${value}` : value.toLocaleString("en-US");
   return POWERS_OF_TWO.get(value) ?? plain;

@@ -23,7 +23,7 @@ export function checkServersInRange({ tasks, levels, cluster, leaves, ...rest }:
     const replicas = cluster.pools.map(() => 0);
     for (const { task, variant, pool, batch, ...instance } of plan.instances) {
       const profile = tasks[task]?.variants[variant]?.profiles[pool];
-      require(profile?.batches.data.includes(batch) === true, "a batch that was measured");
+      require(batch <= (profile?.batches.data.at(-1) ?? 0), "a batch that has a time");
       require(instance.latencyMs > 0 && instance.throughputQps > 0, "a latency");
       replicas[pool] = (replicas[pool] ?? 0) + instance.replicas;
     }

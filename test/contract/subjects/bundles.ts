@@ -14,8 +14,6 @@ export interface Sample {
   readonly what: string;
   /** Small, as it is read thousands of times. */
   readonly bundle: Bundle;
-  /** How many changes of its values say enough. */
-  readonly changes: number;
 }
 
 type BundleOf<M extends Bundle["method"]> = Extract<Bundle, { readonly method: M }>;

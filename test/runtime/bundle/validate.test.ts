@@ -36,7 +36,7 @@ test.each<[string, unknown, string]>([
   ],
   ["slo", null, "slo: expected a map, got null"],
   ["slo", new Date(0), 'slo: expected the key "latencyMs"'],
-  ["slo.latencyMs", 0, "a number above 0"],
+  ["slo.latencyMs", 0, "a number from 0.0"],
   ["slo.latencyMs", Number.POSITIVE_INFINITY, "got Infinity"],
   ["slo.maxViolationRate", 1.01, "slo.maxViolationRate: expected a number from 0 to 1"],
   ["slo.maxViolationRate", -0, "got -0"],

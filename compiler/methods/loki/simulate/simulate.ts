@@ -12,6 +12,7 @@ import {
   type PipelineDispatcher,
 } from "stratagem-runtime/internal/core/graph/pipeline-dispatcher";
 import {
+  busyNames,
   type PipelineShape,
   pipelineShapeOf,
 } from "stratagem-runtime/internal/core/graph/pipeline-shape";
@@ -54,6 +55,8 @@ const FANOUT_STREAM = 3;
 
 /** Queries and requests that are under way at most; a request that finds no room is dropped. */
 const QUERY_CAPACITY = 2 ** 18;
+/** Of these, the ones that are left for queries that wait where very many can run. */
+const WAITING_CAPACITY = 2 ** 16;
 const REQUEST_CAPACITY = 2 ** 16;
 
 const NONE = -1;
@@ -113,13 +116,14 @@ class PipelineSimulation {
     const shape = pipelineShapeOf(bundle);
     this.#shape = shape;
     this.#requests = new RequestTable(REQUEST_CAPACITY);
-    this.#queries = new QuerySlots(QUERY_CAPACITY, REQUEST_CAPACITY);
+    const queryCapacity = Math.max(QUERY_CAPACITY, busyNames(shape) + WAITING_CAPACITY);
+    this.#queries = new QuerySlots(queryCapacity, REQUEST_CAPACITY);
     this.#dispatcher = pipelineDispatcherOf(bundle, {
-      queryCapacity: QUERY_CAPACITY,
+      queryCapacity,
       initialDemandQps: initialQps(arrivals),
     });
     const { commandCapacity } = this.#dispatcher;
-    this.#commands = new CommandBuffer(commandCapacity, QUERY_CAPACITY);
+    this.#commands = new CommandBuffer(commandCapacity, queryCapacity);
     this.#feed = new ArrivalFeed(
       arrivalSource(arrivals, new Rng(seed, ARRIVAL_STREAM)),
       durationMs,

@@ -18,6 +18,7 @@ import {
   type ThemisDispatcher,
   themisDispatcherOf,
 } from "stratagem-runtime/internal/methods/themis/core/themis-dispatcher";
+import { HISTORY_SECONDS } from "stratagem-runtime/internal/core/forecasters";
 import { EventQueue } from "../../../simulate/event-queue.ts";
 import {
   initialQpsOf,
@@ -109,6 +110,13 @@ class ScaleSimulation {
   readonly #batchByWorker: Uint32Array;
   /** [workerCount, maxBatch] */
   readonly #batchQueries: Uint32Array;
+  readonly #tickMs: number;
+  /**
+   * After so long without an event looks find nothing new: the history holds no request any more,
+   * and as many looks as have to agree have seen the same.
+   */
+  readonly #quietMs: number;
+  #eventMs = 0;
   #level: number;
   #isWarm = false;
 
@@ -142,6 +150,9 @@ class ScaleSimulation {
     this.#coldStartMs = bundle.policy.coldStartMs;
     this.#resizeMs = bundle.policy.resizeMs;
     this.#durationMs = durationMs;
+    const { tickMs, stableTicks } = bundle.policy;
+    this.#tickMs = tickMs;
+    this.#quietMs = 1000 * (HISTORY_SECONDS + 2) + (stableTicks + 2) * tickMs;
     this.#batchByWorker = new Uint32Array(workerCount);
     this.#batchQueries = new Uint32Array(workerCount * this.#times.maxBatch);
     this.#level = this.#dispatcher.level;
@@ -179,14 +190,27 @@ class ScaleSimulation {
       // Once no request is left only scaling has events, and these matter until the duration ends.
       if (flow.isOver && Math.min(nowMs, wakeMs) >= this.#durationMs) return;
       if (wakeMs < nowMs) {
-        this.#wake(wakeMs);
+        this.#wake(this.#lookMs(wakeMs, nowMs));
         continue;
       }
+      this.#eventMs = nowMs;
       flow.step(nowMs);
       while (workerEvents.nextMs === nowMs) this.#workerEvent(nowMs);
       while (resizes.nextMs === nowMs) this.#resized(nowMs);
       if (dispatcher.wakeMs <= nowMs) this.#wake(nowMs);
     }
+  }
+
+  /**
+   * Where nothing has happened for so long that looks change nothing, the last of them before the
+   * next event; else the next one.
+   */
+  #lookMs(wakeMs: number, nextMs: number): number {
+    const isQuiet = wakeMs - this.#eventMs > this.#quietMs && this.#forecastByLook.length === 0;
+    const endMs = this.flow.isOver ? Math.min(nextMs, this.#durationMs) : nextMs;
+    if (!isQuiet || endMs === Number.POSITIVE_INFINITY) return wakeMs;
+    const lastMs = wakeMs + (Math.ceil((endMs - wakeMs) / this.#tickMs) - 1) * this.#tickMs;
+    return lastMs > wakeMs && lastMs < endMs ? lastMs : wakeMs;
   }
 
   #wake(nowMs: number): void {

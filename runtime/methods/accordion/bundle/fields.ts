@@ -9,18 +9,17 @@ import {
   latencyFields,
   levelFields,
   levelsOf,
-  MAX_VARIANTS,
   METHOD,
   milliseconds,
   millisecondsOr0,
   modelFile,
   profileReference,
   provenance,
-  rate,
   ratio,
   seed,
   slo,
   slosOrNever,
+  throughput,
   timesOf,
   variantName,
 } from "../../../bundle/common-fields.ts";
@@ -34,6 +33,7 @@ import {
   positive,
   text,
 } from "../../../bundle/fields.ts";
+import { MAX_VARIANTS } from "../../../bundle/limits.ts";
 import { record } from "../../../bundle/record.ts";
 import type {
   AccordionBundle,
@@ -182,7 +182,7 @@ const level = record<AccordionLevel>({
   ...levelFields(
     "True only up to `capacityQps`, and if `expected.violationRate` is within what the SLO allows.",
     "What all places carry of queries of the mean batch.",
-    rate,
+    throughput,
   ),
   expected: [expected, "What a simulation of the level at its load gives."],
 });

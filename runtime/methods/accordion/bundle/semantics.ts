@@ -7,6 +7,7 @@ import {
   type MalleableVariant,
   violationCeiling,
 } from "../../../bundle/schema.ts";
+import { checkRequests, checkWorkers } from "../../../bundle/size-semantics.ts";
 import { checkClose, TOLERANCE } from "../../../bundle/stage-semantics.ts";
 import {
   checkAscending,
@@ -22,7 +23,7 @@ import { checkStageModels } from "./stage-model-semantics.ts";
 export function checkAccordionSemantics(bundle: AccordionBundle): void {
   const { tasks, cluster, policy, slo, levels } = bundle;
   checkUnique(cluster.pools, "cluster.pools");
-  const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
+  const workers = checkWorkers(cluster);
   if (policy.executionPlaces > workers) {
     const allowed = `at most ${workers}, the workers of all pools`;
     refuse("policy.executionPlaces", policy.executionPlaces, allowed);
@@ -223,6 +224,7 @@ function checkLevel(level: AccordionLevel, ceiling: number, path: string): void 
     const allowed = `at most ${violationRate}, since what is dropped is a violation`;
     refuse(`${path}.expected.droppedRate`, droppedRate, allowed);
   }
+  checkRequests(loadQps, expected.durationMs, `${path}.expected.durationMs`);
   if (latencyMsP50 > latencyMsP99) {
     refuse(`${path}.expected.latencyMsP50`, latencyMsP50, `at most ${latencyMsP99}, the p99`);
   }

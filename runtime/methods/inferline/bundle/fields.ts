@@ -10,8 +10,6 @@ import {
   latencyFields,
   levelFields,
   levelsOf,
-  MAX_POOLS,
-  MAX_VARIANTS,
   METHOD,
   milliseconds,
   millisecondsOr0,
@@ -19,19 +17,29 @@ import {
   notNegative,
   properRatio,
   provenance,
-  rate,
   ratio,
   seed,
   slo,
+  span,
+  throughput,
   variantName,
   workerCount,
 } from "../../../bundle/common-fields.ts";
 import { integerIn, listOf, numberIn, oneOf, or, orNull } from "../../../bundle/fields.ts";
 import {
+  MAX_POOLS,
+  MAX_PRICE,
+  MAX_TASKS,
+  MAX_TRACES,
+  MAX_VARIANTS,
+  MAX_WAIT_MS,
+  MAX_WORKERS,
+  MIN_MS,
+} from "../../../bundle/limits.ts";
+import {
   entryBranch,
   evaluations,
   index,
-  MAX_TASKS,
   planReportFields,
   poolProfiles,
   stageFields,
@@ -52,12 +60,11 @@ import type {
 } from "../../../bundle/schema.ts";
 import { table } from "../../../bundle/tables.ts";
 
-const MAX_TRACES = 1_000_000;
 /** Standard deviations; no chance reaches as far. */
 const MAX_TOLERANCE = 100;
 
-/** All workers of all pools at the highest price stay below it. */
-const cost = numberIn(0, 1e18);
+/** All workers at the highest price. */
+const cost = numberIn(0, MAX_WORKERS * MAX_PRICE);
 const traceCount = integerIn(0, MAX_TRACES);
 
 const variant = record<StageVariant>({
@@ -87,9 +94,9 @@ const options = record<InferlineOptions>({
       "allow.",
   ],
   traces: [integerIn(1, MAX_TRACES), "Sample traces that a plan has to meet the SLO on."],
-  sampleDurationMs: [milliseconds, "Length of a sample trace that is drawn."],
+  sampleDurationMs: [span, "Length of a sample trace that is drawn."],
   sampleSeed: [count, "What the random numbers of sample traces begin with."],
-  solveLimitMs: [milliseconds, "Longest time for one optimisation."],
+  solveLimitMs: [span, "Longest time for one optimisation."],
   betweenBatches: [
     oneOf(["next", "linear"]),
     "What a batch between two profiled sizes takes: as the next larger one, or linear between " +
@@ -113,7 +120,7 @@ const stage = record<StagePlan>({
   batch: [batchSize, "The largest batch, one of the profiled sizes."],
   replicas: [workerCount, "How many there are."],
   latencyMs: [milliseconds, "What a whole batch takes, the same number as in `serviceTimes`."],
-  throughputQps: [rate, "What one replica carries: μ = 1000 · `batch` / `latencyMs`."],
+  throughputQps: [throughput, "What one replica carries: μ = 1000 · `batch` / `latencyMs`."],
   scaleFactor: [ratio, "Mean queries of the task per request: s."],
   provisioningRatio: [notNegative, "ρ = `sample.meanQps` · s / (`replicas` · μ)."],
 });
@@ -124,7 +131,7 @@ const plan = record<ProvisioningPlan>({
 });
 
 const estimate = record<TrafficSample["estimate"]>({
-  p99Ms: [millisecondsOr0, "99th percentile of the latencies."],
+  p99Ms: [numberIn(0, MAX_WAIT_MS), "99th percentile of the latencies."],
   missRate: [ratio, "Of the requests, those that miss the SLO."],
 });
 
@@ -138,9 +145,9 @@ const envelope = record<TrafficEnvelope>({
 
 const sample = record<TrafficSample>({
   requests: [integerIn(1, Number.MAX_SAFE_INTEGER), "Requests of the sample traces."],
-  durationMs: [milliseconds, "Their length."],
-  meanQps: [rate, "Requests over the duration: λ."],
-  peakQps: [rate, "The highest rate in tumbling windows of 5 s."],
+  durationMs: [numberIn(MIN_MS, MAX_WAIT_MS), "Their length."],
+  meanQps: [throughput, "Requests over the duration: λ."],
+  peakQps: [throughput, "The highest rate in tumbling windows of 5 s."],
   margin: [properRatio, "Part of the SLO that was kept free."],
   estimate: [estimate, "The plan on all sample traces."],
   envelope: [envelope, "Most requests in any closed window of each length."],

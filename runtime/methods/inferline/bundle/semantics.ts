@@ -1,4 +1,5 @@
 /** What an InferLine bundle must say so that its plans can be followed without a look aside. */
+import { MAX_PIPELINE_WORKERS } from "../../../bundle/limits.ts";
 import { checkProfile } from "../../../bundle/profile-semantics.ts";
 import {
   type InferlineBundle,
@@ -13,6 +14,7 @@ import {
   type TrafficEnvelope,
   violationCeiling,
 } from "../../../bundle/schema.ts";
+import { checkRequests, checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
 import {
   checkBranches,
   checkClose,
@@ -35,6 +37,7 @@ const LONGEST_WINDOW_MS = 60_000;
 /** @throws BundleError BUNDLE_SEMANTICS at the first contradiction. */
 export function checkInferlineSemantics(bundle: InferlineBundle): void {
   const { tasks, levels, cluster } = bundle;
+  const workers = checkWorkers(cluster, MAX_PIPELINE_WORKERS);
   checkPools(cluster.pools);
   checkUnique(tasks, "tasks");
   for (const [index, task] of tasks.entries()) {
@@ -42,8 +45,14 @@ export function checkInferlineSemantics(bundle: InferlineBundle): void {
     checkVariants(task.variants, cluster.pools.length, `tasks[${index}]`);
   }
   checkBranches(bundle);
+  checkSeats(workers, largestBatchOf(tasks), "batches");
   checkAscending(levels);
   for (const [index, level] of levels.entries()) checkLevel(level, bundle, `levels[${index}]`);
+}
+
+function largestBatchOf(tasks: readonly StageTask[]): number {
+  const profiles = tasks.flatMap(({ variants }) => variants.flatMap((variant) => variant.profiles));
+  return profiles.reduce((most, profile) => Math.max(most, profile?.batches.data.at(-1) ?? 0), 0);
 }
 
 function checkPools(pools: readonly Pool[]): void {
@@ -81,6 +90,8 @@ function checkLevel(level: InferlineLevel, bundle: InferlineBundle, path: string
   checkFeasible(level, bundle, path);
   checkPlan(level, bundle, path);
   checkEnvelope(level.sample.envelope, `${path}.sample.envelope`);
+  const { durationMs } = level.expected;
+  checkRequests(level.loadQps, durationMs, `${path}.expected.durationMs`);
   const { traces, met } = level.expected.heldOut;
   if (met > traces) refuse(`${path}.expected.heldOut.met`, met, `at most ${traces}, all traces`);
 }

@@ -13,20 +13,18 @@ import {
   latencyFields,
   levelFields,
   levelsOf,
-  MAX_POOLS,
-  MAX_VARIANTS,
-  MAX_WORKERS,
   METHOD,
   milliseconds,
   millisecondsOr0,
   model,
   provenance,
-  rate,
   ratio,
   seed,
   serviceTimes,
   slo,
   solverName,
+  span,
+  throughput,
   variantName,
   workerCount,
 } from "../../../bundle/common-fields.ts";
@@ -42,10 +40,17 @@ import {
   type Shape,
 } from "../../../bundle/fields.ts";
 import {
+  MAX_FANOUT,
+  MAX_HEADROOM,
+  MAX_POOLS,
+  MAX_TASKS,
+  MAX_VARIANTS,
+  MAX_WORKERS,
+} from "../../../bundle/limits.ts";
+import {
   feedField,
   index,
   MAX_NODES,
-  MAX_TASKS,
   poolProfiles,
   taskName,
 } from "../../../bundle/pipeline-fields.ts";
@@ -68,9 +73,6 @@ import type {
 } from "../../../bundle/schema.ts";
 import { table } from "../../../bundle/tables.ts";
 
-/** Mean queries of one query: a product of them stays far from the limits of a float64. */
-const MAX_FANOUT = 1e6;
-const MAX_HEADROOM = 100;
 const MAX_DEPTH = 15;
 
 const variant = record<PipelineVariant>({
@@ -131,7 +133,7 @@ const options = record<LokiOptions>({
   ],
   oneBatchPerVariant: [boolean, "Whether a variant has one batch size in a plan."],
   solver: [oneOf(["auto", "glpk", "highs"]), "Which solver computes plans."],
-  solveLimitMs: [milliseconds, "Longest time for one optimisation."],
+  solveLimitMs: [span, "Longest time for one optimisation."],
   routing: [
     oneOf(["auto", "plan", "most-accurate-first"]),
     "In the shares of the plan's paths, or to the most accurate server that has room; auto: the " +
@@ -155,7 +157,7 @@ const instance = record<PlannedInstance>({
   batch: [batchSize, "The largest batch, at most the largest of the profile."],
   replicas: [workerCount, "How many servers are alike."],
   latencyMs: [milliseconds, "What a whole batch takes."],
-  throughputQps: [rate, "What one server carries."],
+  throughputQps: [throughput, "What one server carries."],
 });
 
 const node = record<PlanNode>({
@@ -170,7 +172,7 @@ const plan = record<PipelinePlan>({
     "Hardware: only the most accurate variants run, on the fewest servers. Accuracy: the most " +
       "accurate mix runs on all of them.",
   ],
-  demandQps: [rate, "What the plan carries: the load and its headroom, or the capacity."],
+  demandQps: [throughput, "What the plan carries: the load and its headroom, or the capacity."],
   servers: [workerCount, "The sum of the replicas."],
   accuracy: [ratio, "Weighted mean over leaves of the accuracy of their paths."],
   instances: [listOf([1, MAX_NODES], instance), "Servers of a pool that run one variant."],

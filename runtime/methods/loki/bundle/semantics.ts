@@ -1,4 +1,5 @@
 /** What a Loki bundle must say so that its plans can be followed without a look aside. */
+import { MAX_PIPELINE_WORKERS, MAX_QUERIES_PER_REQUEST } from "../../../bundle/limits.ts";
 import { checkProfile } from "../../../bundle/profile-semantics.ts";
 import type {
   Leaf,
@@ -9,6 +10,7 @@ import type {
   PlannedInstance,
   StagePolicy,
 } from "../../../bundle/schema.ts";
+import { checkRequests, checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
 import {
   batchByActionOf,
   checkActions,
@@ -28,11 +30,14 @@ const TOLERANCE = 1e-6;
 /** @throws BundleError BUNDLE_SEMANTICS at the first contradiction. */
 export function checkLokiSemantics(bundle: LokiBundle): void {
   const { tasks, leaves, levels, cluster } = bundle;
+  const workers = checkWorkers(cluster, MAX_PIPELINE_WORKERS);
   checkUnique(tasks, "tasks");
   const childCounts = childCountsOf(tasks);
   for (const [index, task] of tasks.entries()) {
     checkTask(task, childCounts[index] ?? 0, cluster.pools.length, `tasks[${index}]`);
   }
+  checkSeats(workers, largestBatchOf(tasks), "batches");
+  checkFanouts(tasks);
   checkLeaves(leaves, tasks, childCounts);
   checkAscending(levels);
   for (const [index, level] of levels.entries()) {
@@ -40,9 +45,35 @@ export function checkLokiSemantics(bundle: LokiBundle): void {
     if (level.feasible && level.loadQps > level.capacityQps) {
       refuse(`${path}.feasible`, "true", `true only up to ${level.capacityQps} qps`);
     }
+    checkRequests(level.loadQps, level.expected.durationMs, `${path}.expected.durationMs`);
     checkPlan(level.plan, bundle, `${path}.plan`);
     checkStages(level, bundle, `${path}.stages`);
   }
+}
+
+function largestBatchOf(tasks: readonly PipelineTask[]): number {
+  const variants = tasks.flatMap((task) => task.variants);
+  const profiles = variants.flatMap((variant) => variant.profiles);
+  return profiles.reduce((most, profile) => Math.max(most, profile?.batches.data.at(-1) ?? 0), 0);
+}
+
+/** What one request comes to at all tasks, where variants send on the most. */
+function checkFanouts(tasks: readonly PipelineTask[]): void {
+  const ordinals = tasks.map(() => 0);
+  const queries: number[] = [];
+  for (const { parent, entryShare } of tasks) {
+    if (parent === null) {
+      queries.push(entryShare);
+      continue;
+    }
+    const ordinal = ordinals[parent] ?? 0;
+    ordinals[parent] = ordinal + 1;
+    const fanouts = (tasks[parent]?.variants ?? []).map((variant) => variant.fanouts[ordinal] ?? 0);
+    queries.push((queries[parent] ?? 0) * Math.max(...fanouts));
+  }
+  const sum = queries.reduce((total, each) => total + each, 0);
+  if (sum <= MAX_QUERIES_PER_REQUEST) return;
+  refuse("tasks", `${sum} queries of a request`, `at most ${MAX_QUERIES_PER_REQUEST} at all tasks`);
 }
 
 /** How many tasks have each as their parent. */

@@ -12,7 +12,6 @@ import {
   levelFields,
   levelsOf,
   MAX_COUNT,
-  MAX_VARIANTS,
   METHOD,
   model,
   notNegative,
@@ -33,6 +32,7 @@ import {
   type Shape,
   text,
 } from "../../../bundle/fields.ts";
+import { MAX_VARIANTS } from "../../../bundle/limits.ts";
 import { dependent, type Fields, mapOf, optional, record, tagged } from "../../../bundle/record.ts";
 import type {
   BatchDistribution,

@@ -1,5 +1,6 @@
 /** What a RAMSIS bundle must say so that no lookup of the runtime leaves a table. */
 import { type RamsisBundle, type RamsisOptions, violationCeiling } from "../../../bundle/schema.ts";
+import { checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
 import {
   batchByActionOf,
   checkActions,
@@ -20,6 +21,7 @@ import { checkClasses, checkClassLevel } from "./class-semantics.ts";
 /** @throws BundleError BUNDLE_SEMANTICS at the first contradiction. */
 export function checkRamsisSemantics(bundle: RamsisBundle): void {
   const { tasks, policy, decisionSpace, levels, slo } = bundle;
+  const workers = checkWorkers(bundle.cluster);
   for (const [index, { variants, serviceTimes }] of tasks.entries()) {
     const path = `tasks[${index}]`;
     checkUnique(variants, `${path}.variants`);
@@ -28,10 +30,12 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
     }
     checkServiceTimes(serviceTimes, variants.length, `${path}.serviceTimes`);
     checkActions(decisionSpace.actions, serviceTimes, "decisionSpace.actions");
+    checkSeats(workers, serviceTimes.decisionMs.shape[1] ?? 0, "batches");
   }
   if (policy.balancer !== "pooled" && policy.maxQueue !== decisionSpace.maxQueue) {
     refuse("decisionSpace.maxQueue", decisionSpace.maxQueue, `${policy.maxQueue}, policy.maxQueue`);
   }
+  if (policy.balancer !== "pooled") checkSeats(workers, policy.maxQueue + 1, "queues");
   const { slackMs, queued } = decisionSpace;
   if (queued !== undefined) checkRows(queued, decisionSpace.maxQueue, "decisionSpace.queued");
   if (policy.discretization.kind === "fixed" && policy.balancer !== "pooled") {

@@ -4,16 +4,11 @@ import {
   application,
   arrivals,
   batchSize,
-  bigCount,
   clusterOf,
   latencyFields,
   levelFields,
   levelsOf,
-  MAX_COUNT,
-  MAX_MS,
-  MAX_WORKERS,
   METHOD,
-  milliseconds,
   millisecondsOr0,
   model,
   profileReference,
@@ -37,10 +32,19 @@ import {
   positive,
 } from "../../../bundle/fields.ts";
 import {
+  MAX_MS,
+  MAX_POOL_CORES,
+  MAX_REQUESTS,
+  MAX_STABLE_TICKS,
+  MAX_TASKS,
+  MAX_WAIT_MS,
+  MIN_MS,
+  MIN_TICK_MS,
+} from "../../../bundle/limits.ts";
+import {
   entryBranch,
   evaluations,
   index,
-  MAX_TASKS,
   planReportFields,
   stageFields,
 } from "../../../bundle/pipeline-fields.ts";
@@ -60,9 +64,7 @@ import type {
 } from "../../../bundle/schema.ts";
 import { table } from "../../../bundle/tables.ts";
 
-/** All cores of the pool. */
-const MAX_CORES = MAX_WORKERS ** 2;
-const coefficient = numberIn(-MAX_MS, MAX_MS);
+const coefficient = numberIn(-MAX_WAIT_MS, MAX_WAIT_MS);
 
 const fit = record<LatencyFit>({
   gamma: [coefficient, "γ of the fit."],
@@ -124,9 +126,9 @@ const options = record<ThemisOptions>({
     oneOf(["last-max", "ewma", "holt", "poisson-peak", "lstm"]),
     "What foretells the highest rate of the next 10 s.",
   ],
-  tickMs: [milliseconds, "Time between two looks at the traffic."],
+  tickMs: [numberIn(MIN_TICK_MS, MAX_MS), "Time between two looks at the traffic."],
   stableTicks: [
-    integerIn(1, MAX_COUNT),
+    integerIn(1, MAX_STABLE_TICKS),
     "Looks in a row that have to agree before instances follow the load.",
   ],
   resizeMs: [millisecondsOr0, "What an instance takes to have other cores, in simulations."],
@@ -147,17 +149,17 @@ const stage = record<ScaledStage>({
 const expected = record<ScaleExpected>({
   violationRate: [ratio, "Of the requests, those that are late."],
   ...latencyFields,
-  requests: [bigCount, "Requests that were simulated."],
+  requests: [integerIn(0, MAX_REQUESTS), "Requests that were simulated."],
   seed,
 });
 
 const plan = record<ScalePlan>({
   cores: [
-    integerIn(1, MAX_CORES),
+    integerIn(1, MAX_POOL_CORES),
     "The sum over the stages of cores times instances, at most those of the pool.",
   ],
   latencyMs: [
-    milliseconds,
+    numberIn(MIN_MS, MAX_WAIT_MS),
     "What the longest path takes by the model: processing, queueing and hops.",
   ],
   stages: [listOf([1, MAX_TASKS], stage), "One for each task, in their order."],

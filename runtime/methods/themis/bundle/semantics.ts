@@ -1,5 +1,5 @@
 /** What a Themis bundle must say so that its plans can be followed without a look aside. */
-import { MAX_MS } from "../../../bundle/common-fields.ts";
+import { MAX_MS, MIN_MS } from "../../../bundle/limits.ts";
 import type {
   LatencyByCores,
   Pool,
@@ -11,6 +11,7 @@ import type {
   ThemisLevel,
   ThemisOptions,
 } from "../../../bundle/schema.ts";
+import { checkPoolCores, checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
 import {
   checkBranches,
   checkClose,
@@ -29,6 +30,10 @@ import {
 /** @throws BundleError BUNDLE_SEMANTICS at the first contradiction. */
 export function checkThemisSemantics(bundle: ThemisBundle): void {
   const { tasks, levels, policy } = bundle;
+  checkWorkers(bundle.cluster);
+  const cores = checkPoolCores(bundle.cluster);
+  const batches = tasks.map(({ variants }) => variants[0]?.latency.ms.shape[1] ?? 0);
+  checkSeats(cores, Math.max(...batches), "batches");
   checkUnique(tasks, "tasks");
   for (const [index, task] of tasks.entries()) {
     const path = `tasks[${index}]`;
@@ -100,7 +105,7 @@ function checkPoints(
     checkCount(batch, maxBatch, `${path}.data[${at}]`, "a batch size");
     checkCount(cores, maxCores, `${path}.data[${at + 1}]`, "cores");
     // The comparisons also refuse NaN.
-    if (!(ms > 0 && ms <= MAX_MS)) refuse(`${path}.data[${at + 2}]`, ms, "a time above 0");
+    if (!(ms >= MIN_MS && ms <= MAX_MS)) refuse(`${path}.data[${at + 2}]`, ms, "a time above 0");
     const cell = cores * (maxBatch + 1) + batch;
     if (cell <= previous) {
       const found = `batch ${batch} on ${cores} cores`;

@@ -18,7 +18,7 @@ const placeSample = accordionBundle({
 });
 
 export const accordionBundles: BundleSubject = {
-  samples: [{ what: "pipelines of layers", bundle: placeSample, changes: 1000 }],
+  samples: [{ what: "pipelines of layers", bundle: placeSample }],
   checkSound: only("accordion", (bundle) => {
     checkPlacesInRange(bundle);
     if (!allFinite(drivePlaces(bundle))) throw new Error("a number that is none");

@@ -5,7 +5,7 @@ import { checkStagesInRange, driveStages } from "../../../support/sound-stages.t
 import { type BundleSubject, only } from "../bundles.ts";
 
 export const inferlineBundles: BundleSubject = {
-  samples: [{ what: "provisioned stages", bundle: inferlineSample(), changes: 1200 }],
+  samples: [{ what: "provisioned stages", bundle: inferlineSample() }],
   checkSound: only("inferline", (bundle) => {
     checkStagesInRange(bundle);
     driveStages(bundle);

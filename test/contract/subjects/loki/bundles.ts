@@ -4,7 +4,7 @@ import { checkServersInRange, driveServers } from "../../../support/sound-plans.
 import { type BundleSubject, only } from "../bundles.ts";
 
 export const lokiBundles: BundleSubject = {
-  samples: [{ what: "plans of servers", bundle: chainBundle(), changes: 1500 }],
+  samples: [{ what: "plans of servers", bundle: chainBundle() }],
   checkSound: only("loki", (bundle) => {
     checkServersInRange(bundle);
     driveServers(bundle);

@@ -6,8 +6,8 @@ import { type BundleSubject, only } from "../bundles.ts";
 
 export const ramsisBundles: BundleSubject = {
   samples: [
-    { what: "tables", bundle: sampleBundle(), changes: 3000 },
-    { what: "tables of classes", bundle: classBundle({ split: [1, 1] }), changes: 600 },
+    { what: "tables", bundle: sampleBundle() },
+    { what: "tables of classes", bundle: classBundle({ split: [1, 1] }) },
   ],
   checkSound: only("ramsis", (bundle) => {
     if (bundle.slo.classes !== undefined) driveClasses(bundle);

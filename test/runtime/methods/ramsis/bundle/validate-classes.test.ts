@@ -31,7 +31,7 @@ test.each<[string, unknown, string]>([
   ["slo.classes[0].name", "a b", "slo.classes[0].name: expected a letter, then up to 63 letters"],
   ["slo.classes[0].name", "__proto__", "slo.classes[0].name: expected a letter"],
   ["slo.classes[0].share", 1, "slo.classes[0].share: expected a number above 0 and below 1"],
-  ["slo.classes[0].latencyMs", 0, "slo.classes[0].latencyMs: expected a number above 0"],
+  ["slo.classes[0].latencyMs", 0, "slo.classes[0].latencyMs: expected a number from 0.0"],
   ["slo.classes[0].colour", "red", "only the keys latencyMs, name, share"],
   ["policy.classes", "both", 'policy.classes: expected "auto" or "shared" or "separate"'],
   ["classSpaces[1].maxQueue", 0, "classSpaces[1].maxQueue: expected an integer from 1"],

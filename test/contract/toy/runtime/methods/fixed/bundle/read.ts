@@ -8,7 +8,6 @@ import {
   count,
   levelFields,
   levelsOf,
-  MAX_MS,
   METHOD,
   millisecondsOr0,
   model,
@@ -19,6 +18,7 @@ import {
   variantName,
 } from "../../../bundle/common-fields.ts";
 import { listOf, oneOf, text } from "../../../bundle/fields.ts";
+import { MAX_MS, MIN_MS } from "../../../bundle/limits.ts";
 import { record } from "../../../bundle/record.ts";
 import { refuse } from "../../../bundle/refuse.ts";
 import type { FixedBundle, FixedLevel, FixedTask } from "../../../bundle/schema.ts";
@@ -28,7 +28,7 @@ import {
   checkNonDecreasing,
   checkShape,
 } from "../../../bundle/table-semantics.ts";
-import { positiveTable } from "../../../bundle/tables.ts";
+import { numberTable } from "../../../bundle/tables.ts";
 
 const task = record<FixedTask>({
   name: [text, "The task."],
@@ -40,7 +40,7 @@ const task = record<FixedTask>({
         accuracy,
         model,
         profile: [profileReference, "Where the latencies were measured."],
-        latencyMs: [positiveTable(["maxBatch"], MAX_MS), "Of each batch size."],
+        latencyMs: [numberTable(["maxBatch"], [MIN_MS, MAX_MS]), "Of each batch size."],
       }),
     ),
     "The one that serves all.",

@@ -1,0 +1,25 @@
+/** Starts many things, a few of them at a time. */
+
+/**
+ * Kept once all are done. @param count how many there are. @param most of them at a time.
+ * @throws what the first that fails throws; those that were not begun by then are not.
+ */
+export async function aFewAtATime(
+  count: number,
+  most: number,
+  begin: () => Promise<void>,
+): Promise<void> {
+  let left = count;
+  const row = async (): Promise<void> => {
+    while (left > 0) {
+      left--;
+      try {
+        await begin();
+      } catch (error) {
+        left = 0;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(count, most) }, row));
+}

@@ -1,0 +1,182 @@
+/** What workers want of a machine, and what it has left: asked before the first is started. */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { availableParallelism, freemem } from "node:os";
+import { join } from "node:path";
+
+/** What there is; a limit that is unknown, or none, is infinite. */
+export interface Means {
+  /** Memory that processes can take beside those that run, and who says so. */
+  readonly memory: Limit;
+  /** Threads that can be started beside those that run. */
+  readonly threads: Limit;
+  /** Files that this process can open beside those that are open. */
+  readonly files: Limit;
+  readonly cores: number;
+}
+
+export interface Limit {
+  readonly left: number;
+  /** Such as "RLIMIT_NOFILE". */
+  readonly of: string;
+}
+
+/** Workers that are to be started. */
+export interface WantedWorkers {
+  /** Standbys included. */
+  readonly count: number;
+  /** Threads of each that run models. */
+  readonly threads: number;
+  /** Bytes of the model files that each holds. */
+  readonly modelBytes: number;
+}
+
+/** A worker with its runtime and onnxruntime, before it holds a model: 50 to 60 MiB on Node 20. */
+const WORKER_BYTES = 56 * 2 ** 20;
+/** Of a Node process, beside those that run models. */
+const WORKER_THREADS = 11;
+/** The server's end of the channel to a worker. */
+const WORKER_FILES = 1;
+/** What the server itself opens: its socket, the event loop's files, a few connections. */
+const SERVER_FILES = 64;
+
+/**
+ * Finds what workers lack.
+ * @returns what is wanted and what is allowed, in words; null where there is enough.
+ */
+export function lackOf({ count, threads, modelBytes }: WantedWorkers, means: Means): string | null {
+  const wants: readonly (readonly [wanted: number, limit: Limit, what: string])[] = [
+    [count * (WORKER_THREADS + threads), means.threads, "threads"],
+    [SERVER_FILES + count * WORKER_FILES, means.files, "open files"],
+    [mebibytes(count * (WORKER_BYTES + modelBytes)), inMebibytes(means.memory), "MiB of memory"],
+  ];
+  for (const [wanted, { left, of }, what] of wants) {
+    if (wanted <= left) continue;
+    const workers = count === 1 ? "1 worker wants" : `${count} workers want`;
+    return `${workers} ${wanted} ${what}, this machine has ${Math.max(0, left)} left (${of})`;
+  }
+  return null;
+}
+
+/** @returns what is to be said where workers have to share cores; null where each has its own. */
+export function sharedCores({ count, threads }: WantedWorkers, { cores }: Means): string | null {
+  if (count * threads <= cores) return null;
+  return (
+    `${count} workers of ${threads} ${threads === 1 ? "thread" : "threads"} share ${cores} cores: ` +
+    "the promises of a bundle assume as many cores as the profile had"
+  );
+}
+
+/** Who is asked; the files are those of Linux, and where there are none only memory is known. */
+export interface Sources {
+  /** The root of `/proc` and `/sys`. */
+  readonly root: string;
+  readonly freeBytes: number;
+  readonly cores: number;
+}
+
+/** The means of this machine, and of the control groups that this process is in. */
+export function meansOf(
+  sources: Sources = { root: "/", freeBytes: freemem(), cores: availableParallelism() },
+): Means {
+  const { root, freeBytes, cores } = sources;
+  const groups = controlGroups(root);
+  return {
+    memory: least([
+      { left: availableBytes(root) ?? freeBytes, of: "free memory" },
+      ...groups.flatMap((group) => memoryOf(group) ?? []),
+    ]),
+    threads: least([
+      { left: processLimit(root, "Max processes"), of: "RLIMIT_NPROC" },
+      { left: numberIn(join(root, "proc/sys/kernel/pid_max")), of: "kernel.pid_max" },
+      ...groups.map((group) => ({
+        left: numberIn(join(group, "pids.max")) - known(numberIn(join(group, "pids.current"))),
+        of: "pids.max",
+      })),
+    ]),
+    files: {
+      left: processLimit(root, "Max open files") - openFiles(root),
+      of: "RLIMIT_NOFILE",
+    },
+    cores,
+  };
+}
+
+/** Folders of the groups of this process and of all above them, of both versions. */
+function controlGroups(root: string): string[] {
+  const lines = textOf(join(root, "proc/self/cgroup"))?.trim().split("\n") ?? [];
+  const mount = join(root, "sys/fs/cgroup");
+  const folders = lines.flatMap((line) => {
+    const [, controllers = "", path = "/"] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
+    if (!["", "memory", "pids"].includes(controllers)) return [];
+    const parts = path.split("/").filter((part) => part !== "" && part !== "..");
+    return Array.from({ length: parts.length + 1 }, (_, depth) =>
+      join(mount, controllers, ...parts.slice(0, depth)),
+    );
+  });
+  return folders.filter((folder) => statSync(folder, { throwIfNoEntry: false })?.isDirectory());
+}
+
+/** Pages of files that nobody uses count as free. */
+function memoryOf(group: string): Limit | null {
+  const stat = textOf(join(group, "memory.stat")) ?? "";
+  const cached = Number(/^(?:total_)?inactive_file (\d+)$/m.exec(stat)?.[1] ?? 0);
+  for (const [limit, usage] of [
+    ["memory.max", "memory.current"],
+    ["memory.limit_in_bytes", "memory.usage_in_bytes"],
+  ] as const) {
+    const most = numberIn(join(group, limit));
+    const used = known(numberIn(join(group, usage)));
+    if (Number.isFinite(most)) return { left: most - Math.max(0, used - cached), of: limit };
+  }
+  return null;
+}
+
+function availableBytes(root: string): number | null {
+  const found = /^MemAvailable:\s+(\d+) kB$/m.exec(textOf(join(root, "proc/meminfo")) ?? "");
+  return found === null ? null : 1024 * Number(found[1]);
+}
+
+/** The soft limit. */
+function processLimit(root: string, name: string): number {
+  const lines = (textOf(join(root, "proc/self/limits")) ?? "").split("\n");
+  const line = lines.find((each) => each.startsWith(name)) ?? "";
+  return Number(/^\s+(\d+)/.exec(line.slice(name.length))?.[1] ?? Number.POSITIVE_INFINITY);
+}
+
+function openFiles(root: string): number {
+  try {
+    return readdirSync(join(root, "proc/self/fd")).length;
+  } catch {
+    return 0;
+  }
+}
+
+/** @returns Infinity for a file that is not there, or does not hold a number. */
+function numberIn(path: string): number {
+  const text = textOf(path)?.trim() ?? "";
+  return /^\d+$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
+}
+
+function known(value: number): number {
+  return Number.isFinite(value) ? value : 0;
+}
+
+function textOf(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
+  }
+}
+
+function least(limits: readonly Limit[]): Limit {
+  return limits.reduce((found, limit) => (limit.left < found.left ? limit : found));
+}
+
+function inMebibytes({ left, of }: Limit): Limit {
+  return { left: mebibytes(left), of };
+}
+
+function mebibytes(bytes: number): number {
+  return Math.round(bytes / 2 ** 20);
+}
