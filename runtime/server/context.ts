@@ -1,5 +1,6 @@
 /** What the routes of the server share. */
 import type { BodyLimits } from "./body.ts";
+import type { Connections } from "./connections.ts";
 import type { Endpoint, EndpointModel } from "./endpoint.ts";
 import { RequestReader } from "./request-reader.ts";
 
@@ -7,6 +8,7 @@ export interface HttpContext extends BodyLimits {
   readonly endpoint: Endpoint;
   /** In the order of the endpoint. */
   readonly models: readonly HostedModel[];
+  readonly connections: Connections;
   readonly version: string;
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
