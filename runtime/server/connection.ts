@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { CLOSE, HttpError, reasonJson } from "./http-error.ts";
-import { lastAnswer } from "./parse-refusal.ts";
+import { lastAnswer, REQUEST_CUT } from "./parse-refusal.ts";
 import { hasUnreadBody } from "./request-head.ts";
 
 export interface ConnectionEnd {
@@ -141,8 +141,11 @@ export class Connection {
    */
   #onEnd(): void {
     if (this.#isLeaving) this.#destroySoon();
-    const last = this.#owed.at(-1)?.response;
-    if (last !== undefined && !last.headersSent) last.setHeader("connection", "close");
+    const last = this.#owed.at(-1);
+    if (last === undefined) return;
+    // Node tells that itself, but not of a request that asks for another protocol.
+    if (!last.request.complete) this.refuse(new HttpError(400, REQUEST_CUT));
+    else if (!last.response.headersSent) last.response.setHeader("connection", "close");
     this.#look(LOOK_MS);
   }
 

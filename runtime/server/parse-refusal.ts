@@ -10,11 +10,13 @@ export interface ParseError extends NodeJS.ErrnoException {
 /** First byte of a TLS record that opens a connection. */
 const TLS_HANDSHAKE = 0x16;
 
+export const REQUEST_CUT = "the connection ended before the request did";
+
 const REFUSALS: Readonly<Record<string, readonly [number, string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, "the header of the request took too long"],
   HPE_HEADER_OVERFLOW: [431, "the header of the request is too large"],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "the chunk extensions of the body are too large"],
-  HPE_INVALID_EOF_STATE: [400, "the connection ended before the request did"],
+  HPE_INVALID_EOF_STATE: [400, REQUEST_CUT],
   HPE_PAUSED_H2_UPGRADE: [505, "expected HTTP/1.1, got the preface of HTTP/2"],
 };
 
