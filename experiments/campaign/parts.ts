@@ -1,5 +1,6 @@
 /** The parts of the campaign, in the order in which they run. */
 import { MALFORMED } from "./malformed.ts";
 import type { Part } from "./part.ts";
+import { SLOW } from "./slow.ts";
 
-export const PARTS: readonly Part[] = [MALFORMED];
+export const PARTS: readonly Part[] = [MALFORMED, SLOW];
