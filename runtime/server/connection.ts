@@ -100,6 +100,8 @@ export class Connection {
 
   #onClose(): void {
     clearTimeout(this.#timer);
+    // Node forgets a request that is answered; whoever still waits for its body learns it here.
+    if (this.#latest?.complete === false) this.#latest.destroy();
     for (const { response } of [...this.#owed]) {
       // Node tells only the answer in turn that the connection is gone.
       if (response.socket === null) response.destroy().emit("close");

@@ -141,6 +141,7 @@ describe("Expect: 100-continue", () => {
     const wire = await Wire.open(await serve({ limits: { maxBodyBytes: 1024 } }));
     wire.send(text);
     await wire.ended;
+    wire.socket.destroy();
     expect(wire.text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   });
 });
@@ -154,6 +155,7 @@ describe("answers come in the order of the requests", () => {
     await harness.executor.ran(1);
     harness.executor.finish();
     await wire.ended;
+    wire.socket.destroy();
     expect(wire.replies().map(({ status }) => status)).toEqual([200, 400]);
   });
 
@@ -177,9 +179,12 @@ describe("answers come in the order of the requests", () => {
     const wire = await Wire.open(harness);
     wire.send(WHOLE.repeat(6));
     await harness.executor.ran(1);
+    // The others have been read when the loop has gone round.
+    await new Promise((resolve) => setImmediate(resolve));
     harness.executor.isHolding = false;
     harness.executor.finish();
     await wire.ended;
+    wire.socket.destroy();
     expect(wire.replies().map(({ status }) => status)).toEqual([200, 200, 200, 429]);
   });
 
@@ -238,11 +243,11 @@ describe("more connections than there is room for", () => {
   });
 });
 
-test("two thousand malformed requests are all answered with a reason", async () => {
+test("a thousand malformed requests are all answered with a reason", async () => {
   const harness = await serve({ bundle: servedBundle({ workers: 2 }) });
   const { hostname: host, port } = new URL(harness.server.url);
   const wire = httpWire("tiny", BODY);
-  const lost = await runMalformed(wire, { host, port: Number(port) }, { size: 2000, seed: 1 });
+  const lost = await runMalformed(wire, { host, port: Number(port) }, { size: 1000, seed: 1 });
   expect(lost).toEqual([]);
   expect((await call(harness, INFER, { body: BODY })).status).toBe(200);
   expect((await call(harness, "/metrics")).body.toString()).toContain("\nstratagem_unsent_bytes 0");
