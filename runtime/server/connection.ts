@@ -44,6 +44,8 @@ export class Connection {
     // Node ends a connection by this once its last answer is written.
     this.#destroySoon = socket.destroySoon.bind(socket);
     socket.destroySoon = () => this.#leave();
+    // Node listens for errors no more once a client has asked for a tunnel; "close" follows.
+    socket.on("error", () => {});
     socket.once("end", () => this.#onEnd());
     socket.once("close", () => this.#onClose());
   }

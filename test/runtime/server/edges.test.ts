@@ -188,6 +188,19 @@ describe("answers come in the order of the requests", () => {
     expect(wire.replies().map(({ status }) => status)).toEqual([200, 200, 200, 429]);
   });
 
+  test("a client that is gone when it is answered before a CONNECT harms nobody", async () => {
+    const harness = await serve();
+    harness.executor.isHolding = true;
+    const wire = await Wire.open(harness);
+    wire.send(`${WHOLE}CONNECT a:80 HTTP/1.1\r\n${HOST}\r\n`);
+    await harness.executor.ran(1);
+    const closed = new Promise((resolve) => wire.socket.once("close", resolve));
+    wire.socket.resetAndDestroy();
+    await closed;
+    harness.executor.finish();
+    expect((await exchange(harness, LIVE)).map(({ status }) => status)).toEqual([200]);
+  });
+
   test("a client that sends on learns why it was refused", async () => {
     const harness = await serve({ limits: { maxBodyBytes: 1024, lingerMs: 60_000 } });
     const wire = await Wire.open(harness);

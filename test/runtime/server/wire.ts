@@ -7,13 +7,13 @@ export class Wire {
   readonly socket: Socket;
   /** Kept when the server has ended its side, or the whole connection. */
   readonly ended: Promise<void>;
-  #received = Buffer.alloc(0);
+  readonly #chunks: Buffer[] = [];
   #onData: () => void = () => {};
 
   private constructor(socket: Socket) {
     this.socket = socket;
     socket.on("data", (chunk: Buffer) => {
-      this.#received = Buffer.concat([this.#received, chunk]);
+      this.#chunks.push(chunk);
       this.#onData();
     });
     // A reset is one of the ways in which a connection ends.
@@ -29,7 +29,7 @@ export class Wire {
   }
 
   get text(): string {
-    return this.#received.toString("latin1");
+    return Buffer.concat(this.#chunks).toString("latin1");
   }
 
   send(text: string): void {
@@ -48,7 +48,7 @@ export class Wire {
 
   /** Final replies so far. @throws Error for what is not HTTP. */
   replies(isHead = false): Reply[] {
-    return repliesOf(this.#received, () => isHead);
+    return repliesOf(Buffer.concat(this.#chunks), () => isHead);
   }
 }
 
