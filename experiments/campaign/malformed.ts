@@ -24,7 +24,7 @@ export const MALFORMED: Part = {
   about: "requests with spoilt bytes, tokens, headers and framing, cut, reset and pipelined",
   unit: "requests",
   sizes: { full: 100_000, short: 2000 },
-  minutes: 6,
+  minutes: 5,
   run,
 };
 

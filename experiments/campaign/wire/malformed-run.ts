@@ -109,5 +109,6 @@ async function written(socket: Socket, { packets }: Case): Promise<void> {
 
 function told(wire: Wire, index: number, { valid, spoilt, ending }: Case, complaint: string) {
   const text = JSON.stringify(spoilt.toString("latin1").slice(0, SHOWN));
-  return `${wire.name} case ${index} (${ending}, after ${valid.length}): ${complaint}; sent ${text}`;
+  const which = `${wire.name} case ${index} (${ending}, after ${valid.length})`;
+  return `${which}: ${complaint}; sent ${text}`;
 }
