@@ -6,6 +6,7 @@ import { withServer } from "../harness/live.ts";
 import type { Attack, Outcome, Part } from "./part.ts";
 import { httpWire } from "./wire/http-wire.ts";
 import {
+  asked,
   connectionsGone,
   descriptorCount,
   INFER_BODY,
@@ -56,9 +57,8 @@ async function run({ size, seed, say }: Attack): Promise<Outcome> {
 async function afterwards(url: string): Promise<string[]> {
   try {
     await connectionsGone(url);
-    const infer = `${url}/v2/models/${MODEL}/infer`;
-    const reply = await fetch(infer, { method: "POST", body: INFER_BODY });
-    return reply.ok ? [] : [`afterwards: ${reply.status} ${await reply.text()}`];
+    const { status, text } = await asked(`${url}/v2/models/${MODEL}/infer`, INFER_BODY);
+    return status === 200 ? [] : [`afterwards: ${status} ${text}`];
   } catch (error) {
     return [`afterwards: ${error instanceof Error ? error.message : String(error)}`];
   }

@@ -3,14 +3,20 @@
  * answered, and every connection that is held is ended by a limit of the server. Then more silent
  * connections than the server has room for, with the same rule.
  */
-import { Agent, request } from "node:http";
+import { Agent } from "node:http";
 import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { DEFAULT_LIMITS } from "stratagem-runtime/internal/server/serve";
 import { withServer } from "../harness/live.ts";
-import { metricsOf } from "../harness/metrics.ts";
 import type { Attack, Outcome, Part } from "./part.ts";
-import { connectionsGone, INFER_BODY, MODEL, startLetters, targetOf } from "./wire/letters.ts";
+import {
+  asked,
+  connectionsGone,
+  INFER_BODY,
+  MODEL,
+  startLetters,
+  targetOf,
+} from "./wire/letters.ts";
 import type { Target } from "./wire/malformed-run.ts";
 import { openSlow, SLOW_KINDS, type SlowClient } from "./wire/slow-clients.ts";
 
@@ -19,8 +25,8 @@ const DRIP_MS = 500;
 const PATIENCE_MS = DEFAULT_LIMITS.idleTimeoutMs + DEFAULT_LIMITS.headerTimeoutMs + 30_000;
 const CALLERS = 4;
 const CALL_EVERY_MS = 50;
-/** Silent connections beyond those that a server has room for. */
-const SURPLUS = 500;
+/** Silent connections, more than the server has room for. */
+const SILENT_COUNT = DEFAULT_LIMITS.maxConnections + 500;
 const FLOOD_BATCH = 250;
 
 export const SLOW: Part = {
@@ -42,11 +48,12 @@ async function run({ size, say }: Attack): Promise<Outcome> {
     lost.push(...(await flood(targetOf(server), server.url)));
     const { count, failures } = await calls.end();
     lost.push(...failures);
-    const peak = (await metricsOf(server.url)).get("stratagem_unsent_bytes") ?? Number.NaN;
     await connectionsGone(server.url).catch((error: Error) => lost.push(error.message));
+    const { text } = await asked(`${server.url}/metrics`);
+    figures["silent connections that made room"] = valueOf(text, '_total{reason="made room"}');
     figures["requests beside"] = `${count}`;
-    figures["unsent bytes left"] = `${peak}`;
-    return { tried: size + count, lost, figures };
+    figures["bytes of answers left"] = valueOf(text, "stratagem_unsent_bytes");
+    return { tried: size + SILENT_COUNT + count, lost, figures };
   });
 }
 
@@ -81,10 +88,9 @@ async function slowClients(
 
 /** New clients find room beside connections that send nothing. */
 async function flood(target: Target, url: string): Promise<string[]> {
-  const count = DEFAULT_LIMITS.maxConnections + SURPLUS;
   const open = new Set<ReturnType<typeof connect>>();
   const lost: string[] = [];
-  for (let opened = 0; opened < count; opened += FLOOD_BATCH) {
+  for (let opened = 0; opened < SILENT_COUNT; opened += FLOOD_BATCH) {
     for (let one = 0; one < FLOOD_BATCH; one++) {
       const socket = connect(target);
       socket.on("error", () => {}).on("close", () => open.delete(socket));
@@ -94,8 +100,8 @@ async function flood(target: Target, url: string): Promise<string[]> {
     await pause(20);
   }
   // A connection of its own, which the server has to make room for.
-  const reply = await fetch(`${url}/v2/health/ready`, { headers: { connection: "close" } });
-  if (!reply.ok) lost.push(`beside silent connections: ${reply.status} ${await reply.text()}`);
+  const { status, text } = await asked(`${url}/v2/health/ready`);
+  if (status !== 200) lost.push(`beside silent connections: ${status} ${text}`);
   for (const socket of open) socket.destroy();
   return lost;
 }
@@ -113,8 +119,8 @@ function callBeside(url: string): {
     while (!isEnded) {
       count++;
       try {
-        const status = await statusOf(infer, agent);
-        if (status !== 200) failures.push(`beside slow clients: answered ${status}`);
+        const { status, text } = await asked(infer, INFER_BODY, agent);
+        if (status !== 200) failures.push(`beside slow clients: ${status} ${text}`);
       } catch (error) {
         failures.push(`beside slow clients: unanswered, ${error}`);
       }
@@ -132,13 +138,7 @@ function callBeside(url: string): {
   };
 }
 
-function statusOf(url: string, agent: Agent): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const sent = request(url, { method: "POST", agent }, (response) => {
-      response.on("end", () => resolve(response.statusCode ?? 0)).on("error", reject);
-      response.resume();
-    });
-    sent.on("error", reject);
-    sent.end(INFER_BODY);
-  });
+function valueOf(metrics: string, series: string): string {
+  const line = metrics.split("\n").find((one) => one.includes(`${series} `));
+  return line?.split(" ").at(-1) ?? "unknown";
 }

@@ -1,9 +1,8 @@
 /** All connections of a server: how many there may be, and which of them are ended for idleness. */
 import type { Socket } from "node:net";
 import { Connection, type ConnectionEnd } from "./connection.ts";
-import { RETRY_LATER } from "./context.ts";
 import { head, line, metric } from "./exposition.ts";
-import { HttpError } from "./http-error.ts";
+import { HttpError, RETRY_LATER } from "./http-error.ts";
 import { Outbox, type OutboxLimits, type Unread } from "./outbox.ts";
 
 export interface ConnectionLimits extends ConnectionEnd, OutboxLimits {

@@ -14,6 +14,8 @@ export class HttpError {
   }
 }
 
+/** For what may well be answered if it is asked again. */
+export const RETRY_LATER = { "retry-after": "1" };
 /** For what must end the connection: what follows on it cannot be told from what was refused. */
 export const CLOSE = { connection: "close" };
 
