@@ -50,9 +50,9 @@ async function run({ size, say }: Attack): Promise<Outcome> {
     lost.push(...failures);
     await connectionsGone(server.url).catch((error: Error) => lost.push(error.message));
     const { text } = await asked(`${server.url}/metrics`);
-    figures["silent connections that made room"] = valueOf(text, '_total{reason="made room"}');
+    figures["silent connections that made room"] = seriesOf(text, '_total{reason="made room"}');
     figures["requests beside"] = `${count}`;
-    figures["bytes of answers left"] = valueOf(text, "stratagem_unsent_bytes");
+    figures["bytes of answers left"] = seriesOf(text, "stratagem_unsent_bytes");
     return { tried: size + SILENT_COUNT + count, lost, figures };
   });
 }
@@ -138,7 +138,7 @@ function callBeside(url: string): {
   };
 }
 
-function valueOf(metrics: string, series: string): string {
+function seriesOf(metrics: string, series: string): string {
   const line = metrics.split("\n").find((one) => one.includes(`${series} `));
   return line?.split(" ").at(-1) ?? "unknown";
 }
