@@ -27,6 +27,7 @@ const CALLERS = 4;
 const CALL_EVERY_MS = 50;
 /** Silent connections, more than the server has room for. */
 const SILENT_COUNT = DEFAULT_LIMITS.maxConnections + 500;
+const MADE_ROOM = 'stratagem_connections_ended_total{reason="made room"}';
 const FLOOD_BATCH = 250;
 
 export const SLOW: Part = {
@@ -50,7 +51,7 @@ async function run({ size, say }: Attack): Promise<Outcome> {
     lost.push(...failures);
     await connectionsGone(server.url).catch((error: Error) => lost.push(error.message));
     const { text } = await asked(`${server.url}/metrics`);
-    figures["silent connections that made room"] = seriesOf(text, '_total{reason="made room"}');
+    figures["silent connections that made room"] = seriesOf(text, MADE_ROOM);
     figures["requests beside"] = `${count}`;
     figures["bytes of answers left"] = seriesOf(text, "stratagem_unsent_bytes");
     return { tried: size + SILENT_COUNT + count, lost, figures };
@@ -139,6 +140,6 @@ function callBeside(url: string): {
 }
 
 function seriesOf(metrics: string, series: string): string {
-  const line = metrics.split("\n").find((one) => one.includes(`${series} `));
+  const line = metrics.split("\n").find((one) => one.startsWith(`${series} `));
   return line?.split(" ").at(-1) ?? "unknown";
 }
