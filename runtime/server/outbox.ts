@@ -74,11 +74,7 @@ export class Outbox {
     const sending = { response, leftBytes: bytes, waitedMs: 0 };
     this.#sendings.add(sending);
     this.#count(sending, bytes);
-    response.once("close", () => {
-      this.#sendings.delete(sending);
-      this.#count(sending, -sending.leftBytes);
-      sending.leftBytes = 0;
-    });
+    response.once("close", () => this.#release(sending));
     this.#keepBudget(sending);
     return sending;
   }
@@ -92,11 +88,13 @@ export class Outbox {
       else response.write(value, (error) => (error ? undefined : taken(value.length)));
     };
     const taken = (bytes: number): void => {
+      if (!this.#sendings.has(sending)) return;
       sending.leftBytes -= bytes;
       sending.waitedMs = 0;
       this.#count(sending, -bytes);
       // It goes behind those that have made no progress since.
-      if (this.#sendings.delete(sending)) this.#sendings.add(sending);
+      this.#sendings.delete(sending);
+      this.#sendings.add(sending);
       next();
     };
     next();
@@ -114,8 +112,16 @@ export class Outbox {
     }
   }
 
-  #cut({ response }: Sending, reason: Unread): void {
-    const { socket } = response.req;
+  #release(sending: Sending): void {
+    this.#sendings.delete(sending);
+    this.#count(sending, -sending.leftBytes);
+    sending.leftBytes = 0;
+  }
+
+  #cut(sending: Sending, reason: Unread): void {
+    const { socket } = sending.response.req;
+    // It counts no more from here on, or those after it would be cut for its bytes.
+    this.#release(sending);
     if (socket.destroyed) return;
     this.#onCut(reason);
     socket.destroy();

@@ -15,6 +15,7 @@ export class Pace {
   readonly #bytes: () => number;
   readonly #onSlow: (reason: string) => void;
   #timer: NodeJS.Timeout | undefined;
+  #looking: NodeJS.Immediate | undefined;
   #passedMs = 0;
   #seenBytes = 0;
 
@@ -31,12 +32,16 @@ export class Pace {
 
   stop(): void {
     clearTimeout(this.#timer);
+    clearImmediate(this.#looking);
   }
 
   #wait(): void {
     const { bodyTimeoutMs, bodyWindowMs } = this.#limits;
     const waitMs = Math.min(bodyWindowMs, bodyTimeoutMs - this.#passedMs);
-    this.#timer = setTimeout(() => this.#look(waitMs), waitMs);
+    this.#timer = setTimeout(() => {
+      // What came while the server was busy is read first: it is no fault of the client's.
+      this.#looking = setImmediate(() => this.#look(waitMs));
+    }, waitMs);
   }
 
   #look(waitedMs: number): void {
