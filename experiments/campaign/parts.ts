@@ -1,6 +1,13 @@
 /** The parts of the campaign, in the order in which they run. */
 import { bundles } from "./bundles.ts";
 import { FILES } from "./files.ts";
+import { MALFORMED } from "./malformed.ts";
 import type { Part } from "./part.ts";
+import { SLOW } from "./slow.ts";
 
-export const PARTS: readonly Part[] = [FILES, bundles];
+export const PARTS: readonly Part[] = [
+  MALFORMED,
+  SLOW,
+  FILES,
+  bundles,
+];

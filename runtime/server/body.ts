@@ -6,11 +6,10 @@ import type { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { gunzip, inflate, inflateRaw } from "node:zlib";
 import { HttpError } from "./http-error.ts";
+import { Pace, type PaceLimits } from "./pace.ts";
 
-export interface BodyLimits {
+export interface BodyLimits extends PaceLimits {
   readonly maxBodyBytes: number;
-  /** From the end of the header to the end of the body. */
-  readonly bodyTimeoutMs: number;
 }
 
 const gunzipAsync = promisify(gunzip);
@@ -28,10 +27,8 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits): Pr
   return encoding === "identity" ? body : decompressed(body, encoding, limits.maxBodyBytes);
 }
 
-function readBytes(
-  request: IncomingMessage,
-  { maxBodyBytes, bodyTimeoutMs }: BodyLimits,
-): Promise<Buffer> {
+function readBytes(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+  const { maxBodyBytes } = limits;
   const declared = request.headers["content-length"];
   const length = declared === undefined ? undefined : Number(declared);
   if (length !== undefined && length > maxBodyBytes) {
@@ -39,11 +36,11 @@ function readBytes(
   }
   return new Promise((resolve, reject) => {
     const sink = new ByteSink(length);
-    const timer = setTimeout(() => {
+    const onSlow = (message: string) => {
       stop();
-      const message = `expected the body within ${bodyTimeoutMs} ms, got ${sink.length} bytes`;
       reject(new HttpError(408, message));
-    }, bodyTimeoutMs);
+    };
+    const pace = new Pace(limits, () => sink.length, onSlow);
     const onData = (chunk: Buffer) => {
       if (sink.length + chunk.length > maxBodyBytes) {
         stop();
@@ -59,7 +56,7 @@ function readBytes(
       reject(new HttpError(400, "the connection ended before the body did"));
     };
     function stop(): void {
-      clearTimeout(timer);
+      pace.stop();
       request.off("data", onData).off("end", onEnd).off("close", onClose);
       request.pause();
     }

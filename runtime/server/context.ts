@@ -1,12 +1,16 @@
 /** What the routes of the server share. */
 import type { BodyLimits } from "./body.ts";
+import type { Connections } from "./connections.ts";
 import type { Endpoint, EndpointModel } from "./endpoint.ts";
 import { RequestReader } from "./request-reader.ts";
+
+export { RETRY_LATER } from "./http-error.ts";
 
 export interface HttpContext extends BodyLimits {
   readonly endpoint: Endpoint;
   /** In the order of the endpoint. */
   readonly models: readonly HostedModel[];
+  readonly connections: Connections;
   readonly version: string;
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
@@ -23,8 +27,6 @@ export interface HostedModel {
   /** Rows of one request at most. */
   readonly maxRows: number;
 }
-
-export const RETRY_LATER = { "retry-after": "1" };
 
 export function isReady({ isDraining, endpoint }: HttpContext): boolean {
   return !isDraining() && endpoint.isReady;

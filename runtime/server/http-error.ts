@@ -13,3 +13,20 @@ export class HttpError {
     this.headers = headers;
   }
 }
+
+/** For what may well be answered if it is asked again. */
+export const RETRY_LATER = { "retry-after": "1" };
+/** For what must end the connection: what follows on it cannot be told from what was refused. */
+export const CLOSE = { connection: "close" };
+
+/** UTF-16 units of a reason; it may repeat what the client sent, which has no such limit. */
+const LONGEST_REASON = 1000;
+/** Control and format characters, halves of surrogates, separators of lines and paragraphs. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+/** A reason as clients get it: cut, and with no character that a terminal or a log would obey. */
+export function reasonJson(message: string): string {
+  const cut = message.length > LONGEST_REASON ? `${message.slice(0, LONGEST_REASON)}…` : message;
+  const error = cut.replace(/\s+/g, " ").replace(UNPRINTABLE, "\ufffd");
+  return JSON.stringify({ error });
+}

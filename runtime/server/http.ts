@@ -4,20 +4,27 @@ import { BadRequest } from "./bad-request.ts";
 import { readBody } from "./body.ts";
 import { type HostedModel, type HttpContext, isReady, RETRY_LATER } from "./context.ts";
 import { modelConfig, modelMetadata, modelStatistics, SERVER_METADATA } from "./descriptions.ts";
-import { HttpError } from "./http-error.ts";
+import { CLOSE, HttpError, reasonJson } from "./http-error.ts";
 import { answerInfer } from "./infer.ts";
 import { parseJson } from "./json-text.ts";
+import { hasUnreadBody } from "./request-head.ts";
+import { segmentsOf } from "./request-target.ts";
 
-/** Answers a request, whatever happens; never rejects. */
+/**
+ * Answers a request, whatever happens; never rejects.
+ * @param refusal why it is refused as it stands, if it is.
+ */
 export async function handle(
   context: HttpContext,
   request: IncomingMessage,
   response: ServerResponse,
+  refusal?: HttpError,
 ): Promise<void> {
   try {
+    if (refusal !== undefined) throw refusal;
     await route(context, request, response);
   } catch (error) {
-    sendError(context, request, response, httpErrorOf(error));
+    sendError(context, response, httpErrorOf(error));
   }
 }
 
@@ -27,6 +34,7 @@ function route(
   response: ServerResponse,
 ): void | Promise<void> {
   const path = segmentsOf(request.url ?? "/");
+  if (path.length === 0) throw new HttpError(404, `expected a path, got ${request.url}`);
   const [first, second, third] = path;
   const get = () => expectMethod(request, "GET");
   if (path.length === 1 && first === "metrics") {
@@ -35,7 +43,7 @@ function route(
   } else if (first !== "v2") throw new HttpError(404, `no such path: ${request.url}`);
   else if (path.length === 1) {
     get();
-    sendJson(response, 200, { ...SERVER_METADATA, version: context.version });
+    sendJson(context, response, 200, { ...SERVER_METADATA, version: context.version });
   } else if (second === "health" && path.length === 3) {
     get();
     sendHealth(context, third ?? "", response);
@@ -47,7 +55,7 @@ function route(
     const all = context.models.map(({ model: { signature, metrics } }) => {
       return { name: signature.names[0] ?? "", metrics };
     });
-    sendJson(response, 200, modelStatistics(all, context.epochOffsetMs));
+    sendJson(context, response, 200, modelStatistics(all, context.epochOffsetMs));
   } else if (second === "models" && path.length >= 3) {
     return routeModel(context, third ?? "", path.slice(3), request, response);
   } else throw new HttpError(404, `no such path: ${request.url}`);
@@ -82,7 +90,7 @@ function routeModel(
   const page = Object.hasOwn(pages, action ?? "") ? pages[action ?? ""] : undefined;
   if (page === undefined) throw new HttpError(404, `no such path: ${request.url}`);
   expectMethod(request, "GET");
-  sendJson(response, ...page());
+  sendJson(context, response, ...page());
 }
 
 function hostedModel({ models }: HttpContext, name: string): HostedModel {
@@ -95,10 +103,10 @@ function hostedModel({ models }: HttpContext, name: string): HostedModel {
 }
 
 function sendHealth(context: HttpContext, kind: string, response: ServerResponse): void {
-  if (kind === "live") sendJson(response, 200, { live: true });
+  if (kind === "live") sendJson(context, response, 200, { live: true });
   else if (kind === "ready") {
     const ready = isReady(context);
-    sendJson(response, ready ? 200 : 503, { ready }, ready ? {} : RETRY_LATER);
+    sendJson(context, response, ready ? 200 : 503, { ready }, ready ? {} : RETRY_LATER);
   } else throw new HttpError(404, `no such path: /v2/health/${kind}`);
 }
 
@@ -118,7 +126,7 @@ async function sendIndex(
     state: ready ? "READY" : "UNAVAILABLE",
     reason: "",
   }));
-  sendJson(response, 200, isListed ? entries : []);
+  sendJson(context, response, 200, isListed ? entries : []);
 }
 
 function jsonObjectOf(body: Uint8Array): Readonly<Record<string, unknown>> {
@@ -134,40 +142,41 @@ function jsonObjectOf(body: Uint8Array): Readonly<Record<string, unknown>> {
   throw new BadRequest("request", "expected a JSON object", text);
 }
 
-function sendMetrics({ endpoint }: HttpContext, response: ServerResponse): void {
-  response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" });
-  response.end(endpoint.metricsText());
-}
-
-function segmentsOf(url: string): string[] {
-  const path = url.split("?", 1)[0] ?? "";
-  const segments = path.split("/").slice(1);
-  if (!path.includes("%")) return segments;
-  try {
-    return segments.map(decodeURIComponent);
-  } catch {
-    throw new HttpError(400, `path: expected a path with valid escapes, got ${path}`);
-  }
+function sendMetrics(context: HttpContext, response: ServerResponse): void {
+  const body = Buffer.from(context.endpoint.metricsText() + context.connections.metricsText());
+  sendBody(context, response, 200, body, {
+    "content-type": "text/plain; version=0.0.4; charset=utf-8",
+  });
 }
 
 function expectMethod({ method }: IncomingMessage, allowed: "GET" | "POST"): void {
   if (method === allowed || (allowed === "GET" && method === "HEAD")) return;
-  throw new HttpError(405, `expected ${allowed}, got ${method}`, { allow: allowed });
+  const allow = allowed === "GET" ? "GET, HEAD" : allowed;
+  throw new HttpError(405, `expected ${allowed}, got ${method}`, { allow });
 }
 
 function sendJson(
+  context: HttpContext,
   response: ServerResponse,
   status: number,
   value: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): void {
   const body = Buffer.from(JSON.stringify(value));
-  response.writeHead(status, {
-    ...headers,
-    "content-type": "application/json",
-    "content-length": body.length,
-  });
-  response.end(body);
+  sendBody(context, response, status, body, { ...headers, "content-type": "application/json" });
+}
+
+function sendBody(
+  { connections }: HttpContext,
+  response: ServerResponse,
+  status: number,
+  body: Uint8Array,
+  headers: Readonly<Record<string, string>>,
+): void {
+  // A body that was not read would be taken for the next request.
+  const close = hasUnreadBody(response.req) ? CLOSE : {};
+  response.writeHead(status, { ...headers, ...close, "content-length": body.length });
+  connections.outbox.send(response, [body]);
 }
 
 function httpErrorOf(error: unknown): HttpError {
@@ -177,19 +186,15 @@ function httpErrorOf(error: unknown): HttpError {
   return new HttpError(500, `internal error: ${message}`);
 }
 
-function sendError(
-  context: HttpContext,
-  request: IncomingMessage,
-  response: ServerResponse,
-  error: HttpError,
-): void {
+function sendError(context: HttpContext, response: ServerResponse, error: HttpError): void {
   if (response.headersSent || response.destroyed) {
-    response.destroy();
+    // An answer that was given in its place, such as to a broken body, goes its way.
+    if (!response.writableEnded) response.destroy();
     return;
   }
-  // A body that was not read would be taken for the next request; while draining, clients had
-  // better go elsewhere.
-  const isOver = !request.complete || context.isDraining();
-  const close: Record<string, string> = isOver ? { connection: "close" } : {};
-  sendJson(response, error.status, { error: error.message }, { ...error.headers, ...close });
+  // While draining, clients had better go elsewhere.
+  const close = context.isDraining() ? CLOSE : {};
+  const body = Buffer.from(reasonJson(error.message));
+  const headers = { ...error.headers, ...close, "content-type": "application/json" };
+  sendBody(context, response, error.status, body, headers);
 }

@@ -21,8 +21,6 @@ const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
   closed: 503,
 };
 
-const MAX_JOINED_BYTES = 1 << 16;
-
 /** @throws HttpError, BadRequest */
 export async function answerInfer(
   context: HttpContext,
@@ -52,7 +50,7 @@ export async function answerInfer(
     const written = writeInferResponse(modelName, parsed, outcome, signature, sloClass.name);
     const leaving: Record<string, string> = context.isDraining() ? { connection: "close" } : {};
     response.writeHead(200, { ...written.headers, ...leaving });
-    send(response, written.parts);
+    context.connections.outbox.send(response, written.parts);
     metrics.onRequestAnswered({ ...outcome, requestMs: nowMs() - arrivalMs }, nowMs());
   } catch (error) {
     metrics.onRequestFailed(reason, nowMs() - arrivalMs, nowMs());
@@ -60,22 +58,6 @@ export async function answerInfer(
   } finally {
     context.onInfer(-1);
   }
-}
-
-/**
- * One system call for header and body; a small body is put together for it, which costs less than
- * telling the system of its parts.
- */
-function send(response: ServerResponse, parts: readonly Uint8Array[]): void {
-  const bytes = parts.reduce((sum, { length }) => sum + length, 0);
-  if (bytes <= MAX_JOINED_BYTES) {
-    response.end(Buffer.concat(parts, bytes));
-    return;
-  }
-  response.cork();
-  for (const part of parts) response.write(part);
-  response.end();
-  response.uncork();
 }
 
 async function parsedRequest(

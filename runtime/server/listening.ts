@@ -2,11 +2,15 @@
  * The HTTP server below the routes: its limits, its address, what it answers where there is no
  * request, and its end.
  */
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { RuntimeError } from "../errors.ts";
+import { type ConnectionLimits, type Connections, SURPLUS_CONNECTIONS } from "./connections.ts";
 import type { HttpContext } from "./context.ts";
 import { handle } from "./http.ts";
+import { CLOSE, HttpError } from "./http-error.ts";
+import { type ParseError, parseRefusal } from "./parse-refusal.ts";
+import { type HeadLimits, refusedHead } from "./request-head.ts";
 
 /**
  * Connections that wait to be accepted; the system caps it. Beyond it they are lost and tried again
@@ -20,50 +24,70 @@ const BACKLOG = 4096;
 const SWEEP_MS = 20;
 const LINGER_MS = 1000;
 
-export interface ConnectionLimits {
-  readonly maxConnections: number;
-  readonly headerTimeoutMs: number;
-  /** How long a connection may stay open between requests. */
-  readonly idleTimeoutMs: number;
-}
+/** Methods of the routes, for a request that names none of them. */
+const ALLOWED = { allow: "GET, HEAD, POST" };
 
-export function serverOf(context: HttpContext, limits: ConnectionLimits): Server {
-  const server = createServer(
-    {
-      headersTimeout: limits.headerTimeoutMs,
-      // Bodies have a limit of their own, whose answer says what was missing.
-      requestTimeout: 0,
-      keepAliveTimeout: limits.idleTimeoutMs,
-      connectionsCheckingInterval: Math.min(1000, limits.headerTimeoutMs),
-    },
-    (request, response) => {
-      void handle(context, request, response);
-    },
-  );
-  server.maxConnections = limits.maxConnections;
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    refuse(error, socket as Socket);
+export type ListeningLimits = ConnectionLimits & HeadLimits;
+
+export function serverOf(
+  context: HttpContext,
+  connections: Connections,
+  limits: ListeningLimits,
+): Server {
+  const server = createServer({
+    headersTimeout: limits.headerTimeoutMs,
+    // Bodies have a limit of their own, whose answer says what was missing.
+    requestTimeout: 0,
+    keepAliveTimeout: limits.idleTimeoutMs,
+    connectionsCheckingInterval: Math.min(1000, limits.headerTimeoutMs),
+    maxHeaderSize: limits.maxHeaderBytes,
+    // What follows is refused here, with a reason, and whatever options Node was started with.
+    requireHostHeader: false,
+    insecureHTTPParser: false,
   });
+  server.maxConnections = limits.maxConnections + SURPLUS_CONNECTIONS;
+  // By itself Node drops the fields beyond a number, and whoever reads the rest is none the wiser.
+  server.maxHeadersCount = 0;
+  // A client that ends its side is still owed its answer.
+  Object.assign(server, { httpAllowHalfOpen: true });
+  const answer = (request: IncomingMessage, response: ServerResponse) => {
+    const connection = connections.of(request.socket);
+    const taken = connection.take(request, response);
+    connections.onAsked(connection);
+    if (taken === "ignore") return;
+    const refusal = taken === "answer" ? refusedHead(request, limits) : taken;
+    void handle(context, request, response, refusal);
+  };
+  server.on("connection", (socket: Socket) => void connections.open(socket));
+  server.on("request", answer);
+  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
+    // Whoever reads the body asks for it; a request that is refused before is not sent one.
+    request.once("resume", () => {
+      if (!response.headersSent) response.writeContinue();
+    });
+    answer(request, response);
+  });
+  server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
+    const { expect } = request.headers;
+    const message = `Expect: expected 100-continue, got ${expect}`;
+    const connection = connections.of(request.socket);
+    const taken = connection.take(request, response);
+    if (taken === "ignore") return;
+    void handle(context, request, response, new HttpError(417, message, CLOSE));
+  });
+  const refuse = (socket: Socket, error: HttpError) => {
+    connections.onRefused(error);
+    connections.of(socket).refuse(error);
+  };
+  server.on("connect", (_request: IncomingMessage, socket: Socket) => {
+    refuse(socket, new HttpError(405, "expected GET, HEAD or POST, got CONNECT", ALLOWED));
+  });
+  server.on("clientError", (error: ParseError, socket: Socket) => {
+    if (!socket.writable || error.code === "ECONNRESET") socket.destroy();
+    else refuse(socket, parseRefusal(error));
+  });
+  server.on("close", () => connections.close());
   return server;
-}
-
-/** Answers what the HTTP parser refused, in which case there is no request to answer. */
-function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable || error.code === "ECONNRESET") {
-    socket.destroy();
-    return;
-  }
-  const [status, message] =
-    error.code === "ERR_HTTP_REQUEST_TIMEOUT"
-      ? ["408 Request Timeout", "the header of the request took too long"]
-      : error.code === "HPE_HEADER_OVERFLOW"
-        ? ["431 Request Header Fields Too Large", "the header of the request is too large"]
-        : ["400 Bad Request", `expected an HTTP request (${error.message})`];
-  const body = JSON.stringify({ error: message });
-  const head =
-    `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: ` +
-    `application/json\r\ncontent-length: ${Buffer.byteLength(body)}`;
-  socket.end(`${head}\r\n\r\n${body}`, () => socket.destroy());
 }
 
 /** @throws RuntimeError RUNTIME_LISTEN */

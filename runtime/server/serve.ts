@@ -1,18 +1,19 @@
 /** A server from its listening to its close, whatever answers in it. */
 import type { Bundle } from "../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../exec/executor.ts";
+import { Connections } from "./connections.ts";
 import { type HttpContext, hostedModels, isReady } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { type ConnectionLimits, closeServer, listen, serverOf, urlOf } from "./listening.ts";
+import { closeServer, type ListeningLimits, listen, serverOf, urlOf } from "./listening.ts";
+import type { PaceLimits } from "./pace.ts";
 
-export interface ServerLimits extends ConnectionLimits {
+export interface ServerLimits extends ListeningLimits, PaceLimits {
   /** Of a request's body, compressed and not. */
   readonly maxBodyBytes: number;
   /** Rows of one request, where its model has no limit of its own. */
   readonly maxRows: number;
   /** Rows of requests that wait or run. */
   readonly maxPending: number;
-  readonly bodyTimeoutMs: number;
   /** How long `close` waits for what was accepted. */
   readonly drainTimeoutMs: number;
 }
@@ -22,9 +23,18 @@ export const DEFAULT_LIMITS: ServerLimits = {
   maxRows: 64,
   maxPending: 4096,
   maxConnections: 4096,
+  maxPipelined: 64,
+  maxHeaderBytes: 16 * 2 ** 10,
+  maxHeaderFields: 256,
   headerTimeoutMs: 10_000,
   bodyTimeoutMs: 30_000,
+  bodyWindowMs: 5000,
+  minBodyBytesPerS: 1024,
+  sendTimeoutMs: 10_000,
+  maxUnsentBytes: 256 * 2 ** 20,
+  maxUnsentBytesPerConnection: 64 * 2 ** 20,
   idleTimeoutMs: 60_000,
+  lingerMs: 1000,
   drainTimeoutMs: 30_000,
 };
 
@@ -93,7 +103,7 @@ export async function openServer<E extends Executor, H extends Required<Executor
 ): Promise<RunningServer> {
   const { host, port } = options;
   const house = new House(options, limits, endpointOf);
-  const server = serverOf(house.context, limits);
+  const server = serverOf(house.context, house.context.connections, limits);
   await listen(server, host, port);
   let executor: Executor;
   try {
@@ -151,6 +161,7 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
       ...limits,
       endpoint: this.endpoint,
       models: hostedModels(this.endpoint, limits.maxRows),
+      connections: new Connections(limits),
       version,
       nowMs,
       epochOffsetMs,

@@ -1,0 +1,179 @@
+/** One client's connection: the answers it is owed, and how it ends without losing the last one. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { CLOSE, HttpError, reasonJson } from "./http-error.ts";
+import { lastAnswer, REQUEST_CUT } from "./parse-refusal.ts";
+import { hasUnreadBody } from "./request-head.ts";
+
+export interface ConnectionEnd {
+  /**
+   * How long what a client still sends is read once it was told that it is not wanted. To close
+   * without reading would reset the connection, and the client would lose the answer.
+   */
+  readonly lingerMs: number;
+  /** Requests of one connection that wait for their answers, at most. */
+  readonly maxPipelined: number;
+}
+
+interface Owed {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/** First wait between two looks whether a client that ended its side is still there; it doubles. */
+const LOOK_MS = 10;
+
+export class Connection {
+  readonly #socket: Socket;
+  readonly #end: ConnectionEnd;
+  readonly #destroySoon: () => void;
+  /** In the order of the requests. */
+  readonly #owed: Owed[] = [];
+  #latest: IncomingMessage | undefined;
+  /** Why no further request is read; told once what is owed before it has been sent. */
+  #refusal: HttpError | undefined;
+  #isRefused = false;
+  #isLeaving = false;
+  #timer: NodeJS.Timeout | undefined;
+  /** How long it has been owed nothing. */
+  #idleMs = 0;
+
+  constructor(socket: Socket, end: ConnectionEnd) {
+    this.#socket = socket;
+    this.#end = end;
+    // Node ends a connection by this once its last answer is written.
+    this.#destroySoon = socket.destroySoon.bind(socket);
+    socket.destroySoon = () => this.#leave();
+    // Node listens for errors no more once a client has asked for a tunnel; "close" follows.
+    socket.on("error", () => {});
+    socket.once("end", () => this.#onEnd());
+    socket.once("close", () => this.#onClose());
+  }
+
+  /** Whether a request has been read as far as the end of its header. */
+  get hasAsked(): boolean {
+    return this.#latest !== undefined;
+  }
+
+  /**
+   * Takes note of a request.
+   * @returns "answer" if it is to be answered, "ignore" if the connection is at its end, or why
+   * the request is refused.
+   */
+  take(request: IncomingMessage, response: ServerResponse): "answer" | "ignore" | HttpError {
+    if (this.#isRefused || this.#isLeaving) return "ignore";
+    this.#latest = request;
+    this.#idleMs = 0;
+    const owed = { request, response };
+    this.#owed.push(owed);
+    response.once("close", () => this.#onSettled(owed));
+    const { maxPipelined } = this.#end;
+    if (this.#owed.length <= maxPipelined) return "answer";
+    this.#isRefused = true;
+    const message = `expected at most ${maxPipelined} requests of a connection to wait for answers`;
+    return new HttpError(429, message, CLOSE);
+  }
+
+  /** Answers what is no request, after what is owed, and ends the connection. */
+  refuse(error: HttpError): void {
+    if (this.#isRefused || this.#isLeaving) return;
+    this.#isRefused = true;
+    const last = this.#owed.at(-1);
+    if (last === undefined) this.#tell(error);
+    else if (last.request.complete) this.#refusal = error;
+    // The body of the last request is what was refused.
+    else if (!last.response.headersSent) answerLast(last.response, error);
+  }
+
+  /** Makes room at once; whoever is there is told why. */
+  evict(error: HttpError): void {
+    this.#isRefused = true;
+    this.#isLeaving = true;
+    this.#socket.write(lastAnswer(error));
+    this.#destroySoon();
+  }
+
+  /** @returns whether it has had nothing to do for longer than that. */
+  isIdle(passedMs: number, limitMs: number): boolean {
+    if (this.#owed.length > 0 || !this.hasAsked) return false;
+    this.#idleMs += passedMs;
+    return this.#idleMs > limitMs;
+  }
+
+  #onClose(): void {
+    clearTimeout(this.#timer);
+    // Node forgets a request that is answered; whoever still waits for its body learns it here.
+    if (this.#latest?.complete === false) this.#latest.destroy();
+    for (const { response } of [...this.#owed]) {
+      // Node tells only the answer in turn that the connection is gone.
+      if (response.socket === null) response.destroy().emit("close");
+    }
+  }
+
+  #onSettled(owed: Owed): void {
+    this.#owed.splice(this.#owed.indexOf(owed), 1);
+    if (this.#owed.length === 0 && this.#refusal !== undefined) this.#tell(this.#refusal);
+  }
+
+  #tell(error: HttpError): void {
+    if (!this.#socket.writable) this.#destroySoon();
+    else {
+      this.#socket.write(lastAnswer(error));
+      this.#leave();
+    }
+  }
+
+  /** Ends the server's side, and the connection once nothing comes from the client any more. */
+  #leave(): void {
+    if (this.#isLeaving) return;
+    this.#isLeaving = true;
+    const isRead = !this.#isRefused && (this.#latest === undefined || isWhole(this.#latest));
+    if (isRead || this.#socket.readableEnded) {
+      this.#destroySoon();
+      return;
+    }
+    this.#socket.end();
+    this.#latest?.resume();
+    this.#socket.resume();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#socket.destroy(), this.#end.lingerMs).unref();
+  }
+
+  /**
+   * A client that has ended its side may still read, or may be gone: TCP tells only when something
+   * is sent to it. What HTTP allows to be sent before any answer is an interim one.
+   */
+  #onEnd(): void {
+    if (this.#isLeaving) this.#destroySoon();
+    const last = this.#owed.at(-1);
+    if (last === undefined) return;
+    // Node tells that itself, but not of a request that asks for another protocol.
+    if (!last.request.complete) this.refuse(new HttpError(400, REQUEST_CUT));
+    else if (!last.response.headersSent) last.response.setHeader("connection", "close");
+    this.#look(LOOK_MS);
+  }
+
+  #look(waitMs: number): void {
+    const [first] = this.#owed;
+    if (first === undefined || this.#socket.destroyed) return;
+    const { request, response } = first;
+    if (!response.headersSent && request.httpVersionMinor > 0) response.writeContinue();
+    this.#timer = setTimeout(() => this.#look(2 * waitMs), waitMs).unref();
+  }
+}
+
+/** Answers as `lastAnswer` does, but in the turn of the request. */
+function answerLast(response: ServerResponse, { status, message, headers }: HttpError): void {
+  const body = Buffer.from(reasonJson(message));
+  response.writeHead(status, {
+    ...headers,
+    ...CLOSE,
+    "content-type": "application/json",
+    "content-length": body.length,
+  });
+  response.end(body);
+}
+
+function isWhole(request: IncomingMessage): boolean {
+  return !hasUnreadBody(request);
+}

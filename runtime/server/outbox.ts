@@ -1,0 +1,143 @@
+/**
+ * Answers on their way to clients: within a budget of memory, and no longer than a client takes
+ * that reads.
+ */
+import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+
+export interface OutboxLimits {
+  /** Within which a client must have taken the next `SLICE_BYTES` of an answer, or its rest. */
+  readonly sendTimeoutMs: number;
+  /** Bytes of answers that clients have not taken, of all connections. */
+  readonly maxUnsentBytes: number;
+  /** The same of one connection, where it is owed more than one answer. */
+  readonly maxUnsentBytesPerConnection: number;
+}
+
+/**
+ * A large answer is written in slices, so that it can be seen how fast it is taken; a smaller one
+ * is put together, because one system call costs less than telling the system of its parts.
+ */
+const SLICE_BYTES = 1 << 16;
+
+interface Sending {
+  readonly response: ServerResponse;
+  /** Not yet taken by the system, which has buffers of its own for each connection. */
+  leftBytes: number;
+  /** Since something was taken, or since the answers before it were. */
+  waitedMs: number;
+}
+
+export type Unread = "slow reader" | "unread answers";
+
+export class Outbox {
+  readonly #limits: OutboxLimits;
+  /** Those that clients have kept waiting the longest come first. */
+  readonly #sendings = new Set<Sending>();
+  readonly #bytesBySocket = new WeakMap<Socket, number>();
+  readonly #onCut: (reason: Unread) => void;
+  #unsentBytes = 0;
+
+  constructor(limits: OutboxLimits, onCut: (reason: Unread) => void) {
+    this.#limits = limits;
+    this.#onCut = onCut;
+  }
+
+  /** Bytes of answers that clients have not taken. */
+  get unsentBytes(): number {
+    return this.#unsentBytes;
+  }
+
+  /** Writes the body of an answer whose header has been given, and ends it. */
+  send(response: ServerResponse, parts: readonly Uint8Array[]): void {
+    const bytes = parts.reduce((sum, { length }) => sum + length, 0);
+    if (bytes <= SLICE_BYTES) {
+      const [only] = parts;
+      response.end(parts.length === 1 ? only : Buffer.concat(parts, bytes));
+      // The usual case: the system has it.
+      if (response.socket?.writableLength === 0) return;
+      this.#watch(response, bytes);
+    } else this.#sendSlices(this.#watch(response, bytes), slicesOf(parts));
+  }
+
+  /** @param passedMs since the last look. */
+  sweep(passedMs: number): void {
+    for (const sending of this.#sendings) {
+      // An answer without the socket waits for the one before it, which may not be known yet.
+      if (sending.response.socket === null) continue;
+      sending.waitedMs += passedMs;
+      if (sending.waitedMs > this.#limits.sendTimeoutMs) this.#cut(sending, "slow reader");
+    }
+  }
+
+  #watch(response: ServerResponse, bytes: number): Sending {
+    const sending = { response, leftBytes: bytes, waitedMs: 0 };
+    this.#sendings.add(sending);
+    this.#count(sending, bytes);
+    response.once("close", () => this.#release(sending));
+    this.#keepBudget(sending);
+    return sending;
+  }
+
+  #sendSlices(sending: Sending, slices: Iterator<Uint8Array>): void {
+    const { response } = sending;
+    const next = (): void => {
+      const { value, done } = slices.next();
+      if (response.destroyed) return;
+      if (done) response.end();
+      else response.write(value, (error) => (error ? undefined : taken(value.length)));
+    };
+    const taken = (bytes: number): void => {
+      if (!this.#sendings.has(sending)) return;
+      sending.leftBytes -= bytes;
+      sending.waitedMs = 0;
+      this.#count(sending, -bytes);
+      // It goes behind those that have made no progress since.
+      this.#sendings.delete(sending);
+      this.#sendings.add(sending);
+      next();
+    };
+    next();
+  }
+
+  #keepBudget(sending: Sending): void {
+    const { maxUnsentBytes, maxUnsentBytesPerConnection } = this.#limits;
+    const ofConnection = this.#bytesBySocket.get(sending.response.req.socket) ?? 0;
+    if (ofConnection > Math.max(maxUnsentBytesPerConnection, sending.leftBytes)) {
+      this.#cut(sending, "unread answers");
+    }
+    for (const oldest of this.#sendings) {
+      if (this.#unsentBytes <= maxUnsentBytes || oldest === sending) return;
+      this.#cut(oldest, "unread answers");
+    }
+  }
+
+  #release(sending: Sending): void {
+    this.#sendings.delete(sending);
+    this.#count(sending, -sending.leftBytes);
+    sending.leftBytes = 0;
+  }
+
+  #cut(sending: Sending, reason: Unread): void {
+    const { socket } = sending.response.req;
+    // It counts no more from here on, or those after it would be cut for its bytes.
+    this.#release(sending);
+    if (socket.destroyed) return;
+    this.#onCut(reason);
+    socket.destroy();
+  }
+
+  #count({ response }: Sending, bytes: number): void {
+    const { socket } = response.req;
+    this.#unsentBytes += bytes;
+    this.#bytesBySocket.set(socket, (this.#bytesBySocket.get(socket) ?? 0) + bytes);
+  }
+}
+
+function* slicesOf(parts: readonly Uint8Array[]): Generator<Uint8Array> {
+  for (const part of parts) {
+    for (let start = 0; start < part.length; start += SLICE_BYTES) {
+      yield part.subarray(start, start + SLICE_BYTES);
+    }
+  }
+}
