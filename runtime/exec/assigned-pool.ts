@@ -22,7 +22,7 @@ import {
   type RefusedDevice,
   type SettledDevice,
 } from "./worker-pool.ts";
-import { WorkerProcess } from "./worker-process.ts";
+import { WorkerPaces, WorkerProcess } from "./worker-process.ts";
 import { WorkerSlot } from "./worker-slot.ts";
 
 /** Models that a worker keeps loaded, so that it can go back to one at once. */
@@ -124,11 +124,12 @@ class AssignedPool implements AssignedProcessExecutor {
     this.device = device;
     this.refusedDevices = refusedDevices;
     this.#failures = new Array<number>(options.workerCount).fill(0);
+    const paces = new WorkerPaces(limits);
     this.#slots = this.#failures.map((_, slot) => {
-      return new WorkerSlot(slot, setupOf(options, device, slot), limits, {
+      return new WorkerSlot(slot, setupOf(options, device, slot), limits, paces, {
         onModelReady: (loads) => handlers.onModelReady(slot, loads),
         onResized: (cores) => handlers.onResized?.(slot, cores),
-        onLost: (reason, isHealthy) => this.#onLost(slot, reason, isHealthy),
+        onLost: (reason, isHealthy, isHung) => this.#onLost(slot, reason, isHealthy, isHung),
       });
     });
   }
@@ -177,10 +178,10 @@ class AssignedPool implements AssignedProcessExecutor {
     return slot;
   }
 
-  #onLost(slot: number, reason: string, isHealthy: boolean): void {
+  #onLost(slot: number, reason: string, isHealthy: boolean, isHung: boolean): void {
     const failures = isHealthy ? 0 : (this.#failures[slot] ?? 0) + 1;
     this.#failures[slot] = failures;
-    this.#handlers.onLost(slot, reason);
+    this.#handlers.onLost(slot, reason, isHung);
     if (isHealthy) this.#announce(slot);
     // Who was told of the loss may have closed the executor.
     else if (this.#closing === null) {

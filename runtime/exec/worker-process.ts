@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { assert } from "../core/assert.ts";
+import { BatchPace, type TimedBatch } from "./batch-pace.ts";
 import { type Batch, type BatchResult, InferenceError, WorkerLostError } from "./executor.ts";
 import {
   decodeResult,
@@ -13,6 +14,7 @@ import {
   textFrame,
 } from "./frame-protocol.ts";
 import { FrameReader } from "./frame-reader.ts";
+import { LoadPace } from "./load-pace.ts";
 import type { Holding } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
@@ -32,17 +34,41 @@ const END_GRACE_MS = 1000;
  */
 const KILL_GRACE_MS = 5000;
 
+/** A timer that comes so late says that the server itself was held up. */
+const HELD_UP_MS = 50;
+/** Pings in a row without an answer after which an idle worker counts as hung. */
+const MOST_MISSED = 2;
+
+/** What the workers of one executor learn from one another. */
+export class WorkerPaces {
+  readonly batches: BatchPace;
+  readonly starts: LoadPace;
+  readonly loads: LoadPace;
+
+  constructor(limits: WorkerLimits) {
+    this.batches = new BatchPace(limits);
+    this.starts = new LoadPace(limits);
+    this.loads = new LoadPace(limits);
+  }
+}
+
 /** How far a worker got: healthy ones have shown that their kind works. */
 export type WorkerPhase = "starting" | "ready" | "healthy";
 
 export interface WorkerListener {
   /** Called at most once, before `onEnd`. */
   readonly onReady: (worker: WorkerProcess) => void;
-  /** Called once, after those who wait for a batch have seen it fail. */
+  /**
+   * It was ready and takes no batches any more: called once, after those who wait for a batch have
+   * seen it fail, and as soon as it is given up; its process may still be there.
+   */
+  readonly onLost?: (worker: WorkerProcess, reason: string, isHung: boolean) => void;
+  /** Its process has ended. Called once, after `onLost`. */
   readonly onEnd: (worker: WorkerProcess, reason: string) => void;
 }
 
 interface Assignment {
+  readonly sinceMs: number;
   readonly resolve: (loads: number) => void;
   readonly reject: (error: Error) => void;
 }
@@ -50,6 +76,9 @@ interface Assignment {
 interface RunningBatch {
   readonly slot: number;
   readonly variant: string;
+  readonly timed: TimedBatch;
+  /** From when its time counts. */
+  sinceMs: number;
   readonly resolve: (result: BatchResult) => void;
   readonly reject: (error: Error) => void;
 }
@@ -57,6 +86,7 @@ interface RunningBatch {
 export class WorkerProcess {
   readonly setup: WorkerSetup;
   readonly #limits: WorkerLimits;
+  readonly #paces: WorkerPaces;
   readonly #listener: WorkerListener;
   readonly #child: ChildProcess;
   readonly #channel: Socket | null;
@@ -67,8 +97,19 @@ export class WorkerProcess {
   readonly #assignments: Assignment[] = [];
   #readyMs: number | null = null;
   #hasAnswered = false;
-  /** For what is awaited of the process: that it gets ready, answers, ends. */
+  /** For what is awaited of the process: that it gets ready, loads, ends. */
   #timer: NodeJS.Timeout | undefined;
+  /** For the batch that runs. */
+  #batchTimer: NodeJS.Timeout | undefined;
+  /** For the pings of an idle worker, and how many of them were not answered. */
+  #pulse: NodeJS.Timeout | undefined;
+  #pulseMs = 0;
+  #missed = 0;
+  readonly #startMs = performance.now();
+  /** Kinds of batches that an accelerator has seen. */
+  readonly #seenKinds = new Set<string>();
+  #isHung = false;
+  #isToldLost = false;
   /** Why it ended or will, as far as it is known; the exit status says it otherwise. */
   #reason: string | null = null;
   #hasEnded = false;
@@ -77,9 +118,15 @@ export class WorkerProcess {
    * @throws Error if the operating system refuses another process at once; later refusals end the
    * worker.
    */
-  constructor(setup: WorkerSetup, limits: WorkerLimits, listener: WorkerListener) {
+  constructor(
+    setup: WorkerSetup,
+    limits: WorkerLimits,
+    listener: WorkerListener,
+    paces = new WorkerPaces(limits),
+  ) {
     this.setup = setup;
     this.#limits = limits;
+    this.#paces = paces;
     this.#listener = listener;
     this.#ended = new Promise((resolve) => {
       this.#settleEnded = resolve;
@@ -90,7 +137,8 @@ export class WorkerProcess {
     this.#child.once("close", (code, signal) =>
       this.#end(signal === null ? `exit code ${code}` : `signal ${signal}`),
     );
-    this.#wait(limits.startTimeoutMs, () => this.#onStartTimeout());
+    const startLimitMs = paces.starts.limitMs();
+    this.#wait(startLimitMs, () => this.#onStartTimeout(startLimitMs));
     const channel = this.#child.stdio?.[CHANNEL];
     this.#channel = channel instanceof Socket ? channel : null;
     if (this.#channel !== null) this.#open(this.#channel);
@@ -104,6 +152,11 @@ export class WorkerProcess {
     if (this.#readyMs === null) return "starting";
     const ageMs = performance.now() - this.#readyMs;
     return this.#hasAnswered || ageMs >= this.#limits.healthyAfterMs ? "healthy" : "ready";
+  }
+
+  /** Whether it has not answered the ping before. */
+  get isSilent(): boolean {
+    return this.#missed > 1;
   }
 
   /** Whether it may still answer, as far as is known. */
@@ -125,11 +178,12 @@ export class WorkerProcess {
     const variant = this.setup.variants[batch.variant]?.name;
     assert(variant !== undefined, "a batch names a variant that was loaded");
     const chunks = frameOf(variant, batch, cores);
+    const timed = this.#timedBatch(batch, cores);
+    const sinceMs = performance.now();
     return new Promise((resolve, reject) => {
-      this.#running = { slot, variant, resolve, reject };
-      // The timer that was set when the worker got ready starts anew: 64 ns, half of what another
-      // one takes.
-      this.#timer?.refresh();
+      const running = { slot, variant, timed, sinceMs, resolve, reject };
+      this.#running = running;
+      this.#watch(running, this.#paces.batches.limitMs(timed, sinceMs));
       write(channel, chunks);
     });
   }
@@ -146,8 +200,9 @@ export class WorkerProcess {
       return Promise.reject(new Error(this.#reason ?? "it has ended"));
     }
     return new Promise((resolve, reject) => {
-      this.#assignments.push({ resolve, reject });
-      this.#wait(this.#limits.startTimeoutMs, () => this.#onAssignTimeout());
+      this.#assignments.push({ sinceMs: performance.now(), resolve, reject });
+      const limitMs = this.#paces.loads.limitMs();
+      this.#wait(limitMs, () => this.#onAssignTimeout(limitMs));
       write(channel, textFrame(FRAME_KINDS.assign, JSON.stringify(holding)));
     });
   }
@@ -185,22 +240,32 @@ export class WorkerProcess {
     if (frame.kind === FRAME_KINDS.failed) {
       this.#abort(decodeText(frame.payload));
     } else if (frame.kind === FRAME_KINDS.ready && this.#readyMs === null) {
-      this.#readyMs = performance.now();
-      this.#wait(this.#limits.batchTimeoutMs, () => this.#onBatchTimeout());
+      const nowMs = performance.now();
+      this.#readyMs = nowMs;
+      this.#paces.starts.onDone(nowMs - this.#startMs);
+      clearTimeout(this.#timer);
+      this.#beginPulse(nowMs);
       // Apart from the frame, so that a mistake of the listener is not taken for one of the worker.
       queueMicrotask(() => this.#listener.onReady(this));
     } else if (frame.kind === FRAME_KINDS.assigned) {
       const assignment = this.#assignments.shift();
       assert(assignment !== undefined, "a worker holds other models only when told to");
-      if (this.#assignments.length === 0) {
-        this.#wait(this.#limits.batchTimeoutMs, () => this.#onBatchTimeout());
-      }
+      const nowMs = performance.now();
+      this.#paces.loads.onDone(nowMs - assignment.sinceMs);
+      if (this.#assignments.length === 0) clearTimeout(this.#timer);
+      // A batch that was sent meanwhile has waited for the load.
+      if (running !== null) running.sinceMs = nowMs;
       assignment.resolve(Number(decodeText(frame.payload)));
+    } else if (frame.kind === FRAME_KINDS.pong) {
+      this.#missed = 0;
     } else {
       assert(running !== null, `a worker sends a frame of kind ${frame.kind} only when asked`);
       const settle = settlement(running, frame);
       this.#running = null;
       this.#hasAnswered = true;
+      clearTimeout(this.#batchTimer);
+      const nowMs = performance.now();
+      this.#paces.batches.onAnswered(running.timed, nowMs - running.sinceMs, nowMs);
       settle();
     }
   }
@@ -209,36 +274,90 @@ export class WorkerProcess {
    * Timers run before the channel is read: when the server itself has paused, what it waits for may
    * be there already. So both limits look again after reading.
    */
-  #onStartTimeout(): void {
+  #onStartTimeout(limitMs: number): void {
     setImmediate(() => {
-      const { startTimeoutMs } = this.#limits;
-      if (this.#readyMs === null) this.#abort(`not ready within ${startTimeoutMs} ms`);
+      if (this.#readyMs !== null) return;
+      this.#paces.starts.onHung();
+      this.#abort(`not ready within ${Math.round(limitMs)} ms`);
     });
   }
 
-  #onAssignTimeout(): void {
+  #onAssignTimeout(limitMs: number): void {
     const [late] = this.#assignments;
     setImmediate(() => {
-      const { startTimeoutMs } = this.#limits;
-      const isOpen = late !== undefined && this.#assignments[0] === late;
-      if (isOpen) this.#abort(`models not loaded within ${startTimeoutMs} ms`);
+      if (late === undefined || this.#assignments[0] !== late) return;
+      this.#paces.loads.onHung();
+      this.#abort(`models not loaded within ${Math.round(limitMs)} ms`, true);
     });
   }
 
-  /** Also called when the worker has had no batch for that long, which is no fault of its. */
-  #onBatchTimeout(): void {
-    const late = this.#running;
-    if (late === null) return;
-    setImmediate(() => {
-      const { batchTimeoutMs } = this.#limits;
-      if (this.#running === late) this.#abort(`no answer within ${batchTimeoutMs} ms`);
-    });
+  #timedBatch({ variant, rows, p99Ms }: Batch, cores: number): TimedBatch {
+    if (this.setup.device === "cpu") return { variant, p99Ms, isFirstOfKind: false };
+    const kind = `${variant} ${rows} ${cores}`;
+    const isFirstOfKind = !this.#seenKinds.has(kind);
+    if (isFirstOfKind) this.#seenKinds.add(kind);
+    return { variant, p99Ms, isFirstOfKind };
+  }
+
+  #watch(batch: RunningBatch, waitMs: number): void {
+    const dueMs = performance.now() + waitMs;
+    clearTimeout(this.#batchTimer);
+    const onDue = () => setImmediate(() => this.#onBatchDue(batch, dueMs));
+    this.#batchTimer = setTimeout(onDue, waitMs).unref();
+  }
+
+  /**
+   * The time for which the server itself was held up does not count, nor that of a load which the
+   * batch waits for; and the limit may have become wider since.
+   */
+  #onBatchDue(batch: RunningBatch, dueMs: number): void {
+    if (this.#running !== batch || this.#hasEnded) return;
+    const nowMs = performance.now();
+    const limitMs = this.#paces.batches.limitMs(batch.timed, nowMs);
+    const heldUpMs = nowMs - dueMs;
+    if (this.#assignments.length > 0) batch.sinceMs = nowMs;
+    else if (heldUpMs > HELD_UP_MS) batch.sinceMs += Math.min(heldUpMs, limitMs);
+    const leftMs = limitMs - (nowMs - batch.sinceMs);
+    if (leftMs > 0) {
+      this.#watch(batch, leftMs);
+      return;
+    }
+    this.#paces.batches.onHung(batch.timed);
+    this.#abort(`no answer within ${Math.round(limitMs)} ms`, true);
+  }
+
+  #beginPulse(nowMs: number): void {
+    const { pingMs } = this.#limits;
+    this.#pulseMs = nowMs;
+    this.#pulse = setInterval(() => setImmediate(() => this.#onPulse()), pingMs).unref();
+  }
+
+  /** Asks a worker that has nothing to do whether it is there; limits watch those that have. */
+  #onPulse(): void {
+    const nowMs = performance.now();
+    const isHeldUp = nowMs - this.#pulseMs > this.#limits.pingMs + HELD_UP_MS;
+    this.#pulseMs = nowMs;
+    if (!this.isOpen || this.#running !== null || this.#assignments.length > 0 || isHeldUp) return;
+    if (this.#missed >= MOST_MISSED) {
+      this.#abort(`no answer to ${MOST_MISSED} pings of ${this.#limits.pingMs} ms`, true);
+      return;
+    }
+    this.#missed++;
+    if (this.#channel !== null) write(this.#channel, textFrame(FRAME_KINDS.ping, ""));
   }
 
   /** Gives up on a worker that cannot start, is silent, or does not keep to the protocol. */
-  #abort(reason: string): void {
+  #abort(reason: string, isHung = false): void {
+    if (this.#reason === null) this.#isHung = isHung;
     this.#cutOff(reason);
     this.#kill();
+    setImmediate(() => this.#tellLost());
+  }
+
+  #tellLost(): void {
+    if (this.#isToldLost || this.#readyMs === null) return;
+    this.#isToldLost = true;
+    this.#listener.onLost?.(this, this.#reason ?? "", this.#isHung);
   }
 
   #cutOff(reason: string): void {
@@ -264,18 +383,23 @@ export class WorkerProcess {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     clearTimeout(this.#timer);
+    clearInterval(this.#pulse);
     this.#reason ??= reason;
     const finalReason = this.#reason;
     this.#rejectRunning(finalReason);
     // Promise callbacks run before it, so whoever awaits the batch knows its fate before the slot
     // is refilled.
-    setImmediate(() => this.#listener.onEnd(this, finalReason));
+    setImmediate(() => {
+      this.#tellLost();
+      this.#listener.onEnd(this, finalReason);
+    });
     this.#settleEnded();
   }
 
   #rejectRunning(reason: string): void {
     const running = this.#running;
     this.#running = null;
+    clearTimeout(this.#batchTimer);
     running?.reject(new WorkerLostError(running.slot, reason));
     for (const { reject } of this.#assignments.splice(0)) reject(new Error(reason));
   }

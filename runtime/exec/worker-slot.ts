@@ -7,17 +7,17 @@ import { type Batch, type BatchResult, WorkerLostError, warmCoresOf } from "./ex
 import type { WorkerSetup } from "./onnx-session.ts";
 import { isCoreCount } from "./scaler.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
-import { WorkerProcess } from "./worker-process.ts";
+import { type WorkerListener, type WorkerPaces, WorkerProcess } from "./worker-process.ts";
 
 /** Calls of a slot; none comes from within a call of its own, and none after it was closed. */
 export interface WorkerSlotListener {
   readonly onModelReady: (loads: number) => void;
   readonly onResized: (cores: number) => void;
   /**
-   * Its process ended by itself; it has none, and nothing assigned.
+   * Its process ended by itself, or hung; it has none, and nothing assigned.
    * @param isHealthy whether it had shown that its kind works.
    */
-  readonly onLost: (reason: string, isHealthy: boolean) => void;
+  readonly onLost: (reason: string, isHealthy: boolean, isHung: boolean) => void;
 }
 
 /** What a worker is to hold. */
@@ -34,6 +34,7 @@ export class WorkerSlot {
   readonly #index: number;
   readonly #setup: WorkerSetup;
   readonly #limits: WorkerLimits;
+  readonly #paces: WorkerPaces;
   readonly #listener: WorkerSlotListener;
   /** Null while nothing is assigned, and after it was lost. */
   #process: WorkerProcess | null = null;
@@ -56,11 +57,13 @@ export class WorkerSlot {
     index: number,
     setup: WorkerSetup,
     limits: WorkerLimits,
+    paces: WorkerPaces,
     listener: WorkerSlotListener,
   ) {
     this.#index = index;
     this.#setup = setup;
     this.#limits = limits;
+    this.#paces = paces;
     this.#listener = listener;
     this.#cores = setup.threads;
   }
@@ -115,17 +118,21 @@ export class WorkerSlot {
   }
 
   #spawn(): void {
-    const worker = new WorkerProcess(this.#setup, this.#limits, {
+    const listener: WorkerListener = {
       onReady: () => {
         if (this.#process !== worker || this.#assigned === null) return;
         this.#isProcessReady = true;
         this.#load(worker, this.#assigned);
       },
+      onLost: (lost, reason, isHung) => {
+        if (this.#process === lost) this.#lose(lost, reason, isHung);
+      },
       onEnd: (ended, reason) => {
         this.#alive.delete(ended);
-        if (this.#process === ended) this.#lose(ended, reason);
+        if (this.#process === ended) this.#lose(ended, reason, false);
       },
-    });
+    };
+    const worker = new WorkerProcess(this.#setup, this.#limits, listener, this.#paces);
     this.#alive.add(worker);
     this.#process = worker;
   }
@@ -203,12 +210,12 @@ export class WorkerSlot {
     process?.end("the plan needs it no more").catch(() => {});
   }
 
-  #lose(worker: WorkerProcess, reason: string): void {
+  #lose(worker: WorkerProcess, reason: string, isHung: boolean): void {
     if (this.#isClosed) return;
     this.#forgetProcess();
     this.#assigned = null;
     this.#resize = null;
-    this.#listener.onLost(reason, worker.phase === "healthy");
+    this.#listener.onLost(reason, worker.phase === "healthy", isHung);
   }
 
   #forgetProcess(): void {
