@@ -135,7 +135,9 @@ class Workers implements WorkerStarter {
 
   /** On every worker what it is assigned. @throws RuntimeError RUNTIME_DEVICE */
   async startAssigned(handlers: AssignedExecutorHandlers): Promise<AssignedProcessExecutor> {
-    return this.#settled(startAssignedExecutor(this.#executorOptions(), this.#told(handlers)));
+    const standbyCount = this.#options.standby ?? 1;
+    const options = { ...this.#executorOptions(), standbyCount };
+    return this.#settled(startAssignedExecutor(options, this.#told(handlers)));
   }
 
   #executorOptions() {

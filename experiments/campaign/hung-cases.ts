@@ -46,7 +46,7 @@ export const HUNG_CASES: readonly HungCase[] = [
     policy: "policies/letters/bundle.msgpack",
     models: "models/image-classification",
     model: null,
-    ...{ qps: 120, rows: 1, sloMs: 100, batch: 16, hasStandby: true },
+    ...{ qps: 30, rows: 1, sloMs: 100, batch: 16, hasStandby: true },
     row: images(),
   },
   {
@@ -54,7 +54,7 @@ export const HUNG_CASES: readonly HungCase[] = [
     policy: "policies/scenes/bundle.msgpack",
     models: "models/scenes",
     model: null,
-    ...{ qps: 20, rows: 1, sloMs: 100, batch: 16, hasStandby: false },
+    ...{ qps: 8, rows: 1, sloMs: 100, batch: 16, hasStandby: true },
     row: scenes(),
   },
   {
@@ -62,7 +62,7 @@ export const HUNG_CASES: readonly HungCase[] = [
     policy: "policies/cascade/bundle.msgpack",
     models: "models/cascade",
     model: null,
-    ...{ qps: 40, rows: 1, sloMs: 60, batch: 16, hasStandby: false },
+    ...{ qps: 12, rows: 1, sloMs: 60, batch: 16, hasStandby: true },
     row: images(),
   },
   {
@@ -70,7 +70,7 @@ export const HUNG_CASES: readonly HungCase[] = [
     policy: "policies/scaling/bundle.msgpack",
     models: "models/scaling",
     model: null,
-    ...{ qps: 20, rows: 1, sloMs: 80, batch: 8, hasStandby: false },
+    ...{ qps: 8, rows: 1, sloMs: 80, batch: 8, hasStandby: true },
     row: scenes(),
   },
   {
@@ -78,7 +78,7 @@ export const HUNG_CASES: readonly HungCase[] = [
     policy: "policies/malleable/bundle.msgpack",
     models: "policies/malleable",
     model: "cnn-xl",
-    ...{ qps: 8, rows: 8, sloMs: 250, batch: 2, hasStandby: true },
+    ...{ qps: 3, rows: 8, sloMs: 250, batch: 2, hasStandby: true },
     row: images(),
   },
 ];

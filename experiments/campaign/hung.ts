@@ -2,12 +2,13 @@
  * Stops, and then kills, each worker of a served policy in turn, under load: what clients lose by
  * it, and how soon it is over.
  */
-import { metricsOf, sumOf } from "../harness/metrics.ts";
-import { startServer } from "../harness/live.ts";
+
 import { CLI } from "../harness/cli.ts";
+import { startServer } from "../harness/live.ts";
+import { metricsOf, sumOf } from "../harness/metrics.ts";
+import { HUNG_CASES, type HungCase } from "./hung-cases.ts";
 import { childrenOf, quiet } from "./hung-workers.ts";
 import { type Asked, OpenLoad } from "./open-load.ts";
-import { HUNG_CASES, type HungCase } from "./hung-cases.ts";
 import type { Attack, Outcome, Part } from "./part.ts";
 
 /** Time that a worker's end is watched for. */

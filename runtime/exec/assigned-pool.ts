@@ -14,6 +14,7 @@ import {
 import type { WorkerSetup } from "./onnx-session.ts";
 import { messageOf, Retries } from "./retries.ts";
 import { isCoreCount } from "./scaler.ts";
+import { SpareWorkers } from "./spare-workers.ts";
 import { WORKER_LIMITS, type WorkerLimits } from "./worker-limits.ts";
 import {
   AUTO_DEVICES,
@@ -23,7 +24,7 @@ import {
   type SettledDevice,
 } from "./worker-pool.ts";
 import { WorkerPaces, WorkerProcess } from "./worker-process.ts";
-import { WorkerSlot } from "./worker-slot.ts";
+import { WorkerSlot, type WorkerSlotListener } from "./worker-slot.ts";
 
 /** Models that a worker keeps loaded, so that it can go back to one at once. */
 const KEPT_MODELS = 4;
@@ -31,8 +32,10 @@ const KEPT_MODELS = 4;
 export type AssignedProcessExecutor = AssignedExecutor & ProcessExecutor;
 export type AssignedProcessHandlers = AssignedExecutorHandlers & ProcessExecutorHandlers;
 
-/** Options are those of `ExecutorOptions`, without standbys: these would have no model. */
-export type AssignedExecutorOptions = Omit<ExecutorOptions, "standbyCount">;
+export interface AssignedExecutorOptions extends Omit<ExecutorOptions, "standbyCount"> {
+  /** Workers in reserve, which hold what was assigned to others; left out for none. */
+  readonly standbyCount?: number;
+}
 
 /**
  * Finds out, with one worker that loads every variant and ends, whether the models run on the
@@ -105,6 +108,7 @@ class AssignedPool implements AssignedProcessExecutor {
   readonly #options: AssignedExecutorOptions;
   readonly #handlers: AssignedProcessHandlers;
   readonly #slots: readonly WorkerSlot[];
+  readonly #spares: SpareWorkers;
   /** By slot the processes in a row that ended without being healthy. */
   readonly #failures: number[];
   /** One for each slot that is to be ready again later. */
@@ -125,12 +129,22 @@ class AssignedPool implements AssignedProcessExecutor {
     this.refusedDevices = refusedDevices;
     this.#failures = new Array<number>(options.workerCount).fill(0);
     const paces = new WorkerPaces(limits);
+    const spares = Array.from({ length: options.standbyCount ?? 0 }, (_, rank) => {
+      return setupOf(options, device, rank);
+    });
+    const { onStartFailed } = handlers;
+    this.#spares = new SpareWorkers({
+      ...{ setups: spares, mostHeld: KEPT_MODELS, limits, paces, onStartFailed },
+    });
     this.#slots = this.#failures.map((_, slot) => {
-      return new WorkerSlot(slot, setupOf(options, device, slot), limits, paces, {
+      const setup = setupOf(options, device, slot);
+      const listener: WorkerSlotListener = {
         onModelReady: (loads) => handlers.onModelReady(slot, loads),
         onResized: (cores) => handlers.onResized?.(slot, cores),
         onLost: (reason, isHealthy, isHung) => this.#onLost(slot, reason, isHealthy, isHung),
-      });
+      };
+      const takeSpare = () => this.#spares.take(setup.deviceId);
+      return new WorkerSlot(slot, setup, limits, paces, listener, takeSpare);
     });
   }
 
@@ -143,7 +157,9 @@ class AssignedPool implements AssignedProcessExecutor {
   }
 
   assign(slot: number, variants: readonly number[], cores?: number): void {
-    this.#slotAt(slot).assign(variants, cores ?? this.#options.threadsPerWorker);
+    const given = cores ?? this.#options.threadsPerWorker;
+    this.#slotAt(slot).assign(variants, given);
+    this.#spares.onAssigned(variants, given);
   }
 
   resize(slot: number, cores: number): void {
@@ -159,7 +175,7 @@ class AssignedPool implements AssignedProcessExecutor {
   }
 
   pids() {
-    return { slots: this.#slots.map(({ pid }) => pid), standbys: [] };
+    return { slots: this.#slots.map(({ pid }) => pid), standbys: this.#spares.pids };
   }
 
   close(): Promise<void> {
@@ -169,7 +185,9 @@ class AssignedPool implements AssignedProcessExecutor {
 
   async #endAll(): Promise<void> {
     this.#retries.cancel();
-    await Promise.all(this.#slots.map((slot) => slot.close("the executor was closed")));
+    const reason = "the executor was closed";
+    const slots = this.#slots.map((slot) => slot.close(reason));
+    await Promise.all([...slots, this.#spares.close(reason)]);
   }
 
   #slotAt(index: number): WorkerSlot {

@@ -6,6 +6,7 @@ import { assert } from "../core/assert.ts";
 import { type Batch, type BatchResult, WorkerLostError, warmCoresOf } from "./executor.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 import { isCoreCount } from "./scaler.ts";
+import type { TakenSpare } from "./spare-workers.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 import { type WorkerListener, type WorkerPaces, WorkerProcess } from "./worker-process.ts";
 
@@ -36,6 +37,7 @@ export class WorkerSlot {
   readonly #limits: WorkerLimits;
   readonly #paces: WorkerPaces;
   readonly #listener: WorkerSlotListener;
+  readonly #takeSpare: () => TakenSpare | null;
   /** Null while nothing is assigned, and after it was lost. */
   #process: WorkerProcess | null = null;
   /** Every process that has not ended. */
@@ -59,12 +61,14 @@ export class WorkerSlot {
     limits: WorkerLimits,
     paces: WorkerPaces,
     listener: WorkerSlotListener,
+    takeSpare: () => TakenSpare | null = () => null,
   ) {
     this.#index = index;
     this.#setup = setup;
     this.#limits = limits;
     this.#paces = paces;
     this.#listener = listener;
+    this.#takeSpare = takeSpare;
     this.#cores = setup.threads;
   }
 
@@ -79,7 +83,7 @@ export class WorkerSlot {
     this.#assigned = assigned;
     this.#cores = cores;
     this.#resize = null;
-    if (this.#process === null) this.#spawn();
+    if (this.#process === null) this.#begin(assigned);
     else if (this.#isProcessReady) this.#load(this.#process, assigned);
   }
 
@@ -117,7 +121,9 @@ export class WorkerSlot {
     await Promise.all(Array.from(this.#alive, (worker) => worker.end(reason)));
   }
 
-  #spawn(): void {
+  /** With a spare, which may hold already what it is to hold, or with a process of its own. */
+  #begin(assigned: Assignment): void {
+    const spare = this.#takeSpare();
     const listener: WorkerListener = {
       onReady: () => {
         if (this.#process !== worker || this.#assigned === null) return;
@@ -132,9 +138,14 @@ export class WorkerSlot {
         if (this.#process === ended) this.#lose(ended, reason, false);
       },
     };
-    const worker = new WorkerProcess(this.#setup, this.#limits, listener, this.#paces);
+    const worker =
+      spare?.worker ?? new WorkerProcess(this.#setup, this.#limits, listener, this.#paces);
     this.#alive.add(worker);
     this.#process = worker;
+    if (spare === null) return;
+    spare.adopt(listener);
+    this.#isProcessReady = true;
+    this.#load(worker, assigned);
   }
 
   #load(worker: WorkerProcess, assigned: Assignment): void {

@@ -345,7 +345,10 @@ export class AccordionDriver {
     if (reason === DROP_NO_PLACE) hold(!this.isUp.includes(true), "no place is up");
     if (reason === DROP_PLACES_LOST) {
       const isOver = losses === 2 || this.nowMs >= dropped.deadlineMs;
-      hold(isOver && this.#lostBy === query, "a second loss, or one past the deadline, is too many");
+      hold(
+        isOver && this.#lostBy === query,
+        "a second loss, or one past the deadline, is too many",
+      );
     }
     this.#stop(query);
     this.log.push(`${this.nowMs} drop ${query} ${REASONS[reason]}`);

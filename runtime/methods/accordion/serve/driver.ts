@@ -252,7 +252,10 @@ export class AccordionDriver {
     const name = ofModel.signature.names[0];
     this.#observer.onQueryDropped(model, reason);
     if (reason === DROP_PLACES_LOST) {
-      request.fail("worker-lost", `${name}: workers ended while they ran it, twice or past its deadline`);
+      request.fail(
+        "worker-lost",
+        `${name}: workers ended while they ran it, twice or past its deadline`,
+      );
       return;
     }
     this.#observer.onRowsDone(model, "dropped", rows);

@@ -2,8 +2,8 @@
 import type { Bundle, RamsisBundle } from "../../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import type { Endpoint, EndpointModel } from "../../../server/endpoint.ts";
-import type { RequestRows, Submission } from "../../../server/request.ts";
 import { p99MsOf } from "../../../server/profiled-times.ts";
+import type { RequestRows, Submission } from "../../../server/request.ts";
 import { RequestClasses } from "../../../server/request-classes.ts";
 import { type ModelSignature, signatureOf } from "../../../server/signature.ts";
 import type { GenerateLevel } from "../../method.ts";

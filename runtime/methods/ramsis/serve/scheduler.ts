@@ -376,7 +376,12 @@ export class Scheduler {
     }
   }
 
-  #retry(query: number, { deadlineMs, sloClass, variant }: PendingRequest, ran: number, nowMs: number) {
+  #retry(
+    query: number,
+    { deadlineMs, sloClass, variant }: PendingRequest,
+    ran: number,
+    nowMs: number,
+  ) {
     // Rows that one variant is to answer have one by now.
     const wanted = variant === "same" ? ran : (variant ?? ANY_VARIANT);
     this.#observer?.onQueryRetried();
