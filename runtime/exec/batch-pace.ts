@@ -11,7 +11,7 @@ export interface TimedBatch {
 }
 
 /** What was slow counts half as much after so long. */
-const SLOWNESS_HALF_LIFE_MS = 10_000;
+const SLOWNESS_HALF_LIFE_MS = 5000;
 /** Batches may take so many times the slowest of late. */
 const SPARE = 2;
 

@@ -22,6 +22,11 @@ export interface WorkerLimits {
   readonly hungFactor: number;
   readonly hungFloorMs: number;
   /**
+   * So many times as long has a worker whose threads run or want to, which is slow or short of
+   * cores, if it is not in an endless loop. One that is stopped or asleep has not.
+   */
+  readonly busyFactor: number;
+  /**
    * The floor of the first batch of a kind on an accelerator, where kernels are chosen and compiled
    * then.
    */
@@ -50,6 +55,7 @@ export const WORKER_LIMITS: WorkerLimits = {
   startFloorMs: 10_000,
   hungFactor: 4,
   hungFloorMs: 250,
+  busyFactor: 4,
   firstKernelsMs: 5000,
   batchTimeoutMs: 30_000,
   pingMs: 1000,

@@ -16,6 +16,7 @@ import {
 import { FrameReader } from "./frame-reader.ts";
 import { LoadPace } from "./load-pace.ts";
 import type { Holding } from "./model-store.ts";
+import { hasRunnableThread } from "./process-state.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 
@@ -308,7 +309,7 @@ export class WorkerProcess {
 
   /**
    * The time for which the server itself was held up does not count, nor that of a load which the
-   * batch waits for; and the limit may have become wider since.
+   * batch waits for; the limit may have become wider since; and who computes has longer.
    */
   #onBatchDue(batch: RunningBatch, dueMs: number): void {
     if (this.#running !== batch || this.#hasEnded) return;
@@ -317,13 +318,18 @@ export class WorkerProcess {
     const heldUpMs = nowMs - dueMs;
     if (this.#assignments.length > 0) batch.sinceMs = nowMs;
     else if (heldUpMs > HELD_UP_MS) batch.sinceMs += Math.min(heldUpMs, limitMs);
-    const leftMs = limitMs - (nowMs - batch.sinceMs);
-    if (leftMs > 0) {
-      this.#watch(batch, leftMs);
+    const tookMs = nowMs - batch.sinceMs;
+    if (tookMs < limitMs) {
+      this.#watch(batch, limitMs - tookMs);
+      return;
+    }
+    const busyLimitMs = Math.min(this.#limits.busyFactor * limitMs, this.#limits.batchTimeoutMs);
+    if (tookMs < busyLimitMs && hasRunnableThread(this.pid)) {
+      this.#watch(batch, Math.min(limitMs, busyLimitMs - tookMs));
       return;
     }
     this.#paces.batches.onHung(batch.timed);
-    this.#abort(`no answer within ${Math.round(limitMs)} ms`, true);
+    this.#abort(`no answer within ${Math.round(tookMs)} ms`, true);
   }
 
   #beginPulse(nowMs: number): void {
