@@ -78,7 +78,7 @@ export const HUNG_CASES: readonly HungCase[] = [
     policy: "policies/malleable/bundle.msgpack",
     models: "policies/malleable",
     model: "cnn-xl",
-    ...{ qps: 3, rows: 8, sloMs: 250, batch: 2, hasStandby: true },
+    ...{ qps: 3, rows: 4, sloMs: 250, batch: 2, hasStandby: true },
     row: images(),
   },
 ];

@@ -16,8 +16,8 @@ import {
 import { FrameReader } from "./frame-reader.ts";
 import { LoadPace } from "./load-pace.ts";
 import type { Holding } from "./model-store.ts";
-import { hasRunnableThread } from "./process-state.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
+import { hasRunnableThread } from "./process-state.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 
 const WORKER_PATH = fileURLToPath(new URL("./worker.js", import.meta.url));
@@ -329,7 +329,8 @@ export class WorkerProcess {
       return;
     }
     this.#paces.batches.onHung(batch.timed);
-    this.#abort(`no answer within ${Math.round(tookMs)} ms`, true);
+    const hadMs = tookMs < busyLimitMs ? limitMs : busyLimitMs;
+    this.#abort(`no answer within ${Math.round(hadMs)} ms`, true);
   }
 
   #beginPulse(nowMs: number): void {
@@ -344,7 +345,8 @@ export class WorkerProcess {
     const isHeldUp = nowMs - this.#pulseMs > this.#limits.pingMs + HELD_UP_MS;
     this.#pulseMs = nowMs;
     if (!this.isOpen || this.#running !== null || this.#assignments.length > 0 || isHeldUp) return;
-    if (this.#missed >= MOST_MISSED) {
+    // One that wants to run is only short of cores.
+    if (this.#missed >= MOST_MISSED && !hasRunnableThread(this.pid)) {
       this.#abort(`no answer to ${MOST_MISSED} pings of ${this.#limits.pingMs} ms`, true);
       return;
     }
