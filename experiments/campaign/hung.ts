@@ -13,6 +13,8 @@ import type { Attack, Outcome, Part } from "./part.ts";
 
 /** Time that a worker's end is watched for. */
 const WATCH_MS = 4000;
+/** One that nobody ends, for longer than any limit on what it runs. */
+const LONGEST_WATCH_MS = 40_000;
 const WARM_UP_MS = 3000;
 /** An answer later than its deadline by so much is one nobody waits for any more. */
 const TOO_LATE_MS = 1000;
@@ -87,11 +89,11 @@ async function attackOne(
         if (!childrenOf(server.pid).includes(pid)) continue;
         const atMs = performance.now();
         process.kill(pid, signal);
-        await quiet(WATCH_MS);
-        const what = `${one.name}: ${signal} of worker ${index + 1} of ${workers.length}`;
-        ends.push(endOf(what, one, load.asked, atMs));
-        say(toldOf(ends.at(-1)));
+        const untilMs = atMs + (await goneAfterMs(server.pid, pid, atMs)) + WATCH_MS / 2;
         await wholeAgain(server.pid, server.url, workers.length);
+        const what = `${one.name}: ${signal} of worker ${index + 1} of ${workers.length}`;
+        ends.push(endOf(what, one, load.asked, atMs, untilMs));
+        say(toldOf(ends.at(-1)));
       }
     }
     say(`${one.name}: ${await countsOf(server.url)}`);
@@ -102,8 +104,15 @@ async function attackOne(
   }
 }
 
-function endOf(what: string, { sloMs }: HungCase, all: readonly Asked[], atMs: number): End {
-  const own = all.filter(({ sentMs, endMs }) => endMs >= atMs && sentMs < atMs + WATCH_MS / 2);
+/** @param untilMs those that were sent later count for the next. */
+function endOf(
+  what: string,
+  { sloMs }: HungCase,
+  all: readonly Asked[],
+  atMs: number,
+  untilMs = atMs + WATCH_MS / 2,
+): End {
+  const own = all.filter(({ sentMs, endMs }) => endMs >= atMs && sentMs < untilMs);
   const failed = own.filter(({ status }) => status !== 200 && status !== undefined);
   const took = own.map(({ sentMs, endMs }) => endMs - sentMs);
   const disturbed = own.filter(
@@ -160,6 +169,18 @@ function figureOf(ends: readonly End[]): string {
     `too late ${sum((end) => end.tooLate)}, over after ${most((end) => end.disturbedMs)} ms, ` +
     `longest answer ${most((end) => end.longestMs)} ms`
   );
+}
+
+/** How long a worker that was stopped or killed was there; the watch goes on in any case. */
+async function goneAfterMs(server: number, pid: number, atMs: number): Promise<number> {
+  let goneMs = Number.NaN;
+  while (performance.now() < atMs + WATCH_MS || Number.isNaN(goneMs)) {
+    const isGone = !childrenOf(server).includes(pid);
+    if (isGone && Number.isNaN(goneMs)) goneMs = performance.now() - atMs;
+    if (performance.now() > atMs + LONGEST_WATCH_MS) return LONGEST_WATCH_MS;
+    await quiet(250);
+  }
+  return goneMs;
 }
 
 /** As many workers as before, all ready; not for longer than any replacement takes. */

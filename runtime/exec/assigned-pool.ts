@@ -16,6 +16,7 @@ import { messageOf, Retries } from "./retries.ts";
 import { isCoreCount } from "./scaler.ts";
 import { SpareWorkers } from "./spare-workers.ts";
 import { WORKER_LIMITS, type WorkerLimits } from "./worker-limits.ts";
+import { WorkerPaces } from "./worker-paces.ts";
 import {
   AUTO_DEVICES,
   type ProcessExecutor,
@@ -23,7 +24,7 @@ import {
   type RefusedDevice,
   type SettledDevice,
 } from "./worker-pool.ts";
-import { WorkerPaces, WorkerProcess } from "./worker-process.ts";
+import { WorkerProcess } from "./worker-process.ts";
 import { WorkerSlot, type WorkerSlotListener } from "./worker-slot.ts";
 
 /** Models that a worker keeps loaded, so that it can go back to one at once. */

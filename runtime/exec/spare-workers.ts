@@ -3,7 +3,8 @@
 import type { WorkerSetup } from "./onnx-session.ts";
 import { Retries } from "./retries.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
-import { type WorkerListener, type WorkerPaces, WorkerProcess } from "./worker-process.ts";
+import type { WorkerPaces } from "./worker-paces.ts";
+import { type WorkerListener, WorkerProcess } from "./worker-process.ts";
 
 /** Time after the last change, in which others start and load, before spares do. */
 const CALM_MS = 500;

@@ -14,7 +14,8 @@ import {
 } from "./executor.ts";
 import { messageOf, Retries } from "./retries.ts";
 import { WORKER_LIMITS, type WorkerLimits } from "./worker-limits.ts";
-import { type WorkerListener, WorkerPaces, WorkerProcess } from "./worker-process.ts";
+import { WorkerPaces } from "./worker-paces.ts";
+import { type WorkerListener, WorkerProcess } from "./worker-process.ts";
 
 export type SettledDevice = Exclude<Device, "auto">;
 

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { assert } from "../core/assert.ts";
-import { BatchPace, type TimedBatch } from "./batch-pace.ts";
+import type { TimedBatch } from "./batch-pace.ts";
 import { type Batch, type BatchResult, InferenceError, WorkerLostError } from "./executor.ts";
 import {
   decodeResult,
@@ -14,11 +14,11 @@ import {
   textFrame,
 } from "./frame-protocol.ts";
 import { FrameReader } from "./frame-reader.ts";
-import { LoadPace } from "./load-pace.ts";
 import type { Holding } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
-import { hasRunnableThread } from "./process-state.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
+import { WorkerPaces } from "./worker-paces.ts";
+import { WorkerWatch } from "./worker-watch.ts";
 
 const WORKER_PATH = fileURLToPath(new URL("./worker.js", import.meta.url));
 const CHANNEL = 3;
@@ -34,24 +34,6 @@ const END_GRACE_MS = 1000;
  * wait for it.
  */
 const KILL_GRACE_MS = 5000;
-
-/** A timer that comes so late says that the server itself was held up. */
-const HELD_UP_MS = 50;
-/** Pings in a row without an answer after which an idle worker counts as hung. */
-const MOST_MISSED = 2;
-
-/** What the workers of one executor learn from one another. */
-export class WorkerPaces {
-  readonly batches: BatchPace;
-  readonly starts: LoadPace;
-  readonly loads: LoadPace;
-
-  constructor(limits: WorkerLimits) {
-    this.batches = new BatchPace(limits);
-    this.starts = new LoadPace(limits);
-    this.loads = new LoadPace(limits);
-  }
-}
 
 /** How far a worker got: healthy ones have shown that their kind works. */
 export type WorkerPhase = "starting" | "ready" | "healthy";
@@ -77,9 +59,6 @@ interface Assignment {
 interface RunningBatch {
   readonly slot: number;
   readonly variant: string;
-  readonly timed: TimedBatch;
-  /** From when its time counts. */
-  sinceMs: number;
   readonly resolve: (result: BatchResult) => void;
   readonly reject: (error: Error) => void;
 }
@@ -100,12 +79,7 @@ export class WorkerProcess {
   #hasAnswered = false;
   /** For what is awaited of the process: that it gets ready, loads, ends. */
   #timer: NodeJS.Timeout | undefined;
-  /** For the batch that runs. */
-  #batchTimer: NodeJS.Timeout | undefined;
-  /** For the pings of an idle worker, and how many of them were not answered. */
-  #pulse: NodeJS.Timeout | undefined;
-  #pulseMs = 0;
-  #missed = 0;
+  readonly #watch: WorkerWatch;
   readonly #startMs = performance.now();
   /** Kinds of batches that an accelerator has seen. */
   readonly #seenKinds = new Set<string>();
@@ -129,6 +103,7 @@ export class WorkerProcess {
     this.#limits = limits;
     this.#paces = paces;
     this.#listener = listener;
+    this.#watch = this.#watched();
     this.#ended = new Promise((resolve) => {
       this.#settleEnded = resolve;
     });
@@ -155,9 +130,9 @@ export class WorkerProcess {
     return this.#hasAnswered || ageMs >= this.#limits.healthyAfterMs ? "healthy" : "ready";
   }
 
-  /** Whether it has not answered the ping before. */
+  /** Whether it has not answered lately, though it had nothing to do. */
   get isSilent(): boolean {
-    return this.#missed > 1;
+    return this.#watch.isSilent;
   }
 
   /** Whether it may still answer, as far as is known. */
@@ -179,12 +154,9 @@ export class WorkerProcess {
     const variant = this.setup.variants[batch.variant]?.name;
     assert(variant !== undefined, "a batch names a variant that was loaded");
     const chunks = frameOf(variant, batch, cores);
-    const timed = this.#timedBatch(batch, cores);
-    const sinceMs = performance.now();
     return new Promise((resolve, reject) => {
-      const running = { slot, variant, timed, sinceMs, resolve, reject };
-      this.#running = running;
-      this.#watch(running, this.#paces.batches.limitMs(timed, sinceMs));
+      this.#running = { slot, variant, resolve, reject };
+      this.#watch.start(this.#timedBatch(batch, cores));
       write(channel, chunks);
     });
   }
@@ -241,32 +213,27 @@ export class WorkerProcess {
     if (frame.kind === FRAME_KINDS.failed) {
       this.#abort(decodeText(frame.payload));
     } else if (frame.kind === FRAME_KINDS.ready && this.#readyMs === null) {
-      const nowMs = performance.now();
-      this.#readyMs = nowMs;
-      this.#paces.starts.onDone(nowMs - this.#startMs);
+      this.#readyMs = performance.now();
+      this.#paces.starts.onDone(this.#readyMs - this.#startMs);
       clearTimeout(this.#timer);
-      this.#beginPulse(nowMs);
+      this.#watch.begin();
       // Apart from the frame, so that a mistake of the listener is not taken for one of the worker.
       queueMicrotask(() => this.#listener.onReady(this));
     } else if (frame.kind === FRAME_KINDS.assigned) {
       const assignment = this.#assignments.shift();
       assert(assignment !== undefined, "a worker holds other models only when told to");
-      const nowMs = performance.now();
-      this.#paces.loads.onDone(nowMs - assignment.sinceMs);
+      this.#paces.loads.onDone(performance.now() - assignment.sinceMs);
       if (this.#assignments.length === 0) clearTimeout(this.#timer);
-      // A batch that was sent meanwhile has waited for the load.
-      if (running !== null) running.sinceMs = nowMs;
+      this.#watch.onLoaded();
       assignment.resolve(Number(decodeText(frame.payload)));
     } else if (frame.kind === FRAME_KINDS.pong) {
-      this.#missed = 0;
+      this.#watch.onPong();
     } else {
       assert(running !== null, `a worker sends a frame of kind ${frame.kind} only when asked`);
       const settle = settlement(running, frame);
       this.#running = null;
       this.#hasAnswered = true;
-      clearTimeout(this.#batchTimer);
-      const nowMs = performance.now();
-      this.#paces.batches.onAnswered(running.timed, nowMs - running.sinceMs, nowMs);
+      this.#watch.onAnswered();
       settle();
     }
   }
@@ -300,58 +267,21 @@ export class WorkerProcess {
     return { variant, p99Ms, isFirstOfKind };
   }
 
-  #watch(batch: RunningBatch, waitMs: number): void {
-    const dueMs = performance.now() + waitMs;
-    clearTimeout(this.#batchTimer);
-    const onDue = () => setImmediate(() => this.#onBatchDue(batch, dueMs));
-    this.#batchTimer = setTimeout(onDue, waitMs).unref();
-  }
-
-  /**
-   * The time for which the server itself was held up does not count, nor that of a load which the
-   * batch waits for; the limit may have become wider since; and who computes has longer.
-   */
-  #onBatchDue(batch: RunningBatch, dueMs: number): void {
-    if (this.#running !== batch || this.#hasEnded) return;
-    const nowMs = performance.now();
-    const limitMs = this.#paces.batches.limitMs(batch.timed, nowMs);
-    const heldUpMs = nowMs - dueMs;
-    if (this.#assignments.length > 0) batch.sinceMs = nowMs;
-    else if (heldUpMs > HELD_UP_MS) batch.sinceMs += Math.min(heldUpMs, limitMs);
-    const tookMs = nowMs - batch.sinceMs;
-    if (tookMs < limitMs) {
-      this.#watch(batch, limitMs - tookMs);
-      return;
-    }
-    const busyLimitMs = Math.min(this.#limits.busyFactor * limitMs, this.#limits.batchTimeoutMs);
-    if (tookMs < busyLimitMs && hasRunnableThread(this.pid)) {
-      this.#watch(batch, Math.min(limitMs, busyLimitMs - tookMs));
-      return;
-    }
-    this.#paces.batches.onHung(batch.timed);
-    const hadMs = tookMs < busyLimitMs ? limitMs : busyLimitMs;
-    this.#abort(`no answer within ${Math.round(hadMs)} ms`, true);
-  }
-
-  #beginPulse(nowMs: number): void {
-    const { pingMs } = this.#limits;
-    this.#pulseMs = nowMs;
-    this.#pulse = setInterval(() => setImmediate(() => this.#onPulse()), pingMs).unref();
-  }
-
-  /** Asks a worker that has nothing to do whether it is there; limits watch those that have. */
-  #onPulse(): void {
-    const nowMs = performance.now();
-    const isHeldUp = nowMs - this.#pulseMs > this.#limits.pingMs + HELD_UP_MS;
-    this.#pulseMs = nowMs;
-    if (!this.isOpen || this.#running !== null || this.#assignments.length > 0 || isHeldUp) return;
-    // One that wants to run is only short of cores.
-    if (this.#missed >= MOST_MISSED && !hasRunnableThread(this.pid)) {
-      this.#abort(`no answer to ${MOST_MISSED} pings of ${this.#limits.pingMs} ms`, true);
-      return;
-    }
-    this.#missed++;
-    if (this.#channel !== null) write(this.#channel, textFrame(FRAME_KINDS.ping, ""));
+  #watched(): WorkerWatch {
+    const worker = this;
+    return new WorkerWatch(this.#limits, this.#paces.batches, {
+      get pid() {
+        return worker.pid;
+      },
+      get isLoading() {
+        return worker.#assignments.length > 0;
+      },
+      ping: () => {
+        const channel = this.#channel;
+        if (this.isOpen && channel !== null) write(channel, textFrame(FRAME_KINDS.ping, ""));
+      },
+      onHung: (reason) => this.#abort(reason, true),
+    });
   }
 
   /** Gives up on a worker that cannot start, is silent, or does not keep to the protocol. */
@@ -391,7 +321,7 @@ export class WorkerProcess {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     clearTimeout(this.#timer);
-    clearInterval(this.#pulse);
+    this.#watch.end();
     this.#reason ??= reason;
     const finalReason = this.#reason;
     this.#rejectRunning(finalReason);
@@ -407,7 +337,7 @@ export class WorkerProcess {
   #rejectRunning(reason: string): void {
     const running = this.#running;
     this.#running = null;
-    clearTimeout(this.#batchTimer);
+    this.#watch.forget();
     running?.reject(new WorkerLostError(running.slot, reason));
     for (const { reject } of this.#assignments.splice(0)) reject(new Error(reason));
   }

@@ -8,7 +8,8 @@ import type { WorkerSetup } from "./onnx-session.ts";
 import { isCoreCount } from "./scaler.ts";
 import type { TakenSpare } from "./spare-workers.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
-import { type WorkerListener, type WorkerPaces, WorkerProcess } from "./worker-process.ts";
+import type { WorkerPaces } from "./worker-paces.ts";
+import { type WorkerListener, WorkerProcess } from "./worker-process.ts";
 
 /** Calls of a slot; none comes from within a call of its own, and none after it was closed. */
 export interface WorkerSlotListener {
