@@ -3,6 +3,7 @@
  * it, and how soon it is over.
  */
 
+import { assert } from "stratagem-runtime/internal/core/assert";
 import { CLI } from "../harness/cli.ts";
 import { startServer } from "../harness/live.ts";
 import { metricsOf, sumOf } from "../harness/metrics.ts";
@@ -75,14 +76,14 @@ async function attackOne(
   const args = [OTHER_CLI ?? CLI, ...serve, "--http", "127.0.0.1:0", "--json"];
   const server = await startServer(args, { isQuiet: true });
   const load = new OpenLoad(server.url, one, seed);
-  const ends: End[] = [];
+  // Judged when all is answered that is.
+  const judged: (() => End)[] = [];
   try {
     await load.begin();
     await quiet(WARM_UP_MS);
     const beforeMs = performance.now();
     await quiet(WATCH_MS);
-    const undisturbed = endOf(`${one.name}: nothing stopped`, one, load.asked, beforeMs);
-    say(toldOf(undisturbed));
+    judged.push(() => endOf(`${one.name}: nothing stopped`, one, load.asked, beforeMs));
     for (let round = 0; round < Math.max(1, size); round++) {
       const workers = childrenOf(server.pid);
       for (const [index, pid] of workers.slice(0, size === 0 ? 1 : workers.length).entries()) {
@@ -92,11 +93,14 @@ async function attackOne(
         const untilMs = atMs + (await goneAfterMs(server.pid, pid, atMs)) + WATCH_MS / 2;
         await wholeAgain(server.pid, server.url, workers.length);
         const what = `${one.name}: ${signal} of worker ${index + 1} of ${workers.length}`;
-        ends.push(endOf(what, one, load.asked, atMs, untilMs));
-        say(toldOf(ends.at(-1)));
+        judged.push(() => endOf(what, one, load.asked, atMs, untilMs));
       }
     }
     say(`${one.name}: ${await countsOf(server.url)}`);
+    await load.end();
+    const [undisturbed, ...ends] = judged.map((judge) => judge());
+    assert(undisturbed !== undefined, "the first was judged");
+    for (const end of [undisturbed, ...ends]) say(toldOf(end));
     return { undisturbed, ends };
   } finally {
     await load.end();
@@ -150,8 +154,7 @@ function harmsOf({ batch, hasStandby }: HungCase, end: End, isCalm: boolean): st
   return harms.map((harm) => `${end.what}: ${harm}`);
 }
 
-function toldOf(end: End | undefined): string {
-  if (end === undefined) return "";
+function toldOf(end: End): string {
   const { what, asked, failed, unanswered, tooLate, disturbedMs, longestMs, reasons } = end;
   const counts = `${asked} asked, ${failed} failed, ${unanswered} unanswered, ${tooLate} too late`;
   return (

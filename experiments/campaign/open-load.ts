@@ -59,6 +59,7 @@ export class OpenLoad {
 
   /** Waits for what is open. */
   async end(): Promise<void> {
+    if (this.#isOver) return;
     this.#isOver = true;
     const grace = new Promise<void>((resolve) => setTimeout(resolve, GRACE_MS).unref());
     await Promise.race([Promise.all(this.#open), grace]);

@@ -30,6 +30,8 @@ export class PipelineQuery {
   variant = -1;
   /** Workers that were lost under it. */
   losses = 0;
+  /** How the last of them was lost; empty before. */
+  lossMessage = "";
   /** Of each output of the task; empty until it is done. */
   outputs: readonly TensorPart[] = [];
   /**

@@ -402,6 +402,7 @@ export class PipelineScheduler {
       const query = this.#slots.query(slot);
       const { request, task } = query;
       query.losses++;
+      query.lossMessage = message;
       if (!request.isSettled && mayTryAgain(query.losses, request.deadlineMs, nowMs)) {
         this.#observer.onQueryRetried();
         this.#carryOut(this.#dispatcher.onRetry(slot, task, nowMs), nowMs);
@@ -415,7 +416,12 @@ export class PipelineScheduler {
   }
 
   #drop(slot: number, reason: number): void {
-    const { request, task } = this.#slots.free(slot);
+    const { request, task, losses, lossMessage } = this.#slots.free(slot);
+    if (reason === DROP_NO_WORKER && losses > 0) {
+      // Nobody is left to try again what may have ended its worker.
+      this.#fail(request, "worker-lost", lossMessage);
+      return;
+    }
     this.#observer.onQueryDropped(task, reason);
     const { name } = at(this.#signature.tasks, task);
     if (reason === DROP_NO_WORKER) this.#fail(request, "no-worker", `${name}: no worker is up`);

@@ -27,8 +27,8 @@ export interface FakeWorkers {
   ready(): void;
   loseAll(): Promise<void>;
   /**
-   * The worker that began first hangs and is taken out; another is there for it, with all that it is
-   * to hold.
+   * The worker that began first hangs and is taken out; another is there for it, with all that it
+   * is to hold.
    */
   hang(): Promise<void>;
   /** Profiled p99 of the batches that run, as the workers were told. */

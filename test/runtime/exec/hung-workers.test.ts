@@ -21,7 +21,7 @@ async function started(...args: Parameters<typeof startedExecutor>): Promise<Sta
 }
 
 describe("a stopped worker", () => {
-  test("is ended by the time its batch should have taken, and its standby runs the next", async () => {
+  test("is ended by what its batch should have taken; its standby runs the next", async () => {
     const executor = await started({ standbyCount: 1 }, LIMITS);
     expect(await executor.nextEvent()).toBe("ready 0");
     const [standby] = executor.pids().standbys;
@@ -48,7 +48,9 @@ describe("a stopped worker", () => {
         tell = resolve;
       });
       process.kill(executor.pidOf(0), signal);
-      await expect(executor.run(0, { ...ONE_ROW, p99Ms: 1 })).rejects.toThrow();
+      // However long the news of a kill take, it is not taken for hung.
+      const p99Ms = signal === "SIGSTOP" ? 1 : undefined;
+      await expect(executor.run(0, { ...ONE_ROW, p99Ms })).rejects.toThrow();
       await replaced;
     }
     expect(told).toEqual([true, false]);

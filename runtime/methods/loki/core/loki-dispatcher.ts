@@ -329,7 +329,7 @@ class LokiDispatcher implements PipelineDispatcher {
     }
   }
 
-  /** Where the routes lead a query of a task, whatever it came from; NONE if no worker is for it. */
+  /** Where the routes lead a query of a task; NONE if no worker is for it. */
   #routedGroup(task: number): number {
     const { parentByTask, ordinalByTask } = this.#shape;
     const parent = parentByTask[task]!;

@@ -7,6 +7,8 @@ export interface Row {
   readonly row: number;
   /** Workers that were lost under it. */
   losses: number;
+  /** How the last of them was lost; empty before. */
+  lossMessage: string;
 }
 
 /**

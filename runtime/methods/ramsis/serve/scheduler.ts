@@ -230,7 +230,7 @@ export class Scheduler {
   #takeSlot(request: PendingRequest, row: number): number {
     const query = this.#freeSlots.pop();
     assert(query !== undefined, "the request was refused if there are not enough slots");
-    this.#rowBySlot[query] = { request, row, losses: 0 };
+    this.#rowBySlot[query] = { request, row, losses: 0, lossMessage: "" };
     request.queryByRow[row] = query;
     return query;
   }
@@ -370,6 +370,7 @@ export class Scheduler {
       const row = this.#rowOf(query);
       const { request } = row;
       row.losses++;
+      row.lossMessage = message;
       if (!request.isSettled && mayTryAgain(row.losses, request.deadlineMs, nowMs)) {
         this.#retry(query, request, variant, nowMs);
       } else this.#fail(this.#free(query).request, "worker-lost", message);
@@ -395,7 +396,12 @@ export class Scheduler {
   }
 
   #drop(query: number, reason: number): void {
-    const { request } = this.#free(query);
+    const { request, losses, lossMessage } = this.#free(query);
+    if (reason === DROP_NO_WORKER && losses > 0) {
+      // Nobody is left to try again what may have ended its worker.
+      this.#fail(request, "worker-lost", lossMessage);
+      return;
+    }
     this.#observer?.onQueryDropped(request.sloClass);
     if (reason === DROP_NO_WORKER) this.#fail(request, "no-worker", "no worker is up");
     else if (reason === DROP_LATE)

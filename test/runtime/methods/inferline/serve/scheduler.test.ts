@@ -219,7 +219,7 @@ describe("a request fails, alone, and says why", () => {
 
   test.each(
     [GATE, SLOW, LAST].flatMap((stage) =>
-      (["refused", "lost past its deadline", "without outputs", "of no rows"] as const).map((fault) => ({
+      (["refused", "lost when late", "without outputs", "of no rows"] as const).map((fault) => ({
         stage,
         fault,
       })),
@@ -234,13 +234,13 @@ describe("a request fails, alone, and says why", () => {
     const none = { shape: [0, 1], bytes: new Uint8Array() };
     const outputs = one.fault === "of no rows" ? [none, none, none, none] : [];
     if (one.fault === "refused") executor.refuse(place());
-    else if (one.fault === "lost past its deadline") {
+    else if (one.fault === "lost when late") {
       setup.clock.nowMs += 1e6;
       executor.lose(executor.held[place()]?.worker ?? -1);
     } else executor.take(place()).resolve({ outputs, wallMs: 1, cpuMs: 1, cores: 1 });
     expect(await submission.outcome).toMatchObject({
       kind: "failed",
-      reason: one.fault === "lost past its deadline" ? "worker-lost" : "inference",
+      reason: one.fault === "lost when late" ? "worker-lost" : "inference",
     });
     const next = setup.submit([ESCALATED]);
     await finishAll(setup);

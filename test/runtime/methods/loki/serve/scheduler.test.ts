@@ -88,7 +88,7 @@ describe("requests", () => {
     expect(text).toContain('stratagem_queries_total{outcome="dropped"} 1\n');
   });
 
-  test("a batch that is refused, or whose worker is lost twice, fails its requests only", async () => {
+  test("a batch that is refused, or twice lost, fails its requests only", async () => {
     const { executor, submit, start, scheduler } = scheduled(
       servedPipeline({ levels: LARGE_ONLY }),
     );
