@@ -142,7 +142,7 @@ function endOf(
   };
 }
 
-/** Whatever is lost by a rule of its own. */
+/** What was lost by it, in one line; nothing if it did no harm beyond its batch. */
 function harmsOf({ batch, hasStandby }: HungCase, end: End, isCalm: boolean): string[] {
   const harms: string[] = [];
   if (end.unanswered > 0) harms.push(`${end.unanswered} requests were not answered`);
@@ -151,7 +151,7 @@ function harmsOf({ batch, hasStandby }: HungCase, end: End, isCalm: boolean): st
   if (hasStandby && isCalm && end.disturbedMs > DISTURBED_MS) {
     harms.push(`it took ${Math.round(end.disturbedMs)} ms to be over`);
   }
-  return harms.map((harm) => `${end.what}: ${harm}`);
+  return harms.length === 0 ? [] : [`${end.what}: ${harms.join("; ")}`];
 }
 
 function toldOf(end: End): string {
