@@ -43,9 +43,7 @@ async function run(attack: Attack): Promise<Outcome> {
       if (attack.size === 0 && (one !== HUNG_CASES[0] || signal === "SIGKILL")) continue;
       const { undisturbed, ends } = await attackOne(one, signal, attack);
       tried += ends.length;
-      // On a machine that disturbs them anyway, how long it took says nothing.
-      const isCalm = undisturbed.failed === 0 && undisturbed.disturbedMs === 0;
-      lost.push(...ends.flatMap((end) => harmsOf(one, end, isCalm)));
+      lost.push(...ends.flatMap((end) => harmsOf(one, end, undisturbed)));
       figures[`${one.name} ${signal}`] = figureOf(ends);
       attack.say(`${one.name}, ${signal}: ${figureOf(ends)}`);
     }
@@ -143,11 +141,14 @@ function endOf(
 }
 
 /** What was lost by it, in one line; nothing if it did no harm beyond its batch. */
-function harmsOf({ batch, hasStandby }: HungCase, end: End, isCalm: boolean): string[] {
+function harmsOf({ batch, hasStandby }: HungCase, end: End, undisturbed: End): string[] {
   const harms: string[] = [];
+  // On a machine that disturbs them anyway, how long it took says nothing.
+  const isCalm = undisturbed.failed === 0 && undisturbed.disturbedMs === 0;
+  const anyhow = (undisturbed.failed / Math.max(1, undisturbed.asked)) * end.asked;
   if (end.unanswered > 0) harms.push(`${end.unanswered} requests were not answered`);
   if (end.tooLate > 0) harms.push(`${end.tooLate} were answered 200 too late`);
-  if (end.failed > batch) harms.push(`${end.failed} failed, more than a batch of ${batch}`);
+  if (end.failed - anyhow > batch) harms.push(`${end.failed} failed, more than a batch of ${batch}`);
   if (hasStandby && isCalm && end.disturbedMs > DISTURBED_MS) {
     harms.push(`it took ${Math.round(end.disturbedMs)} ms to be over`);
   }
