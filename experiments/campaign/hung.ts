@@ -148,7 +148,8 @@ function harmsOf({ batch, hasStandby }: HungCase, end: End, undisturbed: End): s
   const anyhow = (undisturbed.failed / Math.max(1, undisturbed.asked)) * end.asked;
   if (end.unanswered > 0) harms.push(`${end.unanswered} requests were not answered`);
   if (end.tooLate > 0) harms.push(`${end.tooLate} were answered 200 too late`);
-  if (end.failed - anyhow > batch) harms.push(`${end.failed} failed, more than a batch of ${batch}`);
+  if (end.failed - anyhow > batch)
+    harms.push(`${end.failed} failed, more than a batch of ${batch}`);
   if (hasStandby && isCalm && end.disturbedMs > DISTURBED_MS) {
     harms.push(`it took ${Math.round(end.disturbedMs)} ms to be over`);
   }
