@@ -146,9 +146,11 @@ class Workers implements WorkerStarter {
 
   /** On every worker what it is assigned. @throws RuntimeError RUNTIME_DEVICE, RUNTIME_MEANS */
   async startAssigned(handlers: AssignedExecutorHandlers): Promise<AssignedProcessExecutor> {
+const standbyCount = this.#options.standby ?? 1;
     const largest = Math.max(...this.#variants.map(({ path }) => statSync(path).size));
-    this.#checkMeans(this.#workerCount, largest);
-    return this.#settled(startAssignedExecutor(this.#executorOptions(), this.#told(handlers)));
+    this.#checkMeans(this.#workerCount + standbyCount, largest);
+    const options = { ...this.#executorOptions(), standbyCount };
+    return this.#settled(startAssignedExecutor(options, this.#told(handlers)));
   }
 
   /** @param modelBytes that one worker holds at least. @throws RuntimeError RUNTIME_MEANS */

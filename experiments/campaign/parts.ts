@@ -1,6 +1,7 @@
 /** The parts of the campaign, in the order in which they run. */
 import { bundles } from "./bundles.ts";
 import { FILES } from "./files.ts";
+import { hung } from "./hung.ts";
 import { MALFORMED } from "./malformed.ts";
 import type { Part } from "./part.ts";
 import { SLOW } from "./slow.ts";
@@ -10,4 +11,5 @@ export const PARTS: readonly Part[] = [
   SLOW,
   FILES,
   bundles,
+  hung,
 ];

@@ -23,6 +23,8 @@ export const FRAME_KINDS = {
   refused: 6,
   assign: 7,
   assigned: 8,
+  ping: 9,
+  pong: 10,
 } as const;
 
 export const HEADER_BYTES = 8;
@@ -68,7 +70,7 @@ export function decodeHeader(header: Uint8Array): { kind: number; payloadBytes: 
   const view = new DataView(header.buffer, header.byteOffset, HEADER_BYTES);
   const kind = view.getUint32(0, LITTLE_ENDIAN);
   const payloadBytes = view.getUint32(4, LITTLE_ENDIAN);
-  if (kind < FRAME_KINDS.load || kind > FRAME_KINDS.assigned || payloadBytes > MAX_PAYLOAD_BYTES) {
+  if (kind < FRAME_KINDS.load || kind > FRAME_KINDS.pong || payloadBytes > MAX_PAYLOAD_BYTES) {
     throw new Error(`no frame has kind ${kind} and ${payloadBytes} bytes`);
   }
   return { kind, payloadBytes };

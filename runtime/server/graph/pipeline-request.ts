@@ -28,6 +28,10 @@ export class PipelineQuery {
   inputs: readonly Uint8Array[];
   /** Index among the variants of all tasks; −1 until it runs. */
   variant = -1;
+  /** Workers that were lost under it. */
+  losses = 0;
+  /** How the last of them was lost; empty before. */
+  lossMessage = "";
   /** Of each output of the task; empty until it is done. */
   outputs: readonly TensorPart[] = [];
   /**
