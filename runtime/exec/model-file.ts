@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
-import { InferenceSession } from "onnxruntime-node";
 import type { ModelFile, TensorInfo } from "../bundle/schema.ts";
+import { InferenceSession } from "./onnxruntime.ts";
 
 /**
  * Loads a model far enough to know its tensors.

@@ -1,5 +1,5 @@
 /** Runs a forecaster that is an ONNX model. */
-import { InferenceSession as Sessions, Tensor } from "onnxruntime-node";
+
 import { assert } from "../core/assert.ts";
 import {
   HISTORY_SECONDS,
@@ -7,6 +7,7 @@ import {
   WINDOW_SECONDS,
   windowMaximum,
 } from "../core/forecasters.ts";
+import { InferenceSession as Sessions, Tensor } from "./onnxruntime.ts";
 
 const INPUT = "history";
 const OUTPUT = "forecast";

@@ -1,8 +1,9 @@
 /** Models inside a worker: their sessions, and running a batch on one. */
-import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "onnxruntime-node";
+
 import type { TensorInfo } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
 import type { BatchResult, Device, VariantModel } from "./executor.ts";
+import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "./onnxruntime.ts";
 import { tensorData } from "./tensor-data.ts";
 
 /** What the server tells a worker to become; sent as JSON. */

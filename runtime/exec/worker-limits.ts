@@ -1,6 +1,8 @@
 /** How long workers are waited for, and how soon one that ended is followed by the next. */
 
 export interface WorkerLimits {
+  /** Memory that a worker may have of its own; null for no limit. */
+  readonly memoryBytes: number | null;
   /**
    * Time from the start of the process until it is ready, all models loaded and warmed; without an
    * end it is killed.
@@ -18,6 +20,7 @@ export interface WorkerLimits {
 }
 
 export const WORKER_LIMITS: WorkerLimits = {
+  memoryBytes: null,
   // Far above any start that was seen: dozens of variants at dozens of batch sizes are warmed on
   // cores that all workers share.
   startTimeoutMs: 600_000,

@@ -1,5 +1,5 @@
 /** One worker process as the server sees it: starting, running one batch at a time, ending. */
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { assert } from "../core/assert.ts";
@@ -13,9 +13,11 @@ import {
   textFrame,
 } from "./frame-protocol.ts";
 import { FrameReader } from "./frame-reader.ts";
+import { inheritanceOf } from "./inherited-models.ts";
 import type { Holding } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
+import { spawnLimited } from "./worker-spawn.ts";
 
 const WORKER_PATH = fileURLToPath(new URL("./worker.js", import.meta.url));
 const CHANNEL = 3;
@@ -84,7 +86,9 @@ export class WorkerProcess {
     this.#ended = new Promise((resolve) => {
       this.#settleEnded = resolve;
     });
-    this.#child = spawn(process.execPath, [WORKER_PATH], { stdio: [...STDIO] });
+    const { fds, setup: told } = inheritanceOf(setup, STDIO.length);
+    const stdio = [...STDIO, ...fds];
+    this.#child = spawnLimited(WORKER_PATH, { memoryBytes: limits.memoryBytes, stdio });
     this.#child.once("error", (error) => this.#end(error.message));
     // Unlike "exit" it waits for what the worker wrote last: its result, or why it could not start.
     this.#child.once("close", (code, signal) =>
@@ -93,7 +97,7 @@ export class WorkerProcess {
     this.#wait(limits.startTimeoutMs, () => this.#onStartTimeout());
     const channel = this.#child.stdio?.[CHANNEL];
     this.#channel = channel instanceof Socket ? channel : null;
-    if (this.#channel !== null) this.#open(this.#channel);
+    if (this.#channel !== null) this.#open(this.#channel, told);
   }
 
   get pid(): number | undefined {
@@ -163,7 +167,7 @@ export class WorkerProcess {
     await this.#ended;
   }
 
-  #open(channel: Socket): void {
+  #open(channel: Socket, told: WorkerSetup): void {
     const reader = new FrameReader((frame) => this.#onFrame(frame));
     channel.on("data", (chunk: Buffer) => {
       try {
@@ -177,7 +181,7 @@ export class WorkerProcess {
     channel.on("close", () => {
       if (this.#reason === null) this.#kill();
     });
-    write(channel, textFrame(FRAME_KINDS.load, JSON.stringify(this.setup)));
+    write(channel, textFrame(FRAME_KINDS.load, JSON.stringify(told)));
   }
 
   #onFrame(frame: Frame): void {

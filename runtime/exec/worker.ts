@@ -2,7 +2,7 @@
  * Entry of a worker process: loads variants, at its start or as it is told, and runs one batch
  * after the other until its channel closes.
  */
-import { env } from "onnxruntime-node";
+
 import { assert } from "../core/assert.ts";
 import { BlockingChannel } from "./blocking-channel.ts";
 import {
@@ -16,6 +16,7 @@ import {
 } from "./frame-protocol.ts";
 import { type Holding, ModelStore } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
+import { env } from "./onnxruntime.ts";
 
 /** The socket the server left open for us, after the three standard ones. */
 const CHANNEL_FD = 3;
