@@ -24,8 +24,11 @@ const PASSED_PREFIXES: readonly string[] = [
  */
 const NO_TELEMETRY = { ORT_DISABLE_TELEMETRY: "1" };
 
-/** JavaScript objects are few: tensors and models lie outside of this heap. */
-const HEAP_MIB = 512;
+/**
+ * JavaScript objects are few: tensors and models lie outside of this heap. What read a model can
+ * give its bytes back at once.
+ */
+const NODE_FLAGS = ["--max-old-space-size=512", "--expose-gc"];
 
 const SHELL = "/bin/sh";
 /**
@@ -62,7 +65,7 @@ export interface SpawnOptions {
  */
 export function spawnLimited(script: string, options: SpawnOptions): ChildProcess {
   const { memoryBytes, stdio, args = [], env = {} } = options;
-  const node = [process.execPath, `--max-old-space-size=${HEAP_MIB}`, script, ...args];
+  const node = [process.execPath, ...NODE_FLAGS, script, ...args];
   const surroundings = {
     cwd: "/",
     env: { ...modelEnvironment(), ...env },

@@ -5,6 +5,7 @@
 
 import { assert } from "../core/assert.ts";
 import { BlockingChannel } from "./blocking-channel.ts";
+import { closeInherited } from "./close-inherited.ts";
 import {
   decodeRun,
   decodeText,
@@ -32,8 +33,11 @@ async function serve(channel: BlockingChannel): Promise<number> {
   if (first === null) return 0;
   assert(first.kind === FRAME_KINDS.load, "a worker is told first what to load");
   const setup: WorkerSetup = JSON.parse(decodeText(first.payload));
+  closeInherited(1 + Math.max(CHANNEL_FD, ...setup.variants.map(({ opened }) => opened?.fd ?? 0)));
   if (setup.trying) env.logLevel = "fatal";
-  const models = new ModelStore(setup);
+  const models = new ModelStore(setup, (step) => {
+    channel.write(textFrame(FRAME_KINDS.loading, JSON.stringify(step)));
+  });
   try {
     if (setup.keptModels === null) {
       await models.hold({ variants: [...setup.variants.keys()], cores: [setup.threads] });
