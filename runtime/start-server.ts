@@ -139,13 +139,13 @@ async function reload(
 }
 
 /** What a server that is told to read anew does not: its models are those that it opened. */
-async function changesOf(files: OpenedModels): Promise<string> {
-  const changed = await files.changed();
+async function changesOf(opened: OpenedModels): Promise<string> {
+  const changed = await opened.changed();
   if (changed.length === 0) return "";
   const names = changed.slice(0, MAX_TOLD_FILES).join(", ");
-  const more =
-    changed.length > MAX_TOLD_FILES ? ` and ${changed.length - MAX_TOLD_FILES} more` : "";
-  return `; models stay those of the start, though these files are others now, or gone: ${names}${more}`;
+  const rest = changed.length - MAX_TOLD_FILES;
+  const files = `${names}${rest > 0 ? ` and ${rest} more` : ""}`;
+  return `; models stay those of the start, but these files are others now, or gone: ${files}`;
 }
 
 const MAX_TOLD_FILES = 5;

@@ -1,4 +1,4 @@
-/** The bytes of a model as a worker hands them to onnxruntime: those that were promised, or none. */
+/** The bytes of a model as a worker hands them to onnxruntime: those promised, or none. */
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import type { VariantModel } from "./executor.ts";

@@ -45,7 +45,7 @@ function needBytes(variant: VariantModel, threads: number): number {
   return sessions * (COPIES * fileBytes + BATCH_FACTOR * rows * rowBytes);
 }
 
-/** What onnxruntime and V8 say when memory is refused, and signals that a process ends with then. */
+/** What onnxruntime and V8 say when memory is refused, and signals that end a process then. */
 const OUT_OF_MEMORY = /bad[_ ]?alloc|allocat|out of memory|signal SIG(ABRT|TRAP|ILL|SEGV|BUS)/i;
 
 /** The reason, with the limit where that may be the cause. */

@@ -1,5 +1,5 @@
 /** What a process that runs models gets of the one that starts it, as the processes see it. */
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   closeSync,
@@ -15,7 +15,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { spawnLimited } from "../../../runtime/exec/worker-spawn.ts";
-import { countingRows, type StartedExecutor, startedExecutor } from "./built-executor.ts";
+import {
+  countingRows,
+  identityVariant,
+  POOL_URL,
+  type StartedExecutor,
+  startedExecutor,
+} from "./built-executor.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-spawn-"));
 const onLinux = test.runIf(process.platform === "linux");
@@ -97,7 +103,7 @@ describe("a worker", () => {
       for (const pid of [...slots, ...standbys]) {
         const environment = readFileSync(`/proc/${pid}/environ`, "utf8");
         expect(environment).not.toMatch(/secret|NODE_OPTIONS/);
-        expect(inheritedBy(Number(pid))).toEqual(["socket"]);
+        expect(inheritedBy(Number(pid))).toEqual(["3"]);
       }
     } finally {
       closeSync(file);
@@ -107,13 +113,36 @@ describe("a worker", () => {
   });
 });
 
-/** Kinds of what a process has open after the standard three and is not its own making. */
+/** What a process has open after the standard three that is not its own making, by the flag. */
 function inheritedBy(pid: number): string[] {
-  const folder = `/proc/${pid}/fd`;
-  const own = /^(pipe|anon_inode|\/dev\/null)/;
-  return readdirSync(folder)
-    .filter((fd) => Number(fd) > 2)
-    .map((fd) => readlinkSync(join(folder, fd)))
-    .filter((target) => !own.test(target))
-    .map((target) => target.replace(/:.*/, ""));
+  return readdirSync(`/proc/${pid}/fd`).filter((fd) => Number(fd) > 2 && isInherited(pid, fd));
 }
+
+/** Node sets close-on-exec on all that it opens, and on what it finds open up to number 15. */
+function isInherited(pid: number, fd: string): boolean {
+  const target = readlinkSync(`/proc/${pid}/fd/${fd}`);
+  if (/^(socket|\/(?!dev\/null))/.test(target)) return true;
+  const flags = /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/${pid}/fdinfo/${fd}`, "utf8"))?.[1];
+  return (Number.parseInt(flags ?? "0", 8) & 0o2000000) === 0;
+}
+
+onLinux("a worker closes what the server itself was left open by a shell", async () => {
+  const options = JSON.stringify({
+    ...{ variants: [identityVariant("left")], workerCount: 1, standbyCount: 0 },
+    ...{ threadsPerWorker: 1, device: "cpu", deviceIds: [] },
+  });
+  const script = `
+    const { startExecutor } = await import(${JSON.stringify(POOL_URL)});
+    const executor = await startExecutor(${options}, { onReady() {}, onLost() {} });
+    const { readdirSync, readlinkSync } = await import("node:fs");
+    const [pid] = executor.pids().slots;
+    const fds = ["self", pid].map((process) => readdirSync("/proc/" + process + "/fd"));
+    console.log(JSON.stringify(fds.map((open) => open.includes("77"))));
+    await executor.close();`;
+  const left = Array.from({ length: 78 }, (_, fd) => (fd === 77 ? "pipe" : "ignore"));
+  left[1] = "pipe";
+  const parent = spawn(process.execPath, ["--input-type=module", "--eval", script], {
+    stdio: left as ("pipe" | "ignore")[],
+  });
+  expect(JSON.parse(await outputOf(parent))).toEqual([true, false]);
+});
