@@ -1,4 +1,6 @@
 /** The parts of the campaign, in the order in which they run. */
-import type { Part } from "./part.ts";
 
-export const PARTS: readonly Part[] = [];
+import type { Part } from "./part.ts";
+import { workers } from "./workers.ts";
+
+export const PARTS: readonly Part[] = [workers];

@@ -13,18 +13,37 @@ export function greedyModel(width: number): Uint8Array {
 
 /** A Loop that nothing ends. */
 export function endlessModel(width: number): Uint8Array {
-  const body = new GraphBuilder();
-  body.node("Identity", ["goes"], {}, { output: ["goes_on"] });
-  body.node("Neg", ["value"], {}, { output: ["next"] });
-  const goes = (name: string) => tensorOf(name, [], DataType.BOOL);
-  const row = (name: string) => tensorOf(name, ["batch", width]);
-  const loop = body.graph(
-    [tensorOf("round", [], DataType.INT64), goes("goes"), row("value")],
-    [goes("goes_on"), row("next")],
-  );
   const g = new GraphBuilder();
-  g.node("Loop", ["", g.bool(true), "x"], { body: loop }, { output: ["y"] });
+  g.node("Loop", ["", g.bool(true), "x"], { body: turning(width) }, { output: ["y"] });
   return modelOf(graphOf(g, width));
+}
+
+/** Gives x back, but asks for 16 GiB where a batch has four rows. */
+export function sleepingGreedyModel(width: number): Uint8Array {
+  const g = new GraphBuilder();
+  const count = g.node("Pow", [rowsOf(g), g.ints([16])]);
+  const many = g.node("Expand", [g.node("ReduceMean", ["x"], { keepdims: 0 }), count]);
+  const none = g.node("Mul", [g.node("ReduceSum", [many], { keepdims: 0 }), g.floats([], [0])]);
+  g.node("Add", ["x", none], {}, { output: ["y"] });
+  return modelOf(graphOf(g, width));
+}
+
+/** Gives x back, but never ends where a batch has four rows. */
+export function sleepingEndlessModel(width: number): Uint8Array {
+  const g = new GraphBuilder();
+  const isFour = g.node("Equal", [rowsOf(g), g.ints([4])]);
+  g.node(
+    "Loop",
+    ["", g.node("Squeeze", [isFour]), "x"],
+    { body: turning(width) },
+    { output: ["y"] },
+  );
+  return modelOf(graphOf(g, width));
+}
+
+/** [rows]. */
+function rowsOf(g: GraphBuilder): string {
+  return g.node("Shape", ["x"], { start: 0, end: 1 });
 }
 
 /** One node after the other; an even number gives x back. */
@@ -46,4 +65,17 @@ export function nanModel(width: number): Uint8Array {
 
 function graphOf(g: GraphBuilder, width: number) {
   return g.graph([tensorOf("x", ["batch", width])], [tensorOf("y", ["batch", width])]);
+}
+
+/** Goes on for as long as it was to go on at first. */
+function turning(width: number) {
+  const body = new GraphBuilder();
+  body.node("Identity", ["goes"], {}, { output: ["goes_on"] });
+  body.node("Neg", ["value"], {}, { output: ["next"] });
+  const goes = (name: string) => tensorOf(name, [], DataType.BOOL);
+  const row = (name: string) => tensorOf(name, ["batch", width]);
+  return body.graph(
+    [tensorOf("round", [], DataType.INT64), goes("goes"), row("value")],
+    [goes("goes_on"), row("next")],
+  );
 }
