@@ -1,4 +1,5 @@
 /** How much memory a worker may have, and how messages tell that it wanted more. */
+import { statSync } from "node:fs";
 import { totalmem } from "node:os";
 import { type VariantModel, warmCoresOf } from "./executor.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
@@ -41,8 +42,13 @@ function needBytes(variant: VariantModel, threads: number): number {
     const elements = shape.slice(1).reduce((product, size) => product * Math.max(1, size), 1);
     return sum + elements * MAX_ELEMENT_BYTES;
   }, 0);
-  const fileBytes = variant.opened?.bytes ?? 0;
+  const fileBytes = variant.opened?.bytes ?? sizeOf(variant.path);
   return sessions * (COPIES * fileBytes + BATCH_FACTOR * rows * rowBytes);
+}
+
+/** 0 where there is no file: the worker says so. */
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** What onnxruntime and V8 say when memory is refused, and signals that end a process then. */

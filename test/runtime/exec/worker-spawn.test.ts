@@ -1,5 +1,5 @@
 /** What a process that runs models gets of the one that starts it, as the processes see it. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   closeSync,
@@ -82,6 +82,21 @@ describe("a process that runs models", () => {
     expect(await printed(greedy, 2 ** 29)).toMatch(/allocation failed/i);
     expect(await printed(greedy)).toBe("got it\n");
   });
+});
+
+onLinux("onnxruntime leaves nothing at home and in the folder for temporary files", () => {
+  const home = mkdtempSync(join(tmpdir(), "stratagem-home-"));
+  const model = identityVariant("told").path;
+  const read = new URL("../../../runtime/dist/exec/model-file.js", import.meta.url).href;
+  const script = `
+    const { readModelFile } = await import(${JSON.stringify(read)});
+    console.log((await readModelFile(${JSON.stringify(model)})).file);`;
+  const told = execFileSync(process.execPath, ["--input-type=module", "--eval", script], {
+    env: { PATH: process.env["PATH"], HOME: home, TMPDIR: home },
+    encoding: "utf8",
+  });
+  expect(told).toBe("told.onnx\n");
+  expect(readdirSync(home)).toEqual([]);
 });
 
 describe("a worker", () => {
