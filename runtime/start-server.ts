@@ -178,12 +178,9 @@ class Workers implements WorkerStarter {
 
   /** On every worker what it is assigned. @throws RuntimeError RUNTIME_DEVICE */
   async startAssigned(handlers: AssignedExecutorHandlers): Promise<AssignedProcessExecutor> {
-    const start = startAssignedExecutor(
-      this.#executorOptions(),
-      this.#told(handlers),
-      this.#limits(),
-    );
-    return this.#settled(start);
+    const standbyCount = this.#options.standby ?? 1;
+    const options = { ...this.#executorOptions(), standbyCount };
+    return this.#settled(startAssignedExecutor(options, this.#told(handlers), this.#limits()));
   }
 
   #limits() {

@@ -14,7 +14,9 @@ import {
 import type { WorkerSetup } from "./onnx-session.ts";
 import { messageOf, Retries } from "./retries.ts";
 import { isCoreCount } from "./scaler.ts";
+import { SpareWorkers } from "./spare-workers.ts";
 import { WORKER_LIMITS, type WorkerLimits } from "./worker-limits.ts";
+import { WorkerPaces } from "./worker-paces.ts";
 import {
   AUTO_DEVICES,
   type ProcessExecutor,
@@ -23,7 +25,7 @@ import {
   type SettledDevice,
 } from "./worker-pool.ts";
 import { WorkerProcess } from "./worker-process.ts";
-import { WorkerSlot } from "./worker-slot.ts";
+import { WorkerSlot, type WorkerSlotListener } from "./worker-slot.ts";
 
 /** Models that a worker keeps loaded, so that it can go back to one at once. */
 const KEPT_MODELS = 4;
@@ -31,8 +33,10 @@ const KEPT_MODELS = 4;
 export type AssignedProcessExecutor = AssignedExecutor & ProcessExecutor;
 export type AssignedProcessHandlers = AssignedExecutorHandlers & ProcessExecutorHandlers;
 
-/** Options are those of `ExecutorOptions`, without standbys: these would have no model. */
-export type AssignedExecutorOptions = Omit<ExecutorOptions, "standbyCount">;
+export interface AssignedExecutorOptions extends Omit<ExecutorOptions, "standbyCount"> {
+  /** Workers in reserve, which hold what was assigned to others; left out for none. */
+  readonly standbyCount?: number;
+}
 
 /**
  * Finds out, with one worker that loads every variant and ends, whether the models run on the
@@ -105,6 +109,7 @@ class AssignedPool implements AssignedProcessExecutor {
   readonly #options: AssignedExecutorOptions;
   readonly #handlers: AssignedProcessHandlers;
   readonly #slots: readonly WorkerSlot[];
+  readonly #spares: SpareWorkers;
   /** By slot the processes in a row that ended without being healthy. */
   readonly #failures: number[];
   /** One for each slot that is to be ready again later. */
@@ -124,12 +129,23 @@ class AssignedPool implements AssignedProcessExecutor {
     this.device = device;
     this.refusedDevices = refusedDevices;
     this.#failures = new Array<number>(options.workerCount).fill(0);
+    const paces = new WorkerPaces(limits);
+    const spares = Array.from({ length: options.standbyCount ?? 0 }, (_, rank) => {
+      return setupOf(options, device, rank);
+    });
+    const { onStartFailed } = handlers;
+    this.#spares = new SpareWorkers({
+      ...{ setups: spares, mostHeld: KEPT_MODELS, limits, paces, onStartFailed },
+    });
     this.#slots = this.#failures.map((_, slot) => {
-      return new WorkerSlot(slot, setupOf(options, device, slot), limits, {
+      const setup = setupOf(options, device, slot);
+      const listener: WorkerSlotListener = {
         onModelReady: (loads) => handlers.onModelReady(slot, loads),
         onResized: (cores) => handlers.onResized?.(slot, cores),
-        onLost: (reason, isHealthy) => this.#onLost(slot, reason, isHealthy),
-      });
+        onLost: (reason, isHealthy, isHung) => this.#onLost(slot, reason, isHealthy, isHung),
+      };
+      const takeSpare = () => this.#spares.take(setup.deviceId);
+      return new WorkerSlot(slot, setup, limits, paces, listener, takeSpare);
     });
   }
 
@@ -142,7 +158,9 @@ class AssignedPool implements AssignedProcessExecutor {
   }
 
   assign(slot: number, variants: readonly number[], cores?: number): void {
-    this.#slotAt(slot).assign(variants, cores ?? this.#options.threadsPerWorker);
+    const given = cores ?? this.#options.threadsPerWorker;
+    this.#slotAt(slot).assign(variants, given);
+    this.#spares.onAssigned(variants, given);
   }
 
   resize(slot: number, cores: number): void {
@@ -158,7 +176,7 @@ class AssignedPool implements AssignedProcessExecutor {
   }
 
   pids() {
-    return { slots: this.#slots.map(({ pid }) => pid), standbys: [] };
+    return { slots: this.#slots.map(({ pid }) => pid), standbys: this.#spares.pids };
   }
 
   close(): Promise<void> {
@@ -168,7 +186,9 @@ class AssignedPool implements AssignedProcessExecutor {
 
   async #endAll(): Promise<void> {
     this.#retries.cancel();
-    await Promise.all(this.#slots.map((slot) => slot.close("the executor was closed")));
+    const reason = "the executor was closed";
+    const slots = this.#slots.map((slot) => slot.close(reason));
+    await Promise.all([...slots, this.#spares.close(reason)]);
   }
 
   #slotAt(index: number): WorkerSlot {
@@ -177,10 +197,10 @@ class AssignedPool implements AssignedProcessExecutor {
     return slot;
   }
 
-  #onLost(slot: number, reason: string, isHealthy: boolean): void {
+  #onLost(slot: number, reason: string, isHealthy: boolean, isHung: boolean): void {
     const failures = isHealthy ? 0 : (this.#failures[slot] ?? 0) + 1;
     this.#failures[slot] = failures;
-    this.#handlers.onLost(slot, reason);
+    this.#handlers.onLost(slot, reason, isHung);
     if (isHealthy) this.#announce(slot);
     // Who was told of the loss may have closed the executor.
     else if (this.#closing === null) {

@@ -63,6 +63,11 @@ export interface Batch {
    * are the tensor. Not kept after `run` settles.
    */
   readonly inputs: readonly (readonly Uint8Array[])[];
+  /**
+   * Profiled for the variant, rows and cores, ms: a worker that takes several times as long has
+   * hung. Left out where it is not known.
+   */
+  readonly p99Ms?: number | undefined;
 }
 
 export interface BatchResult {
@@ -83,16 +88,17 @@ export interface ExecutorHandlers {
   /** A worker slot can take batches: at the start, and again after it was lost. */
   readonly onReady: (worker: number) => void;
   /**
-   * The process of a worker slot ended; its batch, if any, has been rejected with WorkerLostError
-   * just before.
+   * The process of a worker slot ended, or is being ended because it hung; its batch, if any, has
+   * been rejected with WorkerLostError just before.
+   * @param isHung whether it did not answer in time; no, if it is left out.
    */
-  readonly onLost: (worker: number, reason: string) => void;
+  readonly onLost: (worker: number, reason: string, isHung?: boolean) => void;
   /**
    * As `onLost`, but a standby has taken the slot and can run a batch already: what waits for the
    * slot can stay. Left out, `onLost` and `onReady` are called in its stead, one right after the
    * other.
    */
-  readonly onReplaced?: (worker: number, reason: string) => void;
+  readonly onReplaced?: (worker: number, reason: string, isHung?: boolean) => void;
 }
 
 /**

@@ -23,7 +23,9 @@ export const FRAME_KINDS = {
   refused: 6,
   assign: 7,
   assigned: 8,
-  loading: 9,
+  ping: 9,
+  pong: 10,
+  loading: 11,
 } as const;
 
 export const HEADER_BYTES = 8;

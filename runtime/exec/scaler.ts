@@ -42,7 +42,7 @@ export interface ScalerHandlers {
    */
   readonly onResized?: (worker: number, cores: number) => void;
   /** What ran for a worker ended by itself; its batch, if any, has been rejected just before. */
-  readonly onLost: (worker: number, reason: string) => void;
+  readonly onLost: (worker: number, reason: string, isHung?: boolean) => void;
 }
 
 /**

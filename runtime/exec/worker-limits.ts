@@ -1,4 +1,7 @@
-/** How long workers are waited for, and how soon one that ended is followed by the next. */
+/**
+ * How long workers are waited for, and how soon one that ended is followed by the next: every
+ * figure of it. Reasons: docs/decisions/0013-hung-workers.md.
+ */
 
 export interface WorkerLimits {
   /** Memory that a worker may have of its own; null for what `workerMemoryBytes` says. */
@@ -13,8 +16,35 @@ export interface WorkerLimits {
    * end it is killed.
    */
   readonly startTimeoutMs: number;
-  /** Time a batch may take; then its worker is killed. */
+  /**
+   * Once starts, or loads, have been seen, they may take so many times the longest of them, and at
+   * least the floor.
+   */
+  readonly startFactor: number;
+  readonly startFloorMs: number;
+  /**
+   * A batch may take so many times its profiled p99, and at least the floor; then its worker counts
+   * as hung and is killed.
+   */
+  readonly hungFactor: number;
+  readonly hungFloorMs: number;
+  /**
+   * So many times as long has a worker whose threads run or want to, which is slow or short of
+   * cores, if it is not in an endless loop. One that is stopped or asleep has not.
+   */
+  readonly busyFactor: number;
+  /**
+   * The floor of the first batch of a kind on an accelerator, where kernels are chosen and compiled
+   * then.
+   */
+  readonly firstKernelsMs: number;
+  /**
+   * Time a batch may take whose p99 is not known, and the most that a slow machine is allowed for
+   * any other.
+   */
   readonly batchTimeoutMs: number;
+  /** Time between two looks at a worker that has nothing to do. */
+  readonly pingMs: number;
   /** A worker that is ready counts as healthy once it has answered a batch, or lived this long. */
   readonly healthyAfterMs: number;
   /**
@@ -31,7 +61,14 @@ export const WORKER_LIMITS: WorkerLimits = {
   // Far above any start that was seen: dozens of variants at dozens of batch sizes are warmed on
   // cores that all workers share.
   startTimeoutMs: 600_000,
+  startFactor: 8,
+  startFloorMs: 10_000,
+  hungFactor: 4,
+  hungFloorMs: 250,
+  busyFactor: 4,
+  firstKernelsMs: 5000,
   batchTimeoutMs: 30_000,
+  pingMs: 1000,
   healthyAfterMs: 10_000,
   backoffMs: 250,
   maxBackoffMs: 30_000,

@@ -14,7 +14,8 @@ import {
 } from "./executor.ts";
 import { messageOf, Retries } from "./retries.ts";
 import { WORKER_LIMITS, type WorkerLimits } from "./worker-limits.ts";
-import { WorkerProcess } from "./worker-process.ts";
+import { WorkerPaces } from "./worker-paces.ts";
+import { type WorkerListener, WorkerProcess } from "./worker-process.ts";
 
 export type SettledDevice = Exclude<Device, "auto">;
 
@@ -92,6 +93,7 @@ class WorkerPool implements ProcessExecutor {
   readonly #options: ExecutorOptions;
   readonly #handlers: ProcessExecutorHandlers;
   readonly #limits: WorkerLimits;
+  readonly #paces: WorkerPaces;
   readonly #slots: (WorkerProcess | null)[];
   readonly #standbys: WorkerProcess[] = [];
   /** Every process that has not ended. */
@@ -111,6 +113,7 @@ class WorkerPool implements ProcessExecutor {
     this.#options = options;
     this.#handlers = handlers;
     this.#limits = limits;
+    this.#paces = new WorkerPaces(limits);
     this.#retries = new Retries(limits, handlers.onStartFailed);
     this.device = device;
     this.refusedDevices = refusedDevices;
@@ -178,17 +181,20 @@ class WorkerPool implements ProcessExecutor {
       keptModels: null,
     };
     return new Promise((resolve, reject) => {
-      const worker = new WorkerProcess(setup, this.#limits, {
+      const listener: WorkerListener = {
         onReady: (ready) => {
           this.#admit(ready);
           resolve();
         },
+        onLost: (lost, reason, isHung) => this.#onLost(lost, reason, isHung),
         onEnd: (ended, reason) => {
           this.#alive.delete(ended);
           if (ended.phase === "starting") reject(new Error(reason));
-          else this.#onLost(ended, reason, failures);
+          else if (ended.phase === "healthy") this.#replace(0);
+          else this.#retryLater(failures + 1, `ready, but ended without an answer: ${reason}`);
         },
-      });
+      };
+      const worker = new WorkerProcess(setup, this.#limits, listener, this.#paces);
       this.#alive.add(worker);
     });
   }
@@ -213,7 +219,7 @@ class WorkerPool implements ProcessExecutor {
     }
   }
 
-  #onLost(worker: WorkerProcess, reason: string, failures: number): void {
+  #onLost(worker: WorkerProcess, reason: string, isHung: boolean): void {
     if (this.#closing !== null) return;
     const slot = this.#slots.indexOf(worker);
     if (slot < 0) {
@@ -221,25 +227,24 @@ class WorkerPool implements ProcessExecutor {
       assert(rank >= 0, "a worker that was ready has a slot or stands by");
       this.#standbys.splice(rank, 1);
     } else {
-      this.#vacate(slot, reason);
+      this.#vacate(slot, reason, isHung);
     }
-    if (worker.phase === "healthy") this.#replace(0);
-    else this.#retryLater(failures + 1, `ready, but ended without an answer: ${reason}`);
   }
 
   /**
    * Gives the slot of a lost worker to a standby, if there is one, in the same turn: nobody sees it
-   * empty.
+   * empty. One that answers no ping just now comes last.
    */
-  #vacate(slot: number, reason: string): void {
-    const standby = this.#standbys.shift();
+  #vacate(slot: number, reason: string, isHung: boolean): void {
+    const rank = this.#standbys.findIndex(({ isSilent }) => !isSilent);
+    const [standby] = this.#standbys.splice(Math.max(0, rank), 1);
     this.#slots[slot] = standby ?? null;
     if (!this.#announced) return;
     const { onLost, onReady, onReplaced } = this.#handlers;
     if (standby !== undefined && onReplaced !== undefined) {
-      onReplaced(slot, reason);
+      onReplaced(slot, reason, isHung);
     } else {
-      onLost(slot, reason);
+      onLost(slot, reason, isHung);
       if (standby !== undefined) onReady(slot);
     }
   }

@@ -3,6 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { assert } from "../core/assert.ts";
+import type { TimedBatch } from "./batch-pace.ts";
 import { type Batch, type BatchResult, InferenceError, WorkerLostError } from "./executor.ts";
 import {
   decodeResult,
@@ -14,11 +15,14 @@ import {
 } from "./frame-protocol.ts";
 import { FrameReader } from "./frame-reader.ts";
 import { inheritanceOf } from "./inherited-models.ts";
-import type { Holding, LoadStep } from "./model-store.ts";
+import { LoadWatch } from "./load-watch.ts";
+import type { Holding } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
-import { modelTimeoutMs, type WorkerLimits } from "./worker-limits.ts";
+import type { WorkerLimits } from "./worker-limits.ts";
 import { withMemoryLimit, workerMemoryBytes } from "./worker-memory.ts";
+import { WorkerPaces } from "./worker-paces.ts";
 import { spawnLimited } from "./worker-spawn.ts";
+import { WorkerWatch } from "./worker-watch.ts";
 
 const WORKER_PATH = fileURLToPath(new URL("./worker.js", import.meta.url));
 const CHANNEL = 3;
@@ -41,11 +45,17 @@ export type WorkerPhase = "starting" | "ready" | "healthy";
 export interface WorkerListener {
   /** Called at most once, before `onEnd`. */
   readonly onReady: (worker: WorkerProcess) => void;
-  /** Called once, after those who wait for a batch have seen it fail. */
+  /**
+   * It was ready and takes no batches any more: called once, after those who wait for a batch have
+   * seen it fail, and as soon as it is given up; its process may still be there.
+   */
+  readonly onLost?: (worker: WorkerProcess, reason: string, isHung: boolean) => void;
+  /** Its process has ended. Called once, after `onLost`. */
   readonly onEnd: (worker: WorkerProcess, reason: string) => void;
 }
 
 interface Assignment {
+  readonly sinceMs: number;
   readonly resolve: (loads: number) => void;
   readonly reject: (error: Error) => void;
 }
@@ -60,6 +70,7 @@ interface RunningBatch {
 export class WorkerProcess {
   readonly setup: WorkerSetup;
   readonly #limits: WorkerLimits;
+  readonly #paces: WorkerPaces;
   readonly #listener: WorkerListener;
   /** Its limit; null for none. */
   readonly #memoryBytes: number | null;
@@ -70,13 +81,17 @@ export class WorkerProcess {
   #running: RunningBatch | null = null;
   /** Assignments that are not answered, oldest first. */
   readonly #assignments: Assignment[] = [];
-  readonly #startMs = performance.now();
+  readonly #loads: LoadWatch;
   #readyMs: number | null = null;
-  /** What it is about to do of what it was told to hold. */
-  #loading: LoadStep | null = null;
   #hasAnswered = false;
-  /** For what is awaited of the process: that it gets ready, answers, ends. */
+  /** For what is awaited of the process: that it gets ready, loads, ends. */
   #timer: NodeJS.Timeout | undefined;
+  readonly #watch: WorkerWatch;
+  readonly #startMs = performance.now();
+  /** Kinds of batches that an accelerator has seen. */
+  readonly #seenKinds = new Set<string>();
+  #isHung = false;
+  #isToldLost = false;
   /** Why it ended or will, as far as it is known; the exit status says it otherwise. */
   #reason: string | null = null;
   #hasEnded = false;
@@ -85,14 +100,22 @@ export class WorkerProcess {
    * @throws Error if the operating system refuses another process at once; later refusals end the
    * worker.
    */
-  constructor(setup: WorkerSetup, limits: WorkerLimits, listener: WorkerListener) {
+  constructor(
+    setup: WorkerSetup,
+    limits: WorkerLimits,
+    listener: WorkerListener,
+    paces = new WorkerPaces(limits),
+  ) {
     this.setup = setup;
     this.#limits = limits;
+    this.#paces = paces;
     this.#listener = listener;
+    this.#watch = this.#watched();
     this.#ended = new Promise((resolve) => {
       this.#settleEnded = resolve;
     });
     const { fds, setup: told } = inheritanceOf(setup, STDIO.length);
+    this.#loads = new LoadWatch(setup, limits, (reason) => this.#abort(reason));
     this.#memoryBytes = limits.memoryBytes ?? workerMemoryBytes(setup);
     const [memoryBytes, stdio] = [this.#memoryBytes, [...STDIO, ...fds]];
     this.#child = spawnLimited(WORKER_PATH, { memoryBytes, stdio });
@@ -101,7 +124,8 @@ export class WorkerProcess {
     this.#child.once("close", (code, signal) =>
       this.#end(signal === null ? `exit code ${code}` : `signal ${signal}`),
     );
-    this.#wait(limits.startTimeoutMs, () => this.#onStartTimeout());
+    const startLimitMs = paces.starts.limitMs();
+    this.#wait(startLimitMs, () => this.#onStartTimeout(startLimitMs));
     const channel = this.#child.stdio?.[CHANNEL];
     this.#channel = channel instanceof Socket ? channel : null;
     if (this.#channel !== null) this.#open(this.#channel, told);
@@ -115,6 +139,11 @@ export class WorkerProcess {
     if (this.#readyMs === null) return "starting";
     const ageMs = performance.now() - this.#readyMs;
     return this.#hasAnswered || ageMs >= this.#limits.healthyAfterMs ? "healthy" : "ready";
+  }
+
+  /** Whether it has not answered lately, though it had nothing to do. */
+  get isSilent(): boolean {
+    return this.#watch.isSilent;
   }
 
   /** Whether it may still answer, as far as is known. */
@@ -138,9 +167,7 @@ export class WorkerProcess {
     const chunks = frameOf(variant, batch, cores);
     return new Promise((resolve, reject) => {
       this.#running = { slot, variant, resolve, reject };
-      // The timer that was set when the worker got ready starts anew: 64 ns, half of what another
-      // one takes.
-      this.#timer?.refresh();
+      this.#watch.start(this.#timedBatch(batch, cores));
       write(channel, chunks);
     });
   }
@@ -157,8 +184,9 @@ export class WorkerProcess {
       return Promise.reject(new Error(this.#reason ?? "it has ended"));
     }
     return new Promise((resolve, reject) => {
-      this.#assignments.push({ resolve, reject });
-      this.#wait(this.#limits.startTimeoutMs, () => this.#onAssignTimeout());
+      this.#assignments.push({ sinceMs: performance.now(), resolve, reject });
+      const limitMs = this.#paces.loads.limitMs();
+      this.#wait(limitMs, () => this.#onAssignTimeout(limitMs));
       write(channel, textFrame(FRAME_KINDS.assign, JSON.stringify(holding)));
     });
   }
@@ -196,83 +224,93 @@ export class WorkerProcess {
     if (frame.kind === FRAME_KINDS.failed) {
       this.#abort(withMemoryLimit(decodeText(frame.payload), this.#memoryBytes));
     } else if (frame.kind === FRAME_KINDS.loading) {
-      this.#onLoading(JSON.parse(decodeText(frame.payload)));
+      this.#loads.onStep(JSON.parse(decodeText(frame.payload)));
     } else if (frame.kind === FRAME_KINDS.ready && this.#readyMs === null) {
       this.#readyMs = performance.now();
-      this.#loading = null;
-      this.#wait(this.#limits.batchTimeoutMs, () => this.#onBatchTimeout());
+      this.#loads.end();
+      this.#paces.starts.onDone(this.#readyMs - this.#startMs);
+      clearTimeout(this.#timer);
+      this.#watch.begin();
       // Apart from the frame, so that a mistake of the listener is not taken for one of the worker.
       queueMicrotask(() => this.#listener.onReady(this));
     } else if (frame.kind === FRAME_KINDS.assigned) {
       const assignment = this.#assignments.shift();
-      this.#loading = null;
+      this.#loads.end();
       assert(assignment !== undefined, "a worker holds other models only when told to");
-      if (this.#assignments.length === 0) {
-        this.#wait(this.#limits.batchTimeoutMs, () => this.#onBatchTimeout());
-      }
+      this.#paces.loads.onDone(performance.now() - assignment.sinceMs);
+      if (this.#assignments.length === 0) clearTimeout(this.#timer);
+      this.#watch.onLoaded();
       assignment.resolve(Number(decodeText(frame.payload)));
+    } else if (frame.kind === FRAME_KINDS.pong) {
+      this.#watch.onPong();
     } else {
       assert(running !== null, `a worker sends a frame of kind ${frame.kind} only when asked`);
       const settle = settlement(running, frame, this.#memoryBytes);
       this.#running = null;
       this.#hasAnswered = true;
+      this.#watch.onAnswered();
       settle();
     }
-  }
-
-  /** Each step of a load has a time of its own, beside that of the whole start. */
-  #onLoading(loading: LoadStep): void {
-    this.#loading = loading;
-    const variant = this.setup.variants[loading.variant];
-    assert(variant !== undefined, "a worker loads variants that there are");
-    const limitMs = modelTimeoutMs(variant.opened?.bytes ?? 0, this.#limits);
-    const leftMs = this.#startMs + this.#limits.startTimeoutMs - performance.now();
-    if (this.#readyMs === null && leftMs < limitMs) {
-      this.#wait(Math.max(0, leftMs), () => this.#onStartTimeout());
-      return;
-    }
-    this.#wait(limitMs, () => {
-      const reason = `${loading.step} took more than ${Math.round(limitMs)} ms`;
-      setImmediate(() => {
-        if (this.#loading === loading) this.#abort(`${variant.name}: ${reason}`);
-      });
-    });
   }
 
   /**
    * Timers run before the channel is read: when the server itself has paused, what it waits for may
    * be there already. So both limits look again after reading.
    */
-  #onStartTimeout(): void {
+  #onStartTimeout(limitMs: number): void {
     setImmediate(() => {
-      const { startTimeoutMs } = this.#limits;
-      if (this.#readyMs === null) this.#abort(`not ready within ${startTimeoutMs} ms`);
+      if (this.#readyMs !== null) return;
+      this.#paces.starts.onHung();
+      this.#abort(`not ready within ${Math.round(limitMs)} ms`);
     });
   }
 
-  #onAssignTimeout(): void {
+  #onAssignTimeout(limitMs: number): void {
     const [late] = this.#assignments;
     setImmediate(() => {
-      const { startTimeoutMs } = this.#limits;
-      const isOpen = late !== undefined && this.#assignments[0] === late;
-      if (isOpen) this.#abort(`models not loaded within ${startTimeoutMs} ms`);
+      if (late === undefined || this.#assignments[0] !== late) return;
+      this.#paces.loads.onHung();
+      this.#abort(`models not loaded within ${Math.round(limitMs)} ms`, true);
     });
   }
 
-  /** Also called when the worker has had no batch for that long, which is no fault of its. */
-  #onBatchTimeout(): void {
-    const late = this.#running;
-    if (late === null) return;
-    setImmediate(() => {
-      const { batchTimeoutMs } = this.#limits;
-      if (this.#running === late) this.#abort(`no answer within ${batchTimeoutMs} ms`);
+  #timedBatch({ variant, rows, p99Ms }: Batch, cores: number): TimedBatch {
+    if (this.setup.device === "cpu") return { variant, p99Ms, isFirstOfKind: false };
+    const kind = `${variant} ${rows} ${cores}`;
+    const isFirstOfKind = !this.#seenKinds.has(kind);
+    if (isFirstOfKind) this.#seenKinds.add(kind);
+    return { variant, p99Ms, isFirstOfKind };
+  }
+
+  #watched(): WorkerWatch {
+    const worker = this;
+    return new WorkerWatch(this.#limits, this.#paces.batches, {
+      get pid() {
+        return worker.pid;
+      },
+      get isLoading() {
+        return worker.#assignments.length > 0;
+      },
+      ping: () => {
+        const channel = this.#channel;
+        if (this.isOpen && channel !== null) write(channel, textFrame(FRAME_KINDS.ping, ""));
+      },
+      onHung: (reason) => this.#abort(reason, true),
     });
   }
 
   /** Gives up on a worker that cannot start, is silent, or does not keep to the protocol. */
-  #abort(reason: string): void {
+  #abort(reason: string, isHung = false): void {
+    if (this.#reason === null) this.#isHung = isHung;
     this.#cutOff(reason);
     this.#kill();
+    setImmediate(() => this.#tellLost());
+  }
+
+  #tellLost(): void {
+    if (this.#isToldLost || this.#readyMs === null) return;
+    this.#isToldLost = true;
+    this.#listener.onLost?.(this, this.#reason ?? "", this.#isHung);
   }
 
   #cutOff(reason: string): void {
@@ -298,18 +336,24 @@ export class WorkerProcess {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     clearTimeout(this.#timer);
+    this.#watch.end();
+    this.#loads.end();
     this.#reason ??= withMemoryLimit(reason, this.#memoryBytes);
     const finalReason = this.#reason;
     this.#rejectRunning(finalReason);
     // Promise callbacks run before it, so whoever awaits the batch knows its fate before the slot
     // is refilled.
-    setImmediate(() => this.#listener.onEnd(this, finalReason));
+    setImmediate(() => {
+      this.#tellLost();
+      this.#listener.onEnd(this, finalReason);
+    });
     this.#settleEnded();
   }
 
   #rejectRunning(reason: string): void {
     const running = this.#running;
     this.#running = null;
+    this.#watch.forget();
     running?.reject(new WorkerLostError(running.slot, reason));
     for (const { reject } of this.#assignments.splice(0)) reject(new Error(reason));
   }

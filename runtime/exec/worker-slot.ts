@@ -6,18 +6,20 @@ import { assert } from "../core/assert.ts";
 import { type Batch, type BatchResult, WorkerLostError, warmCoresOf } from "./executor.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 import { isCoreCount } from "./scaler.ts";
+import type { TakenSpare } from "./spare-workers.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
-import { WorkerProcess } from "./worker-process.ts";
+import type { WorkerPaces } from "./worker-paces.ts";
+import { type WorkerListener, WorkerProcess } from "./worker-process.ts";
 
 /** Calls of a slot; none comes from within a call of its own, and none after it was closed. */
 export interface WorkerSlotListener {
   readonly onModelReady: (loads: number) => void;
   readonly onResized: (cores: number) => void;
   /**
-   * Its process ended by itself; it has none, and nothing assigned.
+   * Its process ended by itself, or hung; it has none, and nothing assigned.
    * @param isHealthy whether it had shown that its kind works.
    */
-  readonly onLost: (reason: string, isHealthy: boolean) => void;
+  readonly onLost: (reason: string, isHealthy: boolean, isHung: boolean) => void;
 }
 
 /** What a worker is to hold. */
@@ -34,7 +36,9 @@ export class WorkerSlot {
   readonly #index: number;
   readonly #setup: WorkerSetup;
   readonly #limits: WorkerLimits;
+  readonly #paces: WorkerPaces;
   readonly #listener: WorkerSlotListener;
+  readonly #takeSpare: () => TakenSpare | null;
   /** Null while nothing is assigned, and after it was lost. */
   #process: WorkerProcess | null = null;
   /** Every process that has not ended. */
@@ -56,12 +60,16 @@ export class WorkerSlot {
     index: number,
     setup: WorkerSetup,
     limits: WorkerLimits,
+    paces: WorkerPaces,
     listener: WorkerSlotListener,
+    takeSpare: () => TakenSpare | null = () => null,
   ) {
     this.#index = index;
     this.#setup = setup;
     this.#limits = limits;
+    this.#paces = paces;
     this.#listener = listener;
+    this.#takeSpare = takeSpare;
     this.#cores = setup.threads;
   }
 
@@ -76,7 +84,7 @@ export class WorkerSlot {
     this.#assigned = assigned;
     this.#cores = cores;
     this.#resize = null;
-    if (this.#process === null) this.#spawn();
+    if (this.#process === null) this.#begin(assigned);
     else if (this.#isProcessReady) this.#load(this.#process, assigned);
   }
 
@@ -114,20 +122,31 @@ export class WorkerSlot {
     await Promise.all(Array.from(this.#alive, (worker) => worker.end(reason)));
   }
 
-  #spawn(): void {
-    const worker = new WorkerProcess(this.#setup, this.#limits, {
+  /** With a spare, which may hold already what it is to hold, or with a process of its own. */
+  #begin(assigned: Assignment): void {
+    const spare = this.#takeSpare();
+    const listener: WorkerListener = {
       onReady: () => {
         if (this.#process !== worker || this.#assigned === null) return;
         this.#isProcessReady = true;
         this.#load(worker, this.#assigned);
       },
+      onLost: (lost, reason, isHung) => {
+        if (this.#process === lost) this.#lose(lost, reason, isHung);
+      },
       onEnd: (ended, reason) => {
         this.#alive.delete(ended);
-        if (this.#process === ended) this.#lose(ended, reason);
+        if (this.#process === ended) this.#lose(ended, reason, false);
       },
-    });
+    };
+    const worker =
+      spare?.worker ?? new WorkerProcess(this.#setup, this.#limits, listener, this.#paces);
     this.#alive.add(worker);
     this.#process = worker;
+    if (spare === null) return;
+    spare.adopt(listener);
+    this.#isProcessReady = true;
+    this.#load(worker, assigned);
   }
 
   #load(worker: WorkerProcess, assigned: Assignment): void {
@@ -203,12 +222,12 @@ export class WorkerSlot {
     process?.end("the plan needs it no more").catch(() => {});
   }
 
-  #lose(worker: WorkerProcess, reason: string): void {
+  #lose(worker: WorkerProcess, reason: string, isHung: boolean): void {
     if (this.#isClosed) return;
     this.#forgetProcess();
     this.#assigned = null;
     this.#resize = null;
-    this.#listener.onLost(reason, worker.phase === "healthy");
+    this.#listener.onLost(reason, worker.phase === "healthy", isHung);
   }
 
   #forgetProcess(): void {

@@ -56,7 +56,8 @@ async function serve(channel: BlockingChannel): Promise<number> {
 
 function answer(models: ModelStore, { kind, payload }: Frame): Promise<Uint8Array[]> {
   if (kind === FRAME_KINDS.assign) return hold(models, JSON.parse(decodeText(payload)));
-  assert(kind === FRAME_KINDS.run, "a worker is asked only to load models and to run batches");
+  if (kind === FRAME_KINDS.ping) return Promise.resolve(textFrame(FRAME_KINDS.pong, ""));
+  assert(kind === FRAME_KINDS.run, "a worker is asked to load models, to run batches, or if it is");
   return run(models, decodeRun(payload));
 }
 

@@ -94,6 +94,40 @@ describe.each(BY_METHOD)("an endpoint of %s", (method, { served }) => {
     expect(house.lost[0]).toMatch(/^\d killed$/);
   });
 
+  test("says of every batch what it takes by its profile", async () => {
+    const house = await serving(served);
+    const reply = infer(house);
+    await running(house);
+    for (const p99Ms of house.workers.p99sMs()) expect(p99Ms).toBeGreaterThan(0);
+    await driven(house, reply);
+  });
+
+  test("tries a request once more whose worker hangs, and answers it", async () => {
+    const house = await serving(served);
+    const reply = infer(house);
+    await running(house);
+    await house.workers.hang();
+    expect((await driven(house, reply)).status).toBe(200);
+    const { text } = await get(house, "/metrics");
+    expect(text).toMatch(/^stratagem_workers_lost_total 1$/m);
+    expect(text).toMatch(/^stratagem_workers_hung_total 1$/m);
+    expect(text).toMatch(/^stratagem_queries_retried_total [12]$/m);
+  });
+
+  test("tries no request a third time", async () => {
+    const house = await serving(served);
+    const reply = infer(house, {}, served.input.data.slice(0, 1));
+    await running(house);
+    await house.workers.hang();
+    await running(house);
+    await house.workers.hang();
+    const { status } = await driven(house, reply);
+    expect(status).toBe(500);
+    expect(house.workers.runningCount()).toBe(0);
+    const next = await driven(house, infer(house));
+    expect(next.status).toBe(200);
+  });
+
   test("tells what it takes and gives", async () => {
     const house = await serving(served);
     const { name, data } = served.input;

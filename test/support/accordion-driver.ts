@@ -343,8 +343,13 @@ export class AccordionDriver {
       hold(this.bundle.policy.dropout === "arrival" || isCertain, "not before it is certain");
     }
     if (reason === DROP_NO_PLACE) hold(!this.isUp.includes(true), "no place is up");
-    if (reason === DROP_PLACES_LOST)
-      hold(losses === 2 && this.#lostBy === query, "the second loss is one too many");
+    if (reason === DROP_PLACES_LOST) {
+      const isOver = losses === 2 || this.nowMs >= dropped.deadlineMs;
+      hold(
+        isOver && this.#lostBy === query,
+        "a second loss, or one past the deadline, is too many",
+      );
+    }
     this.#stop(query);
     this.log.push(`${this.nowMs} drop ${query} ${REASONS[reason]}`);
     this.#end(query, "drop");

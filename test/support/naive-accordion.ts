@@ -113,7 +113,7 @@ export class NaiveAccordion implements DrivenScheduler {
     if (query !== null) {
       query.losses++;
       query.places = query.places.filter((one) => one !== place);
-      if (query.losses === 2) this.#drop(query, DROP_PLACES_LOST, out);
+      if (query.losses === 2 || nowMs >= query.deadlineMs) this.#drop(query, DROP_PLACES_LOST, out);
       else if (query.places.length > 0) {
         const counts = query.shape?.counts.map(
           (count, pool) => count - (pool === place.pool ? 1 : 0),

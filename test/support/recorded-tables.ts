@@ -210,7 +210,10 @@ export function replayTables(bundle: RamsisBundle, log: readonly Entry[]): Entry
     else if (entry.kind === "done") dispatcher.onBatchDone(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "ready") dispatcher.onWorkerReady(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "lost") dispatcher.onWorkerLost(entry.worker, entry.nowMs, commands);
-    else if (entry.kind === "wake") dispatcher.onWake(entry.nowMs, commands);
+    else if (entry.kind === "retry") {
+      const { query, deadlineMs, wanted, nowMs, sloClass } = entry;
+      dispatcher.onRetry(query, deadlineMs, wanted, nowMs, commands, sloClass);
+    } else if (entry.kind === "wake") dispatcher.onWake(entry.nowMs, commands);
     else if (entry.kind === "policy") dispatcher.replaceBundle(entry.bundle);
     else dispatcher.onCancel(entry.query);
     replayed.push(...commandsOf(commands));

@@ -47,8 +47,8 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     const recorder = bothOf(pipeline.watch, options.recorder);
     const scheduler = new PipelineScheduler({ ...pipeline, maxPending, nowMs, recorder, observer });
     this.#scheduler = scheduler;
-    const onLost = (worker: number, reason: string) => {
-      scheduler.onWorkerLost(worker, reason);
+    const onLost = (worker: number, reason: string, isHung?: boolean) => {
+      scheduler.onWorkerLost(worker, reason, isHung);
       onWorkerLost(worker, reason);
     };
     let settleStarted: () => void = () => {};
@@ -63,8 +63,8 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
       },
       onResized: (worker) => scheduler.onResized(worker),
       onLost,
-      onReplaced: (worker, reason) => {
-        onLost(worker, reason);
+      onReplaced: (worker, reason, isHung) => {
+        onLost(worker, reason, isHung);
         scheduler.onWorkerReady(worker);
       },
     };

@@ -2,6 +2,7 @@
 import { DROP_LATE, DROP_NO_WORKER, DROP_QUEUE_FULL } from "../../core/command-buffer.ts";
 import { Histogram, head, line, metric } from "../exposition.ts";
 import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../histogram-bounds.ts";
+import { LossCounts } from "../loss-counts.ts";
 import { RequestMetrics } from "../request-metrics.ts";
 import type { PipelineObserver, RowsOutcome, StartedBatch } from "./pipeline-observer.ts";
 import { at, type PipelineSignature } from "./pipeline-signature.ts";
@@ -57,7 +58,7 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
   readonly #rows: Record<RowsOutcome, number> = { satisfied: 0, late: 0, dropped: 0 };
   #planSwitches = 0;
   #modelLoads = 0;
-  #workersLost = 0;
+  readonly #losses = new LossCounts();
 
   constructor({ names, tasks, variants }: PipelineSignature) {
     super(names[0] ?? "");
@@ -109,8 +110,12 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     this.#modelLoads += count;
   }
 
-  onWorkerLost(): void {
-    this.#workersLost++;
+  onWorkerLost(isHung: boolean): void {
+    this.#losses.onWorkerLost(isHung);
+  }
+
+  onQueryRetried(): void {
+    this.#losses.queriesRetried++;
   }
 
   /** @param more lines to put at the end. */
@@ -203,7 +208,7 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
       ),
       ...metric("stratagem_workers", "gauge", "Workers of the cluster", workers),
       ...metric("stratagem_workers_ready", "gauge", "Workers that take batches", readyWorkers),
-      ...metric("stratagem_workers_lost_total", "counter", "Workers that ended", this.#workersLost),
+      ...this.#losses.lines(),
       ...metric("stratagem_bundle_info", "gauge", "The policy bundle that decides", 1, {
         application: this.model,
         sha256,

@@ -10,7 +10,10 @@ export interface PipelineObserver {
   onFanout(variant: number, childTask: number, count: number): void;
   onPlanSwitch(): void;
   onModelsLoaded(count: number): void;
-  onWorkerLost(worker: number, reason: string): void;
+  /** @param isHung whether it did not answer in time. */
+  onWorkerLost(isHung: boolean): void;
+  /** A query whose worker was lost waits again. */
+  onQueryRetried(): void;
 }
 
 export type RowsOutcome = "satisfied" | "late" | "dropped";

@@ -20,6 +20,7 @@ export type PipelineEvent =
       readonly kind: "done" | "ready" | "model-ready" | "resized" | "lost";
       readonly worker: number;
     })
+  | (Timed & { readonly kind: "retry"; readonly query: number; readonly task: number })
   | {
       readonly kind: "fanout";
       readonly query: number;

@@ -28,6 +28,8 @@ export class PipelineQuery {
   inputs: readonly Uint8Array[];
   /** Index among the variants of all tasks; −1 until it runs. */
   variant = -1;
+  /** Workers that were lost under it. */
+  losses = 0;
   /** Of each output of the task; empty until it is done. */
   outputs: readonly TensorPart[] = [];
   /**

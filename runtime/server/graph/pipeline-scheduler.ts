@@ -2,6 +2,7 @@
 import { assert } from "../../core/assert.ts";
 import { DROP_LATE, DROP_NO_WORKER } from "../../core/command-buffer.ts";
 import { NO_PARENT } from "../../core/graph/pipeline-dispatcher.ts";
+import { mayTryAgain } from "../../core/second-try.ts";
 import { type AssignedExecutor, type BatchResult, WorkerLostError } from "../../exec/executor.ts";
 import type { FailureReason, Outcome, RequestRows, Submission } from "../request.ts";
 import { batchInputs, type CutOutput, cutOutputs, misfit } from "./batch-tensors.ts";
@@ -13,6 +14,7 @@ import { type AnswererOf, type PipelineQuery, PipelineRequest } from "./pipeline
 import { at, type PipelineSignature } from "./pipeline-signature.ts";
 import { QuerySlots } from "./query-slots.ts";
 import { RecordedDispatcher, type ServedDispatcher } from "./recorded-dispatcher.ts";
+import type { ServedPipeline } from "./served-pipeline.ts";
 import { WorkerModels } from "./worker-models.ts";
 
 export interface PipelineSchedulerOptions {
@@ -27,6 +29,8 @@ export interface PipelineSchedulerOptions {
   readonly courses: Courses;
   /** Whether a worker of a task holds all its variants, for batches that choose among them. */
   readonly holdsAllVariants: (task: number) => boolean;
+  /** As of `ServedPipeline`; left out, workers have the time that any batch has. */
+  readonly p99Ms?: ServedPipeline["p99Ms"] | undefined;
   /** Left out where the dispatcher takes no forecasts, or makes its own. */
   readonly forecasts?: Forecasts | undefined;
   readonly nowMs: () => number;
@@ -151,19 +155,19 @@ export class PipelineScheduler {
   onResized(worker: number): void {
     if (!this.#models.isUp(worker) || !this.#models.isAssigned(worker)) return;
     const nowMs = this.#now();
+    this.#models.resized(worker);
     this.#carryOut(this.#dispatcher.onResized(worker, nowMs), nowMs);
   }
 
-  onWorkerLost(worker: number, reason: string): void {
+  onWorkerLost(worker: number, reason: string, isHung = false): void {
     if (!this.#models.isUp(worker)) return;
     const nowMs = this.#now();
     this.#models.down(worker);
-    this.#observer.onWorkerLost(worker, reason);
+    this.#observer.onWorkerLost(isHung);
     const batch = this.#batchByWorker[worker];
     this.#batchByWorker[worker] = undefined;
     this.#carryOut(this.#dispatcher.onWorkerLost(worker, nowMs), nowMs);
-    if (batch === undefined) return;
-    this.#failBatch(batch, "worker-lost", `worker ${worker} ended during the batch: ${reason}`);
+    if (batch !== undefined) this.#loseBatch(batch, new WorkerLostError(worker, reason).message);
   }
 
   /** Fails every request that is still open. */
@@ -232,11 +236,14 @@ export class PipelineScheduler {
     if (command.kind === "drop") return () => this.#drop(command.query, command.reason);
     const { worker } = command;
     if (command.kind === "assign") {
-      this.#models.assign(worker, command.variant);
+      this.#models.assign(worker, command.variant, command.cores);
       const variants = this.#variantsFor(command.variant);
       return () => this.#executor?.assign(worker, variants, command.cores);
     }
-    if (command.kind === "resize") return () => this.#executor?.resize(worker, command.cores);
+    if (command.kind === "resize") {
+      this.#models.resize(worker, command.cores);
+      return () => this.#executor?.resize(worker, command.cores);
+    }
     if (command.kind === "release") {
       this.#models.release(worker);
       return () => this.#executor?.release(worker);
@@ -296,7 +303,9 @@ export class PipelineScheduler {
     const queries = slots.map((slot) => this.#slots.query(slot));
     const inputs = batchInputs(at(this.#signature.variants, variant), queries);
     // Inside an async function, so that an executor that throws at once rejects as well.
-    const run = async () => executor.run(worker, { variant, rows, inputs });
+    const cores = this.#models.leastCores(worker);
+    const p99Ms = this.#options.p99Ms?.(variant, rows, worker, cores);
+    const run = async () => executor.run(worker, { variant, rows, inputs, p99Ms });
     run().then(
       (result) => this.#onResult(batch, result),
       (error: unknown) => this.#onRefused(batch, error),
@@ -369,7 +378,7 @@ export class PipelineScheduler {
     if (error instanceof WorkerLostError) {
       // The worker stays busy for the dispatcher until the executor says that it is gone.
       this.#batchByWorker[batch.worker] = { ...batch, slots: [] };
-      this.#failBatch(batch, "worker-lost", message);
+      this.#loseBatch(batch, message);
       return;
     }
     this.#release(batch);
@@ -384,6 +393,21 @@ export class PipelineScheduler {
     this.#batchByWorker[worker] = undefined;
     this.#carryOut(this.#dispatcher.onBatchDone(worker, nowMs), nowMs);
     return nowMs;
+  }
+
+  /** What may be tried again waits again; the others fail. */
+  #loseBatch({ slots }: RunningBatch, message: string): void {
+    const nowMs = this.#now();
+    for (const slot of slots) {
+      const query = this.#slots.query(slot);
+      const { request, task } = query;
+      query.losses++;
+      if (!request.isSettled && mayTryAgain(query.losses, request.deadlineMs, nowMs)) {
+        this.#observer.onQueryRetried();
+        this.#carryOut(this.#dispatcher.onRetry(slot, task, nowMs), nowMs);
+      } else this.#fail(this.#slots.free(slot).request, "worker-lost", message);
+    }
+    this.#startBatches(nowMs);
   }
 
   #failBatch({ slots }: RunningBatch, reason: FailureReason, message: string): void {

@@ -126,6 +126,12 @@ export class RecordedDispatcher {
     return this.#commands(nowMs);
   }
 
+  onRetry(query: number, task: number, nowMs: number) {
+    this.#recorder?.({ kind: "retry", query, task, nowMs });
+    this.#dispatcher.onRetry(query, task, nowMs, this.#buffer);
+    return this.#commands(nowMs);
+  }
+
   onCancel(query: number): boolean {
     this.#recorder?.({ kind: "cancel", query });
     return this.#dispatcher.onCancel(query);

@@ -18,6 +18,16 @@ export interface ServedPipeline {
   readonly answererOf: AnswererOf;
   /** Whether a worker of a task holds all its variants, for batches that choose among them. */
   readonly holdsAllVariants: (task: number) => boolean;
+  /**
+   * What a batch takes at the 99th percentile, as profiled, ms; undefined where that is not known.
+   * @param cores where workers have several.
+   */
+  readonly p99Ms: (
+    variant: number,
+    rows: number,
+    worker: number,
+    cores: number,
+  ) => number | undefined;
   /** Least time in which a request can be answered. */
   readonly fastestMs: number;
   /** Where the driver makes forecasts for the dispatcher. */

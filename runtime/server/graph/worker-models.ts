@@ -9,6 +9,10 @@ export class WorkerModels {
   /** Variant that a worker is assigned; null for none. */
   readonly #assigned: (number | null)[];
   readonly #isHeld: boolean[];
+  /** The fewest that the next batch may have. */
+  readonly #leastCores: number[];
+  /** Those that were asked for last. */
+  readonly #wantedCores: number[];
   #hasStarted = false;
 
   constructor(workerCount: number, taskCount: number, variants: readonly PipelineServedVariant[]) {
@@ -17,6 +21,8 @@ export class WorkerModels {
     this.#isUp = new Array<boolean>(workerCount).fill(false);
     this.#assigned = new Array<number | null>(workerCount).fill(null);
     this.#isHeld = new Array<boolean>(workerCount).fill(false);
+    this.#leastCores = new Array<number>(workerCount).fill(1);
+    this.#wantedCores = new Array<number>(workerCount).fill(1);
   }
 
   get workerCount(): number {
@@ -52,9 +58,27 @@ export class WorkerModels {
     this.release(worker);
   }
 
-  assign(worker: number, variant: number): void {
+  assign(worker: number, variant: number, cores = 1): void {
     this.#assigned[worker] = variant;
     this.#isHeld[worker] = false;
+    this.#leastCores[worker] = cores;
+    this.#wantedCores[worker] = cores;
+  }
+
+  /** The worker is to have other cores: a batch may run on these or on those. */
+  resize(worker: number, cores: number): void {
+    this.#wantedCores[worker] = cores;
+    this.#leastCores[worker] = Math.min(this.leastCores(worker), cores);
+  }
+
+  /** The cores that were asked for last are in force. */
+  resized(worker: number): void {
+    this.#leastCores[worker] = at(this.#wantedCores, worker);
+  }
+
+  /** The fewest cores that the next batch of a worker may have; 1 where none are said. */
+  leastCores(worker: number): number {
+    return at(this.#leastCores, worker);
   }
 
   release(worker: number): void {

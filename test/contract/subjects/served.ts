@@ -26,6 +26,13 @@ export interface FakeWorkers {
   /** All come up, with all that they are to hold. */
   ready(): void;
   loseAll(): Promise<void>;
+  /**
+   * The worker that began first hangs and is taken out; another is there for it, with all that it is
+   * to hold.
+   */
+  hang(): Promise<void>;
+  /** Profiled p99 of the batches that run, as the workers were told. */
+  p99sMs(): readonly (number | undefined)[];
   runningCount(): number;
   /** What began first is done. */
   finish(): Promise<void>;
@@ -55,6 +62,13 @@ export function assignedWorkers(
     async loseAll() {
       for (const worker of workers) executor?.lose(worker);
     },
+    async hang() {
+      const worker = executor?.held[0]?.worker ?? -1;
+      executor?.lose(worker, true);
+      executor?.handlers.onReady(worker);
+      while ((executor?.loading.length ?? 0) > 0) executor?.load();
+    },
+    p99sMs: () => executor?.held.map(({ batch }) => batch.p99Ms) ?? [],
     runningCount: () => executor?.held.length ?? 0,
     finish: async () => executor?.finish(),
   };

@@ -45,7 +45,7 @@ describe("a worker that hangs", () => {
   });
 
   test("is not taken for one that was given nothing to do", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     try {
       executor = await startedExecutor({}, { batchTimeoutMs: 1000 });
       const pid = executor.pidOf(0);

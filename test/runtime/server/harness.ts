@@ -104,10 +104,10 @@ export class FakeExecutor implements Executor {
   }
 
   /** As `lose`, but a standby takes the place. */
-  replace(): void {
+  replace(isHung = false): void {
     const { worker, reject } = this.take();
     reject(new WorkerLostError(worker, "killed"));
-    this.handlers.onReplaced?.(worker, "killed");
+    this.handlers.onReplaced?.(worker, "killed", isHung);
   }
 
   async close(): Promise<void> {

@@ -7,7 +7,8 @@ export const RESHAPE = 1;
 export const DROP = 2;
 
 /**
- * Why a query is dropped: it would be too late; no place is up; places were lost under it twice.
+ * Why a query is dropped: it would be too late; no place is up; places were lost
+ * under it twice, or when it was late.
  */
 export const DROP_LATE = 0;
 export const DROP_NO_PLACE = 1;

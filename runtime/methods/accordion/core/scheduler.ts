@@ -2,6 +2,7 @@
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
+import { mayTryAgain } from "../../../core/second-try.ts";
 import { type AccordionCommands, DROP_LATE, DROP_NO_PLACE, DROP_PLACES_LOST } from "./commands.ts";
 import { DropoutPredictor } from "./dropout-predictor.ts";
 import { FixedRule } from "./fixed-rule.ts";
@@ -19,10 +20,6 @@ import { TurnDropout } from "./turn-dropout.ts";
 /** Queues: high before low priority, first in first out within each. */
 const HIGH = 0;
 const LOW = 1;
-/**
- * Losses of places after which a query is given up: what it asks for may be what ends the workers.
- */
-const MOST_LOSSES = 2;
 /** Queries behind the first one that are looked at when it has to wait. */
 const MOST_PASSING = 64;
 /** Of moments that are computed, ms. */
@@ -136,7 +133,7 @@ export class AccordionScheduler {
 
   /**
    * A place has gone down. Its query goes on with the others it has or, without any, waits again
-   * before all others.
+   * before all others; once, and unless it is late.
    */
   onPlaceLost(place: number, nowMs: number, out: AccordionCommands): void {
     const query = this.#ledger.goDown(place);
@@ -343,7 +340,7 @@ export class AccordionScheduler {
     const runs = this.#runs;
     this.#unbuffer(runs.place(query, 0));
     const less = this.table.less(runs.shape(query), this.#ledger.classOfPlace[place]!);
-    const isOver = runs.countLoss(query) >= MOST_LOSSES;
+    const isOver = !mayTryAgain(runs.countLoss(query), runs.deadlineMs(query), nowMs);
     if (!isOver && less !== NONE && Number.isFinite(runs.timeLeftMs(query, less))) {
       this.#reshape(query, less, nowMs, out);
       return;

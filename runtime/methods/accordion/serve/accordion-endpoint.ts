@@ -70,15 +70,15 @@ export class AccordionEndpoint implements Endpoint {
       driver.onWorkerReady(worker);
       if (this.isReady) settleStarted();
     };
-    const onLost = (worker: number, reason: string) => {
-      driver.onWorkerLost(worker);
+    const onLost = (worker: number, reason: string, isHung?: boolean) => {
+      driver.onWorkerLost(worker, isHung);
       onWorkerLost(worker, reason);
     };
     this.handlers = {
       onReady,
       onLost,
-      onReplaced: (worker, reason) => {
-        driver.onWorkerReplaced(worker);
+      onReplaced: (worker, reason, isHung) => {
+        driver.onWorkerReplaced(worker, isHung);
         onWorkerLost(worker, reason);
       },
     };

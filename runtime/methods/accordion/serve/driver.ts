@@ -116,31 +116,38 @@ export class AccordionDriver {
   }
 
   /** The query that had the place goes on as the scheduler tells; told nothing, it waits again. */
-  onWorkerLost(worker: number): void {
-    this.#lose(worker, (nowMs) => this.#recorded.onPlaceLost(worker, nowMs));
+  onWorkerLost(worker: number, isHung = false): void {
+    this.#lose(worker, isHung, (nowMs) => this.#recorded.onPlaceLost(worker, nowMs));
   }
 
   /** As `onWorkerLost`, but another worker has taken the place. */
-  onWorkerReplaced(worker: number): void {
+  onWorkerReplaced(worker: number, isHung = false): void {
     const place = at(this.#places, worker);
     if (!place.isUp) this.onWorkerReady(worker);
     else {
-      this.#lose(worker, (nowMs) => {
+      this.#lose(worker, isHung, (nowMs) => {
         place.up();
         return this.#recorded.onPlaceReplaced(worker, nowMs);
       });
     }
   }
 
-  #lose(worker: number, tell: (nowMs: number) => readonly AccordionCommand[]): void {
+  #lose(
+    worker: number,
+    isHung: boolean,
+    tell: (nowMs: number) => readonly AccordionCommand[],
+  ): void {
     const place = at(this.#places, worker);
     if (!place.isUp || this.#isClosed) return;
     const nowMs = this.#now();
     place.down();
-    this.#observer.onWorkerLost();
+    this.#observer.onWorkerLost(isHung);
     const run = this.#runByQuery.find((one) => one?.has(place));
     const commands = tell(nowMs);
-    const isToldOf = commands.some(({ query }) => query === run?.query);
+    const ofRun = commands.filter(({ query }) => query === run?.query);
+    const isToldOf = ofRun.length > 0;
+    const isGivenUp = ofRun.some(({ kind }) => kind === "drop");
+    if (run !== undefined && !isGivenUp) this.#observer.onQueryRetried();
     if (run !== undefined && !isToldOf) {
       this.#observer.onInstancesForgotten(run.request.model, run.halt());
     }
@@ -245,7 +252,10 @@ export class AccordionDriver {
     const name = ofModel.signature.names[0];
     this.#observer.onQueryDropped(model, reason);
     if (reason === DROP_PLACES_LOST) {
-      request.fail("worker-lost", `${name}: workers ended twice while they ran it`);
+      request.fail(
+        "worker-lost",
+        `${name}: workers ended while they ran it, twice or past its deadline`,
+      );
       return;
     }
     this.#observer.onRowsDone(model, "dropped", rows);

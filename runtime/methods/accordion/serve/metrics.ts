@@ -2,6 +2,7 @@
 import { Histogram, head, line, metric } from "../../../server/exposition.ts";
 import { at } from "../../../server/graph/pipeline-signature.ts";
 import { SLACK_BOUNDS_MS } from "../../../server/histogram-bounds.ts";
+import { LossCounts } from "../../../server/loss-counts.ts";
 import { RequestMetrics } from "../../../server/request-metrics.ts";
 import { DROP_LATE, DROP_NO_PLACE, DROP_PLACES_LOST } from "../core/commands.ts";
 import type { AccordionObserver, RowsOutcome } from "./observer.ts";
@@ -53,7 +54,7 @@ class ModelCounters {
 
 export class AccordionMetrics implements AccordionObserver {
   readonly #models: readonly ModelCounters[];
-  #workersLost = 0;
+  readonly #losses = new LossCounts();
 
   /** @param modelNames in the order of the bundle. */
   constructor(modelNames: readonly string[]) {
@@ -96,8 +97,12 @@ export class AccordionMetrics implements AccordionObserver {
     at(this.#models, model).rows[outcome] += rows;
   }
 
-  onWorkerLost(): void {
-    this.#workersLost++;
+  onWorkerLost(isHung: boolean): void {
+    this.#losses.onWorkerLost(isHung);
+  }
+
+  onQueryRetried(): void {
+    this.#losses.queriesRetried++;
   }
 
   text(gauges: AccordionGauges): string {
@@ -179,7 +184,7 @@ export class AccordionMetrics implements AccordionObserver {
         "Workers that take batches",
         gauges.readyPlaces,
       ),
-      ...metric("stratagem_workers_lost_total", "counter", "Workers that ended", this.#workersLost),
+      ...this.#losses.lines(),
       ...metric("stratagem_bundle_info", "gauge", "The policy bundle that decides", 1, {
         application,
         sha256,

@@ -12,7 +12,10 @@ export interface AccordionObserver {
   onQueryDone(model: number, rows: number, inferMs: number): void;
   /** All rows of a request, which came to the same end. */
   onRowsDone(model: number, outcome: RowsOutcome, rows: number): void;
-  onWorkerLost(): void;
+  /** @param isHung whether it did not answer in time. */
+  onWorkerLost(isHung: boolean): void;
+  /** A query goes on, or waits, after it lost a place. */
+  onQueryRetried(): void;
 }
 
 export type RowsOutcome = "satisfied" | "late" | "dropped";

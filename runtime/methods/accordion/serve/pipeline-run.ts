@@ -138,9 +138,9 @@ class Seat implements Tenant {
 
   run(instance: Instance): void {
     this.#running = instance;
-    const { stageModel: variant, inputs } = this.#stage;
+    const { stageModel: variant, inputs, p99Ms } = this.#stage;
     const bytes = inputs.map((name) => [kept(instance, name).bytes]);
-    this.place.run(this, { variant, rows: 1, inputs: bytes });
+    this.place.run(this, { variant, rows: 1, inputs: bytes, p99Ms });
   }
 
   onResult({ outputs }: BatchResult): void {

@@ -22,6 +22,8 @@ export interface AccordionModel {
 export interface AccordionStage {
   /** Index among the stage models of all models, in the order of the bundle. */
   readonly stageModel: number;
+  /** What one instance takes in it, as profiled; undefined where that is not known. */
+  readonly p99Ms: number | undefined;
   /** Values by name, in the order of the stage model. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
@@ -63,7 +65,7 @@ function fastestMs({ latencyMs, pipelines }: MalleableVariant, maxBatch: number)
 
 function stagesOf(
   variant: MalleableVariant,
-  { cut }: LayerPipeline,
+  { cut, stageMs }: LayerPipeline,
   firstStageModel: number,
 ): AccordionStage[] {
   const whole = modelOf(variant);
@@ -84,6 +86,7 @@ function stagesOf(
   }
   return models.map((model, stage) => ({
     stageModel: firstStageModel + variant.stages.indexOf(model),
+    p99Ms: stageMs[stage],
     inputs: model.model.inputs.map(({ name }) => name),
     outputs: model.model.outputs.map(({ name }) => name),
     keeps: new Set([

@@ -12,6 +12,7 @@ import type {
   PipelineDispatcher,
   PipelineDispatcherOptions,
 } from "../../../core/graph/pipeline-dispatcher.ts";
+import { NONE } from "../../../core/graph/pipeline-shape.ts";
 import { ReplicaFleet } from "../../../core/graph/replica-fleet.ts";
 import { ReplicaKeeper } from "../../../core/graph/replica-keeper.ts";
 import { busyNames, type ReplicaShape, replicaShapeOf } from "../../../core/graph/replica-shape.ts";
@@ -192,6 +193,15 @@ class StageDispatcher implements InferlineDispatcher {
   onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void {
     this.#fleet.goDown(worker);
     this.#settle(nowMs, out);
+  }
+
+  onRetry(query: number, task: number, nowMs: number, out: CommandBuffer): void {
+    if (this.#isServable[task] === 0) out.drop(0, query, DROP_NO_WORKER);
+    else if (this.#queues.waiting === this.waitingCapacity) out.drop(0, query, DROP_QUEUE_FULL);
+    else {
+      this.#queues.insertAfter(NONE, task, query);
+      if (this.#fleet.idle.count(task) > 0) this.#wakeMs = nowMs;
+    }
   }
 
   onCancel(query: number): boolean {

@@ -5,6 +5,7 @@ import { levelForLoad } from "../../../core/level-choice.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { lastAnswererOf } from "../../../server/graph/last-answerer.ts";
 import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
+import { pooledP99Ms } from "../../../server/graph/pooled-times.ts";
 import { fastestQueryMs, type ServedPipeline } from "../../../server/graph/served-pipeline.ts";
 import { surelyMs } from "../../../server/graph/sure-visits.ts";
 import { VisitCourses } from "../../../server/graph/visit-courses.ts";
@@ -39,6 +40,7 @@ export function inferlinePipeline(
     courses: new VisitCourses(signature, shape.graph, maxPending),
     answererOf: lastAnswererOf(signature),
     holdsAllVariants: () => false,
+    p99Ms: pooledP99Ms(bundle),
     // Each on the fastest hardware for one query.
     fastestMs: surelyMs(bundle, (task) => fastestQueryMs(bundle.tasks[task]?.variants ?? [])),
     differenceFrom: (after) => bundleDifference(bundle, after, SERVED_PARTS),

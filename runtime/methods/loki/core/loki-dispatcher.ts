@@ -227,6 +227,18 @@ class LokiDispatcher implements PipelineDispatcher {
     if (!this.#chooseLevel(nowMs, out)) this.#followPlan(nowMs, out);
   }
 
+  onRetry(query: number, task: number, nowMs: number, out: CommandBuffer): void {
+    this.#advance(nowMs, out);
+    const group = this.#routedGroup(task);
+    if (group === NONE) out.drop(0, query, DROP_NO_WORKER);
+    else if (this.#queues.waiting === this.waitingCapacity) out.drop(0, query, DROP_QUEUE_FULL);
+    else {
+      this.#queries.state[query] = this.#router.stateOfGroup(group);
+      this.#enqueue(query, group);
+      if (this.#cluster.fleet.idleOf(group) !== NONE) this.#batches.wakeMs = nowMs;
+    }
+  }
+
   onCancel(query: number): boolean {
     return this.#queues.remove(query);
   }
@@ -305,18 +317,9 @@ class LokiDispatcher implements PipelineDispatcher {
   /** @param to where they go if it can be; otherwise each goes where the routes lead. */
   #moveQueries(queue: number, task: number, to: number, out: CommandBuffer): void {
     const queues = this.#queues;
-    const { parentByTask, ordinalByTask } = this.#shape;
-    const parent = parentByTask[task]!;
-    const { rows } = this.#cluster.layout;
     for (let left = queues.length(queue); left > 0; left--) {
       const query = queues.take(queue);
-      let group = to;
-      if (group === NONE) {
-        const from = parent === NONE ? NONE : rows.firstTask + parent;
-        const next = this.#router.next(from, ordinalByTask[task]!);
-        group = rows.groupByState[next]!;
-      }
-      group = this.#openGroup(group, task);
+      const group = to === NONE ? this.#routedGroup(task) : this.#openGroup(to, task);
       if (group === NONE) {
         out.drop(0, query, DROP_NO_WORKER);
         continue;
@@ -324,6 +327,16 @@ class LokiDispatcher implements PipelineDispatcher {
       this.#queries.state[query] = this.#router.stateOfGroup(group);
       this.#enqueue(query, group);
     }
+  }
+
+  /** Where the routes lead a query of a task, whatever it came from; NONE if no worker is for it. */
+  #routedGroup(task: number): number {
+    const { parentByTask, ordinalByTask } = this.#shape;
+    const parent = parentByTask[task]!;
+    const { rows } = this.#cluster.layout;
+    const from = parent === NONE ? NONE : rows.firstTask + parent;
+    const next = this.#router.next(from, ordinalByTask[task]!);
+    return this.#openGroup(rows.groupByState[next]!, task);
   }
 
   #enqueue(query: number, group: number): void {

@@ -5,6 +5,7 @@ import { bundleDifference } from "../../../server/bundle-difference.ts";
 import type { AxisNames } from "../../../server/graph/output-groups.ts";
 import { answererOf } from "../../../server/graph/paths.ts";
 import { pipelineSignatureOf } from "../../../server/graph/pipeline-signature.ts";
+import { pooledP99Ms } from "../../../server/graph/pooled-times.ts";
 import { fastestQueryMs, type ServedPipeline } from "../../../server/graph/served-pipeline.ts";
 import { pipelineDispatcherOf } from "../core/loki-dispatcher.ts";
 import { TreeCourses } from "./tree-courses.ts";
@@ -37,6 +38,7 @@ export function lokiPipeline(
     answererOf: answererOf(bundle, signature),
     holdsAllVariants: (task) =>
       bundle.levels.some(({ stages }) => (stages?.[task] ?? null) !== null),
+    p99Ms: pooledP99Ms(bundle),
     fastestMs: fastestMs(bundle),
     differenceFrom: (after) => bundleDifference(bundle, after, SERVED_PARTS),
     metricLines: () => [],

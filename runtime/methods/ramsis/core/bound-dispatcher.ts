@@ -96,6 +96,16 @@ export class BoundDispatcher implements Dispatcher {
     }
   }
 
+  onRetry(
+    query: number,
+    deadlineMs: number,
+    wanted: number,
+    nowMs: number,
+    out: CommandBuffer,
+  ): void {
+    this.#place(query, deadlineMs, wanted, nowMs, out);
+  }
+
   onCancel(query: number): boolean {
     return this.#queues.remove(query);
   }

@@ -142,6 +142,22 @@ export class ClassDispatcher implements Dispatcher {
     }
   }
 
+  onRetry(
+    query: number,
+    deadlineMs: number,
+    wanted: number,
+    nowMs: number,
+    out: CommandBuffer,
+    sloClass = 0,
+  ): void {
+    if (this.#workers.upCount === 0) out.drop(0, query, DROP_NO_WORKER);
+    else if (this.#isFull(sloClass)) out.drop(0, query, DROP_QUEUE_FULL);
+    else {
+      this.#queues.insert(sloClass, IN_TIME, query, deadlineMs, wanted);
+      if (this.#workers.idleCount > 0) this.#startBatches(nowMs, out);
+    }
+  }
+
   onCancel(query: number): boolean {
     const waited = this.#queues.remove(query);
     let waiting = 0;

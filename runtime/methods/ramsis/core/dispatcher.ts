@@ -69,6 +69,19 @@ export interface Dispatcher {
    */
   onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void;
   /**
+   * A query whose worker was lost while it ran waits again, by its deadline. It is no arrival, and
+   * no batch is put together for it: those of one lost batch may start apart.
+   * @param wanted as of one that arrives, but no group.
+   */
+  onRetry(
+    query: number,
+    deadlineMs: number,
+    wanted: number,
+    nowMs: number,
+    out: CommandBuffer,
+    sloClass?: number,
+  ): void;
+  /**
    * A query is no longer wanted.
    * @returns whether it waited; one that runs or is unknown is left alone.
    */

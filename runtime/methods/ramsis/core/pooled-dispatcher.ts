@@ -137,6 +137,22 @@ export class PooledDispatcher implements Dispatcher {
     while (queues.length(LATE) > 0) out.drop(0, queues.take(LATE), DROP_NO_WORKER);
   }
 
+  onRetry(
+    query: number,
+    deadlineMs: number,
+    wanted: number,
+    nowMs: number,
+    out: CommandBuffer,
+  ): void {
+    const queues = this.#queues;
+    if (this.#upCount === 0) out.drop(0, query, DROP_NO_WORKER);
+    else if (queues.length(QUEUE) === this.queueCapacity) out.drop(0, query, DROP_QUEUE_FULL);
+    else {
+      queues.insert(QUEUE, query, deadlineMs, wanted);
+      if (this.#idleCount > 0) this.#startBatches(nowMs, out);
+    }
+  }
+
   onCancel(query: number): boolean {
     const queues = this.#queues;
     const waited = queues.remove(query);

@@ -5,6 +5,8 @@ import type { PendingRequest } from "../../../server/request.ts";
 export interface Row {
   readonly request: PendingRequest;
   readonly row: number;
+  /** Workers that were lost under it. */
+  losses: number;
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Counters of a running server of one model endpoint, and their text for Prometheus. */
 import { Histogram, head, line, metric } from "../../../server/exposition.ts";
 import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../../../server/histogram-bounds.ts";
+import { LossCounts } from "../../../server/loss-counts.ts";
 import { RequestMetrics } from "../../../server/request-metrics.ts";
 import type { ClassView } from "../tell/class-level-view.ts";
 import { ClassMetrics } from "./class-metrics.ts";
@@ -30,7 +31,7 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
   readonly #classes: ClassMetrics | null;
   readonly #queries = { satisfied: 0, late: 0, dropped: 0 };
   #level = Number.NaN;
-  #workersLost = 0;
+  readonly #losses = new LossCounts();
   readonly #generations: Record<GenerationOutcome, number> = { added: 0, infeasible: 0, failed: 0 };
 
   /** @param classNames none where all queries have the same SLO. */
@@ -66,8 +67,12 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
     else this.#queries.satisfied++;
   }
 
-  onWorkerLost(): void {
-    this.#workersLost++;
+  onWorkerLost(isHung: boolean): void {
+    this.#losses.onWorkerLost(isHung);
+  }
+
+  onQueryRetried(): void {
+    this.#losses.queriesRetried++;
   }
 
   onGenerationDone(outcome: GenerationOutcome): void {
@@ -119,7 +124,7 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
       ...metric("stratagem_pending_queries", "gauge", "Rows that wait or run", pendingQueries),
       ...metric("stratagem_workers", "gauge", "Workers of the cluster", workers),
       ...metric("stratagem_workers_ready", "gauge", "Workers that take batches", readyWorkers),
-      ...metric("stratagem_workers_lost_total", "counter", "Workers that ended", this.#workersLost),
+      ...this.#losses.lines(),
       ...metric("stratagem_bundle_info", "gauge", "The policy bundle that decides", 1, {
         application: this.model,
         sha256: gauges.bundleSha256,

@@ -2,6 +2,7 @@
 import type { Bundle, RamsisBundle } from "../../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import type { Endpoint, EndpointModel } from "../../../server/endpoint.ts";
+import { p99MsOf } from "../../../server/profiled-times.ts";
 import type { RequestRows, Submission } from "../../../server/request.ts";
 import { RequestClasses } from "../../../server/request-classes.ts";
 import { type ModelSignature, signatureOf } from "../../../server/signature.ts";
@@ -58,6 +59,9 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
       bundle,
       signature: this.signature,
       nowMs,
+      p99Ms: (variant, rows) => {
+        return p99MsOf(this.#policy.bundle.tasks[0]?.serviceTimes, variant, rows);
+      },
       maxPending,
       recorder: record,
       observer: this.metrics,
@@ -74,12 +78,12 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
         scheduler.onWorkerReady(worker);
         if (this.isReady) settleStarted();
       },
-      onLost: (worker, reason) => {
-        scheduler.onWorkerLost(worker, reason);
+      onLost: (worker, reason, isHung) => {
+        scheduler.onWorkerLost(worker, reason, isHung);
         onWorkerLost(worker, reason);
       },
-      onReplaced: (worker, reason) => {
-        scheduler.onWorkerReplaced(worker, reason);
+      onReplaced: (worker, reason, isHung) => {
+        scheduler.onWorkerReplaced(worker, reason, isHung);
         onWorkerLost(worker, reason);
       },
     };

@@ -28,6 +28,16 @@ export type RecordedEvent =
   | { readonly kind: "done"; readonly worker: number; readonly nowMs: number }
   | { readonly kind: "ready"; readonly worker: number; readonly nowMs: number }
   | { readonly kind: "lost"; readonly worker: number; readonly nowMs: number }
+  /** One whose worker was lost. */
+  | {
+      readonly kind: "retry";
+      readonly query: number;
+      readonly deadlineMs: number;
+      readonly wanted: number;
+      readonly nowMs: number;
+      /** As above. */
+      readonly sloClass?: number;
+    }
   | { readonly kind: "wake"; readonly nowMs: number }
   | { readonly kind: "cancel"; readonly query: number; readonly nowMs: number }
   /** From here on this bundle decides. */

@@ -2,6 +2,7 @@
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { CommandBuffer, DROP, DROP_LATE, DROP_NO_WORKER } from "../../../core/command-buffer.ts";
+import { mayTryAgain } from "../../../core/second-try.ts";
 import { ANY_VARIANT, sameVariant } from "../../../core/wanted-variant.ts";
 import { type BatchResult, type Executor, WorkerLostError } from "../../../exec/executor.ts";
 import {
@@ -24,11 +25,16 @@ export interface SchedulerOptions {
   readonly bundle: RamsisBundle;
   readonly signature: ModelSignature;
   readonly nowMs: () => number;
+  /** Profiled p99 of a batch; left out, workers have the time that any batch has. */
+  readonly p99Ms?: P99MsOf | undefined;
   /** Queries that wait or run at most; a request that would exceed it is refused as a whole. */
   readonly maxPending: number;
   readonly recorder?: Recorder | undefined;
   readonly observer?: SchedulerObserver | undefined;
 }
+
+/** Undefined where it is not known. */
+type P99MsOf = (variant: number, rows: number) => number | undefined;
 
 /** What metrics are made of. */
 export interface SchedulerObserver {
@@ -38,7 +44,10 @@ export interface SchedulerObserver {
   onQueryDropped(sloClass: number): void;
   /** @param isLate whether its answer came after its deadline. @param variant that answered. */
   onQueryAnswered(isLate: boolean, sloClass: number, variant: number): void;
-  onWorkerLost(worker: number, reason: string): void;
+  /** @param isHung whether it did not answer in time. */
+  onWorkerLost(isHung: boolean): void;
+  /** A row whose worker was lost waits again. */
+  onQueryRetried(): void;
 }
 
 export interface BatchStart {
@@ -67,6 +76,7 @@ export class Scheduler {
   readonly #dispatcher: Dispatcher;
   readonly #commands: CommandBuffer;
   readonly #nowMs: () => number;
+  readonly #p99Ms: P99MsOf | undefined;
   readonly #recorder: Recorder | undefined;
   readonly #observer: SchedulerObserver | undefined;
   readonly #rowBySlot: (Row | undefined)[];
@@ -78,7 +88,9 @@ export class Scheduler {
   #lastMs = 0;
   readonly #wakeTimer = new WakeTimer(() => this.#wake());
 
-  constructor({ bundle, signature, nowMs, maxPending, recorder, observer }: SchedulerOptions) {
+  constructor(options: SchedulerOptions) {
+    const { bundle, signature, nowMs, maxPending, recorder, observer } = options;
+    this.#p99Ms = options.p99Ms;
     this.#signature = signature;
     this.#dispatcher = dispatcherOf(bundle, { ready: false });
     const { commandCapacity, waitingCapacity, workerCount } = this.#dispatcher;
@@ -144,32 +156,31 @@ export class Scheduler {
     this.#carryOut(nowMs);
   }
 
-  onWorkerLost(worker: number, reason: string): void {
+  onWorkerLost(worker: number, reason: string, isHung = false): void {
     // A worker may also end while it starts; the dispatcher has not heard of that one.
     if (this.#isUp[worker] !== true) return;
     const nowMs = this.#now();
     this.#isUp[worker] = false;
-    this.#observer?.onWorkerLost(worker, reason);
+    this.#observer?.onWorkerLost(isHung);
     const batch = this.#batchByWorker[worker];
     this.#batchByWorker[worker] = undefined;
     this.#recorder?.({ kind: "lost", worker, nowMs });
     this.#dispatcher.onWorkerLost(worker, nowMs, this.#commands);
     this.#carryOut(nowMs);
-    if (batch === undefined) return;
-    this.#failBatch(batch, "worker-lost", `worker ${worker} ended during the batch: ${reason}`);
+    if (batch !== undefined) this.#loseBatch(batch, new WorkerLostError(worker, reason).message);
   }
 
   /**
    * A standby has taken the place of a lost worker. For the dispatcher only a batch is over: what
    * waits for the place stays there.
    */
-  onWorkerReplaced(worker: number, reason: string): void {
+  onWorkerReplaced(worker: number, reason: string, isHung = false): void {
     if (this.#isUp[worker] !== true) return;
-    this.#observer?.onWorkerLost(worker, reason);
+    this.#observer?.onWorkerLost(isHung);
     const batch = this.#batchByWorker[worker];
     if (batch === undefined) return;
     this.#release(batch);
-    this.#failBatch(batch, "worker-lost", `worker ${worker} ended during the batch: ${reason}`);
+    this.#loseBatch(batch, new WorkerLostError(worker, reason).message);
   }
 
   /**
@@ -219,7 +230,7 @@ export class Scheduler {
   #takeSlot(request: PendingRequest, row: number): number {
     const query = this.#freeSlots.pop();
     assert(query !== undefined, "the request was refused if there are not enough slots");
-    this.#rowBySlot[query] = { request, row };
+    this.#rowBySlot[query] = { request, row, losses: 0 };
     request.queryByRow[row] = query;
     return query;
   }
@@ -292,7 +303,8 @@ export class Scheduler {
       order,
     );
     // Inside an async function, so that an executor that throws at once rejects as well.
-    const run = async () => executor.run(worker, { variant, rows, inputs });
+    const p99Ms = this.#p99Ms?.(variant, rows);
+    const run = async () => executor.run(worker, { variant, rows, inputs, p99Ms });
     run().then(
       (result) => this.#onResult(batch, result),
       (error: unknown) => this.#onRefused(batch, error),
@@ -332,7 +344,7 @@ export class Scheduler {
       // The worker stays busy for the dispatcher until the executor says that it is gone, which
       // also counts the loss.
       this.#batchByWorker[batch.worker] = { ...batch, queries: [] };
-      this.#failBatch(batch, "worker-lost", message);
+      this.#loseBatch(batch, message);
       return;
     }
     this.#release(batch);
@@ -351,7 +363,34 @@ export class Scheduler {
     return nowMs;
   }
 
-  #failBatch(batch: RunningBatch, reason: "worker-lost" | "inference", message: string): void {
+  /** What may be tried again waits again; the others fail. */
+  #loseBatch({ queries, variant }: RunningBatch, message: string): void {
+    const nowMs = this.#now();
+    for (const query of queries) {
+      const row = this.#rowOf(query);
+      const { request } = row;
+      row.losses++;
+      if (!request.isSettled && mayTryAgain(row.losses, request.deadlineMs, nowMs)) {
+        this.#retry(query, request, variant, nowMs);
+      } else this.#fail(this.#free(query).request, "worker-lost", message);
+    }
+  }
+
+  #retry(
+    query: number,
+    { deadlineMs, sloClass, variant }: PendingRequest,
+    ran: number,
+    nowMs: number,
+  ) {
+    // Rows that one variant is to answer have one by now.
+    const wanted = variant === "same" ? ran : (variant ?? ANY_VARIANT);
+    this.#observer?.onQueryRetried();
+    this.#recorder?.({ kind: "retry", query, deadlineMs, wanted, nowMs, ...named(sloClass) });
+    this.#dispatcher.onRetry(query, deadlineMs, wanted, nowMs, this.#commands, sloClass);
+    this.#carryOut(nowMs);
+  }
+
+  #failBatch(batch: RunningBatch, reason: "inference", message: string): void {
     for (const query of batch.queries) this.#fail(this.#free(query).request, reason, message);
   }
 

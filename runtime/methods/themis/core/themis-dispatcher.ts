@@ -14,6 +14,7 @@ import type {
   PipelineDispatcherOptions,
   ResizedPipeline,
 } from "../../../core/graph/pipeline-dispatcher.ts";
+import { NONE } from "../../../core/graph/pipeline-shape.ts";
 import { ReplicaFleet } from "../../../core/graph/replica-fleet.ts";
 import { ReplicaKeeper } from "../../../core/graph/replica-keeper.ts";
 import { busyNames } from "../../../core/graph/replica-shape.ts";
@@ -261,6 +262,15 @@ class ElasticDispatcher implements ThemisDispatcher {
     this.#fleet.goDown(worker);
     if (this.#cores.leave(worker)) this.#controller.lose(this.#seen());
     this.#settle(nowMs, out);
+  }
+
+  onRetry(query: number, task: number, nowMs: number, out: CommandBuffer): void {
+    if (this.#isServable[task] === 0) out.drop(0, query, DROP_NO_WORKER);
+    else if (this.#queues.waiting === this.waitingCapacity) out.drop(0, query, DROP_QUEUE_FULL);
+    else {
+      this.#queues.insertAfter(NONE, task, query);
+      if (this.#fleet.idle.count(task) > 0) this.#startDueMs = nowMs;
+    }
   }
 
   onCancel(query: number): boolean {

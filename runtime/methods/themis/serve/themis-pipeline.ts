@@ -46,6 +46,7 @@ export function themisPipeline(
     courses: new VisitCourses(signature, shape.graph, maxPending),
     answererOf: lastAnswererOf(signature),
     holdsAllVariants: () => false,
+    p99Ms: (task, rows, _worker, cores) => batchMs(bundle, task, rows, cores),
     fastestMs: surelyMs(bundle, (task) => fastestQueryMs(bundle, task)),
     forecasts:
       isForetold && forecaster !== undefined
@@ -55,6 +56,19 @@ export function themisPipeline(
     differenceFrom: (after) => bundleDifference(bundle, after, SERVED_PARTS),
     metricLines: () => metrics.lines(),
   };
+}
+
+/** What a batch takes; on more cores than were profiled as on the most. */
+function batchMs(
+  { tasks }: ThemisBundle,
+  task: number,
+  rows: number,
+  cores: number,
+): number | undefined {
+  const ms = tasks[task]?.variants[0]?.latency.ms;
+  const [maxCores = 0, maxBatch = 0] = ms?.shape ?? [];
+  if (rows > maxBatch) return undefined;
+  return ms?.data[(Math.min(cores, maxCores) - 1) * maxBatch + rows - 1];
 }
 
 /** Time of a query that runs alone, on the number of cores where it is shortest. */

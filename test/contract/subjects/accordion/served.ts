@@ -42,6 +42,10 @@ function openPlaces(): FakeWorkers {
     async loseAll() {
       for (const place of PLACES) await executor?.lose(place);
     },
+    async hang() {
+      await executor?.replace(executor.held[0]?.worker ?? -1, true);
+    },
+    p99sMs: () => executor?.held.map(({ batch }) => batch.p99Ms) ?? [],
     runningCount: () => executor?.held.length ?? 0,
     finish: async () => executor?.finish(),
   };

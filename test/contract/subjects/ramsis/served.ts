@@ -40,6 +40,10 @@ function openWorkers(): FakeWorkers {
     async loseAll() {
       for (const worker of WORKERS) executor?.handlers.onLost(worker, "killed");
     },
+    async hang() {
+      executor?.replace(true);
+    },
+    p99sMs: () => executor?.held.map(({ batch }) => batch.p99Ms) ?? [],
     runningCount: () => executor?.held.length ?? 0,
     finish: async () => executor?.finish(),
   };

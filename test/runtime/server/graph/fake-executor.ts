@@ -85,12 +85,12 @@ export class FakeAssignedExecutor implements AssignedExecutor {
   }
 
   /** Ends a worker, and its batch if it runs one. */
-  lose(worker: number): void {
+  lose(worker: number, isHung = false): void {
     const index = this.held.findIndex((held) => held.worker === worker);
     if (index >= 0) this.take(index).reject(new WorkerLostError(worker, "killed"));
     this.#stopLoading(worker);
     this.#variants.delete(worker);
-    this.handlers.onLost(worker, "killed");
+    this.handlers.onLost(worker, "killed", isHung);
   }
 
   take(index = 0): Held {

@@ -34,6 +34,8 @@ export function replayed(
     else if (entry.kind === "resized") dispatcher.onResized?.(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "forecast") dispatcher.onForecast?.(entry.qps);
     else if (entry.kind === "lost") dispatcher.onWorkerLost(entry.worker, entry.nowMs, commands);
+    else if (entry.kind === "retry")
+      dispatcher.onRetry(entry.query, entry.task, entry.nowMs, commands);
     else if (entry.kind === "fanout")
       dispatcher.onFanout(entry.query, entry.childTask, entry.count);
     else if (entry.kind === "wake") dispatcher.onWake(entry.nowMs, commands);

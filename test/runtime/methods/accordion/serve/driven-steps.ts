@@ -40,6 +40,8 @@ export const STEP = fc.oneof(
         "wrong" as const,
         "lose" as const,
         "lose" as const,
+        "lose" as const,
+        "lose" as const,
         "lose-told-first" as const,
         "replace" as const,
         "ready" as const,

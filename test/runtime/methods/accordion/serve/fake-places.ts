@@ -161,9 +161,9 @@ export class FakePlaces implements Executor {
   }
 
   /** As `lose`, but a standby takes the place. */
-  async replace(worker: number): Promise<void> {
+  async replace(worker: number, isHung = false): Promise<void> {
     this.#reject(worker);
-    this.handlers.onReplaced?.(worker, "killed");
+    this.handlers.onReplaced?.(worker, "killed", isHung);
     await settled();
   }
 

@@ -190,13 +190,21 @@ describe("a request fails, alone, and says why", () => {
     });
   });
 
-  test("if its worker is lost, and the next one is served by another", async () => {
+  test("if its worker is lost twice, and the next one is served by another", async () => {
     const setup = scheduledStages();
     setup.start();
     const submission = setup.submit([ESCALATED, KEPT]);
     await finishOf(setup, GATE);
-    const slow = setup.executor.held.find(({ batch }) => batch.variant === SLOW);
-    setup.executor.lose(slow?.worker ?? -1);
+    const loseSlow = () => {
+      const slow = setup.executor.held.find(({ batch }) => batch.variant === SLOW);
+      setup.executor.lose(slow?.worker ?? -1);
+    };
+    loseSlow();
+    while (setup.executor.held.every(({ batch }) => batch.variant !== SLOW)) {
+      setup.executor.load();
+      await settled(setup);
+    }
+    loseSlow();
     expect(await submission.outcome).toEqual({
       kind: "failed",
       reason: "worker-lost",
@@ -211,7 +219,7 @@ describe("a request fails, alone, and says why", () => {
 
   test.each(
     [GATE, SLOW, LAST].flatMap((stage) =>
-      (["refused", "lost", "without outputs", "of no rows"] as const).map((fault) => ({
+      (["refused", "lost past its deadline", "without outputs", "of no rows"] as const).map((fault) => ({
         stage,
         fault,
       })),
@@ -226,11 +234,13 @@ describe("a request fails, alone, and says why", () => {
     const none = { shape: [0, 1], bytes: new Uint8Array() };
     const outputs = one.fault === "of no rows" ? [none, none, none, none] : [];
     if (one.fault === "refused") executor.refuse(place());
-    else if (one.fault === "lost") executor.lose(executor.held[place()]?.worker ?? -1);
-    else executor.take(place()).resolve({ outputs, wallMs: 1, cpuMs: 1, cores: 1 });
+    else if (one.fault === "lost past its deadline") {
+      setup.clock.nowMs += 1e6;
+      executor.lose(executor.held[place()]?.worker ?? -1);
+    } else executor.take(place()).resolve({ outputs, wallMs: 1, cpuMs: 1, cores: 1 });
     expect(await submission.outcome).toMatchObject({
       kind: "failed",
-      reason: one.fault === "lost" ? "worker-lost" : "inference",
+      reason: one.fault === "lost past its deadline" ? "worker-lost" : "inference",
     });
     const next = setup.submit([ESCALATED]);
     await finishAll(setup);

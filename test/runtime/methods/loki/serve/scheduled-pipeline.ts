@@ -140,7 +140,7 @@ export const STEP = fc.oneof(
     }),
   },
   fc.record({
-    kind: fc.constantFrom("refuse", "lose", "cancel", "second"),
+    kind: fc.constantFrom("refuse", "lose", "lose", "cancel", "second"),
     n: fc.nat({ max: 9 }),
     crops: fc.constant(0),
   }),

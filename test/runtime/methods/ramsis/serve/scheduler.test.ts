@@ -96,16 +96,51 @@ function bytesOf(outcome: Extract<Outcome, { kind: "answered" }>): Buffer {
   return Buffer.concat(outcome.outputs[0]?.parts ?? []);
 }
 
-test("queries that wait for a lost worker are answered by another", async () => {
-  const { scheduler, executor } = scheduled(2);
+/** Answers all that runs, until nothing does. */
+async function finishAll(executor: FakeExecutor): Promise<void> {
+  while (executor.held.length > 0) {
+    executor.finish();
+    for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+  }
+}
+
+test("queries that run on a lost worker, or wait for it, are answered by another", async () => {
+  const { scheduler, executor, log } = scheduled(2);
   scheduler.onWorkerReady(0);
   const running = scheduler.submit(rowsOf(0, 1), 100);
   const waiting = scheduler.submit(rowsOf(1, 1), 100);
   scheduler.onWorkerReady(1);
   executor.lose();
-  expect(await running.outcome).toMatchObject({ kind: "failed", reason: "worker-lost" });
-  executor.finish();
+  await finishAll(executor);
+  expect(await running.outcome).toMatchObject({ kind: "answered" });
   expect(await waiting.outcome).toMatchObject({ kind: "answered" });
+  expect(log.filter(({ kind }) => kind === "retry")).toHaveLength(1);
+});
+
+test("a query is tried again once only", async () => {
+  const { scheduler, executor } = scheduled(3);
+  for (const worker of [0, 1, 2]) scheduler.onWorkerReady(worker);
+  const first = scheduler.submit(rowsOf(0, 1), 100);
+  executor.lose();
+  expect(executor.held.length).toBeGreaterThan(0);
+  executor.lose();
+  expect(await first.outcome).toMatchObject({
+    kind: "failed",
+    reason: "worker-lost",
+    message: expect.stringMatching(/^worker \d ended during the batch: killed$/),
+  });
+  await finishAll(executor);
+  expect(scheduler.pendingCount).toBe(0);
+});
+
+test("a query that is late when its worker is lost fails at once", async () => {
+  const { scheduler, executor, clock, log } = scheduled(2);
+  for (const worker of [0, 1]) scheduler.onWorkerReady(worker);
+  const late = scheduler.submit(rowsOf(0, 1), 100);
+  clock.nowMs = 100;
+  executor.lose();
+  expect(await late.outcome).toMatchObject({ kind: "failed", reason: "worker-lost" });
+  expect(log.filter(({ kind }) => kind === "retry")).toEqual([]);
 });
 
 test("queries that wait for the only worker stay when a standby takes its place", async () => {
@@ -116,12 +151,13 @@ test("queries that wait for the only worker stay when a standby takes its place"
     const waiting = scheduler.submit(rowsOf(1, 1), 100);
     if (isRejectedFirst) {
       executor.take().reject(new WorkerLostError(0, "killed"));
-      await running.outcome;
+      for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+      expect(log.at(-1)).toMatchObject({ kind: "retry", query: 0 });
       executor.handlers.onReplaced?.(0, "killed");
     } else executor.replace();
-    expect(await running.outcome).toMatchObject({ kind: "failed", reason: "worker-lost" });
     expect(scheduler.readyWorkerCount).toBe(1);
-    executor.finish();
+    await finishAll(executor);
+    expect(await running.outcome).toMatchObject({ kind: "answered" });
     expect(await waiting.outcome).toMatchObject({ kind: "answered" });
     expect(log.filter(({ kind }) => kind === "drop")).toEqual([]);
   }
