@@ -1,4 +1,4 @@
-/** The time of each step of what a worker loads, beside that of the whole: who takes it is named. */
+/** The time of each step of what a worker loads, beside that of the whole: the late are named. */
 import { assert } from "../core/assert.ts";
 import type { LoadStep } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
