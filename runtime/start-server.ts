@@ -1,30 +1,18 @@
 /** Opens a server of a bundle in this process: its endpoint over HTTP, its workers beside it. */
-import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Bundle } from "./bundle/schema.ts";
-import { RuntimeError } from "./errors.ts";
-import { type AssignedProcessExecutor, startAssignedExecutor } from "./exec/assigned-pool.ts";
-import type {
-  AssignedExecutorHandlers,
-  Device,
-  ExecutorHandlers,
-  VariantModel,
-} from "./exec/executor.ts";
-import { lackOf, type Means, meansOf, sharedCores } from "./exec/means.ts";
-import {
-  type ProcessExecutor,
-  type ProcessExecutorHandlers,
-  type SettledDevice,
-  startExecutor,
-} from "./exec/worker-pool.ts";
+import type { SettledDevice } from "./exec/worker-pool.ts";
+import { hasLimits } from "./exec/worker-spawn.ts";
 import { loadBundle } from "./load-bundle.ts";
-import type { GenerateLevel, WorkerStarter } from "./methods/method.ts";
+import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
+import { OpenedModels } from "./opened-models.ts";
 import { servedModels } from "./served-models.ts";
 import type { RunningServer, ServerLimits } from "./server/serve.ts";
+import { Workers, type WorkersOptions } from "./server-workers.ts";
 import { packageVersion } from "./version.ts";
 
-export interface ServerOptions {
+export interface ServerOptions extends WorkersOptions {
   /** Path of the bundle. */
   readonly policy: string;
   /** Folder of the model files; left out for the bundle's own. */
@@ -33,18 +21,6 @@ export interface ServerOptions {
   readonly host?: string;
   /** Left out, or 0, for any that is free. */
   readonly port?: number;
-  /** What runs the models; left out for "cpu". */
-  readonly device?: Device;
-  /** Accelerators to spread workers over. */
-  readonly deviceIds?: readonly number[];
-  /** Threads of a worker, where the bundle does not say its cores; left out for one. */
-  readonly threads?: number;
-  /** Warm workers in reserve; left out for one. */
-  readonly standby?: number;
-  /** Whether workers that want more than this machine has are refused; left out for true. */
-  readonly meansCheck?: boolean;
-  /** What the machine has; left out, it is asked. */
-  readonly means?: () => Means;
   readonly limits?: Partial<ServerLimits>;
   /** For what an operator should see, such as a lost worker. */
   readonly onNotice?: (message: string) => void;
@@ -74,9 +50,19 @@ export interface StartedServer extends RunningServer {
  * RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_MEANS, RUNTIME_DEVICE.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
+  const files = new OpenedModels();
+  try {
+    return await startWith(files, options);
+  } catch (error) {
+    await files.close();
+    throw error;
+  }
+}
+
+async function startWith(files: OpenedModels, options: ServerOptions): Promise<StartedServer> {
   const { policy, onNotice = () => {}, generateLevel, limits } = options;
   const { bundle, sha256 } = await loadBundle(policy);
-  const models = await servedModels(bundle, options.models ?? dirname(policy));
+  const models = await servedModels(bundle, options.models ?? dirname(policy), files);
   const method = methodOf(bundle);
   const workers = new Workers({ ...options, onNotice }, models, method.workerCount(bundle));
   const axisNames = models.map((model) => model.axisNames);
@@ -94,12 +80,23 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
     workers,
     generateLevel,
   });
-  return { ...server, bundle, device: workers.device, reload: () => reload(server, policy) };
+  if (!hasLimits()) onNotice("workers have no limit of memory: this system cannot set one");
+  return {
+    ...server,
+    bundle,
+    device: workers.device,
+    reload: () => reload(server, policy, files),
+    close: async () => {
+      await server.close();
+      await files.close();
+    },
+  };
 }
 
 async function reload(
   server: RunningServer,
   path: string,
+  files: OpenedModels,
 ): Promise<{ readonly isFollowed: boolean; readonly notice: string }> {
   try {
     const { bundle, sha256 } = await loadBundle(path);
@@ -108,7 +105,7 @@ async function reload(
       refusal === null
         ? `${path}: serving it as it is now, SHA-256 ${sha256}`
         : `${path}: not followed, the bundle before it goes on deciding: ${refusal}`;
-    return { isFollowed: refusal === null, notice };
+    return { isFollowed: refusal === null, notice: notice + (await changesOf(files)) };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const notice = `not followed, the bundle before it goes on deciding: ${reason}`;
@@ -116,82 +113,14 @@ async function reload(
   }
 }
 
-type WorkersOptions = Pick<
-  ServerOptions,
-  "policy" | "threads" | "device" | "deviceIds" | "standby" | "meansCheck" | "means"
-> &
-  Required<Pick<ServerOptions, "onNotice">>;
-
-/** Starts the workers of a server, and remembers what they run on. */
-class Workers implements WorkerStarter {
-  device: SettledDevice = "cpu";
-  readonly #options: WorkersOptions;
-  readonly #variants: readonly VariantModel[];
-  readonly #workerCount: number;
-
-  constructor(options: WorkersOptions, variants: readonly VariantModel[], workerCount: number) {
-    this.#options = options;
-    this.#variants = variants;
-    this.#workerCount = workerCount;
-  }
-
-  /** All models on every worker. @throws RuntimeError RUNTIME_DEVICE, RUNTIME_MEANS */
-  async start(handlers: ExecutorHandlers): Promise<ProcessExecutor> {
-    const standbyCount = this.#options.standby ?? 1;
-    const bytes = this.#variants.reduce((sum, { path }) => sum + statSync(path).size, 0);
-    this.#checkMeans(this.#workerCount + standbyCount, bytes);
-    const start = startExecutor({ ...this.#executorOptions(), standbyCount }, this.#told(handlers));
-    return this.#settled(start);
-  }
-
-  /** On every worker what it is assigned. @throws RuntimeError RUNTIME_DEVICE, RUNTIME_MEANS */
-  async startAssigned(handlers: AssignedExecutorHandlers): Promise<AssignedProcessExecutor> {
-const standbyCount = this.#options.standby ?? 1;
-    const largest = Math.max(...this.#variants.map(({ path }) => statSync(path).size));
-    this.#checkMeans(this.#workerCount + standbyCount, largest);
-    const options = { ...this.#executorOptions(), standbyCount };
-    return this.#settled(startAssignedExecutor(options, this.#told(handlers)));
-  }
-
-  /** @param modelBytes that one worker holds at least. @throws RuntimeError RUNTIME_MEANS */
-  #checkMeans(count: number, modelBytes: number): void {
-    const { policy, threads = 1, meansCheck = true, means = meansOf, onNotice } = this.#options;
-    if (!meansCheck) return;
-    const wanted = { count, threads, modelBytes };
-    const found = means();
-    const lack = lackOf(wanted, found);
-    if (lack !== null) {
-      throw new RuntimeError(
-        "RUNTIME_MEANS",
-        `${policy}: ${lack}; compile for fewer workers, or serve with --no-means-check`,
-      );
-    }
-    const shared = sharedCores({ ...wanted, count: this.#workerCount }, found);
-    if (shared !== null) onNotice(shared);
-  }
-
-  #executorOptions() {
-    const { threads: threadsPerWorker = 1, device = "cpu", deviceIds = [] } = this.#options;
-    const [variants, workerCount] = [this.#variants, this.#workerCount];
-    return { variants, workerCount, threadsPerWorker, device, deviceIds };
-  }
-
-  #told<H extends ExecutorHandlers>(handlers: H): H & ProcessExecutorHandlers {
-    const { onNotice } = this.#options;
-    return {
-      ...handlers,
-      onStartFailed: (reason, retryMs) =>
-        onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`),
-    };
-  }
-
-  async #settled<E extends ProcessExecutor>(start: Promise<E>): Promise<E> {
-    try {
-      const executor = await start;
-      this.device = executor.device;
-      return executor;
-    } catch (error) {
-      throw new RuntimeError("RUNTIME_DEVICE", error instanceof Error ? error.message : `${error}`);
-    }
-  }
+/** What a server that is told to read anew does not: its models are those that it opened. */
+async function changesOf(opened: OpenedModels): Promise<string> {
+  const changed = await opened.changed();
+  if (changed.length === 0) return "";
+  const names = changed.slice(0, MAX_TOLD_FILES).join(", ");
+  const rest = changed.length - MAX_TOLD_FILES;
+  const files = `${names}${rest > 0 ? ` and ${rest} more` : ""}`;
+  return `; models stay those of the start, but these files are others now, or gone: ${files}`;
 }
+
+const MAX_TOLD_FILES = 5;

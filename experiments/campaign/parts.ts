@@ -5,11 +5,6 @@ import { hung } from "./hung.ts";
 import { MALFORMED } from "./malformed.ts";
 import type { Part } from "./part.ts";
 import { SLOW } from "./slow.ts";
+import { workers } from "./workers.ts";
 
-export const PARTS: readonly Part[] = [
-  MALFORMED,
-  SLOW,
-  FILES,
-  bundles,
-  hung,
-];
+export const PARTS: readonly Part[] = [MALFORMED, SLOW, FILES, bundles, hung, workers];

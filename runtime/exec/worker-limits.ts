@@ -4,6 +4,13 @@
  */
 
 export interface WorkerLimits {
+  /** Memory that a worker may have of its own; null for what `workerMemoryBytes` says. */
+  readonly memoryBytes: number | null;
+  /**
+   * Time a worker may take to load a model, or for its first runs of a size: else it is killed.
+   * Large files get a second more for each 10 MB.
+   */
+  readonly modelTimeoutMs: number;
   /**
    * Time from the start of the process until it is ready, all models loaded and warmed; without an
    * end it is killed.
@@ -48,6 +55,9 @@ export interface WorkerLimits {
 }
 
 export const WORKER_LIMITS: WorkerLimits = {
+  memoryBytes: null,
+  // The models of this repository take milliseconds.
+  modelTimeoutMs: 60_000,
   // Far above any start that was seen: dozens of variants at dozens of batch sizes are warmed on
   // cores that all workers share.
   startTimeoutMs: 600_000,
@@ -64,10 +74,18 @@ export const WORKER_LIMITS: WorkerLimits = {
   maxBackoffMs: 30_000,
 };
 
+/** A slow disk that others share. */
+const FILE_BYTES_PER_MS = 10_000;
+
 /**
  * Wait before the next start.
  * @param failures workers in a row, at least one, that ended without being healthy.
  */
 export function retryDelayMs(failures: number, limits: WorkerLimits): number {
   return Math.min(limits.maxBackoffMs, limits.backoffMs * 2 ** (failures - 1));
+}
+
+/** @param bytes of the file, 0 where that is not known. */
+export function modelTimeoutMs(bytes: number, limits: WorkerLimits): number {
+  return limits.modelTimeoutMs + bytes / FILE_BYTES_PER_MS;
 }

@@ -1,5 +1,5 @@
 /** One worker process as the server sees it: starting, running one batch at a time, ending. */
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { assert } from "../core/assert.ts";
@@ -14,10 +14,14 @@ import {
   textFrame,
 } from "./frame-protocol.ts";
 import { FrameReader } from "./frame-reader.ts";
+import { inheritanceOf } from "./inherited-models.ts";
+import { LoadWatch } from "./load-watch.ts";
 import type { Holding } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
+import { withMemoryLimit, workerMemoryBytes } from "./worker-memory.ts";
 import { WorkerPaces } from "./worker-paces.ts";
+import { spawnLimited } from "./worker-spawn.ts";
 import { WorkerWatch } from "./worker-watch.ts";
 
 const WORKER_PATH = fileURLToPath(new URL("./worker.js", import.meta.url));
@@ -68,6 +72,8 @@ export class WorkerProcess {
   readonly #limits: WorkerLimits;
   readonly #paces: WorkerPaces;
   readonly #listener: WorkerListener;
+  /** Its limit; null for none. */
+  readonly #memoryBytes: number | null;
   readonly #child: ChildProcess;
   readonly #channel: Socket | null;
   readonly #ended: Promise<void>;
@@ -75,6 +81,7 @@ export class WorkerProcess {
   #running: RunningBatch | null = null;
   /** Assignments that are not answered, oldest first. */
   readonly #assignments: Assignment[] = [];
+  readonly #loads: LoadWatch;
   #readyMs: number | null = null;
   #hasAnswered = false;
   /** For what is awaited of the process: that it gets ready, loads, ends. */
@@ -107,7 +114,11 @@ export class WorkerProcess {
     this.#ended = new Promise((resolve) => {
       this.#settleEnded = resolve;
     });
-    this.#child = spawn(process.execPath, [WORKER_PATH], { stdio: [...STDIO] });
+    const { fds, setup: told } = inheritanceOf(setup, STDIO.length);
+    this.#loads = new LoadWatch(setup, limits, (reason) => this.#abort(reason));
+    this.#memoryBytes = limits.memoryBytes ?? workerMemoryBytes(setup);
+    const [memoryBytes, stdio] = [this.#memoryBytes, [...STDIO, ...fds]];
+    this.#child = spawnLimited(WORKER_PATH, { memoryBytes, stdio });
     this.#child.once("error", (error) => this.#end(error.message));
     // Unlike "exit" it waits for what the worker wrote last: its result, or why it could not start.
     this.#child.once("close", (code, signal) =>
@@ -117,7 +128,7 @@ export class WorkerProcess {
     this.#wait(startLimitMs, () => this.#onStartTimeout(startLimitMs));
     const channel = this.#child.stdio?.[CHANNEL];
     this.#channel = channel instanceof Socket ? channel : null;
-    if (this.#channel !== null) this.#open(this.#channel);
+    if (this.#channel !== null) this.#open(this.#channel, told);
   }
 
   get pid(): number | undefined {
@@ -191,7 +202,7 @@ export class WorkerProcess {
     await this.#ended;
   }
 
-  #open(channel: Socket): void {
+  #open(channel: Socket, told: WorkerSetup): void {
     const reader = new FrameReader((frame) => this.#onFrame(frame));
     channel.on("data", (chunk: Buffer) => {
       try {
@@ -205,15 +216,18 @@ export class WorkerProcess {
     channel.on("close", () => {
       if (this.#reason === null) this.#kill();
     });
-    write(channel, textFrame(FRAME_KINDS.load, JSON.stringify(this.setup)));
+    write(channel, textFrame(FRAME_KINDS.load, JSON.stringify(told)));
   }
 
   #onFrame(frame: Frame): void {
     const running = this.#running;
     if (frame.kind === FRAME_KINDS.failed) {
-      this.#abort(decodeText(frame.payload));
+      this.#abort(withMemoryLimit(decodeText(frame.payload), this.#memoryBytes));
+    } else if (frame.kind === FRAME_KINDS.loading) {
+      this.#loads.onStep(JSON.parse(decodeText(frame.payload)));
     } else if (frame.kind === FRAME_KINDS.ready && this.#readyMs === null) {
       this.#readyMs = performance.now();
+      this.#loads.end();
       this.#paces.starts.onDone(this.#readyMs - this.#startMs);
       clearTimeout(this.#timer);
       this.#watch.begin();
@@ -221,6 +235,7 @@ export class WorkerProcess {
       queueMicrotask(() => this.#listener.onReady(this));
     } else if (frame.kind === FRAME_KINDS.assigned) {
       const assignment = this.#assignments.shift();
+      this.#loads.end();
       assert(assignment !== undefined, "a worker holds other models only when told to");
       this.#paces.loads.onDone(performance.now() - assignment.sinceMs);
       if (this.#assignments.length === 0) clearTimeout(this.#timer);
@@ -230,7 +245,7 @@ export class WorkerProcess {
       this.#watch.onPong();
     } else {
       assert(running !== null, `a worker sends a frame of kind ${frame.kind} only when asked`);
-      const settle = settlement(running, frame);
+      const settle = settlement(running, frame, this.#memoryBytes);
       this.#running = null;
       this.#hasAnswered = true;
       this.#watch.onAnswered();
@@ -322,7 +337,8 @@ export class WorkerProcess {
     this.#hasEnded = true;
     clearTimeout(this.#timer);
     this.#watch.end();
-    this.#reason ??= reason;
+    this.#loads.end();
+    this.#reason ??= withMemoryLimit(reason, this.#memoryBytes);
     const finalReason = this.#reason;
     this.#rejectRunning(finalReason);
     // Promise callbacks run before it, so whoever awaits the batch knows its fate before the slot
@@ -354,13 +370,14 @@ function frameOf(variant: string, batch: Batch, cores: number): Uint8Array[] {
 }
 
 /** How the answer settles the batch. @throws Error if it is none. */
-function settlement(running: RunningBatch, frame: Frame): () => void {
+function settlement(running: RunningBatch, frame: Frame, memoryBytes: number | null): () => void {
   if (frame.kind === FRAME_KINDS.result) {
     const result = decodeResult(frame.payload);
     return () => running.resolve(result);
   }
   assert(frame.kind === FRAME_KINDS.refused, `a batch is not answered by kind ${frame.kind}`);
-  const error = new InferenceError(running.variant, decodeText(frame.payload));
+  const reason = withMemoryLimit(decodeText(frame.payload), memoryBytes);
+  const error = new InferenceError(running.variant, reason);
   return () => running.reject(error);
 }
 
