@@ -62,8 +62,10 @@ test("the one that let a body of quotes block the server is told with its place"
 
 /** @returns undefined for one that takes linear time. */
 async function problemOf(source: string, flags: string): Promise<string | undefined> {
-  const { status, complexity } = await check(source, flags, { timeout: SEARCH_MS });
-  return status === "safe" ? undefined : `/${source}/${flags} is ${complexity?.summary ?? status}`;
+  const found = await check(source, flags, { timeout: SEARCH_MS });
+  if (found.status === "safe") return undefined;
+  const summary = found.status === "vulnerable" ? found.complexity.summary : "not decided";
+  return `/${source}/${flags} is ${summary}`;
 }
 
 /** Paths of a package's sources; what was built of them is left out. */

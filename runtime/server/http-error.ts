@@ -13,3 +13,6 @@ export class HttpError {
     this.headers = headers;
   }
 }
+
+/** For what may well be answered if it is asked again. */
+export const RETRY_LATER = { "retry-after": "1" };

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { BadRequest } from "./bad-request.ts";
 import { readBody } from "./body.ts";
+import { INDEX_LIMIT } from "./body-limits.ts";
 import { type HostedModel, type HttpContext, isReady, RETRY_LATER } from "./context.ts";
 import { modelConfig, modelMetadata, modelStatistics, SERVER_METADATA } from "./descriptions.ts";
 import { HttpError } from "./http-error.ts";
@@ -107,7 +108,11 @@ async function sendIndex(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const body = await readBody(request, context);
+  const { bodyTimeoutMs, budget } = context;
+  const hold = budget.hold();
+  const body = await readBody(request, { limit: INDEX_LIMIT, bodyTimeoutMs, hold }).finally(() =>
+    hold.release(),
+  );
   const asked = body.length === 0 ? {} : jsonObjectOf(body);
   const ready = isReady(context);
   const isListed = ready || asked["ready"] !== true;
@@ -134,9 +139,9 @@ function jsonObjectOf(body: Uint8Array): Readonly<Record<string, unknown>> {
   throw new BadRequest("request", "expected a JSON object", text);
 }
 
-function sendMetrics({ endpoint }: HttpContext, response: ServerResponse): void {
+function sendMetrics({ endpoint, metricsText }: HttpContext, response: ServerResponse): void {
   response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" });
-  response.end(endpoint.metricsText());
+  response.end(`${endpoint.metricsText()}${metricsText()}`);
 }
 
 function segmentsOf(url: string): string[] {

@@ -1,13 +1,21 @@
 /** A server from its listening to its close, whatever answers in it. */
 import type { Bundle } from "../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../exec/executor.ts";
-import { type HttpContext, hostedModels, isReady } from "./context.ts";
+import { ByteBudget } from "./byte-budget.ts";
+import { type HostedModel, type HttpContext, hostedModels, isReady } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
+import type { ReadModel } from "./json-jobs.ts";
+import { JsonThread } from "./json-thread.ts";
 import { type ConnectionLimits, closeServer, listen, serverOf, urlOf } from "./listening.ts";
+import { LoopDelay } from "./loop-delay.ts";
+import { serverMetricsText } from "./server-metrics.ts";
+import { TurnShare } from "./turn-share.ts";
 
 export interface ServerLimits extends ConnectionLimits {
-  /** Of a request's body, compressed and not. */
+  /** Of a request's body, compressed and not, where its model's shapes could need more. */
   readonly maxBodyBytes: number;
+  /** Of bodies and tensors of all requests that have no answer yet. */
+  readonly maxBytesInFlight: number;
   /** Rows of one request, where its model has no limit of its own. */
   readonly maxRows: number;
   /** Rows of requests that wait or run. */
@@ -19,6 +27,7 @@ export interface ServerLimits extends ConnectionLimits {
 
 export const DEFAULT_LIMITS: ServerLimits = {
   maxBodyBytes: 64 * 2 ** 20,
+  maxBytesInFlight: 512 * 2 ** 20,
   maxRows: 64,
   maxPending: 4096,
   maxConnections: 4096,
@@ -103,6 +112,7 @@ export async function openServer<E extends Executor, H extends Required<Executor
     throw error;
   }
   const { endpoint } = house;
+  house.loopDelay.start();
   let closing: Promise<void> | undefined;
   const close = async () => {
     endpoint.drain();
@@ -111,6 +121,7 @@ export async function openServer<E extends Executor, H extends Required<Executor
     if (!isEmptied) endpoint.abort();
     await executor.close();
     await closed;
+    await house.close();
   };
   return {
     url: urlOf(server, host),
@@ -134,6 +145,7 @@ export interface ServedEndpoint<E extends Executor, H extends ExecutorHandlers> 
 class House<E extends Executor, H extends Required<ExecutorHandlers>> {
   readonly endpoint: ServedEndpoint<E, H>;
   readonly context: HttpContext;
+  readonly loopDelay = new LoopDelay();
   #isDraining = false;
   #inferCount = 0;
   #onEmpty: () => void = () => {};
@@ -147,10 +159,16 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
     this.endpoint = endpointOf((worker, reason) => {
       if (!this.#isDraining) onWorkerLost?.(worker, reason);
     });
+    const budget = new ByteBudget(limits.maxBytesInFlight);
+    const models = hostedModels(this.endpoint, limits);
     this.context = {
-      ...limits,
+      bodyTimeoutMs: limits.bodyTimeoutMs,
       endpoint: this.endpoint,
-      models: hostedModels(this.endpoint, limits.maxRows),
+      models,
+      budget,
+      turnShare: new TurnShare(),
+      jsonThread: new JsonThread(models.map(readModelOf)),
+      metricsText: () => serverMetricsText(this.loopDelay, budget),
       version,
       nowMs,
       epochOffsetMs,
@@ -183,6 +201,12 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
     return executor;
   }
 
+  /** Nothing is left that runs. */
+  async close(): Promise<void> {
+    this.loopDelay.stop();
+    await this.context.jsonThread.close();
+  }
+
   /**
    * Refuses new inference and waits for the accepted.
    * @returns whether all of it was answered in time.
@@ -198,6 +222,21 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
       };
     });
   }
+}
+
+/** Nothing but what can be sent to a thread. */
+function readModelOf({ model, limits }: HostedModel): ReadModel {
+  const { names, inputs, outputs, variants, answersByRow } = model.signature;
+  const signature = {
+    names,
+    inputs: inputs.map(({ name, datatype, rowShape }) => ({ name, datatype, rowShape })),
+    outputs: outputs.map(({ name, datatype, rowShape, isInternal = false }) => {
+      return { name, datatype, rowShape, isInternal };
+    }),
+    variants: variants.map(({ name }) => ({ name })),
+    answersByRow: answersByRow === true,
+  };
+  return { signature, maxRows: limits.maxRows, maxValues: limits.maxValues };
 }
 
 /** The same handlers, called by way of `tell`. */
