@@ -1,5 +1,6 @@
 /** Jobs with long JSON on a thread of their own, so that none of them holds the event loop. */
 import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Datatype } from "./datatypes.ts";
 import { HttpError, RETRY_LATER } from "./http-error.ts";
@@ -167,8 +168,8 @@ export class JsonThread {
 
 /** Of what was built, also for those who run the sources: threads run compiled files only. */
 function programPath(): string {
-  const name = "stratagem-runtime/internal/server/json-thread-main";
-  return createRequire(import.meta.url).resolve(name);
+  const description = createRequire(import.meta.url).resolve("stratagem-runtime/package.json");
+  return join(dirname(description), "dist/server/json-thread-main.js");
 }
 
 /** A body in memory of its own, which can be handed over. */
