@@ -1,5 +1,7 @@
 /** How large a body may be, by what the shapes of its model can need. */
+
 import { DATATYPES, type Datatype, elementCountOf } from "./datatypes.ts";
+import type { JsonLimits } from "./json-text.ts";
 import type { ModelTensor } from "./signature.ts";
 
 /** The most bytes of a body, before and after decompression, and why so many. */
@@ -15,8 +17,8 @@ export interface InferLimits {
   readonly json: BodyLimit;
   /** Bytes of all tensors behind the JSON. */
   readonly maxBinaryBytes: number;
-  /** Names and values in the JSON. */
-  readonly maxValues: number;
+  /** Of what the JSON consists, if it is long. */
+  readonly parts: JsonLimits;
   readonly maxRows: number;
 }
 
@@ -30,7 +32,8 @@ const ELEMENT_BYTES = 32;
 export const STRING_ELEMENT_BYTES = 4096;
 /** For all of the JSON but the tensors. */
 export const HEADER_BYTES = 65_536;
-const HEADER_VALUES = 16_384;
+/** For all of the JSON but the tensors: values, arrays and objects, strings. */
+const HEADER_PARTS = 16_384;
 
 const SHORT_TYPES: readonly Datatype[] = ["BOOL", "UINT8", "INT8", "UINT16", "INT16"];
 
@@ -51,13 +54,20 @@ export function inferLimits(
 ): InferLimits {
   let jsonBytes = HEADER_BYTES;
   let binaryBytes = 0;
-  let values = HEADER_VALUES;
+  let [values, containers, strings] = [HEADER_PARTS, HEADER_PARTS, HEADER_PARTS];
   for (const { datatype, rowShape } of inputs) {
     const elements = maxRows * elementCountOf(rowShape);
     jsonBytes += elements * jsonBytesOf(datatype);
     binaryBytes += elements * (DATATYPES[datatype].elementBytes || STRING_ELEMENT_BYTES);
-    // Of each axis at most as many arrays as there are elements, each with a comma and a bracket.
-    values += elements * (1 + 2 * rowShape.length);
+    let arrays = 1;
+    for (let size = maxRows, axis = 0; axis < rowShape.length; axis++) {
+      arrays += size;
+      size *= rowShape[axis] ?? 1;
+    }
+    containers += arrays;
+    // Before an array there are a comma, or a colon, and its bracket.
+    values += elements + 2 * arrays;
+    if (datatype === "BYTES") strings += elements;
   }
   const types = [...new Set(inputs.map(({ datatype }) => datatype))];
   const sizes = types.map((type) => `${jsonBytesOf(type)} bytes an element of ${type}`).join(", ");
@@ -65,7 +75,7 @@ export function inferLimits(
   return {
     json: limited({ bytes: jsonBytes, why: needed }, maxBodyBytes),
     maxBinaryBytes: binaryBytes,
-    maxValues: values,
+    parts: { values, containers, strings },
     maxRows,
   };
 }

@@ -1,6 +1,7 @@
 /** What is done with long JSON: the same on the event loop and on a thread beside it. */
 import { BadRequest } from "./bad-request.ts";
 import { DATATYPES, type Datatype } from "./datatypes.ts";
+import type { JsonLimits } from "./json-text.ts";
 import { type InferRequest, parseInferRequest } from "./protocol.ts";
 import type { ClientSignature } from "./signature.ts";
 import { jsonOfBytes } from "./tensors.ts";
@@ -9,8 +10,8 @@ import { jsonOfBytes } from "./tensors.ts";
 export interface ReadModel {
   readonly signature: ClientSignature;
   readonly maxRows: number;
-  /** Names and values in the JSON of a request. */
-  readonly maxValues: number;
+  /** Of what the JSON of a request may consist. */
+  readonly parts: JsonLimits;
 }
 
 /** An inference request to read. */
@@ -47,9 +48,9 @@ export function doJob(job: JsonJob, models: readonly ReadModel[]): JsonResult {
     if (job.kind === "write") return { kind: "written", text: jsonBytesOf(job) };
     const model = models[job.model];
     if (model === undefined) throw new RangeError(`no model ${job.model}`);
-    const { signature, maxRows, maxValues } = model;
+    const { signature, maxRows, parts } = model;
     const { body, headerLength } = job;
-    const request = parseInferRequest(body, headerLength, signature, maxRows, maxValues);
+    const request = parseInferRequest(body, headerLength, signature, maxRows, parts);
     return { kind: "read", request };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);

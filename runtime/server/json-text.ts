@@ -18,44 +18,70 @@ const MINUS = 0x2d;
 const ZERO = 0x30;
 const NINE = 0x39;
 
+/** How much JSON may consist of: this bounds the memory that its values take. */
+export interface JsonLimits {
+  /** Names and values. */
+  readonly values: number;
+  /** Arrays and objects. */
+  readonly containers: number;
+  /** Names and strings. */
+  readonly strings: number;
+}
+
 /**
  * Takes time that is linear in the text.
- * @param maxValues names and values that there may be at most; left out for any number, where the
- * text is short.
- * @throws SyntaxError; RangeError for more values.
+ * @param limits left out where the text is short.
+ * @throws SyntaxError; RangeError for more than the limits say.
  */
-export function parseJson(text: string, maxValues?: number): unknown {
+export function parseJson(text: string, limits?: JsonLimits): unknown {
   const hasLong = /\d{16}/.test(text);
-  if (!hasLong && maxValues === undefined) return JSON.parse(text);
-  const { values, bounds } = scan(text);
-  if (maxValues !== undefined && values > maxValues) {
-    throw new RangeError(`of at most ${maxValues} names and values, which is all the model needs`);
-  }
+  if (!hasLong && limits === undefined) return JSON.parse(text);
+  const { bounds, ...found } = scan(text);
+  if (limits !== undefined) check(found, limits);
   return JSON.parse(bounds.length === 0 ? text : marked(text, bounds));
+}
+
+function check(found: JsonLimits, limits: JsonLimits): void {
+  const words = {
+    containers: "arrays and objects",
+    strings: "names and strings",
+    values: "names and values",
+  };
+  for (const kind of ["containers", "strings", "values"] as const) {
+    if (found[kind] <= limits[kind]) continue;
+    const why = "more than the shapes of the model need";
+    throw new RangeError(`of at most ${limits[kind]} ${words[kind]}, got ${found[kind]}, ${why}`);
+  }
 }
 
 /**
  * Steps over strings and numbers, whether or not the text is JSON.
- * @returns how many names and values there are at most, and where long integers begin and end, in
- * turn.
+ * @returns what there is of each kind at most, and where long integers begin and end, in turn.
  */
-function scan(text: string): { readonly values: number; readonly bounds: readonly number[] } {
+function scan(text: string): JsonLimits & { readonly bounds: readonly number[] } {
   const bounds: number[] = [];
   let values = 1;
+  let containers = 0;
+  let strings = 0;
   let at = 0;
   while (at < text.length) {
     const code = text.charCodeAt(at);
-    if (code === QUOTE) at = stringEnd(text, at);
-    else if (isDigit(code) || code === MINUS) {
+    if (code === QUOTE) {
+      strings++;
+      at = stringEnd(text, at);
+    } else if (isDigit(code) || code === MINUS) {
       const end = numberEnd(text, at);
       if (isLongInteger(text, at, end)) bounds.push(at, end);
       at = end;
     } else {
-      if (isBefore(code)) values++;
+      // A value may follow a comma, a colon and an opening bracket.
+      const isOpening = (code | 0x20) === 0x7b;
+      if (isOpening) containers++;
+      if (isOpening || code === 0x2c || code === 0x3a) values++;
       at++;
     }
   }
-  return { values, bounds };
+  return { values, containers, strings, bounds };
 }
 
 /** Each stretch of backslashes is looked at once, for the quote behind it. */
@@ -105,11 +131,6 @@ function isOfNumber(code: number): boolean {
   return (
     isDigit(code) || code === MINUS || code === 0x2b || code === 0x2e || (code | 0x20) === 0x65
   );
-}
-
-/** Whether a value may follow: a comma, a colon, an opening bracket. */
-function isBefore(code: number): boolean {
-  return code === 0x2c || code === 0x3a || code === 0x5b || code === 0x7b;
 }
 
 /**

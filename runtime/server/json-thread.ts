@@ -14,16 +14,19 @@ export interface JsonThreadLimits {
   readonly jobTimeoutMs: number;
   /** How long a thread without a job stays. */
   readonly idleMs: number;
-  /** For what JSON becomes while it is read, MiB. */
-  readonly maxHeapMib: number;
 }
 
 export const JSON_THREAD_LIMITS: JsonThreadLimits = {
   maxWaiting: 32,
   jobTimeoutMs: 10_000,
   idleMs: 5000,
-  maxHeapMib: 1024,
 };
+
+/**
+ * More than what is read and written can take, for what the text consists of is counted first; a
+ * thread that came to its limit could take the process along.
+ */
+const HEAP_MIB = 4096;
 
 interface Waiting {
   readonly job: JsonJob;
@@ -68,7 +71,7 @@ export class JsonThread {
 
   /**
    * As `parseInferRequest`, of a body whose memory may be gone afterwards.
-   * @throws HttpError 400 for what that throws; 413 if it takes too long or too much memory; 503 if
+   * @throws HttpError 400 for what that throws; 413 if it takes too long; 503 if
    * too many wait.
    */
   async read(model: number, body: Buffer, headerLength: string | undefined): Promise<InferRequest> {
@@ -128,7 +131,7 @@ export class JsonThread {
       workerData: this.#models,
       execArgv: [],
       env: {},
-      resourceLimits: { maxOldGenerationSizeMb: this.#limits.maxHeapMib },
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
     });
     worker.unref();
     worker.on("message", (result: JsonResult) => {

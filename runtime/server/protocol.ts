@@ -5,7 +5,7 @@
 import { BadRequest } from "./bad-request.ts";
 import { plainLength } from "./body-limits.ts";
 import { DATATYPES, elementCountOf } from "./datatypes.ts";
-import { parseJson } from "./json-text.ts";
+import { type JsonLimits, parseJson } from "./json-text.ts";
 import type { ClientSignature, ModelTensor } from "./signature.ts";
 import { bytesOfJson, rowBounds } from "./tensors.ts";
 import { VARIANT_OUTPUT, type VariantWish, variantWishOf } from "./variant-wish.ts";
@@ -42,7 +42,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  * @param body after decompression.
  * @param headerLength value of `Inference-Header-Content-Length`; undefined when the body is JSON
  * only.
- * @param maxValues names and values in the JSON; left out where that is short.
+ * @param parts of what the JSON may consist; left out where it is short.
  * @throws BadRequest at the first field that is not as it has to be.
  */
 export function parseInferRequest(
@@ -50,10 +50,10 @@ export function parseInferRequest(
   headerLength: string | undefined,
   signature: ClientSignature,
   maxRows: number,
-  maxValues?: number,
+  parts?: JsonLimits,
 ): InferRequest {
   const jsonLength = jsonLengthOf(body, headerLength);
-  const request = fieldsOf(jsonOf(body.subarray(0, jsonLength), maxValues), "request");
+  const request = fieldsOf(jsonOf(body.subarray(0, jsonLength), parts), "request");
   const parameters = parametersOf(request, "");
   const id = textOf(request["id"], "id");
   const priority = integerOr0(parameters, "priority");
@@ -76,9 +76,9 @@ function jsonLengthOf(body: Uint8Array, headerLength: string | undefined): numbe
   throw new BadRequest("Inference-Header-Content-Length", allowed, headerLength);
 }
 
-function jsonOf(bytes: Uint8Array, maxValues: number | undefined): unknown {
+function jsonOf(bytes: Uint8Array, parts: JsonLimits | undefined): unknown {
   try {
-    return parseJson(utf8.decode(bytes), maxValues);
+    return parseJson(utf8.decode(bytes), parts);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new BadRequest("request", `expected JSON (${reason})`, `${bytes.length} bytes`);

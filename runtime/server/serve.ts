@@ -236,7 +236,7 @@ function readModelOf({ model, limits }: HostedModel): ReadModel {
     variants: variants.map(({ name }) => ({ name })),
     answersByRow: answersByRow === true,
   };
-  return { signature, maxRows: limits.maxRows, maxValues: limits.maxValues };
+  return { signature, maxRows: limits.maxRows, parts: limits.parts };
 }
 
 /** The same handlers, called by way of `tell`. */

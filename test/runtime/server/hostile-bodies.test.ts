@@ -41,7 +41,7 @@ test("100000 generated bodies are all answered, with a reason unless with 200", 
   expect(lost).toEqual([]);
   const statuses = [...countByStatus.keys()].sort();
   expect(statuses).toEqual([200, 400, 415]);
-  expect(countByStatus.get(200)).toBeGreaterThan(10_000);
+  expect(countByStatus.get(200)).toBeGreaterThan(5000);
   expect(longest()).toBeLessThanOrEqual(65_536);
 }, 120_000);
 

@@ -98,7 +98,8 @@ describe("the bytes of all requests", () => {
     const first = call(harness, INFER, { body });
     await harness.executor.ran(1);
     const second = call(harness, INFER, { body });
-    await harness.executor.ran(2);
+    // It waits for the worker, with its tensor.
+    while ((await gauge(harness, "stratagem_request_bytes")) < 16);
     const check = (refused: Reply) => {
       expect([refused.status, refused.headers["retry-after"]]).toEqual([503, "1"]);
       expect(jsonOf(refused).error).toMatch(
@@ -116,7 +117,6 @@ describe("the bytes of all requests", () => {
     );
     expect(await gauge(harness, "stratagem_request_bytes_refused_total")).toBe(3);
     harness.executor.isHolding = false;
-    harness.executor.finish();
     harness.executor.finish();
     expect((await first).status).toBe(200);
     expect((await second).status).toBe(200);
