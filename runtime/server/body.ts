@@ -141,7 +141,9 @@ function read(
       });
     }, bodyTimeoutMs);
     const onData = (chunk: Buffer) => guarded(() => reader.onData(chunk));
+    // What is left to inflate is bounded, and takes no more of the client's time.
     const onEnd = () => {
+      clearTimeout(timer);
       request.off("close", onClose);
       guarded(() => reader.onEnd());
     };
