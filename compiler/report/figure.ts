@@ -75,10 +75,10 @@ function compact(svg: string, id: string): string {
         /\.\d{3}/.test(number) ? String(roundTo(Number(number), 2)) : number,
       ),
     )
-    .replace(/(?<=[#"])plot-(?:clip|marker)-\d+(?=[")])/g, (name) => {
+    .replace(/([#"])(plot-(?:clip|marker)-\d+)([")])/g, (_, before, name, after) => {
       const known = names.get(name) ?? `${id}-part-${names.size}`;
       names.set(name, known);
-      return known;
+      return `${before}${known}${after}`;
     });
 }
 

@@ -34,7 +34,7 @@ export const BODIES: Part = {
   name: "bodies",
   about: "request bodies: generated, quadratic, deep, bombs; a health client beside them",
   unit: "bodies",
-  sizes: { full: 100_000, short: 1500 },
+  sizes: { full: 100_000, short: 500 },
   minutes: 6,
   run: attackBodies,
 };
