@@ -71,12 +71,14 @@ function compact(svg: string, id: string): string {
   const names = new Map<string, string>();
   return svg
     .replace(/ (?:d|transform|x|y|x1|x2|y1|y2|cx|cy|r|width|height)="[^"]*"/g, (attribute) =>
-      attribute.replace(/-?\d+\.\d{3,}(?:e-\d+)?/g, (number) => String(roundTo(Number(number), 2))),
+      attribute.replace(/-?[\d.]+(?:e-\d+)?/g, (number) =>
+        /\.\d{3}/.test(number) ? String(roundTo(Number(number), 2)) : number,
+      ),
     )
-    .replace(/(?<=[#"])plot-(?:clip|marker)-\d+(?=[")])/g, (name) => {
+    .replace(/([#"])(plot-(?:clip|marker)-\d+)([")])/g, (_, before, name, after) => {
       const known = names.get(name) ?? `${id}-part-${names.size}`;
       names.set(name, known);
-      return known;
+      return `${before}${known}${after}`;
     });
 }
 

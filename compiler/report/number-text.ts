@@ -75,5 +75,5 @@ export function counted(count: number, noun: string): string {
 }
 
 function trimZeros(digits: string): string {
-  return digits.includes(".") ? digits.replace(/\.?0+$/, "") : digits;
+  return digits.includes(".") ? digits.replace(/\.?0{1,20}$/, "") : digits;
 }

@@ -18,11 +18,8 @@ export function readQuantity(input: number | string, wanted: Dimension, bare: bo
   return bare ? { ok: true, value: read.value } : { ok: false, reason: "without a unit" };
 }
 
-/**
- * A plain number with an optional unit; anything else is an expression. The text is bounded because
- * the pattern may backtrack.
- */
-const PLAIN = /^([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d+))?\s*(ms|s|%|\/\s*s)?$/;
+/** A plain number with an optional unit; anything else, or longer, is an expression. */
+const PLAIN = /^([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:[eE]([+-]?\d+))?\s*(ms|s|%|\/\s*s)?$/;
 const MAX_PLAIN_LENGTH = 60;
 
 const SUFFIXES: Readonly<Record<string, { dimension: Dimension; shift: number }>> = {

@@ -1,4 +1,5 @@
 /** The parts of the campaign, in the order in which they run. */
+import { BODIES } from "./bodies.ts";
 import { bundles } from "./bundles.ts";
 import { FILES } from "./files.ts";
 import { hung } from "./hung.ts";
@@ -7,4 +8,12 @@ import type { Part } from "./part.ts";
 import { SLOW } from "./slow.ts";
 import { workers } from "./workers.ts";
 
-export const PARTS: readonly Part[] = [MALFORMED, SLOW, FILES, bundles, hung, workers];
+export const PARTS: readonly Part[] = [
+  BODIES,
+  MALFORMED,
+  SLOW,
+  FILES,
+  bundles,
+  hung,
+  workers,
+];

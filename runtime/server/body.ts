@@ -1,60 +1,154 @@
 /**
- * Request bodies: read into one buffer within a size and a time, then decompressed within the same
- * size.
+ * Request bodies: read into one buffer, and decompressed as they come, within a size, a time and
+ * the bytes that the server may hold.
  */
 import type { IncomingMessage } from "node:http";
-import { promisify } from "node:util";
-import { gunzip, inflate, inflateRaw } from "node:zlib";
+import type { BodyLimit } from "./body-limits.ts";
+import type { ByteHold } from "./byte-budget.ts";
+import { ByteSink } from "./byte-sink.ts";
 import { HttpError } from "./http-error.ts";
+import { type Inflater, inflaterOf, isCompressed } from "./inflater.ts";
+import { foundText } from "./json-text.ts";
 import { Pace, type PaceLimits } from "./pace.ts";
 
-export interface BodyLimits extends PaceLimits {
-  readonly maxBodyBytes: number;
+export interface BodyReading {
+  readonly limit: BodyLimit;
+  readonly pace: PaceLimits;
+  /** Holds what is read, also if it is not read to its end. */
+  readonly hold: ByteHold;
 }
 
-const gunzipAsync = promisify(gunzip);
-const inflateAsync = promisify(inflate);
-const inflateRawAsync = promisify(inflateRaw);
-
-/** @throws HttpError 400, 408, 413 or 415. */
-export async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+/** @throws HttpError 400, 408, 413, 415 or 503. */
+export async function readBody(request: IncomingMessage, reading: BodyReading): Promise<Buffer> {
+  const { limit, hold } = reading;
   const encoding = request.headers["content-encoding"] ?? "identity";
-  if (!["identity", "gzip", "deflate"].includes(encoding)) {
+  const isPlain = encoding === "identity";
+  if (!isPlain && !isCompressed(encoding)) {
     const allowed = "expected identity, gzip or deflate";
-    throw new HttpError(415, `Content-Encoding: ${allowed}, got ${JSON.stringify(encoding)}`);
+    throw new HttpError(415, `Content-Encoding: ${allowed}, got ${foundText(encoding)}`);
   }
-  const body = await readBytes(request, limits);
-  return encoding === "identity" ? body : decompressed(body, encoding, limits.maxBodyBytes);
-}
-
-function readBytes(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
-  const { maxBodyBytes } = limits;
   const declared = request.headers["content-length"];
   const length = declared === undefined ? undefined : Number(declared);
-  if (length !== undefined && length > maxBodyBytes) {
-    return Promise.reject(tooLarge(maxBodyBytes));
+  if (length !== undefined) {
+    if (length > limit.bytes) throw tooLarge(limit, `${length}`);
+    hold.growTo(length);
   }
+  const sink = new ByteSink(isPlain ? length : undefined, limit.bytes);
+  return isPlain
+    ? readPlain(request, sink, reading)
+    : readCompressed(request, encoding as "gzip" | "deflate", sink, reading);
+}
+
+function readPlain(request: IncomingMessage, sink: ByteSink, reading: BodyReading) {
+  return read(request, reading, (settle) => ({
+    onData: (chunk) => take(sink, chunk, reading),
+    onEnd: () => settle(sink.finish()),
+    onStop: () => {},
+    bytesRead: () => sink.length,
+  }));
+}
+
+/** Stops inflating as soon as there is more than is allowed. */
+function readCompressed(
+  request: IncomingMessage,
+  encoding: "gzip" | "deflate",
+  sink: ByteSink,
+  reading: BodyReading,
+) {
+  const wrong = (reason: string) =>
+    new HttpError(400, `request: expected a body compressed with ${encoding} (${reason})`);
+  return read(request, reading, (settle, fail) => {
+    let inflater: Inflater | undefined;
+    let compressedBytes = 0;
+    const open = (first: Buffer): Inflater =>
+      inflaterOf(encoding, first, {
+        onData: (chunk) => {
+          try {
+            take(sink, chunk, reading);
+          } catch (error) {
+            fail(error);
+          }
+        },
+        onEnd: () => settle(sink.finish()),
+        onError: (reason) => fail(wrong(reason)),
+      });
+    return {
+      onData: (chunk) => {
+        compressedBytes += chunk.length;
+        if (compressedBytes > reading.limit.bytes) throw tooLarge(reading.limit, "more");
+        inflater ??= open(chunk);
+        const takesMore = inflater.write(chunk, () => request.resume());
+        if (!takesMore) request.pause();
+      },
+      onEnd: () => {
+        if (inflater === undefined) throw wrong("it is empty");
+        inflater.end();
+      },
+      onStop: () => inflater?.stop(),
+      bytesRead: () => compressedBytes,
+    };
+  });
+}
+
+/** @throws HttpError 413 or 503 */
+function take(sink: ByteSink, chunk: Buffer, { limit, hold }: BodyReading): void {
+  const bytes = sink.length + chunk.length;
+  if (bytes > limit.bytes) throw tooLarge(limit, "more");
+  hold.growTo(bytes);
+  sink.push(chunk);
+}
+
+interface Reader {
+  /** Whatever these two throw ends the reading. */
+  readonly onData: (chunk: Buffer) => void;
+  readonly onEnd: () => void;
+  readonly onStop: () => void;
+  readonly bytesRead: () => number;
+}
+
+/** Reads until the reader settles or fails. */
+function read(
+  request: IncomingMessage,
+  { pace: limits }: BodyReading,
+  readerOf: (settle: (body: Buffer) => void, fail: (error: unknown) => void) => Reader,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const sink = new ByteSink(length);
-    const onSlow = (message: string) => {
-      stop();
-      reject(new HttpError(408, message));
-    };
-    const pace = new Pace(limits, () => sink.length, onSlow);
-    const onData = (chunk: Buffer) => {
-      if (sink.length + chunk.length > maxBodyBytes) {
+    const reader = readerOf(
+      (body) => {
         stop();
-        reject(tooLarge(maxBodyBytes));
-      } else sink.push(chunk);
+        resolve(body);
+      },
+      (error) => {
+        stop();
+        reader.onStop();
+        reject(error);
+      },
+    );
+    const guarded = (act: () => void) => {
+      try {
+        act();
+      } catch (error) {
+        stop();
+        reader.onStop();
+        reject(error);
+      }
     };
+    const pace = new Pace(limits, reader.bytesRead, (message) => {
+      guarded(() => {
+        throw new HttpError(408, message);
+      });
+    });
+    const onData = (chunk: Buffer) => guarded(() => reader.onData(chunk));
+    // What is left to inflate is bounded, and takes no more of the client's time.
     const onEnd = () => {
-      stop();
-      resolve(sink.finish());
+      pace.stop();
+      request.off("close", onClose);
+      guarded(() => reader.onEnd());
     };
-    const onClose = () => {
-      stop();
-      reject(new HttpError(400, "the connection ended before the body did"));
-    };
+    const onClose = () =>
+      guarded(() => {
+        throw new HttpError(400, "the connection ended before the body did");
+      });
     function stop(): void {
       pace.stop();
       request.off("data", onData).off("end", onEnd).off("close", onClose);
@@ -64,61 +158,9 @@ function readBytes(request: IncomingMessage, limits: BodyLimits): Promise<Buffer
   });
 }
 
-/**
- * One chunk that is the whole body is taken as it is; of several, each is copied once when the
- * length is known.
- */
-class ByteSink {
-  #length = 0;
-  #buffer: Buffer | undefined;
-  readonly #chunks: Buffer[] = [];
-  readonly #expected: number | undefined;
-
-  constructor(expected: number | undefined) {
-    this.#expected = expected;
-  }
-
-  get length(): number {
-    return this.#length;
-  }
-
-  push(chunk: Buffer): void {
-    const start = this.#length;
-    this.#length += chunk.length;
-    if (this.#expected === undefined || this.#expected === chunk.length) {
-      this.#chunks.push(chunk);
-      return;
-    }
-    this.#buffer ??= Buffer.allocUnsafeSlow(this.#expected);
-    chunk.copy(this.#buffer, start);
-  }
-
-  finish(): Buffer {
-    if (this.#buffer !== undefined) return this.#buffer.subarray(0, this.#length);
-    const [only] = this.#chunks;
-    return this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks);
-  }
-}
-
-/** The limit is what keeps a small body from becoming a large one. */
-async function decompressed(
-  body: Buffer,
-  encoding: string,
-  maxOutputLength: number,
-): Promise<Buffer> {
-  try {
-    if (encoding === "gzip") return await gunzipAsync(body, { maxOutputLength });
-    // "deflate" is the zlib format, but some clients send it without its header, whose method is 8.
-    const hasHeader = ((body[0] ?? 0) & 0x0f) === 8;
-    return await (hasHeader ? inflateAsync : inflateRawAsync)(body, { maxOutputLength });
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(maxOutputLength);
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new HttpError(400, `request: expected a body compressed with ${encoding} (${reason})`);
-  }
-}
-
-function tooLarge(maxBodyBytes: number): HttpError {
-  return new HttpError(413, `request: expected a body of at most ${maxBodyBytes} bytes`);
+function tooLarge({ bytes, why }: BodyLimit, found: string): HttpError {
+  return new HttpError(
+    413,
+    `request: expected a body of at most ${bytes} bytes, ${why}, got ${found}`,
+  );
 }

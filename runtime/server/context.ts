@@ -1,12 +1,18 @@
 /** What the routes of the server share. */
-import type { BodyLimits } from "./body.ts";
+import { type InferLimits, inferLimits } from "./body-limits.ts";
+import type { ByteBudget } from "./byte-budget.ts";
 import type { Connections } from "./connections.ts";
 import type { Endpoint, EndpointModel } from "./endpoint.ts";
+import type { JsonThread } from "./json-thread.ts";
+import type { PaceLimits } from "./pace.ts";
 import { RequestReader } from "./request-reader.ts";
+import type { TurnShare } from "./turn-share.ts";
 
 export { RETRY_LATER } from "./http-error.ts";
 
-export interface HttpContext extends BodyLimits {
+export interface HttpContext {
+  /** Of the body of a request. */
+  readonly pace: PaceLimits;
   readonly endpoint: Endpoint;
   /** In the order of the endpoint. */
   readonly models: readonly HostedModel[];
@@ -18,12 +24,23 @@ export interface HttpContext extends BodyLimits {
   readonly isDraining: () => boolean;
   /** Tells that an inference request is in the house, and that it has left. */
   readonly onInfer: (change: 1 | -1) => void;
+  /** For the bytes of all requests. */
+  readonly budget: ByteBudget;
+  /** For short JSON, which is read and written on the event loop. */
+  readonly turnShare: TurnShare;
+  /** For long JSON, which is not. */
+  readonly jsonThread: JsonThread;
+  /** Metrics of the server itself. */
+  readonly metricsText: () => string;
 }
 
 /** A model of the endpoint, and how its requests are read. */
 export interface HostedModel {
   readonly model: EndpointModel;
+  /** Its place among the models of the endpoint. */
+  readonly index: number;
   readonly requests: RequestReader;
+  readonly limits: InferLimits;
   /** Rows of one request at most. */
   readonly maxRows: number;
 }
@@ -33,11 +50,16 @@ export function isReady({ isDraining, endpoint }: HttpContext): boolean {
 }
 
 /** @param maxRows of one request, where the model has no limit of its own. */
-export function hostedModels({ models }: Endpoint, maxRows: number): HostedModel[] {
-  return models.map((model) => {
+export function hostedModels(
+  { models }: Endpoint,
+  { maxRows, maxBodyBytes }: { readonly maxRows: number; readonly maxBodyBytes: number },
+): HostedModel[] {
+  return models.map((model, index) => {
     const ownMaxRows = model.maxRows ?? maxRows;
     return {
       model,
+      index,
+      limits: inferLimits(model.signature.inputs, ownMaxRows, maxBodyBytes),
       requests: new RequestReader(model.signature, ownMaxRows),
       maxRows: ownMaxRows,
     };

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { BadRequest } from "./bad-request.ts";
 import { readBody } from "./body.ts";
+import { INDEX_LIMIT } from "./body-limits.ts";
 import { type HostedModel, type HttpContext, isReady, RETRY_LATER } from "./context.ts";
 import { modelConfig, modelMetadata, modelStatistics, SERVER_METADATA } from "./descriptions.ts";
 import { CLOSE, HttpError, reasonJson } from "./http-error.ts";
@@ -115,7 +116,11 @@ async function sendIndex(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const body = await readBody(request, context);
+  const { pace, budget } = context;
+  const hold = budget.hold();
+  const body = await readBody(request, { limit: INDEX_LIMIT, pace, hold }).finally(() =>
+    hold.release(),
+  );
   const asked = body.length === 0 ? {} : jsonObjectOf(body);
   const ready = isReady(context);
   const isListed = ready || asked["ready"] !== true;
@@ -143,7 +148,7 @@ function jsonObjectOf(body: Uint8Array): Readonly<Record<string, unknown>> {
 }
 
 function sendMetrics(context: HttpContext, response: ServerResponse): void {
-  const body = Buffer.from(context.endpoint.metricsText() + context.connections.metricsText());
+  const body = Buffer.from(`${context.endpoint.metricsText()}${context.metricsText()}`);
   sendBody(context, response, 200, body, {
     "content-type": "text/plain; version=0.0.4; charset=utf-8",
   });

@@ -1,8 +1,11 @@
 /** The inference route: body in, rows through the scheduler, tensors out. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { readBody } from "./body.ts";
+import { bodyLimit } from "./body-limits.ts";
+import type { ByteHold } from "./byte-budget.ts";
 import { type HostedModel, type HttpContext, RETRY_LATER } from "./context.ts";
 import { HttpError } from "./http-error.ts";
+import { jsonOutputs, readRequest } from "./json-work.ts";
 import type { InferRequest } from "./protocol.ts";
 import type { Failure, FailureReason, Outcome } from "./request.ts";
 import { type RequestClass, requestClass } from "./request-classes.ts";
@@ -33,13 +36,14 @@ export async function answerInfer(
   const { metrics, signature } = hosted.model;
   const arrivalMs = nowMs();
   let reason: FailureReason | undefined;
+  const hold = context.budget.hold();
   context.onInfer(1);
   try {
     if (context.isDraining()) {
       reason = "closed";
       throw new HttpError(503, "the server is shutting down", RETRY_LATER);
     }
-    const parsed = await parsedRequest(context, hosted, request);
+    const parsed = await parsedRequest(context, hosted, request, hold);
     const { classes } = hosted.model;
     const sloClass = requestClass(classes, modelName, parsed.sloClass, context.sloMs);
     const outcome = await scheduled(hosted, sloClass, parsed, arrivalMs, response);
@@ -47,7 +51,8 @@ export async function answerInfer(
       reason = outcome.reason;
       throw errorOf(outcome);
     }
-    const written = writeInferResponse(modelName, parsed, outcome, signature, sloClass.name);
+    const texts = await jsonOutputs(context, parsed, outcome, signature);
+    const written = writeInferResponse(modelName, parsed, outcome, signature, sloClass.name, texts);
     const leaving: Record<string, string> = context.isDraining() ? { connection: "close" } : {};
     response.writeHead(200, { ...written.headers, ...leaving });
     context.connections.outbox.send(response, written.parts);
@@ -56,19 +61,30 @@ export async function answerInfer(
     metrics.onRequestFailed(reason, nowMs() - arrivalMs, nowMs());
     throw error;
   } finally {
+    hold.release();
     context.onInfer(-1);
   }
 }
 
 async function parsedRequest(
   context: HttpContext,
-  { requests }: HostedModel,
+  hosted: HostedModel,
   request: IncomingMessage,
+  hold: ByteHold,
 ): Promise<InferRequest> {
   const header = request.headers["inference-header-content-length"];
-  const body = await readBody(request, context);
   const headerLength = typeof header === "string" ? header : undefined;
-  return requests.read(body, headerLength);
+  const { pace } = context;
+  const limit = bodyLimit(hosted.limits, headerLength);
+  const body = await readBody(request, { limit, pace, hold });
+  const bodyBytes = body.length;
+  const parsed = await readRequest(context, hosted, body, headerLength);
+  const tensorBytes = parsed.inputs.reduce((sum, { length }) => sum + length, 0);
+  // What is behind the JSON stays in the body.
+  const keptBytes = headerLength === undefined ? 0 : bodyBytes;
+  hold.growTo(Math.max(keptBytes, tensorBytes));
+  hold.settle(Math.max(keptBytes, tensorBytes));
+  return parsed;
 }
 
 /** The deadline counts from the arrival of the request, before its body was read. */

@@ -1,21 +1,136 @@
 /** JSON in which integers beyond the precision of a number keep their digits. */
+import { randomUUID } from "node:crypto";
 
 /**
- * Marks a string of parsed JSON: the digits of an integer follow. It is never text that a field of
- * the protocol needs.
+ * The only key of an object that stands for such an integer; its value is the digits. No client can
+ * know it, and an object is nothing that a field of the protocol takes for a text or a number.
  */
-const INTEGER_MARK = "\u0000integer:";
+const INTEGER_KEY = randomUUID();
 
-/** A string, to step over it, or an integer that a number may not hold. */
-const STRING_OR_LONG_INTEGER = /"[^"\\]*(?:\\.[^"\\]*)*"|(?<![\d.eE+-])-?[1-9]\d{15,}(?![\d.eE])/g;
+/** Of any length below, an integer is a number that is exact. */
+const LEAST_LONG_DIGITS = 16;
+const MAX_INTEGER_DIGITS = 40;
+const MAX_FOUND_TEXT = 60;
 
-/** @throws SyntaxError */
-export function parseJson(text: string): unknown {
-  if (!/\d{16}/.test(text)) return JSON.parse(text);
-  const marked = text.replace(STRING_OR_LONG_INTEGER, (token) =>
-    token.startsWith('"') ? token : JSON.stringify(INTEGER_MARK + token),
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const MINUS = 0x2d;
+const ZERO = 0x30;
+const NINE = 0x39;
+
+/** How much JSON may consist of: this bounds the memory that its values take. */
+export interface JsonLimits {
+  /** Names and values. */
+  readonly values: number;
+  /** Arrays and objects. */
+  readonly containers: number;
+  /** Names and strings. */
+  readonly strings: number;
+}
+
+/**
+ * Takes time that is linear in the text.
+ * @param limits left out where the text is short.
+ * @throws SyntaxError; RangeError for more than the limits say.
+ */
+export function parseJson(text: string, limits?: JsonLimits): unknown {
+  const hasLong = /\d{16}/.test(text);
+  if (!hasLong && limits === undefined) return JSON.parse(text);
+  const { bounds, ...found } = scan(text);
+  if (limits !== undefined) check(found, limits);
+  return JSON.parse(bounds.length === 0 ? text : marked(text, bounds));
+}
+
+function check(found: JsonLimits, limits: JsonLimits): void {
+  const words = {
+    containers: "arrays and objects",
+    strings: "names and strings",
+    values: "names and values",
+  };
+  for (const kind of ["containers", "strings", "values"] as const) {
+    if (found[kind] <= limits[kind]) continue;
+    const why = "more than the shapes of the model need";
+    throw new RangeError(`of at most ${limits[kind]} ${words[kind]}, got ${found[kind]}, ${why}`);
+  }
+}
+
+/**
+ * Steps over strings and numbers, whether or not the text is JSON.
+ * @returns what there is of each kind at most, and where long integers begin and end, in turn.
+ */
+function scan(text: string): JsonLimits & { readonly bounds: readonly number[] } {
+  const bounds: number[] = [];
+  let values = 1;
+  let containers = 0;
+  let strings = 0;
+  let at = 0;
+  while (at < text.length) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      strings++;
+      at = stringEnd(text, at);
+    } else if (isDigit(code) || code === MINUS) {
+      const end = numberEnd(text, at);
+      if (isLongInteger(text, at, end)) bounds.push(at, end);
+      at = end;
+    } else {
+      // A value may follow a comma, a colon and an opening bracket.
+      const isOpening = (code | 0x20) === 0x7b;
+      if (isOpening) containers++;
+      if (isOpening || code === 0x2c || code === 0x3a) values++;
+      at++;
+    }
+  }
+  return { values, containers, strings, bounds };
+}
+
+/** Each stretch of backslashes is looked at once, for the quote behind it. */
+function stringEnd(text: string, begin: number): number {
+  let quote = text.indexOf('"', begin + 1);
+  while (quote >= 0) {
+    let first = quote;
+    while (text.charCodeAt(first - 1) === BACKSLASH) first--;
+    if ((quote - first) % 2 === 0) return quote + 1;
+    quote = text.indexOf('"', quote + 1);
+  }
+  return text.length;
+}
+
+function numberEnd(text: string, begin: number): number {
+  let end = begin + 1;
+  while (end < text.length && isOfNumber(text.charCodeAt(end))) end++;
+  return end;
+}
+
+/** Whether it is an integer that a number does not hold exactly. */
+function isLongInteger(text: string, begin: number, end: number): boolean {
+  const first = text.charCodeAt(begin) === MINUS ? begin + 1 : begin;
+  if (end - first < LEAST_LONG_DIGITS || text.charCodeAt(first) === ZERO) return false;
+  for (let at = first; at < end; at++) if (!isDigit(text.charCodeAt(at))) return false;
+  return !Number.isSafeInteger(Number(text.slice(begin, end)));
+}
+
+function marked(text: string, bounds: readonly number[]): string {
+  const parts: string[] = [];
+  let from = 0;
+  for (let index = 0; index < bounds.length; index += 2) {
+    const [begin = 0, end = 0] = [bounds[index], bounds[index + 1]];
+    parts.push(text.slice(from, begin), `{"${INTEGER_KEY}":"${text.slice(begin, end)}"}`);
+    from = end;
+  }
+  parts.push(text.slice(from));
+  return parts.join("");
+}
+
+function isDigit(code: number): boolean {
+  return code >= ZERO && code <= NINE;
+}
+
+/** Digits, and what else a number is written with. */
+function isOfNumber(code: number): boolean {
+  return (
+    isDigit(code) || code === MINUS || code === 0x2b || code === 0x2e || (code | 0x20) === 0x65
   );
-  return JSON.parse(marked);
 }
 
 /**
@@ -26,19 +141,28 @@ export function readInteger(value: unknown): bigint | undefined {
   if (typeof value === "number") {
     return Number.isSafeInteger(value) ? BigInt(value) : undefined;
   }
-  if (typeof value !== "string" || !value.startsWith(INTEGER_MARK)) return undefined;
-  const digits = value.slice(INTEGER_MARK.length);
-  return /^-?\d{1,40}$/.test(digits) ? BigInt(digits) : undefined;
+  const digits = longDigits(value);
+  return digits !== undefined && digits.length <= MAX_INTEGER_DIGITS ? BigInt(digits) : undefined;
 }
 
-/** What was found, for an error message. */
+/** What was found, for an error message: never more than some 60 characters. */
 export function foundText(value: unknown): string {
   if (value === undefined) return "nothing";
-  if (typeof value === "string" && value.startsWith(INTEGER_MARK)) {
-    return value.slice(INTEGER_MARK.length, 60);
-  }
+  const digits = longDigits(value);
+  if (digits !== undefined) return cut(digits);
   if (Array.isArray(value)) return `an array of ${value.length}`;
   if (typeof value === "object" && value !== null) return "an object";
-  const text = JSON.stringify(value) ?? String(value);
-  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+  const known = typeof value === "string" ? value.slice(0, MAX_FOUND_TEXT) : value;
+  return cut(JSON.stringify(known) ?? String(value));
+}
+
+function longDigits(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, INTEGER_KEY)) {
+    return undefined;
+  }
+  return String((value as Readonly<Record<string, unknown>>)[INTEGER_KEY]);
+}
+
+function cut(text: string): string {
+  return text.length > MAX_FOUND_TEXT ? `${text.slice(0, MAX_FOUND_TEXT - 3)}...` : text;
 }

@@ -3,8 +3,9 @@
  * extension.
  */
 import { BadRequest } from "./bad-request.ts";
+import { plainLength } from "./body-limits.ts";
 import { DATATYPES, elementCountOf } from "./datatypes.ts";
-import { parseJson } from "./json-text.ts";
+import { type JsonLimits, parseJson } from "./json-text.ts";
 import type { ClientSignature, ModelTensor } from "./signature.ts";
 import { bytesOfJson, rowBounds } from "./tensors.ts";
 import { VARIANT_OUTPUT, type VariantWish, variantWishOf } from "./variant-wish.ts";
@@ -33,12 +34,15 @@ interface RequestedOutput {
 
 type Fields = Readonly<Record<string, unknown>>;
 
+const MAX_TOLD_AXES = 16;
+
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * @param body after decompression.
  * @param headerLength value of `Inference-Header-Content-Length`; undefined when the body is JSON
  * only.
+ * @param parts of what the JSON may consist; left out where it is short.
  * @throws BadRequest at the first field that is not as it has to be.
  */
 export function parseInferRequest(
@@ -46,9 +50,10 @@ export function parseInferRequest(
   headerLength: string | undefined,
   signature: ClientSignature,
   maxRows: number,
+  parts?: JsonLimits,
 ): InferRequest {
   const jsonLength = jsonLengthOf(body, headerLength);
-  const request = fieldsOf(jsonOf(body.subarray(0, jsonLength)), "request");
+  const request = fieldsOf(jsonOf(body.subarray(0, jsonLength), parts), "request");
   const parameters = parametersOf(request, "");
   const id = textOf(request["id"], "id");
   const priority = integerOr0(parameters, "priority");
@@ -65,15 +70,15 @@ export function parseInferRequest(
 
 function jsonLengthOf(body: Uint8Array, headerLength: string | undefined): number {
   if (headerLength === undefined) return body.length;
-  const length = /^\d{1,15}$/.test(headerLength) ? Number(headerLength) : Number.NaN;
+  const length = plainLength(headerLength) ?? Number.NaN;
   if (length > 0 && length <= body.length) return length;
   const allowed = `expected a length from 1 to ${body.length}, the length of the body`;
   throw new BadRequest("Inference-Header-Content-Length", allowed, headerLength);
 }
 
-function jsonOf(bytes: Uint8Array): unknown {
+function jsonOf(bytes: Uint8Array, parts: JsonLimits | undefined): unknown {
   try {
-    return parseJson(utf8.decode(bytes));
+    return parseJson(utf8.decode(bytes), parts);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new BadRequest("request", `expected JSON (${reason})`, `${bytes.length} bytes`);
@@ -135,7 +140,7 @@ function shapeOf(
   const { shape } = fields;
   if (!Array.isArray(shape) || shape.length !== rowShape.length + 1) {
     const allowed = `[rows${rowShape.map((size) => `, ${size}`).join("")}]`;
-    throw new BadRequest(`${path}.shape`, `expected ${allowed}`, JSON.stringify(shape));
+    throw new BadRequest(`${path}.shape`, `expected ${allowed}`, shapeText(shape));
   }
   const rows: unknown = shape[0];
   if (typeof rows !== "number" || !Number.isInteger(rows) || rows < 1 || rows > maxRows) {
@@ -150,6 +155,12 @@ function shapeOf(
     }
   }
   return [rows, ...rowShape];
+}
+
+/** Of a shape that is not the one expected; it may be anything, of any depth. */
+function shapeText(shape: unknown): unknown {
+  const isFlat = Array.isArray(shape) && shape.every((size) => typeof size === "number");
+  return isFlat && shape.length <= MAX_TOLD_AXES ? JSON.stringify(shape) : shape;
 }
 
 function binarySizeOf(fields: Fields, path: string, available: number): number | undefined {

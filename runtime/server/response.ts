@@ -16,6 +16,7 @@ export interface InferResponse {
 
 /**
  * @param sloClass of the request; null where all have the same SLO.
+ * @param texts of outputs that are written as JSON already, by their index.
  * @throws Error if an output that is asked for as JSON has an element that JSON cannot say.
  */
 export function writeInferResponse(
@@ -24,32 +25,34 @@ export function writeInferResponse(
   answer: Answer,
   signature: ClientSignature,
   sloClass: string | null = null,
+  texts: ReadonlyMap<number, Uint8Array | undefined> = new Map(),
 ): InferResponse {
   const { answerer } = answer;
   const names = variantNames(answer, signature);
   const binary: Uint8Array[] = [];
-  const outputs = request.outputs.map(({ index, isBinary }) => {
+  const json: (string | Uint8Array)[] = [];
+  for (const [position, { index, isBinary }] of request.outputs.entries()) {
     const ofNames = index === signature.outputs.length ? VARIANT_OUTPUT : undefined;
     const tensor = ofNames ?? signature.outputs[index];
     const output = ofNames === undefined ? answer.outputs[index] : outputOfNames(names);
     if (tensor === undefined || output === undefined) throw new Error(`no output ${index}`);
     const { name, datatype } = tensor;
     const head = JSON.stringify({ name, datatype, shape: output.shape }).slice(0, -1);
+    if (position > 0) json.push(",");
+    json.push(head);
     if (isBinary) {
-      binary.push(...output.parts);
-      return `${head},"parameters":{"binary_data_size":${lengthOf(output.parts)}}}`;
+      for (const part of output.parts) binary.push(part);
+      json.push(`,"parameters":{"binary_data_size":${lengthOf(output.parts)}}}`);
+      continue;
     }
-    const [only] = output.parts;
-    const bytes =
-      output.parts.length === 1 && only !== undefined ? only : Buffer.concat(output.parts);
-    const data = jsonOfBytes(datatype, bytes);
+    const data = texts.has(index) ? texts.get(index) : jsonOfBytes(datatype, bytesOf(output.parts));
     if (data === undefined) {
       throw new Error(
         `output "${name}" has an element that is NaN or infinite; ask for it with binary_data`,
       );
     }
-    return `${head},"data":${data}}`;
-  });
+    json.push(',"data":', data, "}");
+  }
   // A single row is told all by the name.
   const parameters = {
     ...answerer,
@@ -58,10 +61,11 @@ export function writeInferResponse(
   };
   const { id } = request;
   const head = { model_name: modelName, model_version: "1", ...(id === undefined ? {} : { id }) };
-  const json = Buffer.from(
-    `${JSON.stringify({ ...head, parameters }).slice(0, -1)},"outputs":[${outputs.join(",")}]}`,
-  );
-  const length = json.length + lengthOf(binary);
+  json.unshift(`${JSON.stringify({ ...head, parameters }).slice(0, -1)},"outputs":[`);
+  json.push("]}");
+  const jsonParts = joinedTexts(json);
+  const jsonLength = lengthOf(jsonParts);
+  const length = jsonLength + lengthOf(binary);
   const hasBinary = request.outputs.some(({ isBinary }) => isBinary);
   return {
     headers: {
@@ -69,9 +73,9 @@ export function writeInferResponse(
       "content-length": length,
       // Header values are ASCII; names of variants need not be.
       "stratagem-variant": encodeURI(answerer.variant),
-      ...(hasBinary ? { "inference-header-content-length": json.length } : {}),
+      ...(hasBinary ? { "inference-header-content-length": jsonLength } : {}),
     },
-    parts: [json, ...binary],
+    parts: [...jsonParts, ...binary],
   };
 }
 
@@ -87,6 +91,27 @@ function outputOfNames(names: readonly string[]): OutputTensor {
   return { shape: [names.length], parts: [bytesOfNames(names)] };
 }
 
-function lengthOf(parts: readonly Uint8Array[]): number {
+export function bytesOf(parts: readonly Uint8Array[]): Uint8Array {
+  const [only] = parts;
+  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
+}
+
+/** What is text becomes bytes, as much at once as lies between what is bytes already. */
+function joinedTexts(pieces: readonly (string | Uint8Array)[]): Uint8Array[] {
+  const parts: Uint8Array[] = [];
+  let text = "";
+  for (const piece of pieces) {
+    if (typeof piece === "string") {
+      text += piece;
+      continue;
+    }
+    parts.push(Buffer.from(text), piece);
+    text = "";
+  }
+  if (text !== "") parts.push(Buffer.from(text));
+  return parts;
+}
+
+export function lengthOf(parts: readonly Uint8Array[]): number {
   return parts.reduce((length, part) => length + part.length, 0);
 }

@@ -1,15 +1,23 @@
 /** A server from its listening to its close, whatever answers in it. */
 import type { Bundle } from "../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../exec/executor.ts";
+import { ByteBudget } from "./byte-budget.ts";
 import { Connections } from "./connections.ts";
-import { type HttpContext, hostedModels, isReady } from "./context.ts";
+import { type HostedModel, type HttpContext, hostedModels, isReady } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
+import type { ReadModel } from "./json-jobs.ts";
+import { JsonThread } from "./json-thread.ts";
 import { closeServer, type ListeningLimits, listen, serverOf, urlOf } from "./listening.ts";
+import { LoopDelay } from "./loop-delay.ts";
 import type { PaceLimits } from "./pace.ts";
+import { serverMetricsText } from "./server-metrics.ts";
+import { TurnShare } from "./turn-share.ts";
 
 export interface ServerLimits extends ListeningLimits, PaceLimits {
-  /** Of a request's body, compressed and not. */
+  /** Of a request's body, compressed and not, where its model's shapes could need more. */
   readonly maxBodyBytes: number;
+  /** Of bodies and tensors of all requests that have no answer yet. */
+  readonly maxBytesInFlight: number;
   /** Rows of one request, where its model has no limit of its own. */
   readonly maxRows: number;
   /** Rows of requests that wait or run. */
@@ -20,6 +28,7 @@ export interface ServerLimits extends ListeningLimits, PaceLimits {
 
 export const DEFAULT_LIMITS: ServerLimits = {
   maxBodyBytes: 64 * 2 ** 20,
+  maxBytesInFlight: 512 * 2 ** 20,
   maxRows: 64,
   maxPending: 4096,
   maxConnections: 4096,
@@ -113,6 +122,7 @@ export async function openServer<E extends Executor, H extends Required<Executor
     throw error;
   }
   const { endpoint } = house;
+  house.loopDelay.start();
   let closing: Promise<void> | undefined;
   const close = async () => {
     endpoint.drain();
@@ -121,6 +131,7 @@ export async function openServer<E extends Executor, H extends Required<Executor
     if (!isEmptied) endpoint.abort();
     await executor.close();
     await closed;
+    await house.close();
   };
   return {
     url: urlOf(server, host),
@@ -144,6 +155,7 @@ export interface ServedEndpoint<E extends Executor, H extends ExecutorHandlers> 
 class House<E extends Executor, H extends Required<ExecutorHandlers>> {
   readonly endpoint: ServedEndpoint<E, H>;
   readonly context: HttpContext;
+  readonly loopDelay = new LoopDelay();
   #isDraining = false;
   #inferCount = 0;
   #onEmpty: () => void = () => {};
@@ -157,11 +169,18 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
     this.endpoint = endpointOf((worker, reason) => {
       if (!this.#isDraining) onWorkerLost?.(worker, reason);
     });
+    const connections = new Connections(limits);
+    const budget = new ByteBudget(limits.maxBytesInFlight);
+    const models = hostedModels(this.endpoint, limits);
     this.context = {
-      ...limits,
+      pace: limits,
       endpoint: this.endpoint,
-      models: hostedModels(this.endpoint, limits.maxRows),
-      connections: new Connections(limits),
+      models,
+      budget,
+      turnShare: new TurnShare(),
+      jsonThread: new JsonThread(models.map(readModelOf)),
+      connections,
+      metricsText: () => serverMetricsText(this.loopDelay, budget) + connections.metricsText(),
       version,
       nowMs,
       epochOffsetMs,
@@ -194,6 +213,12 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
     return executor;
   }
 
+  /** Nothing is left that runs. */
+  async close(): Promise<void> {
+    this.loopDelay.stop();
+    await this.context.jsonThread.close();
+  }
+
   /**
    * Refuses new inference and waits for the accepted.
    * @returns whether all of it was answered in time.
@@ -209,6 +234,21 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
       };
     });
   }
+}
+
+/** Nothing but what can be sent to a thread. */
+function readModelOf({ model, limits }: HostedModel): ReadModel {
+  const { names, inputs, outputs, variants, answersByRow } = model.signature;
+  const signature = {
+    names,
+    inputs: inputs.map(({ name, datatype, rowShape }) => ({ name, datatype, rowShape })),
+    outputs: outputs.map(({ name, datatype, rowShape, isInternal = false }) => {
+      return { name, datatype, rowShape, isInternal };
+    }),
+    variants: variants.map(({ name }) => ({ name })),
+    answersByRow: answersByRow === true,
+  };
+  return { signature, maxRows: limits.maxRows, parts: limits.parts };
 }
 
 /** The same handlers, called by way of `tell`. */

@@ -176,6 +176,9 @@ describe.each(BY_METHOD)("an endpoint of %s", (method, { served }) => {
     expect(text).toMatch(new RegExp(`^stratagem_bundle_info{.*sha256="${SHA256}"} 1$`, "m"));
     expect(text).toMatch(/^stratagem_queries_total\{.*outcome="satisfied"\} 2$/m);
     expect(text).toMatch(/^stratagem_workers \d+$/m);
+    expect(text).toMatch(/^# TYPE stratagem_event_loop_delay_seconds histogram$/m);
+    expect(text).toMatch(/^stratagem_event_loop_delay_seconds_bucket\{le="0.05"\} \d+$/m);
+    expect(text).toMatch(/^stratagem_request_bytes 0$/m);
   });
 
   test("refuses what is no request, and what asks for less time than a row takes", async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import { halfToNumber, numberToHalf } from "../../../runtime/core/half.ts";
 import { parseJson, readInteger } from "../../../runtime/server/json-text.ts";
+import { parseInferRequest } from "../../../runtime/server/protocol.ts";
 import { signatureOf } from "../../../runtime/server/signature.ts";
 import { bytesOfJson, jsonOfBytes, rowBounds } from "../../../runtime/server/tensors.ts";
 import { ECHOED, servedBundle, X } from "./harness.ts";
@@ -59,6 +60,25 @@ describe("JSON with long integers", () => {
 });
 
 /** Integers that only one of the parsers keeps exact are compared as numbers. */
+test("an integer too long for a number is none of the protocol's texts, and no text is one", () => {
+  const signature = signatureOf(
+    servedBundle({}, [{ name: "x", dtype: "string", shape: [-1, 1] }], [ECHOED]),
+  );
+  const read = (text: string) =>
+    parseInferRequest(Buffer.from(text), undefined, signature, 1).inputs.length;
+  const withData = (data: string, more = "") =>
+    `{"inputs":[{"name":"x","datatype":"BYTES","shape":[1,1],"data":[${data}]}]${more}}`;
+  expect(read(withData('"12345678901234567890"'))).toBe(1);
+  const long = "12345678901234567890";
+  expect(() => read(withData(long))).toThrow(`data[0]: expected a string, got ${long}`);
+  for (const id of [long, `-${long}`, "5", "1e400"]) {
+    expect(() => read(withData('""', `,"id":${id}`))).toThrow("id: expected a string, got ");
+  }
+  expect(() => read(withData('""', `,"id":${long}`))).toThrow(`id: expected a string, got ${long}`);
+  expect(read(withData('""', ',"parameters":{"timeout":1234567890123456}'))).toBe(1);
+  expect(readInteger("\u0000integer:12345678901234567890")).toBeUndefined();
+});
+
 function restored(_: string, value: unknown): unknown {
   const integer = readInteger(value);
   return integer === undefined ? value : Number(integer);

@@ -1,0 +1,69 @@
+/** Bodies that are decompressed as they come, on the threads of zlib. */
+import { createGunzip, createInflate, createInflateRaw, type Gunzip } from "node:zlib";
+
+type Compression = "gzip" | "deflate";
+
+export interface InflaterListener {
+  readonly onData: (chunk: Buffer) => void;
+  readonly onEnd: () => void;
+  /** It is not what it should be. */
+  readonly onError: (reason: string) => void;
+}
+
+export interface Inflater {
+  /** @returns whether it takes more at once; if not, `onDrain` is called when it does. */
+  write(chunk: Buffer, onDrain: () => void): boolean;
+  end(): void;
+  /** Nothing is told from now on. */
+  stop(): void;
+}
+
+/** Of what comes out in one piece. */
+const CHUNK_BYTES = 65_536;
+
+export function isCompressed(encoding: string): encoding is Compression {
+  return encoding === "gzip" || encoding === "deflate";
+}
+
+/** @param first bytes of what will be written to it. */
+export function inflaterOf(
+  compression: Compression,
+  first: Buffer,
+  { onData, onEnd, onError }: InflaterListener,
+): Inflater {
+  const stream = streamOf(compression, first);
+  let isOver = false;
+  stream.on("data", (chunk: Buffer) => {
+    if (!isOver) onData(chunk);
+  });
+  stream.on("end", () => {
+    if (!isOver) onEnd();
+  });
+  stream.on("error", ({ message }) => {
+    if (!isOver) onError(message);
+  });
+  return {
+    write(chunk, onDrain) {
+      const takesMore = stream.write(chunk);
+      if (!takesMore) {
+        stream.once("drain", () => {
+          if (!isOver) onDrain();
+        });
+      }
+      return takesMore;
+    },
+    end: () => stream.end(),
+    stop() {
+      isOver = true;
+      stream.destroy();
+    },
+  };
+}
+
+function streamOf(compression: Compression, first: Buffer): Gunzip {
+  const options = { chunkSize: CHUNK_BYTES };
+  if (compression === "gzip") return createGunzip(options);
+  // "deflate" is the zlib format, but some clients send it without its header, whose method is 8.
+  const hasHeader = ((first[0] ?? 0) & 0x0f) === 8;
+  return hasHeader ? createInflate(options) : createInflateRaw(options);
+}
