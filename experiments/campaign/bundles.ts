@@ -15,7 +15,7 @@ export const bundles: Part = {
   name: "bundles",
   about: "re-signed mutants of bundles of every method: verify, inspect, simulate, serve, reload",
   unit: "mutants",
-  sizes: { full: 1_000_000, short: 20_000 },
+  sizes: { full: 1_000_000, short: 2_200 },
   minutes: 120,
   run: attackBundles,
 };
@@ -24,8 +24,9 @@ async function attackBundles({ size, seed, say }: Attack): Promise<Outcome> {
   const root = process.cwd();
   const files = originals(root);
   const orders: Order[] = [];
-  for (let stream = 0, left = size; left > 0; stream++, left -= CHUNK) {
-    const count = Math.min(CHUNK, left);
+  const chunk = Math.min(CHUNK, Math.ceil(size / files.length));
+  for (let stream = 0, left = size; left > 0; stream++, left -= chunk) {
+    const count = Math.min(chunk, left);
     orders.push({ root, original: stream % files.length, seed, stream, count });
   }
   const lost: string[] = [];

@@ -60,9 +60,10 @@ export function lackOf({ count, threads, modelBytes }: WantedWorkers, means: Mea
 /** @returns what is to be said where workers have to share cores; null where each has its own. */
 export function sharedCores({ count, threads }: WantedWorkers, { cores }: Means): string | null {
   if (count * threads <= cores) return null;
+  const each = `${threads} ${threads === 1 ? "thread" : "threads"}`;
   return (
-    `${count} workers of ${threads} ${threads === 1 ? "thread" : "threads"} share ${cores} cores: ` +
-    "the promises of a bundle assume as many cores as the profile had"
+    `${count} workers of ${each} share ${cores} cores: ` +
+    "the promises of a bundle assume that each has its own, as in the profile"
   );
 }
 

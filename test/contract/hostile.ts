@@ -16,7 +16,7 @@ const OF_POLICY = 1_400;
  * Of the accepted mutants, those that are looked at again without the validator, and of policies
  * those that are simulated and served; the campaign does all of it to all of them.
  */
-const CHECKED_EVERY = 3;
+const CHECKED_EVERY = 6;
 const DRIVEN_EVERY = 15;
 /** The machine may be busy with other tests. */
 const TIMEOUT_MS = 300_000;

@@ -1,4 +1,4 @@
-/** Bundles that are almost right: changed where the format says what may be there, and re-signed. */
+/** Bundles that are almost right: changed by what the format says, and re-signed. */
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 import { type Container, packed, payloadOf, signed } from "./signed-file.ts";
 import { placeAt, type Site, sitesOf, type TablePayload } from "./sites.ts";

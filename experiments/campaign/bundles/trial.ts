@@ -23,7 +23,7 @@ export interface Tried {
   readonly isServed: boolean;
 }
 
-/** Of accepted mutants, those whose promise is computed again, and that a server changes over to. */
+/** Of accepted mutants, those whose promise is computed again, and that are reloaded. */
 const RECOMPUTED_EVERY = 20;
 const RELOADED_EVERY = 3;
 /** Bundles with models to serve, and fixtures; large ones only take longer. */
