@@ -21,8 +21,8 @@ export type Trace =
       readonly endMs: number;
     };
 
-/** Bound on the text of a trace, after decompression. */
-const MAX_TRACE_BYTES = 64 * MEBIBYTE;
+/** Of a trace, also after decompression. */
+export const MAX_TRACE_BYTES = 64 * MEBIBYTE;
 const MAX_LINE_LENGTH = 10_000;
 
 /**

@@ -1,0 +1,59 @@
+/** Ranges of the numbers of a bundle: the whole runtime is tested at both ends of each. */
+
+/** A microsecond: nothing that is measured is shorter. */
+export const MIN_MS = 1e-3;
+/** An hour: the longest objective, batch or pause that a policy may be made of. */
+export const MAX_MS = 3_600_000;
+/** A minute. */
+export const MAX_HOP_MS = 60_000;
+/** How often a runtime looks at the traffic at most. */
+export const MIN_TICK_MS = 1;
+/** A day: the longest simulation, sample trace or optimisation that a bundle tells of. */
+export const MAX_SPAN_MS = 86_400_000;
+/** Eleven days: what a simulated query may have waited. */
+export const MAX_WAIT_MS = 1e9;
+
+/** One query in eleven days. */
+export const MIN_QPS = 1e-6;
+/** Of a level. */
+export const MAX_QPS = 1e9;
+/** What workers carry at most: all of them, at the largest batch in the shortest time. */
+export const MAX_CAPACITY_QPS = 1e15;
+/** Squared coefficient of variation of arrivals, and dispersion of counts. */
+export const MIN_VARIATION = 1e-6;
+export const MAX_VARIATION = 1e6;
+
+/** Workers of all pools together. */
+export const MAX_WORKERS = 10_000;
+/** Cores of one worker. */
+export const MAX_CORES = 4096;
+/** Cores of all workers where a method gives cores to instances. */
+export const MAX_POOL_CORES = 10_000;
+export const MAX_POOLS = 1000;
+export const MAX_PRICE = 1e9;
+/** Row indices of an action table fit a uint16, as batch sizes must. */
+export const MAX_BATCH = 65_534;
+/** Workers times the largest batch, or times the queries that wait for each: memory of a core. */
+export const MAX_SEATS = 2 ** 21;
+/** Queries that one queue of a whole cluster holds at most. */
+export const MAX_WAITING = 2 ** 20 - 1;
+
+export const MAX_LEVELS = 10_000;
+export const MAX_VARIANTS = 1000;
+/** Tasks of a pipeline. */
+export const MAX_TASKS = 64;
+/** Mean queries of one query; and of one request, at all tasks together. */
+export const MAX_FANOUT = 1000;
+export const MAX_QUERIES_PER_REQUEST = 10_000;
+/** Beyond it a query is as good as never given up. */
+export const MAX_SLOS = 1e6;
+export const MIN_SLOS = 1e-3;
+export const MAX_HEADROOM = 100;
+/** Looks in a row that have to agree. */
+export const MAX_STABLE_TICKS = 10_000;
+/** Sample traces of a plan. */
+export const MAX_TRACES = 1000;
+/** Of figures that only explain. */
+export const MAX_FIGURE = 1e15;
+/** Of a simulation that a bundle tells of, and that `verify` repeats. */
+export const MAX_REQUESTS = 1e8;
