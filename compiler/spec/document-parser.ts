@@ -21,7 +21,7 @@ export interface ParsedDocument {
  * Parts of the text that the parser tells apart: names, values, signs, spaces and line ends. A spec
  * of 10,000 variants has 150,000.
  */
-const MAX_PARTS = 200_000;
+const MAX_PARTS = 150_000;
 /** Of one name or value; the longest that any field takes has 1000 characters. */
 const MAX_PART_LENGTH = 65_536;
 const MAX_NESTING = 200;
