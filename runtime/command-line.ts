@@ -111,11 +111,17 @@ export function addServe(program: Command, generateLevel?: GenerateLevel): void 
       1,
     )
     .option("--standby <n>", "warm workers in reserve", count, 1)
+    .option(
+      "--worker-memory <bytes>",
+      "memory of a worker, such as 8GiB (default: by its models, at least 4GiB; none on a GPU)",
+      memoryBytes,
+    )
     .option("--json", "one JSON document on stdout, once it serves")
-    .action(async (flags: ServeOptions) => {
+    .action(async ({ workerMemory, ...flags }: ServeFlags) => {
       const { serveCommand } = await import("./commands/serve.ts");
+      const memory = workerMemory === undefined ? {} : { workerMemoryBytes: workerMemory };
       await serveCommand(
-        { ...flags, generateLevel },
+        { ...flags, ...memory, generateLevel },
         {
           signal: stopSignal(),
           onReady: print,
@@ -124,6 +130,18 @@ export function addServe(program: Command, generateLevel?: GenerateLevel): void 
         },
       );
     });
+}
+
+type ServeFlags = ServeOptions & { readonly workerMemory?: number };
+
+/** Less than Node and onnxruntime take is a mistake. */
+const MIN_MEMORY_BYTES = 2 ** 28;
+
+function memoryBytes(text: string): number {
+  const match = /^(\d{1,15})(MiB|GiB)$/.exec(text);
+  const bytes = Number(match?.[1]) * (match?.[2] === "MiB" ? 2 ** 20 : 2 ** 30);
+  if (Number.isSafeInteger(bytes) && bytes >= MIN_MEMORY_BYTES) return bytes;
+  throw new InvalidArgumentError("expected MiB or GiB, at least 256MiB, such as 8GiB");
 }
 
 /** Aborts at the first SIGTERM or SIGINT; the second ends the process. */

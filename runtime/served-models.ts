@@ -1,14 +1,12 @@
 /**
  * The model files a bundle names, found and checked, with the batches its tables can ask of them.
  */
-import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Bundle, ModelFile } from "./bundle/schema.ts";
 import { RuntimeError } from "./errors.ts";
-import type { VariantModel } from "./exec/executor.ts";
-import { firstAxisNames } from "./exec/onnx-axes.ts";
+import type { OpenedModel, VariantModel } from "./exec/executor.ts";
 import { methodOf } from "./methods/registry.ts";
+import { type CheckedModel, OpenedModels } from "./opened-models.ts";
 import type { WantedModel } from "./wanted-models.ts";
 
 /** A model, and what its file says of the first dimensions of its tensors. */
@@ -21,26 +19,33 @@ export interface ServedModel extends VariantModel {
  * One model per variant of all tasks, in the bundle's order; of variants that run as pipelines of
  * layers, one per stage.
  * @param folder where the files are.
+ * @param files to open them with; they stay open until it is closed.
  * @throws RuntimeError if a variant has no model, or its file is missing or is not the one that was
  * compiled.
  */
-export async function servedModels(bundle: Bundle, folder: string): Promise<ServedModel[]> {
-  const wanted = methodOf(bundle).models(bundle);
-  return Promise.all(
-    wanted.map(async ({ warmBatches, warmCores, outputsAreRows, ...variant }) => {
-      const { path, model, axisNames } = await checkedModel(variant, folder);
-      const { inputs, outputs } = model;
-      const cores = warmCores === undefined ? {} : { warmCores };
-      const warm = { warmBatches, ...cores, outputsAreRows };
-      return { name: variant.name, path, inputs, outputs, ...warm, axisNames };
-    }),
-  );
+export async function servedModels(
+  bundle: Bundle,
+  folder: string,
+  files = new OpenedModels(),
+): Promise<ServedModel[]> {
+  const models: ServedModel[] = [];
+  // One after the other: only one is in memory at a time.
+  for (const wanted of methodOf(bundle).models(bundle)) {
+    const { warmBatches, warmCores, outputsAreRows, ...variant } = wanted;
+    const { path, model, opened, axisNames } = await checkedModel(variant, folder, files);
+    const { inputs, outputs } = model;
+    const cores = warmCores === undefined ? {} : { warmCores };
+    const warm = { warmBatches, ...cores, outputsAreRows };
+    models.push({ name: variant.name, path, opened, inputs, outputs, ...warm, axisNames });
+  }
+  return models;
 }
 
 async function checkedModel(
   { name, model }: Pick<WantedModel, "name" | "model">,
   folder: string,
-): Promise<Pick<ServedModel, "path" | "axisNames"> & { readonly model: ModelFile }> {
+  files: OpenedModels,
+): Promise<Pick<ServedModel, "path" | "axisNames"> & { opened: OpenedModel; model: ModelFile }> {
   if (model === null) {
     throw new RuntimeError(
       "RUNTIME_MODEL",
@@ -49,20 +54,31 @@ async function checkedModel(
     );
   }
   const path = join(folder, model.file);
-  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    const reason = error.code === "ENOENT" ? "no such file" : String(error.code);
-    throw new RuntimeError(
-      "RUNTIME_MODEL",
-      `${path}: expected the model of variant "${name}", got: ${reason}; --models names the folder`,
-    );
-  });
-  const found = createHash("sha256").update(bytes).digest("hex");
-  if (found !== model.sha256) {
+  const { fd, bytes, sha256, axisNames } = await openedModel(name, path, files);
+  if (sha256 !== model.sha256) {
     throw new RuntimeError(
       "RUNTIME_MODEL",
       `${path}: expected the model the bundle was compiled for, SHA-256 ${model.sha256}, ` +
-        `got ${found}; compile again or bring the old file back`,
+        `got ${sha256}; compile again or bring the old file back`,
     );
   }
-  return { path, model, axisNames: firstAxisNames(bytes) };
+  return { path, model, opened: { fd, bytes, sha256 }, axisNames };
+}
+
+async function openedModel(
+  variant: string,
+  path: string,
+  files: OpenedModels,
+): Promise<CheckedModel> {
+  try {
+    return await files.open(path);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const reason = code === "ENOENT" ? "no such file" : (code ?? message);
+    throw new RuntimeError(
+      "RUNTIME_MODEL",
+      `${path}: expected the model of variant "${variant}", got: ${reason}; ` +
+        "--models names the folder",
+    );
+  }
 }

@@ -15,9 +15,11 @@ import {
   type SettledDevice,
   startExecutor,
 } from "./exec/worker-pool.ts";
+import { hasLimits } from "./exec/worker-spawn.ts";
 import { loadBundle } from "./load-bundle.ts";
 import type { GenerateLevel, WorkerStarter } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
+import { OpenedModels } from "./opened-models.ts";
 import { servedModels } from "./served-models.ts";
 import type { RunningServer, ServerLimits } from "./server/serve.ts";
 import { packageVersion } from "./version.ts";
@@ -39,6 +41,11 @@ export interface ServerOptions {
   readonly threads?: number;
   /** Warm workers in reserve; left out for one. */
   readonly standby?: number;
+  /**
+   * Memory that each worker may have of its own; left out for what its models need, at least 4 GiB,
+   * on processors, and for no limit on accelerators.
+   */
+  readonly workerMemoryBytes?: number;
   readonly limits?: Partial<ServerLimits>;
   /** For what an operator should see, such as a lost worker. */
   readonly onNotice?: (message: string) => void;
@@ -68,9 +75,19 @@ export interface StartedServer extends RunningServer {
  * RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_DEVICE.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
+  const files = new OpenedModels();
+  try {
+    return await startWith(files, options);
+  } catch (error) {
+    await files.close();
+    throw error;
+  }
+}
+
+async function startWith(files: OpenedModels, options: ServerOptions): Promise<StartedServer> {
   const { policy, onNotice = () => {}, generateLevel, limits } = options;
   const { bundle, sha256 } = await loadBundle(policy);
-  const models = await servedModels(bundle, options.models ?? dirname(policy));
+  const models = await servedModels(bundle, options.models ?? dirname(policy), files);
   const method = methodOf(bundle);
   const workers = new Workers({ ...options, onNotice }, models, method.workerCount(bundle));
   const axisNames = models.map((model) => model.axisNames);
@@ -88,12 +105,23 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
     workers,
     generateLevel,
   });
-  return { ...server, bundle, device: workers.device, reload: () => reload(server, policy) };
+  if (!hasLimits()) onNotice("workers have no limit of memory: this system cannot set one");
+  return {
+    ...server,
+    bundle,
+    device: workers.device,
+    reload: () => reload(server, policy, files),
+    close: async () => {
+      await server.close();
+      await files.close();
+    },
+  };
 }
 
 async function reload(
   server: RunningServer,
   path: string,
+  files: OpenedModels,
 ): Promise<{ readonly isFollowed: boolean; readonly notice: string }> {
   try {
     const { bundle, sha256 } = await loadBundle(path);
@@ -102,7 +130,7 @@ async function reload(
       refusal === null
         ? `${path}: serving it as it is now, SHA-256 ${sha256}`
         : `${path}: not followed, the bundle before it goes on deciding: ${refusal}`;
-    return { isFollowed: refusal === null, notice };
+    return { isFollowed: refusal === null, notice: notice + (await changesOf(files)) };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const notice = `not followed, the bundle before it goes on deciding: ${reason}`;
@@ -110,7 +138,22 @@ async function reload(
   }
 }
 
-type WorkersOptions = Pick<ServerOptions, "threads" | "device" | "deviceIds" | "standby"> &
+/** What a server that is told to read anew does not: its models are those that it opened. */
+async function changesOf(files: OpenedModels): Promise<string> {
+  const changed = await files.changed();
+  if (changed.length === 0) return "";
+  const names = changed.slice(0, MAX_TOLD_FILES).join(", ");
+  const more =
+    changed.length > MAX_TOLD_FILES ? ` and ${changed.length - MAX_TOLD_FILES} more` : "";
+  return `; models stay those of the start, though these files are others now, or gone: ${names}${more}`;
+}
+
+const MAX_TOLD_FILES = 5;
+
+type WorkersOptions = Pick<
+  ServerOptions,
+  "threads" | "device" | "deviceIds" | "standby" | "workerMemoryBytes"
+> &
   Required<Pick<ServerOptions, "onNotice">>;
 
 /** Starts the workers of a server, and remembers what they run on. */
@@ -129,13 +172,22 @@ class Workers implements WorkerStarter {
   /** All models on every worker. @throws RuntimeError RUNTIME_DEVICE */
   async start(handlers: ExecutorHandlers): Promise<ProcessExecutor> {
     const standbyCount = this.#options.standby ?? 1;
-    const start = startExecutor({ ...this.#executorOptions(), standbyCount }, this.#told(handlers));
-    return this.#settled(start);
+    const options = { ...this.#executorOptions(), standbyCount };
+    return this.#settled(startExecutor(options, this.#told(handlers), this.#limits()));
   }
 
   /** On every worker what it is assigned. @throws RuntimeError RUNTIME_DEVICE */
   async startAssigned(handlers: AssignedExecutorHandlers): Promise<AssignedProcessExecutor> {
-    return this.#settled(startAssignedExecutor(this.#executorOptions(), this.#told(handlers)));
+    const start = startAssignedExecutor(
+      this.#executorOptions(),
+      this.#told(handlers),
+      this.#limits(),
+    );
+    return this.#settled(start);
+  }
+
+  #limits() {
+    return { memoryBytes: this.#options.workerMemoryBytes ?? null };
   }
 
   #executorOptions() {

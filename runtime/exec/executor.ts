@@ -2,11 +2,23 @@
 import type { TensorInfo } from "../bundle/schema.ts";
 import type { Scaler, ScalerHandlers } from "./scaler.ts";
 
+/** A file that stays open, so that whoever gets its descriptor reads the file that was checked. */
+export interface OpenedModel {
+  readonly fd: number;
+  readonly bytes: number;
+  /** Of its content when it was checked. */
+  readonly sha256: string;
+}
+
 /** A model that workers load: one variant of the task. */
 export interface VariantModel {
   readonly name: string;
   /** Path of the ONNX file. */
   readonly path: string;
+  /**
+   * The same file, opened: workers inherit it and load nothing else. Left out, each opens the path.
+   */
+  readonly opened?: OpenedModel;
   readonly inputs: readonly TensorInfo[];
   readonly outputs: readonly TensorInfo[];
   /** Batch sizes to run before the worker counts as ready. */

@@ -2,15 +2,17 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
-import { InferenceSession } from "onnxruntime-node";
 import type { ModelFile, TensorInfo } from "../bundle/schema.ts";
+import { InferenceSession } from "./onnxruntime.ts";
+import { checkSelfContained } from "./self-contained.ts";
 
 /**
  * Loads a model far enough to know its tensors.
- * @throws Error if the file is unreadable or not a model this onnxruntime accepts.
+ * @throws Error if the file is unreadable, not a model this onnxruntime accepts, or not all of it.
  */
 export async function readModelFile(path: string): Promise<ModelFile> {
   const bytes = await readFile(path);
+  checkSelfContained(bytes);
   const session = await InferenceSession.create(bytes, { intraOpNumThreads: 1 });
   try {
     return {

@@ -14,16 +14,27 @@ export interface Holding {
   readonly cores: readonly number[];
 }
 
+/** What a worker does next of what it was told to hold; sent as JSON. */
+export interface LoadStep {
+  /** Index of the variant. */
+  readonly variant: number;
+  /** In words. */
+  readonly step: string;
+}
+
 /** By core count. */
 type Sessions = Map<number, OnnxModel>;
 
 export class ModelStore {
   readonly #setup: WorkerSetup;
+  readonly #onStep: (step: LoadStep) => void;
   /** Least recently held first. */
   readonly #sessionsByVariant = new Map<number, Sessions>();
 
-  constructor(setup: WorkerSetup) {
+  /** @param onStep told what comes next, which may take long. */
+  constructor(setup: WorkerSetup, onStep: (step: LoadStep) => void) {
     this.#setup = setup;
+    this.#onStep = onStep;
   }
 
   /**
@@ -41,6 +52,8 @@ export class ModelStore {
       this.#sessionsByVariant.set(variant, sessions);
     }
     await this.#releaseBeyond(Math.max(this.#setup.keptModels ?? 0, variants.length));
+    // The bytes of files are garbage now, which nothing would collect before JavaScript needs room.
+    globalThis.gc?.();
     return loads;
   }
 
@@ -61,9 +74,9 @@ export class ModelStore {
       await model.release();
     }
     for (const count of wanted) {
-      if (!sessions.has(count)) {
-        sessions.set(count, await OnnxModel.load(info, count, this.#setup));
-      }
+      if (sessions.has(count)) continue;
+      const onStep = (step: string) => this.#onStep({ variant, step });
+      sessions.set(count, await OnnxModel.load(info, count, this.#setup, onStep));
     }
   }
 

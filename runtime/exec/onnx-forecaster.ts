@@ -1,5 +1,6 @@
 /** Runs a forecaster that is an ONNX model. */
-import { InferenceSession as Sessions, Tensor } from "onnxruntime-node";
+import { readFile } from "node:fs/promises";
+
 import { assert } from "../core/assert.ts";
 import {
   HISTORY_SECONDS,
@@ -7,6 +8,8 @@ import {
   WINDOW_SECONDS,
   windowMaximum,
 } from "../core/forecasters.ts";
+import { InferenceSession as Sessions, Tensor } from "./onnxruntime.ts";
+import { checkSelfContained } from "./self-contained.ts";
 
 const INPUT = "history";
 const OUTPUT = "forecast";
@@ -66,12 +69,22 @@ async function runOnce(session: Sessions, histories: Float64Array): Promise<Floa
   return Float64Array.from(forecasts, (qps, row) => (isKnown[row] === 1 ? qps : Number.NaN));
 }
 
+async function sessionOf(path: string): Promise<Sessions> {
+  const bytes = await readFile(path);
+  try {
+    checkSelfContained(bytes);
+    return await Sessions.create(bytes, {
+      executionProviders: ["cpu"],
+      intraOpNumThreads: 1,
+      interOpNumThreads: 1,
+    });
+  } catch (error) {
+    throw new Error(`${path}: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
 async function open(path: string): Promise<Sessions> {
-  const session = await Sessions.create(path, {
-    executionProviders: ["cpu"],
-    intraOpNumThreads: 1,
-    interOpNumThreads: 1,
-  });
+  const session = await sessionOf(path);
   const inputs = session.inputMetadata.map(signatureOf).join();
   const outputs = session.outputMetadata.map(signatureOf).join();
   if (inputs !== `${INPUT} float32 *,${HISTORY_SECONDS}` || outputs !== `${OUTPUT} float32 *,1`) {

@@ -1,8 +1,10 @@
 /** Models inside a worker: their sessions, and running a batch on one. */
-import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "onnxruntime-node";
+
 import type { TensorInfo } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
 import type { BatchResult, Device, VariantModel } from "./executor.ts";
+import { modelBytes } from "./model-bytes.ts";
+import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "./onnxruntime.ts";
 import { tensorData } from "./tensor-data.ts";
 
 /** What the server tells a worker to become; sent as JSON. */
@@ -44,16 +46,24 @@ export class OnnxModel {
   /**
    * Loads a variant with as many threads as cores, which a session keeps for its life, and warms it
    * up.
+   * @param onStep told what comes next, which may take long.
    * @throws Error naming variant and device if the device is absent or the model not what was
    * promised.
    */
-  static async load(variant: VariantModel, cores: number, setup: WorkerSetup): Promise<OnnxModel> {
+  static async load(
+    variant: VariantModel,
+    cores: number,
+    setup: WorkerSetup,
+    onStep: (step: string) => void = () => {},
+  ): Promise<OnnxModel> {
     try {
-      const session = await Sessions.create(variant.path, sessionOptions(cores, setup));
+      onStep(`loading it for ${cores} ${cores === 1 ? "core" : "cores"}`);
+      const session = await Sessions.create(modelBytes(variant), sessionOptions(cores, setup));
       checkTensors("input", variant.inputs, session.inputMetadata);
       checkTensors("output", variant.outputs, session.outputMetadata);
       const model = new OnnxModel(variant, cores, session);
       for (const rows of variant.warmBatches) {
+        onStep(`its first runs with ${rows} ${rows === 1 ? "row" : "rows"}`);
         for (let run = 0; run < WARM_RUNS; run++) await model.run(rows, model.#zeros(rows));
       }
       return model;

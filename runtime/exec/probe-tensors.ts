@@ -1,6 +1,7 @@
 /** Runs a model to see what its outputs are. */
-import { InferenceSession, type Tensor } from "onnxruntime-node";
+
 import { assert } from "../core/assert.ts";
+import { InferenceSession, type Tensor } from "./onnxruntime.ts";
 import { tensorData } from "./tensor-data.ts";
 
 /** An input of a run, whole. */

@@ -1,5 +1,5 @@
 /** Element types of tensors: their size, and a tensor over bytes. */
-import { Tensor } from "onnxruntime-node";
+import { Tensor } from "./onnxruntime.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 

@@ -1,5 +1,5 @@
 /** One worker process as the server sees it: starting, running one batch at a time, ending. */
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { assert } from "../core/assert.ts";
@@ -13,9 +13,12 @@ import {
   textFrame,
 } from "./frame-protocol.ts";
 import { FrameReader } from "./frame-reader.ts";
-import type { Holding } from "./model-store.ts";
+import { inheritanceOf } from "./inherited-models.ts";
+import type { Holding, LoadStep } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
-import type { WorkerLimits } from "./worker-limits.ts";
+import { modelTimeoutMs, type WorkerLimits } from "./worker-limits.ts";
+import { withMemoryLimit, workerMemoryBytes } from "./worker-memory.ts";
+import { spawnLimited } from "./worker-spawn.ts";
 
 const WORKER_PATH = fileURLToPath(new URL("./worker.js", import.meta.url));
 const CHANNEL = 3;
@@ -58,6 +61,8 @@ export class WorkerProcess {
   readonly setup: WorkerSetup;
   readonly #limits: WorkerLimits;
   readonly #listener: WorkerListener;
+  /** Its limit; null for none. */
+  readonly #memoryBytes: number | null;
   readonly #child: ChildProcess;
   readonly #channel: Socket | null;
   readonly #ended: Promise<void>;
@@ -65,7 +70,10 @@ export class WorkerProcess {
   #running: RunningBatch | null = null;
   /** Assignments that are not answered, oldest first. */
   readonly #assignments: Assignment[] = [];
+  readonly #startMs = performance.now();
   #readyMs: number | null = null;
+  /** What it is about to do of what it was told to hold. */
+  #loading: LoadStep | null = null;
   #hasAnswered = false;
   /** For what is awaited of the process: that it gets ready, answers, ends. */
   #timer: NodeJS.Timeout | undefined;
@@ -84,7 +92,10 @@ export class WorkerProcess {
     this.#ended = new Promise((resolve) => {
       this.#settleEnded = resolve;
     });
-    this.#child = spawn(process.execPath, [WORKER_PATH], { stdio: [...STDIO] });
+    const { fds, setup: told } = inheritanceOf(setup, STDIO.length);
+    this.#memoryBytes = limits.memoryBytes ?? workerMemoryBytes(setup);
+    const [memoryBytes, stdio] = [this.#memoryBytes, [...STDIO, ...fds]];
+    this.#child = spawnLimited(WORKER_PATH, { memoryBytes, stdio });
     this.#child.once("error", (error) => this.#end(error.message));
     // Unlike "exit" it waits for what the worker wrote last: its result, or why it could not start.
     this.#child.once("close", (code, signal) =>
@@ -93,7 +104,7 @@ export class WorkerProcess {
     this.#wait(limits.startTimeoutMs, () => this.#onStartTimeout());
     const channel = this.#child.stdio?.[CHANNEL];
     this.#channel = channel instanceof Socket ? channel : null;
-    if (this.#channel !== null) this.#open(this.#channel);
+    if (this.#channel !== null) this.#open(this.#channel, told);
   }
 
   get pid(): number | undefined {
@@ -163,7 +174,7 @@ export class WorkerProcess {
     await this.#ended;
   }
 
-  #open(channel: Socket): void {
+  #open(channel: Socket, told: WorkerSetup): void {
     const reader = new FrameReader((frame) => this.#onFrame(frame));
     channel.on("data", (chunk: Buffer) => {
       try {
@@ -177,20 +188,24 @@ export class WorkerProcess {
     channel.on("close", () => {
       if (this.#reason === null) this.#kill();
     });
-    write(channel, textFrame(FRAME_KINDS.load, JSON.stringify(this.setup)));
+    write(channel, textFrame(FRAME_KINDS.load, JSON.stringify(told)));
   }
 
   #onFrame(frame: Frame): void {
     const running = this.#running;
     if (frame.kind === FRAME_KINDS.failed) {
-      this.#abort(decodeText(frame.payload));
+      this.#abort(withMemoryLimit(decodeText(frame.payload), this.#memoryBytes));
+    } else if (frame.kind === FRAME_KINDS.loading) {
+      this.#onLoading(JSON.parse(decodeText(frame.payload)));
     } else if (frame.kind === FRAME_KINDS.ready && this.#readyMs === null) {
       this.#readyMs = performance.now();
+      this.#loading = null;
       this.#wait(this.#limits.batchTimeoutMs, () => this.#onBatchTimeout());
       // Apart from the frame, so that a mistake of the listener is not taken for one of the worker.
       queueMicrotask(() => this.#listener.onReady(this));
     } else if (frame.kind === FRAME_KINDS.assigned) {
       const assignment = this.#assignments.shift();
+      this.#loading = null;
       assert(assignment !== undefined, "a worker holds other models only when told to");
       if (this.#assignments.length === 0) {
         this.#wait(this.#limits.batchTimeoutMs, () => this.#onBatchTimeout());
@@ -198,11 +213,30 @@ export class WorkerProcess {
       assignment.resolve(Number(decodeText(frame.payload)));
     } else {
       assert(running !== null, `a worker sends a frame of kind ${frame.kind} only when asked`);
-      const settle = settlement(running, frame);
+      const settle = settlement(running, frame, this.#memoryBytes);
       this.#running = null;
       this.#hasAnswered = true;
       settle();
     }
+  }
+
+  /** Each step of a load has a time of its own, beside that of the whole start. */
+  #onLoading(loading: LoadStep): void {
+    this.#loading = loading;
+    const variant = this.setup.variants[loading.variant];
+    assert(variant !== undefined, "a worker loads variants that there are");
+    const limitMs = modelTimeoutMs(variant.opened?.bytes ?? 0, this.#limits);
+    const leftMs = this.#startMs + this.#limits.startTimeoutMs - performance.now();
+    if (this.#readyMs === null && leftMs < limitMs) {
+      this.#wait(Math.max(0, leftMs), () => this.#onStartTimeout());
+      return;
+    }
+    this.#wait(limitMs, () => {
+      const reason = `${loading.step} took more than ${Math.round(limitMs)} ms`;
+      setImmediate(() => {
+        if (this.#loading === loading) this.#abort(`${variant.name}: ${reason}`);
+      });
+    });
   }
 
   /**
@@ -264,7 +298,7 @@ export class WorkerProcess {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     clearTimeout(this.#timer);
-    this.#reason ??= reason;
+    this.#reason ??= withMemoryLimit(reason, this.#memoryBytes);
     const finalReason = this.#reason;
     this.#rejectRunning(finalReason);
     // Promise callbacks run before it, so whoever awaits the batch knows its fate before the slot
@@ -292,13 +326,14 @@ function frameOf(variant: string, batch: Batch, cores: number): Uint8Array[] {
 }
 
 /** How the answer settles the batch. @throws Error if it is none. */
-function settlement(running: RunningBatch, frame: Frame): () => void {
+function settlement(running: RunningBatch, frame: Frame, memoryBytes: number | null): () => void {
   if (frame.kind === FRAME_KINDS.result) {
     const result = decodeResult(frame.payload);
     return () => running.resolve(result);
   }
   assert(frame.kind === FRAME_KINDS.refused, `a batch is not answered by kind ${frame.kind}`);
-  const error = new InferenceError(running.variant, decodeText(frame.payload));
+  const reason = withMemoryLimit(decodeText(frame.payload), memoryBytes);
+  const error = new InferenceError(running.variant, reason);
   return () => running.reject(error);
 }
 

@@ -2,9 +2,10 @@
  * Entry of a worker process: loads variants, at its start or as it is told, and runs one batch
  * after the other until its channel closes.
  */
-import { env } from "onnxruntime-node";
+
 import { assert } from "../core/assert.ts";
 import { BlockingChannel } from "./blocking-channel.ts";
+import { closeInherited } from "./close-inherited.ts";
 import {
   decodeRun,
   decodeText,
@@ -16,6 +17,7 @@ import {
 } from "./frame-protocol.ts";
 import { type Holding, ModelStore } from "./model-store.ts";
 import type { WorkerSetup } from "./onnx-session.ts";
+import { env } from "./onnxruntime.ts";
 
 /** The socket the server left open for us, after the three standard ones. */
 const CHANNEL_FD = 3;
@@ -31,8 +33,11 @@ async function serve(channel: BlockingChannel): Promise<number> {
   if (first === null) return 0;
   assert(first.kind === FRAME_KINDS.load, "a worker is told first what to load");
   const setup: WorkerSetup = JSON.parse(decodeText(first.payload));
+  closeInherited(1 + Math.max(CHANNEL_FD, ...setup.variants.map(({ opened }) => opened?.fd ?? 0)));
   if (setup.trying) env.logLevel = "fatal";
-  const models = new ModelStore(setup);
+  const models = new ModelStore(setup, (step) => {
+    channel.write(textFrame(FRAME_KINDS.loading, JSON.stringify(step)));
+  });
   try {
     if (setup.keptModels === null) {
       await models.hold({ variants: [...setup.variants.keys()], cores: [setup.threads] });

@@ -1,0 +1,103 @@
+/** How processes that run models are born: with little of the server, and with limits. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+
+/**
+ * What of the server's environment they get, because libraries, drivers and onnxruntime ask for it.
+ * All else stays: credentials, and what would change Node (`NODE_OPTIONS`).
+ */
+const PASSED_NAMES: ReadonlySet<string> = new Set([
+  ...["PATH", "HOME", "TMPDIR", "TZ", "LANG", "LANGUAGE", "SYSTEMROOT"],
+  ...["LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "GLIBC_TUNABLES"],
+  ...["DRI_PRIME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_DATA_DIRS"],
+]);
+/** Of languages and memory; of onnxruntime and its threads; of CUDA; of Vulkan, for WebGPU. */
+const PASSED_PREFIXES: readonly string[] = [
+  ...["LC_", "MALLOC_"],
+  ...["ORT_", "OMP_", "KMP_"],
+  ...["CUDA_", "CUDNN_", "CUBLAS_", "NVIDIA_", "NCCL_"],
+  ...["VK_", "MESA_", "DAWN_"],
+];
+
+/**
+ * Without it, builds of onnxruntime send what they do to their maker, and keep a database in the
+ * home and a file in the folder for temporary ones.
+ */
+const NO_TELEMETRY = { ORT_DISABLE_TELEMETRY: "1" };
+
+/**
+ * JavaScript objects are few: tensors and models lie outside of this heap. What read a model can
+ * give its bytes back at once.
+ */
+const NODE_FLAGS = ["--max-old-space-size=512", "--expose-gc"];
+
+const SHELL = "/bin/sh";
+/**
+ * `ulimit` counts KiB. A limit that is there already and lower stays, and the shell says so; "no"
+ * stands for none.
+ */
+const LIMITED = [
+  "umask 077",
+  "ulimit -c 0",
+  'case "$1" in no) ;; *) ulimit -d "$1" ;; esac 2>/dev/null',
+  "shift",
+  'exec "$@"',
+].join("\n");
+
+export interface SpawnOptions {
+  /**
+   * Bytes that the process may have of its own: its heaps, its stacks and what libraries map to
+   * write to, used or not. What goes beyond is refused to it. Null for no limit.
+   */
+  readonly memoryBytes: number | null;
+  /** By descriptor; there are no others. Numbers are those of this process. */
+  readonly stdio: readonly ("ignore" | "pipe" | number)[];
+  /** Arguments of the script; none if left out. */
+  readonly args?: readonly string[];
+  /** Variables beside those of `modelEnvironment`, which they replace. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Starts Node with a script that runs models: in the root folder, what it writes for its own user
+ * only, without core dumps, with a heap of 512 MiB.
+ * @param script path of a built file.
+ * @throws Error if the operating system refuses at once; else "error" is emitted.
+ */
+export function spawnLimited(script: string, options: SpawnOptions): ChildProcess {
+  const { memoryBytes, stdio, args = [], env = {} } = options;
+  const node = [process.execPath, ...NODE_FLAGS, script, ...args];
+  const surroundings = {
+    cwd: "/",
+    env: { ...modelEnvironment(), ...env },
+    stdio: [...stdio],
+  };
+  if (!hasLimits()) return spawn(process.execPath, node.slice(1), surroundings);
+  const limit = memoryBytes === null ? "no" : String(Math.ceil(memoryBytes / 1024));
+  return spawn(SHELL, ["-c", LIMITED, SHELL, limit, ...node], surroundings);
+}
+
+/** What of this process's environment one that runs models gets. */
+export function modelEnvironment(from: NodeJS.ProcessEnv = process.env): Record<string, string> {
+  const passed: Record<string, string> = { ...NO_TELEMETRY };
+  for (const [name, value] of Object.entries(from)) {
+    if (value !== undefined && isPassed(name)) passed[name] = value;
+  }
+  return passed;
+}
+
+function isPassed(name: string): boolean {
+  return PASSED_NAMES.has(name) || PASSED_PREFIXES.some((prefix) => name.startsWith(prefix));
+}
+
+let answer: boolean | undefined;
+
+/**
+ * Whether limits of memory are in force: on Linux, where there is a shell. Elsewhere the system
+ * knows none that fits, and processes go without.
+ */
+export function hasLimits(): boolean {
+  answer ??=
+    process.platform === "linux" &&
+    spawnSync(SHELL, ["-c", "ulimit -d 1000000 && ulimit -c 0"], { stdio: "ignore" }).status === 0;
+  return answer;
+}
