@@ -105,12 +105,15 @@ function refuseNode(
 }
 
 function measure(evaluate: () => unknown): Evaluated {
-  let result: unknown;
   try {
-    result = evaluate();
+    return measured(evaluate());
   } catch {
+    // Also a unit of a number that is complex, which no time is.
     return { ok: false, reason: "its units do not go together" };
   }
+}
+
+function measured(result: unknown): Evaluated {
   if (typeof result === "number") return finite(result, "none");
   const math = arithmetic();
   if (math.isUnit(result)) {

@@ -124,3 +124,9 @@ test("refuses a list that is too long with its length", () => {
     /workload\.loads: expected a list of rates, at most 10000, got a list of 10001$/,
   );
 });
+
+test("refuses times that are complex", () => {
+  expect(mistakeOfSpec(edited(SPEC, "latency: 150 ms", "latency: sqrt(-1) ms"), PROFILE)).toMatch(
+    /slo\.latency: expected a time above 0 .*, got "sqrt\(-1\) ms" \(.*\)$/,
+  );
+});

@@ -143,7 +143,12 @@ function* workMistakes(
   const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
   const { qps } = highestLoad(loads);
   const capacityQps = (1000 * workers) / shortestMsPerQuery(variants);
-  const requests = sampleQueries(qps, slo.latencyMs, workers, qps > capacityQps);
+  const requests = sampleQueries({
+    arrivalsPerMs: qps / 1000,
+    sloMs: slo.latencyMs,
+    workerCount: workers,
+    isOverloaded: qps > capacityQps,
+  });
   yield* requestMistakes(application, requests, "which are those of some SLOs");
 }
 

@@ -212,11 +212,8 @@ function sampler(frame: RamsisFrame, problem: PooledProblem): Sample {
   return (stream, queries, slos) => {
     const { arrivalsPerMs, sloMs, workerCount, bestRatePerMs } = problem;
     const isOverloaded = arrivalsPerMs > workerCount * bestRatePerMs;
-    const queriesPerSlo = arrivalsPerMs * sloMs;
-    const { counted, count } = sampleSpan(queriesPerSlo, workerCount, isOverloaded, {
-      queries,
-      slos,
-    });
+    const level = { arrivalsPerMs, sloMs, workerCount, isOverloaded };
+    const { counted, count } = sampleSpan(level, { queries, slos });
     return {
       arrivalMs: arrivals(frame, problem, stream, counted, count),
       counted,

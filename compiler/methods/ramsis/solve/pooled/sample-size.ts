@@ -16,28 +16,28 @@ export interface SampleSpan {
   readonly count: number;
 }
 
+export interface SampledLevel {
+  readonly arrivalsPerMs: number;
+  readonly sloMs: number;
+  readonly workerCount: number;
+  readonly isOverloaded: boolean;
+}
+
 /** @param asked queries and SLOs that a sample counts at least. */
 export function sampleSpan(
-  queriesPerSlo: number,
-  workerCount: number,
-  isOverloaded: boolean,
+  { arrivalsPerMs, sloMs, workerCount, isOverloaded }: SampledLevel,
   asked: { readonly queries: number; readonly slos: number },
 ): SampleSpan {
+  // In this order, for products are rounded.
   const settlingSlos = isOverloaded ? OVERLOAD_SETTLING_SLOS : SETTLING_SLOS;
-  const before = Math.ceil(settlingSlos * queriesPerSlo) + workerCount;
-  const after = Math.ceil(SETTLING_SLOS * queriesPerSlo) + workerCount;
-  const long = Math.min(MOST_ARRIVALS, asked.slos * queriesPerSlo);
+  const before = Math.ceil(settlingSlos * arrivalsPerMs * sloMs) + workerCount;
+  const after = Math.ceil(SETTLING_SLOS * arrivalsPerMs * sloMs) + workerCount;
+  const long = Math.min(MOST_ARRIVALS, asked.slos * arrivalsPerMs * sloMs);
   const counted = [before, before + Math.ceil(Math.max(asked.queries, long))] as const;
   return { counted, count: counted[1] + after };
 }
 
 /** Queries of the largest sample of a level. */
-export function sampleQueries(
-  loadQps: number,
-  sloMs: number,
-  workerCount: number,
-  isOverloaded: boolean,
-): number {
-  const asked = { queries: PROMISE_QUERIES, slos: PROMISE_SLOS };
-  return sampleSpan((loadQps * sloMs) / 1000, workerCount, isOverloaded, asked).count;
+export function sampleQueries(level: SampledLevel): number {
+  return sampleSpan(level, { queries: PROMISE_QUERIES, slos: PROMISE_SLOS }).count;
 }
