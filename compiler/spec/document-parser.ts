@@ -21,14 +21,14 @@ export interface ParsedDocument {
  * Parts of the text that the parser tells apart: names, values, signs, spaces and line ends. A spec
  * of 10,000 variants has 150,000.
  */
-const MAX_PARTS = 150_000;
+const MAX_PARTS = 200_000;
 /** Of one name or value; the longest that any field takes has 1000 characters. */
 const MAX_PART_LENGTH = 65_536;
 const MAX_NESTING = 200;
 /** What the parser has open beside the values that lie in one another. */
 const OPEN_AROUND = 2;
 
-/** @throws InputError naming `file` and the place where the text is not well-formed, or too much. */
+/** @throws InputError naming `file` and where the text is not well-formed, or too much. */
 export function parseText(text: string, file: string): ParsedDocument {
   return withoutStacks(() => {
     const lines = new LineCounter();
@@ -100,7 +100,7 @@ function emptyError(file: string): InputError {
   return new InputError("INPUT_SYNTAX", `${file}: expected YAML or JSON, got an empty file`);
 }
 
-/** The parser makes an error of each mistake, and stacks that nobody sees take it most of the time. */
+/** The parser makes an error of each mistake; stacks that nobody sees take most of its time. */
 function withoutStacks<T>(parse: () => T): T {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;

@@ -45,7 +45,7 @@ export class DocumentValues {
   readonly #known = new Map<Node, { readonly value: unknown; readonly count: number } | null>();
   #count = 0;
 
-  /** @throws InputError naming `file` for two equal keys, and for aliases of nothing or too much. */
+  /** @throws InputError naming `file` for two equal keys, and aliases of nothing or too much. */
   constructor({ document, lines }: ParsedDocument, file: string) {
     this.#contents = document.contents;
     this.#lines = lines;

@@ -1,4 +1,4 @@
-/** Hostile models through `compile`, `profile` and `profile --layers`, as they are on the command line. */
+/** Hostile models through `compile`, `profile` and `profile --layers` of the command line. */
 import { spawn } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

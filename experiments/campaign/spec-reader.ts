@@ -1,4 +1,4 @@
-/** A process that reads the specs it is told, as `compile` does before it solves, and says how it went. */
+/** A process that reads specs as `compile` does before it solves, and says how it went. */
 import { methodOf } from "stratagem/internal/methods/registry";
 import { InputError } from "stratagem/internal/spec/input-error";
 import { loadApplication } from "stratagem/internal/spec/load-application";

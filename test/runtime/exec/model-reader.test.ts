@@ -1,4 +1,4 @@
-/** Models are read in a process of its own: what they ask for is told by name, and costs only it. */
+/** Models are read in a process of its own: what they ask for is told, and costs only it. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -88,7 +88,7 @@ const MAX_ACTIONS = GIVE_UP - 1;
 
 /** Choices of batches of the largest size, which the same number of states makes longer rows. */
 const MAX_MAXIMAL_CHOICES = 20_000_000;
-/** Cells of the tables of all levels: a bundle is 64 MiB at most, and a level may have two tables. */
+/** Cells of the tables of all levels: a bundle is 64 MiB at most, and levels may have two. */
 const MAX_CELLS = 2 ** 24;
 /** Looks at a batch in a state; 4 × 10^7 of them take a second. */
 const MAX_LOOKS = 2e11;
