@@ -1,19 +1,21 @@
 #!/usr/bin/env node
 /** Runs `stratagem`; no other file of the compiler prints for people, exits, or reads a clock. */
 import { availableParallelism } from "node:os";
-import { Command, Option } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import {
   addDiff,
   addInspect,
   addServe,
+  memoryBytes,
   positiveNumber,
   print,
   runProgram,
   wholeNumber,
 } from "stratagem-runtime/internal/command-line";
+import type { ModelLimits } from "stratagem-runtime/internal/exec/model-reader";
 import { packageVersion } from "stratagem-runtime/internal/version";
 import type { BenchOptions } from "./commands/bench.ts";
-import type { ProfileCommand } from "./commands/profile.ts";
+import type { ProfileCommand, ProfileSurroundings } from "./commands/profile.ts";
 import { startProgress } from "./commands/progress.ts";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
@@ -26,6 +28,8 @@ type ProfileFlags = Pick<ProfileCommand, "out" | "repeat" | "threads" | "device"
   readonly batches?: string;
   readonly cores?: string;
   readonly layers?: true;
+  readonly modelMemory?: number;
+  readonly modelTimeout: number;
   readonly task?: string;
   readonly hardware?: string;
   readonly dryRun?: true;
@@ -44,6 +48,12 @@ interface ReportFlags {
 const MORTAL = { isMortal: true };
 /** Unless `--batches` says otherwise. */
 const PROFILED_BATCHES = "1,2,4,8";
+/** Unless `--model-timeout` says otherwise; as that of a server. */
+const MODEL_TIMEOUT_MS = 60_000;
+const MAX_TIMEOUT_MS = 86_400_000;
+const MODEL_MEMORY =
+  "memory of a process that has models, such as 8GiB (default: by its models, at least 4GiB; " +
+  "none on a GPU)";
 const nowMs = (): number => performance.now();
 const version = packageVersion();
 
@@ -66,6 +76,8 @@ program
     ).choices(SOLVER_NAMES),
   )
   .option("--fanouts <file>", "metrics of a server of the pipeline, for the fan-outs it observed")
+  .option("--model-memory <bytes>", MODEL_MEMORY, memoryBytes)
+  .addOption(modelTimeout())
   .option("--check", "write nothing; exit with 2 if the file differs from what would be written")
   .option("--all-errors", "show all that is wrong with the spec, however much it is")
   .option("--json", "one JSON document on stdout")
@@ -73,8 +85,16 @@ program
     const { compileCommand } = await import("./commands/compile.ts");
     const { out, jobs, solver = null, fanouts = null, check = false } = options;
     const compiler = `stratagem ${version}`;
-    const run = (pool: LevelPoolOptions) =>
-      compileCommand({ app, out, check, solver, fanouts, compiler, pool, nowMs });
+    const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
+    const command = { app, out, check, solver, fanouts, compiler, nowMs };
+    const run = async (pool: LevelPoolOptions) => {
+      const modelReader = new ModelReader(modelLimitsOf(options), pool.signal);
+      try {
+        return await compileCommand({ ...command, modelReader, pool });
+      } finally {
+        modelReader.close();
+      }
+    };
     print(await withPool("solving levels", jobs, run));
   });
 
@@ -189,6 +209,8 @@ program
       .choices(["cpu", "cuda", "webgpu"])
       .default("cpu"),
   )
+  .option("--model-memory <bytes>", MODEL_MEMORY, memoryBytes)
+  .addOption(modelTimeout())
   .option("--hardware <name>", "what the profile calls this machine")
   .option("--seed <n>", "of the inputs", wholeNumber, 1)
   .option("--dry-run", "say what would be measured")
@@ -198,34 +220,37 @@ program
   .action(async (app: string, flags: ProfileFlags) => {
     const { parseBatches, parseCores, profileCommand } = await import("./commands/profile.ts");
     const { describeMachine } = await import("./profile/machine.ts");
-    const { readModelFile } = await import("stratagem-runtime/internal/exec/model-file");
-    const { startAssignedExecutor: startExecutor } = await import(
-      "stratagem-runtime/internal/exec/assigned-pool"
-    );
+    const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
+    const { startAssignedExecutor } = await import("stratagem-runtime/internal/exec/assigned-pool");
     const { out, repeat, threads, device, seed, layers = false } = flags;
     const { task = null, hardware = null, dryRun = false, force = false } = flags;
     const batches = parseBatches(flags.batches ?? (layers ? "1" : PROFILED_BATCHES));
     const cores = flags.cores === undefined ? null : parseCores(flags.cores);
     const options = { app, out, repeat, threads, device, seed, task, hardware, dryRun, force };
-    const surroundings = { machine: describeMachine(), readModel: readModelFile, startExecutor };
-    if (!layers) {
-      const command = { ...options, batches, cores };
-      const run = (watch: Watch) => profileCommand(command, { nowMs, ...watch, ...surroundings });
-      print(await watched("measuring", run));
-      return;
-    }
-    const commands = await import("./commands/profile-layers.ts");
-    commands.requireSingleInstances(batches);
-    const { openLayeredModel } = await import("./onnx/layered-model.ts");
-    const { probeTensors } = await import("stratagem-runtime/internal/exec/probe-tensors");
-    const run = (watch: Watch) =>
-      commands.profileLayersCommand(options, {
-        nowMs,
-        ...watch,
-        ...surroundings,
-        openLayers: (path) => openLayeredModel(path, probeTensors),
+    const modelLimits = modelLimitsOf(flags);
+    const startExecutor: ProfileSurroundings["startExecutor"] = (started, handlers) =>
+      startAssignedExecutor(started, handlers, {
+        memoryBytes: modelLimits.memoryBytes,
+        modelTimeoutMs: modelLimits.timeoutMs,
+        batchTimeoutMs: modelLimits.timeoutMs,
       });
-    print(await watched("measuring", run));
+    const profileUnder = async (watch: Watch) => {
+      const reader = new ModelReader(modelLimits, watch.signal);
+      const readModel = (path: string) => reader.read(path);
+      const machine = describeMachine();
+      const surroundings = { nowMs, ...watch, machine, readModel, startExecutor };
+      try {
+        if (!layers) return await profileCommand({ ...options, batches, cores }, surroundings);
+        const commands = await import("./commands/profile-layers.ts");
+        commands.requireSingleInstances(batches);
+        const { openLayeredModel } = await import("./onnx/layered-model.ts");
+        const openLayers = (path: string) => openLayeredModel(path, reader.probe);
+        return await commands.profileLayersCommand(options, { ...surroundings, openLayers });
+      } finally {
+        reader.close();
+      }
+    };
+    print(await watched("measuring", profileUnder));
   });
 
 addServe(program, async (bundle, loadQps, signal) => {
@@ -279,11 +304,31 @@ program
 await runProgram(program, explainCompilerError);
 
 interface CompileFlags {
+  readonly modelMemory?: number;
+  readonly modelTimeout: number;
   readonly out: string;
   readonly jobs: number;
   readonly solver?: SolverName;
   readonly fanouts?: string;
   readonly check?: true;
+}
+
+function modelTimeout(): Option {
+  return new Option("--model-timeout <time>", "longest time for loading or running a model")
+    .argParser(timeoutMs)
+    .default(MODEL_TIMEOUT_MS, "60s");
+}
+
+function modelLimitsOf(flags: Pick<CompileFlags, "modelMemory" | "modelTimeout">): ModelLimits {
+  return { memoryBytes: flags.modelMemory ?? null, timeoutMs: flags.modelTimeout };
+}
+
+/** An option value such as 90s or 5min, in ms. */
+function timeoutMs(text: string): number {
+  const match = /^(\d{1,6})(s|min)$/.exec(text);
+  const ms = Number(match?.[1]) * (match?.[2] === "min" ? 60_000 : 1000);
+  if (ms >= 1000 && ms <= MAX_TIMEOUT_MS) return ms;
+  throw new InvalidArgumentError("expected 1s to 24 h in s or min, such as 90s");
 }
 
 /** Gathers the values of an option that may be repeated. */

@@ -1,11 +1,13 @@
 /** Every error of the compiler that is not a bug, beside those of the runtime. */
 import type { ExplainedError } from "stratagem-runtime/internal/command-line";
 import { EXIT_CODES } from "stratagem-runtime/internal/errors";
+import { SolverMemoryError } from "./processes/level-pool.ts";
 import { INPUT_ERRORS, InputError } from "./spec/input-error.ts";
 
 export const COMPILER_ERRORS = {
   ...INPUT_ERRORS,
   COMPILER_INTERRUPTED: "the work was interrupted by SIGINT or SIGTERM; nothing was written",
+  COMPILER_MEMORY: "a process that solves levels ran out of memory; nothing was written",
   COMPILER_UNWRITABLE: "the output file could not be written; the old one, if any, is as it was",
 } as const;
 
@@ -36,6 +38,10 @@ export function explainCompilerError(error: unknown): ExplainedError | null {
   if (error instanceof UnwritableError) {
     const { message } = error;
     return { code: "COMPILER_UNWRITABLE", message, exitCode: EXIT_CODES.badInput };
+  }
+  if (error instanceof SolverMemoryError) {
+    const { message } = error;
+    return { code: "COMPILER_MEMORY", message, exitCode: EXIT_CODES.badInput };
   }
   if (error instanceof InterruptedError) {
     const { message } = error;

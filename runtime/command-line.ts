@@ -138,7 +138,8 @@ type ServeFlags = ServeOptions & { readonly workerMemory?: number };
 /** Less than Node and onnxruntime take is a mistake. */
 const MIN_MEMORY_BYTES = 2 ** 28;
 
-function memoryBytes(text: string): number {
+/** An option value such as 8GiB, in bytes. */
+export function memoryBytes(text: string): number {
   const match = /^(\d{1,15})(MiB|GiB)$/.exec(text);
   const bytes = Number(match?.[1]) * (match?.[2] === "MiB" ? 2 ** 20 : 2 ** 30);
   if (Number.isSafeInteger(bytes) && bytes >= MIN_MEMORY_BYTES) return bytes;

@@ -8,9 +8,11 @@ import {
 import { encodeBundle } from "stratagem-runtime/internal/checked-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { levelTable } from "stratagem-runtime/internal/commands/inspect";
+import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
 import { levelReports } from "stratagem-runtime/internal/inspect";
 import { percent } from "stratagem-runtime/internal/tell/text";
 import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
+import { InterruptedError } from "../errors.ts";
 import { withObservedFanouts } from "../graph/observed-fanouts.ts";
 import type { Placement } from "../levels/adaptive-levels.ts";
 import { type Compiled, compile } from "../levels/compile.ts";
@@ -34,6 +36,8 @@ export interface CompileCommand {
   readonly check: boolean;
   readonly compiler: string;
   readonly pool: LevelPoolOptions;
+  /** Reads models and runs them, under limits. */
+  readonly modelReader: Pick<ModelReader, "read" | "probe">;
   /** A monotonic clock, ms. */
   readonly nowMs: () => number;
 }
@@ -44,9 +48,9 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
   const specified = withSolver(loadApplication(app), command.solver);
   const loaded = fanouts === null ? specified : withObservedFanouts(specified, fanouts, app);
   if (!command.check) await expectWritable(out);
-  const models = await readModels(loaded);
   const method = methodOf(loaded.application.policy);
-  const opened = (await method.openModels?.(loaded)) ?? null;
+  const models = await readModels(loaded, command.modelReader);
+  const opened = (await method.openModels?.(loaded, command.modelReader)) ?? null;
   const compiled = await compile(loaded, {
     compiler: command.compiler,
     models,
@@ -75,19 +79,19 @@ function withSolver(loaded: LoadedApplication, solver: SolverName | null): Loade
   return { ...loaded, application: { ...application, policy } };
 }
 
-/**
- * Digests and tensors of the models that variants name. onnxruntime is loaded only if there are
- * any.
- */
-async function readModels({ application }: LoadedApplication): Promise<Map<string, ModelFile>> {
+/** Digests and tensors of the models that variants name. */
+async function readModels(
+  { application }: LoadedApplication,
+  reader: Pick<ModelReader, "read">,
+): Promise<Map<string, ModelFile>> {
   const models = new Map<string, ModelFile>();
   for (const task of application.tasks) {
     for (const { name, model } of task.variants) {
       if (model === null || models.has(model)) continue;
-      const { readModelFile } = await import("stratagem-runtime/internal/exec/model-file");
       try {
-        models.set(model, await readModelFile(model));
+        models.set(model, await reader.read(model));
       } catch (error) {
+        if (error instanceof InterruptedError) throw error;
         const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
         throw new InputError(
           "INPUT_INVALID_VALUE",

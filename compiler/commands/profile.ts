@@ -7,6 +7,7 @@ import type { CommandResult } from "stratagem-runtime/internal/commands/command-
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/errors";
 import { alignColumns } from "stratagem-runtime/internal/tell/text";
 import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
+import { hasFiniteNumbers } from "../profile/finite-outputs.ts";
 import {
   describeMeasurement,
   latencyProfile,
@@ -16,6 +17,7 @@ import { runCountOf } from "../profile/measure.ts";
 import {
   isNoisy,
   measureRounds,
+  type RoundOptions,
   type RoundSources,
   refuseNoise,
 } from "../profile/measured-rounds.ts";
@@ -53,10 +55,20 @@ export async function profileCommand(
   const isFinished = earlier?.[0]?.wallMs.length === plan.repeat;
   // A finished one was refused for its noise: --force takes it, anything else wants it measured
   // again.
+  const notFinite = new Set<string>();
+  const onOutputs: RoundOptions["onOutputs"] = (index, outputs) => {
+    const variant = plan.variants[index];
+    const infos = variant?.model.outputs ?? [];
+    const isSound = outputs.every(({ bytes }, output) => {
+      const info = infos[output];
+      return info === undefined || hasFiniteNumbers(info, bytes);
+    });
+    if (variant !== undefined && !isSound) notFinite.add(variant.name);
+  };
   const cells =
     isFinished && force
       ? earlier
-      : await measureRounds(plan, out, isFinished ? null : earlier, surroundings);
+      : await measureRounds(plan, out, isFinished ? null : earlier, surroundings, { onOutputs });
   const measurement = describeMeasurement(plan, cells);
   if (!force && isNoisy(measurement)) {
     // Kept, so that --force can still take it.
@@ -68,7 +80,7 @@ export async function profileCommand(
     { path: paths.profile, bytes: jsonBytes(latencyProfile(plan, cells)) },
   ]);
   await rm(partialPath(out), { force: true });
-  return report(plan, measurement, paths);
+  return report(plan, measurement, paths, [...notFinite]);
 }
 
 /** Batch sizes as `--batches` has them. @returns ascending, each once. @throws RuntimeError */
@@ -130,6 +142,7 @@ function report(
   plan: ProfilePlan,
   measurement: Measurement,
   paths: { readonly profile: string; readonly measurement: string },
+  notFinite: readonly string[],
 ): CommandResult {
   const { noise, cells } = measurement;
   const rows = cells.map(({ variant, batch, cores, wallMs, cpuMs }) => [
@@ -156,10 +169,13 @@ function report(
       ...(unknown.length === 0
         ? []
         : [`no accuracy is known of: ${unknown.map(({ name }) => name).join(", ")}`]),
+      ...(notFinite.length === 0
+        ? []
+        : [`outputs for random inputs are NaN or infinite: ${notFinite.join(", ")}`]),
       "",
       alignColumns([heading, ...rows]),
     ].join("\n"),
-    json: { ...paths, ...measurement },
+    json: { ...paths, ...(notFinite.length === 0 ? {} : { notFinite }), ...measurement },
   };
 }
 

@@ -11,6 +11,7 @@ import type {
   Provenance,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
 import type { BundleFrame } from "../model/frames.ts";
 import type { ModelFiles } from "../model/model-files.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
@@ -49,8 +50,12 @@ export interface CompilerMethod<
   mistakes(application: Application<P>): Iterable<Mistake>;
   /** What of the model files does not fit each other. */
   modelMistakes(application: Application<P>, models: ModelFiles): Iterable<Mistake>;
-  /** Where the method makes files of models. @throws InputError for a model it cannot work with. */
-  openModels?(loaded: LoadedApplication<P>): Promise<OpenedModels<B>>;
+  /**
+   * Where the method makes files of models.
+   * @param prober runs them, under limits.
+   * @throws InputError for a model it cannot work with.
+   */
+  openModels?(loaded: LoadedApplication<P>, prober: ModelProber): Promise<OpenedModels<B>>;
   /** The policy under `--solver`. @throws RuntimeError if the method has no such solver. */
   withSolver(policy: P, solver: SolverName): P;
   /** @param application one without mistakes. */
@@ -148,6 +153,9 @@ export interface LevelGap {
 
 /** As the level it is given, but the closest to its neighbour of those that are as good. */
 export type Settle<L extends Level = Level> = (level: L, neighbour: L) => Promise<L>;
+
+/** Runs models to see what their values are. */
+export type ModelProber = Pick<ModelReader, "probe">;
 
 /** Models that were opened to make files of them. */
 export interface OpenedModels<B extends Bundle = Bundle> {

@@ -76,16 +76,24 @@ function varyingInBody(
   return inside;
 }
 
-/**
- * All values that depend on `seeds`. Nodes of bodies need not be in order here: it goes over them
- * until nothing is added.
- */
+/** All values that depend on `seeds`. Nodes of bodies need not be in order here. */
 function spread(nodes: readonly NodeProto[], seeds: Set<string>): ReadonlySet<string> {
-  for (let size = -1; size !== seeds.size; ) {
-    size = seeds.size;
-    for (const node of nodes) {
-      if (!readsOf(node).some((name) => seeds.has(name))) continue;
-      for (const name of writesOf(node)) seeds.add(name);
+  const readers = new Map<string, NodeProto[]>();
+  for (const node of nodes) {
+    for (const name of readsOf(node)) {
+      const known = readers.get(name);
+      if (known === undefined) readers.set(name, [node]);
+      else known.push(node);
+    }
+  }
+  const open = [...seeds];
+  for (let name = open.pop(); name !== undefined; name = open.pop()) {
+    const own = readers.get(name) ?? [];
+    readers.delete(name);
+    for (const written of own.flatMap((node) => [...writesOf(node)])) {
+      if (seeds.has(written)) continue;
+      seeds.add(written);
+      open.push(written);
     }
   }
   return seeds;

@@ -2,7 +2,7 @@
  * Tensors of a model whose bytes lie in other files: taken into the model, from its own folder
  * only.
  */
-import { open, realpath } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { isAbsolute, join, relative, sep, win32 } from "node:path";
 import { bodiesOf } from "./node-values.ts";
 import { OnnxModelError } from "./onnx-model-error.ts";
@@ -16,6 +16,7 @@ import {
   TensorProto_DataLocation,
   TensorProto_DataType,
 } from "./onnx-pb.ts";
+import { openRegular } from "./regular-file.ts";
 import { MAX_MODEL_BYTES } from "./stage-model.ts";
 
 /** Bytes of an element, where it is whole bytes. */
@@ -61,9 +62,11 @@ async function externalBytes(tensor: TensorProto, folder: string): Promise<Uint8
   const location = entries.get("location") ?? "";
   const where = `tensor "${tensor.name}": external data at "${location}"`;
   const path = await pathInside(folder, location, where);
-  const file = await open(path);
+  const { file, size } = await openRegular(path).catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new OnnxModelError(`${where}: expected a file that can be read, got: ${reason}`);
+  });
   try {
-    const { size } = await file.stat();
     const offset = wholeNumber(entries.get("offset") ?? "0", `${where}: offset`);
     const rest = Math.max(0, size - offset);
     const length = wholeNumber(entries.get("length") ?? String(rest), `${where}: length`);
@@ -72,6 +75,11 @@ async function externalBytes(tensor: TensorProto, folder: string): Promise<Uint8
       throw new OnnxModelError(`${where}: ${expected}; the file has ${size} bytes`);
     }
     checkSize(tensor, length, where);
+    if (length > MAX_MODEL_BYTES) {
+      throw new OnnxModelError(
+        `${where}: expected at most ${MAX_MODEL_BYTES} bytes, got ${length}`,
+      );
+    }
     const bytes = new Uint8Array(length);
     for (let at = 0; at < length; ) {
       const { bytesRead } = await file.read(bytes, at, length - at, offset + at);

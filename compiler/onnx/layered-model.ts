@@ -1,13 +1,13 @@
 /**
  * A model as a chain of layers, any run of which can be a model of its own. Source: Accordion §3.
  */
-import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { refuseDynamicControlFlow } from "./control-flow.ts";
 import { embedExternalData } from "./external-data.ts";
+import { refuseManyFields } from "./field-count.ts";
 import { type FlowNode, flowOf, type GraphFlow } from "./graph-flow.ts";
 import { layerStarts, type ValueUse, valueUses } from "./layer-cuts.ts";
 import { functionsByKey } from "./node-values.ts";
@@ -19,7 +19,8 @@ import {
   type ValueInfoProto,
 } from "./onnx-pb.ts";
 import { axisNames, probeValues, type TensorProbe, type ValueTensor } from "./probe-values.ts";
-import { encodeStage } from "./stage-model.ts";
+import { openRegular } from "./regular-file.ts";
+import { encodeStage, MAX_MODEL_BYTES } from "./stage-model.ts";
 import { ELEMENT_TYPES, instanceInput, valueInfo } from "./tensor-infos.ts";
 
 /** Ops in the name of a layer. */
@@ -88,7 +89,13 @@ async function readModel(path: string): Promise<ModelProto> {
 
 async function bytesOf(path: string): Promise<Uint8Array> {
   try {
-    return await readFile(path);
+    const { file, size } = await openRegular(path);
+    try {
+      if (size > MAX_MODEL_BYTES) throw new Error(`it has more than ${MAX_MODEL_BYTES} bytes`);
+      return await file.readFile();
+    } finally {
+      await file.close();
+    }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new OnnxModelError(`expected a file that can be read, got: ${reason}`);
@@ -99,6 +106,7 @@ function decoded(bytes: Uint8Array): ModelProto {
   let model: ModelProto | null = null;
   let reason = "it has no graph";
   try {
+    refuseManyFields(bytes);
     model = fromBinary(ModelProtoSchema, bytes);
   } catch (error) {
     reason = error instanceof Error ? error.message : String(error);

@@ -12,6 +12,22 @@ import type { Level, RamsisBundle, RamsisLevel } from "stratagem-runtime/interna
 import type { BundleFrame } from "../model/frames.ts";
 import type { LevelFailure, LevelReply, LevelRequest } from "./level-request.ts";
 
+const ENDED = "a solver process ended";
+/** How Node ends when its heap is full, and how the system ends whoever takes too much. */
+const OUT_OF_MEMORY: readonly string[] = ["SIGABRT", "SIGTRAP", "SIGILL", "SIGKILL"];
+const ABORTED_CODE = 134;
+
+/** A level took more memory than there is. */
+export class SolverMemoryError extends Error {
+  constructor(ended: string) {
+    super(
+      `${ENDED} with ${ended}, as where memory runs out; allowed: fewer states, with a smaller ` +
+        "policy.maxQueue or coarser steps, or fewer levels at a time with --jobs",
+    );
+    this.name = "SolverMemoryError";
+  }
+}
+
 export interface LevelPoolOptions {
   /** Most processes at a time, at least 1. */
   readonly jobs: number;
@@ -109,9 +125,11 @@ export class LevelWorkers<L extends Level = Level> {
       execArgv: [],
     });
     worker.on("error", (error) => this.#fail(error));
-    worker.on("exit", (code, signal) =>
-      this.#fail(new Error(`a solver process ended with ${signal ?? `code ${code}`}`)),
-    );
+    worker.on("exit", (code, signal) => {
+      const ended = signal ?? `code ${code}`;
+      const isOfMemory = code === ABORTED_CODE || OUT_OF_MEMORY.includes(signal ?? "");
+      this.#fail(isOfMemory ? new SolverMemoryError(ended) : new Error(`${ENDED} with ${ended}`));
+    });
     worker.send(this.#frame);
     this.#workers.push(worker);
   }

@@ -8,6 +8,7 @@ import {
 } from "stratagem-runtime/internal/exec/executor";
 import { randomInputs } from "../onnx/batch-inputs.ts";
 import { InputError } from "../spec/input-error.ts";
+import { withRemedy } from "./model-limits.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
 import type { ProfiledWorker } from "./profiled-worker.ts";
 
@@ -55,6 +56,8 @@ export interface MeasureOptions {
   /** Cells of an earlier run to go on from, all with the same number of runs; null to begin. */
   readonly earlier: readonly Cell[] | null;
   readonly inputsOf: InputsOf;
+  /** Called with what the warm-up runs of a variant gave, by its index. */
+  readonly onOutputs?: (variant: number, outputs: BatchResult["outputs"]) => void;
   /** Called after each round, when all cells have the same number of runs. */
   readonly onRound: (cells: readonly Cell[]) => Promise<void>;
   readonly onProgress: (done: number, total: number) => void;
@@ -100,6 +103,7 @@ export async function measureCells(
   options: MeasureOptions,
 ): Promise<readonly Cell[]> {
   const { workers, earlier, inputsOf, onRound, onProgress, signal, nowMs } = options;
+  const onOutputs = options.onOutputs ?? (() => {});
   const cells = cellsOf(plan, earlier, inputsOf);
   const turns = options.turns.map((turn) => openTurn(turn, cells, workers));
   const runCount = turns.reduce((sum, turn) => sum + turn.length, 0);
@@ -114,7 +118,14 @@ export async function measureCells(
       const cores = turn[0]?.cell.cores ?? coresNow;
       if (cores !== coresNow) await Promise.all(workers.map((worker) => worker.resize(cores)));
       coresNow = cores;
-      await Promise.all(turn.map((run) => measureRun(run, isKept && run.isKept, nowMs)));
+      const results = await Promise.all(
+        turn.map((run) => measureRun(run, isKept && run.isKept, nowMs)),
+      );
+      if (!isKept) {
+        for (const [index, { outputs }] of results.entries()) {
+          onOutputs(turn[index]?.cell.run.variant ?? 0, outputs);
+        }
+      }
       for (let run = 0; run < turn.length; run++) onProgress(++done, total);
     }
   };
@@ -149,15 +160,17 @@ async function measureRun(
   { cell, worker }: OpenRun,
   isKept: boolean,
   nowMs: () => number,
-): Promise<void> {
+): Promise<BatchResult> {
   const startMs = nowMs();
-  const { wallMs, cpuMs, cores } = await runBatch(worker, cell.variant, cell.run);
+  const result = await runBatch(worker, cell.variant, cell.run);
   const endMs = nowMs();
+  const { wallMs, cpuMs, cores } = result;
   assert(cores === cell.cores, "a batch runs on the cores it is measured for");
-  if (!isKept) return;
+  if (!isKept) return result;
   cell.wallMs.push(endMs - startMs);
   cell.workerMs.push(wallMs);
   cell.cpuMs.push(cpuMs);
+  return result;
 }
 
 interface OpenCell extends Cell {
@@ -217,7 +230,8 @@ export async function runBatch(
   } catch (error) {
     if (!(error instanceof InferenceError || error instanceof WorkerLostError)) throw error;
     const message =
-      `${variant} at batch ${batch.rows}: expected a model that runs, ` + `got ${error.message}`;
+      `${variant} at batch ${batch.rows}: expected a model that runs, ` +
+      `got ${withRemedy(error.message)}`;
     throw new InputError("INPUT_INVALID_VALUE", message);
   }
 }

@@ -25,6 +25,7 @@ export interface RoundOptions {
   readonly turns?: readonly Turn[];
   /** Finds the inputs out once the workers are up; what it runs, runs on one that holds it. */
   readonly prepare?: (worker: Pick<ProfiledWorker, "run">) => Promise<InputsOf>;
+  readonly onOutputs?: MeasureOptions["onOutputs"];
 }
 
 /**
@@ -43,7 +44,7 @@ export async function measureRounds(
   out: string,
   earlier: readonly Cell[] | null,
   surroundings: RoundSources,
-  { turns = inTurns(plan), prepare }: RoundOptions = {},
+  { turns = inTurns(plan), prepare, onOutputs = () => {} }: RoundOptions = {},
 ): Promise<readonly Cell[]> {
   const { nowMs, signal, onProgress } = surroundings;
   signal.throwIfAborted();
@@ -57,8 +58,8 @@ export async function measureRounds(
   };
   try {
     const inputsOf = (await prepare?.(anyOf(workers, held))) ?? randomInputsOf(plan);
-    const options = { workers, turns, earlier, inputsOf, onRound, onProgress, signal, nowMs };
-    return await measureCells(plan, options);
+    const watch = { onRound, onOutputs, onProgress, signal, nowMs };
+    return await measureCells(plan, { workers, turns, earlier, inputsOf, ...watch });
   } finally {
     await close();
   }

@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import type { Device } from "stratagem-runtime/internal/exec/executor";
+import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
 import { rowBytesOf } from "../onnx/batch-inputs.ts";
 import type { LayeredModel } from "../onnx/layered-model.ts";
 import { OnnxModelError } from "../onnx/onnx-model-error.ts";
@@ -283,8 +284,14 @@ function checkRows(
     if (rows !== -1 && batches.some((batch) => batch !== rows)) {
       refuse(`expected a model that takes any number of rows, or --batches ${rows}; ${shown}`);
     }
-    if (rowBytesOf({ name, dtype, shape }) === null) {
+    const rowBytes = rowBytesOf({ name, dtype, shape });
+    if (rowBytes === null) {
       refuse(`expected inputs of a fixed size per element; input "${name}" has type ${dtype}`);
+    }
+    const most = Math.max(...batches);
+    if (most * rowBytes > MAX_PAYLOAD_BYTES) {
+      const found = `${most} rows of input "${name}" are ${most * rowBytes} bytes`;
+      refuse(`expected batches of at most ${MAX_PAYLOAD_BYTES} bytes; ${found}`);
     }
   }
 }

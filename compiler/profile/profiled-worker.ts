@@ -10,6 +10,7 @@ import type {
   ExecutorOptions,
 } from "stratagem-runtime/internal/exec/executor";
 import { InputError } from "../spec/input-error.ts";
+import { withRemedy } from "./model-limits.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
 
 export interface ProfiledWorker {
@@ -132,7 +133,7 @@ function executorOptions(
 }
 
 function noWorker({ device }: ProfilePlan, reason: string): InputError {
-  const message = `device ${device}: expected a worker that starts, got: ${reason}`;
+  const message = `device ${device}: expected a worker that starts, got: ${withRemedy(reason)}`;
   return new InputError("INPUT_INVALID_VALUE", message);
 }
 

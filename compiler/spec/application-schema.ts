@@ -1,4 +1,18 @@
 /** States the structure of an application spec. */
+import {
+  MAX_CORES,
+  MAX_FANOUT,
+  MAX_HOP_MS,
+  MAX_LEVELS,
+  MAX_MS,
+  MAX_POOLS,
+  MAX_PRICE,
+  MAX_TASKS,
+  MAX_VARIANTS,
+  MAX_VARIATION,
+  MAX_WORKERS,
+  MIN_VARIATION,
+} from "stratagem-runtime/internal/bundle/limits";
 import * as z from "zod";
 import {
   amount,
@@ -24,19 +38,21 @@ import {
 import { policySchema } from "./policy-schema.ts";
 
 /** Most load levels one application may ask for. */
-export const MAX_LOADS = 10_000;
+export const MAX_LOADS = MAX_LEVELS;
 
 const sloClass = mapping({
   name: className().describe("What requests name it by"),
-  latency: duration().describe("Latency objective of the class with its unit, such as 150 ms"),
+  latency: duration(MAX_MS).describe(
+    "Latency objective of the class with its unit, such as 150 ms",
+  ),
   share: properShare().describe("Share of the load, such as 70%; all of them sum to 100%"),
 });
 
 const slo = mapping({
-  latency: duration()
+  latency: duration(MAX_MS)
     .optional()
     .describe("Latency objective with its unit, such as 150 ms; either this or classes"),
-  classes: list(sloClass, "a list of classes")
+  classes: list(sloClass, "a list of classes", 100)
     .optional()
     .describe(
       "2 to 16 classes of queries with a latency objective each (ramsis); " +
@@ -54,7 +70,9 @@ const arrivals = tagged("process", [
   mapping({ process: z.literal("poisson") }),
   mapping({
     process: z.literal("gamma"),
-    cv2: positiveNumber().describe("Squared coefficient of variation of inter-arrival times"),
+    cv2: positiveNumber(MIN_VARIATION, MAX_VARIATION).describe(
+      "Squared coefficient of variation of inter-arrival times",
+    ),
   }),
   mapping({
     process: z.literal("trace"),
@@ -82,17 +100,17 @@ const loads = z
 const pool = mapping({
   name: name(),
   hardware: name().optional(),
-  workers: count(1_000_000),
-  cores: count(4096).optional().describe("Cores of one worker"),
-  pricePerHour: amount().optional().describe("Price of one worker"),
+  workers: count(MAX_WORKERS),
+  cores: count(MAX_CORES).optional().describe("Cores of one worker"),
+  pricePerHour: amount(MAX_PRICE).optional().describe("Price of one worker"),
 });
 
 const cluster = mapping({
-  workers: count(1_000_000)
+  workers: count(MAX_WORKERS)
     .optional()
     .describe('Workers of a single pool named "default", instead of pools'),
-  pools: list(pool, "a list of pools").optional(),
-  communicationLatency: delay().prefault("0 ms").describe("Per hop of a pipeline"),
+  pools: list(pool, "a list of pools", MAX_POOLS).optional(),
+  communicationLatency: delay(MAX_HOP_MS).prefault("0 ms").describe("Per hop of a pipeline"),
 });
 
 const variant = mapping({
@@ -110,9 +128,15 @@ const variant = mapping({
     ),
   model: text("a file name").optional().describe("ONNX file, relative to the spec"),
   fanout: z
-    .union([amount(), record(name(), amount(), "a mapping from child tasks to numbers")], {
-      error: () => "a number of at least 0, or a mapping from child tasks to such numbers",
-    })
+    .union(
+      [
+        amount(MAX_FANOUT),
+        record(name(), amount(MAX_FANOUT), "a mapping from child tasks to numbers"),
+      ],
+      {
+        error: () => "a number of at least 0, or a mapping from child tasks to such numbers",
+      },
+    )
     .optional()
     .describe("Mean queries sent downstream per query served: to every child, or per child task"),
 });
@@ -120,7 +144,7 @@ const variant = mapping({
 const task = mapping({
   name: name(),
   passThrough: flag().default(false).describe("Costs nothing and only fans out; has no variants"),
-  variants: list(variant, "a list of variants").default([]),
+  variants: list(variant, "a list of variants", MAX_VARIANTS).default([]),
   to: list(
     mapping({
       task: name(),
@@ -138,6 +162,7 @@ const task = mapping({
         ),
     }),
     "a list of edges",
+    MAX_TASKS,
   )
     .default([])
     .describe("Tasks that come after this one"),
@@ -156,7 +181,7 @@ export const applicationSchema = mapping({
   slo,
   workload: mapping({ arrivals, loads }),
   cluster,
-  tasks: list(task, "a list of tasks").describe("A rooted DAG"),
+  tasks: list(task, "a list of tasks", MAX_TASKS).describe("A rooted DAG"),
   policy: policySchema,
 });
 

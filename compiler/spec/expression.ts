@@ -12,6 +12,22 @@ export type Evaluated =
 /** Longest expression that is read; it also bounds the depth of its tree. */
 const MAX_EXPRESSION_LENGTH = 500;
 
+/** Of all expressions of one file: 4,000 of 25 characters take half a second. */
+const MAX_BUDGET = 100_000;
+
+/** Characters of expressions that may still be read of the file that is being read. */
+let budget = Number.POSITIVE_INFINITY;
+
+/** Reads a file, whose expressions may be so long together, and not each of thousands. */
+export function withExpressionBudget<T>(read: () => T): T {
+  budget = MAX_BUDGET;
+  try {
+    return read();
+  } finally {
+    budget = Number.POSITIVE_INFINITY;
+  }
+}
+
 const FUNCTIONS = ["min", "max", "sqrt"];
 const OPERATORS = ["add", "subtract", "multiply", "divide", "pow", "unaryMinus"];
 
@@ -56,6 +72,8 @@ function parseArithmetic(
   if (text.length > MAX_EXPRESSION_LENGTH) {
     return `longer than ${MAX_EXPRESSION_LENGTH} characters`;
   }
+  budget -= text.length;
+  if (budget < 0) return `more than ${MAX_BUDGET} characters of expressions in one file`;
   let root: MathNode;
   try {
     root = arithmetic().parse(text);
@@ -87,12 +105,15 @@ function refuseNode(
 }
 
 function measure(evaluate: () => unknown): Evaluated {
-  let result: unknown;
   try {
-    result = evaluate();
+    return measured(evaluate());
   } catch {
+    // Also a unit of a number that is complex, which no time is.
     return { ok: false, reason: "its units do not go together" };
   }
+}
+
+function measured(result: unknown): Evaluated {
   if (typeof result === "number") return finite(result, "none");
   const math = arithmetic();
   if (math.isUnit(result)) {

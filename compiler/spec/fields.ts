@@ -1,4 +1,6 @@
 /** Builds schemas whose messages say what was found and what is allowed. */
+
+import { MAX_MS, MAX_QPS, MIN_MS, MIN_QPS } from "stratagem-runtime/internal/bundle/limits";
 import * as z from "zod";
 import type { Dimension } from "./expression.ts";
 import { readQuantity } from "./quantity.ts";
@@ -82,72 +84,81 @@ export function className() {
   return z.string({ error }).regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, { error });
 }
 
-/** A finite number without a unit or range. */
+/** A number without a unit, of either sign. */
 export function realNumber() {
-  return quantity({ dimension: "none", expected: "a number" });
-}
-
-/** A number of at least 0 without a unit. */
-export function amount() {
-  return quantity({ dimension: "none", expected: "a number of at least 0", min: 0 });
+  return quantity({ dimension: "none", expected: "a number", min: -MAX_MS, max: MAX_MS });
 }
 
 /** A number from 0 to `max` without a unit. */
-export function amountUpTo(max: number) {
-  return quantity({ dimension: "none", expected: `a number from 0 to ${max}`, min: 0, max });
+export function amount(max: number) {
+  return quantity({
+    dimension: "none",
+    expected: "a number of at least 0",
+    min: 0,
+    max,
+    told: "min",
+  });
 }
 
-/** A number above 0 without a unit. */
-export function positiveNumber() {
-  return quantity({ dimension: "none", expected: "a number above 0", above: 0 });
+/** A number from 0 to `max` without a unit, where the limit is worth telling at once. */
+export function amountUpTo(max: number) {
+  return quantity({
+    dimension: "none",
+    expected: `a number from 0 to ${max}`,
+    min: 0,
+    max,
+    told: "both",
+  });
+}
+
+/** A number above 0 without a unit, between the two. */
+export function positiveNumber(min: number, max: number) {
+  return quantity({ dimension: "none", expected: "a number above 0", above: 0, min, max });
 }
 
 /** 0..1. */
 export function ratio() {
   const expected = "a ratio between 0 and 1 such as 0.58 or 58%";
-  return quantity({ dimension: "none", expected, min: 0, max: 1 });
+  return quantity({ dimension: "none", expected, min: 0, max: 1, told: "both" });
 }
 
 /** Above 0, up to 1. */
 export function positiveRatio() {
   const expected = "a ratio above 0 and up to 1 such as 0.5 or 50%";
-  return quantity({ dimension: "none", expected, above: 0, max: 1 });
+  const range = { above: 0, min: LEAST_RATIO, max: 1, told: "max" } as const;
+  return quantity({ dimension: "none", expected, ...range });
 }
 
 /** Above 0 and below 1. */
 export function properShare() {
   const expected = "a share above 0 and below 1 such as 0.7 or 70%";
-  return quantity({ dimension: "none", expected, above: 0, below: 1 });
+  return quantity({ dimension: "none", expected, above: 0, min: LEAST_RATIO, below: 1 });
 }
 
 /** A rate above 0, in queries/s. */
 export function rate() {
   const expected = "a rate above 0 in queries per second such as 2000 or 2000 / s";
-  return quantity({ dimension: "rate", expected, above: 0, bare: true });
+  const range = { above: 0, min: MIN_QPS, max: MAX_QPS };
+  return quantity({ dimension: "rate", expected, ...range, bare: true });
 }
 
-/** A time above 0 with its unit, in ms. */
-export function duration() {
-  return quantity({
-    dimension: "time",
-    expected: "a time above 0 with its unit such as 150 ms",
-    above: 0,
-  });
+/** A time above 0 with its unit, in ms; at most `maxMs`. */
+export function duration(maxMs: number, minMs = MIN_MS) {
+  const expected = "a time above 0 with its unit such as 150 ms";
+  return quantity({ dimension: "time", expected, above: 0, min: minMs, max: maxMs });
 }
 
-/** A time of at least 0 with its unit, in ms. */
-export function delay() {
-  return quantity({
-    dimension: "time",
-    expected: "a time of at least 0 with its unit such as 1 ms",
-    min: 0,
-  });
+/** A time of at least 0 with its unit, in ms; at most `maxMs`. */
+export function delay(maxMs = MAX_MS) {
+  const expected = "a time of at least 0 with its unit such as 1 ms";
+  return quantity({ dimension: "time", expected, min: 0, max: maxMs, told: "min" });
 }
 
 /** A time above 0 under a key that ends in `Ms`: a bare number is in ms. */
-export function milliseconds() {
+export function milliseconds(minMs = MIN_MS) {
   const expected = "a time above 0 in milliseconds such as 21.9";
-  return quantity({ dimension: "time", expected, above: 0, bare: true });
+  const range = { above: 0, min: minMs, max: MAX_MS };
+  return quantity({ dimension: "time", expected, ...range, bare: true });
 }
 
 /** A percentile, between 0 and 100 without both. */
@@ -159,36 +170,75 @@ export function percentile() {
 /** A ratio of at least 0 and below 1. */
 export function properFraction() {
   const expected = "a ratio of at least 0 and below 1 such as 0.1 or 10%";
-  return quantity({ dimension: "none", expected, min: 0, below: 1 });
+  return quantity({ dimension: "none", expected, min: 0, below: 1, told: "min" });
 }
+
+/** Below it nothing tells a ratio from 0. */
+const LEAST_RATIO = 1e-9;
 
 interface QuantityRule {
   readonly dimension: Dimension;
   readonly expected: string;
   /** Whether a number without a unit will do where the dimension has one. */
   readonly bare?: boolean;
+  /** In ms, queries/s or as a plain number. */
   readonly min?: number;
   readonly above?: number;
   readonly max?: number;
   readonly below?: number;
+  /** The limits that `expected` tells already. */
+  readonly told?: "min" | "max" | "both";
 }
 
 function quantity(rule: QuantityRule) {
-  const { dimension, bare = false, min = -Infinity, above = -Infinity } = rule;
-  const { max = Infinity, below = Infinity } = rule;
-  const error = () => rule.expected;
+  const { dimension, bare = false, expected } = rule;
+  const error = () => expected;
   const form: z.ZodType<number | string> =
     dimension === "none" || bare
-      ? z.union([z.number(), z.string()], { error })
+      ? z.union([z.number().meta(jsonRange(rule)), z.string()], { error })
       : z.string({ error });
   return form.transform((input, context): number => {
     const reading = readQuantity(input, dimension, bare);
-    if (reading.ok) {
-      const { value } = reading;
-      if (value >= min && value > above && value <= max && value < below) return value;
+    if (!reading.ok) {
+      const params = { reason: reading.reason };
+      context.addIssue({ code: "custom", message: expected, params });
+      return z.NEVER;
     }
-    const params = reading.ok ? {} : { reason: reading.reason };
-    context.addIssue({ code: "custom", message: rule.expected, params });
+    const { value } = reading;
+    const limit = limitBeyond(value, rule);
+    if (isWithin(value, rule)) return value;
+    context.addIssue({ code: "custom", message: expected, params: { limit } });
     return z.NEVER;
   });
+}
+
+function isWithin(value: number, rule: QuantityRule): boolean {
+  const { min = -Infinity, above = -Infinity, max = Infinity, below = Infinity } = rule;
+  return value >= min && value > above && value <= max && value < below;
+}
+
+/** The limit that a value misses, for the end of a message; null for one that the phrase says. */
+function limitBeyond(value: number, rule: QuantityRule): string | null {
+  const { dimension, told, min = -Infinity, above = -Infinity, max = Infinity } = rule;
+  if (value > max && told !== "max" && told !== "both")
+    return `at most ${withUnit(max, dimension)}`;
+  const isLow = value < min && value > above && told !== "min" && told !== "both";
+  return isLow ? `at least ${withUnit(min, dimension)}` : null;
+}
+
+function withUnit(value: number, dimension: Dimension): string {
+  if (dimension === "none") return String(value);
+  if (dimension === "rate") return `${value} / s`;
+  return value >= 1000 ? `${value / 1000} s` : `${value} ms`;
+}
+
+/** As JSON Schema says it of plain numbers. */
+function jsonRange({ min, above, max, below }: QuantityRule): Readonly<Record<string, number>> {
+  const isStrict = above !== undefined && (min === undefined || min <= above);
+  return {
+    ...(isStrict ? { exclusiveMinimum: above } : {}),
+    ...(min === undefined || isStrict ? {} : { minimum: min }),
+    ...(max === undefined ? {} : { maximum: max }),
+    ...(below === undefined ? {} : { exclusiveMaximum: below }),
+  };
 }

@@ -11,7 +11,10 @@ import { policyMistakes, resolvePolicy } from "./policy.ts";
 import type { ProfiledVariant } from "./profile.ts";
 import { resolveSlo, sloMistakes } from "./slo.ts";
 import { parseStructure } from "./structure.ts";
-import { readTrace } from "./trace.ts";
+import { MAX_TRACE_BYTES, readTrace } from "./trace.ts";
+
+/** What a protobuf message holds at most, so no ONNX file is larger. */
+const MAX_MODEL_BYTES = 2 ** 31 - 1;
 
 export interface LoadedApplication<P extends Policy = Policy> {
   readonly application: Application<P>;
@@ -106,9 +109,13 @@ function resolveVariant(
     accuracy,
     profile: measured.profile,
     profiles: [measured, ...others].map(({ profile }) => profile),
-    model: variant.model === undefined ? null : files.opaque(variant.model, [...path, "model"]),
+    model: variant.model === undefined ? null : modelPath(variant.model, [...path, "model"], files),
     fanout: variant.fanout ?? null,
   };
+}
+
+function modelPath(name: string, path: KeyPath, files: NamedFiles): string {
+  return files.opaque(name, path, MAX_MODEL_BYTES);
 }
 
 /** What each profile says of the variant; the hardware of each is its own. */
@@ -139,7 +146,7 @@ function profiledVariants(
 function resolveArrivals(spec: ApplicationSpec, files: NamedFiles): Arrivals {
   const { arrivals } = spec.workload;
   if (arrivals.process !== "trace") return arrivals;
-  const file = files.opaque(arrivals.file, ["workload", "arrivals", "file"]);
+  const file = files.opaque(arrivals.file, ["workload", "arrivals", "file"], MAX_TRACE_BYTES);
   return { process: "trace", file, trace: readTrace(file) };
 }
 

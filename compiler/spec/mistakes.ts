@@ -21,19 +21,38 @@ export function missing(path: KeyPath, expected: string): Mistake {
   return { code: "INPUT_MISSING_KEY", path, message: `missing; expected ${expected}` };
 }
 
+/** Mistakes of one file that are told: whoever has as many looks at the first. */
+const MAX_MISTAKES = 1000;
+
 /**
  * @throws InputError for the first mistake in the order of the document, with the others, if there
- * are any.
+ * are any; of more than `MAX_MISTAKES` those that were found first.
  */
 export function refuse(document: SourceDocument, mistakes: Iterable<Mistake>): void {
-  const placed = [...mistakes].map((mistake) => ({ mistake, ...document.locate(mistake.path) }));
+  const found = firstOf(mistakes, MAX_MISTAKES + 1);
+  const placed = found
+    .slice(0, MAX_MISTAKES)
+    .map((mistake) => ({ mistake, ...document.locate(mistake.path) }));
   // A missing key ranks at the end of the mapping that lacks it, so a misspelt key there is
   // reported first: it is likely the cause.
   const rank = (p: (typeof placed)[number]) =>
     p.mistake.code === "INPUT_MISSING_KEY" ? p.end : p.start;
   placed.sort((a, b) => rank(a) - rank(b));
   const [first, ...others] = placed.map(({ mistake }) => told(document, mistake));
+  if (found.length > MAX_MISTAKES && first !== undefined) {
+    const message = `${document.file}: and more mistakes; ${MAX_MISTAKES} are told at a time`;
+    others.push({ code: first.code, message });
+  }
   if (first !== undefined) throw new InputError(first.code, first.message, others);
+}
+
+function firstOf<T>(items: Iterable<T>, count: number): T[] {
+  const first: T[] = [];
+  for (const item of items) {
+    first.push(item);
+    if (first.length === count) break;
+  }
+  return first;
 }
 
 /** @throws InputError for the mistake, always. */
@@ -57,7 +76,7 @@ function pathText(path: KeyPath): string {
   const text = path
     .map((key) => {
       if (typeof key === "number") return `[${key}]`;
-      return /^[A-Za-z_][\w-]*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+      return /^[A-Za-z_][\w-]*$/.test(key) ? `.${shorten(key)}` : `[${show(key)}]`;
     })
     .join("");
   return text.replace(/^\./, "");
@@ -70,9 +89,11 @@ export function show(value: unknown): string {
   if (typeof value === "object")
     return Object.keys(value).length === 0 ? "an empty mapping" : "a mapping";
   if (typeof value !== "string") return String(value);
-  return JSON.stringify(
-    value.length > MAX_SHOWN_LENGTH ? `${value.slice(0, MAX_SHOWN_LENGTH)}…` : value,
-  );
+  return JSON.stringify(shorten(value));
+}
+
+function shorten(text: string): string {
+  return text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}…` : text;
 }
 
 const MAX_SHOWN_LENGTH = 60;

@@ -1,6 +1,6 @@
 /** Reads the files that a spec names, each once. */
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import type { KeyPath, SourceDocument } from "./document.ts";
+import { type KeyPath, MAX_DOCUMENT_BYTES, type SourceDocument } from "./document.ts";
 import { conflict, fail, invalid, type Mistake, show } from "./mistakes.ts";
 import { suggestion } from "./nearest.ts";
 import { type Profile, type ProfiledVariant, readProfile } from "./profile.ts";
@@ -50,12 +50,12 @@ export class NamedFiles {
 
   /**
    * Path that opens a file which is not read here, only hashed.
-   * @throws InputError when it is not a readable file.
+   * @throws InputError when it is not a readable file of at most `maxBytes`.
    */
-  opaque(name: string, keyPath: KeyPath): string {
+  opaque(name: string, keyPath: KeyPath, maxBytes: number): string {
     const path = resolve(this.#folder, name);
     if (!this.#sha256ByPath.has(path)) {
-      const result = digestFile(path);
+      const result = digestFile(path, maxBytes);
       if (!result.ok) return this.#unreadable(name, result.reason, keyPath);
       this.#sha256ByPath.set(path, result.sha256);
     }
@@ -82,7 +82,7 @@ export class NamedFiles {
     const known = this.#profiles.get(path);
     if (known !== undefined) return known;
     // The spec is at fault when there is no such file, the profile when it is wrong inside.
-    this.opaque(name, keyPath);
+    this.opaque(name, keyPath, MAX_DOCUMENT_BYTES);
     const profile = readProfile(path, isAbsolute(name) ? name : join(this.#folder, name));
     this.#profiles.set(path, profile);
     return profile;

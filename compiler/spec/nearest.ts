@@ -1,13 +1,24 @@
+/** Finds what a misspelt name was meant to be, at a cost that is bounded. */
+
+/** A name that is longer is no slip of the pen; the longest key of any format has 20 characters. */
+const MAX_WORD_LENGTH = 64;
+/** Names that are looked at: what may be listed beside them is shorter still. */
+const MAX_CANDIDATES = 200;
+
 /**
  * The candidate closest to `word` by edit distance, or null when none is close enough to be a slip
- * of the pen. Ties go to the first.
+ * of the pen. Ties go to the first. Of more than `MAX_CANDIDATES` the first are looked at.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | null {
+  if (word.length > MAX_WORD_LENGTH) return null;
+  const lowered = word.toLowerCase();
   let best: string | null = null;
   let bestDistance = Math.ceil(word.length / 3) + 1;
+  let looked = 0;
   for (const candidate of candidates) {
+    if (++looked > MAX_CANDIDATES) break;
     if (Math.abs(candidate.length - word.length) >= bestDistance) continue;
-    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
+    const distance = editDistance(lowered, candidate.toLowerCase());
     if (distance < bestDistance) {
       best = candidate;
       bestDistance = distance;

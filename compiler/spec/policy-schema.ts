@@ -1,4 +1,10 @@
 /** States the structure of a policy, of every method. */
+import {
+  MAX_HEADROOM,
+  MAX_SLOS,
+  MAX_SPAN_MS,
+  MIN_TICK_MS,
+} from "stratagem-runtime/internal/bundle/limits";
 import * as z from "zod";
 import {
   amount,
@@ -18,6 +24,13 @@ import {
   tagged,
   text,
 } from "./fields.ts";
+
+/** Weights are relative to each other. */
+const MAX_WEIGHT = 1e9;
+/** A minute: traffic is looked at in windows of seconds. */
+const MAX_TICK_MS = 60_000;
+/** Of an SLO. */
+const LEAST_SLOS = 1e-6;
 
 const ramsis = mapping({
   method: z.literal("ramsis"),
@@ -83,11 +96,11 @@ const loki = mapping({
     )
     .default("product")
     .describe("End-to-end accuracy of a path: product, an expression over task names, or a table"),
-  leafWeights: record(name(), amount(), "a mapping from leaf tasks to weights")
+  leafWeights: record(name(), amount(MAX_WEIGHT), "a mapping from leaf tasks to weights")
     .optional()
     .describe("Weight of each leaf task in the objective; equal when left out"),
   headroom: z
-    .union([z.literal("auto"), amount()], {
+    .union([z.literal("auto"), amount(MAX_HEADROOM)], {
       error: () => `"auto", or a number of at least 0 such as 0.2`,
     })
     .default(0)
@@ -99,7 +112,7 @@ const loki = mapping({
     .default(true)
     .describe("Whether all replicas of a variant use one batch size"),
   solver: choice("auto", "glpk", "highs").default("auto").describe("Solver of the MILPs"),
-  solveLimit: duration().prefault("20 s").describe("Longest time for one optimisation"),
+  solveLimit: duration(MAX_SPAN_MS).prefault("20 s").describe("Longest time for one optimisation"),
   routing: choice("auto", "plan", "most-accurate-first")
     .default("auto")
     .describe("Whether queries follow the paths of the plan, or the most accurate servers first"),
@@ -127,11 +140,13 @@ const inferline = mapping({
         "meet the SLO",
     ),
   traces: count(64).default(1).describe("Sample traces that a plan has to meet the SLO on"),
-  sampleDuration: duration().prefault("120 s").describe("Length of a sample trace that is drawn"),
+  sampleDuration: duration(MAX_SPAN_MS)
+    .prefault("120 s")
+    .describe("Length of a sample trace that is drawn"),
   sampleSeed: count(2 ** 31)
     .default(1)
     .describe("Seed of the sample traces"),
-  solveLimit: duration().prefault("5 s").describe("Longest time for one optimisation"),
+  solveLimit: duration(MAX_SPAN_MS).prefault("5 s").describe("Longest time for one optimisation"),
   betweenBatches: choice("next", "linear")
     .default("next")
     .describe("What a batch between two profiled sizes takes: as the next larger one, or linear"),
@@ -172,7 +187,9 @@ const themis = mapping({
   predictor: choice("last-max", "ewma", "holt", "poisson-peak", "lstm")
     .default("poisson-peak")
     .describe("What foretells the highest rate of the next 10 s"),
-  tick: duration().prefault("100 ms").describe("Time between two looks at the traffic"),
+  tick: duration(MAX_TICK_MS, MIN_TICK_MS)
+    .prefault("100 ms")
+    .describe("Time between two looks at the traffic"),
   stableTicks: count(100_000)
     .default(50)
     .describe("Looks in a row that have to agree before instances follow the load"),
@@ -184,7 +201,7 @@ const themis = mapping({
     .default("same")
     .describe("Cores of instances that are added where the present ones are not enough"),
   dropAfter: z
-    .union([z.literal("never"), positiveNumber()], {
+    .union([z.literal("never"), positiveNumber(LEAST_SLOS, MAX_SLOS)], {
       error: () => `"never", or a number above 0 of times the SLO`,
     })
     .default(1)
@@ -213,7 +230,7 @@ const accordion = mapping({
     .describe("Whether queries may start before one of their priority that has to wait"),
   reconfiguration: delay().prefault("5 ms").describe("Cost of giving a running query other places"),
   dropAfter: z
-    .union([z.literal("never"), positiveNumber()], {
+    .union([z.literal("never"), positiveNumber(LEAST_SLOS, MAX_SLOS)], {
       error: () => `"never", or a number above 0 of times the SLO`,
     })
     .default(1)
@@ -221,7 +238,7 @@ const accordion = mapping({
   dropout: choice("turn", "arrival")
     .default("turn")
     .describe("Whether that is decided once it is certain, or by a forecast when the query comes"),
-  meanBatch: positiveNumber()
+  meanBatch: positiveNumber(1e-3, 4096)
     .default(8)
     .describe("Mean instances of a query, in simulations, at least 1"),
   batchSigma: amountUpTo(10)

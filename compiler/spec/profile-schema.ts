@@ -1,4 +1,5 @@
 /** States the structure of a latency profile. */
+import { MAX_MS } from "stratagem-runtime/internal/bundle/limits";
 import * as z from "zod";
 import {
   amount,
@@ -20,6 +21,12 @@ const key = (form: RegExp, expected: string) => {
   return z.string({ error }).regex(form, { error });
 };
 
+/** A layer may be nothing but a change of names. */
+const LEAST_LAYER_MS = 1e-9;
+const MAX_LAYERS = 100_000;
+const LEAST_SPEEDUP = 1e-6;
+const MAX_SPEEDUP = 1e9;
+
 const size = (what: string) => key(/^[1-9]\d{0,5}$/, `${what} (a whole number above 0)`);
 
 const quantiles = mapping({
@@ -37,8 +44,10 @@ const row = z.union([milliseconds(), quantiles], {
 const rows = record(size("a batch size"), row, "a mapping from batch sizes to latencies");
 
 const layers = mapping({
-  ms: list(milliseconds(), "a list of times").describe("Of one instance, layer by layer"),
-  overheadMs: amount()
+  ms: list(milliseconds(LEAST_LAYER_MS), "a list of times", MAX_LAYERS).describe(
+    "Of one instance, layer by layer",
+  ),
+  overheadMs: amount(MAX_MS)
     .prefault(0)
     .describe("What a stage takes beyond its layers: the way to its place and back"),
   stages: record(
@@ -74,7 +83,7 @@ const variant = mapping({
   layers: layers.optional().describe("Times of the layers that a pipeline is cut of"),
   speedups: record(
     key(/^([2-9]|[1-9]\d{1,3})$/, "a number of execution places (a whole number from 2 on)"),
-    positiveNumber(),
+    positiveNumber(LEAST_SPEEDUP, MAX_SPEEDUP),
     "a mapping from numbers of execution places to speed-ups",
   )
     .optional()

@@ -1,6 +1,6 @@
 /** Reads bytes of files, within a limit, and digests them. */
 import { createHash } from "node:crypto";
-import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { InputError } from "./input-error.ts";
 
 /** Why a file cannot be used, in words for a message. */
@@ -13,25 +13,36 @@ export function readBytes(
   path: string,
   maxBytes: number,
 ): { readonly ok: true; readonly bytes: Buffer } | Unreadable {
-  return withFile(path, (descriptor, size) =>
-    size > maxBytes
-      ? { ok: false, reason: `larger than ${maxBytes / MEBIBYTE} MiB` }
-      : { ok: true, bytes: readFileSync(descriptor) },
-  );
+  const chunks: Buffer[] = [];
+  const read = readChunks(path, maxBytes, (chunk) => chunks.push(Buffer.from(chunk)));
+  return read.ok ? { ok: true, bytes: Buffer.concat(chunks) } : read;
 }
 
-/** SHA-256 of a file of any size, as hex. */
+/** SHA-256 of a file of at most `maxBytes`, as hex. */
 export function digestFile(
   path: string,
+  maxBytes: number,
 ): { readonly ok: true; readonly sha256: string } | Unreadable {
-  return withFile(path, (descriptor) => {
-    const hash = createHash("sha256");
+  const hash = createHash("sha256");
+  const read = readChunks(path, maxBytes, (chunk) => hash.update(chunk));
+  return read.ok ? { ok: true, sha256: hash.digest("hex") } : read;
+}
+
+/** What is read counts, and not what the file says its size is: those of /proc say 0. */
+function readChunks(
+  path: string,
+  maxBytes: number,
+  take: (chunk: Buffer) => void,
+): { readonly ok: true } | Unreadable {
+  return withFile(path, (descriptor, size) => {
     const chunk = Buffer.allocUnsafe(MEBIBYTE);
-    for (;;) {
+    for (let total = 0; Math.max(total, size) <= maxBytes; ) {
       const byteCount = readSync(descriptor, chunk);
-      if (byteCount === 0) return { ok: true, sha256: hash.digest("hex") };
-      hash.update(chunk.subarray(0, byteCount));
+      if (byteCount === 0) return { ok: true };
+      total += byteCount;
+      if (total <= maxBytes) take(chunk.subarray(0, byteCount));
     }
+    return { ok: false, reason: `larger than ${Math.ceil(maxBytes / MEBIBYTE)} MiB` };
   });
 }
 

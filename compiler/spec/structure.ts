@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type * as z from "zod";
 import type { KeyPath, SourceDocument } from "./document.ts";
+import { withExpressionBudget } from "./expression.ts";
 import { invalid, type Mistake, missing, refuse, show } from "./mistakes.ts";
 import { nearest, suggestion } from "./nearest.ts";
 
@@ -10,38 +11,49 @@ export function parseStructure<S extends z.ZodType>(
   document: SourceDocument,
   schema: S,
 ): z.output<S> {
-  const result = schema.safeParse(document.value);
+  const result = withExpressionBudget(() => schema.safeParse(document.value));
   if (result.success) return result.data;
-  const mistakes = result.error.issues.flatMap((issue) => mistakesOf(issue, document.value, []));
-  refuse(document, mistakes);
+  refuse(document, issueMistakes(result.error.issues, document.value, []));
   assert.fail("an issue of a schema is a mistake");
+}
+
+function* issueMistakes(
+  issues: readonly z.core.$ZodIssue[],
+  root: unknown,
+  base: KeyPath,
+): Generator<Mistake> {
+  for (const issue of issues) yield* mistakesOf(issue, root, base);
 }
 
 /**
  * Mistakes behind an issue. The fields of a schema put what they expect in the issue's message (see
  * fields.ts); an object puts its known keys there, one per line, when it reports unknown ones.
  */
-function mistakesOf(issue: z.core.$ZodIssue, root: unknown, base: KeyPath): Mistake[] {
+function* mistakesOf(issue: z.core.$ZodIssue, root: unknown, base: KeyPath): Generator<Mistake> {
   const path = [...base, ...issue.path.map((key) => (typeof key === "number" ? key : String(key)))];
   if (issue.code === "unrecognized_keys") {
     const known = issue.message.split("\n");
-    return issue.keys.map((key) => ({
-      code: "INPUT_UNKNOWN_KEY",
-      path: [...path, key],
-      message: `unknown key ${show(key)}${suggestion(key, known)}`,
-    }));
+    for (const key of issue.keys) {
+      const message = `unknown key ${show(key)}${suggestion(key, known)}`;
+      yield { code: "INPUT_UNKNOWN_KEY", path: [...path, key], message };
+    }
+    return;
   }
   if (issue.code === "invalid_key") {
     const expected = issue.issues[0]?.message ?? issue.message;
-    return [invalid(path, `${expected} as key`, show(path.at(-1)))];
+    yield invalid(path, `${expected} as key`, show(path.at(-1)));
+    return;
   }
   if (issue.code === "invalid_union") {
     const branch = issue.errors.find(isAboutContent);
-    if (branch !== undefined) return branch.flatMap((inner) => mistakesOf(inner, root, path));
+    if (branch !== undefined) {
+      yield* issueMistakes(branch, root, path);
+      return;
+    }
   }
   const found = valueAt(root, path);
-  if (found === undefined) return [missing(path, issue.message)];
-  return [invalid(path, issue.message, show(found) + remark(issue, found))];
+  if (found === undefined) yield missing(path, issue.message);
+  else yield invalid(path, issue.message + limitOf(issue), show(found) + remark(issue, found));
 }
 
 /**
@@ -51,11 +63,25 @@ function mistakesOf(issue: z.core.$ZodIssue, root: unknown, base: KeyPath): Mist
 function isAboutContent(issues: readonly z.core.$ZodIssue[]): boolean {
   return (
     issues.length > 0 &&
-    issues.every((issue) => issue.path.length > 0 || issue.code === "unrecognized_keys")
+    issues.every(
+      ({ path, code }) => path.length > 0 || code === "unrecognized_keys" || code === "too_big",
+    )
   );
 }
 
+/** What a number is held to beyond what its field says of it, which any branch of a union tells. */
+function limitOf(issue: z.core.$ZodIssue): string {
+  const inner = issue.code === "invalid_union" ? issue.errors.flat() : [issue];
+  const limits = inner.map((one) => {
+    const { limit } = one.code === "custom" ? (one.params ?? {}) : {};
+    return limit;
+  });
+  const limit = limits.find((one) => typeof one === "string");
+  return limit === undefined ? "" : `, ${limit}`;
+}
+
 function remark(issue: z.core.$ZodIssue, found: unknown): string {
+  if (issue.code === "too_big" && Array.isArray(found)) return ` of ${found.length}`;
   if (issue.code === "custom") {
     const { reason } = issue.params ?? {};
     return typeof reason === "string" ? ` (${reason})` : "";

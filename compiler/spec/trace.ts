@@ -1,5 +1,6 @@
 /** Reads recorded arrivals. */
 import { gunzipSync } from "node:zlib";
+import { MAX_QPS } from "stratagem-runtime/internal/bundle/limits";
 import { InputError } from "./input-error.ts";
 import { show } from "./mistakes.ts";
 import { decodeUtf8, MEBIBYTE, readBytes } from "./source.ts";
@@ -21,9 +22,13 @@ export type Trace =
       readonly endMs: number;
     };
 
-/** Bound on the text of a trace, after decompression. */
-const MAX_TRACE_BYTES = 64 * MEBIBYTE;
+/** Of a trace, also after decompression. */
+export const MAX_TRACE_BYTES = 64 * MEBIBYTE;
 const MAX_LINE_LENGTH = 10_000;
+/** Three weeks of seconds. */
+const MAX_ROWS = 2_000_000;
+/** A leap year, from the first row to the end. */
+const MAX_TRACE_MS = 366 * 86_400_000;
 
 /**
  * Reads a trace, plain or gzipped, in one of four forms; `#` starts a comment line.
@@ -81,7 +86,11 @@ function decompress(bytes: Buffer, path: string): Buffer {
 /** Lines with content, trimmed; one at a time, since a trace may have millions. */
 function* rowsOf(text: string, path: string): Generator<Row, undefined> {
   let start = 0;
+  let rowCount = 0;
   for (let line = 1; start < text.length; line++) {
+    if (line > 2 * MAX_ROWS || rowCount > MAX_ROWS) {
+      throw refusal(`${path}:${line}`, `at most ${MAX_ROWS} rows`, "more");
+    }
     const newline = text.indexOf("\n", start);
     const end = newline === -1 ? text.length : newline;
     if (end - start > MAX_LINE_LENGTH) {
@@ -89,7 +98,10 @@ function* rowsOf(text: string, path: string): Generator<Row, undefined> {
       throw refusal(`${path}:${line}`, expected, `${end - start}`);
     }
     const content = text.slice(start, end).trim();
-    if (content !== "" && !content.startsWith("#")) yield { line, text: content };
+    if (content !== "" && !content.startsWith("#")) {
+      rowCount++;
+      yield { line, text: content };
+    }
     start = end + 1;
   }
 }
@@ -144,6 +156,7 @@ function readArrivals(rows: Iterable<Row>, path: string, format: ArrivalFormat):
     if (arrivalMs < previousMs) {
       throw refusal(`${path}:${line}`, "an arrival that is not before the one above", show(cell));
     }
+    if (arrivalMs > MAX_TRACE_MS) throw tooLong(`${path}:${line}`, show(cell));
     arrivals.push(arrivalMs);
     previousMs = arrivalMs;
   }
@@ -172,6 +185,7 @@ function readRates(rows: Iterable<Row>, path: string): Trace {
     if (start <= (startMs.at(-1) ?? -1)) {
       throw refusal(`${path}:${row.line}`, "a second after the one above", String(second));
     }
+    if (start > MAX_TRACE_MS) throw tooLong(`${path}:${row.line}`, String(second));
     startMs.push(start);
     qps.push(rate);
   }
@@ -188,16 +202,24 @@ function numbersOf(row: Row, columnCount: number, expected: string, path: string
   if (numbers.length !== columnCount || !numbers.every((number) => number >= 0)) {
     throw refusal(`${path}:${row.line}`, expected, show(row.text));
   }
+  if ((numbers.at(-1) ?? 0) > MAX_QPS) {
+    throw refusal(`${path}:${row.line}`, `at most ${MAX_QPS} queries in a second`, show(row.text));
+  }
   return numbers;
 }
 
 function columnsOf(text: string): string[] {
-  return text.split(/\s*,\s*|\s+/);
+  return text.split(",").flatMap((cell) => cell.trim().split(/\s+/));
 }
 
 function parseNumber(cell: string): number | null {
   const value = cell === "" ? Number.NaN : Number(cell);
   return Number.isFinite(value) ? value : null;
+}
+
+function tooLong(where: string, found: string): InputError {
+  const days = MAX_TRACE_MS / 86_400_000;
+  return refusal(where, `a time at most ${days} days after that of the first row`, found);
 }
 
 function refusal(where: string, expected: string, found: string): InputError {

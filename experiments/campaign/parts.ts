@@ -4,8 +4,10 @@ import { bundles } from "./bundles.ts";
 import { FILES } from "./files.ts";
 import { hung } from "./hung.ts";
 import { MALFORMED } from "./malformed.ts";
+import { modelsPart } from "./models.ts";
 import type { Part } from "./part.ts";
 import { SLOW } from "./slow.ts";
+import { specsPart } from "./specs.ts";
 import { workers } from "./workers.ts";
 
 export const PARTS: readonly Part[] = [
@@ -15,5 +17,7 @@ export const PARTS: readonly Part[] = [
   FILES,
   bundles,
   hung,
+  modelsPart,
+  specsPart,
   workers,
 ];

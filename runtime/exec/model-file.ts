@@ -6,6 +6,10 @@ import type { ModelFile, TensorInfo } from "../bundle/schema.ts";
 import { InferenceSession } from "./onnxruntime.ts";
 import { checkSelfContained } from "./self-contained.ts";
 
+/** Of a tensor, as bundles have them. */
+const MAX_RANK = 16;
+const MAX_SIZE = 2 ** 31;
+
 /**
  * Loads a model far enough to know its tensors.
  * @throws Error if the file is unreadable, not a model this onnxruntime accepts, or not all of it.
@@ -28,6 +32,14 @@ export async function readModelFile(path: string): Promise<ModelFile> {
 
 function tensorInfo(metadata: InferenceSession.ValueMetadata): TensorInfo {
   if (!metadata.isTensor) throw new Error(`"${metadata.name}" is not a tensor`);
+  const { length } = metadata.shape;
+  if (length > MAX_RANK) {
+    throw new Error(`"${metadata.name}" has ${length} dimensions; allowed: ${MAX_RANK}`);
+  }
+  const large = metadata.shape.find((size) => typeof size === "number" && size > MAX_SIZE);
+  if (large !== undefined) {
+    throw new Error(`"${metadata.name}" has a dimension of ${large}; allowed: ${MAX_SIZE}`);
+  }
   return {
     name: metadata.name,
     dtype: metadata.type,

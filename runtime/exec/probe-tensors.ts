@@ -27,7 +27,7 @@ export interface ProbeOptions {
   readonly dtypes: ReadonlySet<string>;
 }
 
-interface ProbedTensor {
+export interface ProbedTensor {
   readonly dtype: string;
   readonly shape: readonly number[];
   /**

@@ -3,16 +3,19 @@ import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import type { AccordionPolicy } from "../../spec/application.ts";
 import type { LoadedApplication } from "../../spec/load-application.ts";
 import { invalid } from "../../spec/mistakes.ts";
-import type { OpenedModels } from "../method.ts";
+import type { ModelProber, OpenedModels } from "../method.ts";
 import { accordion } from "./solve/accordion.ts";
 import { isCut, type LayeredModel, withStages } from "./stage-models.ts";
 
 type Loaded = LoadedApplication<AccordionPolicy>;
 
 /** @throws InputError for a model that cannot be cut. */
-export async function openModels(loaded: Loaded): Promise<OpenedModels<AccordionBundle>> {
+export async function openModels(
+  loaded: Loaded,
+  prober: ModelProber,
+): Promise<OpenedModels<AccordionBundle>> {
   const { application, fail } = loaded;
-  const layered = await openLayers(loaded);
+  const layered = await openLayers(loaded, prober);
   return {
     mistakes() {
       const counts = [...layered].map(([path, { layerCount }]) => [path, layerCount] as const);
@@ -29,7 +32,10 @@ export async function openModels(loaded: Loaded): Promise<OpenedModels<Accordion
  * Models that are to be cut, by the path the application gives. What reads ONNX files is loaded
  * only if there are any.
  */
-async function openLayers({ application, fail }: Loaded): Promise<Map<string, LayeredModel>> {
+async function openLayers(
+  { application, fail }: Loaded,
+  { probe }: ModelProber,
+): Promise<Map<string, LayeredModel>> {
   const layered = new Map<string, LayeredModel>();
   for (const [task, { variants }] of application.tasks.entries()) {
     for (const [index, variant] of variants.entries()) {
@@ -37,9 +43,8 @@ async function openLayers({ application, fail }: Loaded): Promise<Map<string, La
       if (model === null || layered.has(model) || !isCut(variant, application)) continue;
       const { openLayeredModel } = await import("../../onnx/layered-model.ts");
       const { OnnxModelError } = await import("../../onnx/onnx-model-error.ts");
-      const { probeTensors } = await import("stratagem-runtime/internal/exec/probe-tensors");
       try {
-        layered.set(model, await openLayeredModel(model, probeTensors));
+        layered.set(model, await openLayeredModel(model, probe));
       } catch (error) {
         if (!(error instanceof OnnxModelError)) throw error;
         const path = ["tasks", task, "variants", index, "model"];

@@ -11,6 +11,7 @@ import type { InferlineFrame } from "../../model/frames.ts";
 import type { RequestArrivals } from "../../simulate/graph/arriving-requests.ts";
 import { simulateInferline } from "./simulate/simulate.ts";
 import { inferline } from "./solve/inferline.ts";
+import { LEAST_SIMULATED_S } from "./solve/mistakes.ts";
 import { hasTraces, SampleTraces } from "./solve/sample-traces.ts";
 
 /** Not that of the sample: what was planned with proves little. */
@@ -20,7 +21,7 @@ const SEED = 1_000;
  * of it.
  */
 const REQUESTS = 50_000;
-const MIN_DURATION_MS = 60_000;
+const MIN_DURATION_MS = 1000 * LEAST_SIMULATED_S;
 const MAX_DURATION_MS = 600_000;
 
 export function simulatedLevel(frame: InferlineFrame, loadQps: number): InferlineLevel {

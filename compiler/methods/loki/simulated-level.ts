@@ -7,6 +7,7 @@ import type {
 import type { LokiFrame } from "../../model/frames.ts";
 import { simulateLoki } from "./simulate/simulate.ts";
 import type { PlannedLevel } from "./solve/loki.ts";
+import { LEAST_SIMULATED_S } from "./solve/mistakes.ts";
 import { pipelineProblem } from "./solve/problem.ts";
 import { type TaskSolver, taskPoliciesOf } from "./task-policies.ts";
 
@@ -16,7 +17,7 @@ const SEED = 1;
  * about a tenth of it.
  */
 const TASK_QUERIES = 200_000;
-const MIN_DURATION_MS = 5_000;
+const MIN_DURATION_MS = 1000 * LEAST_SIMULATED_S;
 const MAX_DURATION_MS = 300_000;
 
 /**

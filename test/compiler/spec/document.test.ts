@@ -38,16 +38,18 @@ test("bounds aliases that grow exponentially, and nesting", () => {
     "a: &a [x]\n",
   );
   expect(mistake(bomb)).toBe(
-    "INPUT_SYNTAX a.yaml: expected aliases that expand to at most 100 values, got more",
+    "INPUT_SYNTAX a.yaml:7:8: expected at most 200000 values, aliases followed, got more",
   );
   for (const text of ["[".repeat(100_000), "- ".repeat(100_000), '{"a":'.repeat(100_000)]) {
-    expect(mistake(text)).toBe("INPUT_SYNTAX a.yaml: expected at most 200 levels of nesting");
+    expect(mistake(text)).toMatch(
+      /^INPUT_SYNTAX a\.yaml:1:\d{3,4}: expected at most 200 levels of nesting$/,
+    );
   }
 });
 
 test("refuses a file above the size limit", () => {
-  expect(mistake(`a: ${"x".repeat(16 << 20)}`)).toBe(
-    "INPUT_UNREADABLE a.yaml: expected a readable file, but larger than 16 MiB",
+  expect(mistake(`a: ${"x".repeat(4 << 20)}`)).toBe(
+    "INPUT_UNREADABLE a.yaml: expected a readable file, but larger than 4 MiB",
   );
 });
 

@@ -191,37 +191,37 @@ test.each([
     "workers: 4",
     "workers: 1.5",
     "INPUT_INVALID_VALUE app.yaml:8 cluster.workers: expected a whole number from 1 to " +
-      "1000000, got 1.5",
+      "10000, got 1.5",
   ],
   [
     "workers: 4",
     "workers: 0",
     "INPUT_INVALID_VALUE app.yaml:8 cluster.workers: expected a whole number from 1 to " +
-      "1000000, got 0",
+      "10000, got 0",
   ],
   [
     "workers: 4",
     "workers: -1",
     "INPUT_INVALID_VALUE app.yaml:8 cluster.workers: expected a whole number from 1 to " +
-      "1000000, got -1",
+      "10000, got -1",
   ],
   [
     "workers: 4",
     "workers: .nan",
     "INPUT_INVALID_VALUE app.yaml:8 cluster.workers: expected a whole number from 1 to " +
-      "1000000, got NaN",
+      "10000, got NaN",
   ],
   [
     "workers: 4",
     "workers: .inf",
     "INPUT_INVALID_VALUE app.yaml:8 cluster.workers: expected a whole number from 1 to " +
-      "1000000, got Infinity",
+      "10000, got Infinity",
   ],
   [
     "workers: 4",
     'workers: "4"',
     "INPUT_INVALID_VALUE app.yaml:8 cluster.workers: expected a whole number from 1 to " +
-      '1000000, got "4"',
+      '10000, got "4"',
   ],
   [
     "workers: 4",

@@ -5,6 +5,7 @@ import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { fanoutMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
 import { orderedTasks } from "../../../graph/task-order.ts";
 import { profileFor } from "../../../model/pool-profile.ts";
+import { highestLoad, requestMistakes } from "../../../model/solve-size.ts";
 import type { Application, InferlinePolicy, Pool, Task } from "../../../spec/application.ts";
 import { conflict, invalid, type Mistake, missing, show } from "../../../spec/mistakes.ts";
 import { placedOnce } from "./one-each.ts";
@@ -13,6 +14,7 @@ import { serviceTimeMs } from "./service-time.ts";
 export function* inferlineMistakes(application: Application<InferlinePolicy>): Generator<Mistake> {
   const found = [
     ...loadMistakes(application),
+    ...sampleMistakes(application),
     ...priceMistakes(application),
     ...shapeMistakes(application.tasks, "inferline"),
     ...application.tasks.flatMap((task, index) => [
@@ -62,6 +64,18 @@ function* loadMistakes({
       "inferline does not choose accuracies, so levels cannot be placed by them; allowed: " +
       "a list of rates, or from, to and step",
   };
+}
+
+/** Each level is simulated for so long at least. */
+export const LEAST_SIMULATED_S = 60;
+
+/** What plans are made and judged with, which has to be held in memory. */
+function* sampleMistakes(application: Application<InferlinePolicy>): Generator<Mistake> {
+  const { traces, sampleDurationMs } = application.policy;
+  const seconds = Math.max(LEAST_SIMULATED_S, (traces * sampleDurationMs) / 1000);
+  const { qps } = highestLoad(application.loads);
+  const why = `which are those of ${seconds} s: policy.traces × policy.sampleDuration`;
+  yield* requestMistakes(application, qps * seconds, why);
 }
 
 /** Money decides, so every pool has a price. */

@@ -8,8 +8,8 @@ import { parseStructure } from "../../../spec/structure.ts";
 /** What the report uses of a result; a result has more. */
 const resultSchema = z.object(
   {
-    durationMs: positiveNumber(),
-    queries: amount(),
+    durationMs: positiveNumber(1e-3, 1e12),
+    queries: amount(Number.MAX_SAFE_INTEGER),
     violationRate: ratio(),
     accuracyPerQuery: ratio().nullable(),
   },

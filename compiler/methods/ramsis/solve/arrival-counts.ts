@@ -66,19 +66,26 @@ export function dispersionOfModel(arrivals: RamsisBundle["arrivals"]): number {
 export function dispersionOf(arrivalMs: Float64Array, windowMs: number): number {
   const endMs = arrivalMs[arrivalMs.length - 1] ?? 0;
   const blockCount = Math.floor(endMs / (windowMs * WINDOWS_PER_BLOCK));
-  const counts = new Float64Array(blockCount * WINDOWS_PER_BLOCK);
-  for (const ms of arrivalMs) {
-    const window = Math.floor(ms / windowMs);
-    if (window < counts.length) counts[window] = (counts[window] ?? 0) + 1;
-  }
+  const counts = new Float64Array(WINDOWS_PER_BLOCK);
+  let block = -1;
   let variance = 0;
   let mean = 0;
-  for (let block = 0; block < blockCount; block++) {
-    const from = block * WINDOWS_PER_BLOCK;
-    const own = counts.subarray(from, from + WINDOWS_PER_BLOCK);
-    const ownMean = own.reduce((a, b) => a + b, 0) / WINDOWS_PER_BLOCK;
+  // Blocks without arrivals add nothing, and a recorded year may have many.
+  const addBlock = (): void => {
+    const ownMean = counts.reduce((a, b) => a + b, 0) / WINDOWS_PER_BLOCK;
     mean += ownMean;
-    variance += own.reduce((sum, c) => sum + (c - ownMean) ** 2, 0) / (WINDOWS_PER_BLOCK - 1);
+    variance += counts.reduce((sum, c) => sum + (c - ownMean) ** 2, 0) / (WINDOWS_PER_BLOCK - 1);
+    counts.fill(0);
+  };
+  for (const ms of arrivalMs) {
+    const window = Math.floor(ms / windowMs);
+    const own = Math.floor(window / WINDOWS_PER_BLOCK);
+    if (own >= blockCount) break;
+    if (own !== block) addBlock();
+    block = own;
+    const at = window - own * WINDOWS_PER_BLOCK;
+    counts[at] = (counts[at] ?? 0) + 1;
   }
+  addBlock();
   return mean > 0 ? variance / mean : 1;
 }

@@ -16,11 +16,14 @@ import type { RamsisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
 import { dominatedVariants } from "../../../model/pareto.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
+import { about, highestLoad, requestMistakes } from "../../../model/solve-size.ts";
+import { rivalCounts } from "../../../numeric/rivals.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
 import type { KeyPath } from "../../../spec/document.ts";
 import { conflict, invalid, type Mistake } from "../../../spec/mistakes.ts";
 import { dispersionOf } from "./arrival-counts.ts";
 import { queueRows } from "./pooled/queue-rows.ts";
+import { sampleQueries } from "./pooled/sample-size.ts";
 
 type RamsisApplication = Application<RamsisPolicy>;
 type Task = RamsisApplication["tasks"][number];
@@ -83,6 +86,13 @@ const MAX_CHOICES = 2_000_000;
 /** Action tables hold 16-bit indices, the last two of which stand for something else. */
 const MAX_ACTIONS = GIVE_UP - 1;
 
+/** Choices of batches of the largest size, which the same number of states makes longer rows. */
+const MAX_MAXIMAL_CHOICES = 20_000_000;
+/** Cells of the tables of all levels: a bundle is 64 MiB at most, and levels may have two. */
+const MAX_CELLS = 2 ** 24;
+/** Looks at a batch in a state; 4 × 10^7 of them take a second. */
+const MAX_LOOKS = 2e11;
+
 /** What the format allows and this version of the solver does not. */
 export function* ramsisMistakes(application: RamsisApplication): Generator<Mistake> {
   const { policy, cluster, tasks } = application;
@@ -98,7 +108,54 @@ export function* ramsisMistakes(application: RamsisApplication): Generator<Mista
   if (cluster.pools.length !== 1) {
     yield unsupported(["cluster", "pools"], `${cluster.pools.length} pools`, "one pool");
   }
-  yield* sizeMistakes(policy, tasks[0]?.variants.length ?? 0);
+  const variants = tasks[0]?.variants ?? [];
+  yield* sizeMistakes(policy, variants.length);
+  yield* workMistakes(application, variants);
+}
+
+/** What all levels together would take, and the simulations of the highest load. */
+function* workMistakes(
+  application: RamsisApplication,
+  variants: readonly SpecVariant[],
+): Generator<Mistake> {
+  const { policy, loads, slo, cluster } = application;
+  const { discretization, balancer } = policy;
+  const largest = Math.max(
+    1,
+    ...variants.map((variant) => largestBatch(application, variant, new Map())),
+  );
+  const maxQueue = Math.min(policy.maxQueue, largest);
+  const steps = discretization.kind === "fixed" ? discretization.steps : variants.length * maxQueue;
+  const levelCount = loads.kind === "list" ? loads.qps.length : 2;
+  const tableCount = Math.max(1, slo.classes?.length ?? 0);
+  const cells = levelCount * (maxQueue + 1) * (steps + 1) * tableCount;
+  if (cells > MAX_CELLS) {
+    const expected =
+      `at most ${MAX_CELLS} states in all levels, loads × (maxQueue + 1) × (steps + 1)` +
+      `${tableCount > 1 ? " × classes" : ""}`;
+    yield invalid(["workload", "loads"], expected, `about ${about(cells)}`);
+  }
+  const looks = cells * variants.length * maxQueue;
+  if (balancer === "pooled" && looks > MAX_LOOKS) {
+    const expected = `at most ${MAX_LOOKS} looks at a batch, states × variants × maxQueue`;
+    yield invalid(["policy", "maxQueue"], expected, `about ${about(looks)}`);
+  }
+  const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
+  const { qps } = highestLoad(loads);
+  const capacityQps = (1000 * workers) / shortestMsPerQuery(variants);
+  const requests = sampleQueries({
+    arrivalsPerMs: qps / 1000,
+    sloMs: slo.latencyMs,
+    workerCount: workers,
+    isOverloaded: qps > capacityQps,
+  });
+  yield* requestMistakes(application, requests, "which are those of some SLOs");
+}
+
+/** Of a worker, per query of any batch that was measured. */
+function shortestMsPerQuery(variants: readonly SpecVariant[]): number {
+  const all = variants.flatMap(({ profile }) => profile.rows);
+  return all.reduce((least, { batch, latencyMs }) => Math.min(least, latencyMs / batch), Infinity);
 }
 
 /** What no machine should be asked for. */
@@ -118,6 +175,10 @@ function* sizeMistakes(policy: RamsisPolicy, variantCount: number): Generator<Mi
       `at most ${MAX_CHOICES} choices with variable batching, ` +
       "states × variants × maxQueue / 2";
     yield invalid(["policy"], expected, String(choices));
+  }
+  if (batching === "maximal" && states * variantCount > MAX_MAXIMAL_CHOICES) {
+    const expected = `at most ${MAX_MAXIMAL_CHOICES} choices, states × variants`;
+    yield invalid(["policy"], expected, String(states * variantCount));
   }
   const actions = variantCount * (maxQueue + 1);
   if (actions > MAX_ACTIONS) {
@@ -368,9 +429,9 @@ function withServiceTimes(
   const within = batches.filter(({ ms }) => ms > 0 && ms < sloMs);
   // Rivals are no less accurate and take less time per query: the fewer there are, the more a batch
   // is worth.
-  const rivals = within.map(
-    (one) =>
-      within.filter(({ cost, accuracy }) => cost < one.cost && accuracy >= one.accuracy).length,
+  const rivals = rivalCounts(
+    Float64Array.from(within, ({ cost }) => cost),
+    Float64Array.from(within, ({ accuracy }) => accuracy),
   );
   const best = [...within.keys()].sort((a, b) => (rivals[a] ?? 0) - (rivals[b] ?? 0));
   const times = best.slice(0, MOST_SERVICE_TIMES).map((index) => within[index]?.ms ?? sloMs);

@@ -36,11 +36,9 @@ import {
   UNDECIDED,
 } from "./pooled-simulation.ts";
 
+import { PROMISE_QUERIES, PROMISE_SLOS, sampleSpan } from "./sample-size.ts";
 import { type SimpleRule, simpleRules } from "./simple-rules.ts";
 
-/** Queries that a level's promise is measured on. */
-const PROMISE_QUERIES = 250_000;
-const PROMISE_SLOS = 60;
 /** Of the decisions, what a bolder table is worth being asked for. */
 const SMALLEST_SHARE = 0.002;
 /** Random streams: policies are searched, compared and judged on different arrivals. */
@@ -48,11 +46,6 @@ const SEED = 1;
 const PROMISE_STREAM = 10;
 const SERVICE_STREAM = 9;
 const CLASS_STREAM = 8;
-/** SLOs that pass before a sample counts: beyond capacity the queue takes long to fill. */
-const SETTLING_SLOS = 1.5;
-const OVERLOAD_SETTLING_SLOS = 20;
-/** Arrivals that a sample has for its length, at most. */
-const MOST_ARRIVALS = 1_000_000;
 
 type PromisedFigures = Omit<Expected, "upperBoundAccuracy" | "servedBoundAccuracy">;
 
@@ -219,12 +212,8 @@ function sampler(frame: RamsisFrame, problem: PooledProblem): Sample {
   return (stream, queries, slos) => {
     const { arrivalsPerMs, sloMs, workerCount, bestRatePerMs } = problem;
     const isOverloaded = arrivalsPerMs > workerCount * bestRatePerMs;
-    const settlingSlos = isOverloaded ? OVERLOAD_SETTLING_SLOS : SETTLING_SLOS;
-    const before = Math.ceil(settlingSlos * arrivalsPerMs * sloMs) + workerCount;
-    const after = Math.ceil(SETTLING_SLOS * arrivalsPerMs * sloMs) + workerCount;
-    const long = Math.min(MOST_ARRIVALS, slos * arrivalsPerMs * sloMs);
-    const counted = [before, before + Math.ceil(Math.max(queries, long))] as const;
-    const count = counted[1] + after;
+    const level = { arrivalsPerMs, sloMs, workerCount, isOverloaded };
+    const { counted, count } = sampleSpan(level, { queries, slos });
     return {
       arrivalMs: arrivals(frame, problem, stream, counted, count),
       counted,

@@ -134,7 +134,7 @@ const cases = fc
 describe("a pooled level", () => {
   test("is the same for all times longer and all loads less by one factor", () => {
     fc.assert(
-      fc.property(cases, fc.constantFrom(2 ** -10, 2 ** 10), (own, factor) => {
+      fc.property(cases, fc.constantFrom(2 ** -6, 2 ** 6), (own, factor) => {
         const scaled: Case = {
           ...own,
           sloMs: own.sloMs * factor,

@@ -1,0 +1,43 @@
+/** How many queries the samples have that a pooled level is searched and judged with. */
+
+/** Queries that a level's promise is measured on. */
+export const PROMISE_QUERIES = 250_000;
+export const PROMISE_SLOS = 60;
+/** SLOs that pass before a sample counts: beyond capacity the queue takes long to fill. */
+const SETTLING_SLOS = 1.5;
+const OVERLOAD_SETTLING_SLOS = 20;
+/** Arrivals that a sample has for its length, at most. */
+const MOST_ARRIVALS = 1_000_000;
+
+export interface SampleSpan {
+  /** The queries that count, first and end. */
+  readonly counted: readonly [number, number];
+  /** All queries, those before and after included. */
+  readonly count: number;
+}
+
+export interface SampledLevel {
+  readonly arrivalsPerMs: number;
+  readonly sloMs: number;
+  readonly workerCount: number;
+  readonly isOverloaded: boolean;
+}
+
+/** @param asked queries and SLOs that a sample counts at least. */
+export function sampleSpan(
+  { arrivalsPerMs, sloMs, workerCount, isOverloaded }: SampledLevel,
+  asked: { readonly queries: number; readonly slos: number },
+): SampleSpan {
+  // In this order, for products are rounded.
+  const settlingSlos = isOverloaded ? OVERLOAD_SETTLING_SLOS : SETTLING_SLOS;
+  const before = Math.ceil(settlingSlos * arrivalsPerMs * sloMs) + workerCount;
+  const after = Math.ceil(SETTLING_SLOS * arrivalsPerMs * sloMs) + workerCount;
+  const long = Math.min(MOST_ARRIVALS, asked.slos * arrivalsPerMs * sloMs);
+  const counted = [before, before + Math.ceil(Math.max(asked.queries, long))] as const;
+  return { counted, count: counted[1] + after };
+}
+
+/** Queries of the largest sample of a level. */
+export function sampleQueries(level: SampledLevel): number {
+  return sampleSpan(level, { queries: PROMISE_QUERIES, slos: PROMISE_SLOS }).count;
+}

@@ -1,0 +1,37 @@
+/** A process that reads specs as `compile` does before it solves, and says how it went. */
+import { methodOf } from "stratagem/internal/methods/registry";
+import { InputError } from "stratagem/internal/spec/input-error";
+import { loadApplication } from "stratagem/internal/spec/load-application";
+
+/** What became of a spec. */
+export interface Reading {
+  readonly kind: "read" | "refused" | "thrown";
+  /** Of a refusal or what was thrown. */
+  readonly message: string;
+  /** Of this process. */
+  readonly cpuMs: number;
+  readonly rssBytes: number;
+}
+
+process.on("disconnect", () => process.exit());
+process.on("message", (path: string) => {
+  const before = process.cpuUsage();
+  const [kind, message] = outcomeOf(path);
+  const { user, system } = process.cpuUsage(before);
+  const { rss } = process.memoryUsage();
+  const reading: Reading = { kind, message, cpuMs: (user + system) / 1000, rssBytes: rss };
+  process.send?.(reading);
+});
+
+function outcomeOf(path: string): [Reading["kind"], string] {
+  try {
+    const { application, refuse } = loadApplication(path);
+    const method = methodOf(application.policy);
+    refuse(method.mistakes(application));
+    method.frame(application, new Map());
+    return ["read", ""];
+  } catch (error) {
+    if (error instanceof InputError) return ["refused", `${error.code} ${error.message}`];
+    return ["thrown", error instanceof Error ? String(error.stack) : String(error)];
+  }
+}

@@ -1,0 +1,61 @@
+/** Entry of the process that reads and probes models, one after the other until its end closes. */
+import { assert } from "../core/assert.ts";
+import { BlockingChannel } from "./blocking-channel.ts";
+import { decodeRun, decodeText, FRAME_KINDS, textFrame } from "./frame-protocol.ts";
+import { readModelFile } from "./model-file.ts";
+import { type ProbedTensor, type ProbeInput, probeTensors } from "./probe-tensors.ts";
+
+/** What is asked; the bytes of a probe follow in a frame: the model, then each input. */
+export type ModelRequest =
+  | { readonly kind: "read"; readonly path: string }
+  | {
+      readonly kind: "probe";
+      readonly dtypes: readonly string[];
+      readonly runs: readonly {
+        readonly mayBeRefused: boolean;
+        readonly inputs: readonly Omit<ProbeInput, "bytes">[];
+      }[];
+    };
+
+/** Entries of a `ProbedTensors` for each run. */
+export type ProbeAnswer = readonly (readonly [string, ProbedTensor])[][] | null;
+
+const CHANNEL_FD = 3;
+
+// A terminal interrupts the whole group; who asks decides when this ends.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+
+await serve(new BlockingChannel(CHANNEL_FD));
+process.exit();
+
+async function serve(channel: BlockingChannel): Promise<void> {
+  for (let frame = channel.read(); frame !== null; frame = channel.read()) {
+    const request: ModelRequest = JSON.parse(decodeText(frame.payload));
+    try {
+      const answer = await answerTo(request, channel);
+      channel.write(textFrame(FRAME_KINDS.result, JSON.stringify(answer)));
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      channel.write(textFrame(FRAME_KINDS.failed, message));
+    }
+  }
+}
+
+async function answerTo(request: ModelRequest, channel: BlockingChannel): Promise<unknown> {
+  if (request.kind === "read") return readModelFile(request.path);
+  const frame = channel.read();
+  assert(frame !== null, "the bytes of a model follow");
+  const [model, ...bytes] = decodeRun(frame.payload).inputs;
+  assert(model !== undefined, "the first of them is the model");
+  let next = 0;
+  const runs = request.runs.map(({ mayBeRefused, inputs }) => ({
+    mayBeRefused,
+    inputs: inputs.map((info) => {
+      const own = bytes[next++];
+      assert(own !== undefined, "every input has bytes");
+      return { ...info, bytes: own };
+    }),
+  }));
+  const probed = await probeTensors(model, { runs, dtypes: new Set(request.dtypes) });
+  return probed?.map((tensors) => [...tensors]) ?? null;
+}
