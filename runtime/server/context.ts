@@ -1,12 +1,14 @@
 /** What the routes of the server share. */
 import type { BodyLimits } from "./body.ts";
 import type { Endpoint, EndpointModel } from "./endpoint.ts";
+import type { Gate } from "./gate.ts";
 import { RequestReader } from "./request-reader.ts";
 
 export interface HttpContext extends BodyLimits {
   readonly endpoint: Endpoint;
   /** In the order of the endpoint. */
   readonly models: readonly HostedModel[];
+  readonly gate: Gate;
   readonly version: string;
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;

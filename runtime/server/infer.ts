@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { readBody } from "./body.ts";
 import { type HostedModel, type HttpContext, RETRY_LATER } from "./context.ts";
+import { turnAway } from "./gate.ts";
 import { HttpError } from "./http-error.ts";
 import type { InferRequest } from "./protocol.ts";
 import type { Failure, FailureReason, Outcome } from "./request.ts";
@@ -22,6 +23,7 @@ const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
 };
 
 const MAX_JOINED_BYTES = 1 << 16;
+const MAX_FORGOTTEN_BYTES = 1 << 20;
 
 /** @throws HttpError, BadRequest */
 export async function answerInfer(
@@ -41,10 +43,16 @@ export async function answerInfer(
       reason = "closed";
       throw new HttpError(503, "the server is shutting down", RETRY_LATER);
     }
+    if (context.gate.isShut(hosted.model) && mayStay(request)) {
+      hosted.model.onTurnedAway(arrivalMs + context.sloMs);
+      metrics.onRequestFailed("shed", nowMs() - arrivalMs, nowMs());
+      turnAway(hosted.model, response);
+      return;
+    }
     const parsed = await parsedRequest(context, hosted, request);
     const { classes } = hosted.model;
     const sloClass = requestClass(classes, modelName, parsed.sloClass, context.sloMs);
-    const outcome = await scheduled(hosted, sloClass, parsed, arrivalMs, response);
+    const outcome = await scheduled(context, hosted, sloClass, parsed, arrivalMs, response);
     if (outcome.kind === "failed") {
       reason = outcome.reason;
       throw errorOf(outcome);
@@ -89,8 +97,14 @@ async function parsedRequest(
   return requests.read(body, headerLength);
 }
 
+/** Whether the body of a request that is refused is so small that it is read and forgotten. */
+function mayStay({ headers }: IncomingMessage): boolean {
+  return Number(headers["content-length"]) <= MAX_FORGOTTEN_BYTES;
+}
+
 /** The deadline counts from the arrival of the request, before its body was read. */
 async function scheduled(
+  { gate, nowMs }: HttpContext,
   { model }: HostedModel,
   { index, sloMs }: RequestClass,
   { rows, inputs, timeoutMs, isHigh, variant }: InferRequest,
@@ -107,12 +121,18 @@ async function scheduled(
     throw new HttpError(503, message, RETRY_LATER);
   }
   const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs);
+  if (!gate.admits(model, isHigh)) {
+    model.onTurnedAway(deadlineMs);
+    return { kind: "failed", reason: "shed", message: "no room: it would not be answered in time" };
+  }
+  const entry = gate.enter(rows, arrivalMs, sloMs);
   const { outcome, cancel } = model.submit({ rows, inputs, variant }, deadlineMs, isHigh, index);
   const onClose = () => cancel();
   response.on("close", onClose);
   // It may have closed while the body was decompressed.
   if (response.destroyed) cancel();
   const settled = await outcome;
+  gate.leave(entry, settled, nowMs());
   response.off("close", onClose);
   return settled;
 }

@@ -3,6 +3,7 @@ import type { Bundle } from "../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../exec/executor.ts";
 import { type HttpContext, hostedModels, isReady } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { Gate } from "./gate.ts";
 import { type ConnectionLimits, closeServer, listen, serverOf, urlOf } from "./listening.ts";
 
 export interface ServerLimits extends ConnectionLimits {
@@ -151,6 +152,7 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
       ...limits,
       endpoint: this.endpoint,
       models: hostedModels(this.endpoint, limits.maxRows),
+      gate: new Gate(limits.maxPending),
       version,
       nowMs,
       epochOffsetMs,

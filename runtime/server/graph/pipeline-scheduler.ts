@@ -132,6 +132,12 @@ export class PipelineScheduler {
     return { outcome, cancel: () => this.#fail(request, "cancelled", "the client went away") };
   }
 
+  /** A request of one row was refused before it was read: it counts as demand. */
+  turnAway(): void {
+    this.#dispatcher.onRequest(this.#now());
+    this.#observer.onRowsDone("dropped", 1);
+  }
+
   onWorkerReady(worker: number): void {
     if (this.#models.isUp(worker)) return;
     const nowMs = this.#now();

@@ -105,6 +105,12 @@ export class AccordionDriver {
     return { outcome, cancel };
   }
 
+  /** A request of one row was refused before it was read: it counts as load. */
+  turnAway(model: number): void {
+    this.#load.recordArrival(this.#now());
+    this.#observer.onRowsDone(model, "dropped", 1);
+  }
+
   onWorkerReady(worker: number): void {
     const place = at(this.#places, worker);
     if (place.isUp || this.#isClosed) return;
