@@ -29,7 +29,7 @@ const AFTER_SECONDS = 6;
 /** Where the search begins, requests/s: every method can do so much on one core. */
 const FIRST_QPS = 8;
 /** One request in flight on each. */
-const CONNECTIONS = 2000;
+const CONNECTIONS = 512;
 const WARM_UP_SECONDS = 3;
 const SAMPLE_MS = 500;
 /** Methods to try; all without it. */

@@ -2,13 +2,17 @@
 import type { BodyLimits } from "./body.ts";
 import type { Endpoint, EndpointModel } from "./endpoint.ts";
 import type { Gate } from "./gate.ts";
+import type { LoopLag } from "./loop-lag.ts";
 import { RequestReader } from "./request-reader.ts";
 
 export interface HttpContext extends BodyLimits {
   readonly endpoint: Endpoint;
   /** In the order of the endpoint. */
   readonly models: readonly HostedModel[];
+  /** By the paths of their inference requests, as clients mostly write them. */
+  readonly inferred: ReadonlyMap<string, HostedModel>;
   readonly gate: Gate;
+  readonly lag: LoopLag;
   readonly version: string;
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
@@ -30,6 +34,17 @@ export const RETRY_LATER = { "retry-after": "1" };
 
 export function isReady({ isDraining, endpoint }: HttpContext): boolean {
   return !isDraining() && endpoint.isReady;
+}
+
+/** Models by the paths of their inference requests, with the version and without it. */
+export function inferredModels(models: readonly HostedModel[]): Map<string, HostedModel> {
+  const paths = models.flatMap((hosted) =>
+    hosted.model.signature.names.flatMap((name) => {
+      const path = `/v2/models/${encodeURIComponent(name)}`;
+      return [`${path}/infer`, `${path}/versions/1/infer`].map((one) => [one, hosted] as const);
+    }),
+  );
+  return new Map(paths);
 }
 
 /** @param maxRows of one request, where the model has no limit of its own. */

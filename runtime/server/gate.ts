@@ -2,7 +2,7 @@
  * Who is let in: a request that would not be answered in time is refused before its body is read,
  * which costs a small part of what serving it would.
  */
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { Admission } from "../core/admission.ts";
 import type { EndpointModel } from "./endpoint.ts";
 import type { Outcome } from "./request.ts";
@@ -50,25 +50,28 @@ export class Gate {
   }
 }
 
+/** A body of a refused request up to this is read and forgotten; of a longer one the way is cut. */
+const MAX_FORGOTTEN_BYTES = 1 << 20;
+
 const FULL = refusal(429, "no room: as many queries wait as may");
 const LATE = refusal(503, "no room: the request would not be answered in time");
 
-/**
- * Answers with what was made before. The body of the request, if it is still to come, is read and
- * forgotten.
- */
+/** Whether what is still to come of a request is so little that its connection is kept. */
+export function mayStay({ headers }: IncomingMessage): boolean {
+  return Number(headers["content-length"]) <= MAX_FORGOTTEN_BYTES;
+}
+
+/** Answers with what was made before, in one write. */
 export function turnAway(model: EndpointModel, response: ServerResponse): void {
   const { status, headers, body } = model.isFull === undefined ? LATE : FULL;
   response.writeHead(status, headers);
-  response.end(body);
+  response.end(body, "latin1");
 }
 
+/** Headers and body; a text is sent together with its headers. */
 function refusal(status: number, error: string) {
-  const body = Buffer.from(JSON.stringify({ error }));
+  const body = JSON.stringify({ error });
   const length = ["content-length", String(body.length)];
-  return {
-    status,
-    headers: ["content-type", "application/json", ...length, "retry-after", "1"],
-    body,
-  };
+  const headers = ["content-type", "application/json", ...length, "retry-after", "1"];
+  return { status, headers, body };
 }

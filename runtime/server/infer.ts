@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { readBody } from "./body.ts";
 import { type HostedModel, type HttpContext, RETRY_LATER } from "./context.ts";
-import { turnAway } from "./gate.ts";
+import { mayStay, turnAway } from "./gate.ts";
 import { HttpError } from "./http-error.ts";
 import type { InferRequest } from "./protocol.ts";
 import type { Failure, FailureReason, Outcome } from "./request.ts";
@@ -23,7 +23,26 @@ const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
 };
 
 const MAX_JOINED_BYTES = 1 << 16;
-const MAX_FORGOTTEN_BYTES = 1 << 20;
+
+/**
+ * Refuses a request that would find no room as it comes, at a small part of what answering takes.
+ * @returns whether it did.
+ */
+export function turnedAway(
+  context: HttpContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+): boolean {
+  const hosted = request.method === "POST" ? context.inferred.get(request.url ?? "") : undefined;
+  if (hosted === undefined || !context.gate.isShut(hosted.model)) return false;
+  if (context.isDraining() || !mayStay(request)) return false;
+  const nowMs = context.nowMs();
+  context.lag.onRequest(nowMs);
+  hosted.model.onTurnedAway(nowMs + context.sloMs);
+  hosted.model.metrics.onRequestFailed("shed", 0, nowMs);
+  turnAway(hosted.model, response);
+  return true;
+}
 
 /** @throws HttpError, BadRequest */
 export async function answerInfer(
@@ -35,7 +54,9 @@ export async function answerInfer(
 ): Promise<void> {
   const { nowMs } = context;
   const { metrics, signature } = hosted.model;
-  const arrivalMs = nowMs();
+  const seenMs = nowMs();
+  const lagMs = context.lag.onRequest(seenMs);
+  const arrivalMs = seenMs - lagMs;
   let reason: FailureReason | undefined;
   context.onInfer(1);
   try {
@@ -43,16 +64,10 @@ export async function answerInfer(
       reason = "closed";
       throw new HttpError(503, "the server is shutting down", RETRY_LATER);
     }
-    if (context.gate.isShut(hosted.model) && mayStay(request)) {
-      hosted.model.onTurnedAway(arrivalMs + context.sloMs);
-      metrics.onRequestFailed("shed", nowMs() - arrivalMs, nowMs());
-      turnAway(hosted.model, response);
-      return;
-    }
     const parsed = await parsedRequest(context, hosted, request);
     const { classes } = hosted.model;
     const sloClass = requestClass(classes, modelName, parsed.sloClass, context.sloMs);
-    const outcome = await scheduled(context, hosted, sloClass, parsed, arrivalMs, response);
+    const outcome = await scheduled(context, hosted, sloClass, parsed, { arrivalMs, lagMs }, response);
     if (outcome.kind === "failed") {
       reason = outcome.reason;
       throw errorOf(outcome);
@@ -97,18 +112,16 @@ async function parsedRequest(
   return requests.read(body, headerLength);
 }
 
-/** Whether the body of a request that is refused is so small that it is read and forgotten. */
-function mayStay({ headers }: IncomingMessage): boolean {
-  return Number(headers["content-length"]) <= MAX_FORGOTTEN_BYTES;
-}
-
-/** The deadline counts from the arrival of the request, before its body was read. */
+/**
+ * The deadline counts from the arrival of the request, before its body was read, and before it was
+ * seen; of the time that is left, the answer may wait as long for the loop as the request did.
+ */
 async function scheduled(
   { gate, nowMs }: HttpContext,
   { model }: HostedModel,
   { index, sloMs }: RequestClass,
   { rows, inputs, timeoutMs, isHigh, variant }: InferRequest,
-  arrivalMs: number,
+  { arrivalMs, lagMs }: { readonly arrivalMs: number; readonly lagMs: number },
   response: ServerResponse,
 ): Promise<Outcome> {
   const namedMs = typeof variant === "number" ? model.variantMs?.(variant) : undefined;
@@ -120,7 +133,7 @@ async function scheduled(
     const message = `parameters.timeout: ${expected}, got ${timeoutUs}`;
     throw new HttpError(503, message, RETRY_LATER);
   }
-  const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs);
+  const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs) - lagMs;
   if (!gate.admits(model, isHigh)) {
     model.onTurnedAway(deadlineMs);
     return { kind: "failed", reason: "shed", message: "no room: it would not be answered in time" };

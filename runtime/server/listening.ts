@@ -7,6 +7,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { RuntimeError } from "../errors.ts";
 import type { HttpContext } from "./context.ts";
 import { handle } from "./http.ts";
+import { turnedAway } from "./infer.ts";
 
 /**
  * Connections that wait to be accepted; the system caps it. Beyond it they are lost and tried again
@@ -37,7 +38,7 @@ export function serverOf(context: HttpContext, limits: ConnectionLimits): Server
       connectionsCheckingInterval: Math.min(1000, limits.headerTimeoutMs),
     },
     (request, response) => {
-      void handle(context, request, response);
+      if (!turnedAway(context, request, response)) void handle(context, request, response);
     },
   );
   server.maxConnections = limits.maxConnections;

@@ -1,10 +1,11 @@
 /** A server from its listening to its close, whatever answers in it. */
 import type { Bundle } from "../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../exec/executor.ts";
-import { type HttpContext, hostedModels, isReady } from "./context.ts";
+import { type HttpContext, hostedModels, inferredModels, isReady } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { Gate } from "./gate.ts";
 import { type ConnectionLimits, closeServer, listen, serverOf, urlOf } from "./listening.ts";
+import { LoopLag } from "./loop-lag.ts";
 
 export interface ServerLimits extends ConnectionLimits {
   /** Of a request's body, compressed and not. */
@@ -148,10 +149,13 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
     this.endpoint = endpointOf((worker, reason) => {
       if (!this.#isDraining) onWorkerLost?.(worker, reason);
     });
+    const models = hostedModels(this.endpoint, limits.maxRows);
     this.context = {
       ...limits,
       endpoint: this.endpoint,
-      models: hostedModels(this.endpoint, limits.maxRows),
+      models,
+      inferred: inferredModels(models),
+      lag: new LoopLag(nowMs),
       gate: new Gate(limits.maxPending),
       version,
       nowMs,
