@@ -4,6 +4,8 @@ import { assert } from "./assert.ts";
 export interface AdmissionOptions {
   /** Queries in the system at most, whatever was seen. */
   readonly maxLimit: number;
+  /** Who serves: while no more queries are in than these, a late one is late by itself. */
+  readonly workers: number;
 }
 
 /**
@@ -15,30 +17,35 @@ const FALL = 0.15;
 const RISE = 0.02;
 /** Without news the limit rises by this share with an answer, so that nothing is held for ever. */
 const RELAX = 0.001;
-/** An answer says what would be right at most for so many times the queries that it saw. */
+/** The limit rises to so many times the queries that were in at most. */
 const REACH = 2;
-/** With so few in the system a late answer is not for waiting, and says nothing of the limit. */
-const FEW = 4;
+/** An answer that took so much of its SLO bounds the limit at once, by so many times what it says. */
+const TOLD = 0.2;
+const BOUND = 2;
 
 /**
  * A limit on the queries in a system, waiting or running, by how long the answers take.
  *
  * A query that found n in the system, itself included, and took the share r of its SLO says that
  * n · TARGET / r would have been right, by Little's law. The limit goes towards that, faster down
- * than up, so that few of those who are let in are late. It begins where nothing is refused and
- * falls only after answers that took more than TARGET of their SLO while others were in the system:
- * where load is below capacity nobody is refused.
+ * than up, so that few of those who are let in are late. It begins where nobody is refused, and
+ * falls after answers that took more than TARGET while more were in than workers. Earlier answers
+ * bound it by twice what they say, so that an overload is met before anybody is late.
+ *
+ * Where load is below capacity nobody is refused but in a crowd that waits longer than its SLO.
  *
  * A state machine without a clock; nothing is allocated.
  */
 export class Admission {
   readonly #maxLimit: number;
+  readonly #workers: number;
   #limit: number;
   #inside = 0;
 
-  constructor({ maxLimit }: AdmissionOptions) {
+  constructor({ maxLimit, workers }: AdmissionOptions) {
     assert(maxLimit > 0, "a limit lets at least one query in");
     this.#maxLimit = maxLimit;
+    this.#workers = workers;
     this.#limit = maxLimit;
   }
 
@@ -52,9 +59,12 @@ export class Admission {
     return this.#limit;
   }
 
-  /** @param share of the limit, 0..1, that queries of a lesser kind may fill. */
-  hasRoom(share = 1): boolean {
-    return this.#inside === 0 || this.#inside < share * this.#limit;
+  /**
+   * Whether queries that come together may come in; where nobody is in, they may.
+   * @param share of the limit, 0..1, that queries of a lesser kind may fill.
+   */
+  hasRoom(queries = 1, share = 1): boolean {
+    return this.#inside === 0 || this.#inside + queries <= share * this.#limit;
   }
 
   /** Queries come in. @returns how many are in then, to be told when they leave. */
@@ -70,13 +80,16 @@ export class Admission {
    */
   leave(queries: number, found: number, share: number): void {
     this.forget(queries);
-    if (share > TARGET) {
-      const right = (found * TARGET) / share;
-      if (found > FEW && right < this.#limit) this.#move(FALL * (right - this.#limit));
-    } else if (2 * found >= this.#limit) {
-      const right = Math.min(REACH * found, (found * TARGET) / Math.max(share, TARGET / REACH));
-      this.#move(RISE * Math.max(0, right - this.#limit));
-    } else this.#move(RELAX * this.#limit);
+    const limit = this.#limit;
+    const said = (found * TARGET) / share;
+    if (share > TOLD && found > BOUND * this.#workers && limit > BOUND * said) {
+      this.#move(BOUND * said);
+    } else if (share > TARGET) {
+      if (found > this.#workers && said < limit) this.#move(limit + FALL * (said - limit));
+    } else if (2 * found >= limit) {
+      const reached = Math.min(REACH * found, said);
+      if (reached > limit) this.#move(limit + RISE * (reached - limit));
+    } else this.#move(limit + RELAX * limit);
   }
 
   /** Queries leave, and how long they took says nothing: they were cancelled, or failed. */
@@ -85,7 +98,7 @@ export class Admission {
     assert(this.#inside >= 0, "who leaves was in");
   }
 
-  #move(by: number): void {
-    this.#limit = Math.min(this.#maxLimit, Math.max(1, this.#limit + by));
+  #move(limit: number): void {
+    this.#limit = Math.min(this.#maxLimit, Math.max(1, limit));
   }
 }

@@ -22,9 +22,9 @@ export interface Entry {
 export class Gate {
   readonly #admission: Admission;
 
-  /** @param maxPending rows that wait or run at most. */
-  constructor(maxPending: number) {
-    this.#admission = new Admission({ maxLimit: maxPending });
+  /** @param maxPending rows that wait or run at most. @param workers of the cluster. */
+  constructor(maxPending: number, workers: number) {
+    this.#admission = new Admission({ maxLimit: maxPending, workers });
   }
 
   /** Whether a request that has just arrived has to go, whatever it asks. */
@@ -33,9 +33,9 @@ export class Gate {
   }
 
   /** Whether a request that was read may come in. */
-  admits(model: EndpointModel, isHigh: boolean): boolean {
+  admits(model: EndpointModel, rows: number, isHigh: boolean): boolean {
     if (model.isFull !== undefined) return true;
-    return this.#admission.hasRoom(isHigh ? 1 : LOW_SHARE);
+    return this.#admission.hasRoom(rows, isHigh ? 1 : LOW_SHARE);
   }
 
   enter(rows: number, arrivalMs: number, sloMs: number): Entry {

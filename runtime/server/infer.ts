@@ -134,7 +134,7 @@ async function scheduled(
     throw new HttpError(503, message, RETRY_LATER);
   }
   const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs) - lagMs;
-  if (!gate.admits(model, isHigh)) {
+  if (!gate.admits(model, rows, isHigh)) {
     model.onTurnedAway(deadlineMs);
     return { kind: "failed", reason: "shed", message: "no room: it would not be answered in time" };
   }

@@ -1,5 +1,5 @@
 /** A server from its listening to its close, whatever answers in it. */
-import type { Bundle } from "../bundle/schema.ts";
+import type { Bundle, Cluster } from "../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../exec/executor.ts";
 import { type HttpContext, hostedModels, inferredModels, isReady } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -156,7 +156,7 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
       models,
       inferred: inferredModels(models),
       lag: new LoopLag(nowMs),
-      gate: new Gate(limits.maxPending),
+      gate: new Gate(limits.maxPending, workerCountOf(bundle.cluster)),
       version,
       nowMs,
       epochOffsetMs,
@@ -213,4 +213,8 @@ function deferred<H extends object>(handlers: H, tell: (act: () => void) => void
     (...args: unknown[]) => tell(() => handler(...args)),
   ]);
   return Object.fromEntries(entries);
+}
+
+function workerCountOf({ pools }: Cluster): number {
+  return pools.reduce((count, { workers }) => count + workers, 0);
 }
