@@ -3,6 +3,7 @@ import type { BodyLimits } from "./body.ts";
 import type { Endpoint, EndpointModel } from "./endpoint.ts";
 import type { Gate } from "./gate.ts";
 import type { LoopLag } from "./loop-lag.ts";
+import type { RequestCounts } from "./request-counts.ts";
 import { RequestReader } from "./request-reader.ts";
 
 export interface HttpContext extends BodyLimits {
@@ -13,6 +14,7 @@ export interface HttpContext extends BodyLimits {
   readonly inferred: ReadonlyMap<string, HostedModel>;
   readonly gate: Gate;
   readonly lag: LoopLag;
+  readonly counts: RequestCounts;
   readonly version: string;
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;

@@ -25,10 +25,11 @@ export interface EndpointModel {
    */
   isFull?(): boolean;
   /**
-   * A request was refused before it was read: it counts as load and as a row that was dropped.
+   * A request was refused at the door: its rows count as load, and as dropped.
    * @param deadlineMs that it would have had.
+   * @param rows 1 of a request that was not read.
    */
-  onTurnedAway(deadlineMs: number): void;
+  onTurnedAway(deadlineMs: number, rows: number): void;
   /**
    * @param isHigh whether the request goes before those that are not; for models that tell them
    * apart.

@@ -61,11 +61,12 @@ export function mayStay({ headers }: IncomingMessage): boolean {
   return Number(headers["content-length"]) <= MAX_FORGOTTEN_BYTES;
 }
 
-/** Answers with what was made before, in one write. */
-export function turnAway(model: EndpointModel, response: ServerResponse): void {
+/** Answers with what was made before, in one write. @returns the status. */
+export function turnAway(model: EndpointModel, response: ServerResponse): number {
   const { status, headers, body } = model.isFull === undefined ? LATE : FULL;
   response.writeHead(status, headers);
   response.end(body, "latin1");
+  return status;
 }
 
 /** Headers and body; a text is sent together with its headers. */

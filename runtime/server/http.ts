@@ -134,9 +134,9 @@ function jsonObjectOf(body: Uint8Array): Readonly<Record<string, unknown>> {
   throw new BadRequest("request", "expected a JSON object", text);
 }
 
-function sendMetrics({ endpoint }: HttpContext, response: ServerResponse): void {
+function sendMetrics({ endpoint, counts }: HttpContext, response: ServerResponse): void {
   response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" });
-  response.end(endpoint.metricsText());
+  response.end(endpoint.metricsText() + counts.text());
 }
 
 function segmentsOf(url: string): string[] {

@@ -38,9 +38,9 @@ export function turnedAway(
   if (context.isDraining() || !mayStay(request)) return false;
   const nowMs = context.nowMs();
   context.lag.onRequest(nowMs);
-  hosted.model.onTurnedAway(nowMs + context.sloMs);
+  hosted.model.onTurnedAway(nowMs + context.sloMs, 1);
   hosted.model.metrics.onRequestFailed("shed", 0, nowMs);
-  turnAway(hosted.model, response);
+  context.counts.onAnswered(turnAway(hosted.model, response));
   return true;
 }
 
@@ -135,7 +135,7 @@ async function scheduled(
   }
   const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs) - lagMs;
   if (!gate.admits(model, rows, isHigh)) {
-    model.onTurnedAway(deadlineMs);
+    model.onTurnedAway(deadlineMs, rows);
     return { kind: "failed", reason: "shed", message: "no room: it would not be answered in time" };
   }
   const entry = gate.enter(rows, arrivalMs, sloMs);

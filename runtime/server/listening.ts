@@ -8,6 +8,7 @@ import { RuntimeError } from "../errors.ts";
 import type { HttpContext } from "./context.ts";
 import { handle } from "./http.ts";
 import { turnedAway } from "./infer.ts";
+import type { RequestCounts } from "./request-counts.ts";
 
 /**
  * Connections that wait to be accepted; the system caps it. Beyond it they are lost and tried again
@@ -38,18 +39,20 @@ export function serverOf(context: HttpContext, limits: ConnectionLimits): Server
       connectionsCheckingInterval: Math.min(1000, limits.headerTimeoutMs),
     },
     (request, response) => {
-      if (!turnedAway(context, request, response)) void handle(context, request, response);
+      if (turnedAway(context, request, response)) return;
+      context.counts.begin(request, response);
+      void handle(context, request, response);
     },
   );
   server.maxConnections = limits.maxConnections;
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    refuse(error, socket as Socket);
+    refuse(error, socket as Socket, context.counts);
   });
   return server;
 }
 
 /** Answers what the HTTP parser refused, in which case there is no request to answer. */
-function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+function refuse(error: NodeJS.ErrnoException, socket: Socket, counts: RequestCounts): void {
   if (!socket.writable || error.code === "ECONNRESET") {
     socket.destroy();
     return;
@@ -60,6 +63,7 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
       : error.code === "HPE_HEADER_OVERFLOW"
         ? ["431 Request Header Fields Too Large", "the header of the request is too large"]
         : ["400 Bad Request", `expected an HTTP request (${error.message})`];
+  counts.onRefused(socket, error, Number(status.slice(0, 3)));
   const body = JSON.stringify({ error: message });
   const head =
     `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: ` +

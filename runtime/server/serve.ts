@@ -6,6 +6,7 @@ import type { Endpoint } from "./endpoint.ts";
 import { Gate } from "./gate.ts";
 import { type ConnectionLimits, closeServer, listen, serverOf, urlOf } from "./listening.ts";
 import { LoopLag } from "./loop-lag.ts";
+import { RequestCounts } from "./request-counts.ts";
 
 export interface ServerLimits extends ConnectionLimits {
   /** Of a request's body, compressed and not. */
@@ -156,6 +157,7 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
       models,
       inferred: inferredModels(models),
       lag: new LoopLag(nowMs),
+      counts: new RequestCounts(),
       gate: new Gate(limits.maxPending, workerCountOf(bundle.cluster)),
       version,
       nowMs,

@@ -82,8 +82,8 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     return this.#scheduler.submit(rows, deadlineMs);
   }
 
-  onTurnedAway(): void {
-    this.#scheduler.turnAway();
+  onTurnedAway(_deadlineMs: number, rows: number): void {
+    this.#scheduler.turnAway(rows);
   }
 
   metricsText(): string {

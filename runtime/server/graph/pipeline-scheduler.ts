@@ -132,10 +132,11 @@ export class PipelineScheduler {
     return { outcome, cancel: () => this.#fail(request, "cancelled", "the client went away") };
   }
 
-  /** A request of one row was refused before it was read: it counts as demand. */
-  turnAway(): void {
-    this.#dispatcher.onRequest(this.#now());
-    this.#observer.onRowsDone("dropped", 1);
+  /** A request was refused at the door: its rows count as demand. */
+  turnAway(rows: number): void {
+    const nowMs = this.#now();
+    for (let row = 0; row < rows; row++) this.#dispatcher.onRequest(nowMs);
+    this.#observer.onRowsDone("dropped", rows);
   }
 
   onWorkerReady(worker: number): void {

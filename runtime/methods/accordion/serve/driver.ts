@@ -105,10 +105,10 @@ export class AccordionDriver {
     return { outcome, cancel };
   }
 
-  /** A request of one row was refused before it was read: it counts as load. */
-  turnAway(model: number): void {
+  /** A request was refused at the door: it counts as load. */
+  turnAway(model: number, rows: number): void {
     this.#load.recordArrival(this.#now());
-    this.#observer.onRowsDone(model, "dropped", 1);
+    this.#observer.onRowsDone(model, "dropped", rows);
   }
 
   onWorkerReady(worker: number): void {
