@@ -135,7 +135,18 @@ function table({ method }: ServedMethod, sloMs: number, rows: readonly Row[]): v
   const head = ["offered/s", "good/s", "of cap. %", "p50", "p99 200", "max", "p99 no", "max no"];
   const base = rows[0] === undefined ? Number.NaN : goodputQps(rows[0].report);
   page.table(
-    [`${method}, SLO ${sloMs} ms`, ...head, "200", "429", "503", "other", "lag p99", "MB/min", "recovery", ""],
+    [
+      `${method}, SLO ${sloMs} ms`,
+      ...head,
+      "200",
+      "429",
+      "503",
+      "other",
+      "lag p99",
+      "MB/min",
+      "recovery",
+      "",
+    ],
     rows.map(({ name, report, more }) => {
       const { acceptedMs, shedMs, sent, seconds, lagMs, byStatus } = report;
       const known = ["200", "429", "503"].map((fate) => countOf(report, fate));

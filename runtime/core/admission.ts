@@ -15,7 +15,7 @@ const TARGET = 0.8;
 /** The share of what an answer says that the limit takes over, when it falls and when it rises. */
 const FALL = 0.15;
 const RISE = 0.02;
-/** Without news the limit rises by this share with an answer, so that nothing is held for ever. */
+/** With an answer in time the limit rises by this share at least: nothing is held for ever. */
 const RELAX = 0.001;
 /** The limit rises to so many times the queries that were in at most. */
 const REACH = 2;
@@ -86,10 +86,10 @@ export class Admission {
       this.#move(BOUND * said);
     } else if (share > TARGET) {
       if (found > this.#workers && said < limit) this.#move(limit + FALL * (said - limit));
-    } else if (2 * found >= limit) {
+    } else {
       const reached = Math.min(REACH * found, said);
-      if (reached > limit) this.#move(limit + RISE * (reached - limit));
-    } else this.#move(limit + RELAX * limit);
+      this.#move(limit + Math.max(RELAX * limit, RISE * (reached - limit)));
+    }
   }
 
   /** Queries leave, and how long they took says nothing: they were cancelled, or failed. */

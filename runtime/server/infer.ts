@@ -67,7 +67,14 @@ export async function answerInfer(
     const parsed = await parsedRequest(context, hosted, request);
     const { classes } = hosted.model;
     const sloClass = requestClass(classes, modelName, parsed.sloClass, context.sloMs);
-    const outcome = await scheduled(context, hosted, sloClass, parsed, { arrivalMs, lagMs }, response);
+    const outcome = await scheduled(
+      context,
+      hosted,
+      sloClass,
+      parsed,
+      { arrivalMs, lagMs },
+      response,
+    );
     if (outcome.kind === "failed") {
       reason = outcome.reason;
       throw errorOf(outcome);

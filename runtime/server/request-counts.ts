@@ -32,7 +32,8 @@ export class RequestCounts {
    * begun is that request's.
    */
   onRefused(socket: Socket, error: NodeJS.ErrnoException, code: number): void {
-    const isOwn = error.code === "HPE_INVALID_EOF_STATE" && (this.#openBySocket.get(socket) ?? 0) > 0;
+    const isOwn =
+      error.code === "HPE_INVALID_EOF_STATE" && (this.#openBySocket.get(socket) ?? 0) > 0;
     if (!isOwn) this.onAnswered(code);
   }
 

@@ -38,7 +38,12 @@ export class ProcessWatch {
       const descriptors = readdirSync(`/proc/${pid}/fd`).length;
       let childrenMb = 0;
       for (const child of childrenOf(pid)) childrenMb += residentMb(child);
-      this.samples.push({ atMs: performance.now(), ownMb: residentMb(pid), childrenMb, descriptors });
+      this.samples.push({
+        atMs: performance.now(),
+        ownMb: residentMb(pid),
+        childrenMb,
+        descriptors,
+      });
     } catch {
       // It has ended, or this is no Linux.
     }
