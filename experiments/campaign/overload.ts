@@ -26,8 +26,6 @@ const FACTORS = [2, 10];
 /** Of capacity, the load after an overload, and for how long at least, s. */
 const AFTER_SHARE = 0.6;
 const AFTER_SECONDS = 6;
-/** Where the search begins, requests/s: every method can do so much on one core. */
-const FIRST_QPS = 8;
 /** One request in flight on each. */
 const CONNECTIONS = 512;
 const WARM_UP_SECONDS = 3;
@@ -76,9 +74,9 @@ async function overloaded(served: ServedMethod, { size, seed, say }: Attack) {
       const send = (phases: readonly LoadPhase[]) =>
         generator.send({ port, messages, phases, sloMs, connections: CONNECTIONS, seed });
       const tell = (line: string) => say(`${served.method}: ${line}`);
-      await send([{ qps: FIRST_QPS, seconds: WARM_UP_SECONDS }]);
+      await send([{ qps: served.firstQps, seconds: WARM_UP_SECONDS }]);
       const probeSeconds = Math.min(15, Math.max(3, size / 20));
-      const capacityQps = await findCapacityQps(send, FIRST_QPS, probeSeconds, tell);
+      const capacityQps = await findCapacityQps(send, served.firstQps, probeSeconds, tell);
       const [, atCapacity] = await send([
         { qps: capacityQps, seconds: WARM_UP_SECONDS },
         { qps: capacityQps, seconds: size },

@@ -11,22 +11,29 @@ export interface ServedMethod {
   readonly method: Bundle["method"];
   readonly policy: string;
   readonly models: string;
+  /** Where a search for its capacity begins, requests/s. */
+  readonly firstQps: number;
 }
 
 export const SERVED_METHODS: readonly ServedMethod[] = [
-  of("ramsis", "policies/letters", "models/image-classification"),
-  of("loki", "policies/scenes", "models/scenes"),
-  of("inferline", "policies/cascade", "models/cascade"),
-  of("themis", "policies/scaling", "models/scaling"),
-  of("accordion", "policies/malleable", "policies/malleable"),
+  of("ramsis", "policies/letters", "models/image-classification", 250),
+  of("loki", "policies/scenes", "models/scenes", 30),
+  of("inferline", "policies/cascade", "models/cascade", 60),
+  of("themis", "policies/scaling", "models/scaling", 15),
+  of("accordion", "policies/malleable", "policies/malleable", 2),
 ];
 
 /** Different requests of a load. */
 const MESSAGES = 200;
 const SEED = 7;
 
-function of(method: Bundle["method"], folder: string, models: string): ServedMethod {
-  return { method, policy: `${folder}/bundle.msgpack`, models };
+function of(
+  method: Bundle["method"],
+  folder: string,
+  models: string,
+  firstQps: number,
+): ServedMethod {
+  return { method, policy: `${folder}/bundle.msgpack`, models, firstQps };
 }
 
 export interface Requests {
