@@ -2,7 +2,6 @@
  * Overload: of every method the goodput that this machine gives at capacity, and what becomes of it,
  * of the answers' times and of memory under two and ten times that load, and after it.
  */
-import { setTimeout as pause } from "node:timers/promises";
 import { startServe, withServer } from "../harness/live.ts";
 import { Page } from "../harness/page.ts";
 import { findCapacityQps } from "./load/capacity.ts";
@@ -18,7 +17,7 @@ import {
 import { Generator, layoutText, pinServer } from "./load/pinned.ts";
 import { ProcessWatch } from "./load/process-watch.ts";
 import { countOf, type LoadPhase, type PhaseReport } from "./load/report.ts";
-import { requestsOf, SERVED_METHODS, type ServedMethod } from "./load/served-method.ts";
+import { chosenMethods, requestsOf, type ServedMethod, untilReady } from "./load/served-method.ts";
 import type { Attack, Outcome, Part } from "./part.ts";
 
 /** Over capacity. */
@@ -30,8 +29,6 @@ const AFTER_SECONDS = 6;
 const CONNECTIONS = 512;
 const WARM_UP_SECONDS = 3;
 const SAMPLE_MS = 500;
-/** Methods to try; all without it. */
-const CHOSEN = (process.env["CAMPAIGN_METHODS"] ?? "").split(",").filter(Boolean);
 
 export const overload: Part = {
   name: "overload",
@@ -52,8 +49,7 @@ async function run(attack: Attack): Promise<Outcome> {
   const lost: string[] = [];
   const figures: Record<string, string> = { layout: layoutText() };
   let tried = 0;
-  for (const served of SERVED_METHODS) {
-    if (CHOSEN.length > 0 && !CHOSEN.includes(served.method)) continue;
+  for (const served of chosenMethods()) {
     const { misses, told, criteria } = await overloaded(served, attack);
     tried += criteria;
     lost.push(...misses.map((miss) => `${served.method}, ${miss}`));
@@ -121,11 +117,6 @@ function growthOf(watch: ProcessWatch, seconds: number): Fit {
   const firstMs = watch.samples[0]?.atMs ?? Number.NaN;
   const fromMs = firstMs + 500 * seconds;
   return watch.fit(({ ownMb, childrenMb }) => ownMb + childrenMb, fromMs, fromMs + 500 * seconds);
-}
-
-/** Waits for the workers. */
-async function untilReady(url: string): Promise<void> {
-  while (!(await fetch(`${url}/v2/health/ready`)).ok) await pause(100);
 }
 
 function table({ method }: ServedMethod, sloMs: number, rows: readonly Row[]): void {

@@ -1,4 +1,5 @@
 /** The committed policies, one of each method, and requests for them. */
+import { setTimeout as pause } from "node:timers/promises";
 import { encodeRequestHeader, type LoadModel } from "stratagem/internal/load/infer-codec";
 import { drawQueries } from "stratagem/internal/methods/accordion/simulate/queries";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
@@ -22,6 +23,23 @@ export const SERVED_METHODS: readonly ServedMethod[] = [
   of("themis", "policies/scaling", "models/scaling", 15),
   of("accordion", "policies/malleable", "policies/malleable", 2),
 ];
+
+/** Those that CAMPAIGN_METHODS names, separated by commas; all without it. */
+export function chosenMethods(): readonly ServedMethod[] {
+  const names = (process.env["CAMPAIGN_METHODS"] ?? "").split(",").filter(Boolean);
+  const isChosen = ({ method }: ServedMethod) => names.length === 0 || names.includes(method);
+  return SERVED_METHODS.filter(isChosen);
+}
+
+/** Waits for the workers of a server. @returns the status of each asking. */
+export async function untilReady(url: string): Promise<number[]> {
+  const statuses: number[] = [];
+  while (statuses.at(-1) !== 200) {
+    if (statuses.length > 0) await pause(100);
+    statuses.push((await fetch(`${url}/v2/health/ready`)).status);
+  }
+  return statuses;
+}
 
 /** Different requests of a load. */
 const MESSAGES = 200;
