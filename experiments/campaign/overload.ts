@@ -5,10 +5,9 @@
 import { startServe, withServer } from "../harness/live.ts";
 import { Page } from "../harness/page.ts";
 import { findCapacityQps } from "./load/capacity.ts";
-import { type Fit, slopeText } from "./load/line-fit.ts";
+import { type Fit, grew, slopeText } from "./load/line-fit.ts";
 import {
   goodputQps,
-  grows,
   isGeneratorLate,
   overloadMisses,
   RECOVERY_MS,
@@ -94,7 +93,7 @@ async function overloaded(served: ServedMethod, { size, seed, say }: Attack) {
         const isLate = isGeneratorLate(over);
         const reached = over.sent / over.seconds / capacityQps;
         const missed = overloadMisses(atCapacity, over, sloMs);
-        if (grows(fit)) missed.push(`memory grew by ${slopeText(fit)} MB a minute`);
+        if (grew(fit, size / 120)) missed.push(`memory grew by ${slopeText(fit)} MB a minute`);
         if (backMs > RECOVERY_MS) missed.push(`recovery took ${backMs} ms`);
         misses.push(...missed.map((miss) => `${factor}x: ${miss}`));
         const limit = isLate ? `${reached.toFixed(1)}x reached, generator at its limit` : "";

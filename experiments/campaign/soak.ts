@@ -8,7 +8,7 @@ import { metricsOf } from "../harness/metrics.ts";
 import { BAD_CLIENTS } from "./load/bad-clients.ts";
 import { findCapacityQps } from "./load/capacity.ts";
 import { DAY_SOURCE, dayPhases } from "./load/day.ts";
-import { type Fit, slopeText } from "./load/line-fit.ts";
+import { grew, slopeText } from "./load/line-fit.ts";
 import { Generator, layoutText, pinServer } from "./load/pinned.ts";
 import { childrenOf, ProcessWatch } from "./load/process-watch.ts";
 import type { LoadPhase } from "./load/report.ts";
@@ -26,9 +26,6 @@ const KILLS = 24;
 const BAD = 960;
 /** Of the day, before memory is looked at. */
 const WARM_UP = 1 / 3;
-/** What memory may grow by in the rest, MB or share of the mean. */
-const GROWTH_MB = 10;
-const GROWTH_SHARE = 0.1;
 /** After the load, until connections are closed. */
 const QUIET_MS = 2000;
 /** Descriptors more than before at the end: connections of the asking itself, a worker starting. */
@@ -122,11 +119,6 @@ async function soaked(served: ServedMethod, { size, seed, say }: Attack) {
   } finally {
     generator.close();
   }
-}
-
-/** Whether a fit says for sure that memory grew by more than a little in these minutes. */
-function grew({ slope, slopeError, mean }: Fit, minutes: number): boolean {
-  return (slope - slopeError) * minutes > Math.max(GROWTH_MB, GROWTH_SHARE * mean);
 }
 
 function fatesText({ byStatus, left }: SoakBooks): string {

@@ -21,12 +21,18 @@ export function dayPhases(peakQps: number, seconds: number): LoadPhase[] {
 
 function dayRates(): number[] {
   if (!DAY_SOURCE.endsWith("trace")) {
-    return Array.from({ length: PARTS }, (_, part) => 0.6 - 0.4 * Math.cos((2 * Math.PI * part) / PARTS));
+    return Array.from(
+      { length: PARTS },
+      (_, part) => 0.6 - 0.4 * Math.cos((2 * Math.PI * part) / PARTS),
+    );
   }
   const counts = twitterCounts().slice(0, DAY_SECONDS);
   const width = Math.floor(counts.length / PARTS);
   return Array.from({ length: PARTS }, (_, part) => {
     const own = counts.slice(part * width, (part + 1) * width);
-    return Math.max(1, own.reduce((sum, count) => sum + count, 0));
+    return Math.max(
+      1,
+      own.reduce((sum, count) => sum + count, 0),
+    );
   });
 }

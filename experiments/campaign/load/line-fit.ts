@@ -21,6 +21,15 @@ export function lineFit(points: readonly (readonly [x: number, y: number])[]): F
   return { slope, slopeError, mean: meanY };
 }
 
+/** What memory may grow by in the time that is looked at: MB, or a share of the mean. */
+const GROWTH_MB = 16;
+const GROWTH_SHARE = 0.1;
+
+/** Whether a fit of MB a minute says for sure that they grew by more than a little in these. */
+export function grew({ slope, slopeError, mean: mb }: Fit, minutes: number): boolean {
+  return (slope - slopeError) * minutes > Math.max(GROWTH_MB, GROWTH_SHARE * mb);
+}
+
 /** Such as "0.1 ± 0.3". */
 export function slopeText({ slope, slopeError }: Fit): string {
   return `${slope.toFixed(2)} ± ${slopeError.toFixed(2)}`;

@@ -8,9 +8,6 @@ export const ACCEPTED_SHARE = 1.1;
 /** p99 of the answers that say no. */
 export const SHED_MS = 20;
 export const RECOVERY_MS = 2000;
-/** Of the mean resident memory, by which it may grow in a minute at least, or by so many MB. */
-const GROWTH_SHARE = 0.02;
-const GROWTH_MB = 3;
 /** A generator later than this was the limit, and the claim is about the load it reached. */
 const LAG_MS = 10;
 /** Of a window, how many may be late or refused below capacity. */
@@ -53,11 +50,6 @@ export function recoveryMs({ badByWindow, sentByWindow }: PhaseReport): number {
     (bad, window) => bad > Math.max(1, STRAY_SHARE * (sentByWindow[window] ?? 0)),
   );
   return (last + 1) * WINDOW_MS;
-}
-
-/** Whether memory grows for sure and by more than a little, MB per minute. */
-export function grows(fit: { slope: number; slopeError: number; mean: number }): boolean {
-  return fit.slope - fit.slopeError > Math.max(GROWTH_MB, GROWTH_SHARE * fit.mean);
 }
 
 function percent(share: number): string {

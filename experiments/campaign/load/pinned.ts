@@ -1,6 +1,5 @@
 /** Processes on processor cores of their own: what is loaded on one, who loads it on another. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { childrenOf } from "./process-watch.ts";
@@ -44,13 +43,17 @@ export class Generator {
     });
   }
 
-  async send(order: LoadOrder): Promise<PhaseReport[]> {
-    this.#child.send(order);
-    const ended = once(this.#child, "exit").then(() => {
-      throw new Error("the load generator ended by itself");
+  send(order: LoadOrder): Promise<PhaseReport[]> {
+    const child = this.#child;
+    return new Promise((resolve, reject) => {
+      const onEnd = () => reject(new Error("the load generator ended by itself"));
+      child.once("exit", onEnd);
+      child.once("message", (reports) => {
+        child.off("exit", onEnd);
+        resolve(reports as PhaseReport[]);
+      });
+      child.send(order);
     });
-    const [reports] = await Promise.race([once(this.#child, "message"), ended]);
-    return reports as PhaseReport[];
   }
 
   close(): void {

@@ -44,7 +44,8 @@ export class SoakBooks {
       );
     }
     const inFlight = metrics.get("stratagem_http_requests_in_flight");
-    if (inFlight !== 1) found.push(`${inFlight} requests in flight at the end, expected the asking`);
+    if (inFlight !== 1)
+      found.push(`${inFlight} requests in flight at the end, expected the asking`);
     return found;
   }
 }
