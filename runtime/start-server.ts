@@ -79,6 +79,7 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
     host: options.host ?? "127.0.0.1",
     port: options.port ?? 0,
     nowMs: options.nowMs ?? (() => performance.now()),
+    ...(options.nowMs === undefined ? { loopNowMs: () => performance.now() } : {}),
     epochOffsetMs: options.epochOffsetMs ?? performance.timeOrigin,
     version: packageVersion(),
     ...(limits === undefined ? {} : { limits }),

@@ -1,6 +1,6 @@
 /**
- * Overload: of every method the goodput that this machine gives at capacity, and what becomes of it,
- * of the answers' times and of memory under two and ten times that load, and after it.
+ * Overload: of every method the goodput that this machine gives at capacity; what becomes of it, of
+ * the answers' times and of memory under two and ten times that load, and after it.
  */
 import { startServe, withServer } from "../harness/live.ts";
 import { Page } from "../harness/page.ts";

@@ -19,7 +19,7 @@ const RISE = 0.02;
 const RELAX = 0.001;
 /** The limit rises to so many times the queries that were in at most. */
 const REACH = 2;
-/** An answer that took so much of its SLO bounds the limit at once, by so many times what it says. */
+/** An answer that took so much of its SLO bounds the limit, by so many times what it says. */
 const TOLD = 0.2;
 const BOUND = 2;
 

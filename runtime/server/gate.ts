@@ -61,9 +61,17 @@ export function mayStay({ headers }: IncomingMessage): boolean {
   return Number(headers["content-length"]) <= MAX_FORGOTTEN_BYTES;
 }
 
-/** Answers with what was made before, in one write. @returns the status. */
-export function turnAway(model: EndpointModel, response: ServerResponse): number {
-  const { status, headers, body } = model.isFull === undefined ? LATE : FULL;
+/**
+ * Answers with what was made before, in one write.
+ * @param isBehind whether it is for the server and not for the queue.
+ * @returns the status.
+ */
+export function turnAway(
+  model: EndpointModel,
+  isBehind: boolean,
+  response: ServerResponse,
+): number {
+  const { status, headers, body } = isBehind || model.isFull === undefined ? LATE : FULL;
   response.writeHead(status, headers);
   response.end(body, "latin1");
   return status;

@@ -33,14 +33,17 @@ export function turnedAway(
   request: IncomingMessage,
   response: ServerResponse,
 ): boolean {
-  const hosted = request.method === "POST" ? context.inferred.get(request.url ?? "") : undefined;
-  if (hosted === undefined || !context.gate.isShut(hosted.model)) return false;
+  const { method: verb, url = "" } = request;
+  const hosted = verb === "POST" ? context.inferred.get(url) : undefined;
+  if (hosted === undefined) return false;
+  // Time for the way in and the way out, and then nothing is left.
+  const isBehind = 2 * context.lag.onRequest() >= context.sloMs;
+  if (!isBehind && !context.gate.isShut(hosted.model)) return false;
   if (context.isDraining() || !mayStay(request)) return false;
   const nowMs = context.nowMs();
-  context.lag.onRequest(nowMs);
   hosted.model.onTurnedAway(nowMs + context.sloMs, 1);
   hosted.model.metrics.onRequestFailed("shed", 0, nowMs);
-  context.counts.onAnswered(turnAway(hosted.model, response));
+  context.counts.onAnswered(turnAway(hosted.model, isBehind, response));
   return true;
 }
 
@@ -55,7 +58,7 @@ export async function answerInfer(
   const { nowMs } = context;
   const { metrics, signature } = hosted.model;
   const seenMs = nowMs();
-  const lagMs = context.lag.onRequest(seenMs);
+  const lagMs = context.lag.onRequest();
   const arrivalMs = seenMs - lagMs;
   let reason: FailureReason | undefined;
   context.onInfer(1);

@@ -39,6 +39,11 @@ export interface CommonServerOptions {
   readonly port: number;
   /** Milliseconds of a clock that does not go back. */
   readonly nowMs: () => number;
+  /**
+   * The clock by which timers call, as which `nowMs` is the same where time is real: how far the
+   * loop is behind counts against deadlines. Left out, it never is.
+   */
+  readonly loopNowMs?: () => number;
   /** Is added to `nowMs` to have milliseconds since 1970; for statistics only. */
   readonly epochOffsetMs?: number;
   /** Of the program, as the server tells it. */
@@ -146,7 +151,7 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
     limits: ServerLimits,
     endpointOf: (onWorkerLost: (worker: number, reason: string) => void) => ServedEndpoint<E, H>,
   ) {
-    const { onWorkerLost, bundle, nowMs, version, epochOffsetMs = 0 } = options;
+    const { onWorkerLost, bundle, nowMs, loopNowMs, version, epochOffsetMs = 0 } = options;
     this.endpoint = endpointOf((worker, reason) => {
       if (!this.#isDraining) onWorkerLost?.(worker, reason);
     });
@@ -156,7 +161,7 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
       endpoint: this.endpoint,
       models,
       inferred: inferredModels(models),
-      lag: new LoopLag(nowMs),
+      lag: new LoopLag(loopNowMs),
       counts: new RequestCounts(),
       gate: new Gate(limits.maxPending, workerCountOf(bundle.cluster)),
       version,

@@ -1,4 +1,4 @@
-/** Every request that reaches a server is in one counter, whatever became of it; of every method. */
+/** Every request that reaches a server of any method is in one counter, whatever became of it. */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
@@ -135,7 +135,7 @@ function sumOf(metrics: ReadonlyMap<string, number>, ...starts: readonly string[
   return sum;
 }
 
-/** What the server says of codes, less this last asking, which was not over when it was answered. */
+/** What the server says of codes, with this last asking, which was not over when it answered. */
 function codesOf(metrics: ReadonlyMap<string, number>): Map<string, number> {
   const codes = new Map<string, number>();
   for (const [series, value] of metrics) {

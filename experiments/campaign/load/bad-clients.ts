@@ -6,7 +6,7 @@ export interface BadClient {
   readonly name: string;
   /** Whether what it sends is a request for inference of the model. */
   readonly isInference: boolean;
-  /** @param message a whole, good request. @returns the status of the answer; undefined if it left. */
+  /** @param message a good request. @returns the status of the answer, undefined if it left. */
   readonly act: (port: number, message: Uint8Array) => Promise<string | undefined>;
 }
 

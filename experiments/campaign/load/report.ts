@@ -43,7 +43,7 @@ export interface PhaseReport extends LoadPhase {
   readonly shedMs: Quantiles;
   /** From when a request was due to its write. */
   readonly lagMs: Quantiles;
-  /** Of each window of `WINDOW_MS` by the time of the write: requests, and those of them not good. */
+  /** Of each window of `WINDOW_MS` by the time of the write: requests, and those not good. */
   readonly sentByWindow: readonly number[];
   readonly badByWindow: readonly number[];
 }

@@ -140,11 +140,11 @@ export class Scheduler {
     return this.#dispatcher.isFull;
   }
 
-  /** A request of one row was refused before it was read, for `isFull`: it counts as load. */
+  /** A request of one row was refused before it was read: where that is for `isFull`, it is load. */
   turnAway(deadlineMs: number): void {
     this.#observer?.onQueryDropped(0);
     const query = this.#freeSlots.at(-1);
-    if (query === undefined) return;
+    if (query === undefined || !this.isFull) return;
     const nowMs = this.#now();
     this.#recorder?.({ kind: "arrival", query, deadlineMs, nowMs });
     this.#dispatcher.onArrival(query, deadlineMs, nowMs, this.#commands);
