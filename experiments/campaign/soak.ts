@@ -108,11 +108,14 @@ async function soaked(served: ServedMethod, { size, seed, say }: Attack) {
         lost.push(`memory of the workers grew by ${slopeText(workers)} MB a minute`);
       }
       if (after > before + SPARE_DESCRIPTORS) lost.push(`descriptors ${before} to ${after}`);
+      const [ownText, workersText] = [own, workers].map(
+        (fit) => `${slopeText(fit)} of ${fit.mean.toFixed(0)}`,
+      );
       const told =
         `peak ${(PEAK_SHARE * capacityQps).toFixed(0)}/s, ${books.sent} requests, ` +
         `${fatesText(books)}, in time ${good}, ${mischief.told()}; ` +
-        `MB/min server ${slopeText(own)} of ${own.mean.toFixed(0)}, workers ${slopeText(workers)} ` +
-        `of ${workers.mean.toFixed(0)}; descriptors ${before} to ${after}`;
+        `MB/min server ${ownText}, workers ${workersText}; ` +
+        `descriptors ${before} to ${after}`;
       tell(told);
       return { lost, told, sent: books.sent };
     });

@@ -55,5 +55,6 @@ export class LoopLag {
   readonly #onBeat = (nowMs: () => number) => {
     this.#beatDueMs = Number.POSITIVE_INFINITY;
     if (this.#hasNews) this.#arm(nowMs);
+    else this.#lastTurnMs = 0;
   };
 }

@@ -1,6 +1,13 @@
 /** How far the loop is behind, on a clock that the test turns. */
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { LoopLag } from "../../../runtime/server/loop-lag.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 const turn = () => new Promise(setImmediate);
 
@@ -20,7 +27,8 @@ test("a request waited for the turn that saw others, and for the one before it",
   await turn();
   expect(lag.onRequest()).toBe(30);
   await turn();
-  await turn();
+  // The timer calls, once after requests and once after none.
+  vi.advanceTimersByTime(10);
   expect(lag.onRequest()).toBe(0);
 });
 

@@ -140,7 +140,7 @@ export class Scheduler {
     return this.#dispatcher.isFull;
   }
 
-  /** A request of one row was refused before it was read: where that is for `isFull`, it is load. */
+  /** A request of one row was refused before it was read; where for `isFull`, it counts as load. */
   turnAway(deadlineMs: number): void {
     this.#observer?.onQueryDropped(0);
     const query = this.#freeSlots.at(-1);
