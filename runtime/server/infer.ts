@@ -43,7 +43,7 @@ export function turnedAway(
   const nowMs = context.nowMs();
   hosted.model.onTurnedAway(nowMs + context.sloMs, 1);
   hosted.model.metrics.onRequestFailed("shed", 0, nowMs);
-  context.counts.onAnswered(turnAway(hosted.model, isBehind, response));
+  context.counts.onTurnedAway(request, turnAway(hosted.model, isBehind, response));
   return true;
 }
 

@@ -12,33 +12,39 @@ const NONE = "none";
  */
 export class RequestCounts {
   readonly #byCode = new Map<string, number>();
-  readonly #openBySocket = new WeakMap<Socket, number>();
+  readonly #lastBySocket = new WeakMap<Socket, IncomingMessage>();
+  readonly #refusedWith = new WeakMap<IncomingMessage, number>();
   #inFlight = 0;
 
   /** A request has come; it is counted when it is over. */
-  begin({ socket }: IncomingMessage, response: ServerResponse): void {
+  begin(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
     this.#inFlight++;
-    const open = this.#openBySocket;
-    open.set(socket, (open.get(socket) ?? 0) + 1);
+    this.#lastBySocket.set(socket, request);
     response.once("close", () => {
       this.#inFlight--;
-      open.set(socket, (open.get(socket) ?? 0) - 1);
-      this.onAnswered(response.writableFinished ? response.statusCode : NONE);
+      const written = response.writableFinished ? response.statusCode : NONE;
+      this.#count(this.#refusedWith.get(request) ?? written);
     });
   }
 
-  /**
-   * The parser has refused what came on a connection. An end in the middle of a request that has
-   * begun is that request's.
-   */
-  onRefused(socket: Socket, error: NodeJS.ErrnoException, code: number): void {
-    const isOwn =
-      error.code === "HPE_INVALID_EOF_STATE" && (this.#openBySocket.get(socket) ?? 0) > 0;
-    if (!isOwn) this.onAnswered(code);
+  /** A request was answered as it came; what is left of its body is no request. */
+  onTurnedAway(request: IncomingMessage, code: number): void {
+    this.#lastBySocket.set(request.socket, request);
+    this.#count(code);
   }
 
-  /** A request is over that did not begin, or is of no more account. */
-  onAnswered(code: number | typeof NONE): void {
+  /**
+   * The parser has refused what came on a connection, and the answer is a code. In the body of a
+   * request it is that request which is refused, unless the client has gone.
+   */
+  onRefused(socket: Socket, error: NodeJS.ErrnoException, code: number): void {
+    const last = this.#lastBySocket.get(socket);
+    if (last === undefined || last.complete) this.#count(code);
+    else if (error.code !== "HPE_INVALID_EOF_STATE") this.#refusedWith.set(last, code);
+  }
+
+  #count(code: number | typeof NONE): void {
     const key = String(code);
     this.#byCode.set(key, (this.#byCode.get(key) ?? 0) + 1);
   }

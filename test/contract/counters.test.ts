@@ -164,8 +164,20 @@ describe.each(BY_METHOD)("the counters of %s", (_, { served }) => {
     // The parser refuses it.
     expect(await house.raw("what?\r\n\r\n").closed).toMatch(/^HTTP\/1.1 400 /);
     house.count("400");
+    // What it refuses within a body is the request that the body is of.
+    const start = `POST ${house.path} HTTP/1.1\r\nhost: h\r\n`;
+    const chunked = `${start}transfer-encoding: chunked\r\n\r\nno size\r\n`;
+    expect(await house.raw(chunked).closed).toMatch(/^HTTP\/1.1 400 /);
+    house.inferences++;
+    house.count("400");
+    // An answer that comes before the whole body is the only one.
+    const early = house.raw(
+      "POST /v2/models/other/infer HTTP/1.1\r\nhost: h\r\ncontent-length: 99\r\n\r\n{",
+    );
+    expect(await early.closed).toMatch(/^HTTP\/1.1 404 /);
+    house.count("404");
     // A client goes in the middle of a body, and another while its request runs.
-    const head = `POST ${house.path} HTTP/1.1\r\nhost: h\r\ncontent-length: ${house.body.length}`;
+    const head = `${start}content-length: ${house.body.length}`;
     const half = house.raw(`${head}\r\n\r\n${house.body.slice(0, 9)}`);
     const whole = house.raw(`${head}\r\n\r\n${house.body}`);
     await house.until(() => house.workers.runningCount() > 0);
