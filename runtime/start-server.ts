@@ -71,6 +71,7 @@ async function startWith(files: OpenedModels, options: ServerOptions): Promise<S
     host: options.host ?? "127.0.0.1",
     port: options.port ?? 0,
     nowMs: options.nowMs ?? (() => performance.now()),
+    ...(options.nowMs === undefined ? { loopNowMs: () => performance.now() } : {}),
     epochOffsetMs: options.epochOffsetMs ?? performance.timeOrigin,
     version: packageVersion(),
     ...(limits === undefined ? {} : { limits }),

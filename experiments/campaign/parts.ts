@@ -5,8 +5,10 @@ import { FILES } from "./files.ts";
 import { hung } from "./hung.ts";
 import { MALFORMED } from "./malformed.ts";
 import { modelsPart } from "./models.ts";
+import { overload } from "./overload.ts";
 import type { Part } from "./part.ts";
 import { SLOW } from "./slow.ts";
+import { soak } from "./soak.ts";
 import { specsPart } from "./specs.ts";
 import { workers } from "./workers.ts";
 
@@ -18,6 +20,8 @@ export const PARTS: readonly Part[] = [
   bundles,
   hung,
   modelsPart,
+  overload,
+  soak,
   specsPart,
   workers,
 ];

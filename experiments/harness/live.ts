@@ -98,7 +98,7 @@ function listening(stdout: Readable, onTold: (told: unknown) => void): Promise<T
     let document = "";
     lines.on("line", (line) => {
       document += line;
-      if (line !== "}" && !/^\{.*\}$/.test(line)) return;
+      if (line !== "}" && !(document === line && /^\{.*\}$/.test(line))) return;
       const told: unknown = JSON.parse(document);
       document = "";
       if (isListening(told)) resolve(told);

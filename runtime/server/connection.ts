@@ -74,15 +74,19 @@ export class Connection {
     return new HttpError(429, message, CLOSE);
   }
 
-  /** Answers what is no request, after what is owed, and ends the connection. */
-  refuse(error: HttpError): void {
-    if (this.#isRefused || this.#isLeaving) return;
+  /**
+   * Answers what is no request, after what is owed, and ends the connection.
+   * @returns false where the connection is at its end already.
+   */
+  refuse(error: HttpError): boolean {
+    if (this.#isRefused || this.#isLeaving) return false;
     this.#isRefused = true;
     const last = this.#owed.at(-1);
     if (last === undefined) this.#tell(error);
     else if (last.request.complete) this.#refusal = error;
     // The body of the last request is what was refused.
     else if (!last.response.headersSent) answerLast(last.response, error);
+    return true;
   }
 
   /** Makes room at once; whoever is there is told why. */

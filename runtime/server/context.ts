@@ -3,8 +3,11 @@ import { type InferLimits, inferLimits } from "./body-limits.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import type { Connections } from "./connections.ts";
 import type { Endpoint, EndpointModel } from "./endpoint.ts";
+import type { Gate } from "./gate.ts";
 import type { JsonThread } from "./json-thread.ts";
+import type { LoopLag } from "./loop-lag.ts";
 import type { PaceLimits } from "./pace.ts";
+import type { RequestCounts } from "./request-counts.ts";
 import { RequestReader } from "./request-reader.ts";
 import type { TurnShare } from "./turn-share.ts";
 
@@ -17,6 +20,11 @@ export interface HttpContext {
   /** In the order of the endpoint. */
   readonly models: readonly HostedModel[];
   readonly connections: Connections;
+  /** By the paths of their inference requests, as clients mostly write them. */
+  readonly inferred: ReadonlyMap<string, HostedModel>;
+  readonly gate: Gate;
+  readonly lag: LoopLag;
+  readonly counts: RequestCounts;
   readonly version: string;
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
@@ -47,6 +55,17 @@ export interface HostedModel {
 
 export function isReady({ isDraining, endpoint }: HttpContext): boolean {
   return !isDraining() && endpoint.isReady;
+}
+
+/** Models by the paths of their inference requests, with the version and without it. */
+export function inferredModels(models: readonly HostedModel[]): Map<string, HostedModel> {
+  const paths = models.flatMap((hosted) =>
+    hosted.model.signature.names.flatMap((name) => {
+      const path = `/v2/models/${encodeURIComponent(name)}`;
+      return [`${path}/infer`, `${path}/versions/1/infer`].map((one) => [one, hosted] as const);
+    }),
+  );
+  return new Map(paths);
 }
 
 /** @param maxRows of one request, where the model has no limit of its own. */

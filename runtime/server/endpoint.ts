@@ -20,6 +20,17 @@ export interface EndpointModel {
   /** Left out where all requests have the same SLO. */
   readonly classes?: RequestClasses;
   /**
+   * Whether a request that arrives now would find no room whatever it asks; left out where only
+   * the time that answers take tells.
+   */
+  isFull?(): boolean;
+  /**
+   * A request was refused at the door: its rows count as load, and as dropped.
+   * @param deadlineMs that it would have had.
+   * @param rows 1 of a request that was not read.
+   */
+  onTurnedAway(deadlineMs: number, rows: number): void;
+  /**
    * @param isHigh whether the request goes before those that are not; for models that tell them
    * apart.
    * @param sloClass index of its class; for models that have some.

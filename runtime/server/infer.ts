@@ -4,6 +4,7 @@ import { readBody } from "./body.ts";
 import { bodyLimit } from "./body-limits.ts";
 import type { ByteHold } from "./byte-budget.ts";
 import { type HostedModel, type HttpContext, RETRY_LATER } from "./context.ts";
+import { mayStay, turnAway } from "./gate.ts";
 import { HttpError } from "./http-error.ts";
 import { jsonOutputs, readRequest } from "./json-work.ts";
 import type { InferRequest } from "./protocol.ts";
@@ -24,6 +25,29 @@ const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
   closed: 503,
 };
 
+/**
+ * Refuses a request that would find no room as it comes, at a small part of what answering takes.
+ * @returns whether it did.
+ */
+export function turnedAway(
+  context: HttpContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+): boolean {
+  const { method: verb, url = "" } = request;
+  const hosted = verb === "POST" ? context.inferred.get(url) : undefined;
+  if (hosted === undefined) return false;
+  // Time for the way in and the way out, and then nothing is left.
+  const isBehind = 2 * context.lag.onRequest() >= context.sloMs;
+  if (!isBehind && !context.gate.isShut(hosted.model)) return false;
+  if (context.isDraining() || !mayStay(request)) return false;
+  const nowMs = context.nowMs();
+  hosted.model.onTurnedAway(nowMs + context.sloMs, 1);
+  hosted.model.metrics.onRequestFailed("shed", 0, nowMs);
+  context.counts.onTurnedAway(request, turnAway(hosted.model, isBehind, response));
+  return true;
+}
+
 /** @throws HttpError, BadRequest */
 export async function answerInfer(
   context: HttpContext,
@@ -34,7 +58,9 @@ export async function answerInfer(
 ): Promise<void> {
   const { nowMs } = context;
   const { metrics, signature } = hosted.model;
-  const arrivalMs = nowMs();
+  const seenMs = nowMs();
+  const lagMs = context.lag.onRequest();
+  const arrivalMs = seenMs - lagMs;
   let reason: FailureReason | undefined;
   const hold = context.budget.hold();
   context.onInfer(1);
@@ -46,7 +72,14 @@ export async function answerInfer(
     const parsed = await parsedRequest(context, hosted, request, hold);
     const { classes } = hosted.model;
     const sloClass = requestClass(classes, modelName, parsed.sloClass, context.sloMs);
-    const outcome = await scheduled(hosted, sloClass, parsed, arrivalMs, response);
+    const outcome = await scheduled(
+      context,
+      hosted,
+      sloClass,
+      parsed,
+      { arrivalMs, lagMs },
+      response,
+    );
     if (outcome.kind === "failed") {
       reason = outcome.reason;
       throw errorOf(outcome);
@@ -87,12 +120,16 @@ async function parsedRequest(
   return parsed;
 }
 
-/** The deadline counts from the arrival of the request, before its body was read. */
+/**
+ * The deadline counts from the arrival of the request, before its body was read, and before it was
+ * seen; of the time that is left, the answer may wait as long for the loop as the request did.
+ */
 async function scheduled(
+  { gate, nowMs }: HttpContext,
   { model }: HostedModel,
   { index, sloMs }: RequestClass,
   { rows, inputs, timeoutMs, isHigh, variant }: InferRequest,
-  arrivalMs: number,
+  { arrivalMs, lagMs }: { readonly arrivalMs: number; readonly lagMs: number },
   response: ServerResponse,
 ): Promise<Outcome> {
   const namedMs = typeof variant === "number" ? model.variantMs?.(variant) : undefined;
@@ -104,13 +141,19 @@ async function scheduled(
     const message = `parameters.timeout: ${expected}, got ${timeoutUs}`;
     throw new HttpError(503, message, RETRY_LATER);
   }
-  const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs);
+  const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs) - lagMs;
+  if (!gate.admits(model, rows, isHigh)) {
+    model.onTurnedAway(deadlineMs, rows);
+    return { kind: "failed", reason: "shed", message: "no room: it would not be answered in time" };
+  }
+  const entry = gate.enter(rows, arrivalMs, sloMs);
   const { outcome, cancel } = model.submit({ rows, inputs, variant }, deadlineMs, isHigh, index);
   const onClose = () => cancel();
   response.on("close", onClose);
   // It may have closed while the body was decompressed.
   if (response.destroyed) cancel();
   const settled = await outcome;
+  gate.leave(entry, settled, nowMs());
   response.off("close", onClose);
   return settled;
 }

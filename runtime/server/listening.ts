@@ -9,6 +9,7 @@ import { type ConnectionLimits, type Connections, SURPLUS_CONNECTIONS } from "./
 import type { HttpContext } from "./context.ts";
 import { handle } from "./http.ts";
 import { CLOSE, HttpError } from "./http-error.ts";
+import { turnedAway } from "./infer.ts";
 import { type ParseError, parseRefusal } from "./parse-refusal.ts";
 import { type HeadLimits, refusedHead } from "./request-head.ts";
 
@@ -56,6 +57,8 @@ export function serverOf(
     connections.onAsked(connection);
     if (taken === "ignore") return;
     const refusal = taken === "answer" ? refusedHead(request, limits) : taken;
+    if (refusal === undefined && turnedAway(context, request, response)) return;
+    context.counts.begin(request, response);
     void handle(context, request, response, refusal);
   };
   server.on("connection", (socket: Socket) => void connections.open(socket));
@@ -73,18 +76,20 @@ export function serverOf(
     const connection = connections.of(request.socket);
     const taken = connection.take(request, response);
     if (taken === "ignore") return;
+    context.counts.begin(request, response);
     void handle(context, request, response, new HttpError(417, message, CLOSE));
   });
-  const refuse = (socket: Socket, error: HttpError) => {
+  const refuse = (socket: Socket, error: HttpError, code?: string) => {
     connections.onRefused(error);
-    connections.of(socket).refuse(error);
+    const isTold = connections.of(socket).refuse(error);
+    if (isTold) context.counts.onRefused(socket, code, error.status);
   };
   server.on("connect", (_request: IncomingMessage, socket: Socket) => {
     refuse(socket, new HttpError(405, "expected GET, HEAD or POST, got CONNECT", ALLOWED));
   });
   server.on("clientError", (error: ParseError, socket: Socket) => {
     if (!socket.writable || error.code === "ECONNRESET") socket.destroy();
-    else refuse(socket, parseRefusal(error));
+    else refuse(socket, parseRefusal(error), error.code);
   });
   server.on("close", () => connections.close());
   return server;

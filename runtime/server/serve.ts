@@ -1,15 +1,24 @@
 /** A server from its listening to its close, whatever answers in it. */
-import type { Bundle } from "../bundle/schema.ts";
+import type { Bundle, Cluster } from "../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../exec/executor.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { Connections } from "./connections.ts";
-import { type HostedModel, type HttpContext, hostedModels, isReady } from "./context.ts";
+import {
+  type HostedModel,
+  type HttpContext,
+  hostedModels,
+  inferredModels,
+  isReady,
+} from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { Gate } from "./gate.ts";
 import type { ReadModel } from "./json-jobs.ts";
 import { JsonThread } from "./json-thread.ts";
 import { closeServer, type ListeningLimits, listen, serverOf, urlOf } from "./listening.ts";
 import { LoopDelay } from "./loop-delay.ts";
+import { LoopLag } from "./loop-lag.ts";
 import type { PaceLimits } from "./pace.ts";
+import { RequestCounts } from "./request-counts.ts";
 import { serverMetricsText } from "./server-metrics.ts";
 import { TurnShare } from "./turn-share.ts";
 
@@ -55,6 +64,11 @@ export interface CommonServerOptions {
   readonly port: number;
   /** Milliseconds of a clock that does not go back. */
   readonly nowMs: () => number;
+  /**
+   * The clock by which timers call, as which `nowMs` is the same where time is real: how far the
+   * loop is behind counts against deadlines. Left out, it never is.
+   */
+  readonly loopNowMs?: () => number;
   /** Is added to `nowMs` to have milliseconds since 1970; for statistics only. */
   readonly epochOffsetMs?: number;
   /** Of the program, as the server tells it. */
@@ -165,13 +179,14 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
     limits: ServerLimits,
     endpointOf: (onWorkerLost: (worker: number, reason: string) => void) => ServedEndpoint<E, H>,
   ) {
-    const { onWorkerLost, bundle, nowMs, version, epochOffsetMs = 0 } = options;
+    const { onWorkerLost, bundle, nowMs, loopNowMs, version, epochOffsetMs = 0 } = options;
     this.endpoint = endpointOf((worker, reason) => {
       if (!this.#isDraining) onWorkerLost?.(worker, reason);
     });
     const connections = new Connections(limits);
     const budget = new ByteBudget(limits.maxBytesInFlight);
     const models = hostedModels(this.endpoint, limits);
+    const counts = new RequestCounts();
     this.context = {
       pace: limits,
       endpoint: this.endpoint,
@@ -180,7 +195,12 @@ class House<E extends Executor, H extends Required<ExecutorHandlers>> {
       turnShare: new TurnShare(),
       jsonThread: new JsonThread(models.map(readModelOf)),
       connections,
-      metricsText: () => serverMetricsText(this.loopDelay, budget) + connections.metricsText(),
+      metricsText: () =>
+        serverMetricsText(this.loopDelay, budget) + connections.metricsText() + counts.text(),
+      inferred: inferredModels(models),
+      lag: new LoopLag(loopNowMs),
+      counts,
+      gate: new Gate(limits.maxPending, workerCountOf(bundle.cluster)),
       version,
       nowMs,
       epochOffsetMs,
@@ -258,4 +278,8 @@ function deferred<H extends object>(handlers: H, tell: (act: () => void) => void
     (...args: unknown[]) => tell(() => handler(...args)),
   ]);
   return Object.fromEntries(entries);
+}
+
+function workerCountOf({ pools }: Cluster): number {
+  return pools.reduce((count, { workers }) => count + workers, 0);
 }

@@ -82,6 +82,10 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     return this.#scheduler.submit(rows, deadlineMs);
   }
 
+  onTurnedAway(_deadlineMs: number, rows: number): void {
+    this.#scheduler.turnAway(rows);
+  }
+
   metricsText(): string {
     const scheduler = this.#scheduler;
     const { levels } = this.#bundle;

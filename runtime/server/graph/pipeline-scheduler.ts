@@ -136,6 +136,13 @@ export class PipelineScheduler {
     return { outcome, cancel: () => this.#fail(request, "cancelled", "the client went away") };
   }
 
+  /** A request was refused at the door: its rows count as demand. */
+  turnAway(rows: number): void {
+    const nowMs = this.#now();
+    for (let row = 0; row < rows; row++) this.#dispatcher.onRequest(nowMs);
+    this.#observer.onRowsDone("dropped", rows);
+  }
+
   onWorkerReady(worker: number): void {
     if (this.#models.isUp(worker)) return;
     const nowMs = this.#now();

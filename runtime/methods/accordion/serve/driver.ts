@@ -105,6 +105,12 @@ export class AccordionDriver {
     return { outcome, cancel };
   }
 
+  /** A request was refused at the door: it counts as load. */
+  turnAway(model: number, rows: number): void {
+    this.#load.recordArrival(this.#now());
+    this.#observer.onRowsDone(model, "dropped", rows);
+  }
+
   onWorkerReady(worker: number): void {
     const place = at(this.#places, worker);
     if (place.isUp || this.#isClosed) return;

@@ -44,6 +44,17 @@ export class BoundDispatcher implements Dispatcher {
     this.#balancer = balancerOf(bundle.policy.balancer, this.#stateByWorker, this.#queues);
   }
 
+  get isFull(): boolean {
+    let isUp = false;
+    for (let worker = 0; worker < this.workerCount; worker++) {
+      const state = this.#stateByWorker[worker];
+      if (state === DOWN) continue;
+      if (state === IDLE || this.#queues.length(worker) < this.queueCapacity) return false;
+      isUp = true;
+    }
+    return isUp;
+  }
+
   onArrival(query: number, deadlineMs: number, nowMs: number, out: CommandBuffer): void {
     this.#place(query, deadlineMs, ANY_VARIANT, nowMs, out);
     // Counted last: an arrival that counted itself would see a load higher than the true one.

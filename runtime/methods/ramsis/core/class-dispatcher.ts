@@ -72,6 +72,9 @@ export class ClassDispatcher implements Dispatcher {
     this.#latePauses = Array.from({ length: this.#classCount }, () => new LatePause());
   }
 
+  /** Never: of which class a request is, and whether it finds room, is known once it was read. */
+  readonly isFull = false;
+
   onArrival(
     query: number,
     deadlineMs: number,

@@ -20,6 +20,11 @@ export interface Dispatcher {
   /** Commands that one event appends at most, and queries of all of them. */
   readonly commandCapacity: number;
   /**
+   * Whether workers are up and a query that arrives now is dropped for want of room, whatever it
+   * asks; its drop is then the only command.
+   */
+  readonly isFull: boolean;
+  /**
    * When `onWake` is to be called unless another event comes first; infinite when nothing waits for
    * a time.
    */

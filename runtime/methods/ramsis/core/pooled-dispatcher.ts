@@ -65,6 +65,10 @@ export class PooledDispatcher implements Dispatcher {
     for (let worker = this.workerCount - 1; worker >= 0; worker--) this.#pushIdle(worker);
   }
 
+  get isFull(): boolean {
+    return this.#upCount > 0 && this.#queues.length(QUEUE) === this.queueCapacity;
+  }
+
   onArrival(query: number, deadlineMs: number, nowMs: number, out: CommandBuffer): void {
     const queues = this.#queues;
     if (this.#upCount === 0) out.drop(0, query, DROP_NO_WORKER);

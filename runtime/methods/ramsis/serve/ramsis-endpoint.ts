@@ -109,6 +109,14 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
     return this.#scheduler.submit(rows, deadlineMs, sloClass);
   }
 
+  isFull(): boolean {
+    return this.#scheduler.isFull;
+  }
+
+  onTurnedAway(deadlineMs: number): void {
+    this.#scheduler.turnAway(deadlineMs);
+  }
+
   metricsText(): string {
     const scheduler = this.#scheduler;
     const policy = this.#policy;

@@ -147,6 +147,26 @@ export class Scheduler {
     return { outcome, cancel: () => this.#fail(request, "cancelled", "the client went away") };
   }
 
+  /** Whether a query that arrives now would be dropped, whatever it asks. */
+  get isFull(): boolean {
+    return this.#dispatcher.isFull;
+  }
+
+  /** A request of one row was refused before it was read; where for `isFull`, it counts as load. */
+  turnAway(deadlineMs: number): void {
+    this.#observer?.onQueryDropped(0);
+    const query = this.#freeSlots.at(-1);
+    if (query === undefined || !this.isFull) return;
+    const nowMs = this.#now();
+    this.#recorder?.({ kind: "arrival", query, deadlineMs, nowMs });
+    this.#dispatcher.onArrival(query, deadlineMs, nowMs, this.#commands);
+    const commands = this.#commands;
+    assert(commands.count === 1 && commands.kind(0) === DROP, "what finds no room is dropped");
+    const reason = commands.reason(0);
+    this.#recorder?.({ kind: "drop", worker: commands.worker(0), query, reason });
+    commands.clear();
+  }
+
   onWorkerReady(worker: number): void {
     if (this.#isUp[worker] !== false) return;
     const nowMs = this.#now();

@@ -90,6 +90,8 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
     this.#executor = executor;
   }
 
+  onTurnedAway() {}
+
   submit(rows: RequestRows, deadlineMs: number) {
     const { promise, resolve } =
       withResolvers<Parameters<ConstructorParameters<typeof PendingRequest>[3]>[0]>();

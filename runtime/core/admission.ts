@@ -1,0 +1,104 @@
+/** How many queries may be in a system at once, so that who is let in is answered in time. */
+import { assert } from "./assert.ts";
+
+export interface AdmissionOptions {
+  /** Queries in the system at most, whatever was seen. */
+  readonly maxLimit: number;
+  /** Who serves: while no more queries are in than these, a late one is late by itself. */
+  readonly workers: number;
+}
+
+/**
+ * Of the SLO, what the answers are to take at most: the limit falls with those that take longer.
+ */
+const TARGET = 0.8;
+/** The share of what an answer says that the limit takes over, when it falls and when it rises. */
+const FALL = 0.15;
+const RISE = 0.02;
+/** With an answer in time the limit rises by this share at least: nothing is held for ever. */
+const RELAX = 0.001;
+/** The limit rises to so many times the queries that were in at most. */
+const REACH = 2;
+/** An answer that took so much of its SLO bounds the limit, by so many times what it says. */
+const TOLD = 0.2;
+const BOUND = 2;
+
+/**
+ * A limit on the queries in a system, waiting or running, by how long the answers take.
+ *
+ * A query that found n in the system, itself included, and took the share r of its SLO says that
+ * n · TARGET / r would have been right, by Little's law. The limit goes towards that, faster down
+ * than up, so that few of those who are let in are late. It begins where nobody is refused, and
+ * falls after answers that took more than TARGET while more were in than workers. Earlier answers
+ * bound it by twice what they say, so that an overload is met before anybody is late.
+ *
+ * Where load is below capacity nobody is refused but in a crowd that waits longer than its SLO.
+ *
+ * A state machine without a clock; nothing is allocated.
+ */
+export class Admission {
+  readonly #maxLimit: number;
+  readonly #workers: number;
+  #limit: number;
+  #inside = 0;
+
+  constructor({ maxLimit, workers }: AdmissionOptions) {
+    assert(maxLimit > 0, "a limit lets at least one query in");
+    this.#maxLimit = maxLimit;
+    this.#workers = workers;
+    this.#limit = maxLimit;
+  }
+
+  /** Queries in the system. */
+  get inside(): number {
+    return this.#inside;
+  }
+
+  /** Queries in the system at most, 1 at least. */
+  get limit(): number {
+    return this.#limit;
+  }
+
+  /**
+   * Whether queries that come together may come in; where nobody is in, they may.
+   * @param share of the limit, 0..1, that queries of a lesser kind may fill.
+   */
+  hasRoom(queries = 1, share = 1): boolean {
+    return this.#inside === 0 || this.#inside + queries <= share * this.#limit;
+  }
+
+  /** Queries come in. @returns how many are in then, to be told when they leave. */
+  enter(queries: number): number {
+    this.#inside += queries;
+    return this.#inside;
+  }
+
+  /**
+   * Queries leave, with an answer or because they were too late for one.
+   * @param found what `enter` returned.
+   * @param share of their SLO that they took.
+   */
+  leave(queries: number, found: number, share: number): void {
+    this.forget(queries);
+    const limit = this.#limit;
+    const said = (found * TARGET) / share;
+    if (share > TOLD && found > BOUND * this.#workers && limit > BOUND * said) {
+      this.#move(BOUND * said);
+    } else if (share > TARGET) {
+      if (found > this.#workers && said < limit) this.#move(limit + FALL * (said - limit));
+    } else {
+      const reached = Math.min(REACH * found, said);
+      this.#move(limit + Math.max(RELAX * limit, RISE * (reached - limit)));
+    }
+  }
+
+  /** Queries leave, and how long they took says nothing: they were cancelled, or failed. */
+  forget(queries: number): void {
+    this.#inside -= queries;
+    assert(this.#inside >= 0, "who leaves was in");
+  }
+
+  #move(limit: number): void {
+    this.#limit = Math.min(this.#maxLimit, Math.max(1, limit));
+  }
+}

@@ -1,0 +1,143 @@
+/** The limit on who is let in, on a simulated server: first in, first out, on a virtual clock. */
+import { describe, expect, test } from "vitest";
+import { Admission } from "../../../runtime/core/admission.ts";
+import { Rng } from "../../../runtime/core/rng.ts";
+
+interface Server {
+  readonly sloMs: number;
+  readonly msPerQuery: number;
+  readonly workers: number;
+}
+
+interface Phase {
+  /** Of what the workers can carry. */
+  readonly load: number;
+  readonly seconds: number;
+}
+
+interface Outcome {
+  readonly offered: number;
+  readonly refused: number;
+  /** Answers in time, of those that the workers could give. */
+  readonly goodput: number;
+  /** Of the answers, over the SLO. */
+  readonly p99: number;
+}
+
+interface Leaving {
+  readonly atMs: number;
+  readonly found: number;
+  readonly share: number;
+}
+
+function simulated(server: Server, phases: readonly Phase[], limited = true): Outcome[] {
+  const { sloMs, msPerQuery, workers } = server;
+  const admission = new Admission({ maxLimit: limited ? 4096 : 1e9, workers });
+  const rng = new Rng(3, 0);
+  const freeMs = new Array<number>(workers).fill(0);
+  const leaving: Leaving[] = [];
+  let startMs = 0;
+  return phases.map(({ load, seconds }) => {
+    const endMs = startMs + 1000 * seconds;
+    const gapMs = msPerQuery / workers / load;
+    const shares: number[] = [];
+    let [offered, refused] = [0, 0];
+    for (let nowMs = startMs; ; offered++) {
+      nowMs -= gapMs * Math.log(1 - rng.nextFloat());
+      if (nowMs > endMs) break;
+      while ((leaving[0]?.atMs ?? Number.POSITIVE_INFINITY) <= nowMs) {
+        const { found, share } = leaving.shift() ?? { found: 0, share: 0 };
+        if (limited) admission.leave(1, found, share);
+        else admission.forget(1);
+      }
+      if (!admission.hasRoom()) {
+        refused++;
+        continue;
+      }
+      const found = admission.enter(1);
+      const worker = freeMs.indexOf(Math.min(...freeMs));
+      const atMs = Math.max(nowMs, freeMs[worker] ?? 0) + msPerQuery;
+      freeMs[worker] = atMs;
+      const share = (atMs - nowMs) / sloMs;
+      // All take the same time, so they leave in the order in which they came.
+      leaving.push({ atMs, found, share });
+      shares.push(share);
+    }
+    startMs = endMs;
+    shares.sort((one, other) => one - other);
+    const good = shares.filter((share) => share <= 1).length;
+    const goodput = (good * msPerQuery) / workers / (1000 * seconds);
+    return { offered, refused, goodput, p99: shares[Math.floor(0.99 * shares.length)] ?? 0 };
+  });
+}
+
+const SERVERS: readonly (readonly [string, Server])[] = [
+  ["one quick worker", { sloMs: 60, msPerQuery: 1.2, workers: 1 }],
+  ["one slow worker", { sloMs: 80, msPerQuery: 7, workers: 1 }],
+  ["many workers", { sloMs: 100, msPerQuery: 20, workers: 20 }],
+];
+
+describe.each(SERVERS)("admission to %s", (_, server) => {
+  test("refuses nobody below capacity who would be served in time", () => {
+    const [low, high] = simulated(server, [
+      { load: 0.5, seconds: 30 },
+      { load: 0.8, seconds: 30 },
+    ]);
+    expect(low?.refused).toBe(0);
+    expect(high?.refused).toBeLessThan(0.003 * (high?.offered ?? 0));
+  });
+
+  test("keeps goodput, and who is let in is in time, under 2 and 10 times the load", () => {
+    for (const load of [2, 10]) {
+      const [, over] = simulated(server, [
+        { load: 0.5, seconds: 10 },
+        { load, seconds: 60 },
+      ]);
+      expect(over?.goodput).toBeGreaterThan(0.95);
+      expect(over?.p99).toBeLessThan(1.1);
+    }
+  });
+
+  test("lets all in again within two seconds of an overload", () => {
+    const phases = [
+      { load: 10, seconds: 20 },
+      { load: 0.6, seconds: 2 },
+      { load: 0.6, seconds: 20 },
+    ];
+    const [, , after] = simulated(server, phases);
+    expect(after?.refused).toBeLessThan(0.002 * (after?.offered ?? 0));
+    expect(after?.p99).toBeLessThan(1);
+  });
+
+  test("is what keeps it: without, nothing is in time", () => {
+    const [over] = simulated(server, [{ load: 2, seconds: 30 }], false);
+    expect(over?.goodput).toBeLessThan(0.1);
+  });
+});
+
+describe("the limit", () => {
+  test("lets one request in however large it is, and lesser kinds into a part only", () => {
+    const admission = new Admission({ maxLimit: 10, workers: 1 });
+    expect([admission.hasRoom(64), admission.hasRoom(64, 0.5)]).toEqual([true, true]);
+    expect(admission.enter(6)).toBe(6);
+    expect([admission.hasRoom(4), admission.hasRoom(5), admission.hasRoom(1, 0.5)]).toEqual([
+      ...[true, false, false],
+    ]);
+    admission.forget(6);
+    expect(admission.inside).toBe(0);
+  });
+
+  test("takes no late query for a crowd that found nobody waiting", () => {
+    const admission = new Admission({ maxLimit: 100, workers: 4 });
+    for (let query = 0; query < 50; query++) admission.leave(3, admission.enter(3), 5);
+    expect(admission.limit).toBe(100);
+  });
+
+  test("never falls below one, never rises above what there is room for", () => {
+    const admission = new Admission({ maxLimit: 100, workers: 1 });
+    for (let query = 0; query < 50; query++) admission.leave(8, admission.enter(8), 1000);
+    expect(admission.limit).toBeGreaterThanOrEqual(1);
+    for (let query = 0; query < 1e5; query++) admission.leave(1, admission.enter(1), 0.01);
+    expect(admission.limit).toBe(100);
+  });
+});
