@@ -11,7 +11,7 @@ const BUSY_SHARE = 0.2;
 const CHUNK = 2000;
 const SAID_EVERY = 50;
 
-export const bundles: Part = {
+export const BUNDLES: Part = {
   name: "bundles",
   about: "re-signed mutants of bundles of every method: verify, inspect, simulate, serve, reload",
   unit: "mutants",

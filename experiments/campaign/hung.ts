@@ -24,7 +24,7 @@ const DISTURBED_MS = 1000;
 /** A server whose command line is another build's, for comparison. */
 const OTHER_CLI = process.env["STRATAGEM_CAMPAIGN_CLI"];
 
-export const hung: Part = {
+export const HUNG: Part = {
   name: "hung",
   about: "stops (SIGSTOP) and kills each worker of every method in turn, under load",
   unit: "rounds of all workers",

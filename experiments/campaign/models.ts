@@ -21,7 +21,7 @@ const COMMANDS: readonly { readonly verb: string; readonly more: readonly string
 /** Short: one of these by each command. */
 const SHORT = ["16 GiB in one value", "outputs that are NaN", "random bytes"];
 
-export const modelsPart: Part = {
+export const MODELS: Part = {
   name: "models",
   about: "hostile models through compile, profile and profile --layers",
   unit: "models",

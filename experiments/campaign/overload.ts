@@ -29,7 +29,7 @@ const CONNECTIONS = 512;
 const WARM_UP_SECONDS = 3;
 const SAMPLE_MS = 500;
 
-export const overload: Part = {
+export const OVERLOAD: Part = {
   name: "overload",
   about: "2x and 10x of the capacity found, of every method",
   unit: "s for each phase of a method",

@@ -31,7 +31,7 @@ const QUIET_MS = 2000;
 /** Descriptors more than before at the end: connections of the asking itself, a worker starting. */
 const SPARE_DESCRIPTORS = 8;
 
-export const soak: Part = {
+export const SOAK: Part = {
   name: "soak",
   about: "a compressed day with reloads, kills and bad clients, of every method",
   unit: "s for each method",

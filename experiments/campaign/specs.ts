@@ -14,7 +14,7 @@ const HANGS_MS = 20_000;
 const MOST_BYTES = 2 ** 30;
 const READERS = 2;
 
-export const specsPart: Part = {
+export const SPECS: Part = {
   name: "specs",
   about: "hostile specs and profiles, read up to the frame",
   unit: "specs",

@@ -35,7 +35,7 @@ interface Case {
   readonly model: Uint8Array;
 }
 
-export const workers: Part = {
+export const WORKERS: Part = {
   name: "workers",
   about: "hostile and damaged ONNX models, served beside a good one",
   unit: "models",

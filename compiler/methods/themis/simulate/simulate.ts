@@ -9,6 +9,7 @@ import {
   RESIZE,
   START_BATCH,
 } from "stratagem-runtime/internal/core/command-buffer";
+import { HISTORY_SECONDS } from "stratagem-runtime/internal/core/forecasters";
 import { busyNames } from "stratagem-runtime/internal/core/graph/replica-shape";
 import {
   type ThemisShape,
@@ -18,7 +19,6 @@ import {
   type ThemisDispatcher,
   themisDispatcherOf,
 } from "stratagem-runtime/internal/methods/themis/core/themis-dispatcher";
-import { HISTORY_SECONDS } from "stratagem-runtime/internal/core/forecasters";
 import { EventQueue } from "../../../simulate/event-queue.ts";
 import {
   initialQpsOf,
