@@ -1,4 +1,4 @@
-/** Bodies that are wrong, long, deep or bombs, sent to `stratagem serve`; a client asks for its health. */
+/** Bodies that are wrong, long, deep or bombs, sent to a server whose health a client asks for. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type LiveServer, startServe } from "../harness/live.ts";
 import { attacksOn } from "./bodies/attacks.ts";

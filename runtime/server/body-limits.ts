@@ -23,8 +23,8 @@ export interface InferLimits {
 }
 
 /**
- * For an element in JSON with its comma, blanks and brackets: the longest integer of 16 bits and the
- * longest number have 6 and 24 characters.
+ * For an element in JSON with its comma, blanks and brackets: the longest integer of 16 bits and
+ * the longest number have 6 and 24 characters.
  */
 const SHORT_ELEMENT_BYTES = 16;
 const ELEMENT_BYTES = 32;

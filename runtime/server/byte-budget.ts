@@ -43,7 +43,7 @@ export class ByteHold {
   readonly #take: (bytes: number, isSure: boolean) => void;
   #bytes = 0;
 
-  /** @param take called with the bytes that come on top, or go, and whether they may not be refused. */
+  /** @param take called with bytes that come on top, or go, and whether they may not be refused. */
   constructor(take: (bytes: number, isSure: boolean) => void) {
     this.#take = take;
   }

@@ -35,9 +35,9 @@ interface Waiting {
 }
 
 /**
- * One thread, which starts with the first job and goes when there was none for a while. Jobs wait in
- * the order they came, but what is to be written, whose inference is done, goes before what is to
- * be read. It keeps no process alive.
+ * One thread, which starts with the first job and goes when there was none for a while. Jobs wait
+ * in the order they came, but what is to be written, whose inference is done, goes before what is
+ * to be read. It keeps no process alive.
  */
 export class JsonThread {
   readonly #models: readonly ReadModel[];
@@ -87,7 +87,8 @@ export class JsonThread {
 
   /**
    * JSON text of a flat array, as `jsonOfBytes` writes it.
-   * @returns undefined if an element is NaN or infinite. @throws HttpError 500 if it cannot be done.
+   * @returns undefined if an element is NaN or infinite.
+   * @throws HttpError 500 if it cannot be done.
    */
   async write(datatype: Datatype, bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array | undefined> {
     const result = await this.#done(this.#toWrite, { kind: "write", datatype, bytes });

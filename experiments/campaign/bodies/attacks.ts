@@ -24,11 +24,8 @@ export function attacksOn(input: AskedInput, maxRows: number): HostileRequest[] 
     plain("60 MB of numbers", zeros.slice(0, 60 * MIB)),
     plain("a megabyte of brackets", "[".repeat(MIB)),
     gzip("a megabyte of brackets, gzip", "[".repeat(MIB)),
-    plain("200000 deep", `{"inputs":${"[".repeat(200_000)}${"]".repeat(200_000)}}`),
-    plain(
-      "a deep shape",
-      `{"inputs":[{"name":"${input.name}","datatype":"${input.datatype}","shape":${"[".repeat(400_000)}${"]".repeat(400_000)}}]}`,
-    ),
+    plain("200000 deep", `{"inputs":${nested(200_000)}}`),
+    plain("a deep shape", inputOf(input, nested(400_000))),
     plain(
       "100000 keys",
       objectOf((index) => `"k${index}":0`),
@@ -85,4 +82,12 @@ function gzip(name: string, body: string | Buffer): HostileRequest {
 
 function deflate(name: string, body: string): HostileRequest {
   return { name, headers: { "content-encoding": "deflate" }, body: deflateSync(body) };
+}
+
+function nested(depth: number): string {
+  return "[".repeat(depth) + "]".repeat(depth);
+}
+
+function inputOf({ name, datatype }: AskedInput, shape: string): string {
+  return `{"inputs":[{"name":"${name}","datatype":"${datatype}","shape":${shape}}]}`;
 }

@@ -1,11 +1,11 @@
 /** What a server and the system say of its event loop and its memory. */
 import { readFileSync } from "node:fs";
 
-/** Delays of the event loop: how many there were in all, up to 50 ms, and the bucket of the longest. */
+/** Delays of the event loop: how many in all, up to 50 ms, and the bucket of the longest. */
 export interface LoopDelays {
   readonly count: number;
   readonly within50Ms: number;
-  /** Upper bound of the longest, s; `+Inf` beyond the last bucket; "unknown" where it is not told. */
+  /** Upper bound of the longest, s; `+Inf` beyond the last bucket; "unknown" if it is not told. */
   readonly longest: string;
 }
 

@@ -1,0 +1,9 @@
+/** How many generated cases a hostile test tries. */
+
+/** Of the cases, what `npm test` tries; `npm run test:system` tries them all. */
+const SHARE = 10;
+
+/** @param all of a test, at least one of which is always tried. */
+export function casesOf(all: number): number {
+  return process.env["STRATAGEM_CASES"] === "all" ? all : Math.ceil(all / SHARE);
+}
