@@ -18,6 +18,7 @@ import { axesByFile, type Original, originals } from "../../experiments/campaign
 import { BundleError } from "../../runtime/bundle/bundle-error.ts";
 import type { Bundle } from "../../runtime/bundle/schema.ts";
 import { decodeBundle } from "../../runtime/checked-bundle.ts";
+import { casesOf, someOf } from "../support/cases.ts";
 
 const FILES = originals(".");
 const AXES = axesByFile(".");
@@ -92,7 +93,7 @@ describe.each(BY_NAME)("%s", (_, original) => {
   });
 
   test("works at both ends of the range of each number, or is refused by one line", async () => {
-    for (const { path, range = [0, 0] } of numbers) {
+    for (const { path, range = [0, 0] } of someOf(numbers)) {
       const field = `${original.bundle.method} ${path.map(starred).join(".")}`;
       if (DRIVEN.has(field)) continue;
       DRIVEN.add(field);
@@ -107,6 +108,6 @@ describe.each(BY_NAME)("%s", (_, original) => {
         }
       }
     }
-    expect(DRIVEN.size).toBeGreaterThan(20);
+    expect(DRIVEN.size).toBeGreaterThan(casesOf(20));
   });
 });

@@ -9,6 +9,7 @@ export default defineConfig({
       "test/system/**/*.test.ts",
       // Those that try generated cases try all of them here, and a part of them in `npm test`.
       "test/contract/hostile-*.test.ts",
+      "test/contract/ranges.test.ts",
       "test/runtime/server/hostile-bodies.test.ts",
       "test/regular-expressions.test.ts",
     ],
