@@ -16,7 +16,13 @@ import {
 import { Generator, layoutText, pinServer } from "./load/pinned.ts";
 import { ProcessWatch } from "./load/process-watch.ts";
 import { countOf, type LoadPhase, type PhaseReport } from "./load/report.ts";
-import { chosenMethods, requestsOf, type ServedMethod, untilReady } from "./load/served-method.ts";
+import {
+  chosenMethods,
+  requestsOf,
+  type ServedMethod,
+  untilReady,
+  withPolicy,
+} from "./load/served-method.ts";
 import type { Attack, Outcome, Part } from "./part.ts";
 
 /** Over capacity. */
@@ -48,11 +54,12 @@ async function run(attack: Attack): Promise<Outcome> {
   const lost: string[] = [];
   const figures: Record<string, string> = { layout: layoutText() };
   let tried = 0;
-  for (const served of chosenMethods()) {
+  for (const chosen of chosenMethods()) {
+    const served = await withPolicy(chosen, attack.folder);
     const { misses, told, criteria } = await overloaded(served, attack);
     tried += criteria;
-    lost.push(...misses.map((miss) => `${served.method}, ${miss}`));
-    figures[served.method] = told;
+    lost.push(...misses.map((miss) => `${served.name}, ${miss}`));
+    figures[served.name] = told;
   }
   return { tried, lost, figures };
 }
@@ -68,7 +75,7 @@ async function overloaded(served: ServedMethod, { size, seed, say }: Attack) {
       const port = Number(new URL(url).port);
       const send = (phases: readonly LoadPhase[]) =>
         generator.send({ port, messages, phases, sloMs, connections: CONNECTIONS, seed });
-      const tell = (line: string) => say(`${served.method}: ${line}`);
+      const tell = (line: string) => say(`${served.name}: ${line}`);
       await send([{ qps: served.firstQps, seconds: WARM_UP_SECONDS }]);
       const probeSeconds = Math.min(15, Math.max(3, size / 20));
       const capacityQps = await findCapacityQps(send, served.firstQps, probeSeconds, tell);
@@ -118,13 +125,13 @@ function growthOf(watch: ProcessWatch, seconds: number): Fit {
   return watch.fit(({ ownMb, childrenMb }) => ownMb + childrenMb, fromMs, fromMs + 500 * seconds);
 }
 
-function table({ method }: ServedMethod, sloMs: number, rows: readonly Row[]): void {
+function table({ name }: ServedMethod, sloMs: number, rows: readonly Row[]): void {
   const page = new Page("text");
   const head = ["offered/s", "good/s", "of cap. %", "p50", "p99 200", "max", "p99 no", "max no"];
   const base = rows[0] === undefined ? Number.NaN : goodputQps(rows[0].report);
   page.table(
     [
-      `${method}, SLO ${sloMs} ms`,
+      `${name}, SLO ${sloMs} ms`,
       ...head,
       "200",
       "429",

@@ -11,7 +11,7 @@ export interface AdmissionOptions {
 /**
  * Of the SLO, what the answers are to take at most: the limit falls with those that take longer.
  */
-const TARGET = 0.8;
+const TARGET = 0.65;
 /** The share of what an answer says that the limit takes over, when it falls and when it rises. */
 const FALL = 0.15;
 const RISE = 0.02;

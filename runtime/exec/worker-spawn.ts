@@ -1,5 +1,6 @@
 /** How processes that run models are born: with little of the server, and with limits. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { setPriority } from "node:os";
 
 /**
  * What of the server's environment they get, because libraries, drivers and onnxruntime ask for it.
@@ -29,6 +30,12 @@ const NO_TELEMETRY = { ORT_DISABLE_TELEMETRY: "1" };
  * give its bytes back at once.
  */
 const NODE_FLAGS = ["--max-old-space-size=512", "--expose-gc"];
+
+/**
+ * How far these processes stand back where cores are short (nice): whoever takes requests in, and
+ * refuses them, does not wait for those who compute.
+ */
+const STANDS_BACK = 5;
 
 const SHELL = "/bin/sh";
 /**
@@ -71,9 +78,21 @@ export function spawnLimited(script: string, options: SpawnOptions): ChildProces
     env: { ...modelEnvironment(), ...env },
     stdio: [...stdio],
   };
-  if (!hasLimits()) return spawn(process.execPath, node.slice(1), surroundings);
   const limit = memoryBytes === null ? "no" : String(Math.ceil(memoryBytes / 1024));
-  return spawn(SHELL, ["-c", LIMITED, SHELL, limit, ...node], surroundings);
+  const child = hasLimits()
+    ? spawn(SHELL, ["-c", LIMITED, SHELL, limit, ...node], surroundings)
+    : spawn(process.execPath, node.slice(1), surroundings);
+  standBack(child);
+  return child;
+}
+
+/** Before it has threads, which begin with its priority. */
+function standBack({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) setPriority(pid, STANDS_BACK);
+  } catch {
+    // It has ended, or stands further back already.
+  }
 }
 
 /** What of this process's environment one that runs models gets. */

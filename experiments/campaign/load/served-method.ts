@@ -1,23 +1,41 @@
 /** The committed policies, one of each method, and requests for them. */
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { encodeRequestHeader, type LoadModel } from "stratagem/internal/load/infer-codec";
 import { drawQueries } from "stratagem/internal/methods/accordion/simulate/queries";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { drawImages, IMAGE_BYTES } from "../../../tools/image-classification/dataset.ts";
 import { drawScenes, SCENE_BYTES } from "../../../tools/scenes/dataset.ts";
-import { openBundle } from "../../harness/cli.ts";
+import { openBundle, stratagem } from "../../harness/cli.ts";
 import { present } from "../../harness/numbers.ts";
 
 export interface ServedMethod {
   readonly method: Bundle["method"];
+  /** As tables call it. */
+  readonly name: string;
   readonly policy: string;
   readonly models: string;
   /** Where a search for its capacity begins, requests/s. */
   readonly firstQps: number;
+  /** What its policy is compiled of; left out where the committed one is served. */
+  readonly spec?: string;
+}
+
+/** With the policy that is served, which may have to be compiled. @param folder for that. */
+export async function withPolicy(served: ServedMethod, folder: string): Promise<ServedMethod> {
+  if (served.spec === undefined) return served;
+  const policy = join(folder, "policy.msgpack");
+  await stratagem("compile", served.spec, "-o", policy);
+  return { ...served, policy };
 }
 
 export const SERVED_METHODS: readonly ServedMethod[] = [
   of("ramsis", "policies/letters", "models/image-classification", 250),
+  {
+    ...of("ramsis", "policies/letters", "models/image-classification", 100),
+    name: "ramsis of large models",
+    spec: "experiments/campaign/load/letters-large.yaml",
+  },
   of("loki", "policies/scenes", "models/scenes", 30),
   of("inferline", "policies/cascade", "models/cascade", 60),
   of("themis", "policies/scaling", "models/scaling", 15),
@@ -27,7 +45,7 @@ export const SERVED_METHODS: readonly ServedMethod[] = [
 /** Those that CAMPAIGN_METHODS names, separated by commas; all without it. */
 export function chosenMethods(): readonly ServedMethod[] {
   const names = (process.env["CAMPAIGN_METHODS"] ?? "").split(",").filter(Boolean);
-  const isChosen = ({ method }: ServedMethod) => names.length === 0 || names.includes(method);
+  const isChosen = ({ name }: ServedMethod) => names.length === 0 || names.includes(name);
   return SERVED_METHODS.filter(isChosen);
 }
 
@@ -51,7 +69,7 @@ function of(
   models: string,
   firstQps: number,
 ): ServedMethod {
-  return { method, policy: `${folder}/bundle.msgpack`, models, firstQps };
+  return { method, name: method, policy: `${folder}/bundle.msgpack`, models, firstQps };
 }
 
 export interface Requests {
