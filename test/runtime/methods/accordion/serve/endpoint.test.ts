@@ -169,15 +169,17 @@ test("a request has as many rows as the policy allows, whatever the server does"
 test("priorities above 1 are low", async () => {
   const house = await serving(servedPlaces({ models: [DEEP], places: 1 }));
   const priorities = [undefined, 0, 1, 2, 9];
-  const replies = priorities.map(async (priority, index) => {
+  for (const [index, priority] of priorities.entries()) {
     const parameters = priority === undefined ? {} : { priority };
-    return infer(house, "deep", new Array<number>(index + 1).fill(1), { parameters });
-  });
-  let done = 0;
-  for (const reply of replies) void reply.then(() => done++);
-  while (done < replies.length) {
-    if (house.executor.held.length > 0) await house.executor.finish();
-    await new Promise(setImmediate);
+    let isDone = false;
+    const rows = new Array<number>(index + 1).fill(1);
+    void infer(house, "deep", rows, { parameters }).finally(() => {
+      isDone = true;
+    });
+    while (!isDone) {
+      if (house.executor.held.length > 0) await house.executor.finish();
+      await new Promise(setImmediate);
+    }
   }
   const priorityOf = (batch: number) => priorities[batch - 1] ?? 0;
   const queries = house.log.filter((entry) => entry.kind === "query");
