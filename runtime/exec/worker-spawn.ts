@@ -1,5 +1,6 @@
 /** How processes that run models are born: with little of the server, and with limits. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { setPriority } from "node:os";
 
 /**
@@ -53,7 +54,8 @@ const LIMITED = [
 export interface SpawnOptions {
   /**
    * Bytes that the process may have of its own: its heaps, its stacks and what libraries map to
-   * write to, used or not. What goes beyond is refused to it. Null for no limit.
+   * write to, used or not; the code range of Node comes on top. What goes beyond is refused to it.
+   * Null for no limit.
    */
   readonly memoryBytes: number | null;
   /** By descriptor; there are no others. Numbers are those of this process. */
@@ -78,12 +80,41 @@ export function spawnLimited(script: string, options: SpawnOptions): ChildProces
     env: { ...modelEnvironment(), ...env },
     stdio: [...stdio],
   };
-  const limit = memoryBytes === null ? "no" : String(Math.ceil(memoryBytes / 1024));
+  const limit =
+    memoryBytes === null ? "no" : String(Math.ceil((memoryBytes + codeRangeBytes()) / 1024));
   const child = hasLimits()
     ? spawn(SHELL, ["-c", LIMITED, SHELL, limit, ...node], surroundings)
     : spawn(process.execPath, node.slice(1), surroundings);
   standBack(child);
   return child;
+}
+
+const LEAST_CODE_RANGE = 2 ** 26;
+let codeRange: number | undefined;
+
+/**
+ * What Node keeps for compiled code, as this process sees its own: newer ones map half a GiB to
+ * write to as they start, which the system counts as theirs though next to nothing is used.
+ */
+export function codeRangeBytes(): number {
+  codeRange ??= process.platform === "linux" ? writableCodeBytes() : 0;
+  return codeRange;
+}
+
+function writableCodeBytes(): number {
+  let maps = "";
+  try {
+    maps = readFileSync("/proc/self/maps", "utf8");
+  } catch {
+    // Where nothing tells, the limit is taken as it is.
+  }
+  let bytes = 0;
+  for (const [, from = "", to = ""] of maps.matchAll(/^([0-9a-f]+)-([0-9a-f]+) rwxp /gm)) {
+    const size = Number.parseInt(to, 16) - Number.parseInt(from, 16);
+    // Older ones reserve the range, and map what they use.
+    if (size >= LEAST_CODE_RANGE) bytes += Math.ceil(size / LEAST_CODE_RANGE) * LEAST_CODE_RANGE;
+  }
+  return bytes;
 }
 
 /** Before it has threads, which begin with its priority. */

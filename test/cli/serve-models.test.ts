@@ -12,6 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { codeRangeBytes } from "../../runtime/exec/worker-spawn.ts";
 import { greedyModel, nanModel } from "../support/hostile-onnx.ts";
 import { identityModel, meanModel } from "../support/onnx-model.ts";
 import { startStratagem, stratagem } from "../support/run-cli.ts";
@@ -100,7 +101,10 @@ function workersOf({ pid }: ReturnType<typeof startStratagem>): string[] {
 onLinux("answers by the model of its start after files were swapped, and says so", async () => {
   const served = await serve(bundleOf("swapped", identityModel(3)), "--worker-memory", "512MiB");
   const [worker = ""] = workersOf(served.child);
-  expect(readFileSync(`/proc/${worker}/limits`, "utf8")).toMatch(/Max data size +536870912 /);
+  const limit = 2 ** 29 + codeRangeBytes();
+  expect(readFileSync(`/proc/${worker}/limits`, "utf8")).toMatch(
+    new RegExp(`Max data size +${limit} `),
+  );
   writeFileSync(join(folder, "other"), meanModel(3, 3));
   renameSync(join(folder, "other"), model);
   served.child.kill("SIGHUP");
