@@ -3,27 +3,23 @@
  * none.
  */
 import { basename } from "node:path";
-import {
-  type ClassSpace,
-  type DecisionSpace,
-  GIVE_UP,
-  type RamsisBundle,
-  type RamsisOptions,
-  type ServiceTimes,
-  type Table,
+import type {
+  ClassSpace,
+  DecisionSpace,
+  RamsisBundle,
+  RamsisOptions,
+  ServiceTimes,
+  Table,
 } from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
 import { dominatedVariants } from "../../../model/pareto.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
-import { about, highestLoad, requestMistakes } from "../../../model/solve-size.ts";
 import { rivalCounts } from "../../../numeric/rivals.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
-import type { KeyPath } from "../../../spec/document.ts";
-import { conflict, invalid, type Mistake } from "../../../spec/mistakes.ts";
 import { dispersionOf } from "./arrival-counts.ts";
+import { largestBatch } from "./largest-batch.ts";
 import { queueRows } from "./pooled/queue-rows.ts";
-import { sampleQueries } from "./pooled/sample-size.ts";
 
 type RamsisApplication = Application<RamsisPolicy>;
 type Task = RamsisApplication["tasks"][number];
@@ -77,182 +73,6 @@ function arrivalModelOf({ arrivals, slo }: RamsisApplication): RamsisBundle["arr
   const { file, trace } = arrivals;
   const dispersion = trace.kind === "arrivals" ? dispersionOf(trace.arrivalMs, slo.latencyMs) : 1;
   return { process: "trace", file: basename(file), dispersion };
-}
-
-/** With more states a level takes minutes and gigabytes for nothing: the paper's grid has 3,334. */
-const MAX_STATES = 500_000;
-/** Each has a row of its own where batches are variable; the paper's problem has 465,000. */
-const MAX_CHOICES = 2_000_000;
-/** Action tables hold 16-bit indices, the last two of which stand for something else. */
-const MAX_ACTIONS = GIVE_UP - 1;
-
-/** Choices of batches of the largest size, which the same number of states makes longer rows. */
-const MAX_MAXIMAL_CHOICES = 20_000_000;
-/** Cells of the tables of all levels: a bundle is 64 MiB at most, and levels may have two. */
-const MAX_CELLS = 2 ** 24;
-/** Looks at a batch in a state; 4 × 10^7 of them take a second. */
-const MAX_LOOKS = 2e11;
-
-/** What the format allows and this version of the solver does not. */
-export function* ramsisMistakes(application: RamsisApplication): Generator<Mistake> {
-  const { policy, cluster, tasks } = application;
-  const unsupported = (path: KeyPath, found: string, allowed: string): Mistake => ({
-    code: "INPUT_UNSUPPORTED",
-    path,
-    message: `this version cannot compile ${found} with ramsis yet; allowed: ${allowed}`,
-  });
-  if (policy.balancer === "pooled") yield* pooledMistakes(policy);
-  yield* classMistakes(application, policy);
-  if (policy.serviceTimes === "quantiles" && !tasks.every(hasQuantiles)) yield NO_QUANTILES;
-  if (tasks.length !== 1) yield unsupported(["tasks"], `${tasks.length} tasks`, "one task");
-  if (cluster.pools.length !== 1) {
-    yield unsupported(["cluster", "pools"], `${cluster.pools.length} pools`, "one pool");
-  }
-  const variants = tasks[0]?.variants ?? [];
-  yield* sizeMistakes(policy, variants.length);
-  yield* workMistakes(application, variants);
-}
-
-/** What all levels together would take, and the simulations of the highest load. */
-function* workMistakes(
-  application: RamsisApplication,
-  variants: readonly SpecVariant[],
-): Generator<Mistake> {
-  const { policy, loads, slo, cluster } = application;
-  const { discretization, balancer } = policy;
-  const largest = Math.max(
-    1,
-    ...variants.map((variant) => largestBatch(application, variant, new Map())),
-  );
-  const maxQueue = Math.min(policy.maxQueue, largest);
-  const steps = discretization.kind === "fixed" ? discretization.steps : variants.length * maxQueue;
-  const levelCount = loads.kind === "list" ? loads.qps.length : 2;
-  const tableCount = Math.max(1, slo.classes?.length ?? 0);
-  const cells = levelCount * (maxQueue + 1) * (steps + 1) * tableCount;
-  if (cells > MAX_CELLS) {
-    const expected =
-      `at most ${MAX_CELLS} states in all levels, loads × (maxQueue + 1) × (steps + 1)` +
-      `${tableCount > 1 ? " × classes" : ""}`;
-    yield invalid(["workload", "loads"], expected, `about ${about(cells)}`);
-  }
-  const looks = cells * variants.length * maxQueue;
-  if (balancer === "pooled" && looks > MAX_LOOKS) {
-    const expected = `at most ${MAX_LOOKS} looks at a batch, states × variants × maxQueue`;
-    yield invalid(["policy", "maxQueue"], expected, `about ${about(looks)}`);
-  }
-  const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
-  const { qps } = highestLoad(loads);
-  const capacityQps = (1000 * workers) / shortestMsPerQuery(variants);
-  const requests = sampleQueries({
-    arrivalsPerMs: qps / 1000,
-    sloMs: slo.latencyMs,
-    workerCount: workers,
-    isOverloaded: qps > capacityQps,
-  });
-  yield* requestMistakes(application, requests, "which are those of some SLOs");
-}
-
-/** Of a worker, per query of any batch that was measured. */
-function shortestMsPerQuery(variants: readonly SpecVariant[]): number {
-  const all = variants.flatMap(({ profile }) => profile.rows);
-  return all.reduce((least, { batch, latencyMs }) => Math.min(least, latencyMs / batch), Infinity);
-}
-
-/** What no machine should be asked for. */
-function* sizeMistakes(policy: RamsisPolicy, variantCount: number): Generator<Mistake> {
-  const { discretization, maxQueue, batching } = policy;
-  const isFixed = discretization.kind === "fixed";
-  const slackCount = isFixed ? discretization.steps + 1 : variantCount * maxQueue + 2;
-  const states = maxQueue * slackCount;
-  if (states > MAX_STATES) {
-    const per = isFixed ? "(steps + 1)" : "(variants × maxQueue + 2)";
-    const expected = `at most ${MAX_STATES} states, maxQueue × ${per}`;
-    yield invalid(["policy"], expected, String(states));
-  }
-  const choices = (states * variantCount * maxQueue) / 2;
-  if (batching === "variable" && choices > MAX_CHOICES) {
-    const expected =
-      `at most ${MAX_CHOICES} choices with variable batching, ` +
-      "states × variants × maxQueue / 2";
-    yield invalid(["policy"], expected, String(choices));
-  }
-  if (batching === "maximal" && states * variantCount > MAX_MAXIMAL_CHOICES) {
-    const expected = `at most ${MAX_MAXIMAL_CHOICES} choices, states × variants`;
-    yield invalid(["policy"], expected, String(states * variantCount));
-  }
-  const actions = variantCount * (maxQueue + 1);
-  if (actions > MAX_ACTIONS) {
-    const expected = `at most ${MAX_ACTIONS} actions, variants × (maxQueue + 1)`;
-    yield invalid(["policy", "maxQueue"], expected, String(actions));
-  }
-}
-
-function hasQuantiles({ variants }: Task): boolean {
-  return variants.every(({ profile }) => profile.rows.every((row) => row.quantiles !== null));
-}
-
-const NO_QUANTILES = conflict(
-  ["policy", "serviceTimes"],
-  '"quantiles" needs p50, p95, p99 and mean of every variant, ' +
-    'and a profile has one number per batch; allowed: "p95"',
-);
-
-/**
- * What a pooled policy cannot be asked for: it is one of batches of any size, judged by its
- * queries.
- */
-function* pooledMistakes({ objective, discretization }: RamsisPolicy): Generator<Mistake> {
-  if (objective !== "per-query") {
-    const message =
-      `a pooled policy has the objective "per-query", got "${objective}"; ` +
-      "or choose another balancer";
-    yield conflict(["policy", "objective"], message);
-  }
-  if (discretization.kind !== "fixed") {
-    const message =
-      `a pooled policy has a grid of fixed steps, got "${discretization.kind}"; ` +
-      "or choose another balancer";
-    yield conflict(["policy", "discretization"], message);
-  }
-}
-
-/** Workers of their own for more classes than there are workers. */
-function* classMistakes(
-  { slo, cluster }: RamsisApplication,
-  { classes }: RamsisPolicy,
-): Generator<Mistake> {
-  const count = slo.classes?.length ?? 0;
-  const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
-  if (classes !== "separate" || workers >= count) return;
-  const message =
-    `"separate" takes a worker for each of the ${count} classes, got ${workers}; ` +
-    `allowed: "auto" or "shared"`;
-  yield conflict(["policy", "classes"], message);
-}
-
-/**
- * The largest batch of a variant: what `maxQueue` allows, its profile covers (unless it may be
- * extrapolated) and its model takes. The paper's own objective takes one query more, those of a
- * full queue.
- */
-function largestBatch(
-  { policy }: RamsisApplication,
-  { profile, model }: SpecVariant,
-  models: ModelFiles,
-): number {
-  const asked = policy.maxQueue + (isPapers(policy) ? 1 : 0);
-  const profiled = profile.rows.at(-1)?.batch ?? 1;
-  const inputs = (model === null ? null : models.get(model))?.inputs ?? [];
-  const taken = inputs.map(({ shape }) => (typeof shape[0] === "number" ? shape[0] : asked));
-  return Math.min(
-    asked,
-    policy.extrapolate ? asked : profiled,
-    ...taken.filter((rows) => rows > 0),
-  );
-}
-
-function isPapers({ objective, balancer }: Pick<RamsisPolicy, "objective" | "balancer">): boolean {
-  return objective === "per-decision" && balancer !== "pooled";
 }
 
 /**

@@ -19,8 +19,9 @@ import { KNOT_COUNT, quantileKnots } from "../../../numeric/quantile-distributio
 import { actionValues } from "./action-values.ts";
 import { dispersionOfModel } from "./arrival-counts.ts";
 import { fluidBound } from "./fluid-bound.ts";
-import { ramsisFrame, ramsisMistakes } from "./frame.ts";
+import { ramsisFrame } from "./frame.ts";
 import type { Guarantees } from "./guarantees.ts";
+import { ramsisMistakes } from "./mistakes.ts";
 import { evaluatePolicy, pure, type SolvedPolicy, solvePolicy } from "./objective.ts";
 import { expectedOfPooled, pooledValues, solvePooled } from "./pooled/pooled.ts";
 import { joinShortestQueue } from "./shortest-queue.ts";
