@@ -24,7 +24,7 @@ export function samples(): Sample[] {
   return POLICIES.map((name) => {
     const text = readFileSync(`policies/${name}/app.yaml`, "utf8");
     const profile = /profiles\/[\w-]+\/[\w-]+\.json/.exec(text)?.[0] ?? "";
-    const app = parse(text.replaceAll(`../../${profile}`, "profile.json"), {
+    const app = parse(text.replaceAll(`../..`, "profile.json"), {
       reviver: (key, value) => (key === "model" ? undefined : value),
     });
     return { app, profile: JSON.parse(readFileSync(profile, "utf8")) };

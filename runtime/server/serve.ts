@@ -1,26 +1,26 @@
 /** A server from its listening to its close, whatever answers in it. */
 import type { Bundle, Cluster } from "../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../exec/executor.ts";
-import { ByteBudget } from "./byte-budget.ts";
-import { Connections } from "./connections.ts";
+import { ByteBudget } from "./bodies/byte-budget.ts";
+import { Connections } from "./connections/connections.ts";
+import type { PaceLimits } from "./connections/pace.ts";
+import { RequestCounts } from "./connections/request-counts.ts";
 import {
   type HostedModel,
   type HttpContext,
   hostedModels,
   inferredModels,
   isReady,
-} from "./context.ts";
-import type { Endpoint } from "./endpoint.ts";
-import { Gate } from "./gate.ts";
-import type { ReadModel } from "./json-jobs.ts";
-import { JsonThread } from "./json-thread.ts";
-import { closeServer, type ListeningLimits, listen, serverOf, urlOf } from "./listening.ts";
-import { LoopDelay } from "./loop-delay.ts";
-import { LoopLag } from "./loop-lag.ts";
-import type { PaceLimits } from "./pace.ts";
-import { RequestCounts } from "./request-counts.ts";
-import { serverMetricsText } from "./server-metrics.ts";
-import { TurnShare } from "./turn-share.ts";
+} from "./http/context.ts";
+import { closeServer, type ListeningLimits, listen, serverOf, urlOf } from "./http/listening.ts";
+import { LoopLag } from "./http/loop-lag.ts";
+import { serverMetricsText } from "./http/server-metrics.ts";
+import type { ReadModel } from "./json/json-jobs.ts";
+import { JsonThread } from "./json/json-thread.ts";
+import { TurnShare } from "./json/turn-share.ts";
+import { LoopDelay } from "./metrics/loop-delay.ts";
+import type { Endpoint } from "./requests/endpoint.ts";
+import { Gate } from "./requests/gate.ts";
 
 export interface ServerLimits extends ListeningLimits, PaceLimits {
   /** Of a request's body, compressed and not, where its model's shapes could need more. */

@@ -14,9 +14,9 @@ import type {
   RecordedEvent,
 } from "../../runtime/methods/ramsis/serve/recording.ts";
 import { Scheduler } from "../../runtime/methods/ramsis/serve/scheduler.ts";
-import type { RowAnswer, Submission } from "../../runtime/server/request.ts";
-import { signatureOf } from "../../runtime/server/signature.ts";
-import type { VariantWish } from "../../runtime/server/variant-wish.ts";
+import type { RowAnswer, Submission } from "../../runtime/server/requests/request.ts";
+import type { VariantWish } from "../../runtime/server/requests/variant-wish.ts";
+import { signatureOf } from "../../runtime/server/tensors/signature.ts";
 import { classBundle } from "./class-bundle.ts";
 import { waitingBundle } from "./pooled-bundle.ts";
 import { tinyBundle } from "./tiny-bundle.ts";

@@ -10,7 +10,7 @@ export default defineConfig({
       // Those that try generated cases try all of them here, and a part of them in `npm test`.
       "test/contract/hostile-*.test.ts",
       "test/contract/ranges.test.ts",
-      "test/runtime/server/hostile-bodies.test.ts",
+      "test/runtime/server/bodies/hostile-bodies.test.ts",
       "test/regular-expressions.test.ts",
     ],
     env: { STRATAGEM_CASES: "all" },

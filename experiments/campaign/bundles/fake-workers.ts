@@ -9,7 +9,7 @@ import {
   InferenceError,
 } from "stratagem-runtime/internal/exec/executor";
 import type { WorkerStarter } from "stratagem-runtime/internal/methods/method";
-import { DATATYPES } from "stratagem-runtime/internal/server/datatypes";
+import { DATATYPES } from "stratagem-runtime/internal/server/tensors/datatypes";
 import type { WantedModel } from "stratagem-runtime/internal/wanted-models";
 
 /** An output that takes more is refused, as by a model that runs out of memory. */

@@ -1,8 +1,8 @@
 /** The tensors of a batch: put together from its queries, and cut at its rows. */
 import type { BatchResult } from "../../exec/executor.ts";
-import { elementCountOf } from "../datatypes.ts";
-import { joined } from "../request.ts";
-import { rowBounds } from "../tensors.ts";
+import { joined } from "../requests/request.ts";
+import { elementCountOf } from "../tensors/datatypes.ts";
+import { rowBounds } from "../tensors/tensors.ts";
 import {
   at,
   type PipelineServedVariant,

@@ -1,6 +1,6 @@
 /** How outputs of a task become inputs of the next, checked before anything is served. */
 import type { Feed } from "../../bundle/schema.ts";
-import { elementCountOf } from "../datatypes.ts";
+import { elementCountOf } from "../tensors/datatypes.ts";
 import {
   type ModelTensor,
   type ModelVariant,
@@ -9,7 +9,7 @@ import {
   type TaskTensors,
   textOf,
   unfit,
-} from "../signature.ts";
+} from "../tensors/signature.ts";
 
 export interface ServedFeed {
   /**

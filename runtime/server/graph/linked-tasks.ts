@@ -1,6 +1,6 @@
 /** What a bundle says of its tasks that matters to their tensors, whatever the method. */
 import type { Feed, InferlineBundle, LokiBundle, ThemisBundle } from "../../bundle/schema.ts";
-import type { ModelVariant } from "../signature.ts";
+import type { ModelVariant } from "../tensors/signature.ts";
 import { visitsOf } from "./sure-visits.ts";
 
 /** Bundles of pipelines, all of whose tasks one server runs. */

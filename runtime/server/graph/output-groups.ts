@@ -1,6 +1,6 @@
 /** To which rows of a batch the rows of an output belong. */
 import type { Feed } from "../../bundle/schema.ts";
-import { type ModelVariant, modelOf, unfit } from "../signature.ts";
+import { type ModelVariant, modelOf, unfit } from "../tensors/signature.ts";
 
 /** Name of the first dimension of tensors, by the tensor's name; those without one are left out. */
 export type AxisNames = Readonly<Record<string, string>>;

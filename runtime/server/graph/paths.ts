@@ -3,7 +3,7 @@
  * those are.
  */
 import type { Leaf, LokiBundle } from "../../bundle/schema.ts";
-import type { Answerer } from "../request.ts";
+import type { Answerer } from "../requests/request.ts";
 import type { AnswererOf, PipelineQuery } from "./pipeline-request.ts";
 import { at, type PipelineSignature } from "./pipeline-signature.ts";
 

@@ -1,8 +1,8 @@
 /** A pipeline as one model of a server. */
 import type { Bundle } from "../../bundle/schema.ts";
 import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
-import type { Endpoint, EndpointModel } from "../endpoint.ts";
-import type { RequestRows, Submission } from "../request.ts";
+import type { Endpoint, EndpointModel } from "../requests/endpoint.ts";
+import type { RequestRows, Submission } from "../requests/request.ts";
 import type { PipelineBundle } from "./linked-tasks.ts";
 import { PipelineMetrics } from "./pipeline-metrics.ts";
 import type { PipelineRecorder } from "./pipeline-recording.ts";

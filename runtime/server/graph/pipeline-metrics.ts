@@ -1,9 +1,9 @@
 /** Counters of a running pipeline, and their text for Prometheus. */
 import { DROP_LATE, DROP_NO_WORKER, DROP_QUEUE_FULL } from "../../core/command-buffer.ts";
-import { Histogram, head, line, metric } from "../exposition.ts";
-import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../histogram-bounds.ts";
-import { LossCounts } from "../loss-counts.ts";
-import { RequestMetrics } from "../request-metrics.ts";
+import { Histogram, head, line, metric } from "../metrics/exposition.ts";
+import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../metrics/histogram-bounds.ts";
+import { LossCounts } from "../metrics/loss-counts.ts";
+import { RequestMetrics } from "../requests/request-metrics.ts";
 import type { PipelineObserver, RowsOutcome, StartedBatch } from "./pipeline-observer.ts";
 import { at, type PipelineSignature } from "./pipeline-signature.ts";
 

@@ -3,7 +3,6 @@
  * gets of them.
  */
 import { assert } from "../../core/assert.ts";
-import { elementCountOf } from "../datatypes.ts";
 import {
   type Answerer,
   type FailureReason,
@@ -11,8 +10,9 @@ import {
   type Outcome,
   type OutputTensor,
   type RequestRows,
-} from "../request.ts";
-import { rowBounds } from "../tensors.ts";
+} from "../requests/request.ts";
+import { elementCountOf } from "../tensors/datatypes.ts";
+import { rowBounds } from "../tensors/tensors.ts";
 import type { TensorPart } from "./batch-tensors.ts";
 import { at, type PipelineSignature, type TaskSignature } from "./pipeline-signature.ts";
 

@@ -4,7 +4,7 @@ import { DROP_LATE, DROP_NO_WORKER } from "../../core/command-buffer.ts";
 import { NO_PARENT } from "../../core/graph/pipeline-dispatcher.ts";
 import { mayTryAgain } from "../../core/second-try.ts";
 import { type AssignedExecutor, type BatchResult, WorkerLostError } from "../../exec/executor.ts";
-import type { FailureReason, Outcome, RequestRows, Submission } from "../request.ts";
+import type { FailureReason, Outcome, RequestRows, Submission } from "../requests/request.ts";
 import { batchInputs, type CutOutput, cutOutputs, misfit } from "./batch-tensors.ts";
 import type { Course, Courses } from "./course.ts";
 import type { Forecasts } from "./forecasts.ts";

@@ -13,7 +13,7 @@ import {
   taskTensors,
   textOf,
   unfit,
-} from "../signature.ts";
+} from "../tensors/signature.ts";
 import { checkFedInputs, checkFedOutputs, type ServedFeed, servedFeed } from "./feeds.ts";
 import { type LinkedTask, linkedTasks, type PipelineBundle } from "./linked-tasks.ts";
 import { type AxisNames, gatedGroupsOf, groupsOf } from "./output-groups.ts";

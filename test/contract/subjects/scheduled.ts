@@ -1,6 +1,6 @@
 /** What the scheduler of a method, which drives its core in a server, is put through. */
 import type fc from "fast-check";
-import type { Answer, Outcome } from "../../../runtime/server/request.ts";
+import type { Answer, Outcome } from "../../../runtime/server/requests/request.ts";
 
 export interface ScheduledSubject {
   readonly stories: fc.Arbitrary<ScheduledStory>;

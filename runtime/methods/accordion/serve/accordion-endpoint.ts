@@ -2,7 +2,7 @@
 import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
-import type { Endpoint, EndpointModel } from "../../../server/endpoint.ts";
+import type { Endpoint, EndpointModel } from "../../../server/requests/endpoint.ts";
 import { AccordionScheduler } from "../core/scheduler.ts";
 import { AccordionDriver } from "./driver.ts";
 import { AccordionMetrics } from "./metrics.ts";

@@ -3,7 +3,12 @@ import { assert } from "../../../core/assert.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import type { Executor } from "../../../exec/executor.ts";
 import { at } from "../../../server/graph/pipeline-signature.ts";
-import type { FailureReason, Outcome, RequestRows, Submission } from "../../../server/request.ts";
+import type {
+  FailureReason,
+  Outcome,
+  RequestRows,
+  Submission,
+} from "../../../server/requests/request.ts";
 import { DROP_NO_PLACE, DROP_PLACES_LOST } from "../core/commands.ts";
 import type { AccordionScheduler } from "../core/scheduler.ts";
 import { ExecutionPlace } from "./execution-place.ts";

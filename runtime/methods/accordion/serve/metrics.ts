@@ -1,9 +1,10 @@
 /** Counters of a server of execution places, and their text for Prometheus. */
-import { Histogram, head, line, metric } from "../../../server/exposition.ts";
+
 import { at } from "../../../server/graph/pipeline-signature.ts";
-import { SLACK_BOUNDS_MS } from "../../../server/histogram-bounds.ts";
-import { LossCounts } from "../../../server/loss-counts.ts";
-import { RequestMetrics } from "../../../server/request-metrics.ts";
+import { Histogram, head, line, metric } from "../../../server/metrics/exposition.ts";
+import { SLACK_BOUNDS_MS } from "../../../server/metrics/histogram-bounds.ts";
+import { LossCounts } from "../../../server/metrics/loss-counts.ts";
+import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
 import { DROP_LATE, DROP_NO_PLACE, DROP_PLACES_LOST } from "../core/commands.ts";
 import type { AccordionObserver, RowsOutcome } from "./observer.ts";
 

@@ -3,15 +3,15 @@
  * gathered here.
  */
 import { assert } from "../../../core/assert.ts";
-import { elementCountOf } from "../../../server/datatypes.ts";
 import { at } from "../../../server/graph/pipeline-signature.ts";
 import {
   type FailureReason,
   joined,
   type Outcome,
   type RequestRows,
-} from "../../../server/request.ts";
-import { rowBounds } from "../../../server/tensors.ts";
+} from "../../../server/requests/request.ts";
+import { elementCountOf } from "../../../server/tensors/datatypes.ts";
+import { rowBounds } from "../../../server/tensors/tensors.ts";
 import type { AccordionModel } from "./served-models.ts";
 
 /** A tensor of one instance. */

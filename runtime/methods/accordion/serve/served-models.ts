@@ -8,7 +8,12 @@ import type {
   MalleableVariant,
   StageModel,
 } from "../../../bundle/schema.ts";
-import { type ModelSignature, modelOf, taskTensors, unfit } from "../../../server/signature.ts";
+import {
+  type ModelSignature,
+  modelOf,
+  taskTensors,
+  unfit,
+} from "../../../server/tensors/signature.ts";
 
 export interface AccordionModel {
   readonly signature: ModelSignature;

@@ -3,8 +3,8 @@
  * and what they cost.
  */
 import { type InferlineBundle, MICROS, priceMicros } from "../../../bundle/schema.ts";
-import { head, line, metric } from "../../../server/exposition.ts";
 import type { WorkerModels } from "../../../server/graph/worker-models.ts";
+import { head, line, metric } from "../../../server/metrics/exposition.ts";
 import { EnvelopeTuner } from "../core/envelope-tuner.ts";
 import type { InferlineGauges } from "../core/inferline-dispatcher.ts";
 import type { WatchedTuner } from "./watched-tuner.ts";

@@ -1,5 +1,5 @@
 /** The rows of a batch as the executor takes them. */
-import type { PendingRequest } from "../../../server/request.ts";
+import type { PendingRequest } from "../../../server/requests/request.ts";
 
 /** What a query of the dispatcher stands for. */
 export interface Row {

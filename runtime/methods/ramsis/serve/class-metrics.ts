@@ -1,5 +1,5 @@
 /** What a running server counts of each class of queries, beside what its bundle promises of it. */
-import { head, line } from "../../../server/exposition.ts";
+import { head, line } from "../../../server/metrics/exposition.ts";
 import type { ClassView } from "../tell/class-level-view.ts";
 
 interface Counts {

@@ -1,8 +1,8 @@
 /** Counters of a running server of one model endpoint, and their text for Prometheus. */
-import { Histogram, head, line, metric } from "../../../server/exposition.ts";
-import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../../../server/histogram-bounds.ts";
-import { LossCounts } from "../../../server/loss-counts.ts";
-import { RequestMetrics } from "../../../server/request-metrics.ts";
+import { Histogram, head, line, metric } from "../../../server/metrics/exposition.ts";
+import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../../../server/metrics/histogram-bounds.ts";
+import { LossCounts } from "../../../server/metrics/loss-counts.ts";
+import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
 import type { ClassView } from "../tell/class-level-view.ts";
 import { ClassMetrics } from "./class-metrics.ts";
 import type { BatchStart, SchedulerObserver } from "./scheduler.ts";

@@ -1,11 +1,11 @@
 /** The endpoint of one model whose variants are chosen batch by batch. */
 import type { Bundle, RamsisBundle } from "../../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
-import type { Endpoint, EndpointModel } from "../../../server/endpoint.ts";
-import { p99MsOf } from "../../../server/profiled-times.ts";
-import type { RequestRows, Submission } from "../../../server/request.ts";
-import { RequestClasses } from "../../../server/request-classes.ts";
-import { type ModelSignature, signatureOf } from "../../../server/signature.ts";
+import { p99MsOf } from "../../../server/metrics/profiled-times.ts";
+import type { Endpoint, EndpointModel } from "../../../server/requests/endpoint.ts";
+import type { RequestRows, Submission } from "../../../server/requests/request.ts";
+import { RequestClasses } from "../../../server/requests/request-classes.ts";
+import { type ModelSignature, signatureOf } from "../../../server/tensors/signature.ts";
 import type { GenerateLevel } from "../../method.ts";
 import { classViews } from "../tell/class-level-view.ts";
 import { LevelGeneration } from "./level-generation.ts";

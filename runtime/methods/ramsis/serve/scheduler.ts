@@ -13,8 +13,8 @@ import {
   type RowedOutput,
   rowedOutput,
   type Submission,
-} from "../../../server/request.ts";
-import type { ModelSignature } from "../../../server/signature.ts";
+} from "../../../server/requests/request.ts";
+import type { ModelSignature } from "../../../server/tensors/signature.ts";
 import { WakeTimer } from "../../../server/wake-timer.ts";
 import type { Dispatcher } from "../core/dispatcher.ts";
 import { dispatcherOf } from "../core/dispatcher-of.ts";

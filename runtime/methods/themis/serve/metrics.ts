@@ -4,8 +4,8 @@
  */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
-import { Histogram, head, line, metric } from "../../../server/exposition.ts";
 import type { PipelineCommand, PipelineEvent } from "../../../server/graph/pipeline-recording.ts";
+import { Histogram, head, line, metric } from "../../../server/metrics/exposition.ts";
 import { coreBudgetOf } from "../core/shape.ts";
 import type { ThemisDispatcher, ThemisGauges } from "../core/themis-dispatcher.ts";
 

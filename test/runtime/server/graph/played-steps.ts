@@ -1,6 +1,6 @@
 /** A cascade's scheduler put through anything, step by step. */
 import fc from "fast-check";
-import type { Submission } from "../../../../runtime/server/request.ts";
+import type { Submission } from "../../../../runtime/server/requests/request.ts";
 import {
   finishAll,
   type scheduledStages,

@@ -11,7 +11,11 @@ import type {
   AccordionEvent,
 } from "../../../../../runtime/methods/accordion/serve/recording.ts";
 import { accordionServedModels } from "../../../../../runtime/methods/accordion/serve/served-models.ts";
-import type { Answer, Outcome, Submission } from "../../../../../runtime/server/request.ts";
+import type {
+  Answer,
+  Outcome,
+  Submission,
+} from "../../../../../runtime/server/requests/request.ts";
 import { answeredRow, FakePlaces, rowBytes } from "./fake-places.ts";
 
 export type Entry = AccordionEvent | AccordionCommand;

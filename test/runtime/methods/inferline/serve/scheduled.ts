@@ -2,7 +2,11 @@ import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
 import { inferlinePipeline } from "../../../../../runtime/methods/inferline/serve/inferline-pipeline.ts";
 import { PipelineMetrics } from "../../../../../runtime/server/graph/pipeline-metrics.ts";
 import { PipelineScheduler } from "../../../../../runtime/server/graph/pipeline-scheduler.ts";
-import type { Answer, Outcome, Submission } from "../../../../../runtime/server/request.ts";
+import type {
+  Answer,
+  Outcome,
+  Submission,
+} from "../../../../../runtime/server/requests/request.ts";
 import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
 import type { Entry } from "../../../server/graph/replayed.ts";
 import {

@@ -11,7 +11,11 @@ import { answererOf } from "../../../../../runtime/server/graph/paths.ts";
 import { PipelineMetrics } from "../../../../../runtime/server/graph/pipeline-metrics.ts";
 import { PipelineScheduler } from "../../../../../runtime/server/graph/pipeline-scheduler.ts";
 import { pipelineSignatureOf } from "../../../../../runtime/server/graph/pipeline-signature.ts";
-import type { Answer, Outcome, Submission } from "../../../../../runtime/server/request.ts";
+import type {
+  Answer,
+  Outcome,
+  Submission,
+} from "../../../../../runtime/server/requests/request.ts";
 import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
 import type { Entry } from "../../../server/graph/replayed.ts";
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { lokiPipeline } from "../../../../../runtime/methods/loki/serve/loki-pipeline.ts";
-import type { Submission } from "../../../../../runtime/server/request.ts";
+import type { Submission } from "../../../../../runtime/server/requests/request.ts";
 import {
   AXIS_NAMES,
   LARGE_ONLY,

@@ -4,7 +4,7 @@ import type {
   RecordedEvent,
 } from "../../../../../runtime/methods/ramsis/serve/recording.ts";
 import { Scheduler } from "../../../../../runtime/methods/ramsis/serve/scheduler.ts";
-import { signatureOf } from "../../../../../runtime/server/signature.ts";
+import { signatureOf } from "../../../../../runtime/server/tensors/signature.ts";
 import { waitingBundle } from "../../../../support/pooled-bundle.ts";
 import { FakeExecutor, servedBundle } from "../../../server/harness.ts";
 

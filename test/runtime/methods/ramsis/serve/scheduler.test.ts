@@ -6,8 +6,12 @@ import type {
   RecordedEvent,
 } from "../../../../../runtime/methods/ramsis/serve/recording.ts";
 import { Scheduler } from "../../../../../runtime/methods/ramsis/serve/scheduler.ts";
-import type { Outcome, RowAnswer, Submission } from "../../../../../runtime/server/request.ts";
-import { signatureOf } from "../../../../../runtime/server/signature.ts";
+import type {
+  Outcome,
+  RowAnswer,
+  Submission,
+} from "../../../../../runtime/server/requests/request.ts";
+import { signatureOf } from "../../../../../runtime/server/tensors/signature.ts";
 import { FakeExecutor, servedBundle } from "../../../server/harness.ts";
 
 const WORKERS = 3;

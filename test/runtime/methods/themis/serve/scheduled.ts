@@ -5,7 +5,7 @@ import {
 } from "../../../../../runtime/methods/themis/serve/themis-pipeline.ts";
 import { PipelineMetrics } from "../../../../../runtime/server/graph/pipeline-metrics.ts";
 import { PipelineScheduler } from "../../../../../runtime/server/graph/pipeline-scheduler.ts";
-import type { Answer } from "../../../../../runtime/server/request.ts";
+import type { Answer } from "../../../../../runtime/server/requests/request.ts";
 import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
 import type { Entry } from "../../../server/graph/replayed.ts";
 import {

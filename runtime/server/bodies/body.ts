@@ -1,0 +1,166 @@
+/**
+ * Request bodies: read into one buffer, and decompressed as they come, within a size, a time and
+ * the bytes that the server may hold.
+ */
+import type { IncomingMessage } from "node:http";
+import { HttpError } from "../connections/http-error.ts";
+import { Pace, type PaceLimits } from "../connections/pace.ts";
+import { foundText } from "../tensors/json-text.ts";
+import type { BodyLimit } from "./body-limits.ts";
+import type { ByteHold } from "./byte-budget.ts";
+import { ByteSink } from "./byte-sink.ts";
+import { type Inflater, inflaterOf, isCompressed } from "./inflater.ts";
+
+export interface BodyReading {
+  readonly limit: BodyLimit;
+  readonly pace: PaceLimits;
+  /** Holds what is read, also if it is not read to its end. */
+  readonly hold: ByteHold;
+}
+
+/** @throws HttpError 400, 408, 413, 415 or 503. */
+export async function readBody(request: IncomingMessage, reading: BodyReading): Promise<Buffer> {
+  const { limit, hold } = reading;
+  const encoding = request.headers["content-encoding"] ?? "identity";
+  const isPlain = encoding === "identity";
+  if (!isPlain && !isCompressed(encoding)) {
+    const allowed = "expected identity, gzip or deflate";
+    throw new HttpError(415, `Content-Encoding: ${allowed}, got ${foundText(encoding)}`);
+  }
+  const declared = request.headers["content-length"];
+  const length = declared === undefined ? undefined : Number(declared);
+  if (length !== undefined) {
+    if (length > limit.bytes) throw tooLarge(limit, `${length}`);
+    hold.growTo(length);
+  }
+  const sink = new ByteSink(isPlain ? length : undefined, limit.bytes);
+  return isPlain
+    ? readPlain(request, sink, reading)
+    : readCompressed(request, encoding as "gzip" | "deflate", sink, reading);
+}
+
+function readPlain(request: IncomingMessage, sink: ByteSink, reading: BodyReading) {
+  return read(request, reading, (settle) => ({
+    onData: (chunk) => take(sink, chunk, reading),
+    onEnd: () => settle(sink.finish()),
+    onStop: () => {},
+    bytesRead: () => sink.length,
+  }));
+}
+
+/** Stops inflating as soon as there is more than is allowed. */
+function readCompressed(
+  request: IncomingMessage,
+  encoding: "gzip" | "deflate",
+  sink: ByteSink,
+  reading: BodyReading,
+) {
+  const wrong = (reason: string) =>
+    new HttpError(400, `request: expected a body compressed with ${encoding} (${reason})`);
+  return read(request, reading, (settle, fail) => {
+    let inflater: Inflater | undefined;
+    let compressedBytes = 0;
+    const open = (first: Buffer): Inflater =>
+      inflaterOf(encoding, first, {
+        onData: (chunk) => {
+          try {
+            take(sink, chunk, reading);
+          } catch (error) {
+            fail(error);
+          }
+        },
+        onEnd: () => settle(sink.finish()),
+        onError: (reason) => fail(wrong(reason)),
+      });
+    return {
+      onData: (chunk) => {
+        compressedBytes += chunk.length;
+        if (compressedBytes > reading.limit.bytes) throw tooLarge(reading.limit, "more");
+        inflater ??= open(chunk);
+        const takesMore = inflater.write(chunk, () => request.resume());
+        if (!takesMore) request.pause();
+      },
+      onEnd: () => {
+        if (inflater === undefined) throw wrong("it is empty");
+        inflater.end();
+      },
+      onStop: () => inflater?.stop(),
+      bytesRead: () => compressedBytes,
+    };
+  });
+}
+
+/** @throws HttpError 413 or 503 */
+function take(sink: ByteSink, chunk: Buffer, { limit, hold }: BodyReading): void {
+  const bytes = sink.length + chunk.length;
+  if (bytes > limit.bytes) throw tooLarge(limit, "more");
+  hold.growTo(bytes);
+  sink.push(chunk);
+}
+
+interface Reader {
+  /** Whatever these two throw ends the reading. */
+  readonly onData: (chunk: Buffer) => void;
+  readonly onEnd: () => void;
+  readonly onStop: () => void;
+  readonly bytesRead: () => number;
+}
+
+/** Reads until the reader settles or fails. */
+function read(
+  request: IncomingMessage,
+  { pace: limits }: BodyReading,
+  readerOf: (settle: (body: Buffer) => void, fail: (error: unknown) => void) => Reader,
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const reader = readerOf(
+      (body) => {
+        stop();
+        resolve(body);
+      },
+      (error) => {
+        stop();
+        reader.onStop();
+        reject(error);
+      },
+    );
+    const guarded = (act: () => void) => {
+      try {
+        act();
+      } catch (error) {
+        stop();
+        reader.onStop();
+        reject(error);
+      }
+    };
+    const pace = new Pace(limits, reader.bytesRead, (message) => {
+      guarded(() => {
+        throw new HttpError(408, message);
+      });
+    });
+    const onData = (chunk: Buffer) => guarded(() => reader.onData(chunk));
+    // What is left to inflate is bounded, and takes no more of the client's time.
+    const onEnd = () => {
+      pace.stop();
+      request.off("close", onClose);
+      guarded(() => reader.onEnd());
+    };
+    const onClose = () =>
+      guarded(() => {
+        throw new HttpError(400, "the connection ended before the body did");
+      });
+    function stop(): void {
+      pace.stop();
+      request.off("data", onData).off("end", onEnd).off("close", onClose);
+      request.pause();
+    }
+    request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
+  });
+}
+
+function tooLarge({ bytes, why }: BodyLimit, found: string): HttpError {
+  return new HttpError(
+    413,
+    `request: expected a body of at most ${bytes} bytes, ${why}, got ${found}`,
+  );
+}

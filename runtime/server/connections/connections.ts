@@ -1,0 +1,128 @@
+/** All connections of a server: how many there may be, and which of them are ended for idleness. */
+import type { Socket } from "node:net";
+import { head, line, metric } from "../metrics/exposition.ts";
+import { Connection, type ConnectionEnd } from "./connection.ts";
+import { HttpError, RETRY_LATER } from "./http-error.ts";
+import { Outbox, type OutboxLimits, type Unread } from "./outbox.ts";
+
+export interface ConnectionLimits extends ConnectionEnd, OutboxLimits {
+  readonly maxConnections: number;
+  /** Also for a connection that sends nothing. */
+  readonly headerTimeoutMs: number;
+  /** How long a connection may stay open between requests. */
+  readonly idleTimeoutMs: number;
+}
+
+/** Connections that are told that there are too many; those beyond are dropped unanswered. */
+export const SURPLUS_CONNECTIONS = 256;
+/** How often it is looked who is slow, at most. */
+const SWEEP_MS = 1000;
+
+const REASONS = ["slow header", "malformed", "idle", "no room", "made room"] as const;
+type Ending = (typeof REASONS)[number] | Unread;
+
+export class Connections {
+  readonly outbox: Outbox;
+  readonly #limits: ConnectionLimits;
+  readonly #bySocket = new Map<Socket, Connection>();
+  /** Those without a request so far, the oldest first. */
+  readonly #silent = new Set<Connection>();
+  readonly #countByEnding = new Map<Ending, number>();
+  readonly #sweep: NodeJS.Timeout;
+
+  constructor(limits: ConnectionLimits) {
+    this.#limits = limits;
+    this.outbox = new Outbox(limits, (reason) => this.#ended(reason));
+    for (const reason of [...REASONS, "slow reader", "unread answers"] as const) {
+      this.#countByEnding.set(reason, 0);
+    }
+    const { sendTimeoutMs, idleTimeoutMs } = limits;
+    const sweepMs = Math.min(SWEEP_MS, sendTimeoutMs, idleTimeoutMs);
+    this.#sweep = setInterval(() => this.#look(sweepMs), sweepMs).unref();
+  }
+
+  /** Of a socket that was given to `open`. */
+  of(socket: Socket): Connection {
+    const connection = this.#bySocket.get(socket);
+    return connection ?? this.open(socket);
+  }
+
+  /**
+   * Where there is no room, the connection that has waited longest to ask for something makes some;
+   * where all have asked, the new one is told that there is none.
+   */
+  open(socket: Socket): Connection {
+    const connection = new Connection(socket, this.#limits);
+    this.#bySocket.set(socket, connection);
+    socket.once("close", () => {
+      this.#bySocket.delete(socket);
+      this.#silent.delete(connection);
+    });
+    if (this.#bySocket.size <= this.#limits.maxConnections) this.#silent.add(connection);
+    else if (this.#makeRoom()) this.#silent.add(connection);
+    else {
+      this.#ended("no room");
+      connection.refuse(tooMany(503, this.#limits));
+    }
+    return connection;
+  }
+
+  /** Tells that a connection has asked for something. */
+  onAsked(connection: Connection): void {
+    this.#silent.delete(connection);
+  }
+
+  /** Counts what the parser refused. */
+  onRefused({ status }: HttpError): void {
+    this.#ended(status === 408 ? "slow header" : "malformed");
+  }
+
+  close(): void {
+    clearInterval(this.#sweep);
+  }
+
+  metricsText(): string {
+    const ended = "stratagem_connections_ended_total";
+    const lines = [
+      ...metric("stratagem_connections", "gauge", "Open connections", this.#bySocket.size),
+      ...metric(
+        "stratagem_unsent_bytes",
+        "gauge",
+        "Bytes of answers that clients have not taken",
+        this.outbox.unsentBytes,
+      ),
+      ...head(ended, "counter", "Connections ended by the server for what clients did, by reason"),
+      ...[...this.#countByEnding].map(([reason, count]) => line(ended, { reason }, count)),
+    ];
+    return `${lines.join("\n")}\n`;
+  }
+
+  #makeRoom(): boolean {
+    const [oldest] = this.#silent;
+    if (oldest === undefined) return false;
+    this.#silent.delete(oldest);
+    this.#ended("made room");
+    oldest.evict(tooMany(408, this.#limits));
+    return true;
+  }
+
+  #look(passedMs: number): void {
+    this.outbox.sweep(passedMs);
+    // Node ends idle connections itself, but not those that send a byte now and then.
+    const limitMs = this.#limits.idleTimeoutMs + this.#limits.headerTimeoutMs;
+    for (const [socket, connection] of this.#bySocket) {
+      if (!connection.isIdle(passedMs, limitMs)) continue;
+      this.#ended("idle");
+      socket.destroy();
+    }
+  }
+
+  #ended(reason: Ending): void {
+    this.#countByEnding.set(reason, (this.#countByEnding.get(reason) ?? 0) + 1);
+  }
+}
+
+function tooMany(status: number, { maxConnections }: ConnectionLimits): HttpError {
+  const message = `expected at most ${maxConnections} connections`;
+  return new HttpError(status, message, RETRY_LATER);
+}

@@ -1,0 +1,62 @@
+/** Where JSON is read and written: short of it on the event loop, in turn; long of it beside it. */
+import { plainLength } from "../bodies/body-limits.ts";
+import type { InferRequest } from "../protocol/protocol.ts";
+import { bytesOf, lengthOf } from "../protocol/response.ts";
+import type { Answer } from "../requests/request.ts";
+import { DATATYPES, elementCountOf } from "../tensors/datatypes.ts";
+import type { ClientSignature } from "../tensors/signature.ts";
+import type { HostedModel, HttpContext } from "./context.ts";
+
+/** Bytes of JSON, or of strings, that are read on the event loop at most: some 5 ms. */
+export const MAX_LOOP_BYTES = 65_536;
+/** Elements of a tensor that are written as JSON on the event loop at most: some 3 ms. */
+const MAX_LOOP_ELEMENTS = 8192;
+/** Nobody has to wait for JSON as short as this. */
+const FREE_BYTES = 4096;
+/** What an element that is written takes of a turn's share. */
+const ELEMENT_SHARE = 16;
+
+/** As `parseInferRequest`; the memory of the body may be gone afterwards. */
+export async function readRequest(
+  { turnShare, jsonThread }: Pick<HttpContext, "turnShare" | "jsonThread">,
+  { index, requests, model }: HostedModel,
+  body: Buffer,
+  headerLength: string | undefined,
+): Promise<InferRequest> {
+  const jsonBytes = headerLength === undefined ? body.length : (plainLength(headerLength) ?? 0);
+  const isOfStrings = model.signature.inputs.some(
+    ({ datatype }) => DATATYPES[datatype].elementBytes === 0,
+  );
+  const lookedAt = isOfStrings ? body.length : Math.min(jsonBytes, body.length);
+  if (lookedAt > MAX_LOOP_BYTES) return jsonThread.read(index, body, headerLength);
+  if (lookedAt > FREE_BYTES) await turnShare.take(lookedAt);
+  return requests.read(body, headerLength);
+}
+
+/**
+ * JSON text of the outputs that are asked for so and have many elements, by their index; undefined
+ * where an element cannot be said in JSON.
+ */
+export async function jsonOutputs(
+  { turnShare, jsonThread }: Pick<HttpContext, "turnShare" | "jsonThread">,
+  { outputs }: InferRequest,
+  answer: Answer,
+  signature: ClientSignature,
+): Promise<ReadonlyMap<number, Uint8Array | undefined>> {
+  const texts = new Map<number, Uint8Array | undefined>();
+  for (const { index, isBinary } of outputs) {
+    const tensor = signature.outputs[index];
+    const output = answer.outputs[index];
+    if (isBinary || tensor === undefined || output === undefined) continue;
+    const elements = elementCountOf(output.shape);
+    const isLong = elements > MAX_LOOP_ELEMENTS || lengthOf(output.parts) > MAX_LOOP_BYTES;
+    if (isLong) {
+      // The outputs of a batch share memory, which stays here.
+      const bytes = new Uint8Array(bytesOf(output.parts));
+      texts.set(index, await jsonThread.write(tensor.datatype, bytes));
+    } else if (elements * ELEMENT_SHARE > FREE_BYTES) {
+      await turnShare.take(elements * ELEMENT_SHARE);
+    }
+  }
+  return texts;
+}

@@ -1,0 +1,87 @@
+/** What is done with long JSON: the same on the event loop and on a thread beside it. */
+
+import { type InferRequest, parseInferRequest } from "../protocol/protocol.ts";
+import { BadRequest } from "../tensors/bad-request.ts";
+import { DATATYPES, type Datatype } from "../tensors/datatypes.ts";
+import type { JsonLimits } from "../tensors/json-text.ts";
+import type { ClientSignature } from "../tensors/signature.ts";
+import { jsonOfBytes } from "../tensors/tensors.ts";
+
+/** Of a model, what reading its requests takes. */
+export interface ReadModel {
+  readonly signature: ClientSignature;
+  readonly maxRows: number;
+  /** Of what the JSON of a request may consist. */
+  readonly parts: JsonLimits;
+}
+
+/** An inference request to read. */
+export interface ReadJob {
+  readonly kind: "read";
+  /** Index among the models. */
+  readonly model: number;
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly headerLength: string | undefined;
+}
+
+/** A tensor to write as JSON. */
+export interface WriteJob {
+  readonly kind: "write";
+  readonly datatype: Datatype;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+export type JsonJob = ReadJob | WriteJob;
+
+export type JsonResult =
+  | { readonly kind: "read"; readonly request: InferRequest }
+  /** Text in UTF-8; null if there is no such JSON. */
+  | { readonly kind: "written"; readonly text: Uint8Array<ArrayBuffer> | null }
+  | { readonly kind: "refused"; readonly message: string }
+  | { readonly kind: "failed"; readonly message: string };
+
+/** Elements that are text at the same time; the rest are bytes before and after. */
+const PIECE_ELEMENTS = 65_536;
+
+/** Never throws. */
+export function doJob(job: JsonJob, models: readonly ReadModel[]): JsonResult {
+  try {
+    if (job.kind === "write") return { kind: "written", text: jsonBytesOf(job) };
+    const model = models[job.model];
+    if (model === undefined) throw new RangeError(`no model ${job.model}`);
+    const { signature, maxRows, parts } = model;
+    const { body, headerLength } = job;
+    const request = parseInferRequest(body, headerLength, signature, maxRows, parts);
+    return { kind: "read", request };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { kind: error instanceof BadRequest ? "refused" : "failed", message };
+  }
+}
+
+/** Memory of a result that can be handed over: each buffer once. */
+export function buffersOf(result: JsonResult): ArrayBuffer[] {
+  if (result.kind === "written") return result.text === null ? [] : [result.text.buffer];
+  if (result.kind !== "read") return [];
+  return [...new Set(result.request.inputs.map(({ buffer }) => buffer as ArrayBuffer))];
+}
+
+function jsonBytesOf({ datatype, bytes }: WriteJob): Uint8Array<ArrayBuffer> | null {
+  const { elementBytes } = DATATYPES[datatype];
+  const step = elementBytes === 0 ? bytes.length : PIECE_ELEMENTS * elementBytes;
+  const pieces: Buffer[] = [];
+  for (let begin = 0; begin < bytes.length; begin += step) {
+    const json = jsonOfBytes(datatype, bytes.subarray(begin, begin + step));
+    if (json === undefined) return null;
+    pieces.push(Buffer.from(`${begin === 0 ? "[" : ","}${json.slice(1, -1)}`));
+  }
+  pieces.push(Buffer.from(bytes.length === 0 ? "[]" : "]"));
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  const text = new Uint8Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    text.set(piece, at);
+    at += piece.length;
+  }
+  return text;
+}

@@ -1,0 +1,196 @@
+/** Jobs with long JSON on a thread of their own, so that none of them holds the event loop. */
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { Worker } from "node:worker_threads";
+import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
+import type { InferRequest } from "../protocol/protocol.ts";
+import type { Datatype } from "../tensors/datatypes.ts";
+import type { JsonJob, JsonResult, ReadModel } from "./json-jobs.ts";
+
+export interface JsonThreadLimits {
+  /** Bodies that wait for the thread at most. */
+  readonly maxWaiting: number;
+  /** Time of one job; then the thread is replaced. */
+  readonly jobTimeoutMs: number;
+  /** How long a thread without a job stays. */
+  readonly idleMs: number;
+}
+
+export const JSON_THREAD_LIMITS: JsonThreadLimits = {
+  maxWaiting: 32,
+  jobTimeoutMs: 10_000,
+  idleMs: 5000,
+};
+
+/**
+ * More than what is read and written can take, for what the text consists of is counted first; a
+ * thread that came to its limit could take the process along.
+ */
+const HEAP_MIB = 4096;
+
+interface Waiting {
+  readonly job: JsonJob;
+  readonly resolve: (result: JsonResult) => void;
+  readonly reject: (error: HttpError) => void;
+}
+
+/**
+ * One thread, which starts with the first job and goes when there was none for a while. Jobs wait
+ * in the order they came, but what is to be written, whose inference is done, goes before what is
+ * to be read. It keeps no process alive.
+ */
+export class JsonThread {
+  readonly #models: readonly ReadModel[];
+  readonly #limits: JsonThreadLimits;
+  readonly #program: string | URL;
+  readonly #toRead: Waiting[] = [];
+  readonly #toWrite: Waiting[] = [];
+  #worker: Worker | undefined;
+  #running: Waiting | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  /**
+   * @param models whose requests it reads, in their order.
+   * @param program of the thread; left out for the one that ships.
+   */
+  constructor(
+    models: readonly ReadModel[],
+    limits: Partial<JsonThreadLimits> = {},
+    program: string | URL = programPath(),
+  ) {
+    this.#models = models;
+    this.#limits = { ...JSON_THREAD_LIMITS, ...limits };
+    this.#program = program;
+  }
+
+  /** Whether there is a thread just now. */
+  get isRunning(): boolean {
+    return this.#worker !== undefined;
+  }
+
+  /**
+   * As `parseInferRequest`, of a body whose memory may be gone afterwards.
+   * @throws HttpError 400 for what that throws; 413 if it takes too long; 503 if
+   * too many wait.
+   */
+  async read(model: number, body: Buffer, headerLength: string | undefined): Promise<InferRequest> {
+    if (this.#toRead.length >= this.#limits.maxWaiting) {
+      const found = `${this.#toRead.length} long bodies wait to be read`;
+      throw new HttpError(503, `request: ${found}, try again later`, RETRY_LATER);
+    }
+    const job = { kind: "read", model, body: owned(body), headerLength } as const;
+    const result = await this.#done(this.#toRead, job);
+    if (result.kind === "read") return result.request;
+    throw errorOf(result);
+  }
+
+  /**
+   * JSON text of a flat array, as `jsonOfBytes` writes it.
+   * @returns undefined if an element is NaN or infinite.
+   * @throws HttpError 500 if it cannot be done.
+   */
+  async write(datatype: Datatype, bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array | undefined> {
+    const result = await this.#done(this.#toWrite, { kind: "write", datatype, bytes });
+    if (result.kind === "written") return result.text ?? undefined;
+    throw errorOf(result);
+  }
+
+  /** Ends the thread; jobs that are not done are refused. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const closed = new HttpError(503, "the server is shutting down", RETRY_LATER);
+    for (const { reject } of this.#toRead.splice(0)) reject(closed);
+    for (const { reject } of this.#toWrite.splice(0)) reject(closed);
+    await this.#end(closed);
+  }
+
+  #done(queue: Waiting[], job: JsonJob): Promise<JsonResult> {
+    return new Promise((resolve, reject) => {
+      queue.push({ job, resolve, reject });
+      this.#next();
+    });
+  }
+
+  #next(): void {
+    if (this.#running !== undefined || this.#isClosed) return;
+    const next = this.#toWrite.shift() ?? this.#toRead.shift();
+    clearTimeout(this.#timer);
+    if (next === undefined) {
+      this.#timer = setTimeout(() => void this.#end(), this.#limits.idleMs).unref();
+      return;
+    }
+    this.#running = next;
+    this.#worker ??= this.#start();
+    const { job } = next;
+    this.#worker.postMessage(job, [job.kind === "read" ? job.body.buffer : job.bytes.buffer]);
+    this.#timer = setTimeout(() => this.#giveUp(), this.#limits.jobTimeoutMs).unref();
+  }
+
+  #start(): Worker {
+    const worker = new Worker(this.#program, {
+      workerData: this.#models,
+      execArgv: [],
+      env: {},
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
+    });
+    worker.unref();
+    worker.on("message", (result: JsonResult) => {
+      if (worker !== this.#worker) return;
+      const done = this.#running;
+      this.#running = undefined;
+      done?.resolve(result);
+      this.#next();
+    });
+    const onEnd = (reason: string) => {
+      if (worker !== this.#worker) return;
+      void this.#end(jobError(this.#running, `cannot be done: ${reason}`));
+      this.#next();
+    };
+    worker.on("error", ({ message }) => onEnd(message));
+    worker.on("exit", (code) => onEnd(`the thread ended with ${code}`));
+    return worker;
+  }
+
+  /** A thread that is at one job for so long is replaced. */
+  #giveUp(): void {
+    const { jobTimeoutMs } = this.#limits;
+    void this.#end(jobError(this.#running, `took longer than ${jobTimeoutMs} ms`));
+    this.#next();
+  }
+
+  /** The next job gets a new thread. */
+  async #end(error?: HttpError): Promise<void> {
+    clearTimeout(this.#timer);
+    const [worker, running] = [this.#worker, this.#running];
+    this.#worker = undefined;
+    this.#running = undefined;
+    if (error !== undefined) running?.reject(error);
+    await worker?.terminate();
+  }
+}
+
+/** Of what was built, also for those who run the sources: threads run compiled files only. */
+function programPath(): string {
+  const description = createRequire(import.meta.url).resolve("stratagem-runtime/package.json");
+  return join(dirname(description), "dist/server/json-thread-main.js");
+}
+
+/** A body in memory of its own, which can be handed over. */
+function owned(body: Buffer): Uint8Array<ArrayBuffer> {
+  const { buffer, byteOffset, length } = body;
+  // Small ones share memory with others.
+  const isOwn = byteOffset === 0 && buffer instanceof ArrayBuffer && buffer.byteLength > 65_536;
+  return isOwn ? new Uint8Array(buffer, 0, length) : new Uint8Array(body);
+}
+
+function jobError(running: Waiting | undefined, problem: string): HttpError {
+  if (running?.job.kind === "write") return new HttpError(500, `writing the outputs ${problem}`);
+  return new HttpError(413, `request: reading its JSON ${problem}`);
+}
+
+function errorOf(result: JsonResult): HttpError {
+  if (result.kind === "refused") return new HttpError(400, result.message);
+  const message = result.kind === "failed" ? result.message : `an answer of kind ${result.kind}`;
+  return new HttpError(500, `internal error: ${message}`);
+}

@@ -1,0 +1,22 @@
+/** What batches take at the 99th percentile, as a bundle's profile says. */
+import type { ServiceTimes } from "../../bundle/schema.ts";
+
+/**
+ * Of a batch of a variant, ms: the p99 where the profile has it, else what decisions are made with;
+ * undefined for a batch that was not profiled. @param variant index on axis 0 of the tables.
+ */
+export function p99MsOf(
+  times: ServiceTimes | undefined,
+  variant: number,
+  rows: number,
+): number | undefined {
+  if (times === undefined) return undefined;
+  const { data, shape } = times.decisionMs;
+  const maxBatch = shape.at(-1) ?? 0;
+  if (rows > maxBatch) return undefined;
+  const cell = variant * maxBatch + rows - 1;
+  const decisionMs = data[cell];
+  const p99Ms = times.quantiles?.p99Ms.data[cell];
+  // Decisions may rest on more than was measured.
+  return decisionMs === undefined ? p99Ms : Math.max(decisionMs, p99Ms ?? 0);
+}

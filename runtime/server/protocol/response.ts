@@ -1,0 +1,118 @@
+/**
+ * Inference responses of the Open Inference Protocol v2 over HTTP, with Triton's binary tensor
+ * extension.
+ */
+
+import type { Answer, OutputTensor } from "../requests/request.ts";
+import { bytesOfNames, VARIANT_OUTPUT } from "../requests/variant-wish.ts";
+import type { ClientSignature } from "../tensors/signature.ts";
+import { jsonOfBytes } from "../tensors/tensors.ts";
+import type { InferRequest } from "./protocol.ts";
+
+export interface InferResponse {
+  readonly headers: Readonly<Record<string, string | number>>;
+  /** JSON, then the binary outputs. */
+  readonly parts: readonly Uint8Array[];
+}
+
+/**
+ * @param sloClass of the request; null where all have the same SLO.
+ * @param texts of outputs that are written as JSON already, by their index.
+ * @throws Error if an output that is asked for as JSON has an element that JSON cannot say.
+ */
+export function writeInferResponse(
+  modelName: string,
+  request: InferRequest,
+  answer: Answer,
+  signature: ClientSignature,
+  sloClass: string | null = null,
+  texts: ReadonlyMap<number, Uint8Array | undefined> = new Map(),
+): InferResponse {
+  const { answerer } = answer;
+  const names = variantNames(answer, signature);
+  const binary: Uint8Array[] = [];
+  const json: (string | Uint8Array)[] = [];
+  for (const [position, { index, isBinary }] of request.outputs.entries()) {
+    const ofNames = index === signature.outputs.length ? VARIANT_OUTPUT : undefined;
+    const tensor = ofNames ?? signature.outputs[index];
+    const output = ofNames === undefined ? answer.outputs[index] : outputOfNames(names);
+    if (tensor === undefined || output === undefined) throw new Error(`no output ${index}`);
+    const { name, datatype } = tensor;
+    const head = JSON.stringify({ name, datatype, shape: output.shape }).slice(0, -1);
+    if (position > 0) json.push(",");
+    json.push(head);
+    if (isBinary) {
+      for (const part of output.parts) binary.push(part);
+      json.push(`,"parameters":{"binary_data_size":${lengthOf(output.parts)}}}`);
+      continue;
+    }
+    const data = texts.has(index) ? texts.get(index) : jsonOfBytes(datatype, bytesOf(output.parts));
+    if (data === undefined) {
+      throw new Error(
+        `output "${name}" has an element that is NaN or infinite; ask for it with binary_data`,
+      );
+    }
+    json.push(',"data":', data, "}");
+  }
+  // A single row is told all by the name.
+  const parameters = {
+    ...answerer,
+    ...(names.length > 1 ? { variants: names } : {}),
+    ...(sloClass === null ? {} : { slo_class: sloClass }),
+  };
+  const { id } = request;
+  const head = { model_name: modelName, model_version: "1", ...(id === undefined ? {} : { id }) };
+  json.unshift(`${JSON.stringify({ ...head, parameters }).slice(0, -1)},"outputs":[`);
+  json.push("]}");
+  const jsonParts = joinedTexts(json);
+  const jsonLength = lengthOf(jsonParts);
+  const length = jsonLength + lengthOf(binary);
+  const hasBinary = request.outputs.some(({ isBinary }) => isBinary);
+  return {
+    headers: {
+      "content-type": hasBinary ? "application/octet-stream" : "application/json",
+      "content-length": length,
+      // Header values are ASCII; names of variants need not be.
+      "stratagem-variant": encodeURI(answerer.variant),
+      ...(hasBinary ? { "inference-header-content-length": jsonLength } : {}),
+    },
+    parts: [...jsonParts, ...binary],
+  };
+}
+
+/** Names the variant that answered each row; none for models that do not tell. */
+function variantNames(
+  { variantByRow = [] }: Answer,
+  { variants }: ClientSignature,
+): readonly string[] {
+  return variantByRow.map((variant) => variants[variant]?.name ?? "");
+}
+
+function outputOfNames(names: readonly string[]): OutputTensor {
+  return { shape: [names.length], parts: [bytesOfNames(names)] };
+}
+
+export function bytesOf(parts: readonly Uint8Array[]): Uint8Array {
+  const [only] = parts;
+  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
+}
+
+/** What is text becomes bytes, as much at once as lies between what is bytes already. */
+function joinedTexts(pieces: readonly (string | Uint8Array)[]): Uint8Array[] {
+  const parts: Uint8Array[] = [];
+  let text = "";
+  for (const piece of pieces) {
+    if (typeof piece === "string") {
+      text += piece;
+      continue;
+    }
+    parts.push(Buffer.from(text), piece);
+    text = "";
+  }
+  if (text !== "") parts.push(Buffer.from(text));
+  return parts;
+}
+
+export function lengthOf(parts: readonly Uint8Array[]): number {
+  return parts.reduce((length, part) => length + part.length, 0);
+}

@@ -1,0 +1,61 @@
+/** What HTTP talks to, whatever the method. */
+import type { Bundle } from "../../bundle/schema.ts";
+import type { ExecutorHandlers } from "../../exec/executor.ts";
+import type { ClientSignature } from "../tensors/signature.ts";
+import type { RequestRows, Submission } from "./request.ts";
+import type { RequestClasses } from "./request-classes.ts";
+import type { RequestMetrics } from "./request-metrics.ts";
+
+/** A model as clients see it: rows in, tensors out. */
+export interface EndpointModel {
+  /** Its names are no other model's of the endpoint. */
+  readonly signature: ClientSignature;
+  readonly metrics: RequestMetrics;
+  /** Least time in which a request can be answered. */
+  readonly fastestMs: number;
+  /** Least time in which one variant can answer, of models whose requests may name one. */
+  variantMs?(variant: number): number;
+  /** Rows of one request at most; left out where only the server has a limit. */
+  readonly maxRows?: number;
+  /** Left out where all requests have the same SLO. */
+  readonly classes?: RequestClasses;
+  /**
+   * Whether a request that arrives now would find no room whatever it asks; left out where only
+   * the time that answers take tells.
+   */
+  isFull?(): boolean;
+  /**
+   * A request was refused at the door: its rows count as load, and as dropped.
+   * @param deadlineMs that it would have had.
+   * @param rows 1 of a request that was not read.
+   */
+  onTurnedAway(deadlineMs: number, rows: number): void;
+  /**
+   * @param isHigh whether the request goes before those that are not; for models that tell them
+   * apart.
+   * @param sloClass index of its class; for models that have some.
+   */
+  submit(rows: RequestRows, deadlineMs: number, isHigh: boolean, sloClass: number): Submission;
+}
+
+/** What answers inference requests, by the bundle that decides. */
+export interface Endpoint {
+  /** At least one. */
+  readonly models: readonly EndpointModel[];
+  /** What the executor tells. */
+  readonly handlers: Required<ExecutorHandlers>;
+  readonly isReady: boolean;
+  /** Kept once it is ready for the first time. */
+  readonly started: Promise<void>;
+  metricsText(): string;
+  /**
+   * Lets another bundle decide from now on.
+   * @param bundle a validated one.
+   * @returns why it cannot, or null; nothing has changed if it cannot.
+   */
+  replaceBundle(bundle: Bundle, bundleSha256: string): string | null;
+  /** No more work but for what was accepted. */
+  drain(): void;
+  /** Fails every request that is still open. */
+  abort(): void;
+}

@@ -1,0 +1,70 @@
+/** Which class of queries a request is of, where they do not all have the same SLO. */
+import type { SloClass } from "../../bundle/schema.ts";
+import { BadRequest } from "../tensors/bad-request.ts";
+
+/** The class of a request, and what comes of it. */
+export interface RequestClass {
+  /** Index in `slo.classes`; 0 where there are none. */
+  readonly index: number;
+  /** Null where there are none. */
+  readonly name: string | null;
+  readonly sloMs: number;
+}
+
+/**
+ * The parameter `slo_class` says which class a request is of, or the name of the model in its URL,
+ * `<model>.<class>`; a request without either is of the first class.
+ */
+export class RequestClasses {
+  /** Of models, beside those that leave the class open. */
+  readonly modelNames: readonly string[];
+  /** As clients are told of them. */
+  stated: readonly SloClass[];
+  readonly #classes: readonly RequestClass[];
+  readonly #indexByModel = new Map<string, number>();
+
+  /**
+   * @param modelNames names of the model by which a request may be of any class; where one of them
+   * ends like a class it stays that.
+   */
+  constructor(classes: readonly SloClass[], modelNames: readonly string[]) {
+    this.stated = classes;
+    this.#classes = classes.map(({ name, latencyMs }, index) => {
+      return { index, name, sloMs: latencyMs };
+    });
+    for (const model of modelNames) {
+      for (const [index, { name }] of classes.entries()) {
+        const own = `${model}.${name}`;
+        if (!modelNames.includes(own)) this.#indexByModel.set(own, index);
+      }
+    }
+    this.modelNames = [...this.#indexByModel.keys()];
+  }
+
+  /**
+   * @param modelName as in the URL. @param asked value of the parameter; undefined without it.
+   * @throws BadRequest for a class that there is not, or for another one than the URL names.
+   */
+  classOf(modelName: string, asked: string | undefined): RequestClass {
+    const named = this.#indexByModel.get(modelName);
+    const allowed = named === undefined ? this.#classes : this.#classes.slice(named, named + 1);
+    const found = asked === undefined ? allowed[0] : allowed.find(({ name }) => name === asked);
+    if (found !== undefined) return found;
+    const names = allowed.map(({ name }) => `"${name}"`).join(" or ");
+    const whose = named === undefined ? "" : `, the class of model "${modelName}"`;
+    throw new BadRequest("parameters.slo_class", `expected ${names}${whose}`, asked);
+  }
+}
+
+/** @throws BadRequest if a class is asked for where there are none. */
+export function requestClass(
+  classes: RequestClasses | undefined,
+  modelName: string,
+  asked: string | undefined,
+  sloMs: number,
+): RequestClass {
+  if (classes !== undefined) return classes.classOf(modelName, asked);
+  if (asked === undefined) return { index: 0, name: null, sloMs };
+  const expected = "expected nothing: all requests have the same SLO";
+  throw new BadRequest("parameters.slo_class", expected, asked);
+}

@@ -1,0 +1,114 @@
+/**
+ * What the server counts of requests, whatever answers them, in the words of Triton's metrics and
+ * statistics.
+ */
+import { head, line } from "../metrics/exposition.ts";
+import type { FailureReason } from "./request.ts";
+
+/** Triton's reasons for a failed request; it has no others. */
+type FailureLabel = "REJECTED" | "CANCELED" | "BACKEND" | "OTHER";
+
+const LABEL_BY_REASON: Readonly<Record<FailureReason, FailureLabel>> = {
+  "queue-full": "REJECTED",
+  shed: "REJECTED",
+  late: "REJECTED",
+  "no-worker": "REJECTED",
+  cancelled: "CANCELED",
+  inference: "BACKEND",
+  "worker-lost": "BACKEND",
+  closed: "OTHER",
+};
+
+export interface BatchSizeCount {
+  count: number;
+  inferMs: number;
+}
+
+export class RequestMetrics {
+  readonly model: string;
+  readonly #failures: Record<FailureLabel, number> = {
+    REJECTED: 0,
+    CANCELED: 0,
+    BACKEND: 0,
+    OTHER: 0,
+  };
+  #failedMs = 0;
+  successCount = 0;
+  requestMs = 0;
+  queueMs = 0;
+  inferMs = 0;
+  inferenceCount = 0;
+  executionCount = 0;
+  lastRequestMs = 0;
+  readonly countByBatchSize = new Map<number, BatchSizeCount>();
+
+  constructor(model: string) {
+    this.model = model;
+  }
+
+  get failureCount(): number {
+    return Object.values(this.#failures).reduce((sum, count) => sum + count, 0);
+  }
+
+  get failedMs(): number {
+    return this.#failedMs;
+  }
+
+  onBatchDone({ rows }: { readonly rows: number }, wallMs: number): void {
+    this.inferenceCount += rows;
+    this.executionCount++;
+    // Batches are no larger than the bundle allows, so the map is small.
+    const known = this.countByBatchSize.get(rows) ?? { count: 0, inferMs: 0 };
+    known.count++;
+    known.inferMs += wallMs;
+    this.countByBatchSize.set(rows, known);
+  }
+
+  onRequestAnswered(
+    times: { readonly requestMs: number; readonly queueMs: number; readonly inferMs: number },
+    nowMs: number,
+  ): void {
+    this.successCount++;
+    this.requestMs += times.requestMs;
+    this.queueMs += times.queueMs;
+    this.inferMs += times.inferMs;
+    this.lastRequestMs = nowMs;
+  }
+
+  /** @param reason undefined for a request that was refused before it was scheduled. */
+  onRequestFailed(reason: FailureReason | undefined, requestMs: number, nowMs: number): void {
+    this.#failures[reason === undefined ? "OTHER" : LABEL_BY_REASON[reason]]++;
+    this.#failedMs += requestMs;
+    this.lastRequestMs = nowMs;
+  }
+
+  protected tritonLines(): string[] {
+    return RequestMetrics.tritonLines([this]);
+  }
+
+  /** Combines the metrics of several models of one server. */
+  static tritonLines(models: readonly RequestMetrics[]): string[] {
+    const labels = ({ model }: RequestMetrics) => ({ model, version: "1" });
+    const counter = (name: string, help: string, countOf: (one: RequestMetrics) => number) => [
+      ...head(`nv_inference_${name}`, "counter", help),
+      ...models.map((one) => line(`nv_inference_${name}`, labels(one), countOf(one))),
+    ];
+    const us = (ms: number) => Math.round(ms * 1000);
+    return [
+      ...counter("request_success", "Requests answered", (one) => one.successCount),
+      ...head("nv_inference_request_failure", "counter", "Requests not answered, by reason"),
+      ...models.flatMap((one) =>
+        Object.entries(one.#failures).map(([reason, count]) =>
+          line("nv_inference_request_failure", { ...labels(one), reason }, count),
+        ),
+      ),
+      ...counter("count", "Rows run", (one) => one.inferenceCount),
+      ...counter("exec_count", "Batches run", (one) => one.executionCount),
+      ...counter("request_duration_us", "Time of answered requests", (one) => us(one.requestMs)),
+      ...counter("queue_duration_us", "Time answered requests waited", (one) => us(one.queueMs)),
+      ...counter("compute_infer_duration_us", "Time answered requests ran", (one) =>
+        us(one.inferMs),
+      ),
+    ];
+  }
+}

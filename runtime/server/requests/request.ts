@@ -1,0 +1,242 @@
+/**
+ * One client request on its way through the scheduler: its rows are queries of their own and are
+ * gathered here.
+ */
+import { assert } from "../../core/assert.ts";
+import { elementCountOf } from "../tensors/datatypes.ts";
+import type { ModelSignature } from "../tensors/signature.ts";
+import { rowBounds } from "../tensors/tensors.ts";
+import type { VariantWish } from "./variant-wish.ts";
+
+/** Why a request has no answer. */
+export type FailureReason =
+  | "queue-full"
+  | "shed"
+  | "late"
+  | "no-worker"
+  | "worker-lost"
+  | "inference"
+  | "cancelled"
+  | "closed";
+
+export interface OutputTensor {
+  readonly shape: readonly number[];
+  /** Row-major little-endian bytes, in order; concatenated they are the tensor. */
+  readonly parts: readonly Uint8Array[];
+}
+
+/** Who answered, in words, and the mean accuracy. */
+export interface Answerer {
+  readonly variant: string;
+  readonly accuracy: number;
+}
+
+export interface Answer {
+  readonly kind: "answered";
+  /** In the order of `ClientSignature.outputs`. */
+  readonly outputs: readonly OutputTensor[];
+  readonly answerer: Answerer;
+  /** The variant that answered each row, for models whose rows one variant answers each. */
+  readonly variantByRow?: readonly number[];
+  readonly queueMs: number;
+  readonly inferMs: number;
+}
+
+export interface Failure {
+  readonly kind: "failed";
+  readonly reason: FailureReason;
+  readonly message: string;
+}
+
+/** An answer whose rows were each answered by one variant. */
+export interface RowAnswer extends Answer {
+  readonly variantByRow: readonly number[];
+}
+
+export type Outcome<A extends Answer = Answer> = A | Failure;
+
+/**
+ * Rows of a request: per input of the signature its row-major little-endian bytes, kept until the
+ * outcome.
+ */
+export interface RequestRows {
+  readonly rows: number;
+  readonly inputs: readonly Uint8Array[];
+  readonly variant?: VariantWish | undefined;
+}
+
+export interface Submission<A extends Answer = Answer> {
+  /** Never rejects. */
+  readonly outcome: Promise<Outcome<A>>;
+  /**
+   * Gives the request up: rows that wait are taken back, of rows that run the answer is thrown
+   * away.
+   */
+  readonly cancel: () => void;
+}
+
+/** Output of one batch: the rows of request i are `bounds[i]` … `bounds[i + 1]` of the bytes. */
+export interface RowedOutput {
+  readonly rowShape: readonly number[];
+  readonly bytes: Uint8Array;
+  readonly bounds: readonly number[];
+}
+
+/** @returns undefined if the output is not one of `rows` rows. */
+export function rowedOutput(
+  signature: ModelSignature,
+  output: number,
+  result: { readonly shape: readonly number[]; readonly bytes: Uint8Array },
+  rows: number,
+): RowedOutput | undefined {
+  const tensor = signature.outputs[output];
+  assert(tensor !== undefined, "an output has a tensor in the signature");
+  if (result.shape[0] !== rows) return undefined;
+  const rowShape = result.shape.slice(1);
+  const bounds = rowBounds(tensor.datatype, result.bytes, rows, elementCountOf(rowShape));
+  return bounds === undefined ? undefined : { rowShape, bytes: result.bytes, bounds };
+}
+
+export class PendingRequest {
+  readonly rows: number;
+  readonly deadlineMs: number;
+  readonly arrivalMs: number;
+  /** Index of its class, 0 where there are none. */
+  readonly sloClass: number;
+  /** Per input of the signature its bytes and where its rows begin. */
+  readonly inputs: readonly Uint8Array[];
+  readonly inputBounds: readonly (readonly number[])[];
+  /** Query of each row; entries appear as the rows are handed to the dispatcher. */
+  readonly queryByRow: number[] = [];
+  readonly variantByRow: number[] = [];
+  readonly variant: VariantWish | undefined;
+  startMs = Number.NaN;
+  #isSettled = false;
+  #remaining: number;
+  readonly #rowShapes: (readonly number[] | undefined)[] = [];
+  readonly #partsByOutput: Uint8Array[][];
+  readonly #variants: ModelSignature["variants"];
+  readonly #settle: (outcome: Outcome<RowAnswer>) => void;
+
+  constructor(
+    signature: ModelSignature,
+    { rows, inputs, variant }: RequestRows,
+    times: {
+      readonly arrivalMs: number;
+      readonly deadlineMs: number;
+      readonly sloClass?: number;
+    },
+    settle: (outcome: Outcome<RowAnswer>) => void,
+  ) {
+    assert(inputs.length === signature.inputs.length, "a request has every input of the model");
+    this.rows = rows;
+    this.variant = variant;
+    this.arrivalMs = times.arrivalMs;
+    this.deadlineMs = times.deadlineMs;
+    this.sloClass = times.sloClass ?? 0;
+    this.inputs = inputs;
+    this.inputBounds = signature.inputs.map(({ datatype, rowShape }, index) => {
+      const bytes = inputs[index] ?? new Uint8Array();
+      const bounds = rowBounds(datatype, bytes, rows, elementCountOf(rowShape));
+      assert(bounds !== undefined, "the bytes of an input are its rows");
+      return bounds;
+    });
+    this.#remaining = rows;
+    this.#partsByOutput = signature.outputs.map(() => []);
+    this.#variants = signature.variants;
+    this.#settle = settle;
+  }
+
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
+
+  /**
+   * Takes the answer of one row, and settles the request with the last.
+   * @param index the row's place in the batch.
+   */
+  takeRow(row: number, outputs: readonly RowedOutput[], index: number, nowMs: number): void {
+    assert(!this.#isSettled, "a request that is settled takes no rows");
+    for (const [output, { rowShape, bytes, bounds }] of outputs.entries()) {
+      const known = this.#rowShapes[output];
+      if (known === undefined) this.#rowShapes[output] = rowShape;
+      else if (known.join() !== rowShape.join()) {
+        const message =
+          `rows have outputs of shapes [${known.join(", ")}] and ` + `[${rowShape.join(", ")}]`;
+        this.fail("inference", message);
+        return;
+      }
+      const parts = this.#partsByOutput[output];
+      assert(parts !== undefined, "a batch has the outputs of the signature");
+      parts[row] = bytes.subarray(bounds[index], bounds[index + 1]);
+    }
+    this.#remaining--;
+    if (this.#remaining === 0) this.#answer(nowMs);
+  }
+
+  /** Settles the request unless it is settled. */
+  fail(reason: FailureReason, message: string): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#settle({ kind: "failed", reason, message });
+  }
+
+  #answer(nowMs: number): void {
+    this.#isSettled = true;
+    this.#settle({
+      kind: "answered",
+      outputs: this.#partsByOutput.map((parts, output) => ({
+        shape: [this.rows, ...(this.#rowShapes[output] ?? [])],
+        parts: joined(parts),
+      })),
+      variantByRow: this.variantByRow,
+      answerer: answererOf(this.variantByRow, this.#variants),
+      queueMs: this.startMs - this.arrivalMs,
+      inferMs: nowMs - this.startMs,
+    });
+  }
+}
+
+/**
+ * One variant, or those of the rows in the order they first appear; and the mean accuracy over the
+ * rows.
+ */
+function answererOf(
+  variantByRow: readonly number[],
+  variants: ModelSignature["variants"],
+): Answerer {
+  let accuracySum = 0;
+  const names = new Set<string>();
+  for (const index of variantByRow) {
+    const variant = variants[index];
+    if (variant === undefined) continue;
+    names.add(variant.name);
+    accuracySum += variant.accuracy;
+  }
+  const isOne = names.size === 1;
+  const accuracy = isOne ? variants[variantByRow[0] ?? 0]?.accuracy : undefined;
+  return {
+    variant: [...names].join(","),
+    accuracy: accuracy ?? accuracySum / variantByRow.length,
+  };
+}
+
+/** Neighbours in memory become one part, so that rows that ran together are written together. */
+export function joined(parts: readonly Uint8Array[]): Uint8Array[] {
+  const joinedParts: Uint8Array[] = [];
+  let last: Uint8Array | undefined;
+  for (const part of parts) {
+    const isNext =
+      last !== undefined &&
+      last.buffer === part.buffer &&
+      last.byteOffset + last.length === part.byteOffset;
+    if (last !== undefined && isNext) {
+      last = new Uint8Array(last.buffer, last.byteOffset, last.length + part.length);
+      joinedParts[joinedParts.length - 1] = last;
+    } else {
+      last = part;
+      joinedParts.push(part);
+    }
+  }
+  return joinedParts;
+}

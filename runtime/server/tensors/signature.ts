@@ -1,0 +1,156 @@
+/**
+ * What a client sees as the model: the tensors that all variants of the task share, and how each
+ * variant orders them.
+ */
+import type { RamsisBundle, TensorInfo, Variant } from "../../bundle/schema.ts";
+import { RuntimeError } from "../../errors.ts";
+import { type Datatype, datatypeOf } from "./datatypes.ts";
+
+export interface ModelTensor {
+  readonly name: string;
+  readonly datatype: Datatype;
+  /** Shape of one row, axis 0 being left out; −1 where a dimension of an output is dynamic. */
+  readonly rowShape: readonly number[];
+}
+
+/** What a client sees of a model. */
+export interface ClientSignature {
+  /** What the model may be called; the application first. */
+  readonly names: readonly string[];
+  readonly inputs: readonly ModelTensor[];
+  readonly outputs: readonly ClientOutput[];
+  readonly variants: readonly { readonly name: string }[];
+  /** Whether each row is answered by one of the variants, which a request may name. */
+  readonly answersByRow?: boolean;
+}
+
+export interface ClientOutput extends ModelTensor {
+  /** Whether only those get it who ask for it by name. */
+  readonly isInternal?: boolean;
+}
+
+/** What a variant is to those whose rows it runs. */
+export interface TaskTensors {
+  readonly inputs: readonly ModelTensor[];
+  readonly outputs: readonly ModelTensor[];
+  readonly variants: readonly ServedVariant[];
+}
+
+export interface ServedVariant {
+  readonly name: string;
+  readonly accuracy: number;
+  /** Index in `ModelSignature.inputs` of each input of the variant, in the variant's order. */
+  readonly inputOrder: readonly number[];
+  /** Index among the variant's outputs of each tensor of `ModelSignature.outputs`. */
+  readonly outputOrder: readonly number[];
+}
+
+export interface ModelSignature extends ClientSignature {
+  readonly variants: readonly ServedVariant[];
+}
+
+/** The parts of a variant that its tensors come from. */
+export type ModelVariant = Pick<Variant, "name" | "accuracy" | "model">;
+
+/**
+ * @throws RuntimeError RUNTIME_MODEL if a variant has no model, or the models cannot stand in for
+ * one another in one batch of rows.
+ */
+export function signatureOf({ application, tasks }: RamsisBundle): ModelSignature {
+  const names = [...new Set([application, ...tasks.map((task) => task.name)])];
+  return { names, ...taskTensors(tasks.flatMap((task) => task.variants)), answersByRow: true };
+}
+
+/** @throws as `signatureOf` */
+export function taskTensors(variants: readonly ModelVariant[]): TaskTensors {
+  const [first] = variants;
+  if (first === undefined) throw unfit("tasks", "no variant", "at least one");
+  const inputs = modelOf(first).inputs.map((tensor) => inputOf(tensor, first));
+  const outputs = modelOf(first).outputs.map((tensor) => tensorOf(tensor, first));
+  return {
+    inputs,
+    outputs: outputs.map((output) => widened(output, variants)),
+    variants: variants.map((variant) => {
+      const own = modelOf(variant);
+      const ownInputs = own.inputs.map((tensor) => inputOf(tensor, variant));
+      const ownOutputs = own.outputs.map((tensor) => tensorOf(tensor, variant));
+      return {
+        name: variant.name,
+        accuracy: variant.accuracy,
+        inputOrder: orderOf(ownInputs, inputs, `variant "${variant.name}" inputs`, true),
+        outputOrder: orderOf(outputs, ownOutputs, `variant "${variant.name}" outputs`, false),
+      };
+    }),
+  };
+}
+
+/** @throws RuntimeError RUNTIME_MODEL if it has none. */
+export function modelOf(variant: ModelVariant): NonNullable<Variant["model"]> {
+  if (variant.model !== null) return variant.model;
+  throw unfit(`variant "${variant.name}"`, "no model", "one, named in the application spec");
+}
+
+function inputOf(info: TensorInfo, variant: ModelVariant): ModelTensor {
+  const tensor = tensorOf(info, variant);
+  // Rows of different shapes do not make a tensor, and padding them would change answers.
+  if (tensor.rowShape.includes(-1)) {
+    const found = `shape [${info.shape.join(", ")}]`;
+    throw unfit(`variant "${variant.name}" input "${info.name}"`, found, "only axis 0 dynamic");
+  }
+  return tensor;
+}
+
+function tensorOf({ name, dtype, shape }: TensorInfo, variant: ModelVariant): ModelTensor {
+  const datatype = datatypeOf(dtype);
+  const at = `variant "${variant.name}" tensor "${name}"`;
+  if (datatype === undefined)
+    throw unfit(at, `type ${dtype}`, "a type of the Open Inference Protocol");
+  if (shape.length === 0) throw unfit(at, "a scalar", "axis 0 to be the rows");
+  return { name, datatype, rowShape: shape.slice(1) };
+}
+
+/** Gives the index in `others` of the namesake of each of `tensors`; both have the same names. */
+function orderOf(
+  tensors: readonly ModelTensor[],
+  others: readonly ModelTensor[],
+  at: string,
+  sameShape: boolean,
+): number[] {
+  if (tensors.length !== others.length) {
+    throw unfit(at, namesOf(tensors), `those of the first variant, ${namesOf(others)}`);
+  }
+  return tensors.map((tensor) => {
+    const index = others.findIndex(({ name }) => name === tensor.name);
+    const other = others[index];
+    if (other === undefined) throw unfit(at, namesOf(tensors), namesOf(others));
+    const differs = sameShape && tensor.rowShape.join() !== other.rowShape.join();
+    if (tensor.datatype !== other.datatype || differs) {
+      throw unfit(at, textOf(tensor), `${textOf(other)}, as the first variant has it`);
+    }
+    return index;
+  });
+}
+
+/** Outputs may differ in shape between variants; a dimension that does is dynamic to the client. */
+function widened(output: ModelTensor, variants: readonly ModelVariant[]): ModelTensor {
+  const rowShape = output.rowShape.map((size, axis) => {
+    const isShared = variants.every((variant) => {
+      const own = modelOf(variant).outputs.find(({ name }) => name === output.name);
+      return own === undefined || own.shape[axis + 1] === size;
+    });
+    return isShared ? size : -1;
+  });
+  return { ...output, rowShape };
+}
+
+export function namesOf(tensors: readonly ModelTensor[]): string {
+  return tensors.map(({ name }) => `"${name}"`).join(", ") || "none";
+}
+
+export function textOf({ name, datatype, rowShape }: ModelTensor): string {
+  return `"${name}" ${datatype} [${["rows", ...rowShape].join(", ")}]`;
+}
+
+export function unfit(at: string, found: string, allowed: string): RuntimeError {
+  return new RuntimeError("RUNTIME_MODEL", `${at}: expected ${allowed}, got ${found}`);
+}

@@ -1,0 +1,245 @@
+/**
+ * Tensor data between JSON and row-major little-endian bytes, and where the rows of such bytes
+ * begin.
+ */
+
+import { halfToNumber, numberToHalf } from "../../core/half.ts";
+import { BadRequest } from "./bad-request.ts";
+import { DATATYPES, type Datatype, elementCountOf } from "./datatypes.ts";
+import { readInteger } from "./json-text.ts";
+
+const INTEGER_RANGE: Partial<Record<Datatype, readonly [bigint, bigint]>> = {
+  UINT8: [0n, 255n],
+  UINT16: [0n, 65_535n],
+  UINT32: [0n, 2n ** 32n - 1n],
+  UINT64: [0n, 2n ** 64n - 1n],
+  INT8: [-128n, 127n],
+  INT16: [-32_768n, 32_767n],
+  INT32: [-(2n ** 31n), 2n ** 31n - 1n],
+  INT64: [-(2n ** 63n), 2n ** 63n - 1n],
+};
+
+/**
+ * Byte offsets of the rows and, last, of the end.
+ * @returns shape (rows + 1,); undefined if the bytes are not exactly that many rows.
+ */
+export function rowBounds(
+  datatype: Datatype,
+  bytes: Uint8Array,
+  rows: number,
+  rowElements: number,
+): number[] | undefined {
+  const { elementBytes } = DATATYPES[datatype];
+  if (elementBytes > 0) {
+    if (bytes.length !== rows * rowElements * elementBytes) return undefined;
+    return Array.from({ length: rows + 1 }, (_, row) => row * rowElements * elementBytes);
+  }
+  const view = viewOf(bytes);
+  const bounds = [0];
+  let offset = 0;
+  for (let row = 0; row < rows; row++) {
+    for (let element = 0; element < rowElements; element++) {
+      if (offset + 4 > bytes.length) return undefined;
+      offset += 4 + view.getUint32(offset, true);
+    }
+    if (offset > bytes.length) return undefined;
+    bounds.push(offset);
+  }
+  return offset === bytes.length ? bounds : undefined;
+}
+
+/**
+ * Bytes of JSON data, flat or nested as the shape says.
+ * @throws BadRequest that names the element.
+ */
+export function bytesOfJson(
+  datatype: Datatype,
+  shape: readonly number[],
+  data: unknown,
+  path: string,
+): Uint8Array {
+  const count = elementCountOf(shape);
+  const isNested = Array.isArray(data) && data.length > 0 && Array.isArray(data[0]);
+  const sink = sinkOf(datatype, count);
+  if (isNested) writeNested(sink, data, shape, 0, path);
+  else writeFlat(sink, listOf(data, count, path), path);
+  return sink.finish();
+}
+
+interface Sink {
+  /** @throws BadRequest that names `path` and `index`. */
+  write(value: unknown, path: string, index: number): void;
+  finish(): Uint8Array;
+}
+
+function writeFlat(sink: Sink, values: readonly unknown[], path: string): void {
+  for (let index = 0; index < values.length; index++) sink.write(values[index], path, index);
+}
+
+/** As deep as the shape, which is the model's. */
+function writeNested(
+  sink: Sink,
+  data: unknown,
+  shape: readonly number[],
+  axis: number,
+  path: string,
+): void {
+  const values = listOf(data, shape[axis] ?? 0, path);
+  if (axis === shape.length - 1) {
+    writeFlat(sink, values, path);
+    return;
+  }
+  for (const [index, inner] of values.entries()) {
+    writeNested(sink, inner, shape, axis + 1, `${path}[${index}]`);
+  }
+}
+
+function listOf(data: unknown, count: number, path: string): readonly unknown[] {
+  if (!Array.isArray(data)) throw new BadRequest(path, "expected an array", data);
+  if (data.length !== count) {
+    throw new BadRequest(path, `expected ${count} elements`, data.length);
+  }
+  return data;
+}
+
+function sinkOf(datatype: Datatype, count: number): Sink {
+  if (datatype === "BYTES") return new BytesSink();
+  const bytes = new Uint8Array(count * DATATYPES[datatype].elementBytes);
+  const writeElement = elementWriter(datatype, viewOf(bytes));
+  let written = 0;
+  return {
+    write(value, path, index) {
+      const problem = writeElement(written++, value);
+      if (problem !== undefined) throw new BadRequest(`${path}[${index}]`, problem, value);
+    },
+    finish: () => bytes,
+  };
+}
+
+class BytesSink implements Sink {
+  readonly #parts: Buffer[] = [];
+
+  write(value: unknown, path: string, index: number): void {
+    if (typeof value !== "string") {
+      throw new BadRequest(`${path}[${index}]`, "expected a string", value);
+    }
+    const text = Buffer.from(value);
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(text.length);
+    this.#parts.push(length, text);
+  }
+
+  finish(): Uint8Array {
+    return Buffer.concat(this.#parts);
+  }
+}
+
+/** Writes element i; returns what was expected if the value is not one. */
+type ElementWriter = (index: number, value: unknown) => string | undefined;
+
+function elementWriter(datatype: Exclude<Datatype, "BYTES">, view: DataView): ElementWriter {
+  if (datatype === "BOOL") {
+    return (index, value) => {
+      if (value !== true && value !== false && value !== 0 && value !== 1) {
+        return "expected true or false";
+      }
+      view.setUint8(index, Number(value));
+      return undefined;
+    };
+  }
+  const range = INTEGER_RANGE[datatype];
+  return range === undefined ? floatWriter(datatype, view) : integerWriter(datatype, range, view);
+}
+
+function floatWriter(datatype: Datatype, view: DataView): ElementWriter {
+  const write = {
+    FP16: (index: number, value: number) => view.setUint16(2 * index, numberToHalf(value), true),
+    FP32: (index: number, value: number) => view.setFloat32(4 * index, value, true),
+    FP64: (index: number, value: number) => view.setFloat64(8 * index, value, true),
+  }[datatype as string];
+  return (index, value) => {
+    const number = typeof value === "number" ? value : Number(readInteger(value) ?? Number.NaN);
+    if (Number.isNaN(number)) return "expected a number";
+    write?.(index, number);
+    return undefined;
+  };
+}
+
+function integerWriter(
+  datatype: Datatype,
+  [min, max]: readonly [bigint, bigint],
+  view: DataView,
+): ElementWriter {
+  const { elementBytes } = DATATYPES[datatype];
+  const expected = `expected an integer from ${min} to ${max}`;
+  const [low, high] = [Number(min), Number(max)];
+  return (index, value) => {
+    if (elementBytes < 8) {
+      if (typeof value !== "number" || !Number.isInteger(value) || value < low || value > high) {
+        return expected;
+      }
+      if (elementBytes === 1) view.setUint8(index, value & 0xff);
+      else if (elementBytes === 2) view.setUint16(2 * index, value & 0xffff, true);
+      else view.setUint32(4 * index, value >>> 0, true);
+      return undefined;
+    }
+    const integer = readInteger(value);
+    if (integer === undefined || integer < min || integer > max) return expected;
+    view.setBigUint64(8 * index, BigInt.asUintN(64, integer), true);
+    return undefined;
+  };
+}
+
+/**
+ * JSON text of a flat array of all elements.
+ * @returns undefined if an element is NaN or infinite, which JSON cannot say.
+ */
+export function jsonOfBytes(datatype: Datatype, bytes: Uint8Array): string | undefined {
+  const view = viewOf(bytes);
+  if (datatype === "BYTES") return jsonOfStrings(bytes, view);
+  const { elementBytes } = DATATYPES[datatype];
+  const read = elementReader(datatype, view);
+  const texts = new Array<string>(bytes.length / elementBytes);
+  for (let index = 0; index < texts.length; index++) {
+    const value = read(index);
+    if (typeof value === "number" && !Number.isFinite(value)) return undefined;
+    texts[index] = String(value);
+  }
+  return `[${texts.join(",")}]`;
+}
+
+function elementReader(
+  datatype: Exclude<Datatype, "BYTES">,
+  view: DataView,
+): (index: number) => number | bigint | boolean {
+  const readers: Record<typeof datatype, (index: number) => number | bigint | boolean> = {
+    BOOL: (index) => view.getUint8(index) !== 0,
+    UINT8: (index) => view.getUint8(index),
+    UINT16: (index) => view.getUint16(2 * index, true),
+    UINT32: (index) => view.getUint32(4 * index, true),
+    UINT64: (index) => view.getBigUint64(8 * index, true),
+    INT8: (index) => view.getInt8(index),
+    INT16: (index) => view.getInt16(2 * index, true),
+    INT32: (index) => view.getInt32(4 * index, true),
+    INT64: (index) => view.getBigInt64(8 * index, true),
+    FP16: (index) => halfToNumber(view.getUint16(2 * index, true)),
+    FP32: (index) => view.getFloat32(4 * index, true),
+    FP64: (index) => view.getFloat64(8 * index, true),
+  };
+  return readers[datatype];
+}
+
+function jsonOfStrings(bytes: Uint8Array, view: DataView): string {
+  const texts: string[] = [];
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  for (let offset = 0; offset < bytes.length; ) {
+    const end = offset + 4 + view.getUint32(offset, true);
+    texts.push(JSON.stringify(buffer.toString("utf8", offset + 4, end)));
+    offset = end;
+  }
+  return `[${texts.join(",")}]`;
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+}
