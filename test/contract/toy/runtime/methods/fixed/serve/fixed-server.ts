@@ -3,10 +3,10 @@ import type { Bundle, FixedBundle } from "../../../bundle/schema.ts";
 import type { BatchResult, Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import { InferenceError } from "../../../exec/executor.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
-import type { EndpointModel } from "../../../server/endpoint.ts";
-import { metric } from "../../../server/exposition.ts";
-import { PendingRequest, type RequestRows, rowedOutput } from "../../../server/request.ts";
-import { RequestMetrics } from "../../../server/request-metrics.ts";
+import { metric } from "../../../server/metrics/exposition.ts";
+import type { EndpointModel } from "../../../server/requests/endpoint.ts";
+import { PendingRequest, type RequestRows, rowedOutput } from "../../../server/requests/request.ts";
+import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
 import {
   type CommonServerOptions,
   DEFAULT_LIMITS,
@@ -14,7 +14,7 @@ import {
   type RunningServer,
   type ServedEndpoint,
 } from "../../../server/serve.ts";
-import { type ModelSignature, taskTensors } from "../../../server/signature.ts";
+import { type ModelSignature, taskTensors } from "../../../server/tensors/signature.ts";
 import { pooledWorkers } from "../../../tell/serving-told.ts";
 import { FixedCluster, type FixedStart } from "../core/fixed-cluster.ts";
 
