@@ -17,7 +17,8 @@ const AS_NOBODY = [
 const READ_ONLY = [
   ...["bwrap", "--unshare-all", "--share-net", "--die-with-parent", "--cap-drop", "ALL"],
   ...["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"],
-  ...["--tmpfs", "/tmp", "--remount-ro", "/tmp"],
+  // This checkout may itself be a temporary one.
+  ...["--tmpfs", "/tmp", "--ro-bind", resolve("."), resolve("."), "--remount-ro", "/tmp"],
   ...["--clearenv", "--setenv", "PATH", "/usr/bin:/bin", "--chdir", "/"],
 ];
 const CONFINED = [...AS_NOBODY, ...READ_ONLY, process.execPath];
