@@ -95,7 +95,7 @@ export function addServe(program: Command, generateLevel?: GenerateLevel): void 
     .description(
       "answer inference requests as a bundle says, until SIGTERM or SIGINT; SIGHUP reads it again",
     )
-    .requiredOption("--policy <bundle>", "policy bundle")
+    .requiredOption("--policy <bundle>", "policy bundle; once for each application", collected)
     .option("--models <folder>", "where the model files are (default: the bundle's folder)")
     .option("--http <host:port>", "where to listen; port 0 for any", "127.0.0.1:8000")
     .addOption(
@@ -151,6 +151,11 @@ function stopSignal(): AbortSignal {
   const stop = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stop.abort());
   return stop.signal;
+}
+
+/** An option that may be given several times. */
+function collected(text: string, before: readonly string[] = []): string[] {
+  return [...before, text];
 }
 
 function deviceIds(text: string): number[] {

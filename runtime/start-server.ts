@@ -1,6 +1,7 @@
-/** Opens a server of a bundle in this process: its endpoint over HTTP, its workers beside it. */
+/** Opens a server of bundles in this process: its doors, and its workers beside it. */
 import { dirname } from "node:path";
 import type { Bundle } from "./bundle/schema.ts";
+import { RuntimeError } from "./errors.ts";
 import type { SettledDevice } from "./exec/worker-pool.ts";
 import { hasLimits } from "./exec/worker-spawn.ts";
 import { loadBundle } from "./load-bundle.ts";
@@ -8,14 +9,16 @@ import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
 import { OpenedModels } from "./opened-models.ts";
 import { servedModels } from "./served-models.ts";
-import type { RunningServer, ServerLimits } from "./server/serve.ts";
+import type { Application } from "./server/applications/application.ts";
+import type { ServerLimits } from "./server/applications/limits.ts";
+import { openServer, type RunningServer } from "./server/serve.ts";
 import { Workers, type WorkersOptions } from "./server-workers.ts";
 import { packageVersion } from "./version.ts";
 
 export interface ServerOptions extends WorkersOptions {
-  /** Path of the bundle. */
-  readonly policy: string;
-  /** Folder of the model files; left out for the bundle's own. */
+  /** Paths of the bundles, one for each application, or that of the only one. */
+  readonly policy: string | readonly string[];
+  /** Folder of the model files; left out for each bundle's own. */
   readonly models?: string | undefined;
   /** Where to listen; left out for 127.0.0.1. */
   readonly host?: string;
@@ -33,19 +36,26 @@ export interface ServerOptions extends WorkersOptions {
 }
 
 export interface StartedServer extends RunningServer {
-  /** The bundle that it was started with. */
-  readonly bundle: Bundle;
-  /** What the workers run on. */
-  readonly device: SettledDevice;
+  /** What it was started with, in the order of the options. */
+  readonly served: readonly ServedBundle[];
   /**
-   * Reads the bundle's file again and follows it if it is good and for this server. Never rejects.
-   * @returns whether it is followed, and what is to be said of it.
+   * Reads the files of the bundles again and follows those that are good and for this server. Never
+   * rejects.
+   * @returns whether all are followed, and what is to be said of them.
    */
   reload(): Promise<{ readonly isFollowed: boolean; readonly notice: string }>;
 }
 
+export interface ServedBundle {
+  /** Path of its file. */
+  readonly policy: string;
+  readonly bundle: Bundle;
+  /** What its workers run on. */
+  readonly device: SettledDevice;
+}
+
 /**
- * Starts serving a bundle. Inference is answered from `started` on, the rest at once.
+ * Starts serving bundles. Inference is answered from `started` on, the rest at once.
  * @throws BundleError for a bundle that is refused. @throws RuntimeError RUNTIME_UNREADABLE,
  * RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_MEANS, RUNTIME_DEVICE.
  */
@@ -59,34 +69,40 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
   }
 }
 
+interface Hosted {
+  readonly policy: string;
+  readonly bundle: Bundle;
+  readonly workers: Workers;
+  readonly application: Application;
+}
+
 async function startWith(files: OpenedModels, options: ServerOptions): Promise<StartedServer> {
-  const { policy, onNotice = () => {}, generateLevel, limits } = options;
-  const { bundle, sha256 } = await loadBundle(policy);
-  const models = await servedModels(bundle, options.models ?? dirname(policy), files);
-  const method = methodOf(bundle);
-  const workers = new Workers({ ...options, onNotice }, models, method.workerCount(bundle));
-  const axisNames = models.map((model) => model.axisNames);
-  const server = await method.serve(bundle, {
-    bundleSha256: sha256,
-    host: options.host ?? "127.0.0.1",
-    port: options.port ?? 0,
-    nowMs: options.nowMs ?? (() => performance.now()),
-    ...(options.nowMs === undefined ? { loopNowMs: () => performance.now() } : {}),
-    epochOffsetMs: options.epochOffsetMs ?? performance.timeOrigin,
-    version: packageVersion(),
-    ...(limits === undefined ? {} : { limits }),
-    onWorkerLost: (worker, reason) => onNotice(`worker ${worker} was lost: ${reason}`),
-    onNotice,
-    axisNames,
-    workers,
-    generateLevel,
-  });
+  const { policy, onNotice = () => {}, limits } = options;
+  const policies = typeof policy === "string" ? [policy] : policy;
+  const hosted: Hosted[] = [];
+  for (const one of policies) {
+    hosted.push(await hostedBundle(one, files, { ...options, isOnly: policies.length === 1 }));
+  }
+  expectOwnNames(hosted);
+  const server = await openServer(
+    hosted.map(({ application }) => application),
+    {
+      host: options.host ?? "127.0.0.1",
+      port: options.port ?? 0,
+      ...clockOf(options),
+      version: packageVersion(),
+      ...(limits === undefined ? {} : { limits }),
+    },
+  );
   if (!hasLimits()) onNotice("workers have no limit of memory: this system cannot set one");
   return {
     ...server,
-    bundle,
-    device: workers.device,
-    reload: () => reload(server, policy, files),
+    served: hosted.map(({ policy, bundle, workers }) => ({
+      policy,
+      bundle,
+      device: workers.device,
+    })),
+    reload: () => reloadAll(server, policies, files),
     close: async () => {
       await server.close();
       await files.close();
@@ -94,19 +110,72 @@ async function startWith(files: OpenedModels, options: ServerOptions): Promise<S
   };
 }
 
-async function reload(
-  server: RunningServer,
-  path: string,
+function clockOf({ nowMs, epochOffsetMs = performance.timeOrigin }: ServerOptions) {
+  if (nowMs !== undefined) return { nowMs, epochOffsetMs };
+  const ownMs = () => performance.now();
+  return { nowMs: ownMs, loopNowMs: ownMs, epochOffsetMs };
+}
+
+async function hostedBundle(
+  policy: string,
   files: OpenedModels,
-): Promise<{ readonly isFollowed: boolean; readonly notice: string }> {
+  options: ServerOptions & { readonly isOnly: boolean },
+): Promise<Hosted> {
+  const { generateLevel, limits, isOnly, onNotice = () => {} } = options;
+  const { bundle, sha256 } = await loadBundle(policy);
+  const tell = (message: string) =>
+    onNotice(isOnly ? message : `${bundle.application}: ${message}`);
+  const models = await servedModels(bundle, options.models ?? dirname(policy), files);
+  const method = methodOf(bundle);
+  const told = { ...options, policy, onNotice: tell };
+  const workers = new Workers(told, models, method.workerCount(bundle));
+  const application = await method.host(bundle, {
+    bundleSha256: sha256,
+    nowMs: clockOf(options).nowMs,
+    ...(limits === undefined ? {} : { limits }),
+    onWorkerLost: (worker, reason) => tell(`worker ${worker} was lost: ${reason}`),
+    onNotice: tell,
+    axisNames: models.map((model) => model.axisNames),
+    workers,
+    generateLevel,
+  });
+  return { policy, bundle, workers, application };
+}
+
+/** @throws RuntimeError RUNTIME_MODEL if two bundles have models of the same name. */
+function expectOwnNames(hosted: readonly Hosted[]): void {
+  const policyByName = new Map<string, string>();
+  for (const { policy, application } of hosted) {
+    for (const name of application.endpoint.models.flatMap(({ signature }) => signature.names)) {
+      const other = policyByName.get(name);
+      if (other !== undefined && other !== policy) {
+        const message = `expected models of other names than those of ${other}, got "${name}"`;
+        throw new RuntimeError("RUNTIME_MODEL", `${policy}: ${message}`);
+      }
+      policyByName.set(name, policy);
+    }
+  }
+}
+
+async function reloadAll(server: RunningServer, policies: readonly string[], files: OpenedModels) {
+  const done = [];
+  for (const [index, policy] of policies.entries()) {
+    done.push(await reloadOne(server, policy, index));
+  }
+  const notices = done.map(({ notice }) => notice).join("; ");
+  const isFollowed = done.every((one) => one.isFollowed);
+  return { isFollowed, notice: notices + (await changesOf(files)) };
+}
+
+async function reloadOne(server: RunningServer, path: string, application: number) {
   try {
     const { bundle, sha256 } = await loadBundle(path);
-    const refusal = server.replaceBundle(bundle, sha256);
+    const refusal = server.replaceBundle(bundle, sha256, application);
     const notice =
       refusal === null
         ? `${path}: serving it as it is now, SHA-256 ${sha256}`
         : `${path}: not followed, the bundle before it goes on deciding: ${refusal}`;
-    return { isFollowed: refusal === null, notice: notice + (await changesOf(files)) };
+    return { isFollowed: refusal === null, notice };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const notice = `not followed, the bundle before it goes on deciding: ${reason}`;
@@ -114,7 +183,6 @@ async function reload(
   }
 }
 
-/** What a server that is told to read anew does not: its models are those that it opened. */
 async function changesOf(opened: OpenedModels): Promise<string> {
   const changed = await opened.changed();
   if (changed.length === 0) return "";

@@ -6,7 +6,7 @@
 import { Agent } from "node:http";
 import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { DEFAULT_LIMITS } from "stratagem-runtime/internal/server/serve";
+import { DEFAULT_LIMITS } from "stratagem-runtime/internal/server/applications/limits";
 import { withServer } from "../harness/live.ts";
 import type { Attack, Outcome, Part } from "./part.ts";
 import {

@@ -8,12 +8,13 @@ import { startAssignedExecutor } from "stratagem-runtime/internal/exec/assigned-
 import type { AssignedExecutorHandlers } from "stratagem-runtime/internal/exec/executor";
 import { startExecutor } from "stratagem-runtime/internal/exec/worker-pool";
 import { loadBundle } from "stratagem-runtime/internal/load-bundle";
-import { startAccordionServer } from "stratagem-runtime/internal/methods/accordion/serve/accordion-server";
-import { startInferlineServer } from "stratagem-runtime/internal/methods/inferline/serve/inferline-server";
+import { accordionApplication } from "stratagem-runtime/internal/methods/accordion/serve/accordion-application";
+import { inferlineApplication } from "stratagem-runtime/internal/methods/inferline/serve/inferline-application";
 import { methodOf } from "stratagem-runtime/internal/methods/registry";
-import { startForetoldServer } from "stratagem-runtime/internal/methods/themis/serve/themis-server";
+import { foretoldApplication } from "stratagem-runtime/internal/methods/themis/serve/themis-application";
 import { servedModels } from "stratagem-runtime/internal/served-models";
-import type { RunningServer } from "stratagem-runtime/internal/server/serve";
+import type { Application } from "stratagem-runtime/internal/server/applications/application";
+import { openServer } from "stratagem-runtime/internal/server/serve";
 import { present } from "./numbers.ts";
 
 /** Everything else comes with every request. */
@@ -44,12 +45,12 @@ const options = {
   onNotice: (message: string) => console.error(message),
 };
 
-const server = await started(bundle);
+const server = await openServer([await hosted(bundle)], options);
 process.once("SIGTERM", () => void server.close());
 await server.started;
 tell({ url: server.url, originMs: performance.timeOrigin });
 
-function started(own: Bundle): Promise<RunningServer> {
+function hosted(own: Bundle): Application | Promise<Application> {
   const stages = {
     ...options,
     executorFactory: (handlers: AssignedExecutorHandlers) =>
@@ -58,7 +59,7 @@ function started(own: Bundle): Promise<RunningServer> {
   };
   switch (own.method) {
     case "accordion":
-      return startAccordionServer({
+      return accordionApplication({
         ...options,
         bundle: own,
         executorFactory: (handlers) =>
@@ -66,9 +67,9 @@ function started(own: Bundle): Promise<RunningServer> {
         recorder: recorderOf(PLACE_KINDS),
       });
     case "inferline":
-      return startInferlineServer({ ...stages, bundle: own });
+      return inferlineApplication({ ...stages, bundle: own });
     case "themis":
-      return startForetoldServer({ ...stages, bundle: own });
+      return foretoldApplication({ ...stages, bundle: own });
     default:
       throw new TypeError(`${policy}: its method ${own.method} is served without a record`);
   }

@@ -1,4 +1,4 @@
-/** `serve --policy BUNDLE`: answers inference requests until it is told to stop. */
+/** `serve --policy BUNDLE…`: answers inference requests until it is told to stop. */
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import { methodOf } from "../methods/registry.ts";
 import { type ServerOptions, type StartedServer, startServer } from "../start-server.ts";
@@ -28,19 +28,27 @@ export async function serveCommand(
   const server = await startServer({ ...options, ...parseAddress(http), onNotice });
   onReload(() => void server.reload().then(({ notice }) => onNotice(notice)));
   await Promise.race([server.started, aborted(signal)]);
-  onReady(readyResult(server, options.policy));
+  onReady(readyResult(server));
   await aborted(signal);
   onNotice("stopping: answering what was accepted");
   await server.close();
 }
 
-function readyResult({ url, bundle, device }: StartedServer, policy: string): CommandResult {
-  const method = methodOf(bundle);
-  const { workers, more, json } = method.tellServing(bundle);
+function readyResult({ url, served }: StartedServer): CommandResult {
+  const told = served.map(({ policy, bundle, device }) => {
+    const method = methodOf(bundle);
+    const { workers, more, json } = method.tellServing(bundle);
+    return {
+      text: `serving ${policy} at ${url}: ${workers} on ${device}${more}`,
+      json: { policy, workers: method.workerCount(bundle), device, ...json },
+    };
+  });
+  const [first] = told;
+  const more = told.length > 1 ? { served: told.map(({ json }) => json) } : {};
   return {
     exitCode: EXIT_CODES.ok,
-    text: `serving ${policy} at ${url}: ${workers} on ${device}${more}`,
-    json: { url, policy, workers: method.workerCount(bundle), device, ...json },
+    text: told.map(({ text }) => text).join("\n"),
+    json: { url, ...first?.json, ...more },
   };
 }
 

@@ -1,4 +1,4 @@
-/** A method as the runtime sees it: what it says of its bundles, and how it serves them. */
+/** A method as the runtime sees it: what it says of its bundles, and how it hosts them. */
 import type {
   ActionValues,
   Bundle,
@@ -13,8 +13,8 @@ import type {
   Executor,
   ExecutorHandlers,
 } from "../exec/executor.ts";
+import type { Application, ApplicationOptions } from "../server/applications/application.ts";
 import type { AxisNames } from "../server/graph/output-groups.ts";
-import type { CommonServerOptions, RunningServer } from "../server/serve.ts";
 import type { Section } from "../tell/bundle-sections.ts";
 import type { DiffLevel } from "../tell/level-diff.ts";
 import type { ServingTold } from "../tell/serving-told.ts";
@@ -22,7 +22,7 @@ import type { WantedModel } from "../wanted-models.ts";
 
 /**
  * One object per method, made in its folder of what the folder holds, and found in `registry.ts`.
- * All but `serve` is computed from the bundle alone and loads no model and no server.
+ * All but `host` is computed from the bundle alone and loads no model and no server.
  */
 export interface RuntimeMethod<B extends Bundle> {
   readonly name: B["method"];
@@ -73,11 +73,10 @@ export interface RuntimeMethod<B extends Bundle> {
   /** What `serve` says once it is ready. */
   tellServing(bundle: B): ServingTold;
   /**
-   * Opens its endpoint and serves it over HTTP. @throws RuntimeError RUNTIME_LISTEN if the address
-   * cannot be listened at, RUNTIME_MODEL if the bundle's models do not fit together,
-   * RUNTIME_DEVICE.
+   * Opens its endpoint; the server starts its workers once it listens. @throws RuntimeError
+   * RUNTIME_MODEL if the bundle's models do not fit together.
    */
-  serve(bundle: B, options: ServeMethodOptions): Promise<RunningServer>;
+  host(bundle: B, options: HostOptions): Promise<Application>;
 }
 
 /** The file that held a bundle. */
@@ -109,7 +108,7 @@ export interface DecisionCheck {
   readonly text: string;
 }
 
-export interface ServeMethodOptions extends CommonServerOptions {
+export interface HostOptions extends ApplicationOptions {
   /** Names of first dimensions, of each model that the bundle wants. */
   readonly axisNames: readonly AxisNames[];
   readonly workers: WorkerStarter;

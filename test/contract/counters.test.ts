@@ -2,8 +2,10 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
+import type { HostOptions } from "../../runtime/methods/method.ts";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import type { RunningServer } from "../../runtime/server/serve.ts";
+import { serveOne } from "../support/serve-one.ts";
 import type { FakeWorkers, ServedSubject } from "./subjects/served.ts";
 import { BY_METHOD } from "./subjects.ts";
 
@@ -113,15 +115,18 @@ class House {
 async function serving(subject: ServedSubject): Promise<House> {
   const workers = subject.openWorkers();
   const clock = { nowMs: 1000 };
-  const server = await methodOf(subject.bundle).serve(subject.bundle, {
-    bundleSha256: "ab".repeat(32),
-    host: "127.0.0.1",
-    port: 0,
-    nowMs: () => clock.nowMs,
-    version: "0.0.0",
-    axisNames: subject.axisNames ?? [],
-    workers: workers.starter,
-  });
+  const server = await serveOne(
+    (options: HostOptions) => methodOf(subject.bundle).host(subject.bundle, options),
+    {
+      bundleSha256: "ab".repeat(32),
+      host: "127.0.0.1",
+      port: 0,
+      nowMs: () => clock.nowMs,
+      version: "0.0.0",
+      axisNames: subject.axisNames ?? [],
+      workers: workers.starter,
+    },
+  );
   open.push(server);
   workers.ready();
   return new House(subject, server, workers, clock);

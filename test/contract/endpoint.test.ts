@@ -1,8 +1,10 @@
 /** Every method over HTTP: ready, asked, replaced and closed, on workers that are not real. */
 import { afterEach, describe, expect, test } from "vitest";
 import type { Bundle } from "../../runtime/bundle/schema.ts";
+import type { HostOptions } from "../../runtime/methods/method.ts";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import type { RunningServer } from "../../runtime/server/serve.ts";
+import { serveOne } from "../support/serve-one.ts";
 import type { FakeWorkers, ServedSubject } from "./subjects/served.ts";
 import { BY_METHOD, SUBJECTS } from "./subjects.ts";
 
@@ -29,16 +31,19 @@ interface House {
 async function serving(subject: ServedSubject, isReady = true): Promise<House> {
   const workers = subject.openWorkers();
   const lost: string[] = [];
-  const server = await methodOf(subject.bundle).serve(subject.bundle, {
-    bundleSha256: SHA256,
-    host: "127.0.0.1",
-    port: 0,
-    nowMs: () => 1000,
-    version: "0.0.0",
-    axisNames: subject.axisNames ?? [],
-    workers: workers.starter,
-    onWorkerLost: (worker, reason) => lost.push(`${worker} ${reason}`),
-  });
+  const server = await serveOne(
+    (options: HostOptions) => methodOf(subject.bundle).host(subject.bundle, options),
+    {
+      bundleSha256: SHA256,
+      host: "127.0.0.1",
+      port: 0,
+      nowMs: () => 1000,
+      version: "0.0.0",
+      axisNames: subject.axisNames ?? [],
+      workers: workers.starter,
+      onWorkerLost: (worker, reason) => lost.push(`${worker} ${reason}`),
+    },
+  );
   open.push(server);
   if (isReady) workers.ready();
   return { subject, server, workers, lost };

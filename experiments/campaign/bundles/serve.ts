@@ -3,6 +3,7 @@ import { Agent, request } from "node:http";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { methodOf } from "stratagem-runtime/internal/methods/registry";
 import type { AxisNames } from "stratagem-runtime/internal/server/graph/output-groups";
+import { openServer } from "stratagem-runtime/internal/server/serve";
 import { FakeWorkers } from "./fake-workers.ts";
 
 const SHA256 = "ab".repeat(32);
@@ -42,19 +43,18 @@ export async function serveShortly(
   const models = method.models(bundle);
   const workers = new FakeWorkers(models, method.workerCount(bundle));
   method.tellServing(bundle);
-  const server = await method.serve(bundle, {
+  const served = { nowMs: () => performance.now(), limits: { drainTimeoutMs: DRAIN_MS } };
+  const application = await method.host(bundle, {
+    ...served,
     bundleSha256: SHA256,
-    host: "127.0.0.1",
-    port: 0,
-    nowMs: () => performance.now(),
-    version: "0.0.0",
-    limits: { drainTimeoutMs: DRAIN_MS },
     axisNames: models.map(({ model }) => axesByFile.get(model?.file ?? "") ?? {}),
     workers,
     onWorkerLost: (worker, reason) => {
       throw new Error(`worker ${worker} was lost: ${reason}`);
     },
   });
+  const where = { host: "127.0.0.1", port: 0, version: "0.0.0" };
+  const server = await openServer([application], { ...served, ...where });
   const agent = new Agent({ keepAlive: true });
   try {
     workers.ready();

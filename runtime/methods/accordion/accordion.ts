@@ -38,9 +38,9 @@ export const accordion = {
   models: accordionModels,
   workerCount: (bundle) => classOfPlaces(bundle).length,
   tellServing: servingPlaces,
-  serve: async (bundle, { workers, ...options }) => {
-    const { startAccordionServer } = await import("./serve/accordion-server.ts");
+  host: async (bundle, { workers, ...options }) => {
+    const { accordionApplication } = await import("./serve/accordion-application.ts");
     const executorFactory = workers.start.bind(workers);
-    return startAccordionServer({ ...options, bundle, executorFactory });
+    return accordionApplication({ ...options, bundle, executorFactory });
   },
 } satisfies RuntimeMethod<AccordionBundle>;

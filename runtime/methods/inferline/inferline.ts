@@ -45,9 +45,9 @@ export const inferline = {
   models: inferlineModels,
   workerCount: pooledWorkers,
   tellServing: (bundle) => servingTold(pooledWorkers(bundle), firstReplicas(bundle)),
-  serve: async (bundle, { workers, ...options }) => {
-    const { startInferlineServer } = await import("./serve/inferline-server.ts");
+  host: async (bundle, { workers, ...options }) => {
+    const { inferlineApplication } = await import("./serve/inferline-application.ts");
     const executorFactory = workers.startAssigned.bind(workers);
-    return startInferlineServer({ ...options, bundle, executorFactory });
+    return inferlineApplication({ ...options, bundle, executorFactory });
   },
 } satisfies RuntimeMethod<InferlineBundle>;

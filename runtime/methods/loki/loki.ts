@@ -39,9 +39,9 @@ export const loki = {
   models: lokiModels,
   workerCount: pooledWorkers,
   tellServing: (bundle) => servingTold(pooledWorkers(bundle)),
-  serve: async (bundle, { workers, ...options }) => {
-    const { startLokiServer } = await import("./serve/loki-server.ts");
+  host: async (bundle, { workers, ...options }) => {
+    const { lokiApplication } = await import("./serve/loki-application.ts");
     const executorFactory = workers.startAssigned.bind(workers);
-    return startLokiServer({ ...options, bundle, executorFactory });
+    return lokiApplication({ ...options, bundle, executorFactory });
   },
 } satisfies RuntimeMethod<LokiBundle>;

@@ -38,9 +38,9 @@ export const ramsis = {
   models: ramsisModels,
   workerCount: pooledWorkers,
   tellServing: (bundle) => servingTold(pooledWorkers(bundle)),
-  serve: async (bundle, { workers, ...options }) => {
-    const { startRamsisServer } = await import("./serve/ramsis-server.ts");
+  host: async (bundle, { workers, ...options }) => {
+    const { ramsisApplication } = await import("./serve/ramsis-application.ts");
     const executorFactory = workers.start.bind(workers);
-    return startRamsisServer({ ...options, bundle, executorFactory });
+    return ramsisApplication({ ...options, bundle, executorFactory });
   },
 } satisfies RuntimeMethod<RamsisBundle>;

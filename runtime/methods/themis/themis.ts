@@ -46,9 +46,9 @@ export const themis = {
   models: themisModels,
   workerCount,
   tellServing: (bundle) => servingTold(workerCount(bundle), firstInstances(bundle)),
-  serve: async (bundle, { workers, ...options }) => {
-    const { startForetoldServer } = await import("./serve/themis-server.ts");
+  host: async (bundle, { workers, ...options }) => {
+    const { foretoldApplication } = await import("./serve/themis-application.ts");
     const executorFactory = workers.startAssigned.bind(workers);
-    return startForetoldServer({ ...options, bundle, executorFactory });
+    return foretoldApplication({ ...options, bundle, executorFactory });
   },
 } satisfies RuntimeMethod<ThemisBundle>;

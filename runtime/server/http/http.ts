@@ -1,8 +1,9 @@
 /** Routes of the server: the Open Inference Protocol v2, Triton's extensions to it, and metrics. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { hostedModel } from "../applications/hosted-model.ts";
 import { readBody } from "../bodies/body.ts";
 import { INDEX_LIMIT } from "../bodies/body-limits.ts";
-import { CLOSE, HttpError, reasonJson } from "../connections/http-error.ts";
+import { CLOSE, HttpError, RETRY_LATER, reasonJson } from "../connections/http-error.ts";
 import { hasUnreadBody } from "../connections/request-head.ts";
 import {
   modelConfig,
@@ -13,7 +14,7 @@ import {
 import { segmentsOf } from "../protocol/request-target.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import { parseJson } from "../tensors/json-text.ts";
-import { type HostedModel, type HttpContext, isReady, RETRY_LATER } from "./context.ts";
+import type { HttpContext } from "./context.ts";
 import { answerInfer } from "./infer.ts";
 
 /**
@@ -49,7 +50,7 @@ function route(
   } else if (first !== "v2") throw new HttpError(404, `no such path: ${request.url}`);
   else if (path.length === 1) {
     get();
-    sendJson(context, response, 200, { ...SERVER_METADATA, version: context.version });
+    sendJson(context, response, 200, { ...SERVER_METADATA, version: context.house.version });
   } else if (second === "health" && path.length === 3) {
     get();
     sendHealth(context, third ?? "", response);
@@ -58,10 +59,11 @@ function route(
     return sendIndex(context, request, response);
   } else if (second === "models" && third === "stats" && path.length === 3) {
     get();
-    const all = context.models.map(({ model: { signature, metrics } }) => {
+    const { house } = context;
+    const all = house.models.map(({ model: { signature, metrics } }) => {
       return { name: signature.names[0] ?? "", metrics };
     });
-    sendJson(context, response, 200, modelStatistics(all, context.epochOffsetMs));
+    sendJson(context, response, 200, modelStatistics(all, house.epochOffsetMs));
   } else if (second === "models" && path.length >= 3) {
     return routeModel(context, third ?? "", path.slice(3), request, response);
   } else throw new HttpError(404, `no such path: ${request.url}`);
@@ -74,13 +76,11 @@ function routeModel(
   request: IncomingMessage,
   response: ServerResponse,
 ): void | Promise<void> {
-  const hosted = hostedModel(context, name);
-  const { signature, metrics } = hosted.model;
+  const { house } = context;
   const hasVersion = rest[0] === "versions" && rest.length >= 2;
-  if (hasVersion && rest[1] !== "1") {
-    const message = `Request for unknown model: '${name}' version ${rest[1]} is not found`;
-    throw new HttpError(404, message);
-  }
+  const hosted = hostedModel(house.models, name, hasVersion ? rest[1] : "");
+  const { signature, metrics } = hosted.model;
+  const isReady = house.isApplicationReady(hosted.application);
   const [action, ...beyond] = hasVersion ? rest.slice(2) : rest;
   if (beyond.length > 0) throw new HttpError(404, `no such path: ${request.url}`);
   if (action === "infer") {
@@ -89,9 +89,9 @@ function routeModel(
   }
   const pages: Readonly<Record<string, () => [number, object]>> = {
     "": () => [200, modelMetadata(name, signature)],
-    ready: () => [isReady(context) ? 200 : 503, { name, ready: isReady(context) }],
+    ready: () => [isReady ? 200 : 503, { name, ready: isReady }],
     config: () => [200, modelConfig(name, signature, hosted.maxRows, hosted.model.classes?.stated)],
-    stats: () => [200, modelStatistics([{ name, metrics }], context.epochOffsetMs)],
+    stats: () => [200, modelStatistics([{ name, metrics }], house.epochOffsetMs)],
   };
   const page = Object.hasOwn(pages, action ?? "") ? pages[action ?? ""] : undefined;
   if (page === undefined) throw new HttpError(404, `no such path: ${request.url}`);
@@ -99,19 +99,10 @@ function routeModel(
   sendJson(context, response, ...page());
 }
 
-function hostedModel({ models }: HttpContext, name: string): HostedModel {
-  const hosted = models.find(({ model }) => model.signature.names.includes(name));
-  if (hosted !== undefined) return hosted;
-  const hasClasses = models.some(({ model }) => model.classes !== undefined);
-  const names = models.flatMap(({ model }) => model.signature.names).join(", ");
-  const known = hasClasses ? `; there are ${names}` : "";
-  throw new HttpError(404, `Request for unknown model: '${name}' is not found${known}`);
-}
-
 function sendHealth(context: HttpContext, kind: string, response: ServerResponse): void {
   if (kind === "live") sendJson(context, response, 200, { live: true });
   else if (kind === "ready") {
-    const ready = isReady(context);
+    const ready = context.house.isReady;
     sendJson(context, response, ready ? 200 : 503, { ready }, ready ? {} : RETRY_LATER);
   } else throw new HttpError(404, `no such path: /v2/health/${kind}`);
 }
@@ -121,22 +112,19 @@ async function sendIndex(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { pace, budget } = context;
-  const hold = budget.hold();
+  const { pace, house } = context;
+  const hold = house.budget.hold();
   const body = await readBody(request, { limit: INDEX_LIMIT, pace, hold }).finally(() =>
     hold.release(),
   );
   const asked = body.length === 0 ? {} : jsonObjectOf(body);
-  const ready = isReady(context);
-  const isListed = ready || asked["ready"] !== true;
-  const names = context.models.flatMap(({ model }) => model.signature.names);
-  const entries = names.map((name) => ({
-    name,
-    version: "1",
-    state: ready ? "READY" : "UNAVAILABLE",
-    reason: "",
-  }));
-  sendJson(context, response, 200, isListed ? entries : []);
+  const entries = house.models.flatMap(({ application, model }) => {
+    const isReady = house.isApplicationReady(application);
+    if (!isReady && asked["ready"] === true) return [];
+    const state = isReady ? "READY" : "UNAVAILABLE";
+    return model.signature.names.map((name) => ({ name, version: "1", state, reason: "" }));
+  });
+  sendJson(context, response, 200, entries);
 }
 
 function jsonObjectOf(body: Uint8Array): Readonly<Record<string, unknown>> {
@@ -153,7 +141,7 @@ function jsonObjectOf(body: Uint8Array): Readonly<Record<string, unknown>> {
 }
 
 function sendMetrics(context: HttpContext, response: ServerResponse): void {
-  const body = Buffer.from(`${context.endpoint.metricsText()}${context.metricsText()}`);
+  const body = Buffer.from(context.metricsText());
   sendBody(context, response, 200, body, {
     "content-type": "text/plain; version=0.0.4; charset=utf-8",
   });
@@ -203,7 +191,7 @@ function sendError(context: HttpContext, response: ServerResponse, error: HttpEr
     return;
   }
   // While draining, clients had better go elsewhere.
-  const close = context.isDraining() ? CLOSE : {};
+  const close = context.house.isDraining ? CLOSE : {};
   const body = Buffer.from(reasonJson(error.message));
   const headers = { ...error.headers, ...close, "content-type": "application/json" };
   sendBody(context, response, error.status, body, headers);

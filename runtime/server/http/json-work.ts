@@ -1,11 +1,13 @@
 /** Where JSON is read and written: short of it on the event loop, in turn; long of it beside it. */
+
+import type { HostedModel } from "../applications/hosted-model.ts";
 import { plainLength } from "../bodies/body-limits.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
 import { bytesOf, lengthOf } from "../protocol/response.ts";
 import type { Answer } from "../requests/request.ts";
 import { DATATYPES, elementCountOf } from "../tensors/datatypes.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
-import type { HostedModel, HttpContext } from "./context.ts";
+import type { HttpContext } from "./context.ts";
 
 /** Bytes of JSON, or of strings, that are read on the event loop at most: some 5 ms. */
 export const MAX_LOOP_BYTES = 65_536;

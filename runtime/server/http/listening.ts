@@ -5,14 +5,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { RuntimeError } from "../../errors.ts";
-import {
-  type ConnectionLimits,
-  type Connections,
-  SURPLUS_CONNECTIONS,
-} from "../connections/connections.ts";
+import type { ServerLimits } from "../applications/limits.ts";
+import { SURPLUS_CONNECTIONS } from "../connections/connections.ts";
 import { CLOSE, HttpError } from "../connections/http-error.ts";
 import { type ParseError, parseRefusal } from "../connections/parse-refusal.ts";
-import { type HeadLimits, refusedHead } from "../connections/request-head.ts";
+import { refusedHead } from "../connections/request-head.ts";
 import type { HttpContext } from "./context.ts";
 import { handle } from "./http.ts";
 import { turnedAway } from "./infer.ts";
@@ -32,13 +29,8 @@ const LINGER_MS = 1000;
 /** Methods of the routes, for a request that names none of them. */
 const ALLOWED = { allow: "GET, HEAD, POST" };
 
-export type ListeningLimits = ConnectionLimits & HeadLimits;
-
-export function serverOf(
-  context: HttpContext,
-  connections: Connections,
-  limits: ListeningLimits,
-): Server {
+export function serverOf(context: HttpContext, limits: ServerLimits): Server {
+  const { connections } = context;
   const server = createServer({
     headersTimeout: limits.headerTimeoutMs,
     // Bodies have a limit of their own, whose answer says what was missing.

@@ -9,10 +9,11 @@ import {
   WorkerLostError,
 } from "../../../runtime/exec/executor.ts";
 import {
-  type RamsisServerOptions,
-  startRamsisServer,
-} from "../../../runtime/methods/ramsis/serve/ramsis-server.ts";
-import type { RunningServer } from "../../../runtime/server/serve.ts";
+  type RamsisApplicationOptions,
+  ramsisApplication,
+} from "../../../runtime/methods/ramsis/serve/ramsis-application.ts";
+import type { OpenOptions, RunningServer } from "../../../runtime/server/serve.ts";
+import { serveOne } from "../../support/serve-one.ts";
 import { type TinyBundleOptions, tinyBundle } from "../../support/tiny-bundle.ts";
 
 export const X: TensorInfo = { name: "x", dtype: "float32", shape: [-1, 2] };
@@ -133,7 +134,7 @@ const OPEN: RunningServer[] = [];
 
 /** A server whose workers are all ready. Close it with `closeAll`. */
 export async function serve(
-  options: Partial<RamsisServerOptions> = {},
+  options: Partial<RamsisApplicationOptions & OpenOptions> = {},
   { ready = true }: { readonly ready?: boolean } = {},
 ): Promise<Harness> {
   const bundle = options.bundle ?? servedBundle();
@@ -143,7 +144,7 @@ export async function serve(
     options.executorFactory ??
     ((handlers: ExecutorHandlers) => new FakeExecutor(handlers, outputs));
   let executor: Executor | undefined;
-  const server = await startRamsisServer({
+  const server = await serveOne(ramsisApplication, {
     bundle,
     bundleSha256: "ab".repeat(32),
     host: "127.0.0.1",

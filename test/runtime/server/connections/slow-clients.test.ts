@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { openSlow, SLOW_KINDS } from "../../../../experiments/campaign/wire/slow-clients.ts";
 import type { TensorInfo } from "../../../../runtime/bundle/schema.ts";
-import type { ServerLimits } from "../../../../runtime/server/serve.ts";
+import type { ServerLimits } from "../../../../runtime/server/applications/limits.ts";
 import {
   call,
   closeAll,

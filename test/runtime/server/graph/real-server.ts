@@ -1,9 +1,11 @@
 /** A pipeline served the whole way: HTTP, the decision core, worker processes and models. */
 import type { AssignedProcessExecutor } from "../../../../runtime/exec/assigned-pool.ts";
+import type { HostOptions } from "../../../../runtime/methods/method.ts";
 import { methodOf } from "../../../../runtime/methods/registry.ts";
 import { servedModels } from "../../../../runtime/served-models.ts";
 import type { PipelineBundle } from "../../../../runtime/server/graph/linked-tasks.ts";
 import type { RunningServer } from "../../../../runtime/server/serve.ts";
+import { serveOne } from "../../../support/serve-one.ts";
 
 type PoolModule = typeof import("../../../../runtime/exec/assigned-pool.ts");
 // Workers are processes, which run compiled files only.
@@ -31,7 +33,7 @@ export async function realServer(
   const method = methodOf(bundle);
   const workerCount = method.workerCount(bundle);
   let executor: AssignedProcessExecutor | undefined;
-  const server = await method.serve(bundle, {
+  const server = await serveOne((options: HostOptions) => method.host(bundle, options), {
     bundleSha256: "ab".repeat(32),
     axisNames: models.map(({ axisNames }) => axisNames),
     host: "127.0.0.1",

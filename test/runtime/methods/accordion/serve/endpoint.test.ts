@@ -1,7 +1,8 @@
 import { afterEach, expect, test } from "vitest";
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
-import { startAccordionServer } from "../../../../../runtime/methods/accordion/serve/accordion-server.ts";
+import { accordionApplication } from "../../../../../runtime/methods/accordion/serve/accordion-application.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
+import { serveOne } from "../../../../support/serve-one.ts";
 import type { Entry } from "./driven.ts";
 import { answeredRow, DEEP, FakePlaces, SMALL, servedPlaces } from "./fake-places.ts";
 
@@ -19,7 +20,7 @@ async function serving(bundle: AccordionBundle = servedPlaces(), isUp = true) {
   const log: Entry[] = [];
   const lost: string[] = [];
   let executor: FakePlaces | undefined;
-  const server = await startAccordionServer({
+  const server = await serveOne(accordionApplication, {
     bundle,
     bundleSha256: "ab".repeat(32),
     host: "127.0.0.1",

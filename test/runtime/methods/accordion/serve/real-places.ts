@@ -15,7 +15,7 @@ import type {
 import { type Executor, WorkerLostError } from "../../../../../runtime/exec/executor.ts";
 import { probeTensors } from "../../../../../runtime/exec/probe-tensors.ts";
 import type { ProcessExecutor } from "../../../../../runtime/exec/worker-pool.ts";
-import { startAccordionServer } from "../../../../../runtime/methods/accordion/serve/accordion-server.ts";
+import { accordionApplication } from "../../../../../runtime/methods/accordion/serve/accordion-application.ts";
 import { type ServedModel, servedModels } from "../../../../../runtime/served-models.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
 import { onnxModel } from "../../../../../tools/onnx-graph.ts";
@@ -23,6 +23,7 @@ import {
   type AccordionBundleSketch,
   accordionBundle,
 } from "../../../../support/accordion-bundle.ts";
+import { serveOne } from "../../../../support/serve-one.ts";
 import type { Entry } from "./driven.ts";
 
 type PoolModule = typeof import("../../../../../runtime/exec/worker-pool.ts");
@@ -150,7 +151,7 @@ export async function realPlaces(bundle: AccordionBundle, folder: string): Promi
   const wholes = variants.map((variant) => wholeModel(variant, folder));
   const log: Entry[] = [];
   let executor: ProcessExecutor | undefined;
-  const server = await startAccordionServer({
+  const server = await serveOne(accordionApplication, {
     bundle,
     bundleSha256: "ab".repeat(32),
     host: "127.0.0.1",

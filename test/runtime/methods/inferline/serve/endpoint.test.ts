@@ -1,8 +1,9 @@
 import { afterEach, expect, test } from "vitest";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
-import { startInferlineServer } from "../../../../../runtime/methods/inferline/serve/inferline-server.ts";
+import { inferlineApplication } from "../../../../../runtime/methods/inferline/serve/inferline-application.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
 import type { InferlineLevelSketch } from "../../../../support/inferline-bundle.ts";
+import { serveOne } from "../../../../support/serve-one.ts";
 import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
 import { type CascadeRow, outputsOf, servedStages } from "../../../server/graph/served-tasks.ts";
 
@@ -18,7 +19,7 @@ afterEach(async () => {
 async function serving(bundle: InferlineBundle = servedStages()) {
   const clock = { nowMs: 1000 };
   let executor: FakeAssignedExecutor | undefined;
-  const server = await startInferlineServer({
+  const server = await serveOne(inferlineApplication, {
     bundle,
     bundleSha256: "ab".repeat(32),
     host: "127.0.0.1",

@@ -1,7 +1,8 @@
 import { afterEach, expect, test } from "vitest";
 import type { LokiBundle } from "../../../../../runtime/bundle/schema.ts";
-import { startLokiServer } from "../../../../../runtime/methods/loki/serve/loki-server.ts";
+import { lokiApplication } from "../../../../../runtime/methods/loki/serve/loki-application.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
+import { serveOne } from "../../../../support/serve-one.ts";
 import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
 import {
   AXIS_NAMES,
@@ -23,7 +24,7 @@ async function serving(bundle: LokiBundle = servedPipeline({ levels: LARGE_ONLY 
   const clock = { nowMs: 1000 };
   let executor: FakeAssignedExecutor | undefined;
   const lost: string[] = [];
-  const server = await startLokiServer({
+  const server = await serveOne(lokiApplication, {
     bundle,
     bundleSha256: "ab".repeat(32),
     axisNames: AXIS_NAMES,

@@ -1,7 +1,8 @@
 import { afterEach, expect, test } from "vitest";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
-import { startThemisServer } from "../../../../../runtime/methods/themis/serve/themis-server.ts";
+import { themisApplication } from "../../../../../runtime/methods/themis/serve/themis-application.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
+import { serveOne } from "../../../../support/serve-one.ts";
 import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
 import { type CascadeRow, outputsOf } from "../../../server/graph/served-tasks.ts";
 import { servedScales } from "./served.ts";
@@ -20,7 +21,7 @@ const ROW: CascadeRow = { escalate: 1, keep: 0, value: 4 };
 async function serving(bundle: ThemisBundle = servedScales()) {
   const clock = { nowMs: 1000 };
   let executor: FakeAssignedExecutor | undefined;
-  const server = await startThemisServer({
+  const server = await serveOne(themisApplication, {
     bundle,
     bundleSha256: "ab".repeat(32),
     host: "127.0.0.1",

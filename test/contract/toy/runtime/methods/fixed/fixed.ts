@@ -35,8 +35,8 @@ export const fixed = {
   models: fixedModels,
   workerCount: pooledWorkers,
   tellServing: (bundle) => servingTold(pooledWorkers(bundle)),
-  serve: async (bundle, { workers, ...options }) => {
-    const { startFixedServer } = await import("./serve/fixed-server.ts");
-    return startFixedServer(bundle, options, workers.start.bind(workers));
+  host: async (bundle, { workers, ...options }) => {
+    const { fixedApplication } = await import("./serve/fixed-application.ts");
+    return fixedApplication(bundle, options, workers.start.bind(workers));
   },
 } satisfies RuntimeMethod<FixedBundle>;

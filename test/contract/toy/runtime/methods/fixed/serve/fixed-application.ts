@@ -1,33 +1,32 @@
-/** Serves one variant: rows wait in one queue, and a free worker takes a batch of them. */
+/** Hosts one variant: rows wait in one queue, and a free worker takes a batch of them. */
 import type { Bundle, FixedBundle } from "../../../bundle/schema.ts";
 import type { BatchResult, Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import { InferenceError } from "../../../exec/executor.ts";
+import {
+  type Application,
+  type ApplicationOptions,
+  applicationOf,
+  type ServedEndpoint,
+} from "../../../server/applications/application.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { metric } from "../../../server/metrics/exposition.ts";
 import type { EndpointModel } from "../../../server/requests/endpoint.ts";
 import { PendingRequest, type RequestRows, rowedOutput } from "../../../server/requests/request.ts";
 import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
-import {
-  type CommonServerOptions,
-  DEFAULT_LIMITS,
-  openServer,
-  type RunningServer,
-  type ServedEndpoint,
-} from "../../../server/serve.ts";
 import { type ModelSignature, taskTensors } from "../../../server/tensors/signature.ts";
 import { pooledWorkers } from "../../../tell/serving-told.ts";
 import { FixedCluster, type FixedStart } from "../core/fixed-cluster.ts";
 
-/** As `openServer`. @throws RuntimeError RUNTIME_MODEL if the bundle has no model. */
-export function startFixedServer(
+/** @throws RuntimeError RUNTIME_MODEL if the bundle has no model. */
+export function fixedApplication(
   bundle: FixedBundle,
-  options: CommonServerOptions,
+  options: ApplicationOptions,
   executorFactory: (handlers: ExecutorHandlers) => Promise<Executor>,
-): Promise<RunningServer> {
-  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+): Application {
   const { nowMs } = options;
-  return openServer<Executor, Required<ExecutorHandlers>>({ ...options, bundle }, limits, {
-    endpointOf: (onWorkerLost) => new FixedEndpoint(bundle, nowMs, onWorkerLost),
+  return applicationOf<Executor, Required<ExecutorHandlers>>(options, {
+    bundle,
+    endpointOf: (_, onWorkerLost) => new FixedEndpoint(bundle, nowMs, onWorkerLost),
     executorFactory,
   });
 }

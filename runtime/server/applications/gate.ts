@@ -4,8 +4,8 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Admission } from "../../core/admission.ts";
-import type { EndpointModel } from "./endpoint.ts";
-import type { Outcome } from "./request.ts";
+import type { EndpointModel } from "../requests/endpoint.ts";
+import type { Outcome } from "../requests/request.ts";
 
 /** Of what may be in, what requests of low priority may fill. */
 const LOW_SHARE = 0.7;

@@ -1,17 +1,16 @@
-/** Serves a pipeline, all of whose tasks one server runs. */
+/** Hosts a pipeline, all of whose tasks one server runs. */
 import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
 import {
-  type CommonServerOptions,
-  DEFAULT_LIMITS,
-  openServer,
-  type RunningServer,
-} from "../serve.ts";
+  type Application,
+  type ApplicationOptions,
+  applicationOf,
+} from "../applications/application.ts";
 import type { PipelineBundle } from "./linked-tasks.ts";
 import { PipelineEndpoint } from "./pipeline-endpoint.ts";
 import type { PipelineRecorder } from "./pipeline-recording.ts";
 import type { ServedPipeline } from "./served-pipeline.ts";
 
-export interface PipelineServerOptions extends CommonServerOptions {
+export interface PipelineApplicationOptions extends ApplicationOptions {
   readonly bundle: PipelineBundle;
   /** Makes the executor, whose workers may be ready at once. Called when the server listens. */
   readonly executorFactory: (
@@ -21,20 +20,17 @@ export interface PipelineServerOptions extends CommonServerOptions {
 }
 
 /**
- * As `openServer`. @param pipelineOf what serving the bundle needs of it, with room for so many
- * rows.
- * @throws RuntimeError RUNTIME_LISTEN if the address cannot be listened at, or what `pipelineOf`
- * throws.
+ * @param pipelineOf what serving the bundle needs of it, with room for so many rows.
+ * @throws what `pipelineOf` throws.
  */
-export function startPipelineServer(
-  options: PipelineServerOptions,
+export function pipelineApplication(
+  options: PipelineApplicationOptions,
   pipelineOf: (maxPending: number) => ServedPipeline,
-): Promise<RunningServer> {
-  const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const { maxPending } = limits;
-  const { executorFactory } = options;
-  return openServer<AssignedExecutor, Required<AssignedExecutorHandlers>>(options, limits, {
-    endpointOf: (onWorkerLost) => {
+): Application {
+  const { bundle, executorFactory } = options;
+  return applicationOf<AssignedExecutor, Required<AssignedExecutorHandlers>>(options, {
+    bundle,
+    endpointOf: (maxPending, onWorkerLost) => {
       const pipeline = pipelineOf(maxPending);
       return new PipelineEndpoint({ ...options, pipeline, maxPending, onWorkerLost });
     },

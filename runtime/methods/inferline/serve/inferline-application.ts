@@ -1,0 +1,22 @@
+/** Hosts a pipeline whose plans say what each task runs on. */
+import type { InferlineBundle } from "../../../bundle/schema.ts";
+import type { Application } from "../../../server/applications/application.ts";
+import {
+  type PipelineApplicationOptions,
+  pipelineApplication,
+} from "../../../server/graph/pipeline-application.ts";
+import { inferlinePipeline } from "./inferline-pipeline.ts";
+
+export interface InferlineApplicationOptions extends PipelineApplicationOptions {
+  readonly bundle: InferlineBundle;
+}
+
+/**
+ * @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit
+ * together.
+ */
+export function inferlineApplication(options: InferlineApplicationOptions): Application {
+  return pipelineApplication(options, (maxPending) =>
+    inferlinePipeline(options.bundle, maxPending),
+  );
+}

@@ -1,0 +1,46 @@
+/** Hosts a pipeline whose plans say how many instances of how many cores each task has. */
+import type { ThemisBundle } from "../../../bundle/schema.ts";
+import type { OnnxForecaster } from "../../../exec/onnx-forecaster.ts";
+import type { Application } from "../../../server/applications/application.ts";
+import {
+  type PipelineApplicationOptions,
+  pipelineApplication,
+} from "../../../server/graph/pipeline-application.ts";
+import { openForecastModel } from "./forecast-model.ts";
+import { themisPipeline } from "./themis-pipeline.ts";
+
+export interface ThemisApplicationOptions extends PipelineApplicationOptions {
+  readonly bundle: ThemisBundle;
+  /**
+   * Makes the forecasts of a bundle that has a model make them; the caller closes it, after the
+   * server.
+   */
+  readonly forecaster?: Pick<OnnxForecaster, "forecast"> | undefined;
+}
+
+/**
+ * @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit
+ * together.
+ */
+export function themisApplication(options: ThemisApplicationOptions): Application {
+  const { bundle, forecaster, onNotice } = options;
+  return pipelineApplication(options, (maxPending) =>
+    themisPipeline(bundle, { maxPending, forecaster, onNotice }),
+  );
+}
+
+/**
+ * As `themisApplication`, with the model that makes the bundle's forecasts opened and closed where
+ * it has one.
+ */
+export async function foretoldApplication(options: ThemisApplicationOptions): Promise<Application> {
+  if (options.bundle.policy.predictor !== "lstm") return themisApplication(options);
+  const forecaster = await openForecastModel();
+  const application = themisApplication({ ...options, forecaster });
+  const close = application.close.bind(application);
+  application.close = async () => {
+    await close();
+    await forecaster.close();
+  };
+  return application;
+}

@@ -1,0 +1,126 @@
+/** An application on a server: what answers, on which workers, and who is let in. */
+import type { Bundle, Cluster } from "../../bundle/schema.ts";
+import type { Executor, ExecutorHandlers } from "../../exec/executor.ts";
+import type { Endpoint } from "../requests/endpoint.ts";
+import { Gate } from "./gate.ts";
+import { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
+
+/** What applications of all methods have in common. */
+export interface ApplicationOptions {
+  readonly bundleSha256: string;
+  /** Milliseconds of a clock that does not go back. */
+  readonly nowMs: () => number;
+  readonly limits?: Partial<ServerLimits>;
+  /** Told why a worker was lost. */
+  readonly onWorkerLost?: (worker: number, reason: string) => void;
+  /** For what an operator should see, such as an added level. */
+  readonly onNotice?: (message: string) => void;
+}
+
+/** What answers, on what: where the methods differ. */
+export interface Opening<E extends Executor, H extends Required<ExecutorHandlers>> {
+  readonly bundle: Bundle;
+  /** Rows that wait or run at most, where no limit is given; left out for the usual one. */
+  readonly maxPending?: number;
+  readonly endpointOf: (
+    maxPending: number,
+    onWorkerLost: (worker: number, reason: string) => void,
+  ) => ServedEndpoint<E, H>;
+  /** Makes the executor, whose workers may be ready at once. Called when the server listens. */
+  readonly executorFactory: (handlers: H) => E | Promise<E>;
+}
+
+/** An endpoint that takes an executor of a kind, and what that has to tell. */
+export interface ServedEndpoint<E extends Executor, H extends ExecutorHandlers> extends Endpoint {
+  readonly handlers: H & Required<ExecutorHandlers>;
+  attach(executor: E): void;
+}
+
+export interface Application {
+  readonly name: string;
+  readonly endpoint: Endpoint;
+  readonly gate: Gate;
+  readonly sloMs: number;
+  readonly limits: ServerLimits;
+  /** Starts its workers, once. @throws what making the executor throws. */
+  openWorkers(): Promise<void>;
+  /** No more work but for what was accepted; whoever is lost from now on is not told of. */
+  drain(): void;
+  /** Ends its workers, if they were started. */
+  close(): Promise<void>;
+}
+
+/** @throws what making the endpoint throws. */
+export function applicationOf<E extends Executor, H extends Required<ExecutorHandlers>>(
+  options: ApplicationOptions,
+  opening: Opening<E, H>,
+): Application {
+  return new OpenedApplication(options, opening);
+}
+
+class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>>
+  implements Application
+{
+  readonly name: string;
+  readonly endpoint: ServedEndpoint<E, H>;
+  readonly gate: Gate;
+  readonly sloMs: number;
+  readonly limits: ServerLimits;
+  readonly #executorFactory: (handlers: H) => E | Promise<E>;
+  #executor: E | undefined;
+  #isDraining = false;
+
+  constructor(options: ApplicationOptions, opening: Opening<E, H>) {
+    const { bundle, executorFactory, maxPending = DEFAULT_LIMITS.maxPending } = opening;
+    this.limits = { ...DEFAULT_LIMITS, maxPending, ...options.limits };
+    this.name = bundle.application;
+    this.endpoint = opening.endpointOf(this.limits.maxPending, (worker, reason) => {
+      if (!this.#isDraining) options.onWorkerLost?.(worker, reason);
+    });
+    this.gate = new Gate(this.limits.maxPending, workerCountOf(bundle.cluster));
+    this.sloMs = bundle.slo.latencyMs;
+    this.#executorFactory = executorFactory;
+  }
+
+  /**
+   * Workers may be ready before the executor is there to be called, so what they tell waits until
+   * it is.
+   */
+  async openWorkers(): Promise<void> {
+    const { endpoint } = this;
+    let early: (() => void)[] | undefined = [];
+    const executor = await this.#executorFactory(
+      deferred(endpoint.handlers, (act) => {
+        if (early === undefined) act();
+        else early.push(act);
+      }),
+    );
+    this.#executor = executor;
+    endpoint.attach(executor);
+    const waiting = early;
+    early = undefined;
+    for (const act of waiting) act();
+  }
+
+  drain(): void {
+    this.#isDraining = true;
+    this.endpoint.drain();
+  }
+
+  async close(): Promise<void> {
+    await this.#executor?.close();
+  }
+}
+
+/** The same handlers, called by way of `tell`. */
+function deferred<H extends object>(handlers: H, tell: (act: () => void) => void): H {
+  const entries = Object.entries(handlers).map(([name, handler]) => [
+    name,
+    (...args: unknown[]) => tell(() => handler(...args)),
+  ]);
+  return Object.fromEntries(entries);
+}
+
+function workerCountOf({ pools }: Cluster): number {
+  return pools.reduce((count, { workers }) => count + workers, 0);
+}

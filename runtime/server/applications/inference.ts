@@ -1,0 +1,116 @@
+/** One inference request, whatever protocol it came by: from the door to its answer. */
+import type { ByteHold } from "../bodies/byte-budget.ts";
+import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
+import type { InferRequest } from "../protocol/protocol.ts";
+import type { Answer, Failure, FailureReason, Outcome } from "../requests/request.ts";
+import { type RequestClass, requestClass } from "../requests/request-classes.ts";
+import type { HostedModel } from "./hosted-model.ts";
+import type { House } from "./house.ts";
+
+const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
+  "queue-full": 429,
+  shed: 503,
+  late: 503,
+  "no-worker": 503,
+  // The status is not 503: a request that makes workers end should not be sent again by itself.
+  "worker-lost": 500,
+  inference: 500,
+  // Nobody is there to read it.
+  cancelled: 499,
+  closed: 503,
+};
+
+/** What a protocol does of it. */
+export interface Inference {
+  readonly hosted: HostedModel;
+  /** As the client named it. */
+  readonly modelName: string;
+  /** Takes the request in. @param hold of the budget for its bytes. @throws HttpError, BadRequest */
+  read(hold: ByteHold): Promise<InferRequest>;
+  /** Calls back when the client is gone, at once where it is already. @returns what ends that. */
+  onceGone(act: () => void): () => void;
+  /** @throws HttpError, or Error for an answer that cannot be said. */
+  write(request: InferRequest, answer: Answer, sloClass: RequestClass): Promise<void> | void;
+}
+
+interface Arrival {
+  /** Before it was seen. */
+  readonly arrivalMs: number;
+  /** How far the event loop was behind then. */
+  readonly lagMs: number;
+}
+
+/** @throws HttpError, BadRequest, or what `write` throws; it is counted already. */
+export async function infer(house: House, inference: Inference): Promise<void> {
+  const { hosted, modelName } = inference;
+  const { nowMs } = house;
+  const { metrics, classes } = hosted.model;
+  const seenMs = nowMs();
+  const lagMs = house.lag.onRequest();
+  const arrival = { arrivalMs: seenMs - lagMs, lagMs };
+  let reason: FailureReason | undefined;
+  const hold = house.budget.hold();
+  house.enter();
+  try {
+    if (house.isDraining) {
+      reason = "closed";
+      throw new HttpError(503, "the server is shutting down", RETRY_LATER);
+    }
+    const request = await inference.read(hold);
+    const { sloMs } = hosted.application;
+    const sloClass = requestClass(classes, modelName, request.sloClass, sloMs);
+    const outcome = await scheduled(house, inference, sloClass, request, arrival);
+    if (outcome.kind === "failed") {
+      reason = outcome.reason;
+      throw errorOf(outcome);
+    }
+    await inference.write(request, outcome, sloClass);
+    metrics.onRequestAnswered({ ...outcome, requestMs: nowMs() - arrival.arrivalMs }, nowMs());
+  } catch (error) {
+    metrics.onRequestFailed(reason, nowMs() - arrival.arrivalMs, nowMs());
+    throw error;
+  } finally {
+    hold.release();
+    house.leave();
+  }
+}
+
+/**
+ * The deadline counts from the arrival of the request, before its body was read, and before it was
+ * seen; of the time that is left, the answer may wait as long for the loop as the request did.
+ */
+async function scheduled(
+  { nowMs }: House,
+  { hosted: { model, application }, onceGone }: Inference,
+  { index, sloMs }: RequestClass,
+  { rows, inputs, timeoutMs, isHigh, variant }: InferRequest,
+  { arrivalMs, lagMs }: Arrival,
+): Promise<Outcome> {
+  const { gate } = application;
+  const namedMs = typeof variant === "number" ? model.variantMs?.(variant) : undefined;
+  const fastestMs = namedMs ?? model.fastestMs;
+  if (timeoutMs !== undefined && timeoutMs < fastestMs) {
+    const [fastestUs, timeoutUs] = [Math.ceil(fastestMs * 1000), Math.round(timeoutMs * 1000)];
+    const whose = namedMs === undefined ? "the fastest variant" : "that variant";
+    const expected = `expected at least ${fastestUs} µs, the time of ${whose}`;
+    const message = `parameters.timeout: ${expected}, got ${timeoutUs}`;
+    throw new HttpError(503, message, RETRY_LATER);
+  }
+  const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs) - lagMs;
+  if (!gate.admits(model, rows, isHigh)) {
+    model.onTurnedAway(deadlineMs, rows);
+    return { kind: "failed", reason: "shed", message: "no room: it would not be answered in time" };
+  }
+  const entry = gate.enter(rows, arrivalMs, sloMs);
+  const { outcome, cancel } = model.submit({ rows, inputs, variant }, deadlineMs, isHigh, index);
+  const stayed = onceGone(cancel);
+  const settled = await outcome;
+  gate.leave(entry, settled, nowMs());
+  stayed();
+  return settled;
+}
+
+function errorOf({ reason, message }: Failure): HttpError {
+  const status = STATUS_BY_REASON[reason];
+  return new HttpError(status, message, status === 429 || status === 503 ? RETRY_LATER : {});
+}

@@ -1,0 +1,38 @@
+/** The limits of a server, and what they are where nothing else is said. */
+import type { ConnectionLimits } from "../connections/connections.ts";
+import type { PaceLimits } from "../connections/pace.ts";
+import type { HeadLimits } from "../connections/request-head.ts";
+
+export interface ServerLimits extends ConnectionLimits, HeadLimits, PaceLimits {
+  /** Of a request's body, compressed and not, where its model's shapes could need more. */
+  readonly maxBodyBytes: number;
+  /** Of bodies and tensors of all requests that have no answer yet. */
+  readonly maxBytesInFlight: number;
+  /** Rows of one request, where its model has no limit of its own. */
+  readonly maxRows: number;
+  /** Rows of an application's requests that wait or run. */
+  readonly maxPending: number;
+  /** How long `close` waits for what was accepted. */
+  readonly drainTimeoutMs: number;
+}
+
+export const DEFAULT_LIMITS: ServerLimits = {
+  maxBodyBytes: 64 * 2 ** 20,
+  maxBytesInFlight: 512 * 2 ** 20,
+  maxRows: 64,
+  maxPending: 4096,
+  maxConnections: 4096,
+  maxPipelined: 64,
+  maxHeaderBytes: 16 * 2 ** 10,
+  maxHeaderFields: 256,
+  headerTimeoutMs: 10_000,
+  bodyTimeoutMs: 30_000,
+  bodyWindowMs: 5000,
+  minBodyBytesPerS: 1024,
+  sendTimeoutMs: 10_000,
+  maxUnsentBytes: 256 * 2 ** 20,
+  maxUnsentBytesPerConnection: 64 * 2 ** 20,
+  idleTimeoutMs: 60_000,
+  lingerMs: 1000,
+  drainTimeoutMs: 30_000,
+};
