@@ -6,13 +6,13 @@ import {
   addDiff,
   addInspect,
   addServe,
-  memoryBytes,
   positiveNumber,
   print,
   runProgram,
   wholeNumber,
 } from "stratagem-runtime/internal/command-line";
 import type { ModelLimits } from "stratagem-runtime/internal/exec/model-reader";
+import { WORKERS } from "stratagem-runtime/internal/settings/workers";
 import { packageVersion } from "stratagem-runtime/internal/version";
 import type { BenchOptions } from "./commands/bench.ts";
 import type { ProfileCommand, ProfileSurroundings } from "./commands/profile.ts";
@@ -369,4 +369,12 @@ async function watched<T>(
     progress.end();
     release();
   }
+}
+
+/** An option value such as 8GiB, in bytes. */
+function memoryBytes(text: string): number {
+  const { kind } = WORKERS.workerMemory;
+  const found = kind.read(text);
+  if (found !== undefined) return found;
+  throw new InvalidArgumentError(`expected ${kind.expected}`);
 }

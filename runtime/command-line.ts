@@ -3,9 +3,9 @@
  */
 import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { CommandResult } from "./commands/command-result.ts";
-import type { ServeOptions } from "./commands/serve.ts";
 import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError } from "./errors.ts";
 import type { ActionValuesOf, GenerateLevel } from "./methods/method.ts";
+import { addSettingFlags, givenFlags } from "./settings/flags.ts";
 
 /** An error that is not a bug: told in one line, with an exit code of its own. */
 export interface ExplainedError extends ToldError {
@@ -90,60 +90,33 @@ export function addDiff(program: Command): void {
  * @param generateLevel computes levels above the highest one, where there is a solver.
  */
 export function addServe(program: Command, generateLevel?: GenerateLevel): void {
-  program
+  const command = program
     .command("serve")
     .description(
-      "answer inference requests as a bundle says, until SIGTERM or SIGINT; SIGHUP reads it again",
-    )
-    .requiredOption("--policy <bundle>", "policy bundle; once for each application", collected)
-    .option("--models <folder>", "where the model files are (default: the bundle's folder)")
-    .option("--http <host:port>", "where to listen; port 0 for any", "127.0.0.1:8000")
-    .addOption(
-      new Option("--device <name>", "what runs the models")
-        .choices(["cpu", "cuda", "webgpu", "auto"])
-        .default("cpu"),
-    )
-    .option("--device-ids <ids>", "accelerators to spread workers over, such as 0,1", deviceIds)
-    .option(
-      "--threads <n>",
-      "threads of a worker, unless the bundle says its cores",
-      wholeNumber,
-      1,
-    )
-    .option("--standby <n>", "warm workers in reserve", count, 1)
-    .option("--no-means-check", "start workers even if they want more than the machine has")
-    .option(
-      "--worker-memory <bytes>",
-      "memory of a worker, such as 8GiB (default: by its models, at least 4GiB; none on a GPU)",
-      memoryBytes,
-    )
+      "answer inference requests as bundles say, until SIGTERM or SIGINT; SIGHUP reads them again",
+    );
+  addSettingFlags(command)
+    .optionsGroup("Options:")
+    .addOption(new Option("--config <file>", "settings in YAML or JSON").env("STRATAGEM_CONFIG"))
+    .option("--print-config", "show every setting, its value and where it is from, and end")
     .option("--json", "one JSON document on stdout, once it serves")
-    .action(async ({ workerMemory, ...flags }: ServeFlags) => {
-      const { serveCommand } = await import("./commands/serve.ts");
-      const memory = workerMemory === undefined ? {} : { workerMemoryBytes: workerMemory };
-      await serveCommand(
-        { ...flags, ...memory, generateLevel },
-        {
-          signal: stopSignal(),
-          onReady: print,
-          onNotice: (message) => process.stderr.write(`${message}\n`),
-          onReload: (reload) => process.on("SIGHUP", reload),
-        },
-      );
+    .addHelpText("after", "\nEvery setting is a variable too: STRATAGEM_MAX_BODY is --max-body.")
+    .action(async ({ config, printConfig }: { config?: string; printConfig?: boolean }) => {
+      const { servedSettings, serveCommand } = await import("./commands/serve.ts");
+      const flags = givenFlags(command.opts(), (key) => command.getOptionValueSource(key));
+      const settings = await servedSettings(flags, process.env, config);
+      if (printConfig === true) {
+        const { printedSettings } = await import("./commands/print-settings.ts");
+        print(printedSettings(settings));
+        return;
+      }
+      await serveCommand(settings.values, generateLevel, {
+        signal: stopSignal(),
+        onReady: print,
+        onNotice: (message) => process.stderr.write(`${message}\n`),
+        onReload: (reload) => process.on("SIGHUP", reload),
+      });
     });
-}
-
-type ServeFlags = ServeOptions & { readonly workerMemory?: number };
-
-/** Less than Node and onnxruntime take is a mistake. */
-const MIN_MEMORY_BYTES = 2 ** 28;
-
-/** An option value such as 8GiB, in bytes. */
-export function memoryBytes(text: string): number {
-  const match = /^(\d{1,15})(MiB|GiB)$/.exec(text);
-  const bytes = Number(match?.[1]) * (match?.[2] === "MiB" ? 2 ** 20 : 2 ** 30);
-  if (Number.isSafeInteger(bytes) && bytes >= MIN_MEMORY_BYTES) return bytes;
-  throw new InvalidArgumentError("expected MiB or GiB, at least 256MiB, such as 8GiB");
 }
 
 /** Aborts at the first SIGTERM or SIGINT; the second ends the process. */
@@ -153,26 +126,11 @@ function stopSignal(): AbortSignal {
   return stop.signal;
 }
 
-/** An option that may be given several times. */
-function collected(text: string, before: readonly string[] = []): string[] {
-  return [...before, text];
-}
-
-function deviceIds(text: string): number[] {
-  const ids = text.split(",").map((id) => (/^\d+$/.test(id) ? Number(id) : Number.NaN));
-  if (ids.every((id) => Number.isInteger(id))) return ids;
-  throw new InvalidArgumentError("expected whole numbers such as 0,1");
-}
-
 /** An option value that has to be a whole number above 0. */
 export function wholeNumber(text: string): number {
   const value = positiveNumber(text);
   if (Number.isSafeInteger(value)) return value;
   throw new InvalidArgumentError("expected a whole number above 0");
-}
-
-function count(text: string): number {
-  return text === "0" ? 0 : wholeNumber(text);
 }
 
 /** An option value that has to be a finite number above 0. */

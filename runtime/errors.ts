@@ -14,6 +14,7 @@ export const EXIT_CODES = {
 /** What can go wrong before there is a bundle to refuse. */
 const COMMAND_ERRORS = {
   RUNTIME_USAGE: "a command line option has a value that the command does not understand",
+  RUNTIME_CONFIG: "the file of settings has one that there is not, or a value that it cannot have",
   RUNTIME_UNREADABLE: "a named file is missing, unreadable, or not a file",
   RUNTIME_MODEL: "a model file of the bundle is missing, or is not the one that was compiled",
   RUNTIME_LISTEN: "the address to serve at is taken, or is none of this machine",
@@ -40,6 +41,7 @@ export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
   BUNDLE_SCHEMA: EXIT_CODES.badInput,
   BUNDLE_SEMANTICS: EXIT_CODES.badInput,
   RUNTIME_USAGE: EXIT_CODES.usage,
+  RUNTIME_CONFIG: EXIT_CODES.badInput,
   RUNTIME_UNREADABLE: EXIT_CODES.badInput,
   RUNTIME_MODEL: EXIT_CODES.badInput,
   RUNTIME_LISTEN: EXIT_CODES.badInput,

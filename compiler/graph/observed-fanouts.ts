@@ -3,11 +3,11 @@
  * for the next compile. Source: Loki §4.2.
  */
 import { dirname, relative, sep } from "node:path";
+import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import type { Application, Task, Variant } from "../spec/application.ts";
 import { InputError } from "../spec/input-error.ts";
 import type { LoadedApplication } from "../spec/load-application.ts";
 import { show } from "../spec/mistakes.ts";
-import { suggestion } from "../spec/nearest.ts";
 import { decodeUtf8, digest, MEBIBYTE, readBytes } from "../spec/source.ts";
 import { flatTasks } from "./flat-tasks.ts";
 

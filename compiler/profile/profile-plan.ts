@@ -7,6 +7,7 @@ import { dirname, resolve } from "node:path";
 import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import type { Device } from "stratagem-runtime/internal/exec/executor";
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
+import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import { rowBytesOf } from "../onnx/batch-inputs.ts";
 import type { LayeredModel } from "../onnx/layered-model.ts";
 import { OnnxModelError } from "../onnx/onnx-model-error.ts";
@@ -14,7 +15,6 @@ import { type ApplicationSpec, applicationSchema } from "../spec/application-sch
 import { type KeyPath, readDocument, type SourceDocument } from "../spec/document.ts";
 import { InputError } from "../spec/input-error.ts";
 import { conflict, fail, invalid, missing, show } from "../spec/mistakes.ts";
-import { suggestion } from "../spec/nearest.ts";
 import { readProfile } from "../spec/profile.ts";
 import { digest } from "../spec/source.ts";
 import { parseStructure } from "../spec/structure.ts";

@@ -1,9 +1,10 @@
 /** The policy of method loki in a spec. */
+
+import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import type { LokiPolicy, PathAccuracy } from "./application.ts";
 import type { TaskSpec } from "./application-schema.ts";
 import { compileExpression } from "./expression.ts";
 import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
-import { suggestion } from "./nearest.ts";
 import { leafTasks, variantPaths } from "./pipeline.ts";
 import { type PolicyRulesOf, type PolicySpecOf, rowMistakes } from "./policy-rules.ts";
 

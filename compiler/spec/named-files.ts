@@ -1,8 +1,8 @@
 /** Reads the files that a spec names, each once. */
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import { type KeyPath, MAX_DOCUMENT_BYTES, type SourceDocument } from "./document.ts";
 import { conflict, fail, invalid, type Mistake, show } from "./mistakes.ts";
-import { suggestion } from "./nearest.ts";
 import { type Profile, type ProfiledVariant, readProfile } from "./profile.ts";
 import { digestFile } from "./source.ts";
 

@@ -1,8 +1,9 @@
 /** Checks the tasks of a pipeline and how they are linked. */
+
+import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import type { TaskSpec } from "./application-schema.ts";
 import type { KeyPath } from "./document.ts";
 import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
-import { suggestion } from "./nearest.ts";
 
 /**
  * What is wrong with the tasks of a spec beyond their form: names, variants, and edges that do not

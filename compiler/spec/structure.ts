@@ -1,10 +1,10 @@
 /** Parses a document by its schema. */
 import assert from "node:assert/strict";
+import { nearest, suggestion } from "stratagem-runtime/internal/tell/nearest";
 import type * as z from "zod";
 import type { KeyPath, SourceDocument } from "./document.ts";
 import { withExpressionBudget } from "./expression.ts";
 import { invalid, type Mistake, missing, refuse, show } from "./mistakes.ts";
-import { nearest, suggestion } from "./nearest.ts";
 
 /** The value of a document as its schema makes it. @throws InputError for the first mistake. */
 export function parseStructure<S extends z.ZodType>(

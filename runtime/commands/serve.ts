@@ -1,13 +1,14 @@
 /** `serve --policy BUNDLE…`: answers inference requests until it is told to stop. */
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
+import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
+import type { ServerLimits } from "../server/applications/limits.ts";
+import { readSettingsFile } from "../settings/file.ts";
+import { LIMIT_KEYS } from "../settings/limits.ts";
+import { type Resolved, resolveSettings } from "../settings/resolve.ts";
+import type { SettingValues } from "../settings/table.ts";
 import { type ServerOptions, type StartedServer, startServer } from "../start-server.ts";
 import type { CommandResult } from "./command-result.ts";
-
-export interface ServeOptions extends Omit<ServerOptions, "host" | "port" | "onNotice"> {
-  /** HOST:PORT. */
-  readonly http: string;
-}
 
 export interface ServeSurroundings {
   /** Aborting it stops the server: what was accepted is answered first. */
@@ -20,18 +21,58 @@ export interface ServeSurroundings {
   readonly onReload: (reload: () => void) => void;
 }
 
+/**
+ * @param flags as the command line has them. @param config path of a file of settings, if any.
+ * @throws RuntimeError RUNTIME_USAGE, RUNTIME_CONFIG, RUNTIME_UNREADABLE
+ */
+export async function servedSettings(
+  flags: Readonly<Record<string, unknown>>,
+  environment: NodeJS.ProcessEnv,
+  config: string | undefined,
+): Promise<Resolved> {
+  const file = config === undefined ? undefined : await readSettingsFile(config);
+  return resolveSettings(flags, environment, file);
+}
+
 /** @throws BundleError, RuntimeError */
 export async function serveCommand(
-  { http, ...options }: ServeOptions,
+  settings: SettingValues,
+  generateLevel: GenerateLevel | undefined,
   { signal, onReady, onNotice, onReload }: ServeSurroundings,
 ): Promise<void> {
-  const server = await startServer({ ...options, ...parseAddress(http), onNotice });
+  const server = await startServer({ ...optionsOf(settings), generateLevel, onNotice });
   onReload(() => void server.reload().then(({ notice }) => onNotice(notice)));
   await Promise.race([server.started, aborted(signal)]);
   onReady(readyResult(server));
   await aborted(signal);
   onNotice("stopping: answering what was accepted");
   await server.close();
+}
+
+/** @throws RuntimeError RUNTIME_USAGE without a bundle. */
+function optionsOf(settings: SettingValues): ServerOptions {
+  const { policy, models, http, deviceIds, workerMemory, device, threads } = settings;
+  if (policy === null) {
+    const ways = `expected --policy or STRATAGEM_POLICY, or policy in the file of --config`;
+    throw new RuntimeError("RUNTIME_USAGE", `${ways}: the bundle to serve`);
+  }
+  return {
+    policy,
+    ...http,
+    ...(models === null ? {} : { models }),
+    ...(deviceIds === null ? {} : { deviceIds }),
+    ...(workerMemory === null ? {} : { workerMemoryBytes: workerMemory }),
+    device,
+    threads,
+    standby: settings.standby,
+    meansCheck: settings.meansCheck,
+    limits: limitsOf(settings),
+  };
+}
+
+function limitsOf(settings: SettingValues): Partial<ServerLimits> {
+  const limits = Object.entries(LIMIT_KEYS).map(([limit, key]) => [limit, settings[key]]);
+  return Object.fromEntries(limits.filter(([, value]) => value !== null));
 }
 
 function readyResult({ url, served }: StartedServer): CommandResult {
@@ -50,18 +91,6 @@ function readyResult({ url, served }: StartedServer): CommandResult {
     text: told.map(({ text }) => text).join("\n"),
     json: { url, ...first?.json, ...more },
   };
-}
-
-/** @throws RuntimeError if it is not HOST:PORT. */
-function parseAddress(text: string): { readonly host: string; readonly port: number } {
-  const match = /^(.+):(\d{1,5})$/.exec(text);
-  const port = Number(match?.[2]);
-  const host = match?.[1]?.replace(/^\[(.*)\]$/, "$1");
-  if (host !== undefined && port <= 65_535) return { host, port };
-  throw new RuntimeError(
-    "RUNTIME_USAGE",
-    `expected --http HOST:PORT such as 127.0.0.1:8000, got "${text}"`,
-  );
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

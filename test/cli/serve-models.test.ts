@@ -143,5 +143,5 @@ test("says in JSON that an output has numbers that are none, and serves on", asy
 test.each(["8", "8GB", "0GiB", "1MiB", "-1GiB"])("takes no memory of %s", (memory) => {
   const { status, stderr } = stratagem("serve", "--policy", "none", "--worker-memory", memory);
   expect(status).toBe(64);
-  expect(stderr).toContain("expected MiB or GiB, at least 256MiB, such as 8GiB");
+  expect(stderr).toContain("expected bytes such as 64KiB, 512MiB or 8GiB, at least 256MiB");
 });

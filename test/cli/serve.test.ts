@@ -140,7 +140,7 @@ test("bench measures a running server from the outside", async () => {
 });
 
 test.each<[string, string[], RegExp]>([
-  ["an address that is none", ["--http", "nowhere"], /^RUNTIME_USAGE expected --http HOST:PORT/],
+  ["an address that is none", ["--http", "nowhere"], /^RUNTIME_USAGE --http: expected HOST:PORT/],
   ["a folder without the models", ["--models", tmpdir()], /^RUNTIME_MODEL .*identity\.onnx/],
   [
     "a device that is absent",

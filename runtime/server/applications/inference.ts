@@ -25,7 +25,9 @@ export interface Inference {
   readonly hosted: HostedModel;
   /** As the client named it. */
   readonly modelName: string;
-  /** Takes the request in. @param hold of the budget for its bytes. @throws HttpError, BadRequest */
+  /**
+   * Takes the request in. @param hold of the budget for its bytes. @throws HttpError, BadRequest
+   */
   read(hold: ByteHold): Promise<InferRequest>;
   /** Calls back when the client is gone, at once where it is already. @returns what ends that. */
   onceGone(act: () => void): () => void;

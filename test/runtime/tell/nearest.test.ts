@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nearest, suggestion } from "../../../compiler/spec/nearest.ts";
+import { nearest, suggestion } from "../../../runtime/tell/nearest.ts";
 
 test("finds the word that a slip of the pen was meant to be", () => {
   expect(nearest("worker", ["workers", "pools"])).toBe("workers");

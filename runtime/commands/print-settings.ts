@@ -1,0 +1,27 @@
+/** The settings that are in force, as a file that could be read again. */
+import { stringify } from "yaml";
+import { EXIT_CODES } from "../errors.ts";
+import type { Resolved } from "../settings/resolve.ts";
+import { SETTING_GROUPS } from "../settings/table.ts";
+import type { CommandResult } from "./command-result.ts";
+
+/** Columns before a comment. */
+const COMMENT_COLUMN = 40;
+
+export function printedSettings({ values, sources }: Resolved): CommandResult {
+  const all: Readonly<Record<string, unknown>> = values;
+  const json: Record<string, unknown> = {};
+  const groups = SETTING_GROUPS.map(({ title, settings }) => {
+    const lines = Object.entries(settings).map(([key, { kind, otherwise }]) => {
+      const value = all[key];
+      const isSet = value !== null && value !== undefined;
+      json[key] = isSet ? kind.write(value) : null;
+      const written = `${key}: ${stringify(json[key], { collectionStyle: "flow" }).trimEnd()}`;
+      // What is not set is a comment, which says what it stands for.
+      const text = isSet ? written : `# ${key}: ${otherwise ?? ""}`;
+      return `${text.padEnd(COMMENT_COLUMN - 1)} # ${sources[key]}`;
+    });
+    return [`# ${title}`, ...lines].join("\n");
+  });
+  return { exitCode: EXIT_CODES.ok, text: groups.join("\n\n"), json: { settings: json, sources } };
+}

@@ -1,0 +1,38 @@
+/** The settings as options of a command line. */
+import { type Command, Option } from "commander";
+import { noFlagOf } from "./resolve.ts";
+import { flagOf, type Setting } from "./setting.ts";
+import { SETTING_GROUPS } from "./table.ts";
+
+/** Adds an option for each setting; its value stays as it was written. */
+export function addSettingFlags(command: Command): Command {
+  for (const { title, settings } of SETTING_GROUPS) {
+    command.optionsGroup(`${title}:`);
+    for (const [key, setting] of Object.entries(settings))
+      command.addOption(optionOf(key, setting));
+  }
+  return command;
+}
+
+function optionOf(key: string, setting: Setting): Option {
+  const { kind, fallback, otherwise } = setting;
+  const isTrue = fallback === true;
+  const flag = isTrue ? noFlagOf(key) : [flagOf(key), kind.sign].join(" ").trim();
+  const usual = fallback === null ? otherwise : fallback === false ? "" : kind.write(fallback);
+  const told = isTrue || usual === "" ? "" : ` (default: ${usual})`;
+  const choices = kind.choices === undefined ? "" : `: ${kind.choices.join(", ")}`;
+  const help = isTrue ? `do not ${setting.help}` : setting.help + choices;
+  const option = new Option(flag, `${help}${told}`);
+  if (key === "policy")
+    option.argParser((text, before: readonly string[] = []) => [...before, text]);
+  return option;
+}
+
+/** What was given, by key; options that say no are true where they were not. */
+export function givenFlags(
+  options: Readonly<Record<string, unknown>>,
+  sourceOf: (key: string) => string | undefined,
+): Record<string, unknown> {
+  const given = Object.entries(options).filter(([key]) => sourceOf(key) === "cli");
+  return Object.fromEntries(given);
+}

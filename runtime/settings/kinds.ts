@@ -1,0 +1,193 @@
+/** Kinds of values that settings have: how they are read, wherever they are written, and told. */
+import { isIPv6 } from "node:net";
+
+export interface Kind<T> {
+  /** Of a flag's value, in its help. */
+  readonly sign: string;
+  /** What is allowed, as in "expected …". */
+  readonly expected: string;
+  /**
+   * @param value text of a flag or a variable, or what a file holds.
+   * @returns undefined for what is not allowed.
+   */
+  read(value: unknown): T | undefined;
+  /** All that is allowed, where that is a few words. */
+  readonly choices?: readonly string[];
+  /** As `read` takes it. */
+  write(value: T): string | number | boolean | readonly (string | number)[];
+}
+
+export interface Bounds {
+  readonly least?: number;
+  readonly most?: number;
+}
+
+/** HOST:PORT. */
+export interface Address {
+  readonly host: string;
+  /** 0 for any that is free. */
+  readonly port: number;
+}
+
+const MS_BY_UNIT: Readonly<Record<string, number>> = {
+  ...{ ms: 1, s: 1000, min: 60_000, h: 3_600_000 },
+};
+const BYTES_BY_UNIT: Readonly<Record<string, number>> = {
+  ...{ B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 },
+};
+const QUANTITY = /^(\d{1,15}(?:\.\d{1,9})?) ?([A-Za-z]{0,4})$/;
+
+/** A whole number. */
+export function count({ least = 0, most = Number.MAX_SAFE_INTEGER }: Bounds = {}): Kind<number> {
+  return {
+    sign: "<n>",
+    expected: `a whole number${boundsText(least, most, String)}`,
+    read: (value) => within(numberOf(value), { least, most, isWhole: true }),
+    write: (value) => value,
+  };
+}
+
+/** Milliseconds, written with a unit. */
+export function duration({ least = 0, most = 2 ** 31 - 1 }: Bounds = {}): Kind<number> {
+  const usual = `${boundsText(least, most === 2 ** 31 - 1 ? undefined : most, msText)}`;
+  return {
+    sign: "<time>",
+    expected: `a time such as 250ms, 30s or 5min${usual}`,
+    read: (value) => within(quantityOf(value, MS_BY_UNIT, "ms"), { least, most }),
+    write: msText,
+  };
+}
+
+/** Bytes, written with a unit. */
+export function bytes({ least = 1, most = 2 ** 50 }: Bounds = {}): Kind<number> {
+  const usual = boundsText(least, most === 2 ** 50 ? undefined : most, bytesText);
+  return {
+    sign: "<bytes>",
+    expected: `bytes such as 64KiB, 512MiB or 8GiB${usual}`,
+    read: (value) => {
+      const found = quantityOf(value, BYTES_BY_UNIT, "B");
+      return within(found, { least, most, isWhole: true });
+    },
+    write: bytesText,
+  };
+}
+
+export function oneOf<const T extends string>(choices: readonly T[]): Kind<T> {
+  return {
+    sign: "<name>",
+    expected: choices.join(", "),
+    choices,
+    read: (value) => choices.find((choice) => choice === value),
+    write: (value) => value,
+  };
+}
+
+/** @param sign such as `<file>`. @param what it is. */
+export function text(sign: string, what: string): Kind<string> {
+  return {
+    sign,
+    expected: what,
+    read: (value) => (typeof value === "string" && value !== "" ? value : undefined),
+    write: (value) => value,
+  };
+}
+
+/** Several texts; in a variable with commas between them. */
+export function texts(sign: string, what: string): Kind<readonly string[]> {
+  return {
+    sign,
+    expected: what,
+    read: (value) => {
+      const list = typeof value === "string" ? value.split(",") : value;
+      const isList = Array.isArray(list) && list.length > 0;
+      if (!isList) return undefined;
+      return list.every((one) => typeof one === "string" && one !== "") ? list : undefined;
+    },
+    write: (value) => value,
+  };
+}
+
+/** Whole numbers; in a text with commas between them. */
+export function counts(sign: string, what: string): Kind<readonly number[]> {
+  return {
+    sign,
+    expected: what,
+    read: (value) => {
+      const list = Array.isArray(value) ? value : String(value).split(",");
+      const found = list.map((one) => within(numberOf(one), { least: 0, isWhole: true }));
+      return found.every((one) => one !== undefined) ? found : undefined;
+    },
+    write: (value) => value,
+  };
+}
+
+export const truth: Kind<boolean> = {
+  sign: "",
+  expected: "true or false",
+  read: (value) => {
+    if (typeof value === "boolean") return value;
+    return value === "true" || value === "1" ? true : isNo(value) ? false : undefined;
+  },
+  write: (value) => value,
+};
+
+export const address: Kind<Address> = {
+  sign: "<host:port>",
+  expected: "HOST:PORT such as 127.0.0.1:8000",
+  read: (value) => {
+    const match = /^([^\s]+):(\d{1,5})$/.exec(String(value));
+    const port = Number(match?.[2]);
+    const host = match?.[1]?.replace(/^\[(.*)\]$/, "$1");
+    return host !== undefined && port <= 65_535 ? { host, port } : undefined;
+  },
+  write: ({ host, port }) => `${isIPv6(host) ? `[${host}]` : host}:${port}`,
+};
+
+function isNo(value: unknown): boolean {
+  return value === "false" || value === "0";
+}
+
+function numberOf(value: unknown): number {
+  if (typeof value === "number") return value;
+  return typeof value === "string" && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN;
+}
+
+function quantityOf(value: unknown, sizes: Readonly<Record<string, number>>, base: string): number {
+  if (typeof value === "number") return value;
+  const match = QUANTITY.exec(typeof value === "string" ? value : "");
+  const unit = match?.[2] === "" ? base : match?.[2];
+  return Number(match?.[1] ?? Number.NaN) * (sizes[unit ?? ""] ?? Number.NaN);
+}
+
+function within(
+  value: number,
+  { least = 0, most = Number.MAX_SAFE_INTEGER, isWhole = false }: Bounds & { isWhole?: boolean },
+): number | undefined {
+  if (!(value >= least && value <= most)) return undefined;
+  return isWhole && !Number.isInteger(value) ? undefined : value;
+}
+
+function boundsText(
+  least: number,
+  most: number | undefined,
+  write: (value: number) => string,
+): string {
+  const from = least > 0 ? `, at least ${write(least)}` : "";
+  const to = most === undefined || most === Number.MAX_SAFE_INTEGER ? "" : write(most);
+  return to === "" ? from : `${from}, at most ${to}`;
+}
+
+function msText(ms: number): string {
+  return withUnit(ms, MS_BY_UNIT);
+}
+
+function bytesText(size: number): string {
+  return withUnit(size, BYTES_BY_UNIT);
+}
+
+/** In the largest unit of which it is a whole number. */
+function withUnit(value: number, sizes: Readonly<Record<string, number>>): string {
+  const fitting = Object.entries(sizes).filter(([, size]) => value % size === 0 && value >= size);
+  const [unit, size] = fitting.at(-1) ?? Object.entries(sizes)[0] ?? ["", 1];
+  return `${value / size}${unit}`;
+}

@@ -1,0 +1,122 @@
+/** The limits of a server: by whose names in `ServerLimits` they go. */
+import { DEFAULT_LIMITS, type ServerLimits } from "../server/applications/limits.ts";
+import { bytes, count, duration } from "./kinds.ts";
+import { setting } from "./setting.ts";
+
+/** Keys of settings by what they limit. */
+export const LIMIT_KEYS = {
+  maxBodyBytes: "maxBody",
+  maxBytesInFlight: "maxInFlight",
+  maxRows: "maxRows",
+  maxPending: "maxPending",
+  maxConnections: "maxConnections",
+  maxPipelined: "maxPipelined",
+  maxHeaderBytes: "maxHeader",
+  maxHeaderFields: "maxHeaderFields",
+  headerTimeoutMs: "headerTimeout",
+  bodyTimeoutMs: "bodyTimeout",
+  bodyWindowMs: "bodyWindow",
+  minBodyBytesPerS: "minBodyRate",
+  sendTimeoutMs: "sendTimeout",
+  maxUnsentBytes: "maxUnsent",
+  maxUnsentBytesPerConnection: "maxUnsentPerConnection",
+  idleTimeoutMs: "idleTimeout",
+  lingerMs: "linger",
+  drainTimeoutMs: "drainTimeout",
+} as const satisfies Record<keyof ServerLimits, string>;
+
+const {
+  maxBodyBytes,
+  maxBytesInFlight,
+  maxRows,
+  maxConnections,
+  maxPipelined,
+  maxHeaderBytes,
+  maxHeaderFields,
+  headerTimeoutMs,
+  bodyTimeoutMs,
+  bodyWindowMs,
+  minBodyBytesPerS,
+  sendTimeoutMs,
+  maxUnsentBytes,
+  maxUnsentBytesPerConnection,
+  idleTimeoutMs,
+  lingerMs,
+  drainTimeoutMs,
+} = DEFAULT_LIMITS;
+
+const time = () => duration({ least: 1 });
+
+export const LIMITS = {
+  maxBody: setting(
+    bytes(),
+    maxBodyBytes,
+    "bytes of a request's body, compressed and not, where its model's shapes could need more",
+  ),
+  maxInFlight: setting(
+    bytes(),
+    maxBytesInFlight,
+    "bytes of bodies and tensors of all requests without an answer",
+  ),
+  maxRows: setting(
+    count({ least: 1, most: 2 ** 20 }),
+    maxRows,
+    "rows of a request, where its model has no limit of its own",
+  ),
+  maxPending: setting(
+    count({ least: 1, most: 2 ** 24 }),
+    null,
+    "rows of an application that wait or run",
+    "4096; of malleable pipelines 64 of their largest requests if that is more",
+  ),
+  maxConnections: setting(count({ least: 1, most: 2 ** 20 }), maxConnections, "open connections"),
+  maxPipelined: setting(
+    count({ least: 1, most: 2 ** 16 }),
+    maxPipelined,
+    "requests of one connection that wait for answers",
+  ),
+  maxHeader: setting(
+    bytes({ least: 1024, most: 2 ** 24 }),
+    maxHeaderBytes,
+    "bytes of a request's line and header",
+  ),
+  maxHeaderFields: setting(
+    count({ least: 1, most: 2 ** 16 }),
+    maxHeaderFields,
+    "fields of a request's header",
+  ),
+  headerTimeout: setting(
+    time(),
+    headerTimeoutMs,
+    "time until a header is whole; also of a connection that sends nothing",
+  ),
+  bodyTimeout: setting(time(), bodyTimeoutMs, "time until a body is whole, while it comes slowly"),
+  bodyWindow: setting(time(), bodyWindowMs, "time over which the rate of a body is measured"),
+  minBodyRate: setting(bytes(), minBodyBytesPerS, "bytes of a body, a second, at least"),
+  sendTimeout: setting(
+    time(),
+    sendTimeoutMs,
+    "time until a client has taken the next 64 KiB of its answer",
+  ),
+  maxUnsent: setting(bytes(), maxUnsentBytes, "bytes of answers that clients have not taken"),
+  maxUnsentPerConnection: setting(
+    bytes(),
+    maxUnsentBytesPerConnection,
+    "bytes of answers that one connection is owed, where it is owed several",
+  ),
+  idleTimeout: setting(
+    time(),
+    idleTimeoutMs,
+    "time that a connection may stay open between requests",
+  ),
+  linger: setting(
+    time(),
+    lingerMs,
+    "time that a client is listened to once it was told that it is not wanted",
+  ),
+  drainTimeout: setting(
+    duration(),
+    drainTimeoutMs,
+    "time that stopping waits for what was accepted",
+  ),
+};

@@ -1,0 +1,19 @@
+/** What is served, and where it listens. */
+import { address, text, texts } from "./kinds.ts";
+import { setting } from "./setting.ts";
+
+export const SERVED = {
+  policy: setting(
+    texts("<bundle>", "paths of policy bundles"),
+    null,
+    "policy bundle; once for each application",
+    "there has to be one",
+  ),
+  models: setting(
+    text("<folder>", "a folder"),
+    null,
+    "where the model files are",
+    "the folder of each bundle",
+  ),
+  http: setting(address, { host: "127.0.0.1", port: 8000 }, "where to listen; port 0 for any"),
+};

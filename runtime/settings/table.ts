@@ -1,0 +1,16 @@
+/** All settings of `serve`: its flags, variables, keys of its file, and the table of the docs. */
+import { LIMITS } from "./limits.ts";
+import { SERVED } from "./served.ts";
+import type { Setting, SettingGroup, ValueOf } from "./setting.ts";
+import { WORKERS } from "./workers.ts";
+
+export const SETTING_GROUPS: readonly SettingGroup[] = [
+  { title: "What is served, and where", settings: SERVED },
+  { title: "Workers", settings: WORKERS },
+  { title: "Limits", settings: LIMITS },
+];
+
+const TABLE = { ...SERVED, ...WORKERS, ...LIMITS };
+export const SETTINGS: Readonly<Record<string, Setting>> = TABLE;
+
+export type SettingValues = { readonly [K in keyof typeof TABLE]: ValueOf<(typeof TABLE)[K]> };

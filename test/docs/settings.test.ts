@@ -1,0 +1,40 @@
+/** docs/settings.md is made from the table of settings; vitest with `-u` writes it. */
+import { expect, test } from "vitest";
+import { noFlagOf } from "../../runtime/settings/resolve.ts";
+import { flagOf, type Setting, variableOf } from "../../runtime/settings/setting.ts";
+import { SETTING_GROUPS } from "../../runtime/settings/table.ts";
+
+const INTRODUCTION = `# Settings of \`serve\`
+
+Every setting is a flag, an environment variable and a key of a file in YAML or JSON, which is
+named by \`--config FILE\` or \`STRATAGEM_CONFIG\`. A flag goes before a variable, a variable
+before the file, the file before what is usual. \`serve --print-config\` shows every setting, its
+value and where it is from, as a file that can be read again.
+
+The variable of \`--max-body\` is \`STRATAGEM_MAX_BODY\`, its key in a file \`maxBody\`. Times take
+a unit (\`250ms\`, \`30s\`, \`5min\`), and so do bytes (\`64KiB\`, \`512MiB\`, \`8GiB\`).
+`;
+
+test("the page of settings is what the table says", async () => {
+  const groups = SETTING_GROUPS.map(({ title, settings }) => {
+    const rows = Object.entries(settings).map(([key, setting]) => rowOf(key, setting));
+    return `## ${title}\n\n| flag | what it is | usual |\n| --- | --- | --- |\n${rows.join("")}`;
+  });
+  const page = `${INTRODUCTION}\n${groups.join("\n")}`;
+  await expect(page).toMatchFileSnapshot("../../docs/settings.md");
+});
+
+test("variables and keys are spelt as the page says", () => {
+  expect([flagOf("maxBody"), variableOf("maxBody")]).toEqual(["--max-body", "STRATAGEM_MAX_BODY"]);
+});
+
+function rowOf(key: string, { kind, fallback, help, otherwise = "" }: Setting): string {
+  const usual = fallback === null ? otherwise : `\`${textOf(kind.write(fallback))}\``;
+  const flag = fallback === true ? noFlagOf(key) : flagOf(key);
+  const choices = kind.choices === undefined ? "" : `: ${kind.choices.join(", ")}`;
+  return `| \`${flag}\` | ${help}${choices} | ${usual} |\n`;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
