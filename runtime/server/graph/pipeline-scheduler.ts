@@ -375,7 +375,8 @@ export class PipelineScheduler {
     if (request.isSettled) return;
     request.answerIfDone(course, nowMs);
     if (!request.isSettled) return;
-    this.#observer.onRowsDone(nowMs > request.deadlineMs ? "late" : "satisfied", request.rows);
+    const { rows, accuracy, deadlineMs } = request;
+    this.#observer.onRowsDone(nowMs > deadlineMs ? "late" : "satisfied", rows, accuracy);
     this.#takeBack(request);
   }
 
