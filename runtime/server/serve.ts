@@ -2,7 +2,7 @@
 import type { Bundle } from "../bundle/schema.ts";
 import type { Application } from "./applications/application.ts";
 import type { HostedModel } from "./applications/hosted-model.ts";
-import { House } from "./applications/house.ts";
+import { House, type HouseOptions } from "./applications/house.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./applications/limits.ts";
 import { LoopLag } from "./applications/loop-lag.ts";
 import { ByteBudget } from "./bodies/byte-budget.ts";
@@ -14,9 +14,11 @@ import { serverMetricLines } from "./http/server-metrics.ts";
 import type { ReadModel } from "./json/json-jobs.ts";
 import { JsonThread } from "./json/json-thread.ts";
 import { TurnShare } from "./json/turn-share.ts";
-import { exposition } from "./metrics/exposition.ts";
+import type { MetricLine } from "./metrics/exposition.ts";
 import { LoopDelay } from "./metrics/loop-delay.ts";
 import { processMetricLines } from "./metrics/process-metrics.ts";
+import type { Notice } from "./telemetry/notice.ts";
+import type { Telemetry } from "./telemetry/telemetry.ts";
 
 export interface OpenOptions {
   readonly host: string;
@@ -34,6 +36,11 @@ export interface OpenOptions {
   /** Of the program, as the server tells it. */
   readonly version: string;
   readonly limits?: Partial<ServerLimits>;
+  /** Left out where nothing is noted of requests. */
+  readonly telemetry?: Telemetry | undefined;
+  /** Logs by what they are, as far as lines of theirs may be dropped. */
+  readonly logs?: HouseOptions["logs"];
+  readonly onNotice?: Notice | undefined;
 }
 
 export interface RunningServer {
@@ -50,6 +57,8 @@ export interface RunningServer {
    * @returns null, or why this server cannot follow it, in which case it goes on as before.
    */
   replaceBundle(bundle: Bundle, bundleSha256: string, application?: number): string | null;
+  /** All that is counted, as `/metrics` tells it. */
+  metricLines(): readonly MetricLine[];
   /** Counts that a file was read again, and whether what it holds is followed. */
   onReloaded(application: number, isFollowed: boolean): void;
   /**
@@ -72,6 +81,7 @@ export async function openServer(
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const house = houseOf(applications, options, limits);
   const context = contextOf(house, limits);
+  const { metricLines } = context;
   const server = serverOf(context, limits);
   await listen(server, host, port);
   try {
@@ -101,6 +111,7 @@ export async function openServer(
       const refusal = applications[application]?.endpoint.replaceBundle(bundle, bundleSha256);
       return refusal === undefined ? "there is no such application" : refusal;
     },
+    metricLines,
     onReloaded: (application, isFollowed) => house.reloads.onReloaded(application, isFollowed),
     close: () => {
       closing ??= close();
@@ -111,10 +122,14 @@ export async function openServer(
 
 function houseOf(
   applications: readonly Application[],
-  { nowMs, loopNowMs, version, epochOffsetMs = 0 }: OpenOptions,
+  options: OpenOptions,
   { maxBytesInFlight }: ServerLimits,
 ): House {
+  const { nowMs, loopNowMs, version, epochOffsetMs = 0, telemetry, logs, onNotice } = options;
   return new House({
+    telemetry,
+    logs,
+    onNotice,
     applications,
     budget: new ByteBudget(maxBytesInFlight),
     lag: new LoopLag(loopNowMs),
@@ -135,16 +150,16 @@ function contextOf(house: House, limits: ServerLimits): HttpContext {
     connections,
     inferred: inferredModels(models),
     counts,
+    records: new WeakMap(),
     turnShare: new TurnShare(),
     jsonThread: new JsonThread(models.map(readModelOf)),
-    metricsText: () =>
-      exposition([
-        ...house.metricLines(),
-        ...serverMetricLines(loopDelay, budget),
-        ...connections.metricLines(),
-        ...counts.metricLines(),
-        ...processMetricLines(),
-      ]),
+    metricLines: () => [
+      ...house.metricLines(),
+      ...serverMetricLines(loopDelay, budget),
+      ...connections.metricLines(),
+      ...counts.metricLines(),
+      ...processMetricLines(),
+    ],
   };
 }
 

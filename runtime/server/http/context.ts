@@ -6,6 +6,8 @@ import type { PaceLimits } from "../connections/pace.ts";
 import type { RequestCounts } from "../connections/request-counts.ts";
 import type { JsonThread } from "../json/json-thread.ts";
 import type { TurnShare } from "../json/turn-share.ts";
+import type { MetricLine } from "../metrics/exposition.ts";
+import type { Records } from "./seen.ts";
 
 export interface HttpContext {
   readonly house: House;
@@ -15,12 +17,13 @@ export interface HttpContext {
   /** By the paths of their inference requests, as clients mostly write them. */
   readonly inferred: ReadonlyMap<string, HostedModel>;
   readonly counts: RequestCounts;
+  readonly records: Records;
   /** For short JSON, which is read and written on the event loop. */
   readonly turnShare: TurnShare;
   /** For long JSON, which is not. */
   readonly jsonThread: JsonThread;
   /** Of all applications and the server itself. */
-  readonly metricsText: () => string;
+  readonly metricLines: () => readonly MetricLine[];
 }
 
 /** Models by the paths of their inference requests, with the version and without it. */
