@@ -47,7 +47,9 @@ export function beginSeen(
   echo(response, traceParentText(record.traceId, record.spanId, record.isSampled), parent);
   response.once("close", () => {
     const isWritten = response.writableFinished || response.headersSent;
-    telemetry.end(record, isWritten ? response.statusCode : 0);
+    if (isWritten) telemetry.end(record, response.statusCode);
+    // Whoever works on it learns at the same time that its client is gone, and says so.
+    else setImmediate(() => telemetry.end(record, 0));
   });
 }
 
