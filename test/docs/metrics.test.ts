@@ -1,4 +1,4 @@
-/** docs/metrics.md has a table of all metrics of servers; WRITE_DOCS=1 writes it. */
+/** docs/metrics.md has a list of all metrics of servers; WRITE_DOCS=1 writes it. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -28,14 +28,20 @@ beforeAll(async () => {
   const told = [];
   for (const [method, { served }] of BY_METHOD) {
     told.push([method, await toldMetrics([served])] as const);
-    if (method !== "ramsis") continue;
-    const bundle = classBundle();
-    told.push(["ramsis with classes", await toldMetrics([{ ...served, bundle }])] as const);
+    const { bundle } = served;
+    if (bundle.method === "ramsis") {
+      const classes = { ...served, bundle: classBundle() };
+      told.push(["ramsis with classes", await toldMetrics([classes])] as const);
+    } else if (bundle.method === "inferline") {
+      const policy = { ...bundle.policy, tuner: "paper" } as const;
+      const tuned = { ...served, bundle: { ...bundle, policy } };
+      told.push(["inferline with a tuner", await toldMetrics([tuned])] as const);
+    }
   }
   toldByMethod = new Map(told);
 }, 60_000);
 
-test("the table of metrics is what servers tell", () => {
+test("the list of metrics is what servers tell", () => {
   const page = readFileSync(PAGE, "utf8");
   const before = page.slice(0, page.indexOf(START));
   const whole = `${before}${START}\n${INTRODUCTION}\n${table()}`;
@@ -88,9 +94,11 @@ describe.skipIf(!hasPromtool)("promtool (skipped where the package prometheus is
   });
 });
 
-const INTRODUCTION = `The table is made of what servers of all methods tell; every metric of an
-application has the label \`model\` besides those named here: the application, or the model that
-clients name where the application has several.
+const INTRODUCTION = `This list is made of what servers of all methods tell, and the dashboard and
+the alerts in \`docs/deploy\` are made of it. Every metric of an application has the label \`model\`
+besides those named here: the application, or the model that clients name where it has several.
+Those that begin with \`stratagem_log\` or \`stratagem_traced\` are there where the logs of
+\`serve\` or traces are on.
 `;
 
 interface Row {
@@ -117,9 +125,21 @@ function table(): string {
   const texts = sorted.map(({ family: { name, type, help }, methods, labels }) => {
     const own = [...labels].filter((label) => !["le", "model", "version"].includes(label)).sort();
     const by = own.map((label) => `\`${label}\``).join(", ");
-    const whose = methods.size === all ? "" : [...methods].join(", ");
-    return `| \`${name}\` | ${type} | ${by} | ${whose} | ${help} |\n`;
+    const whose = methods.size === all ? "" : ` Only of ${[...methods].join(", ")}.`;
+    const kind = by === "" ? type : `${type} by ${by}`;
+    return wrapped(`- \`${name}\` (${kind}): ${help}.${whose}`);
   });
-  const head = "| name | kind | by | only of | what it is |\n| --- | --- | --- | --- | --- |\n";
-  return head + texts.join("");
+  return texts.join("");
+}
+
+/** An entry of a list in lines of 100 columns. */
+function wrapped(text: string): string {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const line = lines.at(-1);
+    if (line !== undefined && line.length + 1 + word.length <= 100) {
+      lines[lines.length - 1] = `${line} ${word}`;
+    } else lines.push(line === undefined ? word : `  ${word}`);
+  }
+  return `${lines.join("\n")}\n`;
 }
