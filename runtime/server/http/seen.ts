@@ -10,9 +10,6 @@ const ID = /^[\x21-\x7e]{1,128}$/;
 /** Of a path that is noted. */
 const LONGEST_PATH = 1000;
 
-/** What is noted of requests that have no answer yet; nothing where no log and no trace is kept. */
-export type Records = WeakMap<ServerResponse, RequestRecord>;
-
 /** A request has come, and nothing of it was refused or answered. */
 export function beginSeen(
   { house, records }: Pick<HttpContext, "house" | "records">,

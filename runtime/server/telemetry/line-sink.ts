@@ -1,5 +1,5 @@
 /** Writes lines to a file or to stderr without ever waiting for whoever reads them. */
-import { close, constants, openSync, write } from "node:fs";
+import { close, constants, fstatSync, openSync, write } from "node:fs";
 
 /** Bytes that wait to be written; lines beyond it are dropped. */
 const MAX_WAITING_BYTES = 4 * 2 ** 20;
@@ -146,11 +146,14 @@ function openToAppend(path: string): number {
 }
 
 /**
- * A pipe is opened anew, so that not to wait for its reader is ours alone and not of whoever else
- * has it. What cannot be opened, such as a socket, is written as it is.
+ * A pipe or terminal is opened anew, so that not to wait for its reader is ours alone and not of
+ * whoever else has it. A file stays as it is, for workers write to it too, and a socket cannot be
+ * opened; a write that waits for the reader of one holds a thread, and never the event loop.
  */
 function stderrDescriptor(): number {
   try {
+    const found = fstatSync(STDERR);
+    if (!found.isFIFO() && !found.isCharacterDevice()) return STDERR;
     return openSync("/dev/stderr", O_WRONLY | O_APPEND | O_NONBLOCK);
   } catch {
     return STDERR;

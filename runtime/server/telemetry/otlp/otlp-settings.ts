@@ -37,7 +37,12 @@ export function otlpSettings(
   // A variable of a signal is used as it is; of the common one the signal's path is a part.
   const urlOf = (signal: string, path: string) => {
     const own = endpoint === null ? of(`EXPORTER_OTLP_${signal}_ENDPOINT`) : "";
-    const text = own !== "" ? own : base === "" ? "" : `${base.replace(/\/+$/, "")}${path}`;
+    const text =
+      own !== ""
+        ? own
+        : base === ""
+          ? ""
+          : `${base.endsWith("/") ? base.slice(0, -1) : base}${path}`;
     return text === "" ? "" : checkedUrl(text);
   };
   const isOff = (signal: string) => of(`${signal}_EXPORTER`) === "none";
@@ -87,7 +92,7 @@ function numberOf(name: string, text: string, usual: number, least: number, most
   throw new RuntimeError("RUNTIME_USAGE", message);
 }
 
-/** `key=value,key=value`, percent-encoded. What is no pair is left out, as the specification says. */
+/** `key=value,key=value`, percent-encoded. What is no pair is left out, as specified. */
 function pairsOf(text: string): Record<string, string> {
   const pairs = text.split(",").flatMap((pair) => {
     const at = pair.indexOf("=");

@@ -103,7 +103,7 @@ test("a client that goes away before its answer has no status", async () => {
   expect(line).toMatchObject({ status: null, error: "the client went away" });
 });
 
-test("without logs and traces ids and traces are repeated as they came, and none is made", async () => {
+test("without logs and traces ids and parents are repeated as they came, none made", async () => {
   const harness = await serve();
   const plain = await call(harness, INFER, { body: BODY });
   expect(plain.headers).not.toHaveProperty("x-request-id");
@@ -138,7 +138,7 @@ test("the log tells what matters as much as was asked for, as text or as JSON", 
   ]);
 });
 
-test("what fails by a fault of the server is told as an error, what models refuse is not", async () => {
+test("what a model refuses is told by the log, where it tells everything", async () => {
   const told: [string, string | undefined][] = [];
   const { harness } = await logged({
     onNotice: (message, severity) => void told.push([message, severity]),
