@@ -112,7 +112,9 @@ export async function openServer(
       return refusal === undefined ? "there is no such application" : refusal;
     },
     metricLines,
-    onReloaded: (application, isFollowed) => house.reloads.onReloaded(application, isFollowed),
+    onReloaded: (application, isFollowed) => {
+      house.reloads.onReload(applications[application]?.name ?? "", isFollowed);
+    },
     close: () => {
       closing ??= close();
       return closing;

@@ -117,8 +117,8 @@ test("the log is lines of JSON, and the access log has every request", async () 
     message: expect.stringContaining("not followed, the bundle before it goes on deciding"),
   });
   const metrics = await (await fetch(`${url}/metrics`)).text();
-  expect(metrics).toContain('stratagem_reloads_total{model="echo",outcome="refused"} 1\n');
-  expect(metrics).toContain('stratagem_last_reload_successful{model="echo"} 0\n');
+  expect(metrics).toContain('stratagem_reloads_total{model="echo",result="refused"} 1\n');
+  expect(metrics).toContain('stratagem_reload_last_successful{model="echo"} 0\n');
   expect(metrics).toContain('stratagem_log_lines_dropped_total{log="access"} 0\n');
   await infer("two");
 

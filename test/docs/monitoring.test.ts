@@ -160,7 +160,7 @@ describe.skipIf(!hasPromtool)("promtool (skipped where the package prometheus is
     series: [
       constant('stratagem_workers_ready{model="letters", instance="a"}', 0, 20),
       { series: 'stratagem_workers_lost_total{model="letters", instance="a"}', values: "0+1x20" },
-      constant('stratagem_last_reload_successful{model="letters", instance="a"}', 0, 20),
+      constant('stratagem_reload_last_successful{model="letters", instance="a"}', 0, 20),
       constant('stratagem_load_qps{model="letters", instance="a"}', 30, 20),
       constant('stratagem_top_level_qps{model="letters", instance="a"}', 20, 20),
       { series: 'stratagem_log_lines_dropped_total{log="access"}', values: "0+1x20" },

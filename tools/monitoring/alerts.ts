@@ -151,7 +151,7 @@ function serverAlerts(): AlertRule[] {
   return [
     {
       alert: "StratagemReloadFailed",
-      expr: "stratagem_last_reload_successful == 0",
+      expr: "stratagem_reload_last_successful == 0",
       for: "1m",
       labels: { severity: "ticket" },
       annotations: {

@@ -207,10 +207,10 @@ const ROWS: readonly RowPlan[] = [
       {
         title: "Bundles",
         unit: "none",
-        about: "stratagem_last_reload_successful",
+        about: "stratagem_reload_last_successful",
         curves: [
           curve(`count by (model, sha256) (stratagem_bundle_info${OF})`, "{{model}} {{sha256}}"),
-          curve(`min by (model) (stratagem_last_reload_successful${OF})`, "{{model}} reload good"),
+          curve(`min by (model) (stratagem_reload_last_successful${OF})`, "{{model}} reload good"),
         ],
       },
     ],

@@ -58,7 +58,10 @@ export class House {
     this.telemetry = options.telemetry;
     this.onNotice = options.onNotice ?? (() => {});
     this.#logs = options.logs ?? {};
-    this.reloads = new ReloadCounts(options.applications.map(({ name }) => name));
+    this.reloads = new ReloadCounts(
+      options.applications.map(({ name }) => name),
+      () => (options.nowMs() + options.epochOffsetMs) / 1000,
+    );
     this.nowMs = options.nowMs;
     this.epochOffsetMs = options.epochOffsetMs;
   }

@@ -46,7 +46,7 @@ export function beginSeen(
     const isWritten = response.writableFinished || response.headersSent;
     if (isWritten) telemetry.end(record, response.statusCode);
     // Whoever works on it learns at the same time that its client is gone, and says so.
-    else setImmediate(() => telemetry.end(record, 0));
+    else setImmediate(() => telemetry.end(record, null));
   });
 }
 

@@ -11,8 +11,7 @@ export function accessLine(record: RequestRecord, epochOffsetMs: number): string
     protocol,
     method,
     path,
-    // The client was gone before its answer was written.
-    status: status === 0 ? null : status,
+    status,
     requestBytes,
     responseBytes,
     totalMs: rounded(record.endMs - record.arrivalMs),

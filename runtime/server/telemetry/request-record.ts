@@ -31,8 +31,8 @@ export interface RequestRecord extends SeenRequest {
   /** Of the clock of the server. */
   readonly arrivalMs: number;
   endMs: number;
-  /** HTTP's; of gRPC the code of its answer. */
-  status: number;
+  /** HTTP's; of gRPC the code of its answer. Null where the client was gone before it. */
+  status: number | null;
   responseBytes: number;
   /** Empty where no model was asked. */
   model: string;

@@ -46,7 +46,7 @@ export class Telemetry {
       isSampled: traces === undefined ? parent?.isSampled === true : traces.sample(traceId, parent),
       arrivalMs: nowMs(),
       endMs: Number.NaN,
-      status: 0,
+      status: null,
       responseBytes: 0,
       model: "",
       rows: 0,
@@ -59,8 +59,8 @@ export class Telemetry {
     };
   }
 
-  /** The request is over. @param status 0 where its client was gone before the answer. */
-  end(record: RequestRecord, status: number): void {
+  /** The request is over. @param status null where its client was gone before the answer. */
+  end(record: RequestRecord, status: number | null): void {
     const { accessLog, traces, nowMs, epochOffsetMs } = this.#options;
     record.status = status;
     record.endMs = nowMs();

@@ -98,7 +98,7 @@ function requestAttributes(record: RequestRecord): Attributes {
       "rpc.system": "grpc",
       "rpc.service": service,
       "rpc.method": method,
-      "rpc.grpc.status_code": status,
+      "rpc.grpc.status_code": status ?? undefined,
       ...common,
     };
   }
@@ -107,7 +107,7 @@ function requestAttributes(record: RequestRecord): Attributes {
     "http.route": routeOf(record.path, model),
     "url.path": record.path,
     "url.scheme": "http",
-    "http.response.status_code": status === 0 ? undefined : status,
+    "http.response.status_code": status ?? undefined,
     "http.request.body.size": record.requestBytes,
     "http.response.body.size": record.responseBytes,
     "user_agent.original": record.userAgent,
@@ -132,17 +132,18 @@ function workerTimes({ startMs, endMs, wallMs }: BatchRun): SpanTimes {
 
 /** A server's spans fail for what is its own fault, and for clients that went away. */
 function failed({ protocol, status }: RequestRecord): boolean {
-  return protocol === "grpc" ? status !== 0 : status === 0 || status >= 500;
+  if (status === null) return true;
+  return protocol === "grpc" ? status !== 0 : status >= 500;
 }
 
-function errorType({ protocol, status }: RequestRecord): string {
-  if (protocol === "http" && status === 0) return "canceled";
-  return String(status);
+function errorType({ status }: RequestRecord): string {
+  return status === null ? "canceled" : String(status);
 }
 
 function statusOf(record: RequestRecord): object {
   if (!failed(record)) return {};
   const { error, status, protocol } = record;
-  const usual = protocol === "http" ? (STATUS_CODES[status] ?? "the client was gone") : "";
+  const ofHttp = protocol === "http" ? STATUS_CODES[status ?? 0] : undefined;
+  const usual = status === null ? "the client was gone" : (ofHttp ?? "");
   return { status: { code: ERROR, message: error === "" ? usual : error } };
 }
