@@ -2,7 +2,7 @@
 import type { Bundle } from "../bundle/schema.ts";
 import type { Application } from "./applications/application.ts";
 import type { HostedModel } from "./applications/hosted-model.ts";
-import { House } from "./applications/house.ts";
+import { House, type HouseOptions } from "./applications/house.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./applications/limits.ts";
 import { LoopLag } from "./applications/loop-lag.ts";
 import { ByteBudget } from "./bodies/byte-budget.ts";
@@ -10,11 +10,15 @@ import { Connections } from "./connections/connections.ts";
 import { RequestCounts } from "./connections/request-counts.ts";
 import { type HttpContext, inferredModels } from "./http/context.ts";
 import { closeServer, listen, serverOf, urlOf } from "./http/listening.ts";
-import { serverMetricsText } from "./http/server-metrics.ts";
+import { serverMetricLines } from "./http/server-metrics.ts";
 import type { ReadModel } from "./json/json-jobs.ts";
 import { JsonThread } from "./json/json-thread.ts";
 import { TurnShare } from "./json/turn-share.ts";
+import type { MetricLine } from "./metrics/exposition.ts";
 import { LoopDelay } from "./metrics/loop-delay.ts";
+import { processMetricLines } from "./metrics/process-metrics.ts";
+import type { Notice } from "./telemetry/notice.ts";
+import type { Telemetry } from "./telemetry/telemetry.ts";
 
 export interface OpenOptions {
   readonly host: string;
@@ -32,6 +36,11 @@ export interface OpenOptions {
   /** Of the program, as the server tells it. */
   readonly version: string;
   readonly limits?: Partial<ServerLimits>;
+  /** Left out where nothing is noted of requests. */
+  readonly telemetry?: Telemetry | undefined;
+  /** Logs by what they are, as far as lines of theirs may be dropped. */
+  readonly logs?: HouseOptions["logs"];
+  readonly onNotice?: Notice | undefined;
 }
 
 export interface RunningServer {
@@ -48,6 +57,10 @@ export interface RunningServer {
    * @returns null, or why this server cannot follow it, in which case it goes on as before.
    */
   replaceBundle(bundle: Bundle, bundleSha256: string, application?: number): string | null;
+  /** All that is counted, as `/metrics` tells it. */
+  metricLines(): readonly MetricLine[];
+  /** Counts that a file was read again, and whether what it holds is followed. */
+  onReloaded(application: number, isFollowed: boolean): void;
   /**
    * Becomes unready, answers what it has accepted, and ends the workers. Further calls wait for the
    * first.
@@ -68,6 +81,7 @@ export async function openServer(
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const house = houseOf(applications, options, limits);
   const context = contextOf(house, limits);
+  const { metricLines } = context;
   const server = serverOf(context, limits);
   await listen(server, host, port);
   try {
@@ -97,6 +111,10 @@ export async function openServer(
       const refusal = applications[application]?.endpoint.replaceBundle(bundle, bundleSha256);
       return refusal === undefined ? "there is no such application" : refusal;
     },
+    metricLines,
+    onReloaded: (application, isFollowed) => {
+      house.reloads.onReload(applications[application]?.name ?? "", isFollowed);
+    },
     close: () => {
       closing ??= close();
       return closing;
@@ -106,10 +124,14 @@ export async function openServer(
 
 function houseOf(
   applications: readonly Application[],
-  { nowMs, loopNowMs, version, epochOffsetMs = 0 }: OpenOptions,
+  options: OpenOptions,
   { maxBytesInFlight }: ServerLimits,
 ): House {
+  const { nowMs, loopNowMs, version, epochOffsetMs = 0, telemetry, logs, onNotice } = options;
   return new House({
+    telemetry,
+    logs,
+    onNotice,
     applications,
     budget: new ByteBudget(maxBytesInFlight),
     lag: new LoopLag(loopNowMs),
@@ -121,7 +143,7 @@ function houseOf(
 }
 
 function contextOf(house: House, limits: ServerLimits): HttpContext {
-  const { applications, models, loopDelay, budget } = house;
+  const { models, loopDelay, budget } = house;
   const connections = new Connections(limits);
   const counts = new RequestCounts();
   return {
@@ -130,13 +152,16 @@ function contextOf(house: House, limits: ServerLimits): HttpContext {
     connections,
     inferred: inferredModels(models),
     counts,
+    records: new WeakMap(),
     turnShare: new TurnShare(),
     jsonThread: new JsonThread(models.map(readModelOf)),
-    metricsText: () =>
-      applications.map(({ endpoint }) => endpoint.metricsText()).join("") +
-      serverMetricsText(loopDelay, budget) +
-      connections.metricsText() +
-      counts.text(),
+    metricLines: () => [
+      ...house.metricLines(),
+      ...serverMetricLines(loopDelay, budget),
+      ...connections.metricLines(),
+      ...counts.metricLines(),
+      ...processMetricLines(),
+    ],
   };
 }
 
