@@ -29,9 +29,8 @@ export function turnedAway(
   const isBehind = 2 * house.lag.onRequest() >= sloMs;
   if (!isBehind && !application.gate.isShut(model)) return false;
   if (house.isDraining || !mayStay(request)) return false;
-  const nowMs = house.nowMs();
-  model.onTurnedAway(nowMs + sloMs, 1);
-  model.metrics.onRequestFailed("shed", 0, nowMs);
+  model.onTurnedAway(1, 0);
+  model.metrics.onRequestFailed("shed", 0, house.nowMs());
   counts.onTurnedAway(request, turnAway(model, isBehind, response));
   return true;
 }

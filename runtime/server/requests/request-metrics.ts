@@ -12,6 +12,7 @@ const LABEL_BY_REASON: Readonly<Record<FailureReason, FailureLabel>> = {
   "queue-full": "REJECTED",
   shed: "REJECTED",
   late: "REJECTED",
+  timeout: "REJECTED",
   "no-worker": "REJECTED",
   cancelled: "CANCELED",
   inference: "BACKEND",

@@ -13,6 +13,8 @@ export type FailureReason =
   | "queue-full"
   | "shed"
   | "late"
+  /** Its client's own timeout, which is less than the SLO, cannot be met. */
+  | "timeout"
   | "no-worker"
   | "worker-lost"
   | "inference"

@@ -152,19 +152,15 @@ export class Scheduler {
     return this.#dispatcher.isFull;
   }
 
-  /** A request of one row was refused before it was read; where for `isFull`, it counts as load. */
-  turnAway(deadlineMs: number): void {
-    this.#observer?.onQueryDropped(0);
-    const query = this.#freeSlots.at(-1);
-    if (query === undefined || !this.isFull) return;
+  /**
+   * A request was refused at the door: its rows count as load, and as dropped.
+   * @param sloClass index of its class, where the bundle has some.
+   */
+  turnAway(rows: number, sloClass = 0): void {
     const nowMs = this.#now();
-    this.#recorder?.({ kind: "arrival", query, deadlineMs, nowMs });
-    this.#dispatcher.onArrival(query, deadlineMs, nowMs, this.#commands);
-    const commands = this.#commands;
-    assert(commands.count === 1 && commands.kind(0) === DROP, "what finds no room is dropped");
-    const reason = commands.reason(0);
-    this.#recorder?.({ kind: "drop", worker: commands.worker(0), query, reason });
-    commands.clear();
+    for (let row = 0; row < rows; row++) this.#observer?.onQueryDropped(sloClass);
+    this.#recorder?.({ kind: "refused", queries: rows, nowMs, ...named(sloClass) });
+    this.#dispatcher.onRefused(rows, nowMs, sloClass);
   }
 
   onWorkerReady(worker: number): void {
