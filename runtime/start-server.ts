@@ -84,13 +84,14 @@ async function startWith(files: OpenedModels, options: ServerOptions): Promise<S
     hosted.push(await hostedBundle(one, files, { ...options, isOnly: policies.length === 1 }));
   }
   expectOwnNames(hosted);
-  const server = await openServer(
+  const server: RunningServer = await openServer(
     hosted.map(({ application }) => application),
     {
       host: options.host ?? "127.0.0.1",
       port: options.port ?? 0,
       ...clockOf(options),
       version: packageVersion(),
+      reload: (index) => reloadOne(server, policies[index] ?? "", index),
       ...(limits === undefined ? {} : { limits }),
     },
   );

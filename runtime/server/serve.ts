@@ -2,7 +2,7 @@
 import type { Bundle } from "../bundle/schema.ts";
 import type { Application } from "./applications/application.ts";
 import type { HostedModel } from "./applications/hosted-model.ts";
-import { House } from "./applications/house.ts";
+import { House, type Reload } from "./applications/house.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./applications/limits.ts";
 import { LoopLag } from "./applications/loop-lag.ts";
 import { ByteBudget } from "./bodies/byte-budget.ts";
@@ -32,6 +32,8 @@ export interface OpenOptions {
   /** Of the program, as the server tells it. */
   readonly version: string;
   readonly limits?: Partial<ServerLimits>;
+  /** Left out where bundles are not from files. */
+  readonly reload?: Reload;
 }
 
 export interface RunningServer {
@@ -106,7 +108,7 @@ export async function openServer(
 
 function houseOf(
   applications: readonly Application[],
-  { nowMs, loopNowMs, version, epochOffsetMs = 0 }: OpenOptions,
+  { nowMs, loopNowMs, version, epochOffsetMs = 0, reload }: OpenOptions,
   { maxBytesInFlight }: ServerLimits,
 ): House {
   return new House({
@@ -117,6 +119,7 @@ function houseOf(
     version,
     nowMs,
     epochOffsetMs,
+    reload,
   });
 }
 
@@ -142,7 +145,7 @@ function contextOf(house: House, limits: ServerLimits): HttpContext {
 
 /** Nothing but what can be sent to a thread. */
 function readModelOf({ model, limits }: HostedModel): ReadModel {
-  const { names, inputs, outputs, variants, answersByRow } = model.signature;
+  const { names, inputs, outputs, variants, answersByRow, outputsAreRows } = model.signature;
   const signature = {
     names,
     inputs: inputs.map(({ name, datatype, rowShape }) => ({ name, datatype, rowShape })),
@@ -151,6 +154,7 @@ function readModelOf({ model, limits }: HostedModel): ReadModel {
     }),
     variants: variants.map(({ name }) => ({ name })),
     answersByRow: answersByRow === true,
+    outputsAreRows: outputsAreRows !== false,
   };
   return { signature, maxRows: limits.maxRows, parts: limits.parts };
 }

@@ -17,7 +17,17 @@ export interface HouseOptions {
   readonly nowMs: () => number;
   /** Is added to `nowMs` to have milliseconds since 1970; for statistics only. */
   readonly epochOffsetMs: number;
+  /**
+   * Reads the bundle of an application again and follows it if it can; never rejects. Left out
+   * where bundles are not from files.
+   */
+  readonly reload?: Reload | undefined;
 }
+
+/** @param application its place among those of the server. */
+export type Reload = (
+  application: number,
+) => Promise<{ readonly isFollowed: boolean; readonly notice: string }>;
 
 export class House {
   readonly applications: readonly Application[];
@@ -29,6 +39,7 @@ export class House {
   readonly version: string;
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
+  readonly reload: Reload | undefined;
   #isDraining = false;
   #inferCount = 0;
   #onEmpty: () => void = () => {};
@@ -42,6 +53,12 @@ export class House {
     this.version = options.version;
     this.nowMs = options.nowMs;
     this.epochOffsetMs = options.epochOffsetMs;
+    this.reload = options.reload;
+  }
+
+  /** Of all models, with those that are called several. */
+  get modelNames(): string[] {
+    return this.models.flatMap(({ model }) => model.signature.names);
   }
 
   /** Whether it takes no inference any more. */

@@ -69,7 +69,10 @@ export async function infer(house: House, inference: Inference): Promise<void> {
       throw errorOf(outcome);
     }
     await inference.write(request, outcome, sloClass);
-    metrics.onRequestAnswered({ ...outcome, requestMs: nowMs() - arrival.arrivalMs }, nowMs());
+    const writtenMs = nowMs();
+    const requestMs = writtenMs - arrival.arrivalMs;
+    const outputMs = writtenMs - outcome.doneMs;
+    metrics.onRequestAnswered({ ...outcome, requestMs, outputMs }, writtenMs);
   } catch (error) {
     metrics.onRequestFailed(reason, nowMs() - arrival.arrivalMs, nowMs());
     throw error;

@@ -3,6 +3,7 @@
  * gets of them.
  */
 import { assert } from "../../core/assert.ts";
+import { answerTimes } from "../requests/answer-times.ts";
 import {
   type Answerer,
   type FailureReason,
@@ -82,6 +83,8 @@ export class PipelineRequest {
   /** Slots of its queries that wait or run. */
   readonly slots = new Set<number>();
   startMs = Number.NaN;
+  /** When the first batch with a query of it was handed to a worker. */
+  handedMs = Number.NaN;
   readonly #signature: PipelineSignature;
   readonly #answererOf: AnswererOf;
   readonly #settle: (outcome: Outcome) => void;
@@ -152,8 +155,7 @@ export class PipelineRequest {
       kind: "answered",
       outputs,
       answerer: this.#answererOf(queriesByTask),
-      queueMs: Number.isNaN(this.startMs) ? 0 : this.startMs - this.arrivalMs,
-      inferMs: Number.isNaN(this.startMs) ? 0 : nowMs - this.startMs,
+      ...answerTimes(this.arrivalMs, this.startMs, this.handedMs, nowMs),
     });
   }
 

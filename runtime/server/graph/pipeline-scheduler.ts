@@ -41,6 +41,9 @@ export interface PipelineSchedulerOptions {
 interface RunningBatch extends StartedBatch {
   readonly worker: number;
   readonly slots: readonly number[];
+  readonly startMs: number;
+  /** When its worker had it. */
+  handedMs: number;
 }
 
 type StartBatch = Extract<PipelineCommand, { readonly kind: "start-batch" }>;
@@ -294,7 +297,9 @@ export class PipelineScheduler {
       earliestMs = Math.min(earliestMs, request.deadlineMs);
     }
     const slackMs = earliestMs - nowMs;
-    const batch: RunningBatch = { worker, variant, level, rows: slots.length, slackMs, slots };
+    const times = { startMs: nowMs, handedMs: nowMs };
+    const rows = slots.length;
+    const batch: RunningBatch = { worker, variant, level, rows, slackMs, slots, ...times };
     assert(this.#batchByWorker[worker] === undefined, "a worker runs one batch at a time");
     this.#batchByWorker[worker] = batch;
     this.#observer.onBatchStart(batch);
@@ -317,12 +322,28 @@ export class PipelineScheduler {
       (result) => this.#onResult(batch, result),
       (error: unknown) => this.#onRefused(batch, error),
     );
+    batch.handedMs = this.#now();
+    for (const { request } of queries) {
+      if (Number.isNaN(request.handedMs)) request.handedMs = batch.handedMs;
+    }
   }
 
   #onResult(batch: RunningBatch, result: BatchResult): void {
     if (this.#batchByWorker[batch.worker] !== batch) return;
-    this.#observer.onBatchDone(batch, result.wallMs);
-    const nowMs = this.#release(batch);
+    const doneMs = this.#release(batch);
+    const cutMs = this.#now();
+    this.#answerBatch(batch, result, doneMs);
+    const { startMs, handedMs } = batch;
+    const outputMs = this.#now() - cutMs;
+    this.#observer.onBatchDone(batch, {
+      inputMs: handedMs - startMs,
+      inferMs: doneMs - handedMs,
+      outputMs,
+    });
+  }
+
+  /** Gives the rows of a result to their requests, and to the tasks behind. */
+  #answerBatch(batch: RunningBatch, result: BatchResult, nowMs: number): void {
     const variant = at(this.#signature.variants, batch.variant);
     const task = at(this.#signature.tasks, variant.task);
     const cut = cutOutputs(task, variant, result, batch.rows);

@@ -139,7 +139,10 @@ function shapeOf(
     throw new BadRequest(`${path}.datatype`, `expected "${datatype}"`, fields["datatype"]);
   }
   const { shape } = fields;
-  if (!Array.isArray(shape) || shape.length !== rowShape.length + 1) {
+  // Triton's configuration has no tensor without dims, so clients give rows of one element one.
+  const isReshaped = rowShape.length === 0 && Array.isArray(shape) && shape.length === 2;
+  const ownShape = isReshaped ? [1] : rowShape;
+  if (!Array.isArray(shape) || shape.length !== ownShape.length + 1) {
     const allowed = `[rows${rowShape.map((size) => `, ${size}`).join("")}]`;
     throw new BadRequest(`${path}.shape`, `expected ${allowed}`, shapeText(shape));
   }
@@ -150,12 +153,12 @@ function shapeOf(
   if (isFixed && rows !== maxRows) {
     throw new BadRequest(`${path}.shape[0]`, `expected ${maxRows}, as the input before has`, rows);
   }
-  for (const [axis, size] of rowShape.entries()) {
+  for (const [axis, size] of ownShape.entries()) {
     if (shape[axis + 1] !== size) {
       throw new BadRequest(`${path}.shape[${axis + 1}]`, `expected ${size}`, shape[axis + 1]);
     }
   }
-  return [rows, ...rowShape];
+  return [rows, ...ownShape];
 }
 
 /** Of a shape that is not the one expected; it may be anything, of any depth. */

@@ -6,6 +6,7 @@ import { assert } from "../../core/assert.ts";
 import { elementCountOf } from "../tensors/datatypes.ts";
 import type { ModelSignature } from "../tensors/signature.ts";
 import { rowBounds } from "../tensors/tensors.ts";
+import { type AnswerTimes, answerTimes } from "./answer-times.ts";
 import type { VariantWish } from "./variant-wish.ts";
 
 /** Why a request has no answer. */
@@ -33,15 +34,13 @@ export interface Answerer {
   readonly accuracy: number;
 }
 
-export interface Answer {
+export interface Answer extends AnswerTimes {
   readonly kind: "answered";
   /** In the order of `ClientSignature.outputs`. */
   readonly outputs: readonly OutputTensor[];
   readonly answerer: Answerer;
   /** The variant that answered each row, for models whose rows one variant answers each. */
   readonly variantByRow?: readonly number[];
-  readonly queueMs: number;
-  readonly inferMs: number;
 }
 
 export interface Failure {
@@ -113,6 +112,8 @@ export class PendingRequest {
   readonly variantByRow: number[] = [];
   readonly variant: VariantWish | undefined;
   startMs = Number.NaN;
+  /** When its first batch was handed to a worker. */
+  handedMs = Number.NaN;
   #isSettled = false;
   #remaining: number;
   readonly #rowShapes: (readonly number[] | undefined)[] = [];
@@ -193,8 +194,7 @@ export class PendingRequest {
       })),
       variantByRow: this.variantByRow,
       answerer: answererOf(this.variantByRow, this.#variants),
-      queueMs: this.startMs - this.arrivalMs,
-      inferMs: nowMs - this.startMs,
+      ...answerTimes(this.arrivalMs, this.startMs, this.handedMs, nowMs),
     });
   }
 }

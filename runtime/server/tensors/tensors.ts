@@ -117,13 +117,13 @@ function sinkOf(datatype: Datatype, count: number): Sink {
 }
 
 class BytesSink implements Sink {
-  readonly #parts: Buffer[] = [];
+  readonly #parts: Uint8Array[] = [];
 
   write(value: unknown, path: string, index: number): void {
-    if (typeof value !== "string") {
+    if (typeof value !== "string" && !(value instanceof Uint8Array)) {
       throw new BadRequest(`${path}[${index}]`, "expected a string", value);
     }
-    const text = Buffer.from(value);
+    const text = typeof value === "string" ? Buffer.from(value) : value;
     const length = Buffer.alloc(4);
     length.writeUInt32LE(text.length);
     this.#parts.push(length, text);

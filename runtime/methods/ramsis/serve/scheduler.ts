@@ -5,6 +5,7 @@ import { CommandBuffer, DROP, DROP_LATE, DROP_NO_WORKER } from "../../../core/co
 import { mayTryAgain } from "../../../core/second-try.ts";
 import { ANY_VARIANT, sameVariant } from "../../../core/wanted-variant.ts";
 import { type BatchResult, type Executor, WorkerLostError } from "../../../exec/executor.ts";
+import type { BatchTimes } from "../../../server/requests/answer-times.ts";
 import {
   type Outcome,
   PendingRequest,
@@ -39,7 +40,7 @@ type P99MsOf = (variant: number, rows: number) => number | undefined;
 /** What metrics are made of. */
 export interface SchedulerObserver {
   onBatchStart(batch: BatchStart): void;
-  onBatchDone(batch: BatchStart, wallMs: number): void;
+  onBatchDone(batch: BatchStart, times: BatchTimes): void;
   /** @param sloClass index of its class, 0 where there are none. */
   onQueryDropped(sloClass: number): void;
   /** @param isLate whether its answer came after its deadline. @param variant that answered. */
@@ -61,6 +62,9 @@ export interface BatchStart {
 interface RunningBatch extends BatchStart {
   readonly worker: number;
   readonly queries: readonly number[];
+  readonly startMs: number;
+  /** When its worker had it. */
+  handedMs: number;
 }
 
 /**
@@ -300,7 +304,8 @@ export class Scheduler {
       earliestMs = Math.min(earliestMs, request.deadlineMs);
     }
     const slackMs = earliestMs - nowMs;
-    const batch = { worker, variant, level, rows: queries.length, slackMs, queries };
+    const times = { startMs: nowMs, handedMs: nowMs };
+    const batch = { worker, variant, level, rows: queries.length, slackMs, queries, ...times };
     assert(this.#batchByWorker[worker] === undefined, "a worker runs one batch at a time");
     this.#batchByWorker[worker] = batch;
     this.#observer?.onBatchStart(batch);
@@ -314,10 +319,8 @@ export class Scheduler {
     assert(this.#executor !== undefined, "workers are ready once there is an executor");
     const executor = this.#executor;
     const order = this.#signature.variants[variant]?.inputOrder ?? [];
-    const inputs = inputParts(
-      batch.queries.map((query) => this.#rowOf(query)),
-      order,
-    );
+    const own = batch.queries.map((query) => this.#rowOf(query));
+    const inputs = inputParts(own, order);
     // Inside an async function, so that an executor that throws at once rejects as well.
     const p99Ms = this.#p99Ms?.(variant, rows);
     const run = async () => executor.run(worker, { variant, rows, inputs, p99Ms });
@@ -325,12 +328,28 @@ export class Scheduler {
       (result) => this.#onResult(batch, result),
       (error: unknown) => this.#onRefused(batch, error),
     );
+    batch.handedMs = this.#now();
+    for (const { request } of own) {
+      if (Number.isNaN(request.handedMs)) request.handedMs = batch.handedMs;
+    }
   }
 
   #onResult(batch: RunningBatch, result: BatchResult): void {
     if (this.#batchByWorker[batch.worker] !== batch) return;
-    this.#observer?.onBatchDone(batch, result.wallMs);
-    const nowMs = this.#release(batch);
+    const doneMs = this.#release(batch);
+    const cutMs = this.#now();
+    this.#answerBatch(batch, result, doneMs);
+    const { startMs, handedMs } = batch;
+    const outputMs = this.#now() - cutMs;
+    this.#observer?.onBatchDone(batch, {
+      inputMs: handedMs - startMs,
+      inferMs: doneMs - handedMs,
+      outputMs,
+    });
+  }
+
+  /** Gives the rows of a result to their requests. */
+  #answerBatch(batch: RunningBatch, result: BatchResult, nowMs: number): void {
     const order = this.#signature.variants[batch.variant]?.outputOrder ?? [];
     const outputs: RowedOutput[] = [];
     for (const [output, index] of order.entries()) {
