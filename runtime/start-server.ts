@@ -91,7 +91,11 @@ async function startWith(files: OpenedModels, options: ServerOptions): Promise<S
       port: options.port ?? 0,
       ...clockOf(options),
       version: packageVersion(),
-      reload: (index) => reloadOne(server, policies[index] ?? "", index),
+      reload: async (index) => {
+        const done = await reloadOne(server, policies[index] ?? "", index);
+        onNotice(done.notice);
+        return done;
+      },
       ...(limits === undefined ? {} : { limits }),
     },
   );

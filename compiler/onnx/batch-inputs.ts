@@ -35,8 +35,8 @@ export function rowBytesOf({ dtype, shape }: TensorInfo): number | null {
 
 /**
  * Per input the bytes of `rows` rows: what may be an image or features is uniform in [0, 1) or over
- * all bytes, so that no engine can skip zeros; what may be indices is 0, which every model takes. A string is
- * eight digits.
+ * all bytes, so that no engine can skip zeros; what may be indices is 0, which every model takes. A
+ * string is eight digits.
  */
 export function randomInputs(
   { inputs }: Pick<ModelFile, "inputs">,

@@ -21,7 +21,7 @@ export async function routeRepository(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const [what, name = "", action] = path;
+  const [what, name = "", action = ""] = path;
   const isIndex = what === "index" && path.length === 1;
   const isChange = what === "models" && path.length === 3;
   if (!isIndex && !(isChange && (action === "load" || action === "unload"))) {
@@ -34,8 +34,8 @@ export async function routeRepository(
     await load(context, name, asked);
     sendJson(context, response, 200, { name, load: true });
   } else {
-    applicationOf(context, name);
-    throw new HttpError(400, `${name}: ${STAYS}`);
+    applicationOf(context, name, action);
+    throw refusal(action, name, STAYS);
   }
 }
 
@@ -53,27 +53,32 @@ function indexOf({ house }: HttpContext, asked: Fields): object[] {
 
 /** Follows the bundle's file as it is now. @throws HttpError 400 with why it does not. */
 async function load(context: HttpContext, name: string, asked: Fields): Promise<void> {
-  const application = applicationOf(context, name);
+  const application = applicationOf(context, name, "load");
   const { parameters } = asked;
   if (parameters !== undefined && Object.keys(Object(parameters)).length > 0) {
     throw new BadRequest("parameters", "expected nothing: a bundle says all of it", parameters);
   }
   const { reload } = context.house;
   if (reload === undefined) {
-    throw new HttpError(400, `${name}: its bundle was given by the program, from no file`);
+    throw refusal("load", name, "its bundle was given by the program, from no file");
   }
   const { isFollowed, notice } = await reload(application);
-  if (!isFollowed) throw new HttpError(400, `${name}: ${notice}`);
+  if (!isFollowed) throw refusal("load", name, notice);
 }
 
 /** Its place among those of the server. @throws HttpError 400 for an unknown name, as Triton. */
-function applicationOf({ house }: HttpContext, name: string): number {
+function applicationOf({ house }: HttpContext, name: string, action: string): number {
   try {
     return house.applications.indexOf(hostedModel(house.models, name).application);
   } catch (error) {
     if (!(error instanceof HttpError)) throw error;
-    throw new HttpError(400, error.message);
+    throw refusal(action, name, error.message);
   }
+}
+
+/** In the words by which Triton's clients know it. */
+function refusal(action: string, name: string, reason: string): HttpError {
+  return new HttpError(400, `failed to ${action} '${name}', ${reason}`);
 }
 
 async function smallJson({ pace, house }: HttpContext, request: IncomingMessage): Promise<Fields> {

@@ -22,7 +22,7 @@ test("loading a model follows its application's file, and says why where it does
   const refused = await call(harness, `${LOAD}/`, { body: "{}" });
   expect([refused.status, jsonOf(refused)]).toEqual([
     400,
-    { error: "tiny: not followed: it has another SLO" },
+    { error: "failed to load 'tiny', not followed: it has another SLO" },
   ]);
   expect(asked).toEqual([0, 0]);
   const config = await call(harness, LOAD, { body: '{"parameters":{"config":"{}"}}' });
@@ -42,14 +42,14 @@ test("unloading is refused, as is loading what is not there or not from a file",
   };
   expect(await post("models/tiny/unload")).toEqual([
     400,
-    expect.stringContaining("tiny: a model stays as long as its server runs"),
+    expect.stringContaining("failed to unload 'tiny', a model stays as long as its server runs"),
   ]);
   expect(await post("models/tiny/load")).toEqual([
     400,
-    "tiny: its bundle was given by the program, from no file",
+    "failed to load 'tiny', its bundle was given by the program, from no file",
   ]);
   for (const action of ["load", "unload"]) {
-    const unknown = "Request for unknown model: 'other' is not found";
+    const unknown = `failed to ${action} 'other', Request for unknown model: 'other' is not found`;
     expect(await post(`models/other/${action}`)).toEqual([400, unknown]);
   }
   expect((await post("models/tiny/forget"))[0]).toBe(404);
