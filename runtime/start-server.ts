@@ -95,13 +95,18 @@ async function startWith(files: OpenedModels, options: ServerOptions): Promise<S
   }
   expectOwnNames(hosted);
   const { otlp, telemetry } = await telemetryOf(options);
-  const server = await openServer(
+  const server: RunningServer = await openServer(
     hosted.map(({ application }) => application),
     {
       host: options.host ?? "127.0.0.1",
       port: options.port ?? 0,
       ...clockOf(options),
       version: packageVersion(),
+      reload: async (index) => {
+        const done = await reloadOne(server, policies[index] ?? "", index);
+        onNotice(done.notice);
+        return done;
+      },
       ...(limits === undefined ? {} : { limits }),
       telemetry,
       logs: options.logs,

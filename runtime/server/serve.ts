@@ -2,7 +2,7 @@
 import type { Bundle } from "../bundle/schema.ts";
 import type { Application } from "./applications/application.ts";
 import type { HostedModel } from "./applications/hosted-model.ts";
-import { House, type HouseOptions } from "./applications/house.ts";
+import { House, type HouseOptions, type Reload } from "./applications/house.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./applications/limits.ts";
 import { LoopLag } from "./applications/loop-lag.ts";
 import { ByteBudget } from "./bodies/byte-budget.ts";
@@ -41,6 +41,8 @@ export interface OpenOptions {
   /** Logs by what they are, as far as lines of theirs may be dropped. */
   readonly logs?: HouseOptions["logs"];
   readonly onNotice?: Notice | undefined;
+  /** Left out where bundles are not from files. */
+  readonly reload?: Reload;
 }
 
 export interface RunningServer {
@@ -127,7 +129,8 @@ function houseOf(
   options: OpenOptions,
   { maxBytesInFlight }: ServerLimits,
 ): House {
-  const { nowMs, loopNowMs, version, epochOffsetMs = 0, telemetry, logs, onNotice } = options;
+  const { nowMs, loopNowMs, version, epochOffsetMs = 0 } = options;
+  const { telemetry, logs, onNotice, reload } = options;
   return new House({
     telemetry,
     logs,
@@ -139,6 +142,7 @@ function houseOf(
     version,
     nowMs,
     epochOffsetMs,
+    reload,
   });
 }
 
@@ -167,7 +171,7 @@ function contextOf(house: House, limits: ServerLimits): HttpContext {
 
 /** Nothing but what can be sent to a thread. */
 function readModelOf({ model, limits }: HostedModel): ReadModel {
-  const { names, inputs, outputs, variants, answersByRow } = model.signature;
+  const { names, inputs, outputs, variants, answersByRow, outputsAreRows } = model.signature;
   const signature = {
     names,
     inputs: inputs.map(({ name, datatype, rowShape }) => ({ name, datatype, rowShape })),
@@ -176,6 +180,7 @@ function readModelOf({ model, limits }: HostedModel): ReadModel {
     }),
     variants: variants.map(({ name }) => ({ name })),
     answersByRow: answersByRow === true,
+    outputsAreRows: outputsAreRows !== false,
   };
   return { signature, maxRows: limits.maxRows, parts: limits.parts };
 }

@@ -106,6 +106,31 @@ test("SIGHUP makes it follow the file as it is then, or say why not", async () =
   recompile({});
 });
 
+test("loading its model over HTTP does as SIGHUP does, and says why it does not", async () => {
+  const { url, child } = await serve();
+  const notices = textOf(child.stderr);
+  const json = async (reply: Promise<Response>) => JSON.parse(await (await reply).text());
+  const { extensions } = await json(fetch(`${url}/v2/`));
+  expect(extensions).toContain("model_repository");
+  const { models } = await json(fetch(`${url}/v2/models`));
+  const load = async () => {
+    const path = `${url}/v2/repository/models/${models[0]}/load`;
+    const reply = await fetch(path, { method: "POST" });
+    return { status: reply.status, ...JSON.parse(await reply.text()) };
+  };
+  expect(await load()).toEqual({ status: 200, name: models[0], load: true });
+  await notices.until(/bundle\.msgpack: serving it as it is now, SHA-256/);
+  const good = readFileSync(bundle);
+  writeFileSync(bundle, "no bundle");
+  const refused = await load();
+  writeFileSync(bundle, good);
+  expect(refused).toEqual({
+    status: 400,
+    error: expect.stringMatching(/^failed to load '.*', not followed, .*expected a policy bundle/),
+  });
+  expect((await fetch(`${url}/v2/health/ready`)).status).toBe(200);
+});
+
 /** What a stream has said so far. */
 function textOf(stream: Readable | null) {
   let text = "";

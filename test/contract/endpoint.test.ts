@@ -191,12 +191,14 @@ describe.each(BY_METHOD)("an endpoint of %s", (method, { served }) => {
     const house = await serving(served);
     expect((await infer(house, {}, [])).status).toBe(400);
     const hasty = await infer(house, { parameters: { timeout: served.leastUs - 1 } });
-    expect([hasty.status, hasty.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect([hasty.status, hasty.headers.get("retry-after")]).toEqual([504, null]);
     const expected = `at least ${served.leastUs} µs`;
     expect(await hasty.json()).toEqual({ error: expect.stringContaining(expected) });
     const patient = infer(house, { parameters: { timeout: served.leastUs } });
     await running(house);
-    expect([200, 503]).toContain((await driven(house, patient)).status);
+    expect([200, 504]).toContain((await driven(house, patient)).status);
+    const { text } = await get(house, "/metrics");
+    expect(text).toMatch(/^stratagem_queries_total\{.*outcome="dropped"\} [2-4]$/m);
   });
 
   test("says why it does not follow another bundle, or follows it", async () => {

@@ -28,7 +28,17 @@ export interface HouseOptions {
   /** Logs by what they are, as far as lines of theirs may be dropped. */
   readonly logs?: Readonly<Record<string, Pick<LineSink, "droppedCount">>> | undefined;
   readonly onNotice?: Notice | undefined;
+  /**
+   * Reads the bundle of an application again and follows it if it can; never rejects. Left out
+   * where bundles are not from files.
+   */
+  readonly reload?: Reload | undefined;
 }
+
+/** @param application its place among those of the server. */
+export type Reload = (
+  application: number,
+) => Promise<{ readonly isFollowed: boolean; readonly notice: string }>;
 
 export class House {
   readonly applications: readonly Application[];
@@ -44,6 +54,7 @@ export class House {
   readonly telemetry: Telemetry | undefined;
   readonly onNotice: Notice;
   readonly #logs: Readonly<Record<string, Pick<LineSink, "droppedCount">>>;
+  readonly reload: Reload | undefined;
   #isDraining = false;
   #inferCount = 0;
   #onEmpty: () => void = () => {};
@@ -64,6 +75,12 @@ export class House {
     );
     this.nowMs = options.nowMs;
     this.epochOffsetMs = options.epochOffsetMs;
+    this.reload = options.reload;
+  }
+
+  /** Of all models, with those that are called several. */
+  get modelNames(): string[] {
+    return this.models.flatMap(({ model }) => model.signature.names);
   }
 
   /** Whether it takes no inference any more. */

@@ -12,6 +12,8 @@ const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
   "queue-full": 429,
   shed: 503,
   late: 503,
+  // Whoever asks again with the same timeout is not answered either.
+  timeout: 504,
   "no-worker": 503,
   // The status is not 503: a request that makes workers end should not be sent again by itself.
   "worker-lost": 500,
@@ -74,8 +76,10 @@ export async function infer(house: House, inference: Inference): Promise<void> {
     }
     if (record !== undefined) noteAnswer(record, outcome);
     await inference.write(request, outcome, sloClass);
-    const requestMs = nowMs() - arrival.arrivalMs;
-    metrics.onRequestAnswered({ ...outcome, requestMs }, nowMs());
+    const writtenMs = nowMs();
+    const requestMs = writtenMs - arrival.arrivalMs;
+    const outputMs = writtenMs - outcome.doneMs;
+    metrics.onRequestAnswered({ ...outcome, requestMs, outputMs }, writtenMs);
     hosted.latencies.onAnswered(requestMs, outcome.queueMs, outcome.inferMs);
   } catch (error) {
     metrics.onRequestFailed(reason, nowMs() - arrival.arrivalMs, nowMs());
@@ -108,26 +112,44 @@ async function scheduled(
 ): Promise<Outcome> {
   const { gate } = application;
   const namedMs = typeof variant === "number" ? model.variantMs?.(variant) : undefined;
-  const fastestMs = namedMs ?? model.fastestMs;
-  if (timeoutMs !== undefined && timeoutMs < fastestMs) {
-    const [fastestUs, timeoutUs] = [Math.ceil(fastestMs * 1000), Math.round(timeoutMs * 1000)];
-    const whose = namedMs === undefined ? "the fastest variant" : "that variant";
-    const expected = `expected at least ${fastestUs} µs, the time of ${whose}`;
-    const message = `parameters.timeout: ${expected}, got ${timeoutUs}`;
-    throw new HttpError(503, message, RETRY_LATER);
+  const refusal = timeoutRefusal(timeoutMs, namedMs, model.fastestMs);
+  if (refusal !== null) {
+    model.onTurnedAway(rows, index);
+    return refusal;
   }
   const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs) - lagMs;
   if (!gate.admits(model, rows, isHigh)) {
-    model.onTurnedAway(deadlineMs, rows);
+    model.onTurnedAway(rows, index);
     return { kind: "failed", reason: "shed", message: "no room: it would not be answered in time" };
   }
   const entry = gate.enter(rows, arrivalMs, sloMs);
   const { outcome, cancel } = model.submit({ rows, inputs, variant }, deadlineMs, isHigh, index);
   const stayed = onceGone(cancel);
-  const settled = await outcome;
+  const settled = ownTimeout(await outcome, timeoutMs !== undefined && timeoutMs < sloMs);
   gate.leave(entry, settled, nowMs());
   stayed();
   return settled;
+}
+
+/** Why a timeout that a client states cannot be met whatever is done; null where it may be. */
+function timeoutRefusal(
+  timeoutMs: number | undefined,
+  namedMs: number | undefined,
+  fastestMs: number,
+): Failure | null {
+  const leastMs = namedMs ?? fastestMs;
+  if (timeoutMs === undefined || timeoutMs >= leastMs) return null;
+  const [leastUs, timeoutUs] = [Math.ceil(leastMs * 1000), Math.round(timeoutMs * 1000)];
+  const whose = namedMs === undefined ? "the fastest variant" : "that variant";
+  const expected = `expected at least ${leastUs} µs, the time of ${whose}`;
+  const message = `parameters.timeout: ${expected}, got ${timeoutUs}`;
+  return { kind: "failed", reason: "timeout", message };
+}
+
+/** What is late for a deadline of the client's own is not late for the SLO. */
+function ownTimeout(outcome: Outcome, isOwn: boolean): Outcome {
+  if (!isOwn || outcome.kind === "answered" || outcome.reason !== "late") return outcome;
+  return { ...outcome, reason: "timeout" };
 }
 
 function errorOf({ reason, message }: Failure): HttpError {

@@ -84,7 +84,7 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     return this.#scheduler.submit(rows, deadlineMs);
   }
 
-  onTurnedAway(_deadlineMs: number, rows: number): void {
+  onTurnedAway(rows: number): void {
     this.#scheduler.turnAway(rows);
   }
 

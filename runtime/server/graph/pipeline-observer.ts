@@ -1,7 +1,9 @@
 /** What metrics of a pipeline are made of. */
+import type { BatchTimes } from "../requests/answer-times.ts";
+
 export interface PipelineObserver {
   onBatchStart(batch: StartedBatch): void;
-  onBatchDone(batch: StartedBatch, wallMs: number): void;
+  onBatchDone(batch: StartedBatch, times: BatchTimes): void;
   /** @param reason as in the command buffer. */
   onQueryDropped(task: number, reason: number): void;
   /**

@@ -3,6 +3,7 @@
  * gets of them.
  */
 import { assert } from "../../core/assert.ts";
+import { answerTimes } from "../requests/answer-times.ts";
 import type { BatchRun } from "../requests/batch-run.ts";
 import {
   type Answerer,
@@ -86,6 +87,8 @@ export class PipelineRequest {
   /** Slots of its queries that wait or run. */
   readonly slots = new Set<number>();
   startMs = Number.NaN;
+  /** When the first batch with a query of it was handed to a worker. */
+  handedMs = Number.NaN;
   /** Of whoever answered; 0 before. */
   accuracy = 0;
   readonly #signature: PipelineSignature;
@@ -167,8 +170,7 @@ export class PipelineRequest {
       kind: "answered",
       outputs,
       answerer,
-      queueMs: Number.isNaN(this.startMs) ? 0 : this.startMs - this.arrivalMs,
-      inferMs: Number.isNaN(this.startMs) ? 0 : nowMs - this.startMs,
+      ...answerTimes(this.arrivalMs, this.startMs, this.handedMs, nowMs),
       runs: this.#runs,
     });
   }

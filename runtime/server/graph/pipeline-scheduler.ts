@@ -41,6 +41,9 @@ export interface PipelineSchedulerOptions {
 
 interface RunningBatch extends StartedBatch, BatchRun {
   readonly slots: readonly number[];
+  readonly startMs: number;
+  /** When its worker had it. */
+  handedMs: number;
 }
 
 type StartBatch = Extract<PipelineCommand, { readonly kind: "start-batch" }>;
@@ -305,6 +308,7 @@ export class PipelineScheduler {
       slackMs,
       slots,
       startMs: nowMs,
+      handedMs: nowMs,
       endMs: Number.NaN,
       wallMs: Number.NaN,
     };
@@ -330,14 +334,30 @@ export class PipelineScheduler {
       (result) => this.#onResult(batch, result),
       (error: unknown) => this.#onRefused(batch, error),
     );
+    batch.handedMs = this.#now();
+    for (const { request } of queries) {
+      if (Number.isNaN(request.handedMs)) request.handedMs = batch.handedMs;
+    }
   }
 
   #onResult(batch: RunningBatch, result: BatchResult): void {
     if (this.#batchByWorker[batch.worker] !== batch) return;
-    this.#observer.onBatchDone(batch, result.wallMs);
-    const nowMs = this.#release(batch);
-    batch.endMs = nowMs;
+    const doneMs = this.#release(batch);
+    batch.endMs = doneMs;
     batch.wallMs = result.wallMs;
+    const cutMs = this.#now();
+    this.#answerBatch(batch, result, doneMs);
+    const { startMs, handedMs } = batch;
+    const outputMs = this.#now() - cutMs;
+    this.#observer.onBatchDone(batch, {
+      inputMs: handedMs - startMs,
+      inferMs: doneMs - handedMs,
+      outputMs,
+    });
+  }
+
+  /** Gives the rows of a result to their requests, and to the tasks behind. */
+  #answerBatch(batch: RunningBatch, result: BatchResult, nowMs: number): void {
     const variant = at(this.#signature.variants, batch.variant);
     const task = at(this.#signature.tasks, variant.task);
     const cut = cutOutputs(task, variant, result, batch.rows);

@@ -32,8 +32,10 @@ export interface HttpContext {
 export function inferredModels(models: readonly HostedModel[]): Map<string, HostedModel> {
   const paths = models.flatMap((hosted) =>
     hosted.model.signature.names.flatMap((name) => {
-      const path = `/v2/models/${encodeURIComponent(name)}`;
-      return [`${path}/infer`, `${path}/versions/1/infer`].map((one) => [one, hosted] as const);
+      const own = encodeURIComponent(name);
+      const path = `/v2/models/${own}`;
+      const paths = [`${path}/infer`, `${path}/versions/1/infer`, `/v1/models/${own}:predict`];
+      return paths.map((one) => [one, hosted] as const);
     }),
   );
   return new Map(paths);

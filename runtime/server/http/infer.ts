@@ -6,11 +6,14 @@ import { infer } from "../applications/inference.ts";
 import { readBody } from "../bodies/body.ts";
 import { bodyLimit } from "../bodies/body-limits.ts";
 import type { ByteHold } from "../bodies/byte-budget.ts";
+import type { Dialect } from "../json/json-jobs.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
 import { lengthOf, writeInferResponse } from "../protocol/response.ts";
 import type { HttpContext } from "./context.ts";
 import { jsonOutputs, readRequest } from "./json-work.ts";
 import { adoptId } from "./seen.ts";
+
+const HEADER_LENGTH = "inference-header-content-length";
 
 /**
  * Refuses a request that would find no room as it comes, at a small part of what answering takes.
@@ -30,9 +33,8 @@ export function turnedAway(
   const isBehind = 2 * house.lag.onRequest() >= sloMs;
   if (!isBehind && !application.gate.isShut(model)) return false;
   if (house.isDraining || !mayStay(request)) return false;
-  const nowMs = house.nowMs();
-  model.onTurnedAway(nowMs + sloMs, 1);
-  model.metrics.onRequestFailed("shed", 0, nowMs);
+  model.onTurnedAway(1, 0);
+  model.metrics.onRequestFailed("shed", 0, house.nowMs());
   const record = records.get(response);
   if (record !== undefined) {
     record.model = model.signature.names[0] ?? "";
@@ -79,19 +81,21 @@ export function answerInfer(
   });
 }
 
-async function parsedRequest(
+/** Reads a body by the protocol that its path is of. @throws HttpError, BadRequest */
+export async function parsedRequest(
   context: HttpContext,
   hosted: HostedModel,
   request: IncomingMessage,
   hold: ByteHold,
+  dialect: Dialect = "v2",
 ): Promise<InferRequest> {
-  const header = request.headers["inference-header-content-length"];
+  const header = dialect === "v2" ? request.headers[HEADER_LENGTH] : undefined;
   const headerLength = typeof header === "string" ? header : undefined;
   const { pace } = context;
   const limit = bodyLimit(hosted.limits, headerLength);
   const body = await readBody(request, { limit, pace, hold });
   const bodyBytes = body.length;
-  const parsed = await readRequest(context, hosted, body, headerLength);
+  const parsed = await readRequest(context, hosted, body, headerLength, dialect);
   const tensorBytes = parsed.inputs.reduce((sum, { length }) => sum + length, 0);
   // What is behind the JSON stays in the body.
   const keptBytes = headerLength === undefined ? 0 : bodyBytes;

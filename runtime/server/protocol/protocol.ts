@@ -6,7 +6,7 @@
 import { plainLength } from "../bodies/body-limits.ts";
 import { VARIANT_OUTPUT, type VariantWish, variantWishOf } from "../requests/variant-wish.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
-import { DATATYPES, elementCountOf } from "../tensors/datatypes.ts";
+import { DATATYPES, elementCountOf, isBinaryOnly } from "../tensors/datatypes.ts";
 import { type JsonLimits, parseJson } from "../tensors/json-text.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 import { bytesOfJson, rowBounds } from "../tensors/tensors.ts";
@@ -139,7 +139,10 @@ function shapeOf(
     throw new BadRequest(`${path}.datatype`, `expected "${datatype}"`, fields["datatype"]);
   }
   const { shape } = fields;
-  if (!Array.isArray(shape) || shape.length !== rowShape.length + 1) {
+  // Triton's configuration has no tensor without dims, so clients give rows of one element one.
+  const isReshaped = rowShape.length === 0 && Array.isArray(shape) && shape.length === 2;
+  const ownShape = isReshaped ? [1] : rowShape;
+  if (!Array.isArray(shape) || shape.length !== ownShape.length + 1) {
     const allowed = `[rows${rowShape.map((size) => `, ${size}`).join("")}]`;
     throw new BadRequest(`${path}.shape`, `expected ${allowed}`, shapeText(shape));
   }
@@ -150,12 +153,12 @@ function shapeOf(
   if (isFixed && rows !== maxRows) {
     throw new BadRequest(`${path}.shape[0]`, `expected ${maxRows}, as the input before has`, rows);
   }
-  for (const [axis, size] of rowShape.entries()) {
+  for (const [axis, size] of ownShape.entries()) {
     if (shape[axis + 1] !== size) {
       throw new BadRequest(`${path}.shape[${axis + 1}]`, `expected ${size}`, shape[axis + 1]);
     }
   }
-  return [rows, ...rowShape];
+  return [rows, ...ownShape];
 }
 
 /** Of a shape that is not the one expected; it may be anything, of any depth. */
@@ -214,9 +217,11 @@ function outputsOf(
   const { outputs } = request;
   if (outputs === undefined || (Array.isArray(outputs) && outputs.length === 0)) {
     const isBinary = byDefault ?? false;
-    return signature.outputs.flatMap(({ isInternal }, index) =>
-      isInternal === true ? [] : [{ index, isBinary }],
-    );
+    return signature.outputs.flatMap((tensor, index) => {
+      if (tensor.isInternal === true) return [];
+      refuseJson(tensor, isBinary, "parameters.binary_data_output");
+      return [{ index, isBinary }];
+    });
   }
   if (!Array.isArray(outputs)) throw new BadRequest("outputs", "expected an array", outputs);
   const seen = new Set<number>();
@@ -232,9 +237,19 @@ function outputsOf(
     const own = parametersOf(fields, `${path}.`);
     refuseParameter(own, `${path}.parameters`, "classification");
     refuseParameter(own, `${path}.parameters`, "shared_memory_region");
-    const isBinary = booleanOf(own["binary_data"], `${path}.parameters.binary_data`);
-    return { index, isBinary: isBinary ?? byDefault ?? false };
+    const at = `${path}.parameters.binary_data`;
+    const isBinary = booleanOf(own["binary_data"], at) ?? byDefault ?? false;
+    refuseJson(tensors[index], isBinary, at);
+    return { index, isBinary };
   });
+}
+
+/** What is sent as bytes only has to be asked for so. */
+function refuseJson(tensor: ModelTensor | undefined, isBinary: boolean, path: string): void {
+  if (tensor === undefined || isBinary || !isBinaryOnly(tensor.datatype)) return;
+  const { name, datatype } = tensor;
+  const expected = `expected true: output "${name}" is ${datatype}, sent as binary data only`;
+  throw new BadRequest(path, expected, isBinary);
 }
 
 /** An output of the model that is called so as well hides the one that names variants. */

@@ -6,6 +6,7 @@ import { assert } from "../../core/assert.ts";
 import { elementCountOf } from "../tensors/datatypes.ts";
 import type { ModelSignature } from "../tensors/signature.ts";
 import { rowBounds } from "../tensors/tensors.ts";
+import { type AnswerTimes, answerTimes } from "./answer-times.ts";
 import type { BatchRun } from "./batch-run.ts";
 import type { VariantWish } from "./variant-wish.ts";
 
@@ -14,6 +15,8 @@ export type FailureReason =
   | "queue-full"
   | "shed"
   | "late"
+  /** Its client's own timeout, which is less than the SLO, cannot be met. */
+  | "timeout"
   | "no-worker"
   | "worker-lost"
   | "inference"
@@ -32,15 +35,13 @@ export interface Answerer {
   readonly accuracy: number;
 }
 
-export interface Answer {
+export interface Answer extends AnswerTimes {
   readonly kind: "answered";
   /** In the order of `ClientSignature.outputs`. */
   readonly outputs: readonly OutputTensor[];
   readonly answerer: Answerer;
   /** The variant that answered each row, for models whose rows one variant answers each. */
   readonly variantByRow?: readonly number[];
-  readonly queueMs: number;
-  readonly inferMs: number;
   /** Batches in which its rows ran, in the order in which they were done. */
   readonly runs?: readonly BatchRun[];
 }
@@ -114,6 +115,8 @@ export class PendingRequest {
   readonly variantByRow: number[] = [];
   readonly variant: VariantWish | undefined;
   startMs = Number.NaN;
+  /** When its first batch was handed to a worker. */
+  handedMs = Number.NaN;
   readonly #runs: BatchRun[] = [];
   #isSettled = false;
   #remaining: number;
@@ -202,8 +205,7 @@ export class PendingRequest {
       })),
       variantByRow: this.variantByRow,
       answerer: answererOf(this.variantByRow, this.#variants),
-      queueMs: this.startMs - this.arrivalMs,
-      inferMs: nowMs - this.startMs,
+      ...answerTimes(this.arrivalMs, this.startMs, this.handedMs, nowMs),
       runs: this.#runs,
     });
   }

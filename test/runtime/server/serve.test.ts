@@ -178,12 +178,12 @@ describe("failures", () => {
     expect(harness.executor.batches).toEqual([]);
   });
 
-  test("a timeout below the fastest variant answers 503", async () => {
+  test("a timeout below the fastest variant answers 504", async () => {
     const harness = await serve();
     const body = inferJson([[1, 2]], { parameters: { timeout: 14_999 } });
     const reply = await call(harness, INFER, { body });
     expect([reply.status, jsonOf(reply).error]).toEqual([
-      503,
+      504,
       expect.stringMatching(/^parameters\.timeout: expected at least 15000/),
     ]);
     const enough = inferJson([[1, 2]], { parameters: { timeout: 15_000 } });

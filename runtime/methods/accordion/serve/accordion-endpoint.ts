@@ -61,7 +61,7 @@ export class AccordionEndpoint implements Endpoint {
       metrics: metrics.requests(model),
       fastestMs,
       maxRows: bundle.policy.maxBatch,
-      onTurnedAway: (_, rows) => driver.turnAway(model, rows),
+      onTurnedAway: (rows) => driver.turnAway(model, rows),
       submit: (rows, deadlineMs, isHigh) => driver.submit(model, rows, deadlineMs, isHigh),
     }));
     let settleStarted: () => void = () => {};

@@ -99,8 +99,10 @@ export class AccordionMetrics implements AccordionObserver {
     dropsByReason.set(reason, (dropsByReason.get(reason) ?? 0) + 1);
   }
 
-  onQueryDone(model: number, rows: number, inferMs: number): void {
-    this.requests(model).onBatchDone({ rows }, inferMs);
+  /** Rows run one behind the other, so each is an execution of one row. */
+  onQueryDone(model: number, rows: number, ranMs: number): void {
+    const times = { inputMs: 0, inferMs: ranMs / rows, outputMs: 0 };
+    for (let row = 0; row < rows; row++) this.requests(model).onBatchDone({ rows: 1 }, times);
   }
 
   onRowsDone(model: number, outcome: RowsOutcome, rows: number): void {

@@ -53,7 +53,7 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
     this.metrics = new Metrics(names[0] ?? "", variants, classNames);
     const record: Recorder = (entry: RecordedEvent | RecordedCommand) => {
       const isArrival = entry.kind === "arrival" || entry.kind === "joint-arrival";
-      if (isArrival) this.#generation?.onArrival(entry.nowMs);
+      if (isArrival || entry.kind === "refused") this.#generation?.onArrival(entry.nowMs);
       recorder?.(entry);
     };
     const scheduler = new Scheduler({
@@ -114,8 +114,8 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
     return this.#scheduler.isFull;
   }
 
-  onTurnedAway(deadlineMs: number): void {
-    this.#scheduler.turnAway(deadlineMs);
+  onTurnedAway(rows: number, sloClass: number): void {
+    this.#scheduler.turnAway(rows, sloClass);
   }
 
   metricLines(): MetricLine[] {

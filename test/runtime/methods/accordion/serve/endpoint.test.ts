@@ -125,7 +125,7 @@ test("answers come from the model that is named, and are counted there", async (
   });
   const { model_stats: stats } = await jsonAt(house, "/v2/models/stats");
   expect(stats).toMatchObject([
-    { name: "deep", inference_count: 5, execution_count: 1 },
+    { name: "deep", inference_count: 5, execution_count: 5 },
     { name: "small", inference_count: 1, execution_count: 1 },
   ]);
   expect((await jsonAt(house, "/v2/models/small/stats")).model_stats).toEqual([stats[1]]);

@@ -158,7 +158,8 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
     startMs: number,
   ): void {
     const nowMs = this.#nowMs();
-    this.metrics.onBatchDone({ rows: rows.length }, nowMs - startMs);
+    const times = { inputMs: 0, inferMs: nowMs - startMs, outputMs: 0 };
+    this.metrics.onBatchDone({ rows: rows.length }, times);
     const outputs = result.outputs.flatMap(
       (output, index) => rowedOutput(this.signature, index, output, rows.length) ?? [],
     );
