@@ -3,6 +3,7 @@ import { DROP_LATE, DROP_NO_WORKER, DROP_QUEUE_FULL } from "../../core/command-b
 import { Histogram, head, line, metric } from "../metrics/exposition.ts";
 import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../metrics/histogram-bounds.ts";
 import { LossCounts } from "../metrics/loss-counts.ts";
+import { satisfiedAccuracyHead } from "../metrics/satisfied-accuracy.ts";
 import { RequestMetrics } from "../requests/request-metrics.ts";
 import type { PipelineObserver, RowsOutcome, StartedBatch } from "./pipeline-observer.ts";
 import { at, type PipelineSignature } from "./pipeline-signature.ts";
@@ -21,6 +22,8 @@ export interface PipelineGauges {
   readonly readyWorkers: number;
   readonly workers: number;
   readonly servers: number;
+  /** By variant among those of all tasks: workers that are to hold it, and that do. */
+  readonly workersByVariant: readonly { readonly assigned: number; readonly ready: number }[];
   readonly level: number;
   readonly levelCount: number;
   readonly topLevelQps: number;
@@ -56,6 +59,7 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
   readonly #drops: readonly DropCounter[];
   readonly #slackByTask: readonly Histogram[];
   readonly #rows: Record<RowsOutcome, number> = { satisfied: 0, late: 0, dropped: 0 };
+  #satisfiedAccuracy = 0;
   #planSwitches = 0;
   #modelLoads = 0;
   readonly #losses = new LossCounts();
@@ -91,8 +95,9 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     if (counter !== undefined) counter.count++;
   }
 
-  onRowsDone(outcome: RowsOutcome, rows: number): void {
+  onRowsDone(outcome: RowsOutcome, rows: number, accuracy = 0): void {
     this.#rows[outcome] += rows;
+    if (outcome === "satisfied") this.#satisfiedAccuracy += rows * accuracy;
   }
 
   onFanout(variant: number, child: number, count: number): void {
@@ -125,6 +130,7 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
       ...this.#variantLines(),
       ...this.#taskLines(),
       ...this.#planLines(gauges),
+      ...this.#workerLines(gauges),
       ...this.#clusterLines(gauges),
       ...more,
     ];
@@ -192,6 +198,21 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     ];
   }
 
+  #workerLines({ workersByVariant }: PipelineGauges): string[] {
+    const assigned = "stratagem_variant_workers";
+    const ready = "stratagem_variant_workers_ready";
+    const linesOf = (name: string, countOf: (index: number) => number | undefined) =>
+      this.#variants.map(({ task, variant }, index) =>
+        line(name, { task, variant }, countOf(index) ?? 0),
+      );
+    return [
+      ...head(assigned, "gauge", "Workers that hold a variant or are to hold it"),
+      ...linesOf(assigned, (index) => workersByVariant[index]?.assigned),
+      ...head(ready, "gauge", "Workers that hold a variant and take its batches"),
+      ...linesOf(ready, (index) => workersByVariant[index]?.ready),
+    ];
+  }
+
   #clusterLines(gauges: PipelineGauges): string[] {
     const { loadQps, pendingQueries, readyWorkers, workers, bundleSha256: sha256 } = gauges;
     return [
@@ -199,6 +220,8 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
       ...Object.entries(this.#rows).map(([outcome, count]) =>
         line("stratagem_queries_total", { outcome }, count),
       ),
+      ...satisfiedAccuracyHead(),
+      line("stratagem_satisfied_accuracy_total", {}, this.#satisfiedAccuracy),
       ...metric("stratagem_load_qps", "gauge", "Measured load, rows of requests a second", loadQps),
       ...metric(
         "stratagem_pending_queries",

@@ -4,8 +4,11 @@ export interface PipelineObserver {
   onBatchDone(batch: StartedBatch, wallMs: number): void;
   /** @param reason as in the command buffer. */
   onQueryDropped(task: number, reason: number): void;
-  /** Rows of a request, all of which came to the same end. */
-  onRowsDone(outcome: RowsOutcome, rows: number): void;
+  /**
+   * Rows of a request, all of which came to the same end. @param accuracy as the answer tells it;
+   * left out without an answer.
+   */
+  onRowsDone(outcome: RowsOutcome, rows: number, accuracy?: number): void;
   /** @param variant among those of all tasks. */
   onFanout(variant: number, childTask: number, count: number): void;
   onPlanSwitch(): void;

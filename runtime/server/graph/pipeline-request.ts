@@ -82,6 +82,8 @@ export class PipelineRequest {
   /** Slots of its queries that wait or run. */
   readonly slots = new Set<number>();
   startMs = Number.NaN;
+  /** Mean accuracy, once it is answered. */
+  accuracy = Number.NaN;
   readonly #signature: PipelineSignature;
   readonly #answererOf: AnswererOf;
   readonly #settle: (outcome: Outcome) => void;
@@ -148,10 +150,12 @@ export class PipelineRequest {
       if (task.tellsRows) outputs.push(rowsOutput(at(queriesByTask, index)));
     }
     this.#isSettled = true;
+    const answerer = this.#answererOf(queriesByTask);
+    this.accuracy = answerer.accuracy;
     this.#settle({
       kind: "answered",
       outputs,
-      answerer: this.#answererOf(queriesByTask),
+      answerer,
       queueMs: Number.isNaN(this.startMs) ? 0 : this.startMs - this.arrivalMs,
       inferMs: Number.isNaN(this.startMs) ? 0 : nowMs - this.startMs,
     });

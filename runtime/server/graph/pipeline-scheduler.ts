@@ -89,7 +89,10 @@ export class PipelineScheduler {
     this.#level = dispatcher.level;
   }
 
-  get workers(): Pick<WorkerModels, "workerCount" | "readyCount" | "canServe" | "isAssigned"> {
+  get workers(): Pick<
+    WorkerModels,
+    "workerCount" | "readyCount" | "canServe" | "isAssigned" | "countsByVariant"
+  > {
     return this.#models;
   }
 
@@ -375,7 +378,10 @@ export class PipelineScheduler {
     if (request.isSettled) return;
     request.answerIfDone(course, nowMs);
     if (!request.isSettled) return;
-    this.#observer.onRowsDone(nowMs > request.deadlineMs ? "late" : "satisfied", request.rows);
+    const { accuracy, rows } = request;
+    const outcome = nowMs > request.deadlineMs ? "late" : "satisfied";
+    // Outputs that do not fit each other fail a request whose queries are all done.
+    if (!Number.isNaN(accuracy)) this.#observer.onRowsDone(outcome, rows, accuracy);
     this.#takeBack(request);
   }
 

@@ -39,7 +39,11 @@ export class AccordionEndpoint implements Endpoint {
   constructor(options: AccordionEndpointOptions) {
     const { bundle, bundleSha256, nowMs, maxPending, recorder, onWorkerLost } = options;
     const models = accordionServedModels(bundle);
-    const metrics = new AccordionMetrics(models.map(({ signature }) => signature.names[0] ?? ""));
+    const metrics = new AccordionMetrics(
+      models.map(({ signature: { names, variants } }) => {
+        return { name: names[0] ?? "", accuracy: variants[0]?.accuracy ?? Number.NaN };
+      }),
+    );
     const scheduler = new AccordionScheduler(bundle, { queryCapacity: maxPending });
     const observer = metrics;
     const driver = new AccordionDriver({
@@ -83,6 +87,10 @@ export class AccordionEndpoint implements Endpoint {
         onWorkerLost(worker, reason);
       },
     };
+  }
+
+  get bundle(): Bundle {
+    return this.#bundle;
   }
 
   get isReady(): boolean {

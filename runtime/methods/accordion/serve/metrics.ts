@@ -4,6 +4,7 @@ import { at } from "../../../server/graph/pipeline-signature.ts";
 import { Histogram, head, line, metric } from "../../../server/metrics/exposition.ts";
 import { SLACK_BOUNDS_MS } from "../../../server/metrics/histogram-bounds.ts";
 import { LossCounts } from "../../../server/metrics/loss-counts.ts";
+import { satisfiedAccuracyHead } from "../../../server/metrics/satisfied-accuracy.ts";
 import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
 import { DROP_LATE, DROP_NO_PLACE, DROP_PLACES_LOST } from "../core/commands.ts";
 import type { AccordionObserver, RowsOutcome } from "./observer.ts";
@@ -36,8 +37,15 @@ export interface AccordionGauges {
   readonly bundleSha256: string;
 }
 
+/** A model that clients name, and its accuracy. */
+interface CountedModel {
+  readonly name: string;
+  readonly accuracy: number;
+}
+
 class ModelCounters {
   readonly name: string;
+  readonly accuracy: number;
   readonly requests: RequestMetrics;
   readonly slack = new Histogram(SLACK_BOUNDS_MS);
   readonly places = new Histogram(PLACE_BOUNDS);
@@ -47,8 +55,9 @@ class ModelCounters {
   instances = 0;
   redone = 0;
 
-  constructor(name: string) {
+  constructor({ name, accuracy }: CountedModel) {
     this.name = name;
+    this.accuracy = accuracy;
     this.requests = new RequestMetrics(name);
   }
 }
@@ -57,9 +66,9 @@ export class AccordionMetrics implements AccordionObserver {
   readonly #models: readonly ModelCounters[];
   readonly #losses = new LossCounts();
 
-  /** @param modelNames in the order of the bundle. */
-  constructor(modelNames: readonly string[]) {
-    this.#models = modelNames.map((name) => new ModelCounters(name));
+  /** @param models in the order of the bundle. */
+  constructor(models: readonly CountedModel[]) {
+    this.#models = models.map((model) => new ModelCounters(model));
   }
 
   /** What is counted of the requests of a model. */
@@ -155,6 +164,10 @@ export class AccordionMetrics implements AccordionObserver {
         Object.entries(one.rows).map(([outcome, count]) =>
           line(rows, { model: one.name, outcome }, count),
         ),
+      ),
+      ...satisfiedAccuracyHead(),
+      ...this.#models.map(({ name: model, accuracy, rows: { satisfied } }) =>
+        line("stratagem_satisfied_accuracy_total", { model }, satisfied * accuracy),
       ),
     ];
   }

@@ -47,6 +47,14 @@ export class ClassMetrics {
     });
   }
 
+  /** Samples of `stratagem_satisfied_accuracy_total`. */
+  accuracyLines(): string[] {
+    return this.#names.map((slo_class, index) => {
+      const sum = this.#counts[index]?.accuracySum ?? 0;
+      return line("stratagem_satisfied_accuracy_total", { slo_class }, sum);
+    });
+  }
+
   /** @param views of the level that decided last; empty before the first decision. */
   lines(views: readonly ClassView[]): string[] {
     const gauge = (name: string, help: string, of: (view: ClassView) => number | undefined) => [
@@ -54,18 +62,6 @@ export class ClassMetrics {
       ...views.map((view) => line(name, { slo_class: view.name }, of(view) ?? Number.NaN)),
     ];
     return [
-      ...head(
-        "stratagem_satisfied_accuracy_total",
-        "counter",
-        "Stated accuracies of the variants that answered rows in time, summed",
-      ),
-      ...this.#names.map((slo_class, index) =>
-        line(
-          "stratagem_satisfied_accuracy_total",
-          { slo_class },
-          this.#counts[index]?.accuracySum ?? 0,
-        ),
-      ),
       ...gauge(
         "stratagem_class_slo_seconds",
         "SLO of a class",

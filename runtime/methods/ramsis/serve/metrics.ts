@@ -2,6 +2,7 @@
 import { Histogram, head, line, metric } from "../../../server/metrics/exposition.ts";
 import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../../../server/metrics/histogram-bounds.ts";
 import { LossCounts } from "../../../server/metrics/loss-counts.ts";
+import { satisfiedAccuracyHead } from "../../../server/metrics/satisfied-accuracy.ts";
 import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
 import type { ClassView } from "../tell/class-level-view.ts";
 import { ClassMetrics } from "./class-metrics.ts";
@@ -30,6 +31,8 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
   readonly #slack = new Histogram(SLACK_BOUNDS_MS);
   readonly #classes: ClassMetrics | null;
   readonly #queries = { satisfied: 0, late: 0, dropped: 0 };
+  readonly #accuracyByVariant: readonly number[];
+  #satisfiedAccuracy = 0;
   #level = Number.NaN;
   readonly #losses = new LossCounts();
   readonly #generations: Record<GenerationOutcome, number> = { added: 0, infeasible: 0, failed: 0 };
@@ -45,6 +48,7 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
     const accuracies = variants.map(({ accuracy }) => accuracy);
     this.#classes = classNames.length === 0 ? null : new ClassMetrics(classNames, accuracies);
     this.#variantNames = variantNames;
+    this.#accuracyByVariant = accuracies;
     this.#decisionsByVariant = variantNames.map(() => 0);
     this.#batchSizeByVariant = variantNames.map(() => new Histogram(BATCH_BOUNDS));
   }
@@ -64,7 +68,10 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
   onQueryAnswered(isLate: boolean, sloClass: number, variant: number): void {
     this.#classes?.onQueryAnswered(isLate, sloClass, variant);
     if (isLate) this.#queries.late++;
-    else this.#queries.satisfied++;
+    else {
+      this.#queries.satisfied++;
+      this.#satisfiedAccuracy += this.#accuracyByVariant[variant] ?? 0;
+    }
   }
 
   onWorkerLost(isHung: boolean): void {
@@ -102,6 +109,10 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
         Object.entries(this.#queries).map(([outcome, count]) =>
           line("stratagem_queries_total", { outcome }, count),
         )),
+      ...satisfiedAccuracyHead(),
+      ...(this.#classes?.accuracyLines() ?? [
+        line("stratagem_satisfied_accuracy_total", {}, this.#satisfiedAccuracy),
+      ]),
       ...(this.#classes?.lines(gauges.classesAt(this.#level)) ?? []),
       ...metric(
         "stratagem_level",

@@ -218,6 +218,7 @@ const GAUGES = {
   readyWorkers: 1,
   workers: 1,
   servers: 1,
+  workersByVariant: [],
   level: 0,
   levelCount: 1,
   topLevelQps: 1,
