@@ -25,6 +25,8 @@ export interface ServerOptions extends WorkersOptions {
   /** Left out, or 0, for any that is free. */
   readonly port?: number;
   readonly limits?: Partial<ServerLimits>;
+  /** Whether browsers get a live page at `GET /`; left out, they do. */
+  readonly page?: boolean;
   /** For what an operator should see, such as a lost worker. */
   readonly onNotice?: (message: string) => void;
   /** A monotonic clock, ms; left out for that of the process. */
@@ -91,6 +93,7 @@ async function startWith(files: OpenedModels, options: ServerOptions): Promise<S
       port: options.port ?? 0,
       ...clockOf(options),
       version: packageVersion(),
+      page: options.page ?? true,
       ...(limits === undefined ? {} : { limits }),
     },
   );

@@ -66,6 +66,7 @@ function optionsOf(settings: SettingValues): ServerOptions {
     threads,
     standby: settings.standby,
     meansCheck: settings.meansCheck,
+    page: settings.page,
     limits: limitsOf(settings),
   };
 }

@@ -15,6 +15,7 @@ import type { ReadModel } from "./json/json-jobs.ts";
 import { JsonThread } from "./json/json-thread.ts";
 import { TurnShare } from "./json/turn-share.ts";
 import { LoopDelay } from "./metrics/loop-delay.ts";
+import { LivePage } from "./page/page.ts";
 
 export interface OpenOptions {
   readonly host: string;
@@ -32,6 +33,8 @@ export interface OpenOptions {
   /** Of the program, as the server tells it. */
   readonly version: string;
   readonly limits?: Partial<ServerLimits>;
+  /** Whether browsers get a page of what happens; left out, they do. */
+  readonly page?: boolean;
 }
 
 export interface RunningServer {
@@ -67,7 +70,7 @@ export async function openServer(
   const { host, port } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const house = houseOf(applications, options, limits);
-  const context = contextOf(house, limits);
+  const context = contextOf(house, limits, options.page ?? true);
   const server = serverOf(context, limits);
   await listen(server, host, port);
   try {
@@ -120,7 +123,7 @@ function houseOf(
   });
 }
 
-function contextOf(house: House, limits: ServerLimits): HttpContext {
+function contextOf(house: House, limits: ServerLimits, hasPage: boolean): HttpContext {
   const { applications, models, loopDelay, budget } = house;
   const connections = new Connections(limits);
   const counts = new RequestCounts();
@@ -132,6 +135,7 @@ function contextOf(house: House, limits: ServerLimits): HttpContext {
     counts,
     turnShare: new TurnShare(),
     jsonThread: new JsonThread(models.map(readModelOf)),
+    page: hasPage ? new LivePage(house) : undefined,
     metricsText: () =>
       applications.map(({ endpoint }) => endpoint.metricsText()).join("") +
       serverMetricsText(loopDelay, budget) +

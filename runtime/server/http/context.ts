@@ -6,6 +6,7 @@ import type { PaceLimits } from "../connections/pace.ts";
 import type { RequestCounts } from "../connections/request-counts.ts";
 import type { JsonThread } from "../json/json-thread.ts";
 import type { TurnShare } from "../json/turn-share.ts";
+import type { LivePage } from "../page/page.ts";
 
 export interface HttpContext {
   readonly house: House;
@@ -19,6 +20,8 @@ export interface HttpContext {
   readonly turnShare: TurnShare;
   /** For long JSON, which is not. */
   readonly jsonThread: JsonThread;
+  /** For people; left out where none is wanted. */
+  readonly page?: LivePage | undefined;
   /** Of all applications and the server itself. */
   readonly metricsText: () => string;
 }

@@ -5,6 +5,8 @@ import { readBody } from "../bodies/body.ts";
 import { INDEX_LIMIT } from "../bodies/body-limits.ts";
 import { CLOSE, HttpError, RETRY_LATER, reasonJson } from "../connections/http-error.ts";
 import { hasUnreadBody } from "../connections/request-head.ts";
+import { LIVE_PATH } from "../page/live.ts";
+import { acceptsHtml, LIVE_HEADERS } from "../page/page.ts";
 import {
   modelConfig,
   modelMetadata,
@@ -44,19 +46,25 @@ function route(
   if (path.length === 0) throw new HttpError(404, `expected a path, got ${request.url}`);
   const [first, second, third] = path;
   const get = () => expectMethod(request, "GET");
-  if (path.length === 1 && first === "metrics") {
+  if (path.length === 1 && first === "") {
+    get();
+    sendRoot(context, request, response);
+  } else if (path.length === 1 && first === "metrics") {
     get();
     sendMetrics(context, response);
   } else if (first !== "v2") throw new HttpError(404, `no such path: ${request.url}`);
   else if (path.length === 1) {
     get();
-    sendJson(context, response, 200, { ...SERVER_METADATA, version: context.house.version });
+    sendMetadata(context, response);
   } else if (second === "health" && path.length === 3) {
     get();
     sendHealth(context, third ?? "", response);
   } else if (second === "repository" && third === "index" && path.length === 3) {
     expectMethod(request, "POST");
     return sendIndex(context, request, response);
+  } else if (request.url === `/${LIVE_PATH}` && context.page !== undefined) {
+    get();
+    sendBody(context, response, 200, context.page.document(), LIVE_HEADERS);
   } else if (second === "models" && third === "stats" && path.length === 3) {
     get();
     const { house } = context;
@@ -138,6 +146,21 @@ function jsonObjectOf(body: Uint8Array): Readonly<Record<string, unknown>> {
     // Told below, as any other text that is not an object.
   }
   throw new BadRequest("request", "expected a JSON object", text);
+}
+
+/** Browsers get the page, and everybody else what there is to know of the server. */
+function sendRoot(context: HttpContext, request: IncomingMessage, response: ServerResponse): void {
+  const { page } = context;
+  if (page === undefined || !acceptsHtml(request)) sendMetadata(context, response);
+  else {
+    const { html, headers } = page.page();
+    sendBody(context, response, 200, html, headers);
+  }
+}
+
+function sendMetadata(context: HttpContext, response: ServerResponse): void {
+  const metadata = { ...SERVER_METADATA, version: context.house.version };
+  sendJson(context, response, 200, metadata, { vary: "accept" });
 }
 
 function sendMetrics(context: HttpContext, response: ServerResponse): void {
