@@ -163,7 +163,9 @@ function expectOwnNames(hosted: readonly Hosted[]): void {
 async function reloadAll(server: RunningServer, policies: readonly string[], files: OpenedModels) {
   const done = [];
   for (const [index, policy] of policies.entries()) {
-    done.push(await reloadOne(server, policy, index));
+    const one = await reloadOne(server, policy, index);
+    server.onReloaded(index, one.isFollowed);
+    done.push(one);
   }
   const notices = done.map(({ notice }) => notice).join("; ");
   const isFollowed = done.every((one) => one.isFollowed);

@@ -10,11 +10,13 @@ import { Connections } from "./connections/connections.ts";
 import { RequestCounts } from "./connections/request-counts.ts";
 import { type HttpContext, inferredModels } from "./http/context.ts";
 import { closeServer, listen, serverOf, urlOf } from "./http/listening.ts";
-import { serverMetricsText } from "./http/server-metrics.ts";
+import { serverMetricLines } from "./http/server-metrics.ts";
 import type { ReadModel } from "./json/json-jobs.ts";
 import { JsonThread } from "./json/json-thread.ts";
 import { TurnShare } from "./json/turn-share.ts";
+import { exposition } from "./metrics/exposition.ts";
 import { LoopDelay } from "./metrics/loop-delay.ts";
+import { processMetricLines } from "./metrics/process-metrics.ts";
 import { LivePage } from "./page/page.ts";
 
 export interface OpenOptions {
@@ -51,6 +53,8 @@ export interface RunningServer {
    * @returns null, or why this server cannot follow it, in which case it goes on as before.
    */
   replaceBundle(bundle: Bundle, bundleSha256: string, application?: number): string | null;
+  /** Counts that a file was read again, and whether what it holds is followed. */
+  onReloaded(application: number, isFollowed: boolean): void;
   /**
    * Becomes unready, answers what it has accepted, and ends the workers. Further calls wait for the
    * first.
@@ -100,6 +104,7 @@ export async function openServer(
       const refusal = applications[application]?.endpoint.replaceBundle(bundle, bundleSha256);
       return refusal === undefined ? "there is no such application" : refusal;
     },
+    onReloaded: (application, isFollowed) => house.reloads.onReloaded(application, isFollowed),
     close: () => {
       closing ??= close();
       return closing;
@@ -124,7 +129,7 @@ function houseOf(
 }
 
 function contextOf(house: House, limits: ServerLimits, hasPage: boolean): HttpContext {
-  const { applications, models, loopDelay, budget } = house;
+  const { models, loopDelay, budget } = house;
   const connections = new Connections(limits);
   const counts = new RequestCounts();
   return {
@@ -137,10 +142,13 @@ function contextOf(house: House, limits: ServerLimits, hasPage: boolean): HttpCo
     jsonThread: new JsonThread(models.map(readModelOf)),
     page: hasPage ? new LivePage(house) : undefined,
     metricsText: () =>
-      applications.map(({ endpoint }) => endpoint.metricsText()).join("") +
-      serverMetricsText(loopDelay, budget) +
-      connections.metricsText() +
-      counts.text(),
+      exposition([
+        ...house.metricLines(),
+        ...serverMetricLines(loopDelay, budget),
+        ...connections.metricLines(),
+        ...counts.metricLines(),
+        ...processMetricLines(),
+      ]),
   };
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ofOneModel } from "../support/metrics-text.ts";
 import { identityModel } from "../support/onnx-model.ts";
 import { startStratagem, stratagem } from "../support/run-cli.ts";
 
@@ -84,7 +85,7 @@ test("says so when the port is taken, and the first server goes on", async () =>
 test("SIGHUP makes it follow the file as it is then, or say why not", async () => {
   const { url, child } = await serve();
   const notices = textOf(child.stderr);
-  const metrics = async () => (await fetch(`${url}/metrics`)).text();
+  const metrics = async () => ofOneModel(await (await fetch(`${url}/metrics`)).text());
   const spec = JSON.parse(readFileSync(join(folder, "app.json"), "utf8"));
   const recompile = (change: object) => {
     writeFileSync(join(folder, "changed.json"), JSON.stringify({ ...spec, ...change }));

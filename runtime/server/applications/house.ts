@@ -1,6 +1,9 @@
 /** What all doors of a server share: its applications, and which inference requests are in. */
 import type { ByteBudget } from "../bodies/byte-budget.ts";
+import { labelled, type MetricLine } from "../metrics/exposition.ts";
+import { Latencies } from "../metrics/latencies.ts";
 import type { LoopDelay } from "../metrics/loop-delay.ts";
+import { ReloadCounts } from "../metrics/reload-counts.ts";
 import type { Application } from "./application.ts";
 import { type HostedModel, hostedModels } from "./hosted-model.ts";
 import type { LoopLag } from "./loop-lag.ts";
@@ -29,6 +32,7 @@ export class House {
   readonly version: string;
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
+  readonly reloads: ReloadCounts;
   #isDraining = false;
   #inferCount = 0;
   #onEmpty: () => void = () => {};
@@ -40,6 +44,7 @@ export class House {
     this.lag = options.lag;
     this.loopDelay = options.loopDelay;
     this.version = options.version;
+    this.reloads = new ReloadCounts(options.applications.map(({ name }) => name));
     this.nowMs = options.nowMs;
     this.epochOffsetMs = options.epochOffsetMs;
   }
@@ -56,6 +61,20 @@ export class House {
   /** Whether the models of an application answer, whatever the others do. */
   isApplicationReady({ endpoint }: Application): boolean {
     return !this.#isDraining && endpoint.isReady;
+  }
+
+  /** What all applications count, and what is counted of their requests whatever the method. */
+  metricLines(): MetricLine[] {
+    const latencies = this.models.map(({ model, latencies: own }) => {
+      return [model.signature.names[0] ?? "", own] as const;
+    });
+    return [
+      ...this.applications.flatMap(({ name, endpoint }) =>
+        labelled(endpoint.metricLines(), { model: name }),
+      ),
+      ...Latencies.lines(latencies),
+      ...this.reloads.lines(),
+    ];
   }
 
   /** An inference request has come in. */

@@ -53,6 +53,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
   let reason: FailureReason | undefined;
   const hold = house.budget.hold();
   house.enter();
+  hosted.latencies.pending++;
   try {
     if (house.isDraining) {
       reason = "closed";
@@ -67,12 +68,15 @@ export async function infer(house: House, inference: Inference): Promise<void> {
       throw errorOf(outcome);
     }
     await inference.write(request, outcome, sloClass);
-    metrics.onRequestAnswered({ ...outcome, requestMs: nowMs() - arrival.arrivalMs }, nowMs());
+    const requestMs = nowMs() - arrival.arrivalMs;
+    metrics.onRequestAnswered({ ...outcome, requestMs }, nowMs());
+    hosted.latencies.onAnswered(requestMs, outcome.queueMs, outcome.inferMs);
   } catch (error) {
     metrics.onRequestFailed(reason, nowMs() - arrival.arrivalMs, nowMs());
     throw error;
   } finally {
     hold.release();
+    hosted.latencies.pending--;
     house.leave();
   }
 }

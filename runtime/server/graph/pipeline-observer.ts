@@ -5,8 +5,8 @@ export interface PipelineObserver {
   /** @param reason as in the command buffer. */
   onQueryDropped(task: number, reason: number): void;
   /**
-   * Rows of a request, all of which came to the same end. @param accuracy as the answer tells it;
-   * left out without an answer.
+   * Rows of a request, all of which came to the same end.
+   * @param accuracy of whoever answered; left out where nobody did.
    */
   onRowsDone(outcome: RowsOutcome, rows: number, accuracy?: number): void;
   /** @param variant among those of all tasks. */

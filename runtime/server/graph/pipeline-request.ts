@@ -82,8 +82,8 @@ export class PipelineRequest {
   /** Slots of its queries that wait or run. */
   readonly slots = new Set<number>();
   startMs = Number.NaN;
-  /** Mean accuracy, once it is answered. */
-  accuracy = Number.NaN;
+  /** Of whoever answered; 0 before. */
+  accuracy = 0;
   readonly #signature: PipelineSignature;
   readonly #answererOf: AnswererOf;
   readonly #settle: (outcome: Outcome) => void;

@@ -378,10 +378,8 @@ export class PipelineScheduler {
     if (request.isSettled) return;
     request.answerIfDone(course, nowMs);
     if (!request.isSettled) return;
-    const { accuracy, rows } = request;
-    const outcome = nowMs > request.deadlineMs ? "late" : "satisfied";
-    // Outputs that do not fit each other fail a request whose queries are all done.
-    if (!Number.isNaN(accuracy)) this.#observer.onRowsDone(outcome, rows, accuracy);
+    const { rows, accuracy, deadlineMs } = request;
+    this.#observer.onRowsDone(nowMs > deadlineMs ? "late" : "satisfied", rows, accuracy);
     this.#takeBack(request);
   }
 

@@ -1,7 +1,10 @@
 /** What one application of the server does now. */
 import { type Bundle, violationCeiling } from "../../bundle/schema.ts";
 import { levelForLoad } from "../../core/level-choice.ts";
-import type { Endpoint } from "../requests/endpoint.ts";
+import type { Application } from "../applications/application.ts";
+import type { House } from "../applications/house.ts";
+import type { MetricLine } from "../metrics/exposition.ts";
+import { Latencies } from "../metrics/latencies.ts";
 import type { LiveApplication, LiveClass, LivePlaces, LiveRows, LiveVariant } from "./live.ts";
 import { promisedLevels } from "./promises.ts";
 import { Samples } from "./samples.ts";
@@ -15,10 +18,10 @@ const MAX_NAME = 80;
 const QUERIES = "stratagem_queries_total";
 const ACCURACY = "stratagem_satisfied_accuracy_total";
 
-/** @param isReady whether its models answer. */
-export function liveApplication(endpoint: Endpoint, isReady: boolean): LiveApplication {
+export function liveApplication(house: House, served: Application): LiveApplication {
+  const { endpoint } = served;
   const { bundle } = endpoint;
-  const samples = new Samples(endpoint.metricsText());
+  const samples = new Samples([...endpoint.metricLines(), ...latencyLines(house, served)]);
   const { application, method, slo } = bundle;
   const loadQps = samples.sum("stratagem_load_qps");
   const followed = samples.sum("stratagem_level");
@@ -30,7 +33,7 @@ export function liveApplication(endpoint: Endpoint, isReady: boolean): LiveAppli
     name: shortened(application),
     method,
     bundleSha256: samples.label("stratagem_bundle_info", "sha256") ?? "",
-    isReady,
+    isReady: house.isApplicationReady(served),
     slo: { latencyMs: slo.latencyMs, maxViolationRate: violationCeiling(slo) },
     loadQps,
     level,
@@ -58,6 +61,13 @@ export function liveApplication(endpoint: Endpoint, isReady: boolean): LiveAppli
     classes: classesOf(samples, bundle),
     places: placesOf(samples),
   };
+}
+
+function latencyLines({ models }: House, served: Application): MetricLine[] {
+  const own = models.filter(({ application }) => application === served);
+  return Latencies.lines(
+    own.map(({ model, latencies }) => [model.signature.names[0] ?? "", latencies] as const),
+  );
 }
 
 function rowsOf(samples: Samples, labels: Readonly<Record<string, string>> = {}): LiveRows {

@@ -1,31 +1,17 @@
-/** Reads metrics back from the text that Prometheus gets, so that no two places count alike. */
-import type { Labels } from "../metrics/exposition.ts";
+/** Metrics as they are told to Prometheus, looked up by their names. */
+import type { Labels, MetricLine, Sample } from "../metrics/exposition.ts";
 import type { LiveHistogram } from "./live.ts";
-
-interface Sample {
-  readonly labels: Labels;
-  readonly value: number;
-}
-
-const SAMPLE = /^(\w+)(?:\{(.*)\})? (\S+)$/;
-const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 
 export class Samples {
   readonly #byName = new Map<string, Sample[]>();
 
-  /** @param text as `exposition.ts` writes it. */
-  constructor(text: string) {
-    for (const line of text.split("\n")) {
-      const [, name, labels = "", value] = SAMPLE.exec(line) ?? [];
-      if (name === undefined) continue;
-      const samples = this.#byName.get(name) ?? [];
-      samples.push({ labels: labelsOf(labels), value: numberOf(value) });
-      this.#byName.set(name, samples);
+  constructor(lines: readonly MetricLine[]) {
+    for (const line of lines) {
+      if (line.kind === "head") continue;
+      const samples = this.#byName.get(line.name) ?? [];
+      samples.push(line);
+      this.#byName.set(line.name, samples);
     }
-  }
-
-  has(name: string): boolean {
-    return this.#byName.has(name);
   }
 
   /** Sum over the samples that have these labels, whatever others they have; null without any. */
@@ -74,14 +60,6 @@ export class Samples {
     const samples = this.#byName.get(name) ?? [];
     return samples.filter(({ labels }) => pairs.every(([label, text]) => labels[label] === text));
   }
-}
-
-function labelsOf(text: string): Labels {
-  const pairs = [...text.matchAll(LABEL)].map(([, label = "", value = ""]) => [
-    label,
-    value.replace(/\\(.)/g, (_, letter) => (letter === "n" ? "\n" : letter)),
-  ]);
-  return Object.fromEntries(pairs);
 }
 
 function numberOf(text = ""): number {

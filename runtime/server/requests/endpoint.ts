@@ -1,6 +1,7 @@
 /** What HTTP talks to, whatever the method. */
 import type { Bundle } from "../../bundle/schema.ts";
 import type { ExecutorHandlers } from "../../exec/executor.ts";
+import type { MetricLine } from "../metrics/exposition.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import type { RequestRows, Submission } from "./request.ts";
 import type { RequestClasses } from "./request-classes.ts";
@@ -49,7 +50,8 @@ export interface Endpoint {
   readonly isReady: boolean;
   /** Kept once it is ready for the first time. */
   readonly started: Promise<void>;
-  metricsText(): string;
+  /** What it counts, without the name of its application. */
+  metricLines(): MetricLine[];
   /**
    * Lets another bundle decide from now on.
    * @param bundle a validated one.

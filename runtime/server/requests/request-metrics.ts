@@ -2,7 +2,7 @@
  * What the server counts of requests, whatever answers them, in the words of Triton's metrics and
  * statistics.
  */
-import { head, line } from "../metrics/exposition.ts";
+import { head, line, type MetricLine } from "../metrics/exposition.ts";
 import type { FailureReason } from "./request.ts";
 
 /** Triton's reasons for a failed request; it has no others. */
@@ -82,21 +82,21 @@ export class RequestMetrics {
     this.lastRequestMs = nowMs;
   }
 
-  protected tritonLines(): string[] {
+  protected tritonLines(): MetricLine[] {
     return RequestMetrics.tritonLines([this]);
   }
 
   /** Combines the metrics of several models of one server. */
-  static tritonLines(models: readonly RequestMetrics[]): string[] {
+  static tritonLines(models: readonly RequestMetrics[]): MetricLine[] {
     const labels = ({ model }: RequestMetrics) => ({ model, version: "1" });
     const counter = (name: string, help: string, countOf: (one: RequestMetrics) => number) => [
-      ...head(`nv_inference_${name}`, "counter", help),
+      head(`nv_inference_${name}`, "counter", help),
       ...models.map((one) => line(`nv_inference_${name}`, labels(one), countOf(one))),
     ];
     const us = (ms: number) => Math.round(ms * 1000);
     return [
       ...counter("request_success", "Requests answered", (one) => one.successCount),
-      ...head("nv_inference_request_failure", "counter", "Requests not answered, by reason"),
+      head("nv_inference_request_failure", "counter", "Requests not answered, by reason"),
       ...models.flatMap((one) =>
         Object.entries(one.#failures).map(([reason, count]) =>
           line("nv_inference_request_failure", { ...labels(one), reason }, count),

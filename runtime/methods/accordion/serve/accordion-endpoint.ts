@@ -2,6 +2,7 @@
 import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
+import type { MetricLine } from "../../../server/metrics/exposition.ts";
 import type { Endpoint, EndpointModel } from "../../../server/requests/endpoint.ts";
 import { AccordionScheduler } from "../core/scheduler.ts";
 import { AccordionDriver } from "./driver.ts";
@@ -39,11 +40,7 @@ export class AccordionEndpoint implements Endpoint {
   constructor(options: AccordionEndpointOptions) {
     const { bundle, bundleSha256, nowMs, maxPending, recorder, onWorkerLost } = options;
     const models = accordionServedModels(bundle);
-    const metrics = new AccordionMetrics(
-      models.map(({ signature: { names, variants } }) => {
-        return { name: names[0] ?? "", accuracy: variants[0]?.accuracy ?? Number.NaN };
-      }),
-    );
+    const metrics = new AccordionMetrics(models.map(({ signature }) => signature.names[0] ?? ""));
     const scheduler = new AccordionScheduler(bundle, { queryCapacity: maxPending });
     const observer = metrics;
     const driver = new AccordionDriver({
@@ -101,19 +98,22 @@ export class AccordionEndpoint implements Endpoint {
     this.#driver.attach(executor);
   }
 
-  metricsText(): string {
+  metricLines(): MetricLine[] {
     const scheduler = this.#scheduler;
     const { levels, application } = this.#bundle;
-    return this.#metrics.text({
+    const { loadQps } = this.#driver;
+    const carrying = levels.find((level) => !(level.loadQps < loadQps)) ?? levels.at(-1);
+    return this.#metrics.lines({
       places: scheduler.placeCount,
       readyPlaces: scheduler.readyPlaceCount,
       busyPlaces: scheduler.busyPlaceCount,
       activeQueries: scheduler.activeCount,
       waitingQueries: scheduler.waitingCount,
-      loadQps: this.#driver.loadQps,
+      loadQps,
       levelCount: levels.length,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
       application,
+      promisedViolationRate: carrying?.expected.violationRate ?? Number.NaN,
       bundleSha256: this.#bundleSha256,
     });
   }

@@ -1,10 +1,16 @@
 /** Counters of a server of execution places, and their text for Prometheus. */
 
 import { at } from "../../../server/graph/pipeline-signature.ts";
-import { Histogram, head, line, metric } from "../../../server/metrics/exposition.ts";
+import {
+  Histogram,
+  head,
+  line,
+  type MetricLine,
+  metric,
+} from "../../../server/metrics/exposition.ts";
 import { SLACK_BOUNDS_MS } from "../../../server/metrics/histogram-bounds.ts";
 import { LossCounts } from "../../../server/metrics/loss-counts.ts";
-import { satisfiedAccuracyHead } from "../../../server/metrics/satisfied-accuracy.ts";
+import { violationLines } from "../../../server/metrics/promise-lines.ts";
 import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
 import { DROP_LATE, DROP_NO_PLACE, DROP_PLACES_LOST } from "../core/commands.ts";
 import type { AccordionObserver, RowsOutcome } from "./observer.ts";
@@ -34,18 +40,13 @@ export interface AccordionGauges {
   readonly levelCount: number;
   readonly topLevelQps: number;
   readonly application: string;
+  /** Of the lowest level that is not below the load. */
+  readonly promisedViolationRate: number;
   readonly bundleSha256: string;
-}
-
-/** A model that clients name, and its accuracy. */
-interface CountedModel {
-  readonly name: string;
-  readonly accuracy: number;
 }
 
 class ModelCounters {
   readonly name: string;
-  readonly accuracy: number;
   readonly requests: RequestMetrics;
   readonly slack = new Histogram(SLACK_BOUNDS_MS);
   readonly places = new Histogram(PLACE_BOUNDS);
@@ -55,9 +56,8 @@ class ModelCounters {
   instances = 0;
   redone = 0;
 
-  constructor({ name, accuracy }: CountedModel) {
+  constructor(name: string) {
     this.name = name;
-    this.accuracy = accuracy;
     this.requests = new RequestMetrics(name);
   }
 }
@@ -66,9 +66,9 @@ export class AccordionMetrics implements AccordionObserver {
   readonly #models: readonly ModelCounters[];
   readonly #losses = new LossCounts();
 
-  /** @param models in the order of the bundle. */
-  constructor(models: readonly CountedModel[]) {
-    this.#models = models.map((model) => new ModelCounters(model));
+  /** @param modelNames in the order of the bundle. */
+  constructor(modelNames: readonly string[]) {
+    this.#models = modelNames.map((name) => new ModelCounters(name));
   }
 
   /** What is counted of the requests of a model. */
@@ -115,33 +115,32 @@ export class AccordionMetrics implements AccordionObserver {
     this.#losses.queriesRetried++;
   }
 
-  text(gauges: AccordionGauges): string {
+  lines(gauges: AccordionGauges): MetricLine[] {
     const requests = this.#models.map((model) => model.requests);
-    const lines = [
+    return [
       ...RequestMetrics.tritonLines(requests),
       ...this.#queryLines(),
       ...this.#instanceLines(),
       ...this.#placeLines(gauges),
       ...this.#serverLines(gauges),
     ];
-    return `${lines.join("\n")}\n`;
   }
 
-  #queryLines(): string[] {
+  #queryLines(): MetricLine[] {
     const start = "stratagem_start_places";
     const slack = "stratagem_dispatch_slack_ms";
     const changes = "stratagem_reconfigurations_total";
     const dropped = "stratagem_queries_dropped_total";
     return [
-      ...head(start, "histogram", "Execution places that a query starts with, by model"),
+      head(start, "histogram", "Execution places that a query starts with, by model"),
       ...this.#models.flatMap(({ name: model, places }) => places.lines(start, { model })),
-      ...head(slack, "histogram", "Slack of a query when it starts, by model"),
+      head(slack, "histogram", "Slack of a query when it starts, by model"),
       ...this.#models.flatMap(({ name: model, slack: own }) => own.lines(slack, { model })),
-      ...head(changes, "counter", "Running queries that were given other places, by model"),
+      head(changes, "counter", "Running queries that were given other places, by model"),
       ...this.#models.flatMap((one) =>
         CHANGES.map((change) => line(changes, { model: one.name, change }, one.changes[change])),
       ),
-      ...head(dropped, "counter", "Queries dropped, by model and reason"),
+      head(dropped, "counter", "Queries dropped, by model and reason"),
       ...this.#models.flatMap(({ name: model, dropsByReason }) =>
         DROP_REASONS.map(([reason, text]) =>
           line(dropped, { model, reason: text }, dropsByReason.get(reason) ?? 0),
@@ -150,29 +149,25 @@ export class AccordionMetrics implements AccordionObserver {
     ];
   }
 
-  #instanceLines(): string[] {
+  #instanceLines(): MetricLine[] {
     const done = "stratagem_instances_total";
     const redone = "stratagem_instances_redone_total";
     const rows = "stratagem_queries_total";
     return [
-      ...head(done, "counter", "Rows that left the last stage, by model"),
+      head(done, "counter", "Rows that left the last stage, by model"),
       ...this.#models.map(({ name: model, instances }) => line(done, { model }, instances)),
-      ...head(redone, "counter", "Rows that were on their way and began again, by model"),
+      head(redone, "counter", "Rows that were on their way and began again, by model"),
       ...this.#models.map((one) => line(redone, { model: one.name }, one.redone)),
-      ...head(rows, "counter", "Rows of requests by what became of them"),
+      head(rows, "counter", "Rows of requests by what became of them"),
       ...this.#models.flatMap((one) =>
         Object.entries(one.rows).map(([outcome, count]) =>
           line(rows, { model: one.name, outcome }, count),
         ),
       ),
-      ...satisfiedAccuracyHead(),
-      ...this.#models.map(({ name: model, accuracy, rows: { satisfied } }) =>
-        line("stratagem_satisfied_accuracy_total", { model }, satisfied * accuracy),
-      ),
     ];
   }
 
-  #placeLines(gauges: AccordionGauges): string[] {
+  #placeLines(gauges: AccordionGauges): MetricLine[] {
     const { places, readyPlaces, busyPlaces, activeQueries, waitingQueries } = gauges;
     return [
       ...metric("stratagem_places", "gauge", "Execution places", places),
@@ -183,12 +178,13 @@ export class AccordionMetrics implements AccordionObserver {
     ];
   }
 
-  #serverLines(gauges: AccordionGauges): string[] {
+  #serverLines(gauges: AccordionGauges): MetricLine[] {
     const { loadQps, levelCount, topLevelQps, application, bundleSha256: sha256 } = gauges;
     const pending = gauges.activeQueries + gauges.waitingQueries;
     return [
       ...metric("stratagem_levels", "gauge", "Load levels there are", levelCount),
       ...metric("stratagem_top_level_qps", "gauge", "Load of the highest level", topLevelQps),
+      ...violationLines(gauges.promisedViolationRate),
       ...metric("stratagem_load_qps", "gauge", "Measured load, queries a second", loadQps),
       ...metric("stratagem_pending_queries", "gauge", "Queries that wait or run", pending),
       ...metric("stratagem_workers", "gauge", "Workers of the cluster", gauges.places),

@@ -1,6 +1,7 @@
 /** The endpoint of one model whose variants are chosen batch by batch. */
 import type { Bundle, RamsisBundle } from "../../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
+import type { MetricLine } from "../../../server/metrics/exposition.ts";
 import { p99MsOf } from "../../../server/metrics/profiled-times.ts";
 import type { Endpoint, EndpointModel } from "../../../server/requests/endpoint.ts";
 import type { RequestRows, Submission } from "../../../server/requests/request.ts";
@@ -121,10 +122,10 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
     this.#scheduler.turnAway(deadlineMs);
   }
 
-  metricsText(): string {
+  metricLines(): MetricLine[] {
     const scheduler = this.#scheduler;
     const policy = this.#policy;
-    return this.metrics.text({
+    return this.metrics.lines({
       loadQps: scheduler.loadQps,
       pendingQueries: scheduler.pendingCount,
       readyWorkers: scheduler.readyWorkerCount,
@@ -135,6 +136,11 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
       classesAt: (level) => {
         const decided = policy.bundle.levels[level];
         return decided === undefined ? [] : classViews(policy.bundle, decided);
+      },
+      promisedAt: (level) => {
+        const expected = policy.bundle.levels[level]?.expected;
+        const { violationRate, accuracyPerSatisfied = Number.NaN } = expected ?? {};
+        return { violationRate, accuracyPerSatisfied };
       },
     });
   }

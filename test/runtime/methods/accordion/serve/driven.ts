@@ -44,9 +44,7 @@ export function drivenPlaces(bundle: AccordionBundle, maxPending = 64, isUp = tr
   const clock = { nowMs: 0 };
   const log: Entry[] = [];
   const models = accordionServedModels(bundle);
-  const metrics = new AccordionMetrics(
-    models.map(({ signature }) => ({ name: signature.names[0] ?? "", accuracy: 0.9 })),
-  );
+  const metrics = new AccordionMetrics(models.map(({ signature }) => signature.names[0] ?? ""));
   const driver = new AccordionDriver({
     models,
     scheduler: new AccordionScheduler(bundle, { queryCapacity: maxPending }),

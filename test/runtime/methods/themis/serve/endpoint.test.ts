@@ -2,6 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { themisApplication } from "../../../../../runtime/methods/themis/serve/themis-application.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
+import { ofOneModel } from "../../../../support/metrics-text.ts";
 import { serveOne } from "../../../../support/serve-one.ts";
 import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
 import { type CascadeRow, outputsOf } from "../../../server/graph/served-tasks.ts";
@@ -54,7 +55,7 @@ async function get({ server }: Serving, path: string) {
 }
 
 async function metricsOf(house: Serving): Promise<string[]> {
-  return (await get(house, "/metrics")).text.split("\n");
+  return ofOneModel((await get(house, "/metrics")).text).split("\n");
 }
 
 /** Ends batches until the reply is there. */
