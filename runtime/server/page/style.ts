@@ -55,8 +55,7 @@ button{cursor:pointer}
 button[aria-pressed=true]{background:var(--ink);color:var(--page)}
 :focus-visible{outline:2px solid var(--own);outline-offset:2px}
 form,nav{display:flex;flex-wrap:wrap;gap:6px 14px;align-items:center;margin:.8rem 0 0}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,180px),1fr));
-gap:14px 24px;margin:.8rem 0 1rem;padding:14px 16px;background:var(--panel);border-radius:8px}
+.tiles{display:grid;grid-template-columns:repeat(3,1fr);gap:14px 24px;margin:.8rem 0 1rem;padding:14px 16px;background:var(--panel);border-radius:8px}
 dt{color:var(--soft);font-size:.8rem}
 dd{margin:0}
 .value{font-size:1.25rem;font-weight:600;line-height:1.3;font-variant-numeric:tabular-nums}
@@ -82,7 +81,8 @@ svg.figure text{fill:var(--soft);font-variant-numeric:tabular-nums}
 .key{display:flex;flex-wrap:wrap;gap:2px 16px;padding:0;margin:4px 0;list-style:none;
 font-size:.85rem;color:var(--soft)}
 .key svg{width:26px;height:10px;vertical-align:middle;margin-right:5px}
-.tables{display:grid;gap:14px;margin-top:1rem}
+.tables{display:flex;flex-wrap:wrap;gap:14px 56px;margin-top:1rem;align-items:start}
+.tables>*{max-width:100%}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;font-weight:600;padding:4px 0}
@@ -93,6 +93,7 @@ th:first-child{text-align:left}
 tbody th{color:var(--ink);font-weight:400;font-size:.875rem}
 summary{cursor:pointer;width:max-content}
 footer{margin-top:2.5rem;border-top:1px solid var(--line)}
+@media (min-width:1080px){.tiles{grid-template-columns:repeat(6,1fr)}}
 @media (max-width:480px){body{padding:16px 14px 32px}h1{font-size:1.5rem}
 .tiles{grid-template-columns:1fr 1fr;gap:12px 16px;padding:12px}.value{font-size:1.05rem}}
 @media print{.bar,nav,.skip{display:none}}

@@ -15,19 +15,36 @@ export interface Line {
   readonly points: readonly Point[];
 }
 
-export interface Scale {
+/** What the horizontal axis goes over. */
+export interface Time {
   readonly nowMs: number;
+  readonly spanMs: number;
+}
+
+export interface Scale extends Time {
   readonly least: number;
   readonly most: number;
 }
 
 /** Seconds without a snapshot that break a line. */
 const MAX_GAP_MS = 5000;
-const MINUTES = [5, 4, 3, 2, 1, 0];
+/** Spans of the axis, while the page has not been there for five minutes, with what it tells. */
+const SPANS = [
+  { spanMs: 60_000, everyMs: 20_000, unitMs: 1000, unit: "s" },
+  { spanMs: 120_000, everyMs: 30_000, unitMs: 1000, unit: "s" },
+  { spanMs: KEPT_MS, everyMs: 60_000, unitMs: 60_000, unit: "min" },
+];
 
-export function xAt(atMs: number, nowMs: number): number {
+/** @param moments in their order. */
+export function timeOf(moments: readonly { readonly atMs: number }[]): Time {
+  const nowMs = moments.at(-1)?.atMs ?? 0;
+  const ageMs = nowMs - (moments[0]?.atMs ?? nowMs);
+  return { nowMs, spanMs: SPANS.find(({ spanMs }) => ageMs <= spanMs)?.spanMs ?? KEPT_MS };
+}
+
+export function xAt(atMs: number, { nowMs, spanMs }: Time): number {
   const inner = WIDTH - FRAME.left - FRAME.right;
-  return FRAME.left + inner * (1 - (nowMs - atMs) / KEPT_MS);
+  return FRAME.left + inner * (1 - (nowMs - atMs) / spanMs);
 }
 
 export function yAt(value: number, { least, most }: Scale): number {
@@ -36,7 +53,7 @@ export function yAt(value: number, { least, most }: Scale): number {
   return HEIGHT - FRAME.bottom - inner * Math.max(0, Math.min(1, share));
 }
 
-/** The axes: round values at the left, minutes below. */
+/** The axes: round values at the left, times below. */
 export function axes(scale: Scale, textOf: (value: number) => string): SVGElement[] {
   const right = WIDTH - FRAME.right;
   const values = ticksTo(scale.least, scale.most).flatMap((value) => {
@@ -46,20 +63,21 @@ export function axes(scale: Scale, textOf: (value: number) => string): SVGElemen
       label(FRAME.left - 6, y + 4, textOf(value), "end"),
     ];
   });
-  return [...values, ...minutes()];
+  return [...values, ...times(scale)];
 }
 
-export function minutes(height = HEIGHT): SVGElement[] {
-  return MINUTES.flatMap((minute) => {
-    const x = xAt(-60_000 * minute, 0);
-    const text = minute === 0 ? "now" : minute === 5 ? "5 min ago" : String(minute);
-    const anchor = minute === 0 ? "end" : minute === 5 ? "start" : "middle";
-    const top = height - FRAME.bottom;
-    return [
-      drawn("path", { class: "tick", d: `M${x.toFixed(1)} ${top}v4` }),
-      label(x, height - 8, text, anchor),
-    ];
-  });
+export function times(time: Time): SVGElement[] {
+  const axis = SPANS.find(({ spanMs }) => spanMs === time.spanMs);
+  const { everyMs, unitMs, unit } = axis ?? { everyMs: KEPT_MS, unitMs: 1, unit: "ms" };
+  const marks: SVGElement[] = [];
+  for (let agoMs = 0; agoMs <= time.spanMs; agoMs += everyMs) {
+    const x = xAt(time.nowMs - agoMs, time);
+    const text = agoMs === 0 ? "now" : `−${agoMs / unitMs} ${unit}`;
+    const top = HEIGHT - FRAME.bottom;
+    marks.push(drawn("path", { class: "tick", d: `M${x.toFixed(1)} ${top}v4` }));
+    marks.push(label(x, HEIGHT - 8, text, agoMs === 0 ? "end" : "middle"));
+  }
+  return marks;
 }
 
 export function lines(all: readonly Line[], scale: Scale): SVGElement[] {
@@ -68,7 +86,7 @@ export function lines(all: readonly Line[], scale: Scale): SVGElement[] {
   );
 }
 
-/** Values that are the same at all times, with a word at the right end. */
+/** Values that are the same at all times, with a word at the left. */
 export function rules(
   values: readonly { readonly value: number; readonly style: string; readonly text?: string }[],
   scale: Scale,
@@ -98,7 +116,7 @@ function pathOf(points: readonly Point[], scale: Scale): string {
       lastMs = Number.NEGATIVE_INFINITY;
       continue;
     }
-    const place = `${xAt(atMs, scale.nowMs).toFixed(1)} ${yAt(value, scale).toFixed(1)}`;
+    const place = `${xAt(atMs, scale).toFixed(1)} ${yAt(value, scale).toFixed(1)}`;
     path += atMs - lastMs > MAX_GAP_MS ? `M${place}h.1` : `L${place}`;
     lastMs = atMs;
   }

@@ -1,12 +1,14 @@
 /** The figures of lines: load against levels, accuracy, violations, latency, queue and slack. */
 import type { LiveApplication } from "../live.ts";
-import { axes, type Line, lines, type Point, rules, type Scale } from "./chart.ts";
+import { axes, type Line, lines, type Point, rules, type Scale, timeOf } from "./chart.ts";
 import { Figure, type KeyEntry } from "./figure.ts";
 import { countText, decimalText, msText, ratioText } from "./numbers.ts";
 import type { Moment } from "./trends.ts";
 
 /** Lines of levels that a figure has room for. */
 const MAX_LEVEL_LINES = 12;
+/** More of them are not named. */
+const MAX_LABELS = 5;
 
 export interface Drawn {
   readonly figure: Figure;
@@ -37,7 +39,10 @@ export function loadFigure(): Drawn {
       const every = Math.ceil(shown.length / MAX_LEVEL_LINES);
       const levels = shown
         .filter((_, place) => place % every === 0)
-        .map(({ loadQps }) => ({ value: loadQps, style: "level" }));
+        .map(({ index, loadQps }) => {
+          const text = shown.length > MAX_LABELS ? "" : `level ${index + 1}`;
+          return { value: loadQps, style: "level", text };
+        });
       figure.key([...keyOf(series), { name: "levels", style: "level" }]);
       const last = moments.at(-1);
       figure.show(
@@ -210,5 +215,5 @@ function mostOf(moments: readonly Moment[], series: readonly Series[], atLeast: 
 }
 
 function scaleOf(moments: readonly Moment[], least: number, most: number): Scale {
-  return { nowMs: moments.at(-1)?.atMs ?? 0, least, most };
+  return { ...timeOf(moments), least, most };
 }

@@ -1,5 +1,6 @@
 /** What was measured between two snapshots of an application's counters. */
 import type { LiveApplication, LiveHistogram, LiveLevel } from "../live.ts";
+import { msText } from "./numbers.ts";
 
 export interface Measures {
   /** Rows that were answered or dropped. */
@@ -56,6 +57,12 @@ export function measuresOf(after: LiveApplication, before?: LiveApplication): Me
       since(({ variants }) => variants[index]?.batches ?? 0),
     ),
   };
+}
+
+/** A quantile as text; of what lies beyond the last bucket only its bound is known. */
+export function quantileText(ms: number | null, histogram: LiveHistogram | null): string {
+  const isBeyond = ms !== null && ms >= (histogram?.bounds.at(-1) ?? Number.POSITIVE_INFINITY);
+  return `${isBeyond ? "≥ " : ""}${msText(ms)}`;
 }
 
 /** The level whose promise holds; undefined where there is none yet. */

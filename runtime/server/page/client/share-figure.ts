@@ -1,6 +1,6 @@
 /** Which variants ran the rows of a task, over the last five minutes. */
 import type { LiveApplication } from "../live.ts";
-import { label, minutes, xAt, yAt } from "./chart.ts";
+import { label, type Time, timeOf, times, xAt, yAt } from "./chart.ts";
 import { variantStyles } from "./colours.ts";
 import { drawn } from "./dom.ts";
 import { Figure, FRAME } from "./figure.ts";
@@ -21,14 +21,14 @@ export function shareFigure(task: string, isOnlyTask: boolean): Drawn {
           return { name: `${name} ${ratioText(shares[index] ?? null)}`, style, isArea: true };
         }),
       );
-      const nowMs = moments.at(-1)?.atMs ?? 0;
-      const scale = { nowMs, least: 0, most: 1 };
+      const time = timeOf(moments);
+      const scale = { ...time, least: 0, most: 1 };
       const axis = [0, 0.5, 1].map((value) =>
         label(FRAME.left - 6, yAt(value, scale) + 4, `${100 * value}%`, "end"),
       );
       const said = own.map(({ index, name }) => `${name} ${ratioText(shares[index] ?? null)}`);
       figure.show(
-        [...areas(own, moments, nowMs), ...axis, ...minutes()],
+        [...areas(own, moments, time), ...axis, ...times(time)],
         `Now ${said.join(", ")}.`,
       );
     },
@@ -53,17 +53,13 @@ function ownVariants({ variants }: LiveApplication, task: string): OwnVariant[] 
 }
 
 /** One bar for each second, its parts above each other. */
-function areas(
-  own: readonly OwnVariant[],
-  moments: readonly Moment[],
-  nowMs: number,
-): SVGElement[] {
-  const scale = { nowMs, least: 0, most: 1 };
+function areas(own: readonly OwnVariant[], moments: readonly Moment[], time: Time): SVGElement[] {
+  const scale = { ...time, least: 0, most: 1 };
   const paths = own.map(() => "");
   for (const [place, { atMs, measures }] of moments.entries()) {
-    const right = xAt(atMs, nowMs);
+    const right = xAt(atMs, time);
     const before = moments[place - 1]?.atMs ?? atMs - 1000;
-    const left = xAt(Math.max(before, atMs - 5000), nowMs);
+    const left = xAt(Math.max(before, atMs - 5000), time);
     let sum = 0;
     for (const [part, { index }] of own.entries()) {
       const share = measures.shares[index] ?? 0;

@@ -1,7 +1,7 @@
 /** The numbers of the figures as tables. */
 import type { LiveApplication } from "../live.ts";
 import { element, setText } from "./dom.ts";
-import { decidingLevel, type Measures, measuresOf } from "./measures.ts";
+import { decidingLevel, type Measures, measuresOf, quantileText } from "./measures.ts";
 import { countText, decimalText, msText, ratioText, UNKNOWN } from "./numbers.ts";
 
 /** A table whose rows are written again as they change. */
@@ -61,15 +61,21 @@ export function numberTable(): { root: HTMLElement; update: TableUpdate } {
         textOf: (value: number | null) => string,
         promised = "",
       ) => [name, ...[now, lately, all].map((one) => textOf(of(one))), promised];
-      const { slo } = application;
+      const { slo, latency } = application;
+      const latencyText = (ms: number | null) => quantileText(ms, latency);
       const violations = ratioText(level?.violationRate ?? null);
       table.rows([
         row("Rows answered or dropped", ({ rows }) => rows, countText),
         row("Accuracy", ({ accuracy }) => accuracy, ratioText, ratioText(level?.accuracy ?? null)),
         row("Late or dropped", (one) => one.violationRate, ratioText, `≤ ${violations}`),
         row("Mean latency", ({ meanMs }) => meanMs, msText),
-        row("Latency, half within", ({ p50Ms }) => p50Ms, msText),
-        row("Latency, 99 % within", ({ p99Ms }) => p99Ms, msText, `SLO ${msText(slo.latencyMs)}`),
+        row("Latency, half within", ({ p50Ms }) => p50Ms, latencyText),
+        row(
+          "Latency, 99 % within",
+          ({ p99Ms }) => p99Ms,
+          latencyText,
+          `SLO ${msText(slo.latencyMs)}`,
+        ),
         row("Slack, half at most", ({ slackP50Ms }) => slackP50Ms, msText),
       ]);
     },
@@ -89,7 +95,7 @@ export function variantTable(): { root: HTMLElement; update: TableUpdate } {
         const batches = now.batchesByVariant[index] ?? 0;
         const batch = batches > 0 ? (now.rowsByVariant[index] ?? 0) / batches : null;
         const workers =
-          assigned !== null
+          assigned !== null && assigned > 0
             ? `${ready ?? 0} of ${assigned}`
             : starts !== null && starts > 0
               ? `${decimalText((startPlaces ?? 0) / starts)} a query`

@@ -1,7 +1,7 @@
 /** What matters now, in a few words each. */
 import type { LiveApplication } from "../live.ts";
 import { element, setText } from "./dom.ts";
-import { decidingLevel, type Measures } from "./measures.ts";
+import { decidingLevel, type Measures, quantileText } from "./measures.ts";
 import { countText, decimalText, msText, ratioText } from "./numbers.ts";
 import type { Verdict, Verdicts } from "./verdict.ts";
 
@@ -11,10 +11,10 @@ interface Told {
   readonly verdict?: Verdict;
 }
 
-const NAMES = ["Load", "Accuracy", "Late or dropped", "Latency", "Queue and slack", "Workers"];
+const NAMES = ["Load", "Accuracy", "Late or dropped", "Latency", "Waiting or running", "Workers"];
 const SIGNS: Readonly<Record<Verdict, string>> = {
-  kept: "✓ promise kept, ",
-  broken: "✗ promise broken, ",
+  kept: "✓ kept: ",
+  broken: "✗ broken: ",
   unknown: "",
 };
 
@@ -52,11 +52,18 @@ export class Tiles {
 }
 
 function load(application: LiveApplication): Told {
-  const { loadQps, level, levelCount, isLevelFollowed } = application;
+  const { loadQps, level, levels, levelCount, isLevelFollowed } = application;
   const deciding = decidingLevel(application);
   const value = loadQps === null ? "not known yet" : `${decimalText(loadQps)} rows/s`;
   if (level === null || deciding === undefined) {
     return { value, note: `none of ${levelCount} levels has decided yet` };
+  }
+  const top = levels.at(-1)?.loadQps ?? Number.POSITIVE_INFINITY;
+  if (loadQps !== null && loadQps > top) {
+    return {
+      value,
+      note: `above the highest level, ${decimalText(top)} rows/s: nothing is promised`,
+    };
   }
   const what = isLevelFollowed ? "decides" : "is the one for it";
   const of = `level ${level + 1} of ${levelCount}`;
@@ -79,17 +86,22 @@ function violations(application: LiveApplication, now: Measures, verdicts: Verdi
   return { value, note, verdict: verdicts.violations };
 }
 
-function latency({ slo }: LiveApplication, { p99Ms, p50Ms, meanMs }: Measures): Told {
+function latency({ slo, latency }: LiveApplication, now: Measures): Told {
+  const { p99Ms, p50Ms, meanMs } = now;
   const limit = `SLO ${msText(slo.latencyMs)}`;
   if (p99Ms === null) return { value: msText(meanMs), note: `mean; ${limit}` };
-  return { value: msText(p99Ms), note: `99 % within; half within ${msText(p50Ms)}; ${limit}` };
+  const value = quantileText(p99Ms, latency);
+  return { value, note: `99 % within; half within ${msText(p50Ms)}; ${limit}` };
 }
 
 function queue({ pending }: LiveApplication, { slackP50Ms, slackP10Ms }: Measures): Told {
-  const slack = `${msText(slackP50Ms)} slack for half of the batches, ${msText(slackP10Ms)}`;
+  const slack = `slack of a batch ${msText(slackP50Ms)} at the median`;
   return {
-    value: `${countText(pending)} waiting or running`,
-    note: slackP50Ms === null ? "no batch lately" : `${slack} for a tenth`,
+    value: countText(pending),
+    note:
+      slackP50Ms === null
+        ? "nothing has started lately"
+        : `${slack}, ${msText(slackP10Ms)} at the 10th percentile`,
   };
 }
 

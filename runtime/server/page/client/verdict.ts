@@ -22,7 +22,9 @@ export function verdictsOf(snapshots: readonly Snapshot[]): Verdicts {
   for (const [index, { application }] of snapshots.entries()) {
     const before = snapshots[index - 1]?.application;
     const level = decidingLevel(application);
-    if (before === undefined || level === undefined) continue;
+    // Above the highest level nothing is promised.
+    const isBeyond = (application.loadQps ?? 0) > (application.levels.at(-1)?.loadQps ?? 0);
+    if (before === undefined || level === undefined || isBeyond) continue;
     const { rows, violations, accuracy } = measuresOf(application, before);
     if (level.violationRate !== null) {
       sums.rows += rows;
