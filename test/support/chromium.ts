@@ -106,10 +106,7 @@ export class Chromium {
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
-  async #ask(
-    method: string,
-    params: object = {},
-  ): Promise<Readonly<Record<string, unknown>>> {
+  async #ask(method: string, params: object = {}): Promise<Readonly<Record<string, unknown>>> {
     const id = ++this.#lastId;
     const session = this.#session === undefined ? {} : { sessionId: this.#session };
     const input = this.#process.stdio[3] as Writable;
