@@ -87,19 +87,16 @@ inBrowser("names that look like markup are text", async () => {
     name: hostile,
     variants: task.variants.map((one) => ({ ...one, name: `${hostile}${one.name}` })),
   }));
-  const named = { ...bundle, application: hostile, tasks };
   let executor: FakeExecutor | undefined;
-  const server = await serveOne(
-    (options: Parameters<typeof ramsisApplication>[1]) =>
-      ramsisApplication(named, options, async (handlers) => {
-        executor = new FakeExecutor(handlers);
-        return executor;
-      }),
-    {
-      ...{ bundleSha256: "ab".repeat(32), host: "127.0.0.1", port: 0, version: hostile },
-      nowMs: () => performance.now(),
+  const server = await serveOne(ramsisApplication, {
+    bundle: { ...bundle, application: hostile, tasks },
+    ...{ bundleSha256: "ab".repeat(32), host: "127.0.0.1", port: 0, version: hostile },
+    nowMs: () => performance.now(),
+    executorFactory: (handlers) => {
+      executor = new FakeExecutor(handlers);
+      return executor;
     },
-  );
+  });
   executor?.handlers.onReady(0);
   const browser = await Chromium.open(CHROMIUM ?? "", PHONE);
   try {

@@ -15,6 +15,7 @@ const NAMES = ["Load", "Accuracy", "Late or dropped", "Latency", "Waiting or run
 const SIGNS: Readonly<Record<Verdict, string>> = {
   kept: "✓ kept: ",
   broken: "✗ broken: ",
+  chance: "≈ may be chance: ",
   unknown: "",
 };
 

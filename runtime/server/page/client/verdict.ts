@@ -2,7 +2,8 @@
 import type { Snapshot } from "./history.ts";
 import { decidingLevel, measuresOf } from "./measures.ts";
 
-export type Verdict = "kept" | "broken" | "unknown";
+/** Chance: it is not kept, but so few rows say nothing against it. */
+export type Verdict = "kept" | "broken" | "chance" | "unknown";
 
 export interface Verdicts {
   readonly violations: Verdict;
@@ -39,17 +40,17 @@ export function verdictsOf(snapshots: readonly Snapshot[]): Verdicts {
     }
   }
   return {
-    violations:
-      sums.rows < MIN_ROWS
-        ? "unknown"
-        : told(sums.violations <= sums.promised + SIGMAS * Math.sqrt(Math.max(1, sums.promised))),
-    accuracy:
-      sums.satisfied < MIN_ROWS
-        ? "unknown"
-        : told(sums.accuracy >= sums.stated - ACCURACY_TOLERANCE * sums.satisfied),
+    violations: sums.rows < MIN_ROWS ? "unknown" : ofCounts(sums.violations, sums.promised),
+    accuracy: sums.satisfied < MIN_ROWS ? "unknown" : ofSums(sums),
   };
 }
 
-function told(isKept: boolean): Verdict {
-  return isKept ? "kept" : "broken";
+function ofCounts(violations: number, promised: number): Verdict {
+  if (violations <= promised) return "kept";
+  const chance = SIGMAS * Math.sqrt(Math.max(1, promised));
+  return violations <= promised + chance ? "chance" : "broken";
+}
+
+function ofSums(sums: Readonly<Record<"accuracy" | "stated" | "satisfied", number>>): Verdict {
+  return sums.accuracy >= sums.stated - ACCURACY_TOLERANCE * sums.satisfied ? "kept" : "broken";
 }
