@@ -83,10 +83,13 @@ function hashOf(text: string): string {
   return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 }
 
+/** Operators that no text of the script has between spaces. */
+const OPERATORS = / (=|=>|[=!]==|\?\?|&&|\|\||[-+<>]=) /g;
+
 /**
  * The modules as they were built, also for those who run the sources, in one scope: what they
- * import of each other is there already, and no two of them use a name for two things. No text in
- * them goes over lines, so that lines need no indentation.
+ * import of each other is there already, and no two of them use a name for two things. None of
+ * their texts goes over lines, so much of the space between them can go.
  */
 function joinedScript(): string {
   const description = createRequire(import.meta.url).resolve("stratagem-runtime/package.json");
@@ -97,6 +100,8 @@ function joinedScript(): string {
       .replace(/^export (?=const |class |function |async |let )/gm, "")
       .replace(/^export \{\};?\n/gm, "")
       .replace(/^\/\/# sourceMappingURL=.*\n?/gm, "")
-      .replace(/^ +/gm, ""),
+      .replace(/^ +/gm, "")
+      .replace(/(?<=[{([,;])\n|\n(?=[)\]}])/g, "")
+      .replace(OPERATORS, "$1"),
   ).join("");
 }

@@ -21,6 +21,20 @@ interface Series {
   readonly of: (moment: Moment) => number | null;
 }
 
+/** Lines whose axis goes from 0, unless it says otherwise. */
+interface LineFigure {
+  readonly heading: string;
+  readonly caption: string;
+  readonly series: readonly Series[];
+  readonly textOf: (value: number | null) => string;
+  /** What is not to be exceeded, and how it is called. */
+  readonly limit?: (application: LiveApplication) => readonly [value: number, name: string];
+  readonly extent?: (
+    values: readonly number[],
+    application: LiveApplication,
+  ) => readonly [least: number, most: number];
+}
+
 export function loadFigure(): Drawn {
   const figure = new Figure(
     "Load against levels",
@@ -55,125 +69,91 @@ export function loadFigure(): Drawn {
 }
 
 export function accuracyFigure(): Drawn {
-  const figure = new Figure(
-    "Accuracy, measured and promised",
-    "Mean stated accuracy of the variants that answered rows in time, over ten seconds.",
-  );
-  const series: Series[] = [
-    { name: "measured", style: "own", of: ({ measures }) => measures.accuracy },
-    { name: "promised", style: "promise", of: ({ promisedAccuracy }) => promisedAccuracy },
-  ];
-  return {
-    figure,
-    update: (_, moments) => {
-      const values = valuesOf(moments, series);
+  return lineFigure({
+    heading: "Accuracy, measured and promised",
+    caption: "Mean stated accuracy of the variants that answered rows in time, over ten seconds.",
+    series: [
+      { name: "measured", style: "own", of: ({ measures }) => measures.accuracy },
+      { name: "promised", style: "promise", of: ({ promisedAccuracy }) => promisedAccuracy },
+    ],
+    textOf: ratioText,
+    extent: (values) => {
       const [least, most] = [Math.min(1, ...values), Math.max(0, ...values)];
       const room = Math.max(0.005, 0.15 * (most - least));
-      const scale = scaleOf(moments, Math.max(0, least - room), Math.min(1, most + room));
-      figure.key(keyOf(series));
-      figure.show(marksOf(series, moments, scale, ratioText), saidOf(series, moments, ratioText));
+      return [Math.max(0, least - room), Math.min(1, most + room)];
     },
-  };
+  });
 }
 
 export function violationFigure(): Drawn {
-  const figure = new Figure(
-    "Late or dropped, measured and promised",
-    "Share of the rows that were late or dropped, over ten seconds; promised is the most.",
-  );
-  const series: Series[] = [
-    { name: "measured", style: "own", of: ({ measures }) => measures.violationRate },
-    { name: "promised", style: "promise", of: (moment) => moment.promisedViolationRate },
-  ];
-  return {
-    figure,
-    update: ({ slo }, moments) => {
-      const limit = slo.maxViolationRate;
-      const scale = scaleOf(moments, 0, 1.15 * mostOf(moments, series, limit));
-      figure.key([...keyOf(series), { name: `limit ${ratioText(limit)}`, style: "limit" }]);
-      figure.show(
-        [...rules([{ value: limit, style: "limit" }], scale)].concat(
-          marksOf(series, moments, scale, ratioText),
-        ),
-        `${saidOf(series, moments, ratioText)} The limit is ${ratioText(limit)}.`,
-      );
-    },
-  };
+  return lineFigure({
+    heading: "Late or dropped, measured and promised",
+    caption: "Share of the rows that were late or dropped, over ten seconds; promised is the most.",
+    series: [
+      { name: "measured", style: "own", of: ({ measures }) => measures.violationRate },
+      { name: "promised", style: "promise", of: (moment) => moment.promisedViolationRate },
+    ],
+    textOf: ratioText,
+    limit: ({ slo }) => [slo.maxViolationRate, "limit"],
+  });
 }
 
 export function latencyFigure(): Drawn {
-  const figure = new Figure(
-    "Latency of answered requests",
-    "Arrival to answer, over ten seconds; quantiles are read from a histogram.",
-  );
-  return {
-    figure,
-    update: ({ slo, latency }, moments) => {
-      const hasQuantiles = latency !== null;
-      const series: Series[] = hasQuantiles
-        ? [
-            { name: "99 % within", style: "own", of: ({ measures }) => measures.p99Ms },
-            { name: "half within", style: "second", of: ({ measures }) => measures.p50Ms },
-          ]
-        : [{ name: "mean", style: "own", of: ({ measures }) => measures.meanMs }];
-      const limit = slo.latencyMs;
-      const scale = scaleOf(moments, 0, 1.15 * mostOf(moments, series, limit));
-      figure.key([...keyOf(series), { name: `SLO ${msText(limit)}`, style: "limit" }]);
-      figure.show(
-        [...rules([{ value: limit, style: "limit" }], scale)].concat(
-          marksOf(series, moments, scale, msText),
-        ),
-        `${saidOf(series, moments, msText)} The SLO is ${msText(limit)}.`,
-      );
-    },
-  };
+  return lineFigure({
+    heading: "Latency of answered requests",
+    caption: "Arrival to answer, over ten seconds; quantiles are read from a histogram.",
+    series: [
+      { name: "99 % within", style: "own", of: ({ measures }) => measures.p99Ms },
+      { name: "half within", style: "second", of: ({ measures }) => measures.p50Ms },
+    ],
+    textOf: msText,
+    limit: ({ slo }) => [slo.latencyMs, "SLO"],
+  });
 }
 
 export function queueFigure(): Drawn {
-  const figure = new Figure("Waiting or running", "What was accepted and has no answer yet.");
-  const series: Series[] = [
-    { name: "waiting or running", style: "own", of: ({ pending }) => pending },
-  ];
-  return {
-    figure,
-    update: (_, moments) => {
-      const scale = scaleOf(moments, 0, 1.15 * mostOf(moments, series, 4));
-      figure.show(marksOf(series, moments, scale, countText), saidOf(series, moments, countText));
-    },
-  };
+  return lineFigure({
+    heading: "Waiting or running",
+    caption: "What was accepted and has no answer yet.",
+    series: [{ name: "waiting or running", style: "own", of: ({ pending }) => pending }],
+    textOf: countText,
+    extent: (values) => [0, 1.15 * Math.max(4, ...values)],
+  });
 }
 
 export function slackFigure(): Drawn {
-  const figure = new Figure(
-    "Slack when a batch starts",
-    "Time to its earliest deadline, over ten seconds; below 0 the deadline has passed.",
-  );
-  const series: Series[] = [
-    { name: "half have at most", style: "own", of: ({ measures }) => measures.slackP50Ms },
-    { name: "a tenth has at most", style: "second", of: ({ measures }) => measures.slackP10Ms },
-  ];
-  return {
-    figure,
-    update: ({ slo }, moments) => {
-      const values = valuesOf(moments, series);
-      const scale = scaleOf(
-        moments,
-        Math.min(0, ...values),
-        1.05 * Math.max(slo.latencyMs, ...values),
-      );
-      figure.key(keyOf(series));
-      figure.show(marksOf(series, moments, scale, msText), saidOf(series, moments, msText));
+  return lineFigure({
+    heading: "Slack when a batch starts",
+    caption: "Time to its earliest deadline, over ten seconds; below 0 the deadline has passed.",
+    series: [
+      { name: "half have at most", style: "own", of: ({ measures }) => measures.slackP50Ms },
+      { name: "a tenth has at most", style: "second", of: ({ measures }) => measures.slackP10Ms },
+    ],
+    textOf: msText,
+    extent: (values, { slo }) => {
+      return [Math.min(0, ...values), 1.05 * Math.max(slo.latencyMs, ...values)];
     },
-  };
+  });
 }
 
-function marksOf(
-  series: readonly Series[],
-  moments: readonly Moment[],
-  scale: Scale,
-  textOf: (value: number) => string,
-): SVGElement[] {
-  return [...axes(scale, textOf), ...linesOf(series, moments, scale)];
+function lineFigure({ heading, caption, series, textOf, limit, extent }: LineFigure): Drawn {
+  const figure = new Figure(heading, caption);
+  return {
+    figure,
+    update: (application, moments) => {
+      const [value, name] = limit?.(application) ?? [0, ""];
+      const isLimited = name !== "";
+      const values = valuesOf(moments, series);
+      const [least, most] = extent?.(values, application) ?? [0, 1.15 * Math.max(value, ...values)];
+      const scale = scaleOf(moments, least, most);
+      const limits = isLimited ? [{ name: `${name} ${textOf(value)}`, style: "limit", value }] : [];
+      figure.key([...keyOf(series), ...limits]);
+      figure.show(
+        [...rules(limits, scale), ...axes(scale, textOf), ...linesOf(series, moments, scale)],
+        [saidOf(series, moments, textOf), ...limits.map((one) => `The ${one.name}.`)].join(" "),
+      );
+    },
+  };
 }
 
 function linesOf(
