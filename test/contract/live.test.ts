@@ -109,7 +109,7 @@ describe.each(BY_METHOD)("the live document of %s", (method, { served }) => {
     const satisfied = await metricOf(house, "stratagem_queries_total", 'outcome="satisfied"');
     expect(rows).toEqual({ satisfied, late: 0, dropped: 0 });
     expect(satisfied).toBe(2);
-    expect(application.satisfiedAccuracy).toBeCloseTo(
+    expect(application.satisfiedAccuracy ?? 0).toBeCloseTo(
       await metricOf(house, "stratagem_satisfied_accuracy_total"),
     );
     expect(requests).toMatchObject({ answered: 1, failed: 0 });

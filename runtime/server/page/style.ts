@@ -81,12 +81,13 @@ svg.figure text{fill:var(--soft);font-variant-numeric:tabular-nums}
 .key{display:flex;flex-wrap:wrap;gap:2px 16px;padding:0;margin:4px 0;list-style:none;
 font-size:.85rem;color:var(--soft)}
 .key svg{width:26px;height:10px;vertical-align:middle;margin-right:5px}
-.tables{display:flex;flex-wrap:wrap;gap:14px 56px;margin-top:1rem;align-items:start}
+.tables{display:flex;flex-wrap:wrap;gap:14px 32px;margin-top:1rem;align-items:start}
 .tables>*{max-width:100%}
+.tables>details{flex-basis:100%}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;font-weight:600;padding:4px 0}
-th,td{padding:4px 14px 4px 0;text-align:right;border-bottom:1px solid var(--line);
+th,td{padding:4px 12px 4px 0;text-align:right;border-bottom:1px solid var(--line);
 overflow-wrap:normal;white-space:nowrap}
 th{color:var(--soft);font-weight:600;font-size:.8rem;vertical-align:bottom}
 th:first-child{text-align:left}

@@ -2,7 +2,7 @@
 import type { LiveApplication } from "../live.ts";
 import { axes, type Line, lines, type Point, rules, type Scale, timeOf } from "./chart.ts";
 import { Figure, type KeyEntry } from "./figure.ts";
-import { countText, decimalText, msText, ratioText } from "./numbers.ts";
+import { countText, decimalText, loadText, msText, ratioText } from "./numbers.ts";
 import type { Moment } from "./trends.ts";
 
 /** Lines of levels that a figure has room for. */
@@ -41,7 +41,7 @@ export function loadFigure(): Drawn {
     "Each thin line is the load of a level; the level that decides is the lowest that carries it.",
   );
   const series: Series[] = [
-    { name: "load, rows/s", style: "own", of: ({ loadQps }) => loadQps },
+    { name: "load", style: "own", of: ({ loadQps }) => loadQps },
     { name: "level that decides", style: "promise", of: ({ levelQps }) => levelQps },
   ];
   return {
@@ -61,8 +61,8 @@ export function loadFigure(): Drawn {
       const last = moments.at(-1);
       figure.show(
         [...axes(scale, decimalText), ...rules(levels, scale), ...linesOf(series, moments, scale)],
-        `The load is ${decimalText(last?.loadQps ?? null)} rows a second; the level for ` +
-          `${decimalText(last?.levelQps ?? null)} decides.`,
+        `The load is ${loadText(last?.loadQps ?? null, application)}; the level for ` +
+          `${loadText(last?.levelQps ?? null, application)} decides.`,
       );
     },
   };

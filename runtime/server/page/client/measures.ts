@@ -49,8 +49,8 @@ export function measuresOf(after: LiveApplication, before?: LiveApplication): Me
     ),
     p50Ms: quantile(latency, 0.5),
     p99Ms: quantile(latency, 0.99),
-    slackP10Ms: quantile(slack, 0.1),
-    slackP50Ms: quantile(slack, 0.5),
+    slackP10Ms: quantile(slack, 0.1, after.slo.latencyMs),
+    slackP50Ms: quantile(slack, 0.5, after.slo.latencyMs),
     shares: sharesOf(after, rowsByVariant),
     rowsByVariant,
     batchesByVariant: after.variants.map((_, index) =>
@@ -70,8 +70,15 @@ export function decidingLevel({ level, levels }: LiveApplication): LiveLevel | u
   return levels.find(({ index }) => index === level);
 }
 
-/** Least value of the bucket that holds the quantile, and what of the bucket it takes. */
-export function quantile(histogram: LiveHistogram | null, share: number): number | null {
+/**
+ * Least value of the bucket that holds the quantile, and what of the bucket it takes. @param most
+ * that a value can be, wherever its bucket ends.
+ */
+export function quantile(
+  histogram: LiveHistogram | null,
+  share: number,
+  most = Number.POSITIVE_INFINITY,
+): number | null {
   if (histogram === null) return null;
   const { bounds, counts } = histogram;
   const total = counts.reduce((sum, count) => sum + count, 0);
@@ -82,7 +89,8 @@ export function quantile(histogram: LiveHistogram | null, share: number): number
       const upper = bounds[bucket] ?? bounds.at(-1) ?? 0;
       const first = bounds[0] ?? 0;
       const lower = bucket === 0 ? Math.min(0, first) : (bounds[bucket - 1] ?? upper);
-      return lower + ((share * total - before) / count) * (upper - lower);
+      const end = Math.max(lower, Math.min(upper, most));
+      return lower + ((share * total - before) / count) * (end - lower);
     }
     before += count;
   }

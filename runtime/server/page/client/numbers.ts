@@ -27,6 +27,14 @@ export function msText(ms: number | null): string {
   return ms === null ? UNKNOWN : `${decimalText(ms)} ms`;
 }
 
+/** What a load counts: rows or, where several workers run one, queries of several rows. */
+export function loadText(
+  qps: number | null,
+  { places }: { readonly places: object | null },
+): string {
+  return `${decimalText(qps)} ${places === null ? "rows/s" : "queries/s"}`;
+}
+
 /** `1 row`, `2 rows` */
 export function counted(count: number, noun: string): string {
   return `${countText(count)} ${noun}${count === 1 ? "" : "s"}`;

@@ -63,11 +63,12 @@ export function numberTable(): { root: HTMLElement; update: TableUpdate } {
       ) => [name, ...[now, lately, all].map((one) => textOf(of(one))), promised];
       const { slo, latency } = application;
       const latencyText = (ms: number | null) => quantileText(ms, latency);
-      const violations = ratioText(level?.violationRate ?? null);
+      const promised = level?.violationRate ?? null;
+      const violations = promised === null ? UNKNOWN : `≤ ${ratioText(promised)}`;
       table.rows([
         row("Rows answered or dropped", ({ rows }) => rows, countText),
         row("Accuracy", ({ accuracy }) => accuracy, ratioText, ratioText(level?.accuracy ?? null)),
-        row("Late or dropped", (one) => one.violationRate, ratioText, `≤ ${violations}`),
+        row("Late or dropped", (one) => one.violationRate, ratioText, violations),
         row("Mean latency", ({ meanMs }) => meanMs, msText),
         row("Latency, half within", ({ p50Ms }) => p50Ms, latencyText),
         row(
@@ -117,7 +118,7 @@ export function variantTable(): { root: HTMLElement; update: TableUpdate } {
 }
 
 export function levelTable(): { root: HTMLElement; update: (one: LiveApplication) => void } {
-  const heads = ["Level", "rows/s", "accuracy", "late or dropped", "99 % within", ""];
+  const heads = ["Level", "load, 1/s", "accuracy", "late or dropped", "99 % within", ""];
   const table = new Table("Levels, as the bundle promises them", heads);
   return {
     root: element("details", {}, element("summary", {}, "All levels"), table.root),

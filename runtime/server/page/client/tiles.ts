@@ -2,7 +2,7 @@
 import type { LiveApplication } from "../live.ts";
 import { element, setText } from "./dom.ts";
 import { decidingLevel, type Measures, quantileText } from "./measures.ts";
-import { countText, decimalText, msText, ratioText } from "./numbers.ts";
+import { countText, loadText, msText, ratioText } from "./numbers.ts";
 import type { Verdict, Verdicts } from "./verdict.ts";
 
 interface Told {
@@ -55,7 +55,7 @@ export class Tiles {
 function load(application: LiveApplication): Told {
   const { loadQps, level, levels, levelCount, isLevelFollowed } = application;
   const deciding = decidingLevel(application);
-  const value = loadQps === null ? "not known yet" : `${decimalText(loadQps)} rows/s`;
+  const value = loadQps === null ? "not known yet" : loadText(loadQps, application);
   if (level === null || deciding === undefined) {
     return { value, note: `none of ${levelCount} levels has decided yet` };
   }
@@ -63,12 +63,12 @@ function load(application: LiveApplication): Told {
   if (loadQps !== null && loadQps > top) {
     return {
       value,
-      note: `above the highest level, ${decimalText(top)} rows/s: nothing is promised`,
+      note: `above the highest level, ${loadText(top, application)}: nothing is promised`,
     };
   }
   const what = isLevelFollowed ? "decides" : "is the one for it";
   const of = `level ${level + 1} of ${levelCount}`;
-  return { value, note: `${of}, for ${decimalText(deciding.loadQps)} rows/s, ${what}` };
+  return { value, note: `${of}, for ${loadText(deciding.loadQps, application)}, ${what}` };
 }
 
 function accuracy(application: LiveApplication, now: Measures, { accuracy }: Verdicts): Told {

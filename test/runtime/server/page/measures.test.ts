@@ -62,6 +62,8 @@ describe("measures", () => {
     const beyond = { bounds: [10, 20], counts: [0, 0, 5] };
     expect(quantileText(quantile(beyond, 0.99), beyond)).toBe("≥ 20 ms");
     expect(quantile({ bounds: [-100, 0], counts: [1, 0, 0] }, 1)).toBe(-100);
+    // No slack is more than the SLO, in whatever bucket that is.
+    expect(quantile({ bounds: [200, 500], counts: [0, 4, 0] }, 1, 250)).toBe(250);
   });
 });
 
