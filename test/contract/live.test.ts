@@ -79,7 +79,7 @@ async function metricOf({ server }: House, name: string, label = ""): Promise<nu
 }
 
 describe.each(BY_METHOD)("the live document of %s", (method, { served }) => {
-  test("has the promises of all levels, and nothing measured before there is a request", async () => {
+  test("has the promises of all levels, and nothing measured before a request", async () => {
     const house = await serving(served);
     const live = await liveOf(house);
     expect(live).toMatchObject({ format: "stratagem-live/1", state: "starting" });

@@ -1,4 +1,4 @@
-/** The live page of real servers in a real browser: it draws, fits, escapes, and says what is lost. */
+/** The live page in a real browser: it draws, fits, escapes, and says what is lost. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

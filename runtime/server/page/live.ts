@@ -1,4 +1,4 @@
-/** The document that the live page is drawn from: what `GET /metrics` tells, beside the promises. */
+/** The document of the live page: what `GET /metrics` tells, beside what is promised. */
 
 export const LIVE_FORMAT = "stratagem-live/1";
 
@@ -27,7 +27,7 @@ export interface LiveApplication {
   readonly isReady: boolean;
   readonly slo: {
     readonly latencyMs: number;
-    /** Ratio of rows that may be late or dropped: the stated ceiling, or what a percentile leaves. */
+    /** Ratio of rows that may be late or dropped, as stated or as a percentile leaves it. */
     readonly maxViolationRate: number;
   };
   /** Rows a second, as measured. */

@@ -28,12 +28,12 @@ export function pageHtml({ style, script }: PageParts): string {
 <input id="token-field" type="password" autocomplete="off" required>
 <button>Use it</button></form>
 <nav id="jump" aria-label="Applications" hidden></nav>
-<noscript><p>This page is drawn by a script. <a href="metrics">GET /metrics</a> has its numbers.</p>
+<noscript><p>A script draws this page. <a href="metrics">GET /metrics</a> has its numbers.</p>
 </noscript>
 </header>
 <main id="applications" tabindex="-1"></main>
-<footer><p><span id="version">Stratagem</span> · numbers are those of <a href="metrics">/metrics</a>,
-promises those of the bundle</p></footer>
+<footer><p><span id="version">Stratagem</span> · numbers are those of
+<a href="metrics">/metrics</a>, promises those of the bundle</p></footer>
 <script type="module">${script}</script>
 </body>
 </html>

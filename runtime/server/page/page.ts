@@ -1,4 +1,4 @@
-/** The live page: one file, its style and script in it, and nothing else that a browser may load. */
+/** The live page: one file with its style and script, and nothing else that is loaded. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
@@ -96,7 +96,7 @@ function joinedScript(): string {
   const folder = join(dirname(description), "dist/server/page");
   return MODULES.map((name) =>
     readFileSync(join(folder, `${name}.js`), "utf8")
-      .replace(/^import [^;]*;\n/gm, "")
+      .replace(/^import [^;\n]*;\n/gm, "")
       .replace(/^export (?=const |class |function |async |let )/gm, "")
       .replace(/^export \{\};?\n/gm, "")
       .replace(/^\/\/# sourceMappingURL=.*\n?/gm, "")

@@ -15,13 +15,16 @@ const VARIANTS = [
 ] as const;
 
 export function pageStyle(): string {
+  const classes = VARIANTS.map(
+    (_, place) => `.variant-${place}{--variant:var(--variant-${place})}`,
+  );
   const light = `--page:#fff;--ink:#1b1f24;--soft:#5a6470;--line:#d5dae0;--panel:#f4f6f8;
 --own:#0068a8;--second:#44aa99;--limit:#b3261e;--good:#117733;--empty:#c4cad1;${variants(0)}`;
   const dark = `--page:#14171b;--ink:#e8ebef;--soft:#a3adb8;--line:#3a424b;--panel:#1e2328;
 --own:#7fcbf5;--second:#62cdbb;--limit:#ff8a80;--good:#6fd08c;--empty:#4a535d;${variants(1)}`;
   return `:root{${light}}
 @media screen and (prefers-color-scheme:dark){:root{${dark}}}
-${RULES}${VARIANTS.map((_, place) => `.variant-${place}{--variant:var(--variant-${place})}`).join("")}`;
+${RULES}${classes.join("")}`;
 }
 
 function variants(theme: 0 | 1): string {
@@ -55,7 +58,8 @@ button{cursor:pointer}
 button[aria-pressed=true]{background:var(--ink);color:var(--page)}
 :focus-visible{outline:2px solid var(--own);outline-offset:2px}
 form,nav{display:flex;flex-wrap:wrap;gap:6px 14px;align-items:center;margin:.8rem 0 0}
-.tiles{display:grid;grid-template-columns:repeat(3,1fr);gap:14px 24px;margin:.8rem 0 1rem;padding:14px 16px;background:var(--panel);border-radius:8px}
+.tiles{display:grid;grid-template-columns:repeat(3,1fr);gap:14px 24px;margin:.8rem 0 1rem;
+padding:14px 16px;background:var(--panel);border-radius:8px}
 dt{color:var(--soft);font-size:.8rem}
 dd{margin:0}
 .value{font-size:1.25rem;font-weight:600;line-height:1.3;font-variant-numeric:tabular-nums}
