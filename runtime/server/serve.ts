@@ -2,7 +2,7 @@
 import type { Bundle } from "../bundle/schema.ts";
 import type { Application } from "./applications/application.ts";
 import type { HostedModel } from "./applications/hosted-model.ts";
-import { House } from "./applications/house.ts";
+import { House, type HouseOptions } from "./applications/house.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./applications/limits.ts";
 import { LoopLag } from "./applications/loop-lag.ts";
 import { ByteBudget } from "./bodies/byte-budget.ts";
@@ -14,10 +14,12 @@ import { serverMetricLines } from "./http/server-metrics.ts";
 import type { ReadModel } from "./json/json-jobs.ts";
 import { JsonThread } from "./json/json-thread.ts";
 import { TurnShare } from "./json/turn-share.ts";
-import { exposition } from "./metrics/exposition.ts";
+import type { MetricLine } from "./metrics/exposition.ts";
 import { LoopDelay } from "./metrics/loop-delay.ts";
 import { processMetricLines } from "./metrics/process-metrics.ts";
 import { LivePage } from "./page/page.ts";
+import type { Notice } from "./telemetry/notice.ts";
+import type { Telemetry } from "./telemetry/telemetry.ts";
 
 export interface OpenOptions {
   readonly host: string;
@@ -37,6 +39,11 @@ export interface OpenOptions {
   readonly limits?: Partial<ServerLimits>;
   /** Whether browsers get a page of what happens; left out, they do. */
   readonly page?: boolean;
+  /** Left out where nothing is noted of requests. */
+  readonly telemetry?: Telemetry | undefined;
+  /** Logs by what they are, as far as lines of theirs may be dropped. */
+  readonly logs?: HouseOptions["logs"];
+  readonly onNotice?: Notice | undefined;
 }
 
 export interface RunningServer {
@@ -53,6 +60,8 @@ export interface RunningServer {
    * @returns null, or why this server cannot follow it, in which case it goes on as before.
    */
   replaceBundle(bundle: Bundle, bundleSha256: string, application?: number): string | null;
+  /** All that is counted, as `/metrics` tells it. */
+  metricLines(): readonly MetricLine[];
   /** Counts that a file was read again, and whether what it holds is followed. */
   onReloaded(application: number, isFollowed: boolean): void;
   /**
@@ -75,6 +84,7 @@ export async function openServer(
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const house = houseOf(applications, options, limits);
   const context = contextOf(house, limits, options.page ?? true);
+  const { metricLines } = context;
   const server = serverOf(context, limits);
   await listen(server, host, port);
   try {
@@ -104,7 +114,10 @@ export async function openServer(
       const refusal = applications[application]?.endpoint.replaceBundle(bundle, bundleSha256);
       return refusal === undefined ? "there is no such application" : refusal;
     },
-    onReloaded: (application, isFollowed) => house.reloads.onReloaded(application, isFollowed),
+    metricLines,
+    onReloaded: (application, isFollowed) => {
+      house.reloads.onReload(applications[application]?.name ?? "", isFollowed);
+    },
     close: () => {
       closing ??= close();
       return closing;
@@ -114,10 +127,14 @@ export async function openServer(
 
 function houseOf(
   applications: readonly Application[],
-  { nowMs, loopNowMs, version, epochOffsetMs = 0 }: OpenOptions,
+  options: OpenOptions,
   { maxBytesInFlight }: ServerLimits,
 ): House {
+  const { nowMs, loopNowMs, version, epochOffsetMs = 0, telemetry, logs, onNotice } = options;
   return new House({
+    telemetry,
+    logs,
+    onNotice,
     applications,
     budget: new ByteBudget(maxBytesInFlight),
     lag: new LoopLag(loopNowMs),
@@ -138,17 +155,17 @@ function contextOf(house: House, limits: ServerLimits, hasPage: boolean): HttpCo
     connections,
     inferred: inferredModels(models),
     counts,
+    records: new WeakMap(),
     turnShare: new TurnShare(),
     jsonThread: new JsonThread(models.map(readModelOf)),
     page: hasPage ? new LivePage(house) : undefined,
-    metricsText: () =>
-      exposition([
-        ...house.metricLines(),
-        ...serverMetricLines(loopDelay, budget),
-        ...connections.metricLines(),
-        ...counts.metricLines(),
-        ...processMetricLines(),
-      ]),
+    metricLines: () => [
+      ...house.metricLines(),
+      ...serverMetricLines(loopDelay, budget),
+      ...connections.metricLines(),
+      ...counts.metricLines(),
+      ...processMetricLines(),
+    ],
   };
 }
 

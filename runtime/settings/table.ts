@@ -2,15 +2,17 @@
 import { LIMITS } from "./limits.ts";
 import { SERVED } from "./served.ts";
 import type { Setting, SettingGroup, ValueOf } from "./setting.ts";
+import { TELEMETRY } from "./telemetry.ts";
 import { WORKERS } from "./workers.ts";
 
 export const SETTING_GROUPS: readonly SettingGroup[] = [
   { title: "What is served, and where", settings: SERVED },
   { title: "Workers", settings: WORKERS },
   { title: "Limits", settings: LIMITS },
+  { title: "Logs, traces and metrics", settings: TELEMETRY },
 ];
 
-const TABLE = { ...SERVED, ...WORKERS, ...LIMITS };
+const TABLE = { ...SERVED, ...WORKERS, ...LIMITS, ...TELEMETRY };
 export const SETTINGS: Readonly<Record<string, Setting>> = TABLE;
 
 export type SettingValues = { readonly [K in keyof typeof TABLE]: ValueOf<(typeof TABLE)[K]> };

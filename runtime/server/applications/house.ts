@@ -1,9 +1,12 @@
 /** What all doors of a server share: its applications, and which inference requests are in. */
 import type { ByteBudget } from "../bodies/byte-budget.ts";
-import { labelled, type MetricLine } from "../metrics/exposition.ts";
+import { head, labelled, line, type MetricLine } from "../metrics/exposition.ts";
 import { Latencies } from "../metrics/latencies.ts";
 import type { LoopDelay } from "../metrics/loop-delay.ts";
 import { ReloadCounts } from "../metrics/reload-counts.ts";
+import type { LineSink } from "../telemetry/line-sink.ts";
+import type { Notice } from "../telemetry/notice.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Application } from "./application.ts";
 import { type HostedModel, hostedModels } from "./hosted-model.ts";
 import type { LoopLag } from "./loop-lag.ts";
@@ -20,6 +23,11 @@ export interface HouseOptions {
   readonly nowMs: () => number;
   /** Is added to `nowMs` to have milliseconds since 1970; for statistics only. */
   readonly epochOffsetMs: number;
+  /** Left out where nothing is noted of requests. */
+  readonly telemetry?: Telemetry | undefined;
+  /** Logs by what they are, as far as lines of theirs may be dropped. */
+  readonly logs?: Readonly<Record<string, Pick<LineSink, "droppedCount">>> | undefined;
+  readonly onNotice?: Notice | undefined;
 }
 
 export class House {
@@ -33,6 +41,9 @@ export class House {
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
   readonly reloads: ReloadCounts;
+  readonly telemetry: Telemetry | undefined;
+  readonly onNotice: Notice;
+  readonly #logs: Readonly<Record<string, Pick<LineSink, "droppedCount">>>;
   #isDraining = false;
   #inferCount = 0;
   #onEmpty: () => void = () => {};
@@ -44,7 +55,13 @@ export class House {
     this.lag = options.lag;
     this.loopDelay = options.loopDelay;
     this.version = options.version;
-    this.reloads = new ReloadCounts(options.applications.map(({ name }) => name));
+    this.telemetry = options.telemetry;
+    this.onNotice = options.onNotice ?? (() => {});
+    this.#logs = options.logs ?? {};
+    this.reloads = new ReloadCounts(
+      options.applications.map(({ name }) => name),
+      () => (options.nowMs() + options.epochOffsetMs) / 1000,
+    );
     this.nowMs = options.nowMs;
     this.epochOffsetMs = options.epochOffsetMs;
   }
@@ -74,6 +91,18 @@ export class House {
       ),
       ...Latencies.lines(latencies),
       ...this.reloads.lines(),
+      ...this.#logLines(),
+      ...(this.telemetry?.lines() ?? []),
+    ];
+  }
+
+  #logLines(): MetricLine[] {
+    const name = "stratagem_log_lines_dropped_total";
+    const logs = Object.entries(this.#logs);
+    if (logs.length === 0) return [];
+    return [
+      head(name, "counter", "Lines of a log that its reader was too slow for"),
+      ...logs.map(([log, { droppedCount }]) => line(name, { log }, droppedCount)),
     ];
   }
 

@@ -4,6 +4,7 @@ import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
 import type { Answer, Failure, FailureReason, Outcome } from "../requests/request.ts";
 import { type RequestClass, requestClass } from "../requests/request-classes.ts";
+import type { RequestRecord } from "../telemetry/request-record.ts";
 import type { HostedModel } from "./hosted-model.ts";
 import type { House } from "./house.ts";
 
@@ -25,6 +26,8 @@ export interface Inference {
   readonly hosted: HostedModel;
   /** As the client named it. */
   readonly modelName: string;
+  /** What is noted of the request; undefined where nothing is. */
+  readonly record?: RequestRecord | undefined;
   /**
    * Takes the request in. @param hold of the budget for its bytes. @throws HttpError, BadRequest
    */
@@ -44,7 +47,7 @@ interface Arrival {
 
 /** @throws HttpError, BadRequest, or what `write` throws; it is counted already. */
 export async function infer(house: House, inference: Inference): Promise<void> {
-  const { hosted, modelName } = inference;
+  const { hosted, modelName, record } = inference;
   const { nowMs } = house;
   const { metrics, classes } = hosted.model;
   const seenMs = nowMs();
@@ -52,6 +55,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
   const arrival = { arrivalMs: seenMs - lagMs, lagMs };
   let reason: FailureReason | undefined;
   const hold = house.budget.hold();
+  if (record !== undefined) record.model = modelName;
   house.enter();
   hosted.latencies.pending++;
   try {
@@ -60,6 +64,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
       throw new HttpError(503, "the server is shutting down", RETRY_LATER);
     }
     const request = await inference.read(hold);
+    if (record !== undefined) record.rows = request.rows;
     const { sloMs } = hosted.application;
     const sloClass = requestClass(classes, modelName, request.sloClass, sloMs);
     const outcome = await scheduled(house, inference, sloClass, request, arrival);
@@ -67,6 +72,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
       reason = outcome.reason;
       throw errorOf(outcome);
     }
+    if (record !== undefined) noteAnswer(record, outcome);
     await inference.write(request, outcome, sloClass);
     const requestMs = nowMs() - arrival.arrivalMs;
     metrics.onRequestAnswered({ ...outcome, requestMs }, nowMs());
@@ -79,6 +85,14 @@ export async function infer(house: House, inference: Inference): Promise<void> {
     hosted.latencies.pending--;
     house.leave();
   }
+}
+
+function noteAnswer(record: RequestRecord, { answerer, queueMs, inferMs, runs }: Answer): void {
+  record.queueMs = queueMs;
+  record.computeMs = inferMs;
+  record.variant = answerer.variant;
+  record.accuracy = answerer.accuracy;
+  record.runs = runs ?? [];
 }
 
 /**

@@ -3,6 +3,7 @@
  * gets of them.
  */
 import { assert } from "../../core/assert.ts";
+import type { BatchRun } from "../requests/batch-run.ts";
 import {
   type Answerer,
   type FailureReason,
@@ -15,6 +16,9 @@ import { elementCountOf } from "../tensors/datatypes.ts";
 import { rowBounds } from "../tensors/tensors.ts";
 import type { TensorPart } from "./batch-tensors.ts";
 import { at, type PipelineSignature, type TaskSignature } from "./pipeline-signature.ts";
+
+/** Batches among which it is looked whether one is known, the last ones. */
+const MAX_RUNS = 16;
 
 /** One row for one task. */
 export class PipelineQuery {
@@ -91,6 +95,7 @@ export class PipelineRequest {
   readonly #inputBounds: readonly (readonly number[])[];
   /** Queries that are not done. */
   #open = 0;
+  readonly #runs: BatchRun[] = [];
   #isSettled = false;
 
   constructor(options: PipelineRequestOptions) {
@@ -127,12 +132,18 @@ export class PipelineRequest {
   }
 
   /** A query is done. What follows it is to be expected before the request may be answered. */
-  take(query: PipelineQuery, outputs: readonly TensorPart[], isLast: boolean): void {
+  take(
+    query: PipelineQuery,
+    outputs: readonly TensorPart[],
+    isLast: boolean,
+    run?: BatchRun,
+  ): void {
     assert(!this.#isSettled, "a request that is settled takes no answers");
     query.outputs = outputs;
     query.isLast = isLast;
     query.inputs = [];
     this.#open--;
+    if (run !== undefined && !this.#runs.includes(run, -MAX_RUNS)) this.#runs.push(run);
   }
 
   /** Settles the request if all its queries are done. */
@@ -158,6 +169,7 @@ export class PipelineRequest {
       answerer,
       queueMs: Number.isNaN(this.startMs) ? 0 : this.startMs - this.arrivalMs,
       inferMs: Number.isNaN(this.startMs) ? 0 : nowMs - this.startMs,
+      runs: this.#runs,
     });
   }
 

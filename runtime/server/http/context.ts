@@ -1,4 +1,5 @@
 /** What the routes of the HTTP server share. */
+import type { ServerResponse } from "node:http";
 import type { HostedModel } from "../applications/hosted-model.ts";
 import type { House } from "../applications/house.ts";
 import type { Connections } from "../connections/connections.ts";
@@ -6,7 +7,9 @@ import type { PaceLimits } from "../connections/pace.ts";
 import type { RequestCounts } from "../connections/request-counts.ts";
 import type { JsonThread } from "../json/json-thread.ts";
 import type { TurnShare } from "../json/turn-share.ts";
+import type { MetricLine } from "../metrics/exposition.ts";
 import type { LivePage } from "../page/page.ts";
+import type { RequestRecord } from "../telemetry/request-record.ts";
 
 export interface HttpContext {
   readonly house: House;
@@ -16,6 +19,8 @@ export interface HttpContext {
   /** By the paths of their inference requests, as clients mostly write them. */
   readonly inferred: ReadonlyMap<string, HostedModel>;
   readonly counts: RequestCounts;
+  /** Requests without an answer; none where no log and no trace is kept. */
+  readonly records: WeakMap<ServerResponse, RequestRecord>;
   /** For short JSON, which is read and written on the event loop. */
   readonly turnShare: TurnShare;
   /** For long JSON, which is not. */
@@ -23,7 +28,7 @@ export interface HttpContext {
   /** For people; left out where none is wanted. */
   readonly page?: LivePage | undefined;
   /** Of all applications and the server itself. */
-  readonly metricsText: () => string;
+  readonly metricLines: () => readonly MetricLine[];
 }
 
 /** Models by the paths of their inference requests, with the version and without it. */

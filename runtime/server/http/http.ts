@@ -5,6 +5,7 @@ import { readBody } from "../bodies/body.ts";
 import { INDEX_LIMIT } from "../bodies/body-limits.ts";
 import { CLOSE, HttpError, RETRY_LATER, reasonJson } from "../connections/http-error.ts";
 import { hasUnreadBody } from "../connections/request-head.ts";
+import { exposition } from "../metrics/exposition.ts";
 import { LIVE_PATH } from "../page/live.ts";
 import { acceptsHtml, LIVE_HEADERS } from "../page/page.ts";
 import {
@@ -18,6 +19,7 @@ import { BadRequest } from "../tensors/bad-request.ts";
 import { parseJson } from "../tensors/json-text.ts";
 import type { HttpContext } from "./context.ts";
 import { answerInfer } from "./infer.ts";
+import { repeatedId } from "./seen.ts";
 
 /**
  * Answers a request, whatever happens; never rejects.
@@ -33,7 +35,9 @@ export async function handle(
     if (refusal !== undefined) throw refusal;
     await route(context, request, response);
   } catch (error) {
-    sendError(context, response, httpErrorOf(error));
+    const told = httpErrorOf(error);
+    tell(context, response, error, told);
+    sendError(context, response, told);
   }
 }
 
@@ -164,7 +168,7 @@ function sendMetadata(context: HttpContext, response: ServerResponse): void {
 }
 
 function sendMetrics(context: HttpContext, response: ServerResponse): void {
-  const body = Buffer.from(context.metricsText());
+  const body = Buffer.from(exposition(context.metricLines()));
   sendBody(context, response, 200, body, {
     "content-type": "text/plain; version=0.0.4; charset=utf-8",
   });
@@ -188,12 +192,14 @@ function sendJson(
 }
 
 function sendBody(
-  { connections }: HttpContext,
+  { connections, records }: HttpContext,
   response: ServerResponse,
   status: number,
   body: Uint8Array,
   headers: Readonly<Record<string, string>>,
 ): void {
+  const record = records.get(response);
+  if (record !== undefined) record.responseBytes = body.length;
   // A body that was not read would be taken for the next request.
   const close = hasUnreadBody(response.req) ? CLOSE : {};
   response.writeHead(status, { ...headers, ...close, "content-length": body.length });
@@ -207,7 +213,18 @@ function httpErrorOf(error: unknown): HttpError {
   return new HttpError(500, `internal error: ${message}`);
 }
 
+/** What is no answer that was meant is a fault of ours; models and workers have others. */
+function tell({ house }: HttpContext, response: ServerResponse, error: unknown, told: HttpError) {
+  if (told.status < 500) return;
+  const id = repeatedId(response);
+  const whose = id === undefined ? "a request" : `request ${id}`;
+  const isMeant = error instanceof HttpError;
+  house.onNotice(`${whose}: ${told.status} ${told.message}`, isMeant ? "debug" : "error");
+}
+
 function sendError(context: HttpContext, response: ServerResponse, error: HttpError): void {
+  const record = context.records.get(response);
+  if (record !== undefined) record.error = error.message;
   if (response.headersSent || response.destroyed) {
     // An answer that was given in its place, such as to a broken body, goes its way.
     if (!response.writableEnded) response.destroy();
@@ -215,7 +232,7 @@ function sendError(context: HttpContext, response: ServerResponse, error: HttpEr
   }
   // While draining, clients had better go elsewhere.
   const close = context.house.isDraining ? CLOSE : {};
-  const body = Buffer.from(reasonJson(error.message));
+  const body = Buffer.from(reasonJson(error.message, repeatedId(response)));
   const headers = { ...error.headers, ...close, "content-type": "application/json" };
   sendBody(context, response, error.status, body, headers);
 }

@@ -7,16 +7,17 @@ import { readBody } from "../bodies/body.ts";
 import { bodyLimit } from "../bodies/body-limits.ts";
 import type { ByteHold } from "../bodies/byte-budget.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
-import { writeInferResponse } from "../protocol/response.ts";
+import { lengthOf, writeInferResponse } from "../protocol/response.ts";
 import type { HttpContext } from "./context.ts";
 import { jsonOutputs, readRequest } from "./json-work.ts";
+import { adoptId } from "./seen.ts";
 
 /**
  * Refuses a request that would find no room as it comes, at a small part of what answering takes.
  * @returns whether it did.
  */
 export function turnedAway(
-  { house, inferred, counts }: HttpContext,
+  { house, inferred, counts, records }: HttpContext,
   request: IncomingMessage,
   response: ServerResponse,
 ): boolean {
@@ -32,6 +33,11 @@ export function turnedAway(
   const nowMs = house.nowMs();
   model.onTurnedAway(nowMs + sloMs, 1);
   model.metrics.onRequestFailed("shed", 0, nowMs);
+  const record = records.get(response);
+  if (record !== undefined) {
+    record.model = model.signature.names[0] ?? "";
+    record.error = "turned away at the door";
+  }
   counts.onTurnedAway(request, turnAway(model, isBehind, response));
   return true;
 }
@@ -46,10 +52,16 @@ export function answerInfer(
 ): Promise<void> {
   const { house, connections } = context;
   const { signature } = hosted.model;
+  const record = context.records.get(response);
   return infer(house, {
     hosted,
     modelName,
-    read: (hold) => parsedRequest(context, hosted, request, hold),
+    record,
+    read: async (hold) => {
+      const parsed = await parsedRequest(context, hosted, request, hold);
+      adoptId(response, record, parsed.id);
+      return parsed;
+    },
     onceGone: (act) => {
       response.on("close", act);
       // It may have closed while the body was decompressed.
@@ -60,6 +72,7 @@ export function answerInfer(
       const texts = await jsonOutputs(context, parsed, answer, signature);
       const written = writeInferResponse(modelName, parsed, answer, signature, name, texts);
       const leaving: Record<string, string> = house.isDraining ? { connection: "close" } : {};
+      if (record !== undefined) record.responseBytes = lengthOf(written.parts);
       response.writeHead(200, { ...written.headers, ...leaving });
       connections.outbox.send(response, written.parts);
     },

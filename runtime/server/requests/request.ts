@@ -6,6 +6,7 @@ import { assert } from "../../core/assert.ts";
 import { elementCountOf } from "../tensors/datatypes.ts";
 import type { ModelSignature } from "../tensors/signature.ts";
 import { rowBounds } from "../tensors/tensors.ts";
+import type { BatchRun } from "./batch-run.ts";
 import type { VariantWish } from "./variant-wish.ts";
 
 /** Why a request has no answer. */
@@ -40,6 +41,8 @@ export interface Answer {
   readonly variantByRow?: readonly number[];
   readonly queueMs: number;
   readonly inferMs: number;
+  /** Batches in which its rows ran, in the order in which they were done. */
+  readonly runs?: readonly BatchRun[];
 }
 
 export interface Failure {
@@ -111,6 +114,7 @@ export class PendingRequest {
   readonly variantByRow: number[] = [];
   readonly variant: VariantWish | undefined;
   startMs = Number.NaN;
+  readonly #runs: BatchRun[] = [];
   #isSettled = false;
   #remaining: number;
   readonly #rowShapes: (readonly number[] | undefined)[] = [];
@@ -153,9 +157,15 @@ export class PendingRequest {
 
   /**
    * Takes the answer of one row, and settles the request with the last.
-   * @param index the row's place in the batch.
+   * @param index the row's place in the batch. @param run the batch, for logs and traces.
    */
-  takeRow(row: number, outputs: readonly RowedOutput[], index: number, nowMs: number): void {
+  takeRow(
+    row: number,
+    outputs: readonly RowedOutput[],
+    index: number,
+    nowMs: number,
+    run?: BatchRun,
+  ): void {
     assert(!this.#isSettled, "a request that is settled takes no rows");
     for (const [output, { rowShape, bytes, bounds }] of outputs.entries()) {
       const known = this.#rowShapes[output];
@@ -170,6 +180,7 @@ export class PendingRequest {
       assert(parts !== undefined, "a batch has the outputs of the signature");
       parts[row] = bytes.subarray(bounds[index], bounds[index + 1]);
     }
+    if (run !== undefined && this.#runs.at(-1) !== run) this.#runs.push(run);
     this.#remaining--;
     if (this.#remaining === 0) this.#answer(nowMs);
   }
@@ -193,6 +204,7 @@ export class PendingRequest {
       answerer: answererOf(this.variantByRow, this.#variants),
       queueMs: this.startMs - this.arrivalMs,
       inferMs: nowMs - this.startMs,
+      runs: this.#runs,
     });
   }
 }

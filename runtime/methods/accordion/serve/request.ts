@@ -123,6 +123,7 @@ export class AccordionRequest {
     const [variant] = this.ofModel.signature.variants;
     assert(variant !== undefined, "a model is a variant");
     this.#isSettled = true;
+    const inferMs = nowMs - this.startMs;
     this.#settle({
       kind: "answered",
       outputs: this.#partsByOutput.map((parts, index) => ({
@@ -131,7 +132,15 @@ export class AccordionRequest {
       })),
       answerer: { variant: variant.name, accuracy: variant.accuracy },
       queueMs: this.startMs - this.arrivalMs,
-      inferMs: nowMs - this.startMs,
+      inferMs,
+      // Its stages ran on places of its own, one row behind the other.
+      runs: [
+        {
+          ...{ variantName: variant.name, level: -1, rows: this.rows, worker: -1 },
+          ...{ slackMs: this.deadlineMs - this.startMs, startMs: this.startMs },
+          ...{ endMs: nowMs, wallMs: inferMs },
+        },
+      ],
     });
   }
 

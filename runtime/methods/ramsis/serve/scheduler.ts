@@ -5,6 +5,7 @@ import { CommandBuffer, DROP, DROP_LATE, DROP_NO_WORKER } from "../../../core/co
 import { mayTryAgain } from "../../../core/second-try.ts";
 import { ANY_VARIANT, sameVariant } from "../../../core/wanted-variant.ts";
 import { type BatchResult, type Executor, WorkerLostError } from "../../../exec/executor.ts";
+import type { BatchRun } from "../../../server/requests/batch-run.ts";
 import {
   type Outcome,
   PendingRequest,
@@ -58,8 +59,7 @@ export interface BatchStart {
   readonly slackMs: number;
 }
 
-interface RunningBatch extends BatchStart {
-  readonly worker: number;
+interface RunningBatch extends BatchStart, BatchRun {
   readonly queries: readonly number[];
 }
 
@@ -304,7 +304,19 @@ export class Scheduler {
       earliestMs = Math.min(earliestMs, request.deadlineMs);
     }
     const slackMs = earliestMs - nowMs;
-    const batch = { worker, variant, level, rows: queries.length, slackMs, queries };
+    const variantName = this.#signature.variants[variant]?.name ?? "";
+    const batch: RunningBatch = {
+      worker,
+      variant,
+      variantName,
+      level,
+      rows: queries.length,
+      slackMs,
+      queries,
+      startMs: nowMs,
+      endMs: Number.NaN,
+      wallMs: Number.NaN,
+    };
     assert(this.#batchByWorker[worker] === undefined, "a worker runs one batch at a time");
     this.#batchByWorker[worker] = batch;
     this.#observer?.onBatchStart(batch);
@@ -335,6 +347,8 @@ export class Scheduler {
     if (this.#batchByWorker[batch.worker] !== batch) return;
     this.#observer?.onBatchDone(batch, result.wallMs);
     const nowMs = this.#release(batch);
+    batch.endMs = nowMs;
+    batch.wallMs = result.wallMs;
     const order = this.#signature.variants[batch.variant]?.outputOrder ?? [];
     const outputs: RowedOutput[] = [];
     for (const [output, index] of order.entries()) {
@@ -352,7 +366,7 @@ export class Scheduler {
       if (request.isSettled) continue;
       const isLate = nowMs > request.deadlineMs;
       this.#observer?.onQueryAnswered(isLate, request.sloClass, batch.variant);
-      request.takeRow(row, outputs, index, nowMs);
+      request.takeRow(row, outputs, index, nowMs, batch);
       if (request.isSettled) this.#takeBack(request);
     }
   }
