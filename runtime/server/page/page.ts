@@ -83,6 +83,8 @@ function hashOf(text: string): string {
   return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 }
 
+/** Starts of the lines that only modules have. */
+const NOT_JOINED = ["import ", "export {", "//#"];
 /** Operators that no text of the script has between spaces. */
 const OPERATORS = / (=|=>|[=!]==|\?\?|&&|\|\||[-+<>]=) /g;
 
@@ -96,11 +98,10 @@ function joinedScript(): string {
   const folder = join(dirname(description), "dist/server/page");
   return MODULES.map((name) =>
     readFileSync(join(folder, `${name}.js`), "utf8")
-      .replace(/^import [^;\n]*;\n/gm, "")
-      .replace(/^export (?=const |class |function |async |let )/gm, "")
-      .replace(/^export \{\};?\n/gm, "")
-      .replace(/^\/\/# sourceMappingURL=.*\n?/gm, "")
-      .replace(/^ +/gm, "")
+      .split("\n")
+      .filter((line) => !NOT_JOINED.some((start) => line.startsWith(start)))
+      .map((line) => line.trimStart().replace(/^export /, ""))
+      .join("\n")
       .replace(/(?<=[{([,;])\n|\n(?=[)\]}])/g, "")
       .replace(OPERATORS, "$1"),
   ).join("");

@@ -20,7 +20,7 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((server) => server.close()));
 });
 
-async function serving(options: Partial<OpenOptions> = {}, bundle = servedBundle()) {
+async function serving(options: Pick<OpenOptions, "page"> = {}, bundle = servedBundle()) {
   const clock = { nowMs: 1000 };
   const server = await serveOne(ramsisApplication, {
     ...{ bundle, bundleSha256: "ab".repeat(32), host: "127.0.0.1", port: 0, version: "1.2.3" },
