@@ -29,6 +29,8 @@ export interface ServerOptions extends WorkersOptions {
   /** Left out, or 0, for any that is free. */
   readonly port?: number;
   readonly limits?: Partial<ServerLimits>;
+  /** Whether browsers get a live page at `GET /`; left out, they do. */
+  readonly page?: boolean;
   /** For what an operator should see, such as a lost worker. */
   readonly onNotice?: Notice;
   /** Takes a line of JSON for every request; left out, nothing is noted of them. */
@@ -107,6 +109,7 @@ async function startWith(files: OpenedModels, options: ServerOptions): Promise<S
         onNotice(done.notice);
         return done;
       },
+      page: options.page ?? true,
       ...(limits === undefined ? {} : { limits }),
       telemetry,
       logs: options.logs,

@@ -88,6 +88,7 @@ function optionsOf(settings: SettingValues): ServerOptions {
     threads,
     standby: settings.standby,
     meansCheck: settings.meansCheck,
+    page: settings.page,
     limits: limitsOf(settings),
   };
 }

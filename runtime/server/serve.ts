@@ -17,6 +17,7 @@ import { TurnShare } from "./json/turn-share.ts";
 import type { MetricLine } from "./metrics/exposition.ts";
 import { LoopDelay } from "./metrics/loop-delay.ts";
 import { processMetricLines } from "./metrics/process-metrics.ts";
+import { LivePage } from "./page/page.ts";
 import type { Notice } from "./telemetry/notice.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 
@@ -36,6 +37,8 @@ export interface OpenOptions {
   /** Of the program, as the server tells it. */
   readonly version: string;
   readonly limits?: Partial<ServerLimits>;
+  /** Whether browsers get a page of what happens; left out, they do. */
+  readonly page?: boolean;
   /** Left out where nothing is noted of requests. */
   readonly telemetry?: Telemetry | undefined;
   /** Logs by what they are, as far as lines of theirs may be dropped. */
@@ -82,7 +85,7 @@ export async function openServer(
   const { host, port } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const house = houseOf(applications, options, limits);
-  const context = contextOf(house, limits);
+  const context = contextOf(house, limits, options.page ?? true);
   const { metricLines } = context;
   const server = serverOf(context, limits);
   await listen(server, host, port);
@@ -146,7 +149,7 @@ function houseOf(
   });
 }
 
-function contextOf(house: House, limits: ServerLimits): HttpContext {
+function contextOf(house: House, limits: ServerLimits, hasPage: boolean): HttpContext {
   const { models, loopDelay, budget } = house;
   const connections = new Connections(limits);
   const counts = new RequestCounts();
@@ -159,6 +162,7 @@ function contextOf(house: House, limits: ServerLimits): HttpContext {
     records: new WeakMap(),
     turnShare: new TurnShare(),
     jsonThread: new JsonThread(models.map(readModelOf)),
+    page: hasPage ? new LivePage(house) : undefined,
     metricLines: () => [
       ...house.metricLines(),
       ...serverMetricLines(loopDelay, budget),

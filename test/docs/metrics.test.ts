@@ -17,6 +17,8 @@ const OLD_NAMES = [
   "nv_inference_request_duration_us",
   "nv_inference_queue_duration_us",
   "nv_inference_compute_infer_duration_us",
+  "nv_inference_compute_input_duration_us",
+  "nv_inference_compute_output_duration_us",
   "nv_inference_request_failure",
   "nv_inference_request_success",
   "stratagem_dispatch_slack_ms",

@@ -72,6 +72,10 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     };
   }
 
+  get bundle(): Bundle {
+    return this.#bundle;
+  }
+
   get isReady(): boolean {
     return this.#scheduler.workers.canServe;
   }
@@ -97,6 +101,7 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
       readyWorkers: scheduler.workers.readyCount,
       workers: scheduler.workers.workerCount,
       servers: scheduler.servers,
+      workersByVariant: scheduler.workers.countsByVariant(),
       level: scheduler.level,
       levelCount: levels.length,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,

@@ -22,6 +22,8 @@ export interface PipelineGauges {
   readonly readyWorkers: number;
   readonly workers: number;
   readonly servers: number;
+  /** By variant among those of all tasks: workers that are to hold it, and that do. */
+  readonly workersByVariant: readonly { readonly assigned: number; readonly ready: number }[];
   readonly level: number;
   readonly levelCount: number;
   readonly topLevelQps: number;
@@ -130,6 +132,7 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
       ...this.#variantLines(),
       ...this.#taskLines(),
       ...this.#planLines(gauges),
+      ...this.#workerLines(gauges),
       ...this.#clusterLines(gauges),
     ];
   }
@@ -192,6 +195,21 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
         "Models that workers loaded",
         this.#modelLoads,
       ),
+    ];
+  }
+
+  #workerLines({ workersByVariant }: PipelineGauges): MetricLine[] {
+    const assigned = "stratagem_variant_workers";
+    const ready = "stratagem_variant_workers_ready";
+    const linesOf = (name: string, countOf: (index: number) => number | undefined) =>
+      this.#variants.map(({ task, variant }, index) =>
+        line(name, { task, variant }, countOf(index) ?? 0),
+      );
+    return [
+      head(assigned, "gauge", "Workers that hold a variant or are to hold it"),
+      ...linesOf(assigned, (index) => workersByVariant[index]?.assigned),
+      head(ready, "gauge", "Workers that hold a variant and take its batches"),
+      ...linesOf(ready, (index) => workersByVariant[index]?.ready),
     ];
   }
 

@@ -92,7 +92,10 @@ export class PipelineScheduler {
     this.#level = dispatcher.level;
   }
 
-  get workers(): Pick<WorkerModels, "workerCount" | "readyCount" | "canServe" | "isAssigned"> {
+  get workers(): Pick<
+    WorkerModels,
+    "workerCount" | "readyCount" | "canServe" | "isAssigned" | "countsByVariant"
+  > {
     return this.#models;
   }
 

@@ -8,6 +8,7 @@ import type { RequestCounts } from "../connections/request-counts.ts";
 import type { JsonThread } from "../json/json-thread.ts";
 import type { TurnShare } from "../json/turn-share.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
+import type { LivePage } from "../page/page.ts";
 import type { RequestRecord } from "../telemetry/request-record.ts";
 
 export interface HttpContext {
@@ -24,6 +25,8 @@ export interface HttpContext {
   readonly turnShare: TurnShare;
   /** For long JSON, which is not. */
   readonly jsonThread: JsonThread;
+  /** For people; left out where none is wanted. */
+  readonly page?: LivePage | undefined;
   /** Of all applications and the server itself. */
   readonly metricLines: () => readonly MetricLine[];
 }

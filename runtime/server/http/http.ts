@@ -3,6 +3,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { hostedModel } from "../applications/hosted-model.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import { exposition } from "../metrics/exposition.ts";
+import { LIVE_PATH } from "../page/live.ts";
+import { acceptsHtml, LIVE_HEADERS } from "../page/page.ts";
 import {
   modelConfig,
   modelMetadata,
@@ -49,8 +51,7 @@ function route(
   if (path.length > 1 || (first !== undefined && first !== "metrics")) throw noSuchPath(request);
   expectMethod(request, "GET");
   if (first === "metrics") sendMetrics(context, response);
-  // As servers of KServe's first protocol answer.
-  else sendJson(context, response, 200, { status: "alive" });
+  else sendRoot(context, request, response);
 }
 
 /** @param path behind `/v2`. */
@@ -62,6 +63,11 @@ function routeV2(
 ): void | Promise<void> {
   const [first, second] = path;
   const { house } = context;
+  if (request.url === `/${LIVE_PATH}` && context.page !== undefined) {
+    expectMethod(request, "GET");
+    sendBody(context, response, 200, context.page.document(), LIVE_HEADERS);
+    return;
+  }
   if (first === "repository") return routeRepository(context, path.slice(1), request, response);
   const isOfModel = first === "models" && path.length >= 2;
   if (isOfModel && !(second === "stats" && path.length === 2)) {
@@ -126,6 +132,15 @@ function routeModel(
 
 function noSuchPath({ url }: IncomingMessage): HttpError {
   return new HttpError(404, `no such path: ${url}`);
+}
+
+/** Browsers get the page, everybody else what servers of KServe's first protocol answer. */
+function sendRoot(context: HttpContext, request: IncomingMessage, response: ServerResponse): void {
+  const { page } = context;
+  if (page !== undefined && acceptsHtml(request)) {
+    const { html, headers } = page.page();
+    sendBody(context, response, 200, html, headers);
+  } else sendJson(context, response, 200, { status: "alive" }, { vary: "accept" });
 }
 
 function sendMetrics(context: HttpContext, response: ServerResponse): void {

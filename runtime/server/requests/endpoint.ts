@@ -45,6 +45,8 @@ export interface Endpoint {
   readonly models: readonly EndpointModel[];
   /** What the executor tells. */
   readonly handlers: Required<ExecutorHandlers>;
+  /** The one that decides now. */
+  readonly bundle: Bundle;
   readonly isReady: boolean;
   /** Kept once it is ready for the first time. */
   readonly started: Promise<void>;

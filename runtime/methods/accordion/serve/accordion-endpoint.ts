@@ -86,6 +86,10 @@ export class AccordionEndpoint implements Endpoint {
     };
   }
 
+  get bundle(): Bundle {
+    return this.#bundle;
+  }
+
   get isReady(): boolean {
     return this.#driver.canServe;
   }

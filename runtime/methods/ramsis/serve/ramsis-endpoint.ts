@@ -94,6 +94,10 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
     return this.#policy.fastestMs;
   }
 
+  get bundle(): Bundle {
+    return this.#policy.bundle;
+  }
+
   get isReady(): boolean {
     return this.#scheduler.readyWorkerCount === this.#scheduler.workerCount;
   }

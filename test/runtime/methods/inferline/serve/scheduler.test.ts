@@ -288,6 +288,7 @@ const GAUGES = {
   readyWorkers: 0,
   workers: WORKERS,
   servers: 0,
+  workersByVariant: [],
   level: 0,
   levelCount: 1,
   topLevelQps: 0,

@@ -219,6 +219,7 @@ const GAUGES = {
   readyWorkers: 1,
   workers: 1,
   servers: 1,
+  workersByVariant: [],
   level: 0,
   levelCount: 1,
   topLevelQps: 1,

@@ -81,6 +81,10 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
     this.handlers = { onReady, onLost, onReplaced };
   }
 
+  get bundle(): Bundle {
+    return this.#bundle;
+  }
+
   get isReady(): boolean {
     return this.#up.size === pooledWorkers(this.#bundle);
   }
