@@ -1,5 +1,6 @@
 /** Timeouts that clients state: 504 where the client's own is not met, 503 where the SLO is not. */
 import { afterEach, expect, test } from "vitest";
+import { ofOneModel } from "../../../support/metrics-text.ts";
 import {
   call,
   closeAll,
@@ -16,7 +17,7 @@ afterEach(closeAll);
 const SLO_MS = 100;
 
 async function metric({ server }: Harness, series: string): Promise<number> {
-  const text = await (await fetch(`${server.url}/metrics`)).text();
+  const text = ofOneModel(await (await fetch(`${server.url}/metrics`)).text());
   const line = text.split("\n").find((one) => one.startsWith(`${series} `));
   return Number(line?.slice(series.length + 1) ?? Number.NaN);
 }
