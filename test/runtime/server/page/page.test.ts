@@ -42,12 +42,12 @@ function partOf(html: string, name: string): string {
 }
 
 describe("GET /", () => {
-  test("is the page for those who ask for HTML by name, and metadata for all others", async () => {
+  test("is the page for those who ask for HTML by name, and what KServe asks for all others", async () => {
     const { url } = await serving();
     const page = await get(url, BROWSER);
     expect(page.reply.headers.get("content-type")).toBe("text/html; charset=utf-8");
     expect(page.text).toMatch(/^<!doctype html>/);
-    const metadata = { name: "stratagem", version: "1.2.3" };
+    const metadata = { status: "alive" };
     for (const accept of ["*/*", "application/json"]) {
       const { reply, text } = await get(url, accept);
       expect(reply.headers.get("content-type")).toBe("application/json");
@@ -60,9 +60,9 @@ describe("GET /", () => {
     expect((await get(url, BROWSER, "POST")).reply.status).toBe(405);
   });
 
-  test("is metadata for everybody where no page is wanted, and there is no document", async () => {
+  test("is the same for everybody where no page is wanted, and there is no document", async () => {
     const { url } = await serving({ page: false });
-    expect(JSON.parse((await get(url, BROWSER)).text)).toMatchObject({ name: "stratagem" });
+    expect(JSON.parse((await get(url, BROWSER)).text)).toMatchObject({ status: "alive" });
     expect((await get(`${url}/v2/stratagem/live`)).reply.status).toBe(404);
   });
 });
