@@ -42,7 +42,7 @@ function partOf(html: string, name: string): string {
 }
 
 describe("GET /", () => {
-  test("is the page for those who ask for HTML by name, and what KServe asks for all others", async () => {
+  test("is the page for those who ask for HTML, else what KServe asks for", async () => {
     const { url } = await serving();
     const page = await get(url, BROWSER);
     expect(page.reply.headers.get("content-type")).toBe("text/html; charset=utf-8");
