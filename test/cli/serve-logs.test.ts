@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { identityModel } from "../support/onnx-model.ts";
-import { startStratagem, stratagem } from "../support/run-cli.ts";
+import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-logs-"));
 const bundle = join(folder, "bundle.msgpack");
@@ -52,13 +52,9 @@ async function serve(...more: string[]) {
   child.stderr?.on("data", (chunk) => {
     log += String(chunk);
   });
-  let text = "";
-  for await (const chunk of child.stdout ?? []) {
-    text += String(chunk);
-    if (text.includes("\n}")) break;
-  }
+  const url = await urlOf(child);
   const parsed = () => linesOf(log);
-  return { url: JSON.parse(text).url as string, child, parsed };
+  return { url, child, parsed };
 }
 
 /** Lines of JSON, as far as they are whole. */

@@ -6,7 +6,7 @@ import type { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ofOneModel } from "../support/metrics-text.ts";
 import { identityModel } from "../support/onnx-model.ts";
-import { startStratagem, stratagem } from "../support/run-cli.ts";
+import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-serve-"));
 const bundle = join(folder, "bundle.msgpack");
@@ -44,12 +44,8 @@ afterAll(() => {
 async function serve(): Promise<{ url: string; child: ReturnType<typeof startStratagem> }> {
   const child = startStratagem("serve", "--policy", bundle, "--http", "127.0.0.1:0", "--json");
   running.push(child);
-  let text = "";
-  for await (const chunk of child.stdout ?? []) {
-    text += String(chunk);
-    if (text.includes("\n}")) break;
-  }
-  return { url: JSON.parse(text).url, child };
+  const url = await urlOf(child);
+  return { url, child };
 }
 
 test("answers by the models of the bundle, drains on SIGTERM and ends with 0", async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { stringModel } from "../support/onnx-model.ts";
-import { startStratagem, stratagem } from "../support/run-cli.ts";
+import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-strings-"));
 const running: ReturnType<typeof startStratagem>[] = [];
@@ -49,12 +49,7 @@ function succeed(...args: string[]): string {
 async function served(bundle: string): Promise<string> {
   const child = startStratagem("serve", "--policy", bundle, "--http", "127.0.0.1:0", "--json");
   running.push(child);
-  let text = "";
-  for await (const chunk of child.stdout ?? []) {
-    text += String(chunk);
-    if (text.includes("\n}")) break;
-  }
-  return JSON.parse(text).url;
+  return urlOf(child);
 }
 
 function post(url: string, body: string | Blob, headers = {}): Promise<Response> {

@@ -1,21 +1,9 @@
 /** The style of the live page: that of the compiler's reports, light and dark, down to a phone. */
 
-/** As of the reports, [on white, on dark]: colours that stay apart in colour blindness. */
-const VARIANTS = [
-  ["#332288", "#9a8cf0"],
-  ["#dd9e1c", "#f0bd55"],
-  ["#117733", "#2f9e57"],
-  ["#56b4e9", "#7fcbf5"],
-  ["#882255", "#d1578f"],
-  ["#44aa99", "#62cdbb"],
-  ["#c8506a", "#f08a99"],
-  ["#0068a8", "#3f8fd2"],
-  ["#99992b", "#c9c95c"],
-  ["#aa4499", "#b55fc4"],
-] as const;
+import { VARIANT_COLOURS } from "../../tell/variant-colours.ts";
 
 export function pageStyle(): string {
-  const classes = VARIANTS.map(
+  const classes = VARIANT_COLOURS.map(
     (_, place) => `.variant-${place}{--variant:var(--variant-${place})}`,
   );
   const light = `--page:#fff;--ink:#1b1f24;--soft:#5a6470;--line:#d5dae0;--panel:#f4f6f8;
@@ -28,7 +16,7 @@ ${RULES}${classes.join("")}`;
 }
 
 function variants(theme: 0 | 1): string {
-  return VARIANTS.map((colours, place) => `--variant-${place}:${colours[theme]}`).join(";");
+  return VARIANT_COLOURS.map((colours, place) => `--variant-${place}:${colours[theme]}`).join(";");
 }
 
 const RULES = `*{box-sizing:border-box}
