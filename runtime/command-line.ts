@@ -110,7 +110,7 @@ export function addServe(program: Command, generateLevel?: GenerateLevel): void 
         print(printedSettings(settings));
         return;
       }
-      await serveCommand(settings.values, generateLevel, {
+      await serveCommand(settings, generateLevel, {
         signal: stopSignal(),
         onReady: print,
         onNotice: (message) => process.stderr.write(`${message}\n`),

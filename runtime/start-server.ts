@@ -8,11 +8,15 @@ import { loadBundle } from "./load-bundle.ts";
 import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
 import { OpenedModels } from "./opened-models.ts";
+import { type ReloadedBundle, Reloads } from "./reloads.ts";
 import { servedModels } from "./served-models.ts";
+import { Access, type AccessOptions } from "./server/access/access.ts";
 import type { Application } from "./server/applications/application.ts";
 import type { ServerLimits } from "./server/applications/limits.ts";
+import type { Reloaded } from "./server/http/admin-hooks.ts";
+import type { DoorAddress } from "./server/http/doors.ts";
 import { openServer, type RunningServer } from "./server/serve.ts";
-import { Workers, type WorkersOptions } from "./server-workers.ts";
+import { SharedMeans, Workers, type WorkersOptions } from "./server-workers.ts";
 import { packageVersion } from "./version.ts";
 
 export interface ServerOptions extends WorkersOptions {
@@ -25,6 +29,14 @@ export interface ServerOptions extends WorkersOptions {
   /** Left out, or 0, for any that is free. */
   readonly port?: number;
   readonly limits?: Partial<ServerLimits>;
+  /** Who may come in; left out, everybody, over connections that are not encrypted. */
+  readonly access?: AccessOptions;
+  /** Where administrators are served, and nobody else; left out, with the rest. */
+  readonly adminAt?: DoorAddress | undefined;
+  /** The same of metrics. */
+  readonly metricsAt?: DoorAddress | undefined;
+  /** The settings in force, as administrators are told them. */
+  readonly config?: () => object;
   /** For what an operator should see, such as a lost worker. */
   readonly onNotice?: (message: string) => void;
   /** A monotonic clock, ms; left out for that of the process. */
@@ -39,11 +51,11 @@ export interface StartedServer extends RunningServer {
   /** What it was started with, in the order of the options. */
   readonly served: readonly ServedBundle[];
   /**
-   * Reads the files of the bundles again and follows those that are good and for this server. Never
-   * rejects.
-   * @returns whether all are followed, and what is to be said of them.
+   * Reads the files of the bundles again and follows those that are good and for this server, and
+   * those that say who may come in. One at a time; never rejects.
+   * @returns what has become of it.
    */
-  reload(): Promise<{ readonly isFollowed: boolean; readonly notice: string }>;
+  reload(): Promise<Reloaded>;
 }
 
 export interface ServedBundle {
@@ -57,33 +69,38 @@ export interface ServedBundle {
 /**
  * Starts serving bundles. Inference is answered from `started` on, the rest at once.
  * @throws BundleError for a bundle that is refused. @throws RuntimeError RUNTIME_UNREADABLE,
- * RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_MEANS, RUNTIME_DEVICE.
+ * RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_MEANS, RUNTIME_DEVICE.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
   const files = new OpenedModels();
+  const { access: who = {}, onNotice } = options;
+  const { nowMs } = clockOf(options);
+  const notices = onNotice === undefined ? {} : { onNotice };
+  const access = await Access.open(who, { nowMs, ...notices });
   try {
-    return await startWith(files, options);
+    return await startWith(files, access, options);
   } catch (error) {
+    access.close();
     await files.close();
     throw error;
   }
 }
 
-interface Hosted {
-  readonly policy: string;
+interface Hosted extends ReloadedBundle {
   readonly bundle: Bundle;
   readonly workers: Workers;
   readonly application: Application;
 }
 
-async function startWith(files: OpenedModels, options: ServerOptions): Promise<StartedServer> {
-  const { policy, onNotice = () => {}, limits } = options;
+async function startWith(
+  files: OpenedModels,
+  access: Access,
+  options: ServerOptions,
+): Promise<StartedServer> {
+  const { policy, onNotice = () => {}, limits, adminAt, metricsAt } = options;
   const policies = typeof policy === "string" ? [policy] : policy;
-  const hosted: Hosted[] = [];
-  for (const one of policies) {
-    hosted.push(await hostedBundle(one, files, { ...options, isOnly: policies.length === 1 }));
-  }
-  expectOwnNames(hosted);
+  const hosted = await hostedBundles(policies, files, options);
+  const reloads = new Reloads(hosted, files, access);
   const server = await openServer(
     hosted.map(({ application }) => application),
     {
@@ -92,6 +109,15 @@ async function startWith(files: OpenedModels, options: ServerOptions): Promise<S
       ...clockOf(options),
       version: packageVersion(),
       ...(limits === undefined ? {} : { limits }),
+      access,
+      adminAt,
+      metricsAt,
+      onNotice,
+      admin: {
+        reload: (application) => reloads.run(server, application),
+        config: options.config ?? (() => ({})),
+        state: () => stateOf(server, hosted, reloads, access),
+      },
     },
   );
   if (!hasLimits()) onNotice("workers have no limit of memory: this system cannot set one");
@@ -102,9 +128,13 @@ async function startWith(files: OpenedModels, options: ServerOptions): Promise<S
       bundle,
       device: workers.device,
     })),
-    reload: () => reloadAll(server, policies, files),
+    reload: async () => {
+      const reloaded = await reloads.run(server);
+      return reloaded ?? { isFollowed: true, notice: "", applications: [] };
+    },
     close: async () => {
       await server.close();
+      access.close();
       await files.close();
     },
   };
@@ -116,10 +146,38 @@ function clockOf({ nowMs, epochOffsetMs = performance.timeOrigin }: ServerOption
   return { nowMs: ownMs, loopNowMs: ownMs, epochOffsetMs };
 }
 
+/** All of them, or none is left open. @throws what making one throws. */
+async function hostedBundles(
+  policies: readonly string[],
+  files: OpenedModels,
+  options: ServerOptions,
+): Promise<Hosted[]> {
+  const { threads = 1, onNotice = () => {} } = options;
+  const isOnly = policies.length === 1;
+  const shared = new SharedMeans(options);
+  const hosted: Hosted[] = [];
+  try {
+    for (const policy of policies) {
+      hosted.push(await hostedBundle(policy, files, { ...options, isOnly, shared }));
+    }
+    expectOwnNames(hosted);
+  } catch (error) {
+    await Promise.all(hosted.map(({ application }) => application.close()));
+    throw error;
+  }
+  const counts = hosted.map(({ bundle }) => methodOf(bundle).workerCount(bundle));
+  const told = shared.sharedCores(
+    counts.reduce((sum, count) => sum + count, 0),
+    threads,
+  );
+  if (told !== null) onNotice(told);
+  return hosted;
+}
+
 async function hostedBundle(
   policy: string,
   files: OpenedModels,
-  options: ServerOptions & { readonly isOnly: boolean },
+  options: ServerOptions & { readonly isOnly: boolean; readonly shared: SharedMeans },
 ): Promise<Hosted> {
   const { generateLevel, limits, isOnly, onNotice = () => {} } = options;
   const { bundle, sha256 } = await loadBundle(policy);
@@ -139,57 +197,50 @@ async function hostedBundle(
     workers,
     generateLevel,
   });
-  return { policy, bundle, workers, application };
+  return { policy, bundle, sha256, workers, application };
 }
 
-/** @throws RuntimeError RUNTIME_MODEL if two bundles have models of the same name. */
+/**
+ * @throws RuntimeError RUNTIME_MODEL if two bundles have models of the same name, or are the same.
+ */
 function expectOwnNames(hosted: readonly Hosted[]): void {
-  const policyByName = new Map<string, string>();
-  for (const { policy, application } of hosted) {
-    for (const name of application.endpoint.models.flatMap(({ signature }) => signature.names)) {
-      const other = policyByName.get(name);
-      if (other !== undefined && other !== policy) {
-        const message = `expected models of other names than those of ${other}, got "${name}"`;
-        throw new RuntimeError("RUNTIME_MODEL", `${policy}: ${message}`);
+  const ownerByName = new Map<string, Hosted>();
+  for (const one of hosted) {
+    for (const name of one.application.endpoint.models.flatMap(
+      ({ signature }) => signature.names,
+    )) {
+      const other = ownerByName.get(name);
+      if (other !== undefined && other !== one) {
+        const message = `expected models of other names than those of ${other.policy}`;
+        throw new RuntimeError("RUNTIME_MODEL", `${one.policy}: ${message}, got "${name}"`);
       }
-      policyByName.set(name, policy);
+      ownerByName.set(name, one);
     }
   }
 }
 
-async function reloadAll(server: RunningServer, policies: readonly string[], files: OpenedModels) {
-  const done = [];
-  for (const [index, policy] of policies.entries()) {
-    done.push(await reloadOne(server, policy, index));
-  }
-  const notices = done.map(({ notice }) => notice).join("; ");
-  const isFollowed = done.every((one) => one.isFollowed);
-  return { isFollowed, notice: notices + (await changesOf(files)) };
+/** For administrators: what is served, and by whose leave. */
+function stateOf(
+  server: RunningServer,
+  hosted: readonly Hosted[],
+  reloads: Reloads,
+  access: Access,
+): object {
+  return {
+    version: packageVersion(),
+    url: server.url,
+    ready: server.isReady(),
+    applications: hosted.map(({ policy, bundle, workers, application }, index) => ({
+      application: application.name,
+      policy,
+      method: bundle.method,
+      ready: application.endpoint.isReady,
+      device: workers.device,
+      workers: methodOf(bundle).workerCount(bundle),
+      models: application.endpoint.models.flatMap(({ signature }) => signature.names),
+      sha256: reloads.digestOf(index),
+      reload: reloads.lastOf(index),
+    })),
+    access: access.state(),
+  };
 }
-
-async function reloadOne(server: RunningServer, path: string, application: number) {
-  try {
-    const { bundle, sha256 } = await loadBundle(path);
-    const refusal = server.replaceBundle(bundle, sha256, application);
-    const notice =
-      refusal === null
-        ? `${path}: serving it as it is now, SHA-256 ${sha256}`
-        : `${path}: not followed, the bundle before it goes on deciding: ${refusal}`;
-    return { isFollowed: refusal === null, notice };
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    const notice = `not followed, the bundle before it goes on deciding: ${reason}`;
-    return { isFollowed: false, notice };
-  }
-}
-
-async function changesOf(opened: OpenedModels): Promise<string> {
-  const changed = await opened.changed();
-  if (changed.length === 0) return "";
-  const names = changed.slice(0, MAX_TOLD_FILES).join(", ");
-  const rest = changed.length - MAX_TOLD_FILES;
-  const files = `${names}${rest > 0 ? ` and ${rest} more` : ""}`;
-  return `; models stay those of the start, but these files are others now, or gone: ${files}`;
-}
-
-const MAX_TOLD_FILES = 5;

@@ -2,13 +2,16 @@
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
+import type { AccessOptions } from "../server/access/access.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
 import { readSettingsFile } from "../settings/file.ts";
 import { LIMIT_KEYS } from "../settings/limits.ts";
 import { type Resolved, resolveSettings } from "../settings/resolve.ts";
+import { flagOf } from "../settings/setting.ts";
 import type { SettingValues } from "../settings/table.ts";
 import { type ServerOptions, type StartedServer, startServer } from "../start-server.ts";
 import type { CommandResult } from "./command-result.ts";
+import { printedSettings } from "./print-settings.ts";
 
 export interface ServeSurroundings {
   /** Aborting it stops the server: what was accepted is answered first. */
@@ -36,11 +39,16 @@ export async function servedSettings(
 
 /** @throws BundleError, RuntimeError */
 export async function serveCommand(
-  settings: SettingValues,
+  settings: Resolved,
   generateLevel: GenerateLevel | undefined,
   { signal, onReady, onNotice, onReload }: ServeSurroundings,
 ): Promise<void> {
-  const server = await startServer({ ...optionsOf(settings), generateLevel, onNotice });
+  const server = await startServer({
+    ...optionsOf(settings.values),
+    generateLevel,
+    onNotice,
+    config: () => printedSettings(settings).json,
+  });
   onReload(() => void server.reload().then(({ notice }) => onNotice(notice)));
   await Promise.race([server.started, aborted(signal)]);
   onReady(readyResult(server));
@@ -67,6 +75,34 @@ function optionsOf(settings: SettingValues): ServerOptions {
     standby: settings.standby,
     meansCheck: settings.meansCheck,
     limits: limitsOf(settings),
+    access: accessOf(settings),
+    adminAt: settings.admin ?? undefined,
+    metricsAt: settings.metrics ?? undefined,
+  };
+}
+
+/** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
+function accessOf(settings: SettingValues): AccessOptions {
+  const { tlsCert, tlsKey, tlsClientCa, tokens, corsOrigins } = settings;
+  const { clientRate, clientBurst, clientConcurrency } = settings;
+  if ((tlsCert === null) !== (tlsKey === null) || (tlsClientCa !== null && tlsCert === null)) {
+    const found = Object.entries({ tlsCert, tlsKey, tlsClientCa }).flatMap(([key, value]) => {
+      return value === null ? [] : flagOf(key);
+    });
+    const message = `expected --tls-cert and --tls-key, got ${found.join(" and ")} alone`;
+    throw new RuntimeError("RUNTIME_USAGE", message);
+  }
+  if (clientBurst !== null && clientRate === null) {
+    throw new RuntimeError("RUNTIME_USAGE", "expected --client-rate beside --client-burst");
+  }
+  const ca = tlsClientCa === null ? {} : { clientCa: tlsClientCa };
+  return {
+    ...(tlsCert === null || tlsKey === null ? {} : { tls: { cert: tlsCert, key: tlsKey, ...ca } }),
+    ...(tokens === null ? {} : { tokens }),
+    ...(corsOrigins === null ? {} : { corsOrigins }),
+    ...(clientRate === null ? {} : { clientRate }),
+    ...(clientBurst === null ? {} : { clientBurst }),
+    ...(clientConcurrency === null ? {} : { clientConcurrency }),
   };
 }
 
@@ -75,7 +111,7 @@ function limitsOf(settings: SettingValues): Partial<ServerLimits> {
   return Object.fromEntries(limits.filter(([, value]) => value !== null));
 }
 
-function readyResult({ url, served }: StartedServer): CommandResult {
+function readyResult({ url, adminUrl, metricsUrl, served }: StartedServer): CommandResult {
   const told = served.map(({ policy, bundle, device }) => {
     const method = methodOf(bundle);
     const { workers, more, json } = method.tellServing(bundle);
@@ -89,7 +125,7 @@ function readyResult({ url, served }: StartedServer): CommandResult {
   return {
     exitCode: EXIT_CODES.ok,
     text: told.map(({ text }) => text).join("\n"),
-    json: { url, ...first?.json, ...more },
+    json: { url, adminUrl, metricsUrl, ...first?.json, ...more },
   };
 }
 

@@ -1,5 +1,6 @@
 /** A server from its listening to its close, whatever answers in it. */
 import type { Bundle } from "../bundle/schema.ts";
+import { Access, exposureOf } from "./access/access.ts";
 import type { Application } from "./applications/application.ts";
 import type { HostedModel } from "./applications/hosted-model.ts";
 import { House } from "./applications/house.ts";
@@ -8,8 +9,10 @@ import { LoopLag } from "./applications/loop-lag.ts";
 import { ByteBudget } from "./bodies/byte-budget.ts";
 import { Connections } from "./connections/connections.ts";
 import { RequestCounts } from "./connections/request-counts.ts";
+import type { AdminHooks } from "./http/admin-hooks.ts";
 import { type HttpContext, inferredModels } from "./http/context.ts";
-import { closeServer, listen, serverOf, urlOf } from "./http/listening.ts";
+import { type DoorAddress, doorsOf } from "./http/doors.ts";
+import { openDoors } from "./http/open-doors.ts";
 import { serverMetricsText } from "./http/server-metrics.ts";
 import type { ReadModel } from "./json/json-jobs.ts";
 import { JsonThread } from "./json/json-thread.ts";
@@ -32,11 +35,24 @@ export interface OpenOptions {
   /** Of the program, as the server tells it. */
   readonly version: string;
   readonly limits?: Partial<ServerLimits>;
+  /** Who may come in; whoever opened it closes it. Left out, everybody. */
+  readonly access?: Access;
+  /** Where administrators are served, and nobody else; left out, with the rest. */
+  readonly adminAt?: DoorAddress | undefined;
+  /** The same of metrics. */
+  readonly metricsAt?: DoorAddress | undefined;
+  /** Left out, there is nothing to administer. */
+  readonly admin?: AdminHooks;
+  /** For what an operator should see, such as a door that is open to all. */
+  readonly onNotice?: (message: string) => void;
 }
 
 export interface RunningServer {
   /** Such as `http://127.0.0.1:8000`. */
   readonly url: string;
+  /** Where administrators and metrics are served; the same as `url` unless they are apart. */
+  readonly adminUrl: string;
+  readonly metricsUrl: string;
   /** Kept once the workers of all applications are ready for the first time. */
   readonly started: Promise<void>;
   /** Whether the workers are ready and the server is not closing. */
@@ -64,17 +80,27 @@ export async function openServer(
   applications: readonly Application[],
   options: OpenOptions,
 ): Promise<RunningServer> {
-  const { host, port } = options;
+  const { host, port, adminAt, metricsAt, onNotice = () => {} } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const house = houseOf(applications, options, limits);
-  const context = contextOf(house, limits);
-  const server = serverOf(context, limits);
-  await listen(server, host, port);
+  const context = contextOf(house, limits, options.admin);
+  const addresses = { http: { host, port }, admin: adminAt, metrics: metricsAt };
+  const doors = await openDoors(context, limits, doorsOf(addresses)).catch(async (error) => {
+    await Promise.all(applications.map((application) => application.close()));
+    throw error;
+  });
+  for (const warning of new Set(
+    [host, adminAt?.host, metricsAt?.host].map((one) => {
+      return one === undefined ? undefined : exposureOf(one, house.access);
+    }),
+  )) {
+    if (warning !== undefined) onNotice(warning);
+  }
   try {
     for (const application of applications) await application.openWorkers();
   } catch (error) {
     await Promise.all(applications.map((application) => application.close()));
-    await closeServer(server);
+    await doors.close();
     await context.jsonThread.close();
     throw error;
   }
@@ -82,7 +108,7 @@ export async function openServer(
   let closing: Promise<void> | undefined;
   const close = async () => {
     const isEmptied = await house.drain(limits.drainTimeoutMs);
-    const closed = closeServer(server);
+    const closed = doors.close();
     if (!isEmptied) for (const { endpoint } of applications) endpoint.abort();
     await Promise.all(applications.map((application) => application.close()));
     await closed;
@@ -90,7 +116,7 @@ export async function openServer(
     await context.jsonThread.close();
   };
   return {
-    url: urlOf(server, host),
+    ...doors.urls,
     started: Promise.all(applications.map(({ endpoint }) => endpoint.started)).then(() => {}),
     isReady: () => house.isReady,
     replaceBundle: (bundle, bundleSha256, application = 0) => {
@@ -106,11 +132,12 @@ export async function openServer(
 
 function houseOf(
   applications: readonly Application[],
-  { nowMs, loopNowMs, version, epochOffsetMs = 0 }: OpenOptions,
+  { nowMs, loopNowMs, version, epochOffsetMs = 0, access = Access.off(nowMs) }: OpenOptions,
   { maxBytesInFlight }: ServerLimits,
 ): House {
   return new House({
     applications,
+    access,
     budget: new ByteBudget(maxBytesInFlight),
     lag: new LoopLag(loopNowMs),
     loopDelay: new LoopDelay(),
@@ -120,8 +147,8 @@ function houseOf(
   });
 }
 
-function contextOf(house: House, limits: ServerLimits): HttpContext {
-  const { applications, models, loopDelay, budget } = house;
+function contextOf(house: House, limits: ServerLimits, admin: AdminHooks | undefined): HttpContext {
+  const { applications, models, loopDelay, budget, access } = house;
   const connections = new Connections(limits);
   const counts = new RequestCounts();
   return {
@@ -130,13 +157,15 @@ function contextOf(house: House, limits: ServerLimits): HttpContext {
     connections,
     inferred: inferredModels(models),
     counts,
+    admin,
     turnShare: new TurnShare(),
     jsonThread: new JsonThread(models.map(readModelOf)),
     metricsText: () =>
       applications.map(({ endpoint }) => endpoint.metricsText()).join("") +
       serverMetricsText(loopDelay, budget) +
       connections.metricsText() +
-      counts.text(),
+      counts.text() +
+      access.metricsText(),
   };
 }
 

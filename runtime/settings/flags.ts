@@ -23,8 +23,12 @@ function optionOf(key: string, setting: Setting): Option {
   const choices = kind.choices === undefined ? "" : `: ${kind.choices.join(", ")}`;
   const help = isTrue ? `do not ${setting.help}` : setting.help + choices;
   const option = new Option(flag, `${help}${told}`);
-  if (key === "policy")
-    option.argParser((text, before: readonly string[] = []) => [...before, text]);
+  if (kind.isList === true) {
+    option.argParser((text, before: readonly string[] = []) => {
+      // A bundle's path may have commas; other lists are written with them.
+      return key === "policy" ? [...before, text] : [...before, ...text.split(",")];
+    });
+  }
   return option;
 }
 

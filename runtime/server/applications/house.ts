@@ -1,4 +1,5 @@
 /** What all doors of a server share: its applications, and which inference requests are in. */
+import type { Access } from "../access/access.ts";
 import type { ByteBudget } from "../bodies/byte-budget.ts";
 import type { LoopDelay } from "../metrics/loop-delay.ts";
 import type { Application } from "./application.ts";
@@ -7,6 +8,8 @@ import type { LoopLag } from "./loop-lag.ts";
 
 export interface HouseOptions {
   readonly applications: readonly Application[];
+  /** Who may come in, by any door. */
+  readonly access: Access;
   /** For the bytes of all requests. */
   readonly budget: ByteBudget;
   readonly lag: LoopLag;
@@ -23,6 +26,7 @@ export class House {
   readonly applications: readonly Application[];
   /** In the order of the applications. */
   readonly models: readonly HostedModel[];
+  readonly access: Access;
   readonly budget: ByteBudget;
   readonly lag: LoopLag;
   readonly loopDelay: LoopDelay;
@@ -36,6 +40,7 @@ export class House {
   constructor(options: HouseOptions) {
     this.applications = options.applications;
     this.models = hostedModels(options.applications);
+    this.access = options.access;
     this.budget = options.budget;
     this.lag = options.lag;
     this.loopDelay = options.loopDelay;

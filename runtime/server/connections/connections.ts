@@ -41,6 +41,11 @@ export class Connections {
     this.#sweep = setInterval(() => this.#look(sweepMs), sweepMs).unref();
   }
 
+  /** Whether a socket was given to `open`. */
+  has(socket: Socket): boolean {
+    return this.#bySocket.has(socket);
+  }
+
   /** Of a socket that was given to `open`. */
   of(socket: Socket): Connection {
     const connection = this.#bySocket.get(socket);

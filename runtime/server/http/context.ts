@@ -6,6 +6,7 @@ import type { PaceLimits } from "../connections/pace.ts";
 import type { RequestCounts } from "../connections/request-counts.ts";
 import type { JsonThread } from "../json/json-thread.ts";
 import type { TurnShare } from "../json/turn-share.ts";
+import type { AdminHooks } from "./admin-hooks.ts";
 
 export interface HttpContext {
   readonly house: House;
@@ -19,6 +20,8 @@ export interface HttpContext {
   readonly turnShare: TurnShare;
   /** For long JSON, which is not. */
   readonly jsonThread: JsonThread;
+  /** For administrators; left out where nobody has given any. */
+  readonly admin: AdminHooks | undefined;
   /** Of all applications and the server itself. */
   readonly metricsText: () => string;
 }

@@ -14,6 +14,7 @@ import {
 import { segmentsOf } from "../protocol/request-target.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import { parseJson } from "../tensors/json-text.ts";
+import { adminAnswer } from "./admin.ts";
 import type { HttpContext } from "./context.ts";
 import { answerInfer } from "./infer.ts";
 
@@ -47,6 +48,11 @@ function route(
   if (path.length === 1 && first === "metrics") {
     get();
     sendMetrics(context, response);
+  } else if (first === "admin") {
+    const method = (allowed: "GET" | "POST") => expectMethod(request, allowed);
+    return adminAnswer(context, path.slice(1), request, method).then(([status, document]) => {
+      sendJson(context, response, status, document);
+    });
   } else if (first !== "v2") throw new HttpError(404, `no such path: ${request.url}`);
   else if (path.length === 1) {
     get();
