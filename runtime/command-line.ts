@@ -1,8 +1,10 @@
 /**
  * What the two command lines share: printing results, explaining errors, and the verbs both have.
  */
-import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Argument, type Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { CommandResult } from "./commands/command-result.ts";
+import type { TokenCommand } from "./commands/token.ts";
+import type { Shell } from "./completion/script.ts";
 import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError } from "./errors.ts";
 import type { ActionValuesOf, GenerateLevel } from "./methods/method.ts";
 import { addSettingFlags, givenFlags } from "./settings/flags.ts";
@@ -116,6 +118,40 @@ export function addServe(program: Command, generateLevel?: GenerateLevel): void 
         onNotice: (message) => process.stderr.write(`${message}\n`),
         onReload: (reload) => process.on("SIGHUP", reload),
       });
+    });
+}
+
+/** Adds `token`. */
+export function addToken(program: Command): void {
+  program
+    .command("token")
+    .description("make a token for serve --tokens, and the line of its file")
+    .requiredOption("--name <name>", "whose it is: letters, digits and . _ @ + -")
+    .option("--scopes <scopes>", "what for: infer, admin, metrics, with commas", "infer")
+    .option("--expires <time>", "from when it is none, such as 2027-01-31 (default: never)")
+    .addOption(
+      new Option("--hash <name>", "how it is kept; scrypt is slow on purpose")
+        .choices(["sha256", "scrypt"])
+        .default("sha256"),
+    )
+    .option("--json", "one JSON document on stdout")
+    .action(async (options: TokenCommand) => {
+      const { tokenCommand } = await import("./commands/token.ts");
+      print(await tokenCommand(options));
+    });
+}
+
+/** Adds `completion`; every verb that is added before or after is completed. */
+export function addCompletion(program: Command): void {
+  program
+    .command("completion")
+    .description("print what lets a shell complete this command")
+    .addArgument(new Argument("<shell>", "which shell").choices(["bash", "zsh", "fish"]))
+    .option("--json", "one JSON document on stdout")
+    .action(async (shell: Shell) => {
+      const { completionScript } = await import("./completion/script.ts");
+      const script = completionScript(program, shell);
+      print({ exitCode: EXIT_CODES.ok, text: script.trimEnd(), json: { shell, script } });
     });
 }
 
