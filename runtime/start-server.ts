@@ -201,22 +201,26 @@ async function hostedBundle(
 }
 
 /**
+ * Names that models have of their own have to differ; those that are known by others besides are
+ * nobody's where they do not.
  * @throws RuntimeError RUNTIME_MODEL if two bundles have models of the same name, or are the same.
  */
 function expectOwnNames(hosted: readonly Hosted[]): void {
   const ownerByName = new Map<string, Hosted>();
   for (const one of hosted) {
-    for (const name of one.application.endpoint.models.flatMap(
-      ({ signature }) => signature.names,
-    )) {
+    for (const name of namesOf(one)) {
       const other = ownerByName.get(name);
-      if (other !== undefined && other !== one) {
+      if (other !== undefined) {
         const message = `expected models of other names than those of ${other.policy}`;
         throw new RuntimeError("RUNTIME_MODEL", `${one.policy}: ${message}, got "${name}"`);
       }
       ownerByName.set(name, one);
     }
   }
+}
+
+function namesOf({ application: { endpoint } }: Hosted): string[] {
+  return endpoint.models.flatMap(({ signature }) => signature.names.slice(0, 1));
 }
 
 /** For administrators: what is served, and by whose leave. */
@@ -230,14 +234,14 @@ function stateOf(
     version: packageVersion(),
     url: server.url,
     ready: server.isReady(),
-    applications: hosted.map(({ policy, bundle, workers, application }, index) => ({
-      application: application.name,
-      policy,
-      method: bundle.method,
-      ready: application.endpoint.isReady,
-      device: workers.device,
-      workers: methodOf(bundle).workerCount(bundle),
-      models: application.endpoint.models.flatMap(({ signature }) => signature.names),
+    applications: hosted.map((one, index) => ({
+      application: one.application.name,
+      policy: one.policy,
+      method: one.bundle.method,
+      ready: one.application.endpoint.isReady,
+      device: one.workers.device,
+      workers: methodOf(one.bundle).workerCount(one.bundle),
+      models: namesOf(one),
       sha256: reloads.digestOf(index),
       reload: reloads.lastOf(index),
     })),

@@ -29,7 +29,7 @@ export interface HttpContext {
 /** Models by the paths of their inference requests, with the version and without it. */
 export function inferredModels(models: readonly HostedModel[]): Map<string, HostedModel> {
   const paths = models.flatMap((hosted) =>
-    hosted.model.signature.names.flatMap((name) => {
+    hosted.names.flatMap((name) => {
       const path = `/v2/models/${encodeURIComponent(name)}`;
       return [`${path}/infer`, `${path}/versions/1/infer`].map((one) => [one, hosted] as const);
     }),

@@ -124,11 +124,11 @@ async function sendIndex(
     hold.release(),
   );
   const asked = body.length === 0 ? {} : jsonObjectOf(body);
-  const entries = house.models.flatMap(({ application, model }) => {
+  const entries = house.models.flatMap(({ application, names }) => {
     const isReady = house.isApplicationReady(application);
     if (!isReady && asked["ready"] === true) return [];
     const state = isReady ? "READY" : "UNAVAILABLE";
-    return model.signature.names.map((name) => ({ name, version: "1", state, reason: "" }));
+    return names.map((name) => ({ name, version: "1", state, reason: "" }));
   });
   sendJson(context, response, 200, entries);
 }
