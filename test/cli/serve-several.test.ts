@@ -117,20 +117,19 @@ describe("two bundles of different methods", () => {
       ],
     );
     const reload = (body: string) => jsonOf(`${url}/admin/reload`, { method: "POST", body });
-    const bytes = readFileSync(one);
-    writeFileSync(one, "no bundle");
-    expect((await reload('{"application": "two"}')).body).toMatchObject({
+    const bytes = readFileSync(two);
+    writeFileSync(two, "no bundle");
+    expect((await reload('{"application": "one"}')).body).toMatchObject({
       followed: true,
-      applications: [{ application: "two", policy: two, followed: true }],
+      applications: [{ application: "one", policy: one, followed: true }],
     });
     const all = await reload("");
+    writeFileSync(two, bytes);
     expect(all.status).toBe(409);
     expect(all.body.applications).toMatchObject([
-      { application: "one", followed: false },
-      { application: "two", followed: true },
+      { application: "one", followed: true },
+      { application: "two", followed: false },
     ]);
-    writeFileSync(one, bytes);
-    expect((await reload("")).status).toBe(200);
     expect((await reload('{"application": "three"}')).status).toBe(404);
     const config = await jsonOf(`${url}/admin/config`);
     expect(config.body).toMatchObject({
