@@ -60,7 +60,7 @@ function optionsOf(command: Command): CompletedOption[] {
 function completedOption(option: Option): CompletedOption {
   const { short, long, description, required, optional, argChoices, flags } = option;
   const isFlag = !required && !optional;
-  const sign = /[<[]([^>\]]+)[>\]]/.exec(flags)?.[1] ?? "";
+  const sign = flags.split(/[<[]/)[1]?.slice(0, -1) ?? "";
   return {
     flags: [short, long].filter((flag) => flag !== undefined && flag !== null),
     help: firstLine(description),

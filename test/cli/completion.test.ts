@@ -64,7 +64,8 @@ function zshProgram(script: string, line: string): string {
     zmodload zsh/zpty
     zpty z zsh -f -i
     zpty -w z 'PROMPT=; stty -echo; autoload -Uz compinit; compinit -D -u; source ${script}'
-    zpty -w z 'compadd() { [[ \${@[1,(i)(-|--)]} == *-(O|A|D)\\ * ]] && { builtin compadd "$@"; return $?; }
+    zpty -w z 'compadd() {
+      [[ \${@[1,(i)(-|--)]} == *-(O|A|D)\\ * ]] && { builtin compadd "$@"; return $?; }
       typeset -a __hits; builtin compadd -A __hits "$@"; for h in $__hits; print -r -- "HIT:$h:"
       builtin compadd "$@" }'
     zpty -w z 'offered() { zle expand-or-complete; print -r -- "DO""NE"; exit }; zle -N offered'

@@ -13,7 +13,7 @@ export interface ClientLimitOptions {
 
 export type ClientRefusal = "client_rate" | "client_concurrency";
 
-/** Clients whose rate is remembered; of more, those that have not asked for longest are forgotten. */
+/** Clients whose rate is remembered; of more, those that asked longest ago are forgotten. */
 const MAX_CLIENTS = 16_384;
 
 interface Bucket {

@@ -60,9 +60,9 @@ export class Cors {
 }
 
 /** Whether a browser asks what a page may. */
-export function isPreflight({ method, headers }: IncomingMessage): boolean {
+export function isPreflight({ method: verb, headers }: IncomingMessage): boolean {
   return (
-    method === "OPTIONS" &&
+    verb === "OPTIONS" &&
     headers.origin !== undefined &&
     headers["access-control-request-method"] !== undefined
   );

@@ -1,4 +1,4 @@
-/** The server's certificate and key, and those that signed its clients': whatever door uses them. */
+/** The certificate and key of the server, and of whom clients have theirs; for every door. */
 import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { RuntimeError } from "../../errors.ts";

@@ -144,7 +144,7 @@ describe("tokens", () => {
     expect(`${after}`).toContain('stratagem_http_requests_total{code="401"} 5');
   });
 
-  test("a stranger learns nothing of load: the answer is the same where there is no room", async () => {
+  test("a stranger learns nothing of load: the answer is the same without room", async () => {
     const harness = await served({ tokens: tokenFile(TOKENS) }, { limits: { maxPending: 1 } });
     harness.executor.isHolding = true;
     const held = call(harness, INFER, { body: BODY, headers: bearer("infer") });
@@ -163,7 +163,7 @@ describe("tokens", () => {
     expect([status, headers.connection]).toEqual([401, "close"]);
   });
 
-  test("the file is read again: new tokens count, old ones no more, a bad file changes nothing", async () => {
+  test("the file is read again: new tokens count, old ones do not, a bad one is left", async () => {
     const path = tokenFile(TOKENS);
     const harness = await served({ tokens: path });
     const [access] = opened;
@@ -284,7 +284,7 @@ describe("pages in browsers", () => {
     expect((await call(harness, INFER, preflight)).status).toBe(405);
   });
 
-  test("may ask if they are of a named origin, without a token for the question alone", async () => {
+  test("may ask if their origin is named; the question before needs no token", async () => {
     const harness = await served({ tokens: tokenFile(TOKENS), corsOrigins: [origin] });
     const asked = await call(harness, INFER, preflight);
     expect([asked.status, asked.headers["access-control-allow-origin"]]).toEqual([204, origin]);

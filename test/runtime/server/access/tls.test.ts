@@ -198,7 +198,7 @@ describe.skipIf(ours === null || theirs === null)("TLS, with certificates made b
       for (const socket of [before, after]) socket.destroy();
     });
 
-    test("a pair that does not belong together leaves the last good one, and it is said", async () => {
+    test("a pair that does not fit leaves the last good one, and it is said", async () => {
       const { cert, key } = files();
       const notices: string[] = [];
       const { harness, access } = await served({ tls: { cert, key } }, (one) => notices.push(one));

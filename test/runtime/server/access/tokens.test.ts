@@ -52,7 +52,8 @@ test("a hash that is refused is not told, for it may be the token itself", () =>
 test.each(["scrypt:16383:8:1", "scrypt:262144:8:1", "scrypt:16384:17:1", "scrypt:16384:8:5"])(
   "a hash of scrypt with %s is refused: no power of two, or too dear",
   (numbers) => {
-    const end = `${Buffer.alloc(16).toString("base64url")}:${Buffer.alloc(32).toString("base64url")}`;
+    const [salt, digest] = [16, 32].map((size) => Buffer.alloc(size).toString("base64url"));
+    const end = `${salt}:${digest}`;
     expect(parsedHash(`scrypt:16384:8:1:${end}`)).toBeDefined();
     expect(parsedHash(`${numbers}:${end}`)).toBeUndefined();
   },
