@@ -128,6 +128,11 @@ export class Access {
     return new Access({}, { nowMs }, { tls: undefined, tokens: undefined });
   }
 
+  /** Whether it lets everybody in, as often as they ask, but for administrators. */
+  get isIdle(): boolean {
+    return this.#tokens === undefined && this.#limits.isOff;
+  }
+
   /** Whether nobody is asked who they are. */
   get isOpen(): boolean {
     return this.#tokens === undefined && !this.#isMutual;

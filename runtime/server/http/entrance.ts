@@ -22,11 +22,13 @@ export function enter(
   go: (refusal?: HttpError) => void,
 ): void {
   const { access } = context.house;
-  const { origin } = request.headers;
-  if (origin !== undefined && access.cors !== undefined) {
-    access.cors.mark(origin, response);
+  const { cors } = access;
+  // Nothing of the header is looked at that nobody asks for.
+  const origin = cors === undefined ? undefined : request.headers.origin;
+  if (cors !== undefined && origin !== undefined) {
+    cors.mark(origin, response);
     if (isPreflight(request)) {
-      const answered = access.cors.answerPreflight(request, response);
+      const answered = cors.answerPreflight(request, response);
       if (answered instanceof HttpError) go(answered);
       else context.counts.onTurnedAway(request, answered);
       return;
@@ -58,16 +60,19 @@ export function enter(
 function decided(
   { house: { access }, inferred }: HttpContext,
   door: Door,
-  { url = "", headers, socket }: IncomingMessage,
+  request: IncomingMessage,
 ): Decision | Promise<Decision> {
+  const { url = "" } = request;
   const need = inferred.has(url) ? "infer" : needOf(segmentsOf(url));
   if (!door.needs.has(need)) return new HttpError(404, `no such path: ${url}`);
-  const { origin, authorization } = headers;
   // A page that somebody has opened in a browser of this machine is no administrator.
-  if (need === "admin" && origin !== undefined && access.cors?.allows(origin) !== true) {
+  const origin = need === "admin" ? request.headers.origin : undefined;
+  if (origin !== undefined && access.cors?.allows(origin) !== true) {
     return access.refused("other_origin", 403, "pages in browsers may not administer");
   }
-  const { remoteAddress: address } = socket;
+  if (access.isIdle && need !== "admin") return ANYBODY;
+  const { authorization } = request.headers;
+  const { remoteAddress: address } = request.socket;
   return access.admit({ need, authorization, address, isOwnDoor: door.isOwn });
 }
 
