@@ -22,8 +22,11 @@ import { packageVersion } from "./version.ts";
 export interface ServerOptions extends WorkersOptions {
   /** Paths of the bundles, one for each application, or that of the only one. */
   readonly policy: string | readonly string[];
-  /** Folder of the model files; left out for each bundle's own. */
-  readonly models?: string | undefined;
+  /**
+   * Folder of the model files, or one for each bundle, in their order; left out for each bundle's
+   * own.
+   */
+  readonly models?: string | readonly string[] | undefined;
   /** Where to listen; left out for 127.0.0.1. */
   readonly host?: string;
   /** Left out, or 0, for any that is free. */
@@ -114,7 +117,11 @@ async function startWith(
       metricsAt,
       onNotice,
       admin: {
-        reload: (application) => reloads.run(server, application),
+        reload: async (application) => {
+          const reloaded = await reloads.run(server, application);
+          if (reloaded !== null) onNotice(reloaded.notice);
+          return reloaded;
+        },
         config: options.config ?? (() => ({})),
         state: () => stateOf(server, hosted, reloads, access),
       },
@@ -154,11 +161,14 @@ async function hostedBundles(
 ): Promise<Hosted[]> {
   const { threads = 1, onNotice = () => {} } = options;
   const isOnly = policies.length === 1;
+  const folders = foldersOf(options.models, policies.length);
   const shared = new SharedMeans(options);
   const hosted: Hosted[] = [];
   try {
-    for (const policy of policies) {
-      hosted.push(await hostedBundle(policy, files, { ...options, isOnly, shared }));
+    for (const [index, policy] of policies.entries()) {
+      const folder = folders.length > 1 ? folders[index] : folders[0];
+      const models = folder ?? dirname(policy);
+      hosted.push(await hostedBundle(policy, files, { ...options, models, isOnly, shared }));
     }
     expectOwnNames(hosted);
   } catch (error) {
@@ -174,16 +184,29 @@ async function hostedBundles(
   return hosted;
 }
 
+/** @throws RuntimeError RUNTIME_USAGE unless there is one, or one for each bundle. */
+function foldersOf(models: ServerOptions["models"], policyCount: number): readonly string[] {
+  const folders = models === undefined ? [] : typeof models === "string" ? [models] : models;
+  if (folders.length <= 1 || folders.length === policyCount) return folders;
+  const expected = "expected one folder of models for all, or one for each bundle";
+  const found = `got ${folders.length} for ${policyCount} bundles`;
+  throw new RuntimeError("RUNTIME_USAGE", `--models: ${expected}, ${found}`);
+}
+
 async function hostedBundle(
   policy: string,
   files: OpenedModels,
-  options: ServerOptions & { readonly isOnly: boolean; readonly shared: SharedMeans },
+  options: ServerOptions & {
+    readonly models: string;
+    readonly isOnly: boolean;
+    readonly shared: SharedMeans;
+  },
 ): Promise<Hosted> {
   const { generateLevel, limits, isOnly, onNotice = () => {} } = options;
   const { bundle, sha256 } = await loadBundle(policy);
   const tell = (message: string) =>
     onNotice(isOnly ? message : `${bundle.application}: ${message}`);
-  const models = await servedModels(bundle, options.models ?? dirname(policy), files);
+  const models = await servedModels(bundle, options.models, files);
   const method = methodOf(bundle);
   const told = { ...options, policy, onNotice: tell };
   const workers = new Workers(told, models, method.workerCount(bundle));

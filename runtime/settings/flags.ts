@@ -26,8 +26,9 @@ function optionOf(key: string, setting: Setting): Option {
   if (kind.choices !== undefined) option.argChoices = [...kind.choices];
   if (kind.isList === true) {
     option.argParser((text, before: readonly string[] = []) => {
-      // A bundle's path may have commas; other lists are written with them.
-      return key === "policy" ? [...before, text] : [...before, ...text.split(",")];
+      // Paths may have commas; other lists are written with them.
+      const isPath = key === "policy" || key === "models";
+      return isPath ? [...before, text] : [...before, ...text.split(",")];
     });
   }
   return option;

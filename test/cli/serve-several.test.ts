@@ -182,6 +182,20 @@ describe("two bundles of different methods", () => {
     await expect.poll(children).toEqual(before);
   });
 
+  test("have folders of models of their own or one for all, and no other number", () => {
+    const three = ["--models", folder, "--models", folder, "--models", folder];
+    const policies = ["--policy", one, "--policy", two];
+    const odd = stratagem("serve", ...policies, ...three);
+    expect(odd.status).toBe(64);
+    expect(odd.stderr).toContain(
+      "--models: expected one folder of models for all, or one for each",
+    );
+    const swapped = ["--models", join(folder, "one"), "--models", join(folder, "none")];
+    const missing = stratagem("serve", ...policies, ...swapped);
+    expect(missing.status).toBe(65);
+    expect(missing.stderr).toContain(`RUNTIME_MODEL ${join(folder, "none", "identity.onnx")}`);
+  });
+
   test("share the settings of who may come in", async () => {
     const { status, stdout } = stratagem("token", "--name", "ci", "--scopes", "infer", "--json");
     expect(status).toBe(0);
