@@ -29,6 +29,8 @@ export function needOf(path: readonly string[]): Need {
   if (first === "admin") return "admin";
   if (first !== "v2") return "infer";
   if (second === "health") return "open";
+  // What the live page shows.
+  if (second === "stratagem") return "metrics";
   if (second === "repository" && third === "models") return "admin";
   const isSetting = second === "logging" || second === "trace";
   if (isSetting || (second === "models" && fourth === "trace")) return "admin";

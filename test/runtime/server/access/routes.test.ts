@@ -78,6 +78,7 @@ const ROUTES: readonly (readonly [method: string, path: string, need: string])[]
   ["GET", "/metrics", "metrics"],
   ["GET", "/m%65trics", "metrics"],
   ["GET", "/", "metrics"],
+  ["GET", "/v2/stratagem/live", "metrics"],
   ["POST", "/admin/reload", "admin"],
   ["GET", "/admin/config", "admin"],
   ["GET", "/%61dmin/state", "admin"],
