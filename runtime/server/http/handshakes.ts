@@ -34,6 +34,12 @@ export class Handshakes {
     this.#byPeer.delete(peerOf(socket));
   }
 
+  /** Cuts those that are under way. */
+  cut(): void {
+    for (const socket of this.#byPeer.values()) socket.destroy();
+    this.#byPeer.clear();
+  }
+
   onFailed(socket: Socket): void {
     this.#byPeer.delete(peerOf(socket));
     this.#onFailed();

@@ -21,7 +21,7 @@ import { refusedHead } from "../connections/request-head.ts";
 import type { HttpContext } from "./context.ts";
 import type { Door } from "./doors.ts";
 import { enter } from "./entrance.ts";
-import { Handshakes } from "./handshakes.ts";
+import type { Handshakes } from "./handshakes.ts";
 import { handle } from "./http.ts";
 import { turnedAway } from "./infer.ts";
 
@@ -40,9 +40,15 @@ const LINGER_MS = 1000;
 /** Methods of the routes, for a request that names none of them. */
 const ALLOWED = { allow: "GET, HEAD, POST" };
 
-export function serverOf(context: HttpContext, limits: ServerLimits, door: Door): Server {
+/** @param handshakes where those of its connections are kept, if they are encrypted. */
+export function serverOf(
+  context: HttpContext,
+  limits: ServerLimits,
+  door: Door,
+  handshakes: Handshakes,
+): Server {
   const { connections } = context;
-  const server = createServerOf(context, limits, {
+  const server = createServerOf(context, limits, handshakes, {
     headersTimeout: limits.headerTimeoutMs,
     // Bodies have a limit of their own, whose answer says what was missing.
     requestTimeout: 0,
@@ -112,6 +118,7 @@ export function serverOf(context: HttpContext, limits: ServerLimits, door: Door)
 function createServerOf(
   { connections, house: { access } }: HttpContext,
   limits: ServerLimits,
+  handshakes: Handshakes,
   options: ServerOptions,
 ): Server {
   const open = (socket: Socket) => void connections.open(socket);
@@ -130,7 +137,6 @@ function createServerOf(
   });
   // Connections that are open keep what they have agreed on.
   tls.onChange((pair) => server.setSecureContext(contextOf(pair)));
-  const handshakes = new Handshakes(() => access.onHandshakeFailed());
   server.on("connection", (socket: Socket) => handshakes.begin(socket));
   server.on("secureConnection", (socket: Socket) => {
     handshakes.onDone(socket);

@@ -5,7 +5,11 @@ import type { ServerLimits } from "../applications/limits.ts";
 import { Connections } from "../connections/connections.ts";
 import type { HttpContext } from "./context.ts";
 import type { Door } from "./doors.ts";
+import { Handshakes } from "./handshakes.ts";
 import { closeServer, listen, serverOf, urlOf } from "./listening.ts";
+
+/** While the doors close: how long a client may still take to agree on keys. */
+const HANDSHAKE_LINGER_MS = 1000;
 
 export interface OpenedDoors {
   readonly urls: { readonly url: string; readonly adminUrl: string; readonly metricsUrl: string };
@@ -24,13 +28,16 @@ export async function openDoors(
   doors: readonly Door[],
 ): Promise<OpenedDoors> {
   const opened: { readonly door: Door; readonly server: Server }[] = [];
+  const handshakes = new Handshakes(() => context.house.access.onHandshakeFailed());
   const close = async () => {
+    const cut = setTimeout(() => handshakes.cut(), HANDSHAKE_LINGER_MS);
     await Promise.all(opened.map(({ server }) => closeServer(server)));
+    clearTimeout(cut);
   };
   try {
     for (const door of doors) {
       const own = door.isOwn ? { ...context, connections: new Connections(limits) } : context;
-      const server = serverOf(own, limits, door);
+      const server = serverOf(own, limits, door, handshakes);
       await listen(server, door);
       opened.push({ door, server });
     }

@@ -133,6 +133,17 @@ describe.skipIf(ours === null || theirs === null)("TLS, with certificates made b
     for (const socket of silent) socket.destroy();
   });
 
+  test("a connection that never agrees on keys does not hold up the end", async () => {
+    const { harness } = await served({ tls: server });
+    const { hostname, port } = new URL(harness.server.url);
+    const silent = connectPlain(Number(port), hostname);
+    silent.on("error", () => {});
+    await new Promise<void>((resolve) => silent.on("connect", resolve));
+    // A whole exchange comes after it, so the server has seen it.
+    expect((await ask(harness, "/v2/health/live", { ca })).status).toBe(200);
+    await harness.server.close();
+  }, 8000);
+
   describe("with certificates of clients", () => {
     const mutual = { ...server, clientCa: ours.cert };
     const good = ours.issue("client");
