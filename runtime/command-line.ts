@@ -19,6 +19,7 @@ interface ToldError {
   readonly message: string;
 }
 
+const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
 /** Errors that are told at once, unless `--all-errors` asks for all: they fit a screen. */
 const MAX_TOLD_ERRORS = 20;
 
@@ -119,10 +120,17 @@ export function addServe(program: Command, generateLevel?: GenerateLevel): void 
     });
 }
 
-/** Aborts at the first SIGTERM or SIGINT; the second ends the process. */
+/**
+ * Aborts at the first SIGTERM or SIGINT; the second, whichever it is, ends the process as if there
+ * were no handler.
+ */
 function stopSignal(): AbortSignal {
   const stop = new AbortController();
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stop.abort());
+  const onSignal = () => {
+    for (const signal of STOP_SIGNALS) process.off(signal, onSignal);
+    stop.abort();
+  };
+  for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
   return stop.signal;
 }
 

@@ -1,4 +1,5 @@
 /** A server from its listening to its close, whatever answers in it. */
+import { setTimeout as pause } from "node:timers/promises";
 import type { Bundle } from "../bundle/schema.ts";
 import type { Application } from "./applications/application.ts";
 import type { HostedModel } from "./applications/hosted-model.ts";
@@ -9,8 +10,9 @@ import { ByteBudget } from "./bodies/byte-budget.ts";
 import { Connections } from "./connections/connections.ts";
 import { RequestCounts } from "./connections/request-counts.ts";
 import { type HttpContext, inferredModels } from "./http/context.ts";
-import { closeServer, listen, serverOf, urlOf } from "./http/listening.ts";
+import { listen, serverOf, urlOf } from "./http/listening.ts";
 import { serverMetricsText } from "./http/server-metrics.ts";
+import { forceServer, stopServer } from "./http/stopping.ts";
 import type { ReadModel } from "./json/json-jobs.ts";
 import { JsonThread } from "./json/json-thread.ts";
 import { TurnShare } from "./json/turn-share.ts";
@@ -49,8 +51,8 @@ export interface RunningServer {
    */
   replaceBundle(bundle: Bundle, bundleSha256: string, application?: number): string | null;
   /**
-   * Becomes unready, answers what it has accepted, and ends the workers. Further calls wait for the
-   * first.
+   * Becomes unready, answers all that was sent to it, and ends the workers. Further calls wait for
+   * the first.
    */
   close(): Promise<void>;
 }
@@ -74,18 +76,20 @@ export async function openServer(
     for (const application of applications) await application.openWorkers();
   } catch (error) {
     await Promise.all(applications.map((application) => application.close()));
-    await closeServer(server);
+    await forceServer(server, stopServer(server, context.connections));
     await context.jsonThread.close();
     throw error;
   }
   house.loopDelay.start();
   let closing: Promise<void> | undefined;
   const close = async () => {
-    const isEmptied = await house.drain(limits.drainTimeoutMs);
-    const closed = closeServer(server);
+    house.stop();
+    if (limits.drainDelayMs > 0) await pause(limits.drainDelayMs);
+    const closed = stopServer(server, context.connections);
+    const isEmptied = await house.drain(closed, limits.drainTimeoutMs);
     if (!isEmptied) for (const { endpoint } of applications) endpoint.abort();
     await Promise.all(applications.map((application) => application.close()));
-    await closed;
+    await forceServer(server, closed);
     house.loopDelay.stop();
     await context.jsonThread.close();
   };

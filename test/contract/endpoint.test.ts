@@ -214,7 +214,7 @@ describe.each(BY_METHOD)("an endpoint of %s", (method, { served }) => {
     const first = infer(house);
     await running(house);
     const closed = house.server.close();
-    expect((await infer(house)).status).toBe(503);
+    expect((await get(house, "/v2/health/ready")).status).toBe(503);
     expect((await driven(house, first)).status).toBe(200);
     await closed;
   });

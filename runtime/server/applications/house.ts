@@ -29,6 +29,7 @@ export class House {
   readonly version: string;
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
+  #isStopping = false;
   #isDraining = false;
   #inferCount = 0;
   #onEmpty: () => void = () => {};
@@ -50,12 +51,17 @@ export class House {
   }
 
   get isReady(): boolean {
-    return !this.#isDraining && this.applications.every(({ endpoint }) => endpoint.isReady);
+    return !this.#isStopping && this.applications.every(({ endpoint }) => endpoint.isReady);
   }
 
   /** Whether the models of an application answer, whatever the others do. */
   isApplicationReady({ endpoint }: Application): boolean {
-    return !this.#isDraining && endpoint.isReady;
+    return !this.#isStopping && endpoint.isReady;
+  }
+
+  /** It is not ready any more, so that nobody is sent here; who comes is still answered. */
+  stop(): void {
+    this.#isStopping = true;
   }
 
   /** An inference request has come in. */
@@ -69,19 +75,33 @@ export class House {
   }
 
   /**
-   * Refuses new inference and waits for the accepted.
-   * @returns whether all of it was answered in time.
+   * Waits for the inference that is in, and for the doors to close.
+   * @param closed kept when all that came by the doors is answered.
+   * @returns whether that was in time.
    */
-  async drain(timeoutMs: number): Promise<boolean> {
-    this.#isDraining = true;
+  async drain(closed: Promise<void>, timeoutMs: number): Promise<boolean> {
+    this.stop();
     for (const application of this.applications) application.drain();
-    if (this.#inferCount === 0) return true;
+    const isEmptied = await within(timeoutMs, Promise.all([closed, this.#emptied()]));
+    this.#isDraining = true;
+    return isEmptied;
+  }
+
+  #emptied(): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), timeoutMs);
-      this.#onEmpty = () => {
-        clearTimeout(timer);
-        resolve(true);
-      };
+      this.#onEmpty = resolve;
+      if (this.#inferCount === 0) resolve();
     });
   }
+}
+
+/** @returns whether it was kept in time. */
+async function within(timeoutMs: number, kept: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), timeoutMs);
+  });
+  const isKept = await Promise.race([kept.then(() => true), late]);
+  clearTimeout(timer);
+  return isKept;
 }
