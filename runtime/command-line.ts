@@ -5,6 +5,7 @@ import { type Command, CommanderError, InvalidArgumentError, Option } from "comm
 import type { CommandResult } from "./commands/command-result.ts";
 import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError } from "./errors.ts";
 import type { ActionValuesOf, GenerateLevel } from "./methods/method.ts";
+import { onceNpmIsGone } from "./npm-parent.ts";
 import { addSettingFlags, givenFlags } from "./settings/flags.ts";
 
 /** An error that is not a bug: told in one line, with an exit code of its own. */
@@ -111,10 +112,11 @@ export function addServe(program: Command, generateLevel?: GenerateLevel): void 
         print(printedSettings(settings));
         return;
       }
+      const onNotice = (message: string) => process.stderr.write(`${message}\n`);
       await serveCommand(settings.values, generateLevel, {
-        signal: stopSignal(),
+        signal: stopSignal(onNotice),
         onReady: print,
-        onNotice: (message) => process.stderr.write(`${message}\n`),
+        onNotice,
         onReload: (reload) => process.on("SIGHUP", reload),
       });
     });
@@ -122,15 +124,19 @@ export function addServe(program: Command, generateLevel?: GenerateLevel): void 
 
 /**
  * Aborts at the first SIGTERM or SIGINT; the second, whichever it is, ends the process as if there
- * were no handler.
+ * were no handler. Where npm started the process and is gone, that is as good as a first.
  */
-function stopSignal(): AbortSignal {
+function stopSignal(onNotice: (message: string) => void): AbortSignal {
   const stop = new AbortController();
   const onSignal = () => {
     for (const signal of STOP_SIGNALS) process.off(signal, onSignal);
     stop.abort();
   };
   for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
+  onceNpmIsGone(process.env, () => {
+    if (!stop.signal.aborted) onNotice("npm, which started this server, is gone");
+    stop.abort();
+  });
   return stop.signal;
 }
 
