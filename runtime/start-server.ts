@@ -1,18 +1,16 @@
 /** Opens a server of bundles in this process: its doors, and its workers beside it. */
-import { dirname } from "node:path";
 import type { Bundle } from "./bundle/schema.ts";
-import { RuntimeError } from "./errors.ts";
 import type { SettledDevice } from "./exec/worker-pool.ts";
 import { hasLimits } from "./exec/worker-spawn.ts";
+import { expectOwnNames, type HostedBundle, hostBundle } from "./hosted-bundle.ts";
 import { loadBundle } from "./load-bundle.ts";
 import type { GenerateLevel } from "./methods/method.ts";
-import { methodOf } from "./methods/registry.ts";
 import { OpenedModels } from "./opened-models.ts";
-import { servedModels } from "./served-models.ts";
-import type { Application } from "./server/applications/application.ts";
+import { type Reloaded, Reloading } from "./reloading.ts";
 import type { ServerLimits } from "./server/applications/limits.ts";
+import { ReloadCounts } from "./server/metrics/reload-counts.ts";
 import { openServer, type RunningServer } from "./server/serve.ts";
-import { Workers, type WorkersOptions } from "./server-workers.ts";
+import type { WorkersOptions } from "./server-workers.ts";
 import { packageVersion } from "./version.ts";
 
 export interface ServerOptions extends WorkersOptions {
@@ -36,20 +34,24 @@ export interface ServerOptions extends WorkersOptions {
 }
 
 export interface StartedServer extends RunningServer {
-  /** What it was started with, in the order of the options. */
+  /** What it serves now, in the order of the options. */
   readonly served: readonly ServedBundle[];
   /**
-   * Reads the files of the bundles again and follows those that are good and for this server. Never
-   * rejects.
+   * Reads the files of the bundles again and follows those that are good, without losing a request:
+   * on the workers there are, or on others beside them that take over once they are ready. Never
+   * rejects; reloads come one after the other.
+   * @param name of one application, or of a model of it; left out for all.
    * @returns whether all are followed, and what is to be said of them.
    */
-  reload(): Promise<{ readonly isFollowed: boolean; readonly notice: string }>;
+  reload(name?: string): Promise<Reloaded>;
 }
 
 export interface ServedBundle {
   /** Path of its file. */
   readonly policy: string;
   readonly bundle: Bundle;
+  /** Of the file. */
+  readonly sha256: string;
   /** What its workers run on. */
   readonly device: SettledDevice;
 }
@@ -60,52 +62,54 @@ export interface ServedBundle {
  * RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_MEANS, RUNTIME_DEVICE.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
-  const files = new OpenedModels();
+  const opened: OpenedModels[] = [];
   try {
-    return await startWith(files, options);
+    return await startWith(opened, options);
   } catch (error) {
-    await files.close();
+    await Promise.all(opened.map((files) => files.close()));
     throw error;
   }
 }
 
-interface Hosted {
-  readonly policy: string;
-  readonly bundle: Bundle;
-  readonly workers: Workers;
-  readonly application: Application;
-}
-
-async function startWith(files: OpenedModels, options: ServerOptions): Promise<StartedServer> {
+async function startWith(opened: OpenedModels[], options: ServerOptions): Promise<StartedServer> {
   const { policy, onNotice = () => {}, limits } = options;
   const policies = typeof policy === "string" ? [policy] : policy;
-  const hosted: Hosted[] = [];
+  const clock = clockOf(options);
+  const hosting = { ...options, onNotice, nowMs: clock.nowMs, isOnly: policies.length === 1 };
+  const hosted: HostedBundle[] = [];
   for (const one of policies) {
-    hosted.push(await hostedBundle(one, files, { ...options, isOnly: policies.length === 1 }));
+    const files = new OpenedModels();
+    opened.push(files);
+    hosted.push(await hostBundle(await loadBundle(one), files, hosting));
   }
   expectOwnNames(hosted);
+  const names = hosted.map(({ bundle }) => bundle.application);
+  const counts = new ReloadCounts(names, () => (clock.nowMs() + clock.epochOffsetMs) / 1000);
   const server = await openServer(
     hosted.map(({ application }) => application),
     {
       host: options.host ?? "127.0.0.1",
       port: options.port ?? 0,
-      ...clockOf(options),
+      ...clock,
       version: packageVersion(),
+      moreMetricsText: () => counts.text(),
       ...(limits === undefined ? {} : { limits }),
     },
   );
   if (!hasLimits()) onNotice("workers have no limit of memory: this system cannot set one");
+  const reloading = new Reloading(server, hosted, hosting, counts);
   return {
     ...server,
-    served: hosted.map(({ policy, bundle, workers }) => ({
-      policy,
-      bundle,
-      device: workers.device,
-    })),
-    reload: () => reloadAll(server, policies, files),
+    get served() {
+      return reloading.hosted.map(({ policy, bundle, sha256, workers }) => {
+        return { policy, bundle, sha256, device: workers.device };
+      });
+    },
+    reload: (name) => reloading.reload(name),
     close: async () => {
+      reloading.stop();
       await server.close();
-      await files.close();
+      await reloading.close();
     },
   };
 }
@@ -115,81 +119,3 @@ function clockOf({ nowMs, epochOffsetMs = performance.timeOrigin }: ServerOption
   const ownMs = () => performance.now();
   return { nowMs: ownMs, loopNowMs: ownMs, epochOffsetMs };
 }
-
-async function hostedBundle(
-  policy: string,
-  files: OpenedModels,
-  options: ServerOptions & { readonly isOnly: boolean },
-): Promise<Hosted> {
-  const { generateLevel, limits, isOnly, onNotice = () => {} } = options;
-  const { bundle, sha256 } = await loadBundle(policy);
-  const tell = (message: string) =>
-    onNotice(isOnly ? message : `${bundle.application}: ${message}`);
-  const models = await servedModels(bundle, options.models ?? dirname(policy), files);
-  const method = methodOf(bundle);
-  const told = { ...options, policy, onNotice: tell };
-  const workers = new Workers(told, models, method.workerCount(bundle));
-  const application = await method.host(bundle, {
-    bundleSha256: sha256,
-    nowMs: clockOf(options).nowMs,
-    ...(limits === undefined ? {} : { limits }),
-    onWorkerLost: (worker, reason) => tell(`worker ${worker} was lost: ${reason}`),
-    onNotice: tell,
-    axisNames: models.map((model) => model.axisNames),
-    workers,
-    generateLevel,
-  });
-  return { policy, bundle, workers, application };
-}
-
-/** @throws RuntimeError RUNTIME_MODEL if two bundles have models of the same name. */
-function expectOwnNames(hosted: readonly Hosted[]): void {
-  const policyByName = new Map<string, string>();
-  for (const { policy, application } of hosted) {
-    for (const name of application.endpoint.models.flatMap(({ signature }) => signature.names)) {
-      const other = policyByName.get(name);
-      if (other !== undefined && other !== policy) {
-        const message = `expected models of other names than those of ${other}, got "${name}"`;
-        throw new RuntimeError("RUNTIME_MODEL", `${policy}: ${message}`);
-      }
-      policyByName.set(name, policy);
-    }
-  }
-}
-
-async function reloadAll(server: RunningServer, policies: readonly string[], files: OpenedModels) {
-  const done = [];
-  for (const [index, policy] of policies.entries()) {
-    done.push(await reloadOne(server, policy, index));
-  }
-  const notices = done.map(({ notice }) => notice).join("; ");
-  const isFollowed = done.every((one) => one.isFollowed);
-  return { isFollowed, notice: notices + (await changesOf(files)) };
-}
-
-async function reloadOne(server: RunningServer, path: string, application: number) {
-  try {
-    const { bundle, sha256 } = await loadBundle(path);
-    const refusal = server.replaceBundle(bundle, sha256, application);
-    const notice =
-      refusal === null
-        ? `${path}: serving it as it is now, SHA-256 ${sha256}`
-        : `${path}: not followed, the bundle before it goes on deciding: ${refusal}`;
-    return { isFollowed: refusal === null, notice };
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    const notice = `not followed, the bundle before it goes on deciding: ${reason}`;
-    return { isFollowed: false, notice };
-  }
-}
-
-async function changesOf(opened: OpenedModels): Promise<string> {
-  const changed = await opened.changed();
-  if (changed.length === 0) return "";
-  const names = changed.slice(0, MAX_TOLD_FILES).join(", ");
-  const rest = changed.length - MAX_TOLD_FILES;
-  const files = `${names}${rest > 0 ? ` and ${rest} more` : ""}`;
-  return `; models stay those of the start, but these files are others now, or gone: ${files}`;
-}
-
-const MAX_TOLD_FILES = 5;

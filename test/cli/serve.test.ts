@@ -97,11 +97,12 @@ test("SIGHUP makes it follow the file as it is then, or say why not", async () =
   expect(await metrics()).toContain("stratagem_levels 3\n");
   recompile({ cluster: { workers: 3 } });
   child.kill("SIGHUP");
-  await notices.until(/not followed, .*: it has another cluster/);
+  await notices.until(/serving it as it is now, .* on new workers: it has another cluster/);
+  expect(await metrics()).toContain("stratagem_workers 3\n");
   writeFileSync(bundle, "no bundle");
   child.kill("SIGHUP");
   await notices.until(/not followed, .*: .*bundle\.msgpack: expected a policy bundle/);
-  expect(await metrics()).toContain("stratagem_levels 3\n");
+  expect(await metrics()).toContain("stratagem_workers 3\n");
   recompile({});
 });
 

@@ -1,6 +1,7 @@
 /** The models of all applications of a server, by the names that clients call them. */
 import { type InferLimits, inferLimits } from "../bodies/body-limits.ts";
 import { HttpError } from "../connections/http-error.ts";
+import type { ReadModel } from "../json/json-jobs.ts";
 import { RequestReader } from "../protocol/request-reader.ts";
 import type { EndpointModel } from "../requests/endpoint.ts";
 import type { Application } from "./application.ts";
@@ -9,30 +10,46 @@ import type { Application } from "./application.ts";
 export interface HostedModel {
   readonly application: Application;
   readonly model: EndpointModel;
-  /** Its place among the models of the server. */
-  readonly index: number;
   readonly requests: RequestReader;
+  /** For the thread that reads its long JSON. */
+  readonly readModel: ReadModel;
   readonly limits: InferLimits;
   /** Rows of one request at most. */
   readonly maxRows: number;
 }
 
-export function hostedModels(applications: readonly Application[]): HostedModel[] {
-  const hosted = applications.flatMap((application) =>
-    application.endpoint.models.map((model) => ({ application, model })),
-  );
-  return hosted.map(({ application, model }, index) => {
+export function hostedModels(application: Application): HostedModel[] {
+  return application.endpoint.models.map((model) => {
     const { maxRows, maxBodyBytes } = application.limits;
     const ownMaxRows = model.maxRows ?? maxRows;
+    const limits = inferLimits(model.signature.inputs, ownMaxRows, maxBodyBytes);
     return {
       application,
       model,
-      index,
-      limits: inferLimits(model.signature.inputs, ownMaxRows, maxBodyBytes),
+      limits,
       requests: new RequestReader(model.signature, ownMaxRows),
+      readModel: readModelOf(model, ownMaxRows, limits),
       maxRows: ownMaxRows,
     };
   });
+}
+
+function readModelOf(
+  { signature }: EndpointModel,
+  maxRows: number,
+  { parts }: InferLimits,
+): ReadModel {
+  const { names, inputs, outputs, variants, answersByRow } = signature;
+  const plain = {
+    names,
+    inputs: inputs.map(({ name, datatype, rowShape }) => ({ name, datatype, rowShape })),
+    outputs: outputs.map(({ name, datatype, rowShape, isInternal = false }) => {
+      return { name, datatype, rowShape, isInternal };
+    }),
+    variants: variants.map(({ name }) => ({ name })),
+    answersByRow: answersByRow === true,
+  };
+  return { signature: plain, maxRows, parts };
 }
 
 /**

@@ -20,23 +20,20 @@ export interface HouseOptions {
 }
 
 export class House {
-  readonly applications: readonly Application[];
-  /** In the order of the applications. */
-  readonly models: readonly HostedModel[];
   readonly budget: ByteBudget;
   readonly lag: LoopLag;
   readonly loopDelay: LoopDelay;
   readonly version: string;
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
+  #applications: readonly Application[];
+  #models: readonly HostedModel[];
   #isStopping = false;
   #isDraining = false;
-  #inferCount = 0;
-  #onEmpty: () => void = () => {};
 
   constructor(options: HouseOptions) {
-    this.applications = options.applications;
-    this.models = hostedModels(options.applications);
+    this.#applications = options.applications;
+    this.#models = options.applications.flatMap(hostedModels);
     this.budget = options.budget;
     this.lag = options.lag;
     this.loopDelay = options.loopDelay;
@@ -45,13 +42,23 @@ export class House {
     this.epochOffsetMs = options.epochOffsetMs;
   }
 
+  /** Those that answer what comes now; one that was replaced may still have requests. */
+  get applications(): readonly Application[] {
+    return this.#applications;
+  }
+
+  /** In the order of the applications. */
+  get models(): readonly HostedModel[] {
+    return this.#models;
+  }
+
   /** Whether it takes no inference any more. */
   get isDraining(): boolean {
     return this.#isDraining;
   }
 
   get isReady(): boolean {
-    return !this.#isStopping && this.applications.every(({ endpoint }) => endpoint.isReady);
+    return !this.#isStopping && this.#applications.every(({ endpoint }) => endpoint.isReady);
   }
 
   /** Whether the models of an application answer, whatever the others do. */
@@ -59,19 +66,19 @@ export class House {
     return !this.#isStopping && endpoint.isReady;
   }
 
+  /** Another application answers from the next request on, in the place of one. */
+  replace(before: Application, after: Application): void {
+    const at = this.#applications.indexOf(before);
+    this.#applications = this.#applications.with(at, after);
+    this.#models = this.#applications.flatMap((application) => {
+      if (application === after) return hostedModels(after);
+      return this.#models.filter((hosted) => hosted.application === application);
+    });
+  }
+
   /** It is not ready any more, so that nobody is sent here; who comes is still answered. */
   stop(): void {
     this.#isStopping = true;
-  }
-
-  /** An inference request has come in. */
-  enter(): void {
-    this.#inferCount++;
-  }
-
-  leave(): void {
-    this.#inferCount--;
-    if (this.#inferCount === 0) this.#onEmpty();
   }
 
   /**
@@ -81,22 +88,16 @@ export class House {
    */
   async drain(closed: Promise<void>, timeoutMs: number): Promise<boolean> {
     this.stop();
-    for (const application of this.applications) application.drain();
-    const isEmptied = await within(timeoutMs, Promise.all([closed, this.#emptied()]));
+    for (const application of this.#applications) application.drain();
+    const emptied = closed.then(() => Promise.all(this.#applications.map((one) => one.emptied())));
+    const isEmptied = await within(timeoutMs, emptied);
     this.#isDraining = true;
     return isEmptied;
-  }
-
-  #emptied(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#onEmpty = resolve;
-      if (this.#inferCount === 0) resolve();
-    });
   }
 }
 
 /** @returns whether it was kept in time. */
-async function within(timeoutMs: number, kept: Promise<unknown>): Promise<boolean> {
+export async function within(timeoutMs: number, kept: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), timeoutMs);

@@ -111,7 +111,7 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
 
   replaceBundle(bundle: Bundle): string {
     const difference = bundleDifference(this.#bundle, bundle, ["slo", "cluster", "tasks"]);
-    return `it has another ${difference ?? "batch"}, which takes a new start of the server`;
+    return `it has another ${difference ?? "batch"}`;
   }
 
   drain(): void {}
