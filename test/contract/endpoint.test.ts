@@ -227,6 +227,8 @@ describe.each(BY_METHOD)("an endpoint of %s", (method, { served }) => {
     await new Promise(setImmediate);
     // Its workers are not ready, so the one before answers.
     const meanwhile = infer(house);
+    const inFlight = "stratagem_http_requests_in_flight 3\n";
+    while (!(await get(house, "/metrics")).text.includes(inFlight));
     next.workers.ready();
     const { retired } = await replacing;
     const second = infer(house);
