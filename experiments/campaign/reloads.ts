@@ -1,7 +1,7 @@
 /**
- * Reloads the bundle of every method under load by SIGHUP: other levels, other models or accuracies
- * on new workers, and files that are no bundles. No request is lost, and what is served is what was
- * read last.
+ * Reloads the bundle of every method under load by SIGHUP: other levels, another cluster, which
+ * takes new workers, and files that are no bundles. No request is lost, and every bad file is
+ * refused.
  */
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -87,13 +87,17 @@ async function reloaded(served: ServedMethod, { size, folder }: Attack) {
 /** Place of the file that is none. */
 const BAD = 3;
 
-/** The bundle; with other promises; with a level less, where there are two; and no bundle. */
+/** The bundle; of another cluster; with a level less, where that can be; and no bundle. */
 function filesOf(bundle: Bundle): Uint8Array[] {
   const whole = encodeBundle(bundle);
+  const pools = bundle.cluster.pools.map((pool) => ({ ...pool, name: `${pool.name}-2` }));
+  const cluster = { ...bundle.cluster, pools };
+  const other = encodeBundle(validateBundle({ ...bundle, cluster }));
+  // Plans of themis are in pairs of levels.
+  const isWhole = bundle.method === "themis" || bundle.levels.length === 1;
+  const levels = isWhole ? bundle.levels : bundle.levels.slice(0, -1);
   const provenance = { ...bundle.provenance, compiler: "another compiler" };
-  const other = encodeBundle(validateBundle({ ...bundle, provenance }));
-  const levels = bundle.levels.length > 1 ? bundle.levels.slice(0, -1) : bundle.levels;
-  const fewer = encodeBundle(validateBundle({ ...bundle, levels }));
+  const fewer = encodeBundle(validateBundle({ ...bundle, levels, provenance }));
   return [whole, other, fewer, whole.subarray(0, whole.length >> 1)];
 }
 

@@ -106,7 +106,7 @@ export class Connection {
     return !this.hasAsked && this.#socket.bytesRead === 0;
   }
 
-  /** Ends the server's side, if nothing is owed; what comes crosswise is read, so it resets none. */
+  /** Ends the server's side, if nothing is owed; what comes crosswise is still read. */
   leaveIdle(): void {
     if (this.#owed.length === 0) this.#leave();
   }
