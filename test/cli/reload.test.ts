@@ -1,9 +1,9 @@
 /** Bundles of other models are followed by a server that runs, by the name of one application. */
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type StartedServer, startServer } from "../../runtime/start-server.ts";
+import type { StartedServer } from "../../runtime/start-server.ts";
 import { identityModel, meanModel } from "../support/onnx-model.ts";
 import { stratagem } from "../support/run-cli.ts";
 
@@ -37,10 +37,14 @@ function compiled(application: string, width: number, model = identityModel(widt
 }
 
 beforeAll(async () => {
+  // Workers are compiled files.
+  const built: typeof import("../../runtime/start-server.ts") = await import(
+    resolve("runtime/dist/start-server.js")
+  );
   const policy = [compiled("first", 3), compiled("second", 3)];
   const limits = { drainTimeoutMs: 5000 };
   const onNotice = (notice: string) => void notices.push(notice);
-  server = await startServer({ policy, standby: 0, meansCheck: false, limits, onNotice });
+  server = await built.startServer({ policy, standby: 0, meansCheck: false, limits, onNotice });
   await server.started;
 }, 60_000);
 
