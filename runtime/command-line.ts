@@ -1,6 +1,7 @@
 /**
  * What the two command lines share: printing results, explaining errors, and the verbs both have.
  */
+import { constants } from "node:os";
 import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { CommandResult } from "./commands/command-result.ts";
 import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError } from "./errors.ts";
@@ -128,8 +129,15 @@ export function addServe(program: Command, generateLevel?: GenerateLevel): void 
  */
 function stopSignal(onNotice: (message: string) => void): AbortSignal {
   const stop = new AbortController();
-  const onSignal = () => {
-    for (const signal of STOP_SIGNALS) process.off(signal, onSignal);
+  let isTold = false;
+  const onSignal = (signal: (typeof STOP_SIGNALS)[number]) => {
+    if (isTold) {
+      for (const each of STOP_SIGNALS) process.off(each, onSignal);
+      process.kill(process.pid, signal);
+      // The first process of a container is not ended by a signal that it does not handle.
+      process.exit(128 + constants.signals[signal]);
+    }
+    isTold = true;
     stop.abort();
   };
   for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
