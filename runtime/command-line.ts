@@ -1,12 +1,14 @@
 /**
  * What the two command lines share: printing results, explaining errors, and the verbs both have.
  */
+import { constants } from "node:os";
 import { Argument, type Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { CommandResult } from "./commands/command-result.ts";
 import type { TokenCommand } from "./commands/token.ts";
 import type { Shell } from "./completion/script.ts";
 import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError } from "./errors.ts";
 import type { ActionValuesOf, GenerateLevel } from "./methods/method.ts";
+import { onceNpmIsGone } from "./npm-parent.ts";
 import { addSettingFlags, givenFlags } from "./settings/flags.ts";
 
 /** An error that is not a bug: told in one line, with an exit code of its own. */
@@ -21,6 +23,7 @@ interface ToldError {
   readonly message: string;
 }
 
+const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
 /** Errors that are told at once, unless `--all-errors` asks for all: they fit a screen. */
 const MAX_TOLD_ERRORS = 20;
 
@@ -112,10 +115,11 @@ export function addServe(program: Command, generateLevel?: GenerateLevel): void 
         print(printedSettings(settings));
         return;
       }
+      const onNotice = (message: string) => process.stderr.write(`${message}\n`);
       await serveCommand(settings, generateLevel, {
-        signal: stopSignal(),
+        signal: stopSignal(onNotice),
         onReady: print,
-        onNotice: (message) => process.stderr.write(`${message}\n`),
+        onNotice,
         onReload: (reload) => process.on("SIGHUP", reload),
       });
     });
@@ -155,10 +159,28 @@ export function addCompletion(program: Command): void {
     });
 }
 
-/** Aborts at the first SIGTERM or SIGINT; the second ends the process. */
-function stopSignal(): AbortSignal {
+/**
+ * Aborts at the first SIGTERM or SIGINT; the second, whichever it is, ends the process as if there
+ * were no handler. Where npm started the process and is gone, that is as good as a first.
+ */
+function stopSignal(onNotice: (message: string) => void): AbortSignal {
   const stop = new AbortController();
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stop.abort());
+  let isTold = false;
+  const onSignal = (signal: (typeof STOP_SIGNALS)[number]) => {
+    if (isTold) {
+      for (const each of STOP_SIGNALS) process.off(each, onSignal);
+      process.kill(process.pid, signal);
+      // The first process of a container is not ended by a signal that it does not handle.
+      process.exit(128 + constants.signals[signal]);
+    }
+    isTold = true;
+    stop.abort();
+  };
+  for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
+  onceNpmIsGone(process.env, () => {
+    if (!stop.signal.aborted) onNotice("npm, which started this server, is gone");
+    stop.abort();
+  });
   return stop.signal;
 }
 

@@ -83,6 +83,8 @@ interface Told extends WorkersOptions {
   readonly policy: string;
   readonly shared: SharedMeans;
   readonly onNotice: (message: string) => void;
+  /** Called when a worker failed at its start, for whatever reason. */
+  readonly onStartFailed?: (reason: string) => void;
 }
 
 /** Starts the workers of a server, and remembers what they run on. */
@@ -133,11 +135,13 @@ export class Workers implements WorkerStarter {
   }
 
   #told<H extends ExecutorHandlers>(handlers: H): H & ProcessExecutorHandlers {
-    const { onNotice } = this.#options;
+    const { onNotice, onStartFailed = () => {} } = this.#options;
     return {
       ...handlers,
-      onStartFailed: (reason, retryMs) =>
-        onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`),
+      onStartFailed: (reason, retryMs) => {
+        onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`);
+        onStartFailed(reason);
+      },
     };
   }
 

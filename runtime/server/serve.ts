@@ -1,4 +1,5 @@
 /** A server from its listening to its close, whatever answers in it. */
+import { setTimeout as pause } from "node:timers/promises";
 import type { Bundle } from "../bundle/schema.ts";
 import { Access, exposureOf } from "./access/access.ts";
 import type { Application } from "./applications/application.ts";
@@ -6,6 +7,7 @@ import type { HostedModel } from "./applications/hosted-model.ts";
 import { House } from "./applications/house.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./applications/limits.ts";
 import { LoopLag } from "./applications/loop-lag.ts";
+import { type Replaced, Succession } from "./applications/succession.ts";
 import { ByteBudget } from "./bodies/byte-budget.ts";
 import { Connections } from "./connections/connections.ts";
 import { RequestCounts } from "./connections/request-counts.ts";
@@ -14,10 +16,11 @@ import { type HttpContext, inferredModels } from "./http/context.ts";
 import { type DoorAddress, doorsOf } from "./http/doors.ts";
 import { openDoors } from "./http/open-doors.ts";
 import { serverMetricsText } from "./http/server-metrics.ts";
-import type { ReadModel } from "./json/json-jobs.ts";
 import { JsonThread } from "./json/json-thread.ts";
 import { TurnShare } from "./json/turn-share.ts";
 import { LoopDelay } from "./metrics/loop-delay.ts";
+
+const NO_APPLICATION = "there is no such application";
 
 export interface OpenOptions {
   readonly host: string;
@@ -45,6 +48,8 @@ export interface OpenOptions {
   readonly admin?: AdminHooks;
   /** For what an operator should see, such as a door that is open to all. */
   readonly onNotice?: (message: string) => void;
+  /** Metrics of whoever opens it, in the exposition format. */
+  readonly moreMetricsText?: () => string;
 }
 
 export interface RunningServer {
@@ -58,15 +63,23 @@ export interface RunningServer {
   /** Whether the workers are ready and the server is not closing. */
   isReady(): boolean;
   /**
-   * Lets another bundle decide from now on; requests that wait or run stay.
+   * Lets another bundle decide from now on, on the same workers; requests that wait or run stay.
    * @param bundle a validated one.
    * @param application its place among those of the server.
-   * @returns null, or why this server cannot follow it, in which case it goes on as before.
+   * @returns null, or why it takes workers of its own, in which case all goes on as before.
    */
   replaceBundle(bundle: Bundle, bundleSha256: string, application?: number): string | null;
   /**
-   * Becomes unready, answers what it has accepted, and ends the workers. Further calls wait for the
-   * first.
+   * Starts the workers of another application beside those of one, and lets it answer in its place
+   * once they are ready; what the one before has taken in, it answers.
+   * @param place of the one before. @param failed rejects where workers turn out to be of no use.
+   * @throws what starting workers throws, what `failed` does, or Error if they do not come up; all
+   * goes on as before then.
+   */
+  replaceApplication(next: Application, place?: number, failed?: Promise<never>): Promise<Replaced>;
+  /**
+   * Becomes unready, answers all that was sent to it, and ends the workers. Further calls wait for
+   * the first.
    */
   close(): Promise<void>;
 }
@@ -83,7 +96,12 @@ export async function openServer(
   const { host, port, adminAt, metricsAt, onNotice = () => {} } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const house = houseOf(applications, options, limits);
-  const context = contextOf(house, limits, options.admin);
+  const inferred = inferredModels(house.models);
+  const context = contextOf(house, limits, inferred, options);
+  const succession = new Succession(house, limits.drainTimeoutMs, () => {
+    inferred.clear();
+    for (const [path, hosted] of inferredModels(house.models)) inferred.set(path, hosted);
+  });
   const addresses = { http: { host, port }, admin: adminAt, metrics: metricsAt };
   const doors = await openDoors(context, limits, doorsOf(addresses)).catch(async (error) => {
     await Promise.all(applications.map((application) => application.close()));
@@ -100,18 +118,22 @@ export async function openServer(
     for (const application of applications) await application.openWorkers();
   } catch (error) {
     await Promise.all(applications.map((application) => application.close()));
-    await doors.close();
+    await doors.close(doors.stop());
     await context.jsonThread.close();
     throw error;
   }
   house.loopDelay.start();
   let closing: Promise<void> | undefined;
   const close = async () => {
-    const isEmptied = await house.drain(limits.drainTimeoutMs);
-    const closed = doors.close();
-    if (!isEmptied) for (const { endpoint } of applications) endpoint.abort();
-    await Promise.all(applications.map((application) => application.close()));
-    await closed;
+    house.stop();
+    if (limits.drainDelayMs > 0) await pause(limits.drainDelayMs);
+    const closed = doors.stop();
+    const succeeded = succession.close();
+    const isEmptied = await house.drain(closed, limits.drainTimeoutMs);
+    if (!isEmptied) for (const { endpoint } of house.applications) endpoint.abort();
+    await Promise.all(house.applications.map((application) => application.close()));
+    await doors.close(closed);
+    await succeeded;
     house.loopDelay.stop();
     await context.jsonThread.close();
   };
@@ -120,8 +142,13 @@ export async function openServer(
     started: Promise.all(applications.map(({ endpoint }) => endpoint.started)).then(() => {}),
     isReady: () => house.isReady,
     replaceBundle: (bundle, bundleSha256, application = 0) => {
-      const refusal = applications[application]?.endpoint.replaceBundle(bundle, bundleSha256);
-      return refusal === undefined ? "there is no such application" : refusal;
+      const refusal = house.applications[application]?.endpoint.replaceBundle(bundle, bundleSha256);
+      return refusal === undefined ? NO_APPLICATION : refusal;
+    },
+    replaceApplication: async (next, place = 0, failed = new Promise(() => {})) => {
+      const before = house.applications[place];
+      if (before === undefined) throw new RangeError(NO_APPLICATION);
+      return succession.replace(before, next, failed);
     },
     close: () => {
       closing ??= close();
@@ -147,39 +174,30 @@ function houseOf(
   });
 }
 
-function contextOf(house: House, limits: ServerLimits, admin: AdminHooks | undefined): HttpContext {
-  const { applications, models, loopDelay, budget, access } = house;
+function contextOf(
+  house: House,
+  limits: ServerLimits,
+  inferred: ReadonlyMap<string, HostedModel>,
+  { admin, moreMetricsText = () => "" }: OpenOptions,
+): HttpContext {
+  const { loopDelay, budget, access } = house;
   const connections = new Connections(limits);
   const counts = new RequestCounts();
   return {
     house,
     pace: limits,
     connections,
-    inferred: inferredModels(models),
+    inferred,
     counts,
     admin,
     turnShare: new TurnShare(),
-    jsonThread: new JsonThread(models.map(readModelOf)),
+    jsonThread: new JsonThread(),
     metricsText: () =>
-      applications.map(({ endpoint }) => endpoint.metricsText()).join("") +
+      house.applications.map(({ endpoint }) => endpoint.metricsText()).join("") +
       serverMetricsText(loopDelay, budget) +
       connections.metricsText() +
       counts.text() +
-      access.metricsText(),
+      access.metricsText() +
+      moreMetricsText(),
   };
-}
-
-/** Nothing but what can be sent to a thread. */
-function readModelOf({ model, limits }: HostedModel): ReadModel {
-  const { names, inputs, outputs, variants, answersByRow } = model.signature;
-  const signature = {
-    names,
-    inputs: inputs.map(({ name, datatype, rowShape }) => ({ name, datatype, rowShape })),
-    outputs: outputs.map(({ name, datatype, rowShape, isInternal = false }) => {
-      return { name, datatype, rowShape, isInternal };
-    }),
-    variants: variants.map(({ name }) => ({ name })),
-    answersByRow: answersByRow === true,
-  };
-  return { signature, maxRows: limits.maxRows, parts: limits.parts };
 }

@@ -1,6 +1,7 @@
 /** The models of all applications of a server, by the names that clients call them. */
 import { type InferLimits, inferLimits } from "../bodies/body-limits.ts";
 import { HttpError } from "../connections/http-error.ts";
+import type { ReadModel } from "../json/json-jobs.ts";
 import { RequestReader } from "../protocol/request-reader.ts";
 import type { EndpointModel } from "../requests/endpoint.ts";
 import type { Application } from "./application.ts";
@@ -11,44 +12,62 @@ export interface HostedModel {
   readonly model: EndpointModel;
   /** By which clients call it here: its own, and others that no other application has. */
   readonly names: readonly string[];
-  /** Its place among the models of the server. */
-  readonly index: number;
   readonly requests: RequestReader;
+  /** For the thread that reads its long JSON. */
+  readonly readModel: ReadModel;
   readonly limits: InferLimits;
   /** Rows of one request at most. */
   readonly maxRows: number;
 }
 
-export function hostedModels(applications: readonly Application[]): HostedModel[] {
-  const hosted = applications.flatMap((application) =>
-    application.endpoint.models.map((model) => ({ application, model })),
-  );
-  return hosted.map(({ application, model }, index) => {
+export function hostedModels(application: Application): HostedModel[] {
+  return application.endpoint.models.map((model) => {
     const { maxRows, maxBodyBytes } = application.limits;
     const ownMaxRows = model.maxRows ?? maxRows;
+    const limits = inferLimits(model.signature.inputs, ownMaxRows, maxBodyBytes);
     return {
       application,
       model,
-      names: ownNames(hosted, { application, model }),
-      index,
-      limits: inferLimits(model.signature.inputs, ownMaxRows, maxBodyBytes),
+      names: model.signature.names,
+      limits,
       requests: new RequestReader(model.signature, ownMaxRows),
+      readModel: readModelOf(model, ownMaxRows, limits),
       maxRows: ownMaxRows,
     };
   });
 }
 
 /**
- * The first name is a model's own; others, such as that of its only task, are nobody's where
- * several applications have them.
+ * The models of a server with the names by which clients call them there: the first name is a
+ * model's own; others, such as that of its only task, are nobody's where several applications have
+ * them.
  */
-function ownNames(
-  all: readonly Pick<HostedModel, "application" | "model">[],
-  { application, model }: Pick<HostedModel, "application" | "model">,
-): string[] {
-  const others = all.filter((one) => one.application !== application);
-  const taken = new Set(others.flatMap((one) => one.model.signature.names));
-  return model.signature.names.filter((name, index) => index === 0 || !taken.has(name));
+export function namedApart(models: readonly HostedModel[]): HostedModel[] {
+  return models.map((hosted) => {
+    const others = models.filter(({ application }) => application !== hosted.application);
+    const taken = new Set(others.flatMap(({ model }) => model.signature.names));
+    const { names: all } = hosted.model.signature;
+    const names = all.filter((name, index) => index === 0 || !taken.has(name));
+    return { ...hosted, names };
+  });
+}
+
+function readModelOf(
+  { signature }: EndpointModel,
+  maxRows: number,
+  { parts }: InferLimits,
+): ReadModel {
+  const { names, inputs, outputs, variants, answersByRow } = signature;
+  const plain = {
+    names,
+    inputs: inputs.map(({ name, datatype, rowShape }) => ({ name, datatype, rowShape })),
+    outputs: outputs.map(({ name, datatype, rowShape, isInternal = false }) => {
+      return { name, datatype, rowShape, isInternal };
+    }),
+    variants: variants.map(({ name }) => ({ name })),
+    answersByRow: answersByRow === true,
+  };
+  return { signature: plain, maxRows, parts };
 }
 
 /**

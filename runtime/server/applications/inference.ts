@@ -52,14 +52,15 @@ export async function infer(house: House, inference: Inference): Promise<void> {
   const arrival = { arrivalMs: seenMs - lagMs, lagMs };
   let reason: FailureReason | undefined;
   const hold = house.budget.hold();
-  house.enter();
+  const { application } = hosted;
+  application.enter();
   try {
     if (house.isDraining) {
       reason = "closed";
       throw new HttpError(503, "the server is shutting down", RETRY_LATER);
     }
     const request = await inference.read(hold);
-    const { sloMs } = hosted.application;
+    const { sloMs } = application;
     const sloClass = requestClass(classes, modelName, request.sloClass, sloMs);
     const outcome = await scheduled(house, inference, sloClass, request, arrival);
     if (outcome.kind === "failed") {
@@ -73,7 +74,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
     throw error;
   } finally {
     hold.release();
-    house.leave();
+    application.leave();
   }
 }
 

@@ -196,9 +196,7 @@ function sendError(context: HttpContext, response: ServerResponse, error: HttpEr
     if (!response.writableEnded) response.destroy();
     return;
   }
-  // While draining, clients had better go elsewhere.
-  const close = context.house.isDraining ? CLOSE : {};
   const body = Buffer.from(reasonJson(error.message));
-  const headers = { ...error.headers, ...close, "content-type": "application/json" };
+  const headers = { ...error.headers, "content-type": "application/json" };
   sendBody(context, response, error.status, body, headers);
 }

@@ -59,8 +59,7 @@ export function answerInfer(
     write: async (parsed, answer, { name }) => {
       const texts = await jsonOutputs(context, parsed, answer, signature);
       const written = writeInferResponse(modelName, parsed, answer, signature, name, texts);
-      const leaving: Record<string, string> = house.isDraining ? { connection: "close" } : {};
-      response.writeHead(200, { ...written.headers, ...leaving });
+      response.writeHead(200, written.headers);
       connections.outbox.send(response, written.parts);
     },
   });

@@ -21,7 +21,7 @@ const ELEMENT_SHARE = 16;
 /** As `parseInferRequest`; the memory of the body may be gone afterwards. */
 export async function readRequest(
   { turnShare, jsonThread }: Pick<HttpContext, "turnShare" | "jsonThread">,
-  { index, requests, model }: HostedModel,
+  { requests, model, readModel }: HostedModel,
   body: Buffer,
   headerLength: string | undefined,
 ): Promise<InferRequest> {
@@ -30,7 +30,7 @@ export async function readRequest(
     ({ datatype }) => DATATYPES[datatype].elementBytes === 0,
   );
   const lookedAt = isOfStrings ? body.length : Math.min(jsonBytes, body.length);
-  if (lookedAt > MAX_LOOP_BYTES) return jsonThread.read(index, body, headerLength);
+  if (lookedAt > MAX_LOOP_BYTES) return jsonThread.read(readModel, body, headerLength);
   if (lookedAt > FREE_BYTES) await turnShare.take(lookedAt);
   return requests.read(body, headerLength);
 }

@@ -1,6 +1,6 @@
 /**
- * The HTTP server below the routes: its limits, its address, what it answers where there is no
- * request, and its end.
+ * The HTTP server below the routes: its limits, its address, and what it answers where there is no
+ * request.
  */
 import {
   createServer,
@@ -30,12 +30,6 @@ import { turnedAway } from "./infer.ts";
  * a second later, so a burst needs room.
  */
 const BACKLOG = 4096;
-/**
- * While the server closes: how often idle connections are ended, and how long answers may still be
- * on their way.
- */
-const SWEEP_MS = 20;
-const LINGER_MS = 1000;
 
 /** Methods of the routes, for a request that names none of them. */
 const ALLOWED = { allow: "GET, HEAD, POST" };
@@ -159,23 +153,6 @@ export function listen(server: Server, { host, port, flag }: Door): Promise<void
       reject(new RuntimeError("RUNTIME_LISTEN", message));
     });
     server.listen({ port, host, backlog: BACKLOG }, () => resolve());
-  });
-}
-
-/**
- * Idle connections end at once, one that is sending its last answer soon after it, and what is left
- * after a while.
- */
-export function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
-    const force = setTimeout(() => server.closeAllConnections(), LINGER_MS);
-    server.close(() => {
-      clearInterval(sweep);
-      clearTimeout(force);
-      resolve();
-    });
-    server.closeIdleConnections();
   });
 }
 

@@ -6,15 +6,26 @@ import { Connections } from "../connections/connections.ts";
 import type { HttpContext } from "./context.ts";
 import type { Door } from "./doors.ts";
 import { Handshakes } from "./handshakes.ts";
-import { closeServer, listen, serverOf, urlOf } from "./listening.ts";
+import { listen, serverOf, urlOf } from "./listening.ts";
+import { forceServer, stopServer } from "./stopping.ts";
 
 /** While the doors close: how long a client may still take to agree on keys. */
 const HANDSHAKE_LINGER_MS = 1000;
 
 export interface OpenedDoors {
   readonly urls: { readonly url: string; readonly adminUrl: string; readonly metricsUrl: string };
-  /** As `closeServer` does, of all. */
-  close(): Promise<void>;
+  /**
+   * Of the one for all, as `stopServer` does; the others go on meanwhile, for whoever watches.
+   */
+  stop(): Promise<void>;
+  /** Ends what is left, soon. @param stopped of `stop`. */
+  close(stopped: Promise<void>): Promise<void>;
+}
+
+interface Opened {
+  readonly door: Door;
+  readonly server: Server;
+  readonly connections: Connections;
 }
 
 /**
@@ -27,22 +38,34 @@ export async function openDoors(
   limits: ServerLimits,
   doors: readonly Door[],
 ): Promise<OpenedDoors> {
-  const opened: { readonly door: Door; readonly server: Server }[] = [];
+  const opened: Opened[] = [];
   const handshakes = new Handshakes(() => context.house.access.onHandshakeFailed());
-  const close = async () => {
-    const cut = setTimeout(() => handshakes.cut(), HANDSHAKE_LINGER_MS);
-    await Promise.all(opened.map(({ server }) => closeServer(server)));
+  let cut: NodeJS.Timeout | undefined;
+  const stopOne = ({ server, connections }: Opened) => {
+    cut ??= setTimeout(() => handshakes.cut(), HANDSHAKE_LINGER_MS);
+    return stopServer(server, connections);
+  };
+  const stop = async () => {
+    const [main] = opened;
+    if (main !== undefined) await stopOne(main);
+  };
+  const close = async (stopped: Promise<void>) => {
+    const [main, ...others] = opened;
+    const forced = others.map((one) => forceServer(one.server, stopOne(one)));
+    if (main !== undefined) forced.push(forceServer(main.server, stopped));
+    await Promise.all(forced);
     clearTimeout(cut);
   };
   try {
     for (const door of doors) {
-      const own = door.isOwn ? { ...context, connections: new Connections(limits) } : context;
+      const connections = door.isOwn ? new Connections(limits) : context.connections;
+      const own = { ...context, connections };
       const server = serverOf(own, limits, door, handshakes);
       await listen(server, door);
-      opened.push({ door, server });
+      opened.push({ door, server, connections });
     }
   } catch (error) {
-    await close();
+    await close(stop());
     throw error;
   }
   const urlFor = (need: Need) => {
@@ -50,5 +73,5 @@ export async function openDoors(
     return found === undefined ? "" : urlOf(found.server, context, found.door);
   };
   const urls = { url: urlFor("infer"), adminUrl: urlFor("admin"), metricsUrl: urlFor("metrics") };
-  return { urls, close };
+  return { urls, stop, close };
 }

@@ -40,7 +40,6 @@ interface Waiting {
  * to be read. It keeps no process alive.
  */
 export class JsonThread {
-  readonly #models: readonly ReadModel[];
   readonly #limits: JsonThreadLimits;
   readonly #program: string | URL;
   readonly #toRead: Waiting[] = [];
@@ -50,16 +49,8 @@ export class JsonThread {
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  /**
-   * @param models whose requests it reads, in their order.
-   * @param program of the thread; left out for the one that ships.
-   */
-  constructor(
-    models: readonly ReadModel[],
-    limits: Partial<JsonThreadLimits> = {},
-    program: string | URL = programPath(),
-  ) {
-    this.#models = models;
+  /** @param program of the thread; left out for the one that ships. */
+  constructor(limits: Partial<JsonThreadLimits> = {}, program: string | URL = programPath()) {
     this.#limits = { ...JSON_THREAD_LIMITS, ...limits };
     this.#program = program;
   }
@@ -74,7 +65,11 @@ export class JsonThread {
    * @throws HttpError 400 for what that throws; 413 if it takes too long; 503 if
    * too many wait.
    */
-  async read(model: number, body: Buffer, headerLength: string | undefined): Promise<InferRequest> {
+  async read(
+    model: ReadModel,
+    body: Buffer,
+    headerLength: string | undefined,
+  ): Promise<InferRequest> {
     if (this.#toRead.length >= this.#limits.maxWaiting) {
       const found = `${this.#toRead.length} long bodies wait to be read`;
       throw new HttpError(503, `request: ${found}, try again later`, RETRY_LATER);
@@ -129,7 +124,6 @@ export class JsonThread {
 
   #start(): Worker {
     const worker = new Worker(this.#program, {
-      workerData: this.#models,
       execArgv: [],
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
@@ -173,7 +167,7 @@ export class JsonThread {
 /** Of what was built, also for those who run the sources: threads run compiled files only. */
 function programPath(): string {
   const description = createRequire(import.meta.url).resolve("stratagem-runtime/package.json");
-  return join(dirname(description), "dist/server/json-thread-main.js");
+  return join(dirname(description), "dist/server/json/json-thread-main.js");
 }
 
 /** A body in memory of its own, which can be handed over. */
