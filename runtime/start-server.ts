@@ -13,6 +13,7 @@ import { servedModels } from "./served-models.ts";
 import { Access, type AccessOptions } from "./server/access/access.ts";
 import type { Application } from "./server/applications/application.ts";
 import type { ServerLimits } from "./server/applications/limits.ts";
+import { HttpError, RETRY_LATER } from "./server/connections/http-error.ts";
 import type { Reloaded } from "./server/http/admin-hooks.ts";
 import type { DoorAddress } from "./server/http/doors.ts";
 import { openServer, type RunningServer } from "./server/serve.ts";
@@ -104,6 +105,7 @@ async function startWith(
   const policies = typeof policy === "string" ? [policy] : policy;
   const hosted = await hostedBundles(policies, files, options);
   const reloads = new Reloads(hosted, files, access);
+  let started: RunningServer | undefined;
   const server = await openServer(
     hosted.map(({ application }) => application),
     {
@@ -118,15 +120,16 @@ async function startWith(
       onNotice,
       admin: {
         reload: async (application) => {
-          const reloaded = await reloads.run(server, application);
+          const reloaded = await reloads.run(expectStarted(started), application);
           if (reloaded !== null) onNotice(reloaded.notice);
           return reloaded;
         },
         config: options.config ?? (() => ({})),
-        state: () => stateOf(server, hosted, reloads, access),
+        state: () => stateOf(expectStarted(started), hosted, reloads, access),
       },
     },
   );
+  started = server;
   if (!hasLimits()) onNotice("workers have no limit of memory: this system cannot set one");
   return {
     ...server,
@@ -244,6 +247,12 @@ function expectOwnNames(hosted: readonly Hosted[]): void {
 
 function namesOf({ application: { endpoint } }: Hosted): string[] {
   return endpoint.models.flatMap(({ signature }) => signature.names.slice(0, 1));
+}
+
+/** @throws HttpError 503 for administrators who come while the first workers start. */
+function expectStarted(server: RunningServer | undefined): RunningServer {
+  if (server !== undefined) return server;
+  throw new HttpError(503, "the server is starting", RETRY_LATER);
 }
 
 /** For administrators: what is served, and by whose leave. */
