@@ -14,7 +14,8 @@ export interface LiveServer {
   readonly pid: number;
   /** Zero of the server's own clock, ms of the epoch; NaN where it does not say. */
   readonly originMs: number;
-  stop(): Promise<void>;
+  /** By SIGTERM. @returns its exit code, null where a signal ended it. */
+  stop(): Promise<number | null>;
 }
 
 interface ServerOptions {
@@ -56,8 +57,9 @@ export async function startServer(
   const notices: Buffer[] = [];
   if (isQuiet) child.stderr.on("data", (chunk: Buffer) => notices.push(chunk));
   else child.stderr.pipe(process.stderr);
-  const ended = exited.then(([code]) => {
+  const ended = exited.then(([code]: (number | null)[]) => {
     if (code !== 0) process.stderr.write(Buffer.concat(notices));
+    return code ?? null;
   });
   const told = await Promise.race([
     listening(child.stdout, onTold),
@@ -69,7 +71,7 @@ export async function startServer(
     originMs: told.originMs ?? Number.NaN,
     stop: async () => {
       child.kill("SIGTERM");
-      await ended;
+      return ended;
     },
   };
 }

@@ -59,7 +59,7 @@ test("every metric of an application names its model", () => {
     }
   }
   const ofServer =
-    /^process_|^stratagem_(connections|unsent|event_loop|request_bytes|http|log_lines|traced)/;
+    /^process_|^stratagem_(connections|access|tls|unsent|event_loop|request_bytes|http|log_lines|traced)/;
   expect([...nameless].filter((name) => !ofServer.test(name))).toEqual([]);
 });
 

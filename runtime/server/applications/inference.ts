@@ -57,8 +57,9 @@ export async function infer(house: House, inference: Inference): Promise<void> {
   const arrival = { arrivalMs: seenMs - lagMs, lagMs };
   let reason: FailureReason | undefined;
   const hold = house.budget.hold();
+  const { application } = hosted;
   if (record !== undefined) record.model = modelName;
-  house.enter();
+  application.enter();
   hosted.latencies.pending++;
   try {
     if (house.isDraining) {
@@ -67,7 +68,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
     }
     const request = await inference.read(hold);
     if (record !== undefined) record.rows = request.rows;
-    const { sloMs } = hosted.application;
+    const { sloMs } = application;
     const sloClass = requestClass(classes, modelName, request.sloClass, sloMs);
     const outcome = await scheduled(house, inference, sloClass, request, arrival);
     if (outcome.kind === "failed") {
@@ -87,7 +88,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
   } finally {
     hold.release();
     hosted.latencies.pending--;
-    house.leave();
+    application.leave();
   }
 }
 

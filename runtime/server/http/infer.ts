@@ -73,9 +73,8 @@ export function answerInfer(
     write: async (parsed, answer, { name }) => {
       const texts = await jsonOutputs(context, parsed, answer, signature);
       const written = writeInferResponse(modelName, parsed, answer, signature, name, texts);
-      const leaving: Record<string, string> = house.isDraining ? { connection: "close" } : {};
       if (record !== undefined) record.responseBytes = lengthOf(written.parts);
-      response.writeHead(200, { ...written.headers, ...leaving });
+      response.writeHead(200, written.headers);
       connections.outbox.send(response, written.parts);
     },
   });

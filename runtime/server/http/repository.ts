@@ -3,6 +3,7 @@
  * again.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Application } from "../applications/application.ts";
 import { hostedModel } from "../applications/hosted-model.ts";
 import { readBody } from "../bodies/body.ts";
 import { INDEX_LIMIT } from "../bodies/body-limits.ts";
@@ -43,11 +44,11 @@ const STAYS =
   "a model stays as long as its server runs, whose workers its bundle divides; end the server";
 
 function indexOf({ house }: HttpContext, asked: Fields): object[] {
-  return house.models.flatMap(({ application, model }) => {
+  return house.models.flatMap(({ application, names }) => {
     const isReady = house.isApplicationReady(application);
     if (!isReady && asked["ready"] === true) return [];
     const [state, reason] = isReady ? ["READY", ""] : ["UNAVAILABLE", "its workers are not ready"];
-    return model.signature.names.map((name) => ({ name, version: "1", state, reason }));
+    return names.map((name) => ({ name, version: "1", state, reason }));
   });
 }
 
@@ -62,14 +63,14 @@ async function load(context: HttpContext, name: string, asked: Fields): Promise<
   if (reload === undefined) {
     throw refusal("load", name, "its bundle was given by the program, from no file");
   }
-  const { isFollowed, notice } = await reload(application);
-  if (!isFollowed) throw refusal("load", name, notice);
+  const reloaded = await reload(application.name);
+  if (reloaded?.isFollowed !== true) throw refusal("load", name, reloaded?.notice ?? "it is gone");
 }
 
-/** Its place among those of the server. @throws HttpError 400 for an unknown name, as Triton. */
-function applicationOf({ house }: HttpContext, name: string, action: string): number {
+/** @throws HttpError 400 for an unknown name, as Triton. */
+function applicationOf({ house }: HttpContext, name: string, action: string): Application {
   try {
-    return house.applications.indexOf(hostedModel(house.models, name).application);
+    return hostedModel(house.models, name).application;
   } catch (error) {
     if (!(error instanceof HttpError)) throw error;
     throw refusal(action, name, error.message);
