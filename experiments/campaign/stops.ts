@@ -48,7 +48,8 @@ async function run({ size, seed, say }: Attack): Promise<Outcome> {
       lost.push(`${told}: no answer for ${fates.unanswered.join(", ")}`);
     }
     if (stop.code !== 0) lost.push(`${told}: it ended with ${stop.code}`);
-    say(`${told}: ${stop.clients.sent} sent, ${fatesText(fates)}, over in ${stop.tookMs} ms`);
+    const answers = `${fatesText(fates)}, unanswered ${fates.unanswered.length}`;
+    say(`${told}: ${stop.clients.sent} sent, ${answers}, over in ${stop.tookMs} ms`);
   }
   const figures = {
     requests: String(sent),

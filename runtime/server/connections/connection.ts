@@ -35,6 +35,10 @@ export class Connection {
   #isRefused = false;
   #isLeaving = false;
   #isEnding = false;
+  /** Whether the client sends requests before it has the answers to those before. */
+  #hasPipelined = false;
+  /** While it ends, requests that may still come of those that were sent before. */
+  #onTheWay = 0;
   #timer: NodeJS.Timeout | undefined;
   /** How long it has been owed nothing. */
   #idleMs = 0;
@@ -68,6 +72,7 @@ export class Connection {
     this.#idleMs = 0;
     const owed = { request, response };
     this.#owed.push(owed);
+    if (this.#owed.length > 1) this.#hasPipelined = true;
     response.once("close", () => this.#onSettled(owed));
     const { maxPipelined } = this.#end;
     if (this.#owed.length <= maxPipelined) return "answer";
@@ -93,10 +98,14 @@ export class Connection {
 
   /**
    * The server stops: the last answer that is owed says that the connection ends with it, so that
-   * the client sends nothing more that would be lost.
+   * the client sends nothing more that would be lost. Of who pipelines, more may be on its way.
    */
   announceEnd(): void {
     this.#isEnding = true;
+    if (this.#hasPipelined) {
+      this.#onTheWay = this.#end.maxPipelined;
+      return;
+    }
     const last = this.#owed.at(-1);
     if (last?.response.headersSent === false) last.response.setHeader("connection", "close");
   }
@@ -131,6 +140,10 @@ export class Connection {
    * @returns false where the answer before it was written as the last.
    */
   #moveEnd(response: ServerResponse): boolean {
+    if (this.#onTheWay > 0) {
+      this.#onTheWay--;
+      return true;
+    }
     const before = this.#owed.at(-1)?.response;
     if (before?.headersSent === true && before.getHeader("connection") === "close") return false;
     if (before?.headersSent === false) before.removeHeader("connection");

@@ -13,10 +13,11 @@ const QUIET_MS = 100;
 const BUSY_QUIET_MS = 1000;
 /**
  * A turn of the event loop as short as this did nothing else, so the kernel was asked for
- * connections just now.
+ * connections just now. What is short grows by so much a ms, for a server at its limit has none.
  */
-const SHORT_TURN_MS = 0.1;
-const MAX_ACCEPTING_MS = 1000;
+const SHORT_TURN_MS = 0.05;
+const SHORT_TURN_GROWTH = 0.002;
+const MAX_ACCEPTING_MS = 5000;
 /** How long what is left may take to go once nobody waits for it any more. */
 const LINGER_MS = 1000;
 
@@ -26,9 +27,10 @@ const LINGER_MS = 1000;
  */
 export async function stopServer(server: Server, connections: Connections): Promise<void> {
   const quietMs = connections.isBusy ? BUSY_QUIET_MS : QUIET_MS;
-  connections.stop();
   const closed = new Promise<void>((resolve) => void server.once("close", resolve));
   await stopAccepting(server);
+  // Not before: clients whose connections end make new ones.
+  connections.stop();
   let asked = connections.askedCount;
   let quietSinceMs = performance.now();
   const look = () => {
@@ -66,7 +68,8 @@ function stopAccepting(server: Server): Promise<void> {
   return new Promise((resolve) => {
     const look = () => {
       const nowMs = performance.now();
-      const isEmpty = !hasCome && nowMs - turnMs < SHORT_TURN_MS;
+      const shortMs = SHORT_TURN_MS + SHORT_TURN_GROWTH * (nowMs - startMs);
+      const isEmpty = !hasCome && nowMs - turnMs < shortMs;
       if (isEmpty || nowMs - startMs > MAX_ACCEPTING_MS) {
         // That of HTTP would destroy idle connections.
         TcpServer.prototype.close.call(server);
