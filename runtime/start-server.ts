@@ -11,6 +11,7 @@ import { OpenedModels } from "./opened-models.ts";
 import { servedModels } from "./served-models.ts";
 import type { Application } from "./server/applications/application.ts";
 import type { ServerLimits } from "./server/applications/limits.ts";
+import type { GrpcOptions } from "./server/grpc/door.ts";
 import { openServer, type RunningServer } from "./server/serve.ts";
 import { Workers, type WorkersOptions } from "./server-workers.ts";
 import { packageVersion } from "./version.ts";
@@ -25,6 +26,8 @@ export interface ServerOptions extends WorkersOptions {
   /** Left out, or 0, for any that is free. */
   readonly port?: number;
   readonly limits?: Partial<ServerLimits>;
+  /** Left out for no gRPC beside HTTP. */
+  readonly grpc?: GrpcOptions;
   /** For what an operator should see, such as a lost worker. */
   readonly onNotice?: (message: string) => void;
   /** A monotonic clock, ms; left out for that of the process. */
@@ -77,7 +80,7 @@ interface Hosted {
 }
 
 async function startWith(files: OpenedModels, options: ServerOptions): Promise<StartedServer> {
-  const { policy, onNotice = () => {}, limits } = options;
+  const { policy, onNotice = () => {}, limits, grpc } = options;
   const policies = typeof policy === "string" ? [policy] : policy;
   const hosted: Hosted[] = [];
   for (const one of policies) {
@@ -92,6 +95,7 @@ async function startWith(files: OpenedModels, options: ServerOptions): Promise<S
       ...clockOf(options),
       version: packageVersion(),
       ...(limits === undefined ? {} : { limits }),
+      ...(grpc === undefined ? {} : { grpc }),
     },
   );
   if (!hasLimits()) onNotice("workers have no limit of memory: this system cannot set one");

@@ -67,7 +67,14 @@ function optionsOf(settings: SettingValues): ServerOptions {
     standby: settings.standby,
     meansCheck: settings.meansCheck,
     limits: limitsOf(settings),
+    ...grpcOf(settings),
   };
+}
+
+function grpcOf({ grpc, grpcMaxMessage, grpcMaxStreams }: SettingValues) {
+  if (grpc === null) return {};
+  const maxMessage = grpcMaxMessage === null ? {} : { maxMessageBytes: grpcMaxMessage };
+  return { grpc: { ...grpc, maxStreams: grpcMaxStreams, ...maxMessage } };
 }
 
 function limitsOf(settings: SettingValues): Partial<ServerLimits> {
@@ -75,7 +82,7 @@ function limitsOf(settings: SettingValues): Partial<ServerLimits> {
   return Object.fromEntries(limits.filter(([, value]) => value !== null));
 }
 
-function readyResult({ url, served }: StartedServer): CommandResult {
+function readyResult({ url, grpcUrl, served }: StartedServer): CommandResult {
   const told = served.map(({ policy, bundle, device }) => {
     const method = methodOf(bundle);
     const { workers, more, json } = method.tellServing(bundle);
@@ -85,11 +92,12 @@ function readyResult({ url, served }: StartedServer): CommandResult {
     };
   });
   const [first] = told;
+  const grpc = grpcUrl === undefined ? {} : { grpcUrl };
   const more = told.length > 1 ? { served: told.map(({ json }) => json) } : {};
   return {
     exitCode: EXIT_CODES.ok,
     text: told.map(({ text }) => text).join("\n"),
-    json: { url, ...first?.json, ...more },
+    json: { url, ...grpc, ...first?.json, ...more },
   };
 }
 

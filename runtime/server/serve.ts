@@ -8,6 +8,7 @@ import { LoopLag } from "./applications/loop-lag.ts";
 import { ByteBudget } from "./bodies/byte-budget.ts";
 import { Connections } from "./connections/connections.ts";
 import { RequestCounts } from "./connections/request-counts.ts";
+import type { GrpcDoor, GrpcOptions } from "./grpc/door.ts";
 import { type HttpContext, inferredModels } from "./http/context.ts";
 import { closeServer, listen, serverOf, urlOf } from "./http/listening.ts";
 import { serverMetricsText } from "./http/server-metrics.ts";
@@ -32,11 +33,15 @@ export interface OpenOptions {
   /** Of the program, as the server tells it. */
   readonly version: string;
   readonly limits?: Partial<ServerLimits>;
+  /** Left out for no gRPC beside HTTP. */
+  readonly grpc?: GrpcOptions;
 }
 
 export interface RunningServer {
   /** Such as `http://127.0.0.1:8000`. */
   readonly url: string;
+  /** Such as `127.0.0.1:8001`; left out where there is no gRPC. */
+  readonly grpcUrl?: string;
   /** Kept once the workers of all applications are ready for the first time. */
   readonly started: Promise<void>;
   /** Whether the workers are ready and the server is not closing. */
@@ -67,22 +72,26 @@ export async function openServer(
   const { host, port } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const house = houseOf(applications, options, limits);
-  const context = contextOf(house, limits);
+  let grpc: GrpcDoor | undefined;
+  const context = contextOf(house, limits, () => grpc?.metricLines() ?? []);
   const server = serverOf(context, limits);
   await listen(server, host, port);
   try {
+    grpc = await grpcDoor(house, options.grpc, limits);
     for (const application of applications) await application.openWorkers();
   } catch (error) {
     await Promise.all(applications.map((application) => application.close()));
-    await closeServer(server);
+    await Promise.all([closeServer(server), grpc?.close()]);
     await context.jsonThread.close();
     throw error;
   }
   house.loopDelay.start();
   let closing: Promise<void> | undefined;
   const close = async () => {
-    const isEmptied = await house.drain(limits.drainTimeoutMs);
-    const closed = closeServer(server);
+    const emptied = house.drain(limits.drainTimeoutMs);
+    grpc?.drain();
+    const isEmptied = await emptied;
+    const closed = Promise.all([closeServer(server), grpc?.close()]);
     if (!isEmptied) for (const { endpoint } of applications) endpoint.abort();
     await Promise.all(applications.map((application) => application.close()));
     await closed;
@@ -91,6 +100,7 @@ export async function openServer(
   };
   return {
     url: urlOf(server, host),
+    ...(grpc === undefined ? {} : { grpcUrl: grpc.url }),
     started: Promise.all(applications.map(({ endpoint }) => endpoint.started)).then(() => {}),
     isReady: () => house.isReady,
     replaceBundle: (bundle, bundleSha256, application = 0) => {
@@ -120,7 +130,22 @@ function houseOf(
   });
 }
 
-function contextOf(house: House, limits: ServerLimits): HttpContext {
+/** Nothing of gRPC is loaded where there is none. */
+async function grpcDoor(
+  house: House,
+  options: GrpcOptions | undefined,
+  limits: ServerLimits,
+): Promise<GrpcDoor | undefined> {
+  if (options === undefined) return undefined;
+  const { openGrpc } = await import("./grpc/grpc.ts");
+  return openGrpc(house, options, limits);
+}
+
+function contextOf(
+  house: House,
+  limits: ServerLimits,
+  grpcLines: () => readonly string[],
+): HttpContext {
   const { applications, models, loopDelay, budget } = house;
   const connections = new Connections(limits);
   const counts = new RequestCounts();
@@ -136,7 +161,10 @@ function contextOf(house: House, limits: ServerLimits): HttpContext {
       applications.map(({ endpoint }) => endpoint.metricsText()).join("") +
       serverMetricsText(loopDelay, budget) +
       connections.metricsText() +
-      counts.text(),
+      counts.text() +
+      grpcLines()
+        .map((line) => `${line}\n`)
+        .join(""),
   };
 }
 

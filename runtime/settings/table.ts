@@ -1,4 +1,5 @@
 /** All settings of `serve`: its flags, variables, keys of its file, and the table of the docs. */
+import { GRPC } from "./grpc.ts";
 import { LIMITS } from "./limits.ts";
 import { SERVED } from "./served.ts";
 import type { Setting, SettingGroup, ValueOf } from "./setting.ts";
@@ -6,11 +7,12 @@ import { WORKERS } from "./workers.ts";
 
 export const SETTING_GROUPS: readonly SettingGroup[] = [
   { title: "What is served, and where", settings: SERVED },
+  { title: "gRPC", settings: GRPC },
   { title: "Workers", settings: WORKERS },
   { title: "Limits", settings: LIMITS },
 ];
 
-const TABLE = { ...SERVED, ...WORKERS, ...LIMITS };
+const TABLE = { ...SERVED, ...GRPC, ...WORKERS, ...LIMITS };
 export const SETTINGS: Readonly<Record<string, Setting>> = TABLE;
 
 export type SettingValues = { readonly [K in keyof typeof TABLE]: ValueOf<(typeof TABLE)[K]> };

@@ -25,8 +25,11 @@ const LONGEST_REASON = 1000;
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /** A reason as clients get it: cut, and with no character that a terminal or a log would obey. */
-export function reasonJson(message: string): string {
+export function reasonText(message: string): string {
   const cut = message.length > LONGEST_REASON ? `${message.slice(0, LONGEST_REASON)}…` : message;
-  const error = cut.replace(/\s+/g, " ").replace(UNPRINTABLE, "\ufffd");
-  return JSON.stringify({ error });
+  return cut.replace(/\s+/g, " ").replace(UNPRINTABLE, "\ufffd");
+}
+
+export function reasonJson(message: string): string {
+  return JSON.stringify({ error: reasonText(message) });
 }

@@ -1,6 +1,7 @@
 /** Routes of the server: the Open Inference Protocol v2, Triton's extensions to it, and metrics. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { hostedModel } from "../applications/hosted-model.ts";
+import { repositoryIndex } from "../applications/repository-index.ts";
 import { readBody } from "../bodies/body.ts";
 import { INDEX_LIMIT } from "../bodies/body-limits.ts";
 import { CLOSE, HttpError, RETRY_LATER, reasonJson } from "../connections/http-error.ts";
@@ -11,6 +12,7 @@ import {
   modelStatistics,
   SERVER_METADATA,
 } from "../protocol/descriptions.ts";
+import { httpErrorOf } from "../protocol/refusal.ts";
 import { segmentsOf } from "../protocol/request-target.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import { parseJson } from "../tensors/json-text.ts";
@@ -118,12 +120,7 @@ async function sendIndex(
     hold.release(),
   );
   const asked = body.length === 0 ? {} : jsonObjectOf(body);
-  const entries = house.models.flatMap(({ application, model }) => {
-    const isReady = house.isApplicationReady(application);
-    if (!isReady && asked["ready"] === true) return [];
-    const state = isReady ? "READY" : "UNAVAILABLE";
-    return model.signature.names.map((name) => ({ name, version: "1", state, reason: "" }));
-  });
+  const entries = repositoryIndex(house, asked["ready"] === true);
   sendJson(context, response, 200, entries);
 }
 
@@ -175,13 +172,6 @@ function sendBody(
   const close = hasUnreadBody(response.req) ? CLOSE : {};
   response.writeHead(status, { ...headers, ...close, "content-length": body.length });
   connections.outbox.send(response, [body]);
-}
-
-function httpErrorOf(error: unknown): HttpError {
-  if (error instanceof HttpError) return error;
-  if (error instanceof BadRequest) return new HttpError(400, error.message);
-  const message = error instanceof Error ? error.message : String(error);
-  return new HttpError(500, `internal error: ${message}`);
 }
 
 function sendError(context: HttpContext, response: ServerResponse, error: HttpError): void {

@@ -173,7 +173,7 @@ export class JsonThread {
 /** Of what was built, also for those who run the sources: threads run compiled files only. */
 function programPath(): string {
   const description = createRequire(import.meta.url).resolve("stratagem-runtime/package.json");
-  return join(dirname(description), "dist/server/json-thread-main.js");
+  return join(dirname(description), "dist/server/json/json-thread-main.js");
 }
 
 /** A body in memory of its own, which can be handed over. */

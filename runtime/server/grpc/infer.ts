@@ -1,0 +1,73 @@
+/** One inference request of the gRPC door: bytes of a message in, the message of its answer out. */
+import { onTurnedAway, shutDoor } from "../applications/door.ts";
+import { hostedModel } from "../applications/hosted-model.ts";
+import { infer } from "../applications/inference.ts";
+import type { ByteHold } from "../bodies/byte-budget.ts";
+import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
+import type { InferRequest } from "../protocol/infer-request.ts";
+import type { ClientSignature } from "../tensors/signature.ts";
+import type { Client, GrpcContext } from "./context.ts";
+import { inferRequestOf } from "./infer-request.ts";
+import { inferResponseOf } from "./infer-response.ts";
+import type { ModelInferResponse } from "./pb/inference-pb.ts";
+import { namedFirst, readWireRequest, type WireRequest } from "./wire-request.ts";
+
+/** @throws HttpError, BadRequest, or Error for an answer that cannot be said. */
+export async function inferMessage(
+  context: GrpcContext,
+  message: Uint8Array,
+  client: Client,
+): Promise<ModelInferResponse> {
+  const { house } = context;
+  turnAway(context, message);
+  context.answers.expectRoom();
+  const wire = readWireRequest(message);
+  const hosted = hostedModel(house.models, wire.modelName, wire.modelVersion);
+  const { signature } = hosted.model;
+  let response: ModelInferResponse | undefined;
+  await infer(house, {
+    hosted,
+    modelName: wire.modelName,
+    read: async (hold) => checked(wire, message, signature, hosted.maxRows, hold, client),
+    onceGone: (act) => client.onceGone(act),
+    write: (request, answer, { name }) => {
+      response = inferResponseOf(wire.modelName, request, answer, signature, name);
+    },
+  });
+  if (response === undefined) throw new Error("an answer was not written");
+  return response;
+}
+
+/**
+ * Refuses what would find no room as it comes, before anything but the model's name is read.
+ * @throws HttpError
+ */
+function turnAway({ house, hostedByName }: GrpcContext, message: Uint8Array): void {
+  const hosted = hostedByName.get(namedFirst(message));
+  if (hosted === undefined || house.isDraining) return;
+  const shut = shutDoor(house, hosted);
+  if (shut === undefined) return;
+  onTurnedAway(house, hosted);
+  throw new HttpError(shut.status, shut.message, RETRY_LATER);
+}
+
+/** @throws HttpError, BadRequest */
+function checked(
+  wire: WireRequest,
+  message: Uint8Array,
+  signature: ClientSignature,
+  maxRows: number,
+  hold: ByteHold,
+  { deadlineMs }: Client,
+): InferRequest {
+  hold.growTo(message.length);
+  const request = inferRequestOf(wire, signature, maxRows);
+  const tensorBytes = request.inputs.reduce((sum, { length }) => sum + length, 0);
+  // Raw contents stay in the message.
+  const keptBytes = wire.raw.length > 0 ? message.length : tensorBytes;
+  hold.growTo(keptBytes);
+  hold.settle(keptBytes);
+  if (deadlineMs === Number.POSITIVE_INFINITY) return request;
+  const leftMs = Math.max(0, deadlineMs - Date.now());
+  return { ...request, timeoutMs: Math.min(leftMs, request.timeoutMs ?? leftMs) };
+}

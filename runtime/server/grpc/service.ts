@@ -1,0 +1,118 @@
+/** The GRPCInferenceService: every rpc that says or does something, and why the others do not. */
+import { fromJson, type JsonValue } from "@bufbuild/protobuf";
+import type { Server } from "@grpc/grpc-js";
+import { type HostedModel, hostedModel } from "../applications/hosted-model.ts";
+import { repositoryIndex } from "../applications/repository-index.ts";
+import { HttpError } from "../connections/http-error.ts";
+import {
+  modelConfig,
+  modelMetadata,
+  modelStatistics,
+  SERVER_METADATA,
+} from "../protocol/descriptions.ts";
+import { registerAnswer, registerDuplex, registerUnary } from "./calls.ts";
+import type { GrpcContext } from "./context.ts";
+import { inferMessage } from "./infer.ts";
+import { inferResponseBytes } from "./infer-response.ts";
+import type { InferStreams } from "./infer-stream.ts";
+import * as pb from "./pb/inference-pb.ts";
+
+const PATH = "/inference.GRPCInferenceService";
+
+const NO_MEMORY = "this server shares no memory with its clients: send tensors in the request";
+const NO_LOADING = "this server serves the models of its bundles: replace those and send SIGHUP";
+const NO_SETTINGS = "this server does not trace or log by Triton's settings";
+
+const UNIMPLEMENTED: Readonly<Record<string, string>> = {
+  RepositoryModelLoad: NO_LOADING,
+  RepositoryModelUnload: NO_LOADING,
+  SystemSharedMemoryStatus: NO_MEMORY,
+  SystemSharedMemoryRegister: NO_MEMORY,
+  SystemSharedMemoryUnregister: NO_MEMORY,
+  CudaSharedMemoryStatus: NO_MEMORY,
+  CudaSharedMemoryRegister: NO_MEMORY,
+  CudaSharedMemoryUnregister: NO_MEMORY,
+  TraceSetting: NO_SETTINGS,
+  LogSettings: NO_SETTINGS,
+};
+
+export function registerInference(
+  server: Server,
+  context: GrpcContext,
+  streams: InferStreams,
+): void {
+  registerUnary(server, context, `${PATH}/ModelInfer`, async (message, client) =>
+    inferResponseBytes(await inferMessage(context, message, client)),
+  );
+  registerDuplex(server, context, `${PATH}/ModelStreamInfer`, (call) => streams.serve(call));
+  registerServerState(server, context);
+  registerDescriptions(server, context);
+  for (const [method, reason] of Object.entries(UNIMPLEMENTED)) {
+    registerUnary(server, context, `${PATH}/${method}`, () => {
+      throw new HttpError(501, reason);
+    });
+  }
+}
+
+function registerServerState(server: Server, context: GrpcContext): void {
+  const { house } = context;
+  const live = [pb.ServerLiveRequestSchema, pb.ServerLiveResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/ServerLive`, live, () => ({ live: true }));
+  const ready = [pb.ServerReadyRequestSchema, pb.ServerReadyResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/ServerReady`, ready, () => ({ ready: house.isReady }));
+  const modelReady = [pb.ModelReadyRequestSchema, pb.ModelReadyResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/ModelReady`, modelReady, ({ name, version }) => {
+    const { application } = hostedModel(house.models, name, version);
+    return { ready: house.isApplicationReady(application) };
+  });
+  const index = [pb.RepositoryIndexRequestSchema, pb.RepositoryIndexResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/RepositoryIndex`, index, ({ ready }) => ({
+    models: repositoryIndex(house, ready),
+  }));
+}
+
+function registerDescriptions(server: Server, context: GrpcContext): void {
+  const { house } = context;
+  const own = [pb.ServerMetadataRequestSchema, pb.ServerMetadataResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/ServerMetadata`, own, () => ({
+    ...SERVER_METADATA,
+    version: house.version,
+  }));
+  const metadata = [pb.ModelMetadataRequestSchema, pb.ModelMetadataResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/ModelMetadata`, metadata, ({ name, version }) => {
+    const { model } = hostedModel(house.models, name, version);
+    return said(pb.ModelMetadataResponseSchema, modelMetadata(name, model.signature));
+  });
+  const config = [pb.ModelConfigRequestSchema, pb.ModelConfigResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/ModelConfig`, config, ({ name, version }) => {
+    const { model, maxRows } = hostedModel(house.models, name, version);
+    const told = modelConfig(name, model.signature, maxRows, model.classes?.stated);
+    return { config: said(pb.ModelConfigSchema, told) };
+  });
+  const stats = [pb.ModelStatisticsRequestSchema, pb.ModelStatisticsResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/ModelStatistics`, stats, ({ name, version }) => {
+    const told = name === "" ? house.models.map(namedFirst) : [named(context, name, version)];
+    const statistics = modelStatistics(told, house.epochOffsetMs);
+    return said(pb.ModelStatisticsResponseSchema, statistics);
+  });
+}
+
+function namedFirst({ model: { signature, metrics } }: HostedModel) {
+  return { name: signature.names[0] ?? "", metrics };
+}
+
+function named({ house }: GrpcContext, name: string, version: string) {
+  return { name, metrics: hostedModel(house.models, name, version).model.metrics };
+}
+
+/**
+ * What HTTP says as JSON, as a message: their fields have the same names. What the message does not
+ * have is left out.
+ */
+const said = ((schema, json) =>
+  fromJson(schema, json as JsonValue, { ignoreUnknownFields: true })) as <
+  S extends Parameters<typeof fromJson>[0],
+>(
+  schema: S,
+  json: object,
+) => ReturnType<typeof fromJson<S>>;
