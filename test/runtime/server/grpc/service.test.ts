@@ -1,0 +1,112 @@
+/** What the inference service says of the server and its models, and what it does not do. */
+import { status } from "@grpc/grpc-js";
+import { afterEach, expect, test } from "vitest";
+import * as pb from "../../../../runtime/server/grpc/pb/inference-pb.ts";
+import { call, closeAll, jsonOf, servedBundle } from "../harness.ts";
+import { closeClients, rawRequest, SERVICE, serveGrpc } from "./client.ts";
+
+afterEach(async () => {
+  closeClients();
+  await closeAll();
+});
+
+const NAMED = { name: "tiny" };
+
+test("liveness and readiness are told, of the server and of a model", async () => {
+  const { client } = await serveGrpc({}, { ready: false });
+  const live = [pb.ServerLiveRequestSchema, pb.ServerLiveResponseSchema] as const;
+  expect((await client.call(`${SERVICE}/ServerLive`, live, {})).live).toBe(true);
+  const ready = [pb.ServerReadyRequestSchema, pb.ServerReadyResponseSchema] as const;
+  expect((await client.call(`${SERVICE}/ServerReady`, ready, {})).ready).toBe(false);
+  const model = [pb.ModelReadyRequestSchema, pb.ModelReadyResponseSchema] as const;
+  expect((await client.call(`${SERVICE}/ModelReady`, model, NAMED)).ready).toBe(false);
+  await expect(client.call(`${SERVICE}/ModelReady`, model, { name: "none" })).rejects.toMatchObject(
+    { code: status.NOT_FOUND },
+  );
+  const { client: other } = await serveGrpc();
+  expect((await other.call(`${SERVICE}/ServerReady`, ready, {})).ready).toBe(true);
+  expect((await other.call(`${SERVICE}/ModelReady`, model, NAMED)).ready).toBe(true);
+});
+
+test("metadata and configuration are those of HTTP", async () => {
+  const harness = await serveGrpc();
+  const { client } = harness;
+  const server = [pb.ServerMetadataRequestSchema, pb.ServerMetadataResponseSchema] as const;
+  const own = await client.call(`${SERVICE}/ServerMetadata`, server, {});
+  const { name, version, extensions } = jsonOf(await call(harness, "/v2"));
+  expect(own).toMatchObject({ name, version, extensions });
+  const metadata = [pb.ModelMetadataRequestSchema, pb.ModelMetadataResponseSchema] as const;
+  const model = await client.call(`${SERVICE}/ModelMetadata`, metadata, NAMED);
+  expect(model).toMatchObject({
+    name: "tiny",
+    versions: ["1"],
+    inputs: [{ name: "x", datatype: "FP32", shape: [-1n, 2n] }],
+    outputs: [{ name: "y", datatype: "FP32", shape: [-1n, 2n] }],
+  });
+  const schemas = [pb.ModelConfigRequestSchema, pb.ModelConfigResponseSchema] as const;
+  const { config } = await client.call(`${SERVICE}/ModelConfig`, schemas, NAMED);
+  const told = jsonOf(await call(harness, "/v2/models/tiny/config"));
+  expect(config).toMatchObject({
+    name: "tiny",
+    backend: told.backend,
+    maxBatchSize: told.max_batch_size,
+    input: [{ name: "x", dataType: pb.DataType.TYPE_FP32 }],
+    parameters: { variants: { stringValue: told.parameters.variants.string_value } },
+  });
+});
+
+test("statistics are those of HTTP, of one model or all", async () => {
+  const harness = await serveGrpc();
+  const { client } = harness;
+  await client.infer(rawRequest([[1, 2]]));
+  const schemas = [pb.ModelStatisticsRequestSchema, pb.ModelStatisticsResponseSchema] as const;
+  const { model_stats: told } = jsonOf(await call(harness, "/v2/models/tiny/stats"));
+  for (const request of [NAMED, {}]) {
+    const { modelStats } = await client.call(`${SERVICE}/ModelStatistics`, schemas, request);
+    expect(modelStats).toHaveLength(1);
+    expect(modelStats[0]).toMatchObject({ name: "tiny", inferenceCount: 1n, executionCount: 1n });
+    const { success } = told[0].inference_stats;
+    expect(modelStats[0]?.inferenceStats?.success).toMatchObject({
+      count: BigInt(success.count),
+      ns: BigInt(success.ns),
+    });
+    expect(modelStats[0]?.batchStats).toMatchObject([{ batchSize: 1n }]);
+  }
+});
+
+test("the index lists the models, or those that are ready", async () => {
+  const schemas = [pb.RepositoryIndexRequestSchema, pb.RepositoryIndexResponseSchema] as const;
+  const { client } = await serveGrpc({ bundle: servedBundle() }, { ready: false });
+  const all = await client.call(`${SERVICE}/RepositoryIndex`, schemas, {});
+  expect(all.models[0]).toMatchObject({ name: "tiny", version: "1", state: "UNAVAILABLE" });
+  const ready = await client.call(`${SERVICE}/RepositoryIndex`, schemas, { ready: true });
+  expect(ready.models).toEqual([]);
+});
+
+const NOT_DONE = [
+  "RepositoryModelLoad",
+  "RepositoryModelUnload",
+  "SystemSharedMemoryStatus",
+  "SystemSharedMemoryRegister",
+  "SystemSharedMemoryUnregister",
+  "CudaSharedMemoryStatus",
+  "CudaSharedMemoryRegister",
+  "CudaSharedMemoryUnregister",
+  "TraceSetting",
+  "LogSettings",
+];
+
+test.each(NOT_DONE)("%s is UNIMPLEMENTED, with a reason", async (method) => {
+  const { client } = await serveGrpc();
+  await expect(client.bytes(`${SERVICE}/${method}`, new Uint8Array())).rejects.toMatchObject({
+    code: status.UNIMPLEMENTED,
+    details: expect.stringMatching(/^this server /),
+  });
+});
+
+test("a method that nobody has heard of is UNIMPLEMENTED", async () => {
+  const { client } = await serveGrpc();
+  await expect(client.bytes(`${SERVICE}/Dance`, new Uint8Array())).rejects.toMatchObject({
+    code: status.UNIMPLEMENTED,
+  });
+});
