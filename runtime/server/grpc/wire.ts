@@ -1,4 +1,4 @@
-/** Reads messages of protocol buffers field by field, within bounds: nothing in them is believed. */
+/** Reads protobuf messages field by field, within bounds: nothing in them is believed. */
 import { BinaryReader, type WireType } from "@bufbuild/protobuf/wire";
 import type { Fields } from "../protocol/infer-request.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
