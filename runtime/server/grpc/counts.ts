@@ -23,7 +23,7 @@ export class CallCounts {
     this.#messages.set(code, (this.#messages.get(code) ?? 0) + 1);
   }
 
-  lines(connections: number): string[] {
+  lines(connections: number, unsentBytes: number): string[] {
     const calls = "stratagem_grpc_requests_total";
     const messages = "stratagem_grpc_stream_messages_total";
     return [
@@ -35,6 +35,12 @@ export class CallCounts {
       ...head(messages, "counter", "Inference requests of gRPC streams, by status code"),
       ...[...this.#messages].sort(byKey).map(([code, count]) => line(messages, { code }, count)),
       ...metric("stratagem_grpc_requests_in_flight", "gauge", "gRPC calls open", this.#inFlight),
+      ...metric(
+        "stratagem_grpc_unsent_bytes",
+        "gauge",
+        "Bytes of gRPC answers that clients have not taken",
+        unsentBytes,
+      ),
       ...metric("stratagem_grpc_connections", "gauge", "gRPC connections open", connections),
     ];
   }

@@ -48,7 +48,7 @@ export async function openGrpc(
   const url = await sockets.listen(host, port);
   return {
     url,
-    metricLines: () => context.counts.lines(sockets.count),
+    metricLines: () => context.counts.lines(sockets.count, context.answers.unsentBytes),
     drain: () => health.look(),
     close: async () => {
       sockets.stop();

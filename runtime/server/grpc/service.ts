@@ -62,8 +62,8 @@ function registerServerState(server: Server, context: GrpcContext): void {
   registerAnswer(server, context, `${PATH}/ServerReady`, ready, () => ({ ready: house.isReady }));
   const modelReady = [pb.ModelReadyRequestSchema, pb.ModelReadyResponseSchema] as const;
   registerAnswer(server, context, `${PATH}/ModelReady`, modelReady, ({ name, version }) => {
-    const { application } = hostedModel(house.models, name, version);
-    return { ready: house.isApplicationReady(application) };
+    const hosted = knownModel(context, name, version);
+    return { ready: hosted !== undefined && house.isApplicationReady(hosted.application) };
   });
   const index = [pb.RepositoryIndexRequestSchema, pb.RepositoryIndexResponseSchema] as const;
   registerAnswer(server, context, `${PATH}/RepositoryIndex`, index, ({ ready }) => ({
@@ -95,6 +95,15 @@ function registerDescriptions(server: Server, context: GrpcContext): void {
     const statistics = modelStatistics(told, house.epochOffsetMs);
     return said(pb.ModelStatisticsResponseSchema, statistics);
   });
+}
+
+/** To whoever asks whether it is ready, a model that there is not is one that is not. */
+function knownModel({ house }: GrpcContext, name: string, version: string) {
+  try {
+    return hostedModel(house.models, name, version);
+  } catch {
+    return undefined;
+  }
 }
 
 function namedFirst({ model: { signature, metrics } }: HostedModel) {

@@ -15,6 +15,8 @@ export class Sockets {
       const peer = `${socket.remoteAddress}:${socket.remotePort}`;
       this.#byPeer.set(peer, socket);
       socket.once("close", () => this.#byPeer.delete(peer));
+      // What is wrong with a connection is over with it.
+      socket.on("error", () => socket.destroy());
       inject(socket);
     });
     this.#server.maxConnections = maxConnections;
