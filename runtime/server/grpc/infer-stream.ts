@@ -1,15 +1,10 @@
 /** Triton's stream of inference requests: answers in the order of requests, an error for each. */
-import { create, toBinary } from "@bufbuild/protobuf";
 import { HttpError } from "../connections/http-error.ts";
 import { clientOf, type DuplexCall, refuseStream } from "./calls.ts";
 import { refusalOf } from "./codes.ts";
 import type { Client, GrpcContext } from "./context.ts";
 import { inferMessage } from "./infer.ts";
-import {
-  InferParameterSchema,
-  type ModelStreamInferResponse,
-  ModelStreamInferResponseSchema,
-} from "./pb/inference-pb.ts";
+import { streamedAnswer, streamedError } from "./infer-response.ts";
 
 /** By this, a client of Triton asks that an error ends its stream, with a status. */
 const STRICT_ERRORS = "triton_grpc_error";
@@ -35,6 +30,11 @@ export class InferStreams {
       refuseStream(call, new HttpError(503, "the server is shutting down"));
     }
   }
+}
+
+/** What ends a stream whose client wants it so. */
+interface Failed {
+  readonly error: unknown;
 }
 
 class InferStream {
@@ -73,33 +73,28 @@ class InferStream {
   }
 
   /** Never rejects. */
-  async #answer(message: Uint8Array): Promise<ModelStreamInferResponse | HttpError> {
+  async #answer(message: Uint8Array): Promise<Uint8Array | Failed> {
     const { counts } = this.#context;
     try {
-      const inferResponse = await inferMessage(this.#context, message, this.#client);
-      inferResponse.parameters["triton_final_response"] = create(InferParameterSchema, {
-        parameterChoice: { case: "boolParam", value: true },
-      });
+      const response = await inferMessage(this.#context, message, this.#client, true);
       counts.onMessage("OK");
-      return create(ModelStreamInferResponseSchema, { inferResponse });
+      return streamedAnswer(response);
     } catch (error) {
       const { name, details } = refusalOf(error);
       counts.onMessage(name);
-      if (this.#isStrict) return error as HttpError;
-      return create(ModelStreamInferResponseSchema, { errorMessage: details });
+      return this.#isStrict ? { error } : streamedError(details);
     }
   }
 
   /** Kept once the client has room for more. */
-  #write(answer: ModelStreamInferResponse | HttpError): Promise<void> {
+  #write(bytes: Uint8Array | Failed): Promise<void> {
     const call = this.#call;
     if (this.#isOver || call.cancelled) return Promise.resolve();
-    if (!("$typeName" in answer)) {
+    if ("error" in bytes) {
       this.#isOver = true;
-      refuseStream(call, answer);
+      refuseStream(call, bytes.error);
       return Promise.resolve();
     }
-    const bytes = toBinary(ModelStreamInferResponseSchema, answer);
     const onGone = this.#context.answers.begin(bytes.length, call.getPeer());
     return new Promise((resolve) => {
       const settle = () => {

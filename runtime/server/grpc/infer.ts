@@ -8,30 +8,34 @@ import type { InferRequest } from "../protocol/infer-request.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import type { Client, GrpcContext } from "./context.ts";
 import { inferRequestOf } from "./infer-request.ts";
-import { inferResponseOf } from "./infer-response.ts";
-import type { ModelInferResponse } from "./pb/inference-pb.ts";
+import { inferResponseBytes } from "./infer-response.ts";
 import { namedFirst, readWireRequest, type WireRequest } from "./wire-request.ts";
 
-/** @throws HttpError, BadRequest, or Error for an answer that cannot be said. */
+/**
+ * @returns a ModelInferResponse.
+ * @throws HttpError, BadRequest, or Error for an answer that cannot be said.
+ */
 export async function inferMessage(
   context: GrpcContext,
   message: Uint8Array,
   client: Client,
-): Promise<ModelInferResponse> {
+  isStreamed: boolean,
+): Promise<Uint8Array> {
   const { house } = context;
   turnAway(context, message);
   context.answers.expectRoom();
   const wire = readWireRequest(message);
   const hosted = hostedModel(house.models, wire.modelName, wire.modelVersion);
   const { signature } = hosted.model;
-  let response: ModelInferResponse | undefined;
+  let response: Uint8Array | undefined;
   await infer(house, {
     hosted,
     modelName: wire.modelName,
     read: async (hold) => checked(wire, message, signature, hosted.maxRows, hold, client),
     onceGone: (act) => client.onceGone(act),
     write: (request, answer, { name }) => {
-      response = inferResponseOf(wire.modelName, request, answer, signature, name);
+      const head = { modelName: wire.modelName, sloClass: name, isStreamed };
+      response = inferResponseBytes(head, request, answer, signature);
     },
   });
   if (response === undefined) throw new Error("an answer was not written");

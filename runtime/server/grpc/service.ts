@@ -13,7 +13,6 @@ import {
 import { registerAnswer, registerDuplex, registerUnary } from "./calls.ts";
 import type { GrpcContext } from "./context.ts";
 import { inferMessage } from "./infer.ts";
-import { inferResponseBytes } from "./infer-response.ts";
 import type { InferStreams } from "./infer-stream.ts";
 import * as pb from "./pb/inference-pb.ts";
 
@@ -41,8 +40,8 @@ export function registerInference(
   context: GrpcContext,
   streams: InferStreams,
 ): void {
-  registerUnary(server, context, `${PATH}/ModelInfer`, async (message, client) =>
-    inferResponseBytes(await inferMessage(context, message, client)),
+  registerUnary(server, context, `${PATH}/ModelInfer`, (message, client) =>
+    inferMessage(context, message, client, false),
   );
   registerDuplex(server, context, `${PATH}/ModelStreamInfer`, (call) => streams.serve(call));
   registerServerState(server, context);

@@ -312,5 +312,6 @@ test("HTTP and gRPC count in the same place, and the door in its own", async () 
   expect(text).toContain('stratagem_grpc_requests_total{method="ModelInfer",code="OK"} 1\n');
   expect(text).toContain('stratagem_grpc_requests_total{method="ModelInfer",code="NOT_FOUND"} 1\n');
   expect(text).toContain("stratagem_grpc_requests_in_flight 0\n");
+  expect(text).toContain("stratagem_grpc_unsent_bytes 0\n");
   expect(text).toContain("stratagem_grpc_connections 1\n");
 });
