@@ -1,6 +1,6 @@
 /**
  * What the gRPC door costs beside HTTP and beside bare grpc-js: requests per second, and processor
- * time of the server's process for each. `node dist/bench/grpc.js [SCALE]`
+ * time of the server's process for each. `npm run bench:grpc -- [SCALE]`
  *
  * The model takes 0.02 ms in a process of its own. On few cores the load generator is what bounds
  * requests per second, so it is the processor time that compares.
