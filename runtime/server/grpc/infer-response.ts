@@ -1,6 +1,6 @@
 /**
  * A ModelInferResponse on the wire: raw contents, or typed ones for a request that asks for those.
- * It is written field by field, which takes a quarter of what writing it by its schema does.
+ * It is written field by field, which takes less than writing it by its schema does.
  */
 import { toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
