@@ -113,7 +113,7 @@ export function addServe(program: Command, generateLevel?: GenerateLevel): void 
       await serveCommand(settings.values, generateLevel, {
         signal: stopSignal(),
         onReady: print,
-        onNotice: (message) => process.stderr.write(`${message}\n`),
+        environment: process.env,
         onReload: (reload) => process.on("SIGHUP", reload),
       });
     });

@@ -1,4 +1,5 @@
 /** The workers of a server: whether the machine has the means for them, and how they start. */
+
 import { statSync } from "node:fs";
 import { RuntimeError } from "./errors.ts";
 import { type AssignedProcessExecutor, startAssignedExecutor } from "./exec/assigned-pool.ts";
@@ -16,6 +17,7 @@ import {
   startExecutor,
 } from "./exec/worker-pool.ts";
 import type { WorkerStarter } from "./methods/method.ts";
+import type { Notice } from "./server/telemetry/notice.ts";
 
 export interface WorkersOptions {
   /** What runs the models; left out for "cpu". */
@@ -40,7 +42,7 @@ export interface WorkersOptions {
 interface Told extends WorkersOptions {
   /** The bundle, as messages name it. */
   readonly policy: string;
-  readonly onNotice: (message: string) => void;
+  readonly onNotice: Notice;
 }
 
 /** Starts the workers of a server, and remembers what they run on. */
@@ -106,7 +108,7 @@ export class Workers implements WorkerStarter {
     return {
       ...handlers,
       onStartFailed: (reason, retryMs) =>
-        onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`),
+        onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`, "warn"),
     };
   }
 

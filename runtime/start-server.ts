@@ -13,6 +13,10 @@ import type { Application } from "./server/applications/application.ts";
 import type { ServerLimits } from "./server/applications/limits.ts";
 import type { GrpcOptions } from "./server/grpc/door.ts";
 import { openServer, type RunningServer } from "./server/serve.ts";
+import type { LineSink } from "./server/telemetry/line-sink.ts";
+import type { Notice } from "./server/telemetry/notice.ts";
+import type { OtlpSettings } from "./server/telemetry/otlp/otlp-settings.ts";
+import { Telemetry } from "./server/telemetry/telemetry.ts";
 import { Workers, type WorkersOptions } from "./server-workers.ts";
 import { packageVersion } from "./version.ts";
 
@@ -28,8 +32,16 @@ export interface ServerOptions extends WorkersOptions {
   readonly limits?: Partial<ServerLimits>;
   /** Left out for no gRPC beside HTTP. */
   readonly grpc?: GrpcOptions;
+  /** Whether browsers get a live page at `GET /`; left out, they do. */
+  readonly page?: boolean;
   /** For what an operator should see, such as a lost worker. */
-  readonly onNotice?: (message: string) => void;
+  readonly onNotice?: Notice;
+  /** Takes a line of JSON for every request; left out, nothing is noted of them. */
+  readonly accessLog?: Pick<LineSink, "write"> | undefined;
+  /** Logs by what they are, as far as lines of theirs may be dropped. */
+  readonly logs?: Readonly<Record<string, Pick<LineSink, "droppedCount">>>;
+  /** Where traces and metrics are sent; left out for nowhere. */
+  readonly otlp?: OtlpSettings | undefined;
   /** A monotonic clock, ms; left out for that of the process. */
   readonly nowMs?: () => number;
   /** What to add to it for milliseconds since 1970. */
@@ -87,18 +99,31 @@ async function startWith(files: OpenedModels, options: ServerOptions): Promise<S
     hosted.push(await hostedBundle(one, files, { ...options, isOnly: policies.length === 1 }));
   }
   expectOwnNames(hosted);
-  const server = await openServer(
+  const { otlp, telemetry } = await telemetryOf(options);
+  const server: RunningServer = await openServer(
     hosted.map(({ application }) => application),
     {
       host: options.host ?? "127.0.0.1",
       port: options.port ?? 0,
       ...clockOf(options),
       version: packageVersion(),
+      reload: async (index) => {
+        const done = await reloadOne(server, policies[index] ?? "", index);
+        onNotice(done.notice);
+        return done;
+      },
+      page: options.page ?? true,
       ...(limits === undefined ? {} : { limits }),
       ...(grpc === undefined ? {} : { grpc }),
+      telemetry,
+      logs: options.logs,
+      onNotice,
     },
   );
-  if (!hasLimits()) onNotice("workers have no limit of memory: this system cannot set one");
+  otlp?.watch(() => server.metricLines());
+  if (!hasLimits()) {
+    onNotice("workers have no limit of memory: this system cannot set one", "warn");
+  }
   return {
     ...server,
     served: hosted.map(({ policy, bundle, workers }) => ({
@@ -109,9 +134,29 @@ async function startWith(files: OpenedModels, options: ServerOptions): Promise<S
     reload: () => reloadAll(server, policies, files),
     close: async () => {
       await server.close();
+      await otlp?.close();
       await files.close();
     },
   };
+}
+
+/** Nothing of OTLP is loaded where nothing is sent. */
+async function telemetryOf(options: ServerOptions) {
+  const { accessLog, otlp: settings, onNotice = () => {} } = options;
+  const { nowMs, epochOffsetMs } = clockOf(options);
+  const clock = { nowMs, epochOffsetMs };
+  const otlp =
+    settings === undefined
+      ? undefined
+      : (await import("./server/telemetry/otlp/otlp.ts")).openOtlp({
+          settings,
+          version: packageVersion(),
+          ...clock,
+          onNotice,
+        });
+  const traces = otlp?.traces;
+  const isOff = accessLog === undefined && traces === undefined;
+  return { otlp, telemetry: isOff ? undefined : new Telemetry({ accessLog, traces, ...clock }) };
 }
 
 function clockOf({ nowMs, epochOffsetMs = performance.timeOrigin }: ServerOptions) {
@@ -127,8 +172,8 @@ async function hostedBundle(
 ): Promise<Hosted> {
   const { generateLevel, limits, isOnly, onNotice = () => {} } = options;
   const { bundle, sha256 } = await loadBundle(policy);
-  const tell = (message: string) =>
-    onNotice(isOnly ? message : `${bundle.application}: ${message}`);
+  const tell: Notice = (message, severity) =>
+    onNotice(isOnly ? message : `${bundle.application}: ${message}`, severity);
   const models = await servedModels(bundle, options.models ?? dirname(policy), files);
   const method = methodOf(bundle);
   const told = { ...options, policy, onNotice: tell };
@@ -137,7 +182,7 @@ async function hostedBundle(
     bundleSha256: sha256,
     nowMs: clockOf(options).nowMs,
     ...(limits === undefined ? {} : { limits }),
-    onWorkerLost: (worker, reason) => tell(`worker ${worker} was lost: ${reason}`),
+    onWorkerLost: (worker, reason) => tell(`worker ${worker} was lost: ${reason}`, "warn"),
     onNotice: tell,
     axisNames: models.map((model) => model.axisNames),
     workers,
@@ -164,7 +209,9 @@ function expectOwnNames(hosted: readonly Hosted[]): void {
 async function reloadAll(server: RunningServer, policies: readonly string[], files: OpenedModels) {
   const done = [];
   for (const [index, policy] of policies.entries()) {
-    done.push(await reloadOne(server, policy, index));
+    const one = await reloadOne(server, policy, index);
+    server.onReloaded(index, one.isFollowed);
+    done.push(one);
   }
   const notices = done.map(({ notice }) => notice).join("; ");
   const isFollowed = done.every((one) => one.isFollowed);

@@ -17,7 +17,7 @@ const REGISTRIES = new Map([
 const OF_THE_METHOD_ITSELF = 'scheduler === "accordion"';
 
 /** Methods of HTTP, and whether two bundles are of one method. */
-const OTHER_COMPARISONS = ["runtime/server/http/http.ts", "runtime/bundle/same-method.ts"];
+const OTHER_COMPARISONS = ["runtime/server/http/replies.ts", "runtime/bundle/same-method.ts"];
 
 /** Of a file or, where the file is about one thing, of that thing. */
 const OPENS_WITH_A_COMMENT = /^(?:#!.*\n)?\/[*/]/;

@@ -36,13 +36,14 @@ interface Graph extends Extension {
   readonly inputs: readonly GraphTensor[];
 }
 
-type ElementType = "float32" | "uint8" | "int32" | "int64";
+type ElementType = "float32" | "uint8" | "int32" | "int64" | "string";
 
 const ELEMENT_TYPES: Readonly<Record<ElementType, number>> = {
   float32: 1,
   uint8: 2,
   int32: 6,
   int64: 7,
+  string: 8,
 };
 const FILE_FORMAT = 8;
 const OPERATOR_SET = 13;

@@ -12,7 +12,9 @@ import { decodeUtf8, digest, MEBIBYTE, readBytes } from "../spec/source.ts";
 import { flatTasks } from "./flat-tasks.ts";
 
 const MAX_BYTES = 16 * MEBIBYTE;
-const LINE = /^stratagem_fanout\{task="([^"]*)",variant="([^"]*)",child="([^"]*)"\} (\S+)$/;
+/** The label of the application is missing where an older server was asked. */
+const LINE =
+  /^stratagem_fanout\{(model="[^"]*",)?task="([^"]*)",variant="([^"]*)",child="([^"]*)"\} (\S+)$/;
 
 interface Observed {
   readonly line: number;
@@ -40,8 +42,8 @@ export function withObservedFanouts(
     const message = `${file}: expected a readable file, but ${content.reason}`;
     throw new InputError("INPUT_UNREADABLE", message);
   }
-  const observed = observedIn(decodeUtf8(content.bytes, file), file);
   const { application, inputs } = loaded;
+  const observed = observedIn(decodeUtf8(content.bytes, file), file, application.name);
   const tasks = tasksWith(application, observed, file);
   const path = relative(dirname(app), file).replaceAll(sep, "/");
   const input = { path, sha256: digest(content.bytes) };
@@ -52,11 +54,14 @@ export function withObservedFanouts(
   };
 }
 
-function observedIn(text: string, file: string): Observed[] {
+/** @param model that the lines are of, where they name one: a server may have several. */
+function observedIn(text: string, file: string, model: string): Observed[] {
+  const own = `model="${model}",`;
   const observed = text.split(/\r?\n/).flatMap((content, index): Observed[] => {
     const match = LINE.exec(content);
     if (match === null) return [];
-    const [, task = "", variant = "", child = "", value = ""] = match;
+    const [, named = own, task = "", variant = "", child = "", value = ""] = match;
+    if (named !== own) return [];
     const fanout = Number(value);
     if (fanout < 0 || fanout === Number.POSITIVE_INFINITY) {
       const message = `${file}:${index + 1}: expected a fan-out of at least 0, got ${value}`;
@@ -67,7 +72,7 @@ function observedIn(text: string, file: string): Observed[] {
   if (observed.length > 0) return observed;
   const message =
     `${file}: expected the metrics of a server of a pipeline, ` +
-    "with lines of stratagem_fanout, got none";
+    `with lines of stratagem_fanout of ${model}, got none`;
   throw new InputError("INPUT_INVALID_VALUE", message);
 }
 

@@ -4,6 +4,10 @@ import { assert } from "stratagem-runtime/internal/core/assert";
 import { numberToHalf } from "stratagem-runtime/internal/core/half";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 
+/** Of a string: before it, its length; and it, of digits, as models take that read numbers. */
+const LENGTH_BYTES = 4;
+const STRING_DIGITS = 8;
+
 /** Bytes of an element, by type as onnxruntime names it. */
 const ELEMENT_BYTES: ReadonlyMap<string, number> = new Map([
   ["bool", 1],
@@ -18,6 +22,7 @@ const ELEMENT_BYTES: ReadonlyMap<string, number> = new Map([
   ["uint64", 8],
   ["int64", 8],
   ["float64", 8],
+  ["string", LENGTH_BYTES + STRING_DIGITS],
 ]);
 
 /** Bytes of one row, or null where elements have no fixed size. Only axis 0 may be dynamic. */
@@ -30,7 +35,8 @@ export function rowBytesOf({ dtype, shape }: TensorInfo): number | null {
 
 /**
  * Per input the bytes of `rows` rows: what may be an image or features is uniform in [0, 1) or over
- * all bytes, so that no engine can skip zeros; what may be indices is 0, which every model takes.
+ * all bytes, so that no engine can skip zeros; what may be indices is 0, which every model takes. A
+ * string is eight digits.
  */
 export function randomInputs(
   { inputs }: Pick<ModelFile, "inputs">,
@@ -48,7 +54,14 @@ export function randomInputs(
 
 function fill(bytes: Uint8Array, dtype: string, rng: Rng): void {
   const view = new DataView(bytes.buffer);
-  if (dtype === "uint8") {
+  if (dtype === "string") {
+    for (let at = 0; at < bytes.length; at += LENGTH_BYTES + STRING_DIGITS) {
+      view.setUint32(at, STRING_DIGITS, true);
+      for (let digit = 0; digit < STRING_DIGITS; digit++) {
+        bytes[at + LENGTH_BYTES + digit] = 0x30 + Math.floor(10 * rng.nextFloat());
+      }
+    }
+  } else if (dtype === "uint8") {
     for (let at = 0; at < bytes.length; at++) bytes[at] = Math.floor(256 * rng.nextFloat());
   } else if (dtype === "float16") {
     for (let at = 0; at < bytes.length; at += 2) {

@@ -15,7 +15,7 @@ import { ELEMENT_TYPES } from "./tensor-infos.ts";
 /**
  * These types go in as random numbers alone; other types, float16 among them, go in as 1 besides.
  */
-const RANDOM_TYPES: ReadonlySet<string> = new Set(["uint8", "float32", "float64"]);
+const RANDOM_TYPES: ReadonlySet<string> = new Set(["uint8", "float32", "float64", "string"]);
 
 /**
  * Runs a model: `probeTensors` of runtime/exec, which is handed in so that nothing here loads

@@ -26,6 +26,7 @@ export const ELEMENT_TYPES: ReadonlyMap<string, TensorProto_DataType> = new Map(
   ["uint64", TensorProto_DataType.UINT64],
   ["int64", TensorProto_DataType.INT64],
   ["bool", TensorProto_DataType.BOOL],
+  ["string", TensorProto_DataType.STRING],
 ]);
 
 /**

@@ -4,24 +4,8 @@
  */
 import type { Variant } from "stratagem-runtime/internal/bundle/schema";
 import { letterAt, positionsOf } from "stratagem-runtime/internal/tell/letters";
+import { VARIANT_COLOURS } from "stratagem-runtime/internal/tell/variant-colours";
 
-/**
- * [on white, on dark]. Neighbours differ in lightness, since variants that are neighbours in
- * accuracy meet in the heat maps. They are after the "muted" scheme of Paul Tol and the palette of
- * Okabe and Ito, which stay apart in all common kinds of colour blindness.
- */
-const COLORS = [
-  ["#332288", "#9a8cf0"],
-  ["#dd9e1c", "#f0bd55"],
-  ["#117733", "#2f9e57"],
-  ["#56b4e9", "#7fcbf5"],
-  ["#882255", "#d1578f"],
-  ["#44aa99", "#62cdbb"],
-  ["#c8506a", "#f08a99"],
-  ["#0068a8", "#3f8fd2"],
-  ["#99992b", "#c9c95c"],
-  ["#aa4499", "#b55fc4"],
-] as const;
 const GOLDEN_ANGLE = 137.508;
 
 export interface VariantKey {
@@ -57,7 +41,7 @@ export function paletteStyle(variantCount: number, theme: 0 | 1): string {
 }
 
 function colorAt(position: number, theme: 0 | 1): string {
-  const color = COLORS[position]?.[theme];
+  const color = VARIANT_COLOURS[position]?.[theme];
   if (color !== undefined) return color;
   const lightness = (theme === 0 ? 45 : 60) + 12 * (position % 2);
   return `oklch(${lightness}% 0.13 ${((position * GOLDEN_ANGLE) % 360).toFixed(1)})`;

@@ -99,22 +99,25 @@ async function soaked(served: ServedMethod, { size, seed, say }: Attack) {
       if (grew(own, (size * (1 - WARM_UP)) / 60)) {
         lost.push(`memory of the server grew by ${slopeText(own)} MB a minute`);
       }
+      // A plan of more workers is no leak; more memory of each is one.
       const workers = watch.fit(
-        ({ childrenMb }) => childrenMb,
+        ({ childrenMb, children }) => childrenMb / Math.max(1, children),
         startMs + (endMs - startMs) * WARM_UP,
         endMs,
       );
       if (grew(workers, (size * (1 - WARM_UP)) / 60)) {
-        lost.push(`memory of the workers grew by ${slopeText(workers)} MB a minute`);
+        lost.push(`memory of a worker grew by ${slopeText(workers)} MB a minute`);
       }
       if (after > before + SPARE_DESCRIPTORS) lost.push(`descriptors ${before} to ${after}`);
       const [ownText, workersText] = [own, workers].map(
         (fit) => `${slopeText(fit)} of ${fit.mean.toFixed(0)}`,
       );
+      const numbers = watch.samples.map(({ children }) => children);
+      const counts = `${Math.min(...numbers)} to ${Math.max(...numbers)}`;
       const told =
         `peak ${(PEAK_SHARE * capacityQps).toFixed(0)}/s, ${books.sent} requests, ` +
         `${fatesText(books)}, in time ${good}, ${mischief.told()}; ` +
-        `MB/min server ${ownText}, workers ${workersText}; ` +
+        `MB/min server ${ownText}, a worker of ${counts} ${workersText}; ` +
         `descriptors ${before} to ${after}`;
       tell(told);
       return { lost, told, sent: books.sent };

@@ -8,8 +8,15 @@ export async function metricsText(url: string): Promise<string> {
   return (await fetch(`${url}/metrics`)).text();
 }
 
+/** Leaves out the label that names the application, for these servers have one. */
 export async function metricsOf(url: string): Promise<Metrics> {
-  const lines = (await metricsText(url)).split("\n");
+  const text = await metricsText(url);
+  const application = /^stratagem_bundle_info\{.*application="([^"]*)"/m.exec(text)?.[1];
+  const label = `model="${application}"`;
+  const lines = text.split("\n").map((line) => {
+    if (!line.startsWith("stratagem_")) return line;
+    return line.replace(`${label},`, "").replace(label, "").replace("{}", "");
+  });
   return new Map(
     lines.map((line) => {
       const end = line.lastIndexOf(" ");

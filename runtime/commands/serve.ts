@@ -3,20 +3,22 @@ import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
+import { otlpSettings } from "../server/telemetry/otlp/otlp-settings.ts";
 import { readSettingsFile } from "../settings/file.ts";
 import { LIMIT_KEYS } from "../settings/limits.ts";
 import { type Resolved, resolveSettings } from "../settings/resolve.ts";
 import type { SettingValues } from "../settings/table.ts";
 import { type ServerOptions, type StartedServer, startServer } from "../start-server.ts";
 import type { CommandResult } from "./command-result.ts";
+import { openLogs, type ServeLogs } from "./serve-logs.ts";
 
 export interface ServeSurroundings {
   /** Aborting it stops the server: what was accepted is answered first. */
   readonly signal: AbortSignal;
   /** Called once every worker is ready. */
   readonly onReady: (result: CommandResult) => void;
-  /** For what an operator should see, such as a lost worker. */
-  readonly onNotice: (message: string) => void;
+  /** For what OpenTelemetry's variables say. */
+  readonly environment: NodeJS.ProcessEnv;
   /** Calls back, any number of times, when the bundle's file is to be read again. */
   readonly onReload: (reload: () => void) => void;
 }
@@ -38,10 +40,30 @@ export async function servedSettings(
 export async function serveCommand(
   settings: SettingValues,
   generateLevel: GenerateLevel | undefined,
-  { signal, onReady, onNotice, onReload }: ServeSurroundings,
+  surroundings: ServeSurroundings,
 ): Promise<void> {
-  const server = await startServer({ ...optionsOf(settings), generateLevel, onNotice });
-  onReload(() => void server.reload().then(({ notice }) => onNotice(notice)));
+  const options = optionsOf(settings);
+  const otlp = otlpSettings(settings.otlpEndpoint, surroundings.environment);
+  const logs = openLogs(settings);
+  try {
+    await serveWith({ ...options, otlp, ...logs.options, generateLevel }, logs, surroundings);
+  } finally {
+    await logs.close();
+  }
+}
+
+async function serveWith(
+  options: ServerOptions,
+  { onNotice, reopen }: ServeLogs,
+  { signal, onReady, onReload }: ServeSurroundings,
+): Promise<void> {
+  const server = await startServer({ ...options, onNotice });
+  onReload(() => {
+    reopen();
+    void server
+      .reload()
+      .then(({ notice, isFollowed }) => onNotice(notice, isFollowed ? "info" : "error"));
+  });
   await Promise.race([server.started, aborted(signal)]);
   onReady(readyResult(server));
   await aborted(signal);
@@ -66,6 +88,7 @@ function optionsOf(settings: SettingValues): ServerOptions {
     threads,
     standby: settings.standby,
     meansCheck: settings.meansCheck,
+    page: settings.page,
     limits: limitsOf(settings),
     ...grpcOf(settings),
   };

@@ -5,7 +5,8 @@ import { assert } from "../core/assert.ts";
 import type { BatchResult, Device, VariantModel } from "./executor.ts";
 import { modelBytes } from "./model-bytes.ts";
 import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "./onnxruntime.ts";
-import { tensorData } from "./tensor-data.ts";
+import { encodeStrings } from "./string-data.ts";
+import { type TensorData, tensorData } from "./tensor-data.ts";
 
 /** What the server tells a worker to become; sent as JSON. */
 export interface WorkerSetup {
@@ -112,12 +113,12 @@ export class OnnxModel {
     return feeds;
   }
 
-  /** Inputs of zeros; an open dimension besides the first is 1. */
+  /** Inputs of zeros, be they numbers or text; an open dimension besides the first is 1. */
   #zeros(rows: number): Uint8Array<ArrayBuffer>[] {
     return this.#variant.inputs.map(({ dtype, shape }) => {
       const row = shape.slice(1).map((size) => (size < 0 ? 1 : size));
       const sizes = isFixed(shape) ? shape : [rows, ...row];
-      return new Uint8Array(byteCount(dtype, sizes));
+      return tensorData(dtype).zeros(elementCount(sizes));
     });
   }
 }
@@ -167,37 +168,48 @@ function checkTensors(
 function inputTensor(info: TensorInfo, rows: number, bytes: Uint8Array<ArrayBuffer>): Tensor {
   const { name, dtype, shape } = info;
   if (!isFixed(shape)) return rowsTensor(info, rows, bytes);
-  const expected = byteCount(dtype, shape);
-  if (bytes.length !== expected) {
-    const found = `${dtype} [${shape.join(", ")}] takes ${expected} bytes`;
-    throw new RangeError(`input "${name}": ${found}, got ${bytes.length}`);
+  const data = tensorData(dtype);
+  const expected = elementCount(shape);
+  if (data.count(bytes) !== expected) {
+    const found = `${dtype} [${shape.join(", ")}] takes ${sizeText(data, expected)}`;
+    throw new RangeError(`input "${name}": ${found}, got ${foundText(data, bytes)}`);
   }
-  return tensorData(dtype).tensor(bytes, shape);
+  return data.tensor(bytes, shape);
 }
 
 function rowsTensor(info: TensorInfo, rows: number, bytes: Uint8Array<ArrayBuffer>): Tensor {
   const { name, dtype, shape } = info;
   const data = tensorData(dtype);
+  const count = data.count(bytes);
   const fixed = shape.slice(1).filter((size) => size >= 0);
-  const rowBytes = fixed.reduce((product, size) => product * size, data.elementBytes);
+  const elements = rows * elementCount(fixed);
   const openCount = shape.length - 1 - fixed.length;
   // At most one dimension is open, and follows from the length.
-  const open = openCount === 1 ? bytes.length / (rows * rowBytes) : 1;
-  if (!Number.isInteger(open) || bytes.length !== rows * rowBytes * open) {
-    const expected = `${openCount > 0 ? "a multiple of " : ""}${rows * rowBytes}`;
-    const found = `${rows} rows of ${dtype} [${shape.join(", ")}] take ${expected} bytes`;
-    throw new RangeError(`input "${name}": ${found}, got ${bytes.length}`);
+  const open = openCount === 1 ? count / elements : 1;
+  if (!Number.isInteger(open) || count !== elements * open) {
+    const expected = `${openCount > 0 ? "a multiple of " : ""}${sizeText(data, elements)}`;
+    const found = `${rows} rows of ${dtype} [${shape.join(", ")}] take ${expected}`;
+    throw new RangeError(`input "${name}": ${found}, got ${foundText(data, bytes)}`);
   }
   const dimensions = shape.slice(1).map((size) => (size >= 0 ? size : open));
   return data.tensor(bytes, [rows, ...dimensions]);
+}
+
+/** What that many elements take, in words. */
+function sizeText({ elementBytes, isText }: TensorData, elements: number): string {
+  return isText ? `${elements} strings` : `${elements * elementBytes} bytes`;
+}
+
+function foundText({ isText, count }: TensorData, bytes: Uint8Array<ArrayBuffer>): string {
+  return String(isText ? count(bytes) : bytes.length);
 }
 
 function isFixed(shape: readonly number[]): boolean {
   return shape.every((size) => size >= 0);
 }
 
-function byteCount(dtype: string, shape: readonly number[]): number {
-  return shape.reduce((product, size) => product * size, tensorData(dtype).elementBytes);
+function elementCount(shape: readonly number[]): number {
+  return shape.reduce((product, size) => product * size, 1);
 }
 
 /** @param rows null where the output may have any number of them. */
@@ -207,7 +219,7 @@ function outputOf(name: string, tensor: Tensor | undefined, rows: number | null)
   if (rows !== null && dims[0] !== rows) {
     throw new Error(`output "${name}" has the shape [${dims.join(", ")}] for ${rows} rows`);
   }
-  if (!ArrayBuffer.isView(data)) throw new Error(`output "${name}" is not numeric`);
+  if (!ArrayBuffer.isView(data)) return { shape: dims, bytes: encodeStrings(data) };
   return { shape: dims, bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) };
 }
 

@@ -1,13 +1,21 @@
 /** Element types of tensors: their size, and a tensor over bytes. */
 import { Tensor } from "./onnxruntime.ts";
+import { decodeStrings, encodeStrings, LENGTH_BYTES, stringOf } from "./string-data.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
 export interface TensorData {
+  /** Of an element; of strings, whose sizes differ, the least. */
   readonly elementBytes: number;
+  readonly isText: boolean;
+  /** The bytes of elements that are 0; strings say it, as models expect that read numbers. */
+  readonly zeros: (elements: number) => Bytes;
+  /** How many elements these are. @throws RangeError for strings that do not end with the bytes. */
+  readonly count: (bytes: Bytes) => number;
   /**
-   * A tensor that uses the bytes in place; they start at a multiple of `elementBytes` in their
-   * buffer.
+   * A tensor that uses the bytes in place, where they are numbers; they start at a multiple of
+   * `elementBytes` in their buffer.
+   * @throws RangeError for strings that cannot be handed to the engine.
    */
   readonly tensor: (bytes: Bytes, shape: readonly number[]) => Tensor;
 }
@@ -31,6 +39,13 @@ const DATA_BY_DTYPE: Readonly<Record<string, TensorData>> = {
   uint64: over(BigUint64Array, (data, shape) => new Tensor("uint64", data, shape)),
   int64: over(BigInt64Array, (data, shape) => new Tensor("int64", data, shape)),
   bool: over(Uint8Array, (data, shape) => new Tensor("bool", data, shape)),
+  string: {
+    elementBytes: LENGTH_BYTES,
+    isText: true,
+    zeros: (elements) => encodeStrings(new Array<string>(elements).fill("0")),
+    count: (bytes) => decodeStrings(bytes, () => "").length,
+    tensor: (bytes, shape) => new Tensor("string", decodeStrings(bytes, stringOf), shape),
+  },
 };
 
 /** @throws Error if tensors of this element type cannot be sent as bytes. */
@@ -61,6 +76,9 @@ function over<T extends NumericView>(
   const elementBytes = View.BYTES_PER_ELEMENT;
   return {
     elementBytes,
+    isText: false,
+    zeros: (elements) => new Uint8Array(elements * elementBytes),
+    count: (bytes) => bytes.length / elementBytes,
     tensor: (bytes, shape) =>
       create(new View(bytes.buffer, bytes.byteOffset, bytes.length / elementBytes), shape),
   };

@@ -2,7 +2,7 @@
 import type { Bundle } from "../bundle/schema.ts";
 import type { Application } from "./applications/application.ts";
 import type { HostedModel } from "./applications/hosted-model.ts";
-import { House } from "./applications/house.ts";
+import { House, type HouseOptions, type Reload } from "./applications/house.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./applications/limits.ts";
 import { LoopLag } from "./applications/loop-lag.ts";
 import { ByteBudget } from "./bodies/byte-budget.ts";
@@ -11,11 +11,16 @@ import { RequestCounts } from "./connections/request-counts.ts";
 import type { GrpcDoor, GrpcOptions } from "./grpc/door.ts";
 import { type HttpContext, inferredModels } from "./http/context.ts";
 import { closeServer, listen, serverOf, urlOf } from "./http/listening.ts";
-import { serverMetricsText } from "./http/server-metrics.ts";
+import { serverMetricLines } from "./http/server-metrics.ts";
 import type { ReadModel } from "./json/json-jobs.ts";
 import { JsonThread } from "./json/json-thread.ts";
 import { TurnShare } from "./json/turn-share.ts";
+import type { MetricLine } from "./metrics/exposition.ts";
 import { LoopDelay } from "./metrics/loop-delay.ts";
+import { processMetricLines } from "./metrics/process-metrics.ts";
+import { LivePage } from "./page/page.ts";
+import type { Notice } from "./telemetry/notice.ts";
+import type { Telemetry } from "./telemetry/telemetry.ts";
 
 export interface OpenOptions {
   readonly host: string;
@@ -35,6 +40,15 @@ export interface OpenOptions {
   readonly limits?: Partial<ServerLimits>;
   /** Left out for no gRPC beside HTTP. */
   readonly grpc?: GrpcOptions;
+  /** Whether browsers get a page of what happens; left out, they do. */
+  readonly page?: boolean;
+  /** Left out where nothing is noted of requests. */
+  readonly telemetry?: Telemetry | undefined;
+  /** Logs by what they are, as far as lines of theirs may be dropped. */
+  readonly logs?: HouseOptions["logs"];
+  readonly onNotice?: Notice | undefined;
+  /** Left out where bundles are not from files. */
+  readonly reload?: Reload;
 }
 
 export interface RunningServer {
@@ -53,6 +67,10 @@ export interface RunningServer {
    * @returns null, or why this server cannot follow it, in which case it goes on as before.
    */
   replaceBundle(bundle: Bundle, bundleSha256: string, application?: number): string | null;
+  /** All that is counted, as `/metrics` tells it. */
+  metricLines(): readonly MetricLine[];
+  /** Counts that a file was read again, and whether what it holds is followed. */
+  onReloaded(application: number, isFollowed: boolean): void;
   /**
    * Becomes unready, answers what it has accepted, and ends the workers. Further calls wait for the
    * first.
@@ -73,7 +91,8 @@ export async function openServer(
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const house = houseOf(applications, options, limits);
   let grpc: GrpcDoor | undefined;
-  const context = contextOf(house, limits, () => grpc?.metricLines() ?? []);
+  const context = contextOf(house, limits, options.page ?? true, () => grpc?.metricLines() ?? []);
+  const { metricLines } = context;
   const server = serverOf(context, limits);
   await listen(server, host, port);
   try {
@@ -107,6 +126,10 @@ export async function openServer(
       const refusal = applications[application]?.endpoint.replaceBundle(bundle, bundleSha256);
       return refusal === undefined ? "there is no such application" : refusal;
     },
+    metricLines,
+    onReloaded: (application, isFollowed) => {
+      house.reloads.onReload(applications[application]?.name ?? "", isFollowed);
+    },
     close: () => {
       closing ??= close();
       return closing;
@@ -116,10 +139,15 @@ export async function openServer(
 
 function houseOf(
   applications: readonly Application[],
-  { nowMs, loopNowMs, version, epochOffsetMs = 0 }: OpenOptions,
+  options: OpenOptions,
   { maxBytesInFlight }: ServerLimits,
 ): House {
+  const { nowMs, loopNowMs, version, epochOffsetMs = 0 } = options;
+  const { telemetry, logs, onNotice, reload } = options;
   return new House({
+    telemetry,
+    logs,
+    onNotice,
     applications,
     budget: new ByteBudget(maxBytesInFlight),
     lag: new LoopLag(loopNowMs),
@@ -127,6 +155,7 @@ function houseOf(
     version,
     nowMs,
     epochOffsetMs,
+    reload,
   });
 }
 
@@ -144,9 +173,10 @@ async function grpcDoor(
 function contextOf(
   house: House,
   limits: ServerLimits,
-  grpcLines: () => readonly string[],
+  hasPage: boolean,
+  grpcLines: () => readonly MetricLine[],
 ): HttpContext {
-  const { applications, models, loopDelay, budget } = house;
+  const { models, loopDelay, budget } = house;
   const connections = new Connections(limits);
   const counts = new RequestCounts();
   return {
@@ -155,22 +185,24 @@ function contextOf(
     connections,
     inferred: inferredModels(models),
     counts,
+    records: new WeakMap(),
     turnShare: new TurnShare(),
     jsonThread: new JsonThread(models.map(readModelOf)),
-    metricsText: () =>
-      applications.map(({ endpoint }) => endpoint.metricsText()).join("") +
-      serverMetricsText(loopDelay, budget) +
-      connections.metricsText() +
-      counts.text() +
-      grpcLines()
-        .map((line) => `${line}\n`)
-        .join(""),
+    page: hasPage ? new LivePage(house) : undefined,
+    metricLines: () => [
+      ...house.metricLines(),
+      ...serverMetricLines(loopDelay, budget),
+      ...connections.metricLines(),
+      ...counts.metricLines(),
+      ...grpcLines(),
+      ...processMetricLines(),
+    ],
   };
 }
 
 /** Nothing but what can be sent to a thread. */
 function readModelOf({ model, limits }: HostedModel): ReadModel {
-  const { names, inputs, outputs, variants, answersByRow } = model.signature;
+  const { names, inputs, outputs, variants, answersByRow, outputsAreRows } = model.signature;
   const signature = {
     names,
     inputs: inputs.map(({ name, datatype, rowShape }) => ({ name, datatype, rowShape })),
@@ -179,6 +211,7 @@ function readModelOf({ model, limits }: HostedModel): ReadModel {
     }),
     variants: variants.map(({ name }) => ({ name })),
     answersByRow: answersByRow === true,
+    outputsAreRows: outputsAreRows !== false,
   };
   return { signature, maxRows: limits.maxRows, parts: limits.parts };
 }

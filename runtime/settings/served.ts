@@ -1,5 +1,5 @@
 /** What is served, and where it listens. */
-import { address, text, texts } from "./kinds.ts";
+import { address, text, texts, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 export const SERVED = {
@@ -16,4 +16,5 @@ export const SERVED = {
     "the folder of each bundle",
   ),
   http: setting(address, { host: "127.0.0.1", port: 8000 }, "where to listen; port 0 for any"),
+  page: setting(truth, true, "show browsers that ask for / a live page of what the policy does"),
 };

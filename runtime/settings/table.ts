@@ -3,6 +3,7 @@ import { GRPC } from "./grpc.ts";
 import { LIMITS } from "./limits.ts";
 import { SERVED } from "./served.ts";
 import type { Setting, SettingGroup, ValueOf } from "./setting.ts";
+import { TELEMETRY } from "./telemetry.ts";
 import { WORKERS } from "./workers.ts";
 
 export const SETTING_GROUPS: readonly SettingGroup[] = [
@@ -10,9 +11,10 @@ export const SETTING_GROUPS: readonly SettingGroup[] = [
   { title: "gRPC", settings: GRPC },
   { title: "Workers", settings: WORKERS },
   { title: "Limits", settings: LIMITS },
+  { title: "Logs, traces and metrics", settings: TELEMETRY },
 ];
 
-const TABLE = { ...SERVED, ...GRPC, ...WORKERS, ...LIMITS };
+const TABLE = { ...SERVED, ...GRPC, ...WORKERS, ...LIMITS, ...TELEMETRY };
 export const SETTINGS: Readonly<Record<string, Setting>> = TABLE;
 
 export type SettingValues = { readonly [K in keyof typeof TABLE]: ValueOf<(typeof TABLE)[K]> };

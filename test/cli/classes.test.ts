@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { decodeBundle, encodeBundle } from "../../runtime/checked-bundle.ts";
+import { ofOneModel } from "../support/metrics-text.ts";
 import { identityModel } from "../support/onnx-model.ts";
 import { startStratagem, stratagem } from "../support/run-cli.ts";
 
@@ -149,7 +150,7 @@ test("serves each query by the deadline of its own class", async () => {
   expect(status).toBe(0);
   const { byClass, queries } = JSON.parse(stdout);
   expect(byClass.short.queries + byClass.long.queries).toBe(queries);
-  const metrics = await (await fetch(`${url}/metrics`)).text();
+  const metrics = ofOneModel(await (await fetch(`${url}/metrics`)).text());
   for (const name of ["short", "long"]) {
     expect(metrics).toMatch(
       new RegExp(`stratagem_queries_total\\{slo_class="${name}",outcome="satisfied"\\} [1-9]`),

@@ -11,7 +11,7 @@ import {
 import { readProfile } from "../../compiler/spec/profile.ts";
 import { numberToHalf } from "../../runtime/core/half.ts";
 import { GraphBuilder, modelOf, tensorOf } from "../support/onnx-graphs.ts";
-import { startStratagem, stratagem } from "../support/run-cli.ts";
+import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-float16-"));
 const running: ReturnType<typeof startStratagem>[] = [];
@@ -71,12 +71,8 @@ function succeed(...args: string[]): void {
 async function served(bundle: string, model: string): Promise<string> {
   const child = startStratagem("serve", "--policy", bundle, "--http", "127.0.0.1:0", "--json");
   running.push(child);
-  let text = "";
-  for await (const chunk of child.stdout ?? []) {
-    text += String(chunk);
-    if (text.includes("\n}")) break;
-  }
-  return `${JSON.parse(text).url}/v2/models/${model}/infer`;
+  const url = await urlOf(child);
+  return `${url}/v2/models/${model}/infer`;
 }
 
 async function answerTo(url: string, body: string | Blob, headers = {}): Promise<Response> {

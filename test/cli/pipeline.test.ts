@@ -203,9 +203,13 @@ describe("a pipeline on the command line", () => {
         ...["compile", app, "-o", out, "--fanouts", join(folder, "metrics.txt"), "--json"],
       );
     };
-    const line = (variant: string, value: string) =>
-      `stratagem_fanout{task="detect",variant="${variant}",child="identify"} ${value}`;
-    const { status } = observe(["# HELP", line("small", "3"), line("large", "NaN")].join("\n"));
+    const line = (variant: string, value: string, model = "pipeline") =>
+      `stratagem_fanout{model="${model}",task="detect",variant="${variant}",child="identify"} ` +
+      value;
+    // Another application of the same server has tasks of the same names.
+    const other = line("small", "9", "other");
+    const lines = ["# HELP", line("small", "3"), other, line("large", "NaN")];
+    const { status } = observe(lines.join("\n"));
     expect(status).toBe(0);
     const inspected = JSON.parse(
       stratagem("inspect", join(folder, "observed.msgpack"), "--json").stdout,
@@ -220,6 +224,7 @@ describe("a pipeline on the command line", () => {
     for (const [text, message] of [
       [line("smal", "3"), ':1: "detect" has no variant "smal"; did you mean "small"?'],
       [line("small", "-1"), ":1: expected a fan-out of at least 0, got -1"],
+      [other, ": expected the metrics of a server of a pipeline"],
       ["up 1", ": expected the metrics of a server of a pipeline"],
     ] as const) {
       const refused = observe(text);

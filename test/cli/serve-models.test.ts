@@ -15,7 +15,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { codeRangeBytes } from "../../runtime/exec/worker-spawn.ts";
 import { greedyModel, nanModel } from "../support/hostile-onnx.ts";
 import { identityModel, meanModel } from "../support/onnx-model.ts";
-import { startStratagem, stratagem } from "../support/run-cli.ts";
+import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-serve-models-"));
 const model = join(folder, "model.onnx");
@@ -70,11 +70,7 @@ async function serve(bundle: string, ...more: string[]): Promise<Served> {
   const child = startStratagem("serve", ...where, "--standby", "0", ...more);
   running.push(child);
   const errors = child.stderr?.setEncoding("utf8");
-  let text = "";
-  for await (const chunk of child.stdout ?? []) {
-    text += String(chunk);
-    if (text.includes("\n}")) break;
-  }
+  const url = await urlOf(child);
   let said = "";
   const told = async (words: string) => {
     for (;;) {
@@ -84,7 +80,7 @@ async function serve(bundle: string, ...more: string[]): Promise<Served> {
       said += chunk ?? "";
     }
   };
-  return { url: JSON.parse(text).url, child, told };
+  return { url, child, told };
 }
 
 async function answer(url: string): Promise<Response> {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { identityModel, meanModel } from "../support/onnx-model.ts";
-import { startStratagem, stratagem } from "../support/run-cli.ts";
+import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";
 
 const WIDTH = 3;
 const folder = mkdtempSync(join(tmpdir(), "stratagem-serve-rows-"));
@@ -49,12 +49,7 @@ async function serve(balancer: string): Promise<string> {
   expect(stratagem("compile", join(folder, `${balancer}.json`), "-o", bundle).stderr).toBe("");
   const child = startStratagem("serve", "--policy", bundle, "--http", "127.0.0.1:0", "--json");
   running.push(child);
-  let text = "";
-  for await (const chunk of child.stdout ?? []) {
-    text += String(chunk);
-    if (text.includes("\n}")) break;
-  }
-  return JSON.parse(text).url;
+  return urlOf(child);
 }
 
 interface Reply {

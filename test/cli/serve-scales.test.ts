@@ -8,6 +8,7 @@ import {
   expectedOutputs,
   writeModels,
 } from "../runtime/server/graph/served-tasks.ts";
+import { ofOneModel } from "../support/metrics-text.ts";
 import { startStratagem, stratagem } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-serve-scales-"));
@@ -100,7 +101,7 @@ test("serves a compiled cascade with the packaged model's forecasts until told",
     })),
   });
   const gaugeOf = async (name: string) => {
-    const metrics = await (await fetch(`${url}/metrics`)).text();
+    const metrics = ofOneModel(await (await fetch(`${url}/metrics`)).text());
     return Number(new RegExp(`^${name} (\\S+)$`, "m").exec(metrics)?.[1]);
   };
   expect(await gaugeOf("stratagem_workers")).toBe(workers);

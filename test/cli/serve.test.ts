@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ofOneModel } from "../support/metrics-text.ts";
 import { identityModel } from "../support/onnx-model.ts";
-import { startStratagem, stratagem } from "../support/run-cli.ts";
+import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-serve-"));
 const bundle = join(folder, "bundle.msgpack");
@@ -43,12 +44,8 @@ afterAll(() => {
 async function serve(): Promise<{ url: string; child: ReturnType<typeof startStratagem> }> {
   const child = startStratagem("serve", "--policy", bundle, "--http", "127.0.0.1:0", "--json");
   running.push(child);
-  let text = "";
-  for await (const chunk of child.stdout ?? []) {
-    text += String(chunk);
-    if (text.includes("\n}")) break;
-  }
-  return { url: JSON.parse(text).url, child };
+  const url = await urlOf(child);
+  return { url, child };
 }
 
 test("answers by the models of the bundle, drains on SIGTERM and ends with 0", async () => {
@@ -84,7 +81,7 @@ test("says so when the port is taken, and the first server goes on", async () =>
 test("SIGHUP makes it follow the file as it is then, or say why not", async () => {
   const { url, child } = await serve();
   const notices = textOf(child.stderr);
-  const metrics = async () => (await fetch(`${url}/metrics`)).text();
+  const metrics = async () => ofOneModel(await (await fetch(`${url}/metrics`)).text());
   const spec = JSON.parse(readFileSync(join(folder, "app.json"), "utf8"));
   const recompile = (change: object) => {
     writeFileSync(join(folder, "changed.json"), JSON.stringify({ ...spec, ...change }));
@@ -103,6 +100,31 @@ test("SIGHUP makes it follow the file as it is then, or say why not", async () =
   await notices.until(/not followed, .*: .*bundle\.msgpack: expected a policy bundle/);
   expect(await metrics()).toContain("stratagem_levels 3\n");
   recompile({});
+});
+
+test("loading its model over HTTP does as SIGHUP does, and says why it does not", async () => {
+  const { url, child } = await serve();
+  const notices = textOf(child.stderr);
+  const json = async (reply: Promise<Response>) => JSON.parse(await (await reply).text());
+  const { extensions } = await json(fetch(`${url}/v2/`));
+  expect(extensions).toContain("model_repository");
+  const { models } = await json(fetch(`${url}/v2/models`));
+  const load = async () => {
+    const path = `${url}/v2/repository/models/${models[0]}/load`;
+    const reply = await fetch(path, { method: "POST" });
+    return { status: reply.status, ...JSON.parse(await reply.text()) };
+  };
+  expect(await load()).toEqual({ status: 200, name: models[0], load: true });
+  await notices.until(/bundle\.msgpack: serving it as it is now, SHA-256/);
+  const good = readFileSync(bundle);
+  writeFileSync(bundle, "no bundle");
+  const refused = await load();
+  writeFileSync(bundle, good);
+  expect(refused).toEqual({
+    status: 400,
+    error: expect.stringMatching(/^failed to load '.*', not followed, .*expected a policy bundle/),
+  });
+  expect((await fetch(`${url}/v2/health/ready`)).status).toBe(200);
 });
 
 /** What a stream has said so far. */

@@ -4,6 +4,7 @@ import type { Bundle } from "../../runtime/bundle/schema.ts";
 import type { HostOptions } from "../../runtime/methods/method.ts";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import type { RunningServer } from "../../runtime/server/serve.ts";
+import { ofOneModel } from "../support/metrics-text.ts";
 import { serveOne } from "../support/serve-one.ts";
 import type { FakeWorkers, ServedSubject } from "./subjects/served.ts";
 import { BY_METHOD, SUBJECTS } from "./subjects.ts";
@@ -113,7 +114,7 @@ describe.each(BY_METHOD)("an endpoint of %s", (method, { served }) => {
     await running(house);
     await house.workers.hang();
     expect((await driven(house, reply)).status).toBe(200);
-    const { text } = await get(house, "/metrics");
+    const text = ofOneModel((await get(house, "/metrics")).text);
     expect(text).toMatch(/^stratagem_workers_lost_total 1$/m);
     expect(text).toMatch(/^stratagem_workers_hung_total 1$/m);
     expect(text).toMatch(/^stratagem_queries_retried_total [12]$/m);
@@ -168,7 +169,7 @@ describe.each(BY_METHOD)("an endpoint of %s", (method, { served }) => {
   test("tells Prometheus every line in its form, and every name once", async () => {
     const house = await serving(served);
     await driven(house, infer(house));
-    const { text } = await get(house, "/metrics");
+    const text = ofOneModel((await get(house, "/metrics")).text);
     const lines = text.trimEnd().split("\n");
     for (const line of lines) {
       expect(line).toMatch(
@@ -190,12 +191,14 @@ describe.each(BY_METHOD)("an endpoint of %s", (method, { served }) => {
     const house = await serving(served);
     expect((await infer(house, {}, [])).status).toBe(400);
     const hasty = await infer(house, { parameters: { timeout: served.leastUs - 1 } });
-    expect([hasty.status, hasty.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect([hasty.status, hasty.headers.get("retry-after")]).toEqual([504, null]);
     const expected = `at least ${served.leastUs} µs`;
     expect(await hasty.json()).toEqual({ error: expect.stringContaining(expected) });
     const patient = infer(house, { parameters: { timeout: served.leastUs } });
     await running(house);
-    expect([200, 503]).toContain((await driven(house, patient)).status);
+    expect([200, 504]).toContain((await driven(house, patient)).status);
+    const { text } = await get(house, "/metrics");
+    expect(text).toMatch(/^stratagem_queries_total\{.*outcome="dropped"\} [2-4]$/m);
   });
 
   test("says why it does not follow another bundle, or follows it", async () => {

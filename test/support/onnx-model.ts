@@ -1,4 +1,7 @@
-/** The smallest ONNX models there are: float32 "x" [batch, width] in, float32 "y" out. */
+/**
+ * The smallest ONNX models there are: float32 "x" [batch, width] in, float32 "y" out; and one of
+ * strings.
+ */
 import { onnxModel } from "../../tools/onnx-graph.ts";
 
 /** y = x. */
@@ -18,5 +21,24 @@ export function meanModel(width: number, outputs: number): Uint8Array<ArrayBuffe
     constants: [{ name: "w", type: "float32", shape: [width, outputs], values }],
     inputs: [{ name: "x", type: "float32", shape: ["batch", width] }],
     outputs: [{ name: "y", type: "float32", shape: ["batch", outputs] }],
+  });
+}
+
+/**
+ * Strings "words" [batch, 2] in; out "numbers", what they say in float32 [batch, 2], and "twice",
+ * the same strings and once more [batch, 4].
+ */
+export function stringModel(): Uint8Array<ArrayBuffer> {
+  const FLOAT = 1;
+  return onnxModel({
+    nodes: [
+      { op: "Cast", inputs: ["words"], output: "numbers", attributes: { to: FLOAT } },
+      { op: "Concat", inputs: ["words", "words"], output: "twice", attributes: { axis: 1 } },
+    ],
+    inputs: [{ name: "words", type: "string", shape: ["batch", 2] }],
+    outputs: [
+      { name: "numbers", type: "float32", shape: ["batch", 2] },
+      { name: "twice", type: "string", shape: ["batch", 4] },
+    ],
   });
 }

@@ -93,6 +93,7 @@ export const tableActions = fc.array(
       "ready",
       "cancel",
       "policy",
+      "refuse",
     ),
     pick: fc.nat(),
     rows: fc.integer({ min: 1, max: 6 }),
@@ -152,6 +153,7 @@ export async function record(
       requests.push({ submission, bytes });
     },
     cancel: ({ pick }) => requests[pick % Math.max(1, requests.length)]?.submission.cancel(),
+    refuse: ({ rows, pick }) => scheduler.turnAway(rows, pick % (bundle.slo.classes?.length ?? 1)),
     ready: ({ pick }) => scheduler.onWorkerReady(pick % workers.length),
     finish: ({ pick }) => settle(executor, pick, "finish"),
     policy: ({ pick }) => scheduler.replaceBundle(withLevels(bundle, 1 + (pick % 3))),
@@ -207,7 +209,9 @@ export function replayTables(bundle: RamsisBundle, log: readonly Entry[]): Entry
       const { query, deadlineMs, wanted, nowMs, sloClass } = entry;
       dispatcher.onJointArrival(query, deadlineMs, wanted, nowMs, commands, sloClass);
     } else if (entry.kind === "joint-end") dispatcher.onJointEnd(entry.nowMs, commands);
-    else if (entry.kind === "done") dispatcher.onBatchDone(entry.worker, entry.nowMs, commands);
+    else if (entry.kind === "refused") {
+      dispatcher.onRefused(entry.queries, entry.nowMs, entry.sloClass);
+    } else if (entry.kind === "done") dispatcher.onBatchDone(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "ready") dispatcher.onWorkerReady(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "lost") dispatcher.onWorkerLost(entry.worker, entry.nowMs, commands);
     else if (entry.kind === "retry") {

@@ -27,6 +27,16 @@ export function startStratagem(...args: string[]): ReturnType<typeof spawn> {
   return spawn(process.execPath, ["compiler/dist/cli.js", ...args], { stdio: "pipe" });
 }
 
+/** Waits until a server that was started with `--json` says where it is. @returns its address. */
+export async function urlOf({ stdout }: ReturnType<typeof spawn>): Promise<string> {
+  let text = "";
+  for await (const chunk of stdout ?? []) {
+    text += String(chunk);
+    if (text.includes("\n}")) break;
+  }
+  return JSON.parse(text).url;
+}
+
 function run(script: string, args: readonly string[], folder?: string): CliRun {
   const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], {
     encoding: "utf8",

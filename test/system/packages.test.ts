@@ -20,7 +20,7 @@ import { testWith } from "./needs.ts";
 
 /** Packages that solve, plot or cut models: an edge node has no use for any. */
 const OF_THE_COMPILER = new RegExp(
-  "^(glpk\\.js|highs|mathjs|ndarray|linkedom|zod|yaml|undici|d3(-.*)?|" +
+  "^(glpk\\.js|highs|mathjs|ndarray|linkedom|zod|undici|d3(-.*)?|" +
     "@observablehq/.*|@bufbuild/.*|stratagem)$",
 );
 /**
@@ -174,7 +174,8 @@ describe("stratagem, installed beside it", () => {
 
 test("nothing that the runtime imports is missing from its package.json", () => {
   const { dependencies } = JSON.parse(readFileSync("runtime/package.json", "utf8"));
-  expect(Object.keys(dependencies).sort()).toEqual(["commander", "msgpackr", "onnxruntime-node"]);
+  const needed = ["commander", "msgpackr", "onnxruntime-node", "yaml"];
+  expect(Object.keys(dependencies).sort()).toEqual(needed);
 });
 
 withRegistry(

@@ -7,6 +7,8 @@ export interface ProcessSample {
   /** Resident memory of the process itself, and of its children together. */
   readonly ownMb: number;
   readonly childrenMb: number;
+  /** How many children there are. */
+  readonly children: number;
   /** Open descriptors of the process itself. */
   readonly descriptors: number;
 }
@@ -37,11 +39,13 @@ export class ProcessWatch {
     try {
       const descriptors = readdirSync(`/proc/${pid}/fd`).length;
       let childrenMb = 0;
-      for (const child of childrenOf(pid)) childrenMb += residentMb(child);
+      const children = childrenOf(pid);
+      for (const child of children) childrenMb += residentMb(child);
       this.samples.push({
         atMs: performance.now(),
         ownMb: residentMb(pid),
         childrenMb,
+        children: children.length,
         descriptors,
       });
     } catch {

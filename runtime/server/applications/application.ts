@@ -2,6 +2,7 @@
 import type { Bundle, Cluster } from "../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../exec/executor.ts";
 import type { Endpoint } from "../requests/endpoint.ts";
+import type { Notice } from "../telemetry/notice.ts";
 import { Gate } from "./gate.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
 
@@ -14,7 +15,7 @@ export interface ApplicationOptions {
   /** Told why a worker was lost. */
   readonly onWorkerLost?: (worker: number, reason: string) => void;
   /** For what an operator should see, such as an added level. */
-  readonly onNotice?: (message: string) => void;
+  readonly onNotice?: Notice;
 }
 
 /** What answers, on what: where the methods differ. */

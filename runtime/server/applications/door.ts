@@ -1,4 +1,5 @@
 /** Whether a request is refused as it comes, before anything of it is read. */
+import type { RequestRecord } from "../telemetry/request-record.ts";
 import type { HostedModel } from "./hosted-model.ts";
 import type { House } from "./house.ts";
 
@@ -22,9 +23,11 @@ export function shutDoor(house: House, { model, application }: HostedModel): Shu
   return model.isFull === undefined ? LATE : FULL;
 }
 
-/** A request has gone from a door that is shut. */
-export function onTurnedAway(house: House, { model, application }: HostedModel): void {
-  const nowMs = house.nowMs();
-  model.onTurnedAway(nowMs + application.sloMs, 1);
-  model.metrics.onRequestFailed("shed", 0, nowMs);
+/** A request has gone from a door that is shut. @param record what is noted of it, if anything. */
+export function onTurnedAway(house: House, { model }: HostedModel, record?: RequestRecord): void {
+  model.onTurnedAway(1, 0);
+  model.metrics.onRequestFailed("shed", 0, house.nowMs());
+  if (record === undefined) return;
+  record.model = model.signature.names[0] ?? "";
+  record.error = "turned away at the door";
 }

@@ -1,6 +1,7 @@
 /** The models of all applications of a server, by the names that clients call them. */
 import { type InferLimits, inferLimits } from "../bodies/body-limits.ts";
 import { HttpError } from "../connections/http-error.ts";
+import { Latencies } from "../metrics/latencies.ts";
 import { RequestReader } from "../protocol/request-reader.ts";
 import type { EndpointModel } from "../requests/endpoint.ts";
 import type { Application } from "./application.ts";
@@ -15,6 +16,7 @@ export interface HostedModel {
   readonly limits: InferLimits;
   /** Rows of one request at most. */
   readonly maxRows: number;
+  readonly latencies: Latencies;
 }
 
 export function hostedModels(applications: readonly Application[]): HostedModel[] {
@@ -31,6 +33,10 @@ export function hostedModels(applications: readonly Application[]): HostedModel[
       limits: inferLimits(model.signature.inputs, ownMaxRows, maxBodyBytes),
       requests: new RequestReader(model.signature, ownMaxRows),
       maxRows: ownMaxRows,
+      latencies: new Latencies(
+        application.sloMs,
+        model.classes?.stated.map(({ latencyMs }) => latencyMs),
+      ),
     };
   });
 }

@@ -4,6 +4,7 @@ import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
 import type { Answer, Failure, FailureReason, Outcome } from "../requests/request.ts";
 import { type RequestClass, requestClass } from "../requests/request-classes.ts";
+import type { RequestRecord } from "../telemetry/request-record.ts";
 import type { HostedModel } from "./hosted-model.ts";
 import type { House } from "./house.ts";
 
@@ -11,6 +12,8 @@ const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
   "queue-full": 429,
   shed: 503,
   late: 503,
+  // Whoever asks again with the same timeout is not answered either.
+  timeout: 504,
   "no-worker": 503,
   // The status is not 503: a request that makes workers end should not be sent again by itself.
   "worker-lost": 500,
@@ -25,6 +28,8 @@ export interface Inference {
   readonly hosted: HostedModel;
   /** As the client named it. */
   readonly modelName: string;
+  /** What is noted of the request; undefined where nothing is. */
+  readonly record?: RequestRecord | undefined;
   /**
    * Takes the request in. @param hold of the budget for its bytes. @throws HttpError, BadRequest
    */
@@ -44,7 +49,7 @@ interface Arrival {
 
 /** @throws HttpError, BadRequest, or what `write` throws; it is counted already. */
 export async function infer(house: House, inference: Inference): Promise<void> {
-  const { hosted, modelName } = inference;
+  const { hosted, modelName, record } = inference;
   const { nowMs } = house;
   const { metrics, classes } = hosted.model;
   const seenMs = nowMs();
@@ -52,13 +57,16 @@ export async function infer(house: House, inference: Inference): Promise<void> {
   const arrival = { arrivalMs: seenMs - lagMs, lagMs };
   let reason: FailureReason | undefined;
   const hold = house.budget.hold();
+  if (record !== undefined) record.model = modelName;
   house.enter();
+  hosted.latencies.pending++;
   try {
     if (house.isDraining) {
       reason = "closed";
       throw new HttpError(503, "the server is shutting down", RETRY_LATER);
     }
     const request = await inference.read(hold);
+    if (record !== undefined) record.rows = request.rows;
     const { sloMs } = hosted.application;
     const sloClass = requestClass(classes, modelName, request.sloClass, sloMs);
     const outcome = await scheduled(house, inference, sloClass, request, arrival);
@@ -66,15 +74,29 @@ export async function infer(house: House, inference: Inference): Promise<void> {
       reason = outcome.reason;
       throw errorOf(outcome);
     }
+    if (record !== undefined) noteAnswer(record, outcome);
     await inference.write(request, outcome, sloClass);
-    metrics.onRequestAnswered({ ...outcome, requestMs: nowMs() - arrival.arrivalMs }, nowMs());
+    const writtenMs = nowMs();
+    const requestMs = writtenMs - arrival.arrivalMs;
+    const outputMs = writtenMs - outcome.doneMs;
+    metrics.onRequestAnswered({ ...outcome, requestMs, outputMs }, writtenMs);
+    hosted.latencies.onAnswered(requestMs, outcome.queueMs, outcome.inferMs);
   } catch (error) {
     metrics.onRequestFailed(reason, nowMs() - arrival.arrivalMs, nowMs());
     throw error;
   } finally {
     hold.release();
+    hosted.latencies.pending--;
     house.leave();
   }
+}
+
+function noteAnswer(record: RequestRecord, { answerer, queueMs, inferMs, runs }: Answer): void {
+  record.queueMs = queueMs;
+  record.computeMs = inferMs;
+  record.variant = answerer.variant;
+  record.accuracy = answerer.accuracy;
+  record.runs = runs ?? [];
 }
 
 /**
@@ -90,26 +112,44 @@ async function scheduled(
 ): Promise<Outcome> {
   const { gate } = application;
   const namedMs = typeof variant === "number" ? model.variantMs?.(variant) : undefined;
-  const fastestMs = namedMs ?? model.fastestMs;
-  if (timeoutMs !== undefined && timeoutMs < fastestMs) {
-    const [fastestUs, timeoutUs] = [Math.ceil(fastestMs * 1000), Math.round(timeoutMs * 1000)];
-    const whose = namedMs === undefined ? "the fastest variant" : "that variant";
-    const expected = `expected at least ${fastestUs} µs, the time of ${whose}`;
-    const message = `parameters.timeout: ${expected}, got ${timeoutUs}`;
-    throw new HttpError(503, message, RETRY_LATER);
+  const refusal = timeoutRefusal(timeoutMs, namedMs, model.fastestMs);
+  if (refusal !== null) {
+    model.onTurnedAway(rows, index);
+    return refusal;
   }
   const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs) - lagMs;
   if (!gate.admits(model, rows, isHigh)) {
-    model.onTurnedAway(deadlineMs, rows);
+    model.onTurnedAway(rows, index);
     return { kind: "failed", reason: "shed", message: "no room: it would not be answered in time" };
   }
   const entry = gate.enter(rows, arrivalMs, sloMs);
   const { outcome, cancel } = model.submit({ rows, inputs, variant }, deadlineMs, isHigh, index);
   const stayed = onceGone(cancel);
-  const settled = await outcome;
+  const settled = ownTimeout(await outcome, timeoutMs !== undefined && timeoutMs < sloMs);
   gate.leave(entry, settled, nowMs());
   stayed();
   return settled;
+}
+
+/** Why a timeout that a client states cannot be met whatever is done; null where it may be. */
+function timeoutRefusal(
+  timeoutMs: number | undefined,
+  namedMs: number | undefined,
+  fastestMs: number,
+): Failure | null {
+  const leastMs = namedMs ?? fastestMs;
+  if (timeoutMs === undefined || timeoutMs >= leastMs) return null;
+  const [leastUs, timeoutUs] = [Math.ceil(leastMs * 1000), Math.round(timeoutMs * 1000)];
+  const whose = namedMs === undefined ? "the fastest variant" : "that variant";
+  const expected = `expected at least ${leastUs} µs, the time of ${whose}`;
+  const message = `parameters.timeout: ${expected}, got ${timeoutUs}`;
+  return { kind: "failed", reason: "timeout", message };
+}
+
+/** What is late for a deadline of the client's own is not late for the SLO. */
+function ownTimeout(outcome: Outcome, isOwn: boolean): Outcome {
+  if (!isOwn || outcome.kind === "answered" || outcome.reason !== "late") return outcome;
+  return { ...outcome, reason: "timeout" };
 }
 
 function errorOf({ reason, message }: Failure): HttpError {

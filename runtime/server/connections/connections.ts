@@ -1,6 +1,6 @@
 /** All connections of a server: how many there may be, and which of them are ended for idleness. */
 import type { Socket } from "node:net";
-import { head, line, metric } from "../metrics/exposition.ts";
+import { head, line, type MetricLine, metric } from "../metrics/exposition.ts";
 import { Connection, type ConnectionEnd } from "./connection.ts";
 import { HttpError, RETRY_LATER } from "./http-error.ts";
 import { Outbox, type OutboxLimits, type Unread } from "./outbox.ts";
@@ -81,9 +81,9 @@ export class Connections {
     clearInterval(this.#sweep);
   }
 
-  metricsText(): string {
+  metricLines(): MetricLine[] {
     const ended = "stratagem_connections_ended_total";
-    const lines = [
+    return [
       ...metric("stratagem_connections", "gauge", "Open connections", this.#bySocket.size),
       ...metric(
         "stratagem_unsent_bytes",
@@ -91,10 +91,9 @@ export class Connections {
         "Bytes of answers that clients have not taken",
         this.outbox.unsentBytes,
       ),
-      ...head(ended, "counter", "Connections ended by the server for what clients did, by reason"),
+      head(ended, "counter", "Connections ended by the server for what clients did, by reason"),
       ...[...this.#countByEnding].map(([reason, count]) => line(ended, { reason }, count)),
     ];
-    return `${lines.join("\n")}\n`;
   }
 
   #makeRoom(): boolean {

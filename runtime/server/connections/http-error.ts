@@ -30,6 +30,8 @@ export function reasonText(message: string): string {
   return cut.replace(/\s+/g, " ").replace(UNPRINTABLE, "\ufffd");
 }
 
-export function reasonJson(message: string): string {
-  return JSON.stringify({ error: reasonText(message) });
+/** @param id of the request; left out where the client does not ask for it. */
+export function reasonJson(message: string, id?: string): string {
+  const error = reasonText(message);
+  return JSON.stringify(id === undefined ? { error } : { error, id });
 }

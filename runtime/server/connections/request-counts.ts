@@ -1,7 +1,7 @@
 /** Counts what became of every HTTP request, each in one place. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { head, line, metric } from "../metrics/exposition.ts";
+import { head, line, type MetricLine, metric } from "../metrics/exposition.ts";
 
 /** In place of a status where the client was gone before its answer was written. */
 const NONE = "none";
@@ -49,11 +49,11 @@ export class RequestCounts {
     this.#byCode.set(key, (this.#byCode.get(key) ?? 0) + 1);
   }
 
-  text(): string {
+  metricLines(): MetricLine[] {
     const name = "stratagem_http_requests_total";
     const codes = [...this.#byCode].sort(([one], [other]) => (one < other ? -1 : 1));
-    const lines = [
-      ...head(name, "counter", "HTTP requests that are over, by status; none: the client was gone"),
+    return [
+      head(name, "counter", "HTTP requests that are over, by status; none: the client was gone"),
       ...codes.map(([code, count]) => line(name, { code }, count)),
       ...metric(
         "stratagem_http_requests_in_flight",
@@ -62,6 +62,5 @@ export class RequestCounts {
         this.#inFlight,
       ),
     ];
-    return `${lines.join("\n")}\n`;
   }
 }

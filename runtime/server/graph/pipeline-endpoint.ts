@@ -1,6 +1,8 @@
 /** A pipeline as one model of a server. */
 import type { Bundle } from "../../bundle/schema.ts";
 import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/executor.ts";
+import type { MetricLine } from "../metrics/exposition.ts";
+import type { Promised } from "../metrics/promise-lines.ts";
 import type { Endpoint, EndpointModel } from "../requests/endpoint.ts";
 import type { RequestRows, Submission } from "../requests/request.ts";
 import type { PipelineBundle } from "./linked-tasks.ts";
@@ -70,6 +72,10 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     };
   }
 
+  get bundle(): Bundle {
+    return this.#bundle;
+  }
+
   get isReady(): boolean {
     return this.#scheduler.workers.canServe;
   }
@@ -82,11 +88,11 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     return this.#scheduler.submit(rows, deadlineMs);
   }
 
-  onTurnedAway(_deadlineMs: number, rows: number): void {
+  onTurnedAway(rows: number): void {
     this.#scheduler.turnAway(rows);
   }
 
-  metricsText(): string {
+  metricLines(): MetricLine[] {
     const scheduler = this.#scheduler;
     const { levels } = this.#bundle;
     const gauges = {
@@ -95,12 +101,14 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
       readyWorkers: scheduler.workers.readyCount,
       workers: scheduler.workers.workerCount,
       servers: scheduler.servers,
+      workersByVariant: scheduler.workers.countsByVariant(),
       level: scheduler.level,
       levelCount: levels.length,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
       bundleSha256: this.#bundleSha256,
+      promise: promisedBy(this.#bundle, scheduler.level),
     };
-    return this.metrics.text(gauges, this.#pipeline.metricLines(scheduler.workers));
+    return [...this.metrics.lines(gauges), ...this.#pipeline.metricLines(scheduler.workers)];
   }
 
   /** Never: what waits is bound to the plan it was routed by. */
@@ -119,6 +127,16 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
   abort(): void {
     this.#scheduler.abort();
   }
+}
+
+function promisedBy({ levels }: PipelineBundle, level: number): Promised {
+  const followed = levels[level];
+  const expected = followed !== undefined && "expected" in followed ? followed.expected : undefined;
+  const accuracyPerSatisfied =
+    expected !== undefined && "accuracyPerSatisfied" in expected
+      ? expected.accuracyPerSatisfied
+      : undefined;
+  return { violationRate: expected?.violationRate, accuracyPerSatisfied };
 }
 
 function bothOf(

@@ -1,8 +1,9 @@
 /** Counters of a running pipeline, and their text for Prometheus. */
 import { DROP_LATE, DROP_NO_WORKER, DROP_QUEUE_FULL } from "../../core/command-buffer.ts";
-import { Histogram, head, line, metric } from "../metrics/exposition.ts";
+import { Histogram, head, line, type MetricLine, metric } from "../metrics/exposition.ts";
 import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../metrics/histogram-bounds.ts";
 import { LossCounts } from "../metrics/loss-counts.ts";
+import { type Promised, promiseLines } from "../metrics/promise-lines.ts";
 import { RequestMetrics } from "../requests/request-metrics.ts";
 import type { PipelineObserver, RowsOutcome, StartedBatch } from "./pipeline-observer.ts";
 import { at, type PipelineSignature } from "./pipeline-signature.ts";
@@ -21,10 +22,14 @@ export interface PipelineGauges {
   readonly readyWorkers: number;
   readonly workers: number;
   readonly servers: number;
+  /** By variant among those of all tasks: workers that are to hold it, and that do. */
+  readonly workersByVariant: readonly { readonly assigned: number; readonly ready: number }[];
   readonly level: number;
   readonly levelCount: number;
   readonly topLevelQps: number;
   readonly bundleSha256: string;
+  /** Of the level that is followed. */
+  readonly promise: Promised;
 }
 
 interface VariantCounters {
@@ -56,6 +61,8 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
   readonly #drops: readonly DropCounter[];
   readonly #slackByTask: readonly Histogram[];
   readonly #rows: Record<RowsOutcome, number> = { satisfied: 0, late: 0, dropped: 0 };
+  /** Of the rows that were answered in time. */
+  #accuracySum = 0;
   #planSwitches = 0;
   #modelLoads = 0;
   readonly #losses = new LossCounts();
@@ -91,8 +98,9 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     if (counter !== undefined) counter.count++;
   }
 
-  onRowsDone(outcome: RowsOutcome, rows: number): void {
+  onRowsDone(outcome: RowsOutcome, rows: number, accuracy = 0): void {
     this.#rows[outcome] += rows;
+    if (outcome === "satisfied") this.#accuracySum += rows * accuracy;
   }
 
   onFanout(variant: number, child: number, count: number): void {
@@ -118,33 +126,31 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     this.#losses.queriesRetried++;
   }
 
-  /** @param more lines to put at the end. */
-  text(gauges: PipelineGauges, more: readonly string[] = []): string {
-    const lines = [
+  lines(gauges: PipelineGauges): MetricLine[] {
+    return [
       ...this.tritonLines(),
       ...this.#variantLines(),
       ...this.#taskLines(),
       ...this.#planLines(gauges),
+      ...this.#workerLines(gauges),
       ...this.#clusterLines(gauges),
-      ...more,
     ];
-    return `${lines.join("\n")}\n`;
   }
 
-  #variantLines(): string[] {
+  #variantLines(): MetricLine[] {
     const decisions = "stratagem_decisions_total";
     const size = "stratagem_batch_size";
     const fanout = "stratagem_fanout";
     return [
-      ...head(decisions, "counter", "Batches started, by task and variant"),
+      head(decisions, "counter", "Batches started, by task and variant"),
       ...this.#variants.map(({ task, variant, batches }) =>
         line(decisions, { task, variant }, batches),
       ),
-      ...head(size, "histogram", "Queries of a started batch, by task and variant"),
+      head(size, "histogram", "Queries of a started batch, by task and variant"),
       ...this.#variants.flatMap(({ task, variant, batchSize }) =>
         batchSize.lines(size, { task, variant }),
       ),
-      ...head(fanout, "gauge", "Queries sent to a child task per query served, since the start"),
+      head(fanout, "gauge", "Queries sent to a child task per query served, since the start"),
       ...this.#fanouts.map(({ variant, child, served, sent }) => {
         const { task, variant: name } = at(this.#variants, variant);
         return line(
@@ -156,22 +162,22 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     ];
   }
 
-  #taskLines(): string[] {
+  #taskLines(): MetricLine[] {
     const slack = "stratagem_dispatch_slack_ms";
     const dropped = "stratagem_queries_dropped_total";
     return [
-      ...head(slack, "histogram", "Slack of a batch when it starts, by task"),
+      head(slack, "histogram", "Slack of a batch when it starts, by task"),
       ...this.#slackByTask.flatMap((histogram, task) =>
         histogram.lines(slack, { task: at(this.#taskNames, task) }),
       ),
-      ...head(dropped, "counter", "Queries dropped, by task and reason"),
+      head(dropped, "counter", "Queries dropped, by task and reason"),
       ...this.#drops.map(({ task, text, count }) =>
         line(dropped, { task: at(this.#taskNames, task), reason: text }, count),
       ),
     ];
   }
 
-  #planLines({ servers, level, levelCount, topLevelQps }: PipelineGauges): string[] {
+  #planLines({ servers, level, levelCount, topLevelQps }: PipelineGauges): MetricLine[] {
     return [
       ...metric("stratagem_level", "gauge", "Index of the load level that is followed", level),
       ...metric("stratagem_levels", "gauge", "Load levels there are", levelCount),
@@ -192,13 +198,29 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     ];
   }
 
-  #clusterLines(gauges: PipelineGauges): string[] {
+  #workerLines({ workersByVariant }: PipelineGauges): MetricLine[] {
+    const assigned = "stratagem_variant_workers";
+    const ready = "stratagem_variant_workers_ready";
+    const linesOf = (name: string, countOf: (index: number) => number | undefined) =>
+      this.#variants.map(({ task, variant }, index) =>
+        line(name, { task, variant }, countOf(index) ?? 0),
+      );
+    return [
+      head(assigned, "gauge", "Workers that hold a variant or are to hold it"),
+      ...linesOf(assigned, (index) => workersByVariant[index]?.assigned),
+      head(ready, "gauge", "Workers that hold a variant and take its batches"),
+      ...linesOf(ready, (index) => workersByVariant[index]?.ready),
+    ];
+  }
+
+  #clusterLines(gauges: PipelineGauges): MetricLine[] {
     const { loadQps, pendingQueries, readyWorkers, workers, bundleSha256: sha256 } = gauges;
     return [
-      ...head("stratagem_queries_total", "counter", "Rows of requests by what became of them"),
+      head("stratagem_queries_total", "counter", "Rows of requests by what became of them"),
       ...Object.entries(this.#rows).map(([outcome, count]) =>
         line("stratagem_queries_total", { outcome }, count),
       ),
+      ...promiseLines(gauges.promise, this.#accuracySum),
       ...metric("stratagem_load_qps", "gauge", "Measured load, rows of requests a second", loadQps),
       ...metric(
         "stratagem_pending_queries",

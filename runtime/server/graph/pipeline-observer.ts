@@ -1,11 +1,16 @@
 /** What metrics of a pipeline are made of. */
+import type { BatchTimes } from "../requests/answer-times.ts";
+
 export interface PipelineObserver {
   onBatchStart(batch: StartedBatch): void;
-  onBatchDone(batch: StartedBatch, wallMs: number): void;
+  onBatchDone(batch: StartedBatch, times: BatchTimes): void;
   /** @param reason as in the command buffer. */
   onQueryDropped(task: number, reason: number): void;
-  /** Rows of a request, all of which came to the same end. */
-  onRowsDone(outcome: RowsOutcome, rows: number): void;
+  /**
+   * Rows of a request, all of which came to the same end.
+   * @param accuracy of whoever answered; left out where nobody did.
+   */
+  onRowsDone(outcome: RowsOutcome, rows: number, accuracy?: number): void;
   /** @param variant among those of all tasks. */
   onFanout(variant: number, childTask: number, count: number): void;
   onPlanSwitch(): void;

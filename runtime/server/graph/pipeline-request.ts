@@ -3,6 +3,8 @@
  * gets of them.
  */
 import { assert } from "../../core/assert.ts";
+import { answerTimes } from "../requests/answer-times.ts";
+import type { BatchRun } from "../requests/batch-run.ts";
 import {
   type Answerer,
   type FailureReason,
@@ -15,6 +17,9 @@ import { elementCountOf } from "../tensors/datatypes.ts";
 import { rowBounds } from "../tensors/tensors.ts";
 import type { TensorPart } from "./batch-tensors.ts";
 import { at, type PipelineSignature, type TaskSignature } from "./pipeline-signature.ts";
+
+/** Batches among which it is looked whether one is known, the last ones. */
+const MAX_RUNS = 16;
 
 /** One row for one task. */
 export class PipelineQuery {
@@ -82,6 +87,10 @@ export class PipelineRequest {
   /** Slots of its queries that wait or run. */
   readonly slots = new Set<number>();
   startMs = Number.NaN;
+  /** When the first batch with a query of it was handed to a worker. */
+  handedMs = Number.NaN;
+  /** Of whoever answered; 0 before. */
+  accuracy = 0;
   readonly #signature: PipelineSignature;
   readonly #answererOf: AnswererOf;
   readonly #settle: (outcome: Outcome) => void;
@@ -89,6 +98,7 @@ export class PipelineRequest {
   readonly #inputBounds: readonly (readonly number[])[];
   /** Queries that are not done. */
   #open = 0;
+  readonly #runs: BatchRun[] = [];
   #isSettled = false;
 
   constructor(options: PipelineRequestOptions) {
@@ -125,12 +135,18 @@ export class PipelineRequest {
   }
 
   /** A query is done. What follows it is to be expected before the request may be answered. */
-  take(query: PipelineQuery, outputs: readonly TensorPart[], isLast: boolean): void {
+  take(
+    query: PipelineQuery,
+    outputs: readonly TensorPart[],
+    isLast: boolean,
+    run?: BatchRun,
+  ): void {
     assert(!this.#isSettled, "a request that is settled takes no answers");
     query.outputs = outputs;
     query.isLast = isLast;
     query.inputs = [];
     this.#open--;
+    if (run !== undefined && !this.#runs.includes(run, -MAX_RUNS)) this.#runs.push(run);
   }
 
   /** Settles the request if all its queries are done. */
@@ -148,12 +164,14 @@ export class PipelineRequest {
       if (task.tellsRows) outputs.push(rowsOutput(at(queriesByTask, index)));
     }
     this.#isSettled = true;
+    const answerer = this.#answererOf(queriesByTask);
+    this.accuracy = answerer.accuracy;
     this.#settle({
       kind: "answered",
       outputs,
-      answerer: this.#answererOf(queriesByTask),
-      queueMs: Number.isNaN(this.startMs) ? 0 : this.startMs - this.arrivalMs,
-      inferMs: Number.isNaN(this.startMs) ? 0 : nowMs - this.startMs,
+      answerer,
+      ...answerTimes(this.arrivalMs, this.startMs, this.handedMs, nowMs),
+      runs: this.#runs,
     });
   }
 

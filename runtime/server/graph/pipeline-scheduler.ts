@@ -4,6 +4,7 @@ import { DROP_LATE, DROP_NO_WORKER } from "../../core/command-buffer.ts";
 import { NO_PARENT } from "../../core/graph/pipeline-dispatcher.ts";
 import { mayTryAgain } from "../../core/second-try.ts";
 import { type AssignedExecutor, type BatchResult, WorkerLostError } from "../../exec/executor.ts";
+import type { BatchRun } from "../requests/batch-run.ts";
 import type { FailureReason, Outcome, RequestRows, Submission } from "../requests/request.ts";
 import { batchInputs, type CutOutput, cutOutputs, misfit } from "./batch-tensors.ts";
 import type { Course, Courses } from "./course.ts";
@@ -38,9 +39,11 @@ export interface PipelineSchedulerOptions {
   readonly observer: PipelineObserver;
 }
 
-interface RunningBatch extends StartedBatch {
-  readonly worker: number;
+interface RunningBatch extends StartedBatch, BatchRun {
   readonly slots: readonly number[];
+  readonly startMs: number;
+  /** When its worker had it. */
+  handedMs: number;
 }
 
 type StartBatch = Extract<PipelineCommand, { readonly kind: "start-batch" }>;
@@ -89,7 +92,10 @@ export class PipelineScheduler {
     this.#level = dispatcher.level;
   }
 
-  get workers(): Pick<WorkerModels, "workerCount" | "readyCount" | "canServe" | "isAssigned"> {
+  get workers(): Pick<
+    WorkerModels,
+    "workerCount" | "readyCount" | "canServe" | "isAssigned" | "countsByVariant"
+  > {
     return this.#models;
   }
 
@@ -294,7 +300,21 @@ export class PipelineScheduler {
       earliestMs = Math.min(earliestMs, request.deadlineMs);
     }
     const slackMs = earliestMs - nowMs;
-    const batch: RunningBatch = { worker, variant, level, rows: slots.length, slackMs, slots };
+    const { name: variantName, task } = at(this.#signature.variants, variant);
+    const batch: RunningBatch = {
+      worker,
+      task: at(this.#signature.tasks, task).name,
+      variant,
+      variantName,
+      level,
+      rows: slots.length,
+      slackMs,
+      slots,
+      startMs: nowMs,
+      handedMs: nowMs,
+      endMs: Number.NaN,
+      wallMs: Number.NaN,
+    };
     assert(this.#batchByWorker[worker] === undefined, "a worker runs one batch at a time");
     this.#batchByWorker[worker] = batch;
     this.#observer.onBatchStart(batch);
@@ -317,12 +337,30 @@ export class PipelineScheduler {
       (result) => this.#onResult(batch, result),
       (error: unknown) => this.#onRefused(batch, error),
     );
+    batch.handedMs = this.#now();
+    for (const { request } of queries) {
+      if (Number.isNaN(request.handedMs)) request.handedMs = batch.handedMs;
+    }
   }
 
   #onResult(batch: RunningBatch, result: BatchResult): void {
     if (this.#batchByWorker[batch.worker] !== batch) return;
-    this.#observer.onBatchDone(batch, result.wallMs);
-    const nowMs = this.#release(batch);
+    const doneMs = this.#release(batch);
+    batch.endMs = doneMs;
+    batch.wallMs = result.wallMs;
+    const cutMs = this.#now();
+    this.#answerBatch(batch, result, doneMs);
+    const { startMs, handedMs } = batch;
+    const outputMs = this.#now() - cutMs;
+    this.#observer.onBatchDone(batch, {
+      inputMs: handedMs - startMs,
+      inferMs: doneMs - handedMs,
+      outputMs,
+    });
+  }
+
+  /** Gives the rows of a result to their requests, and to the tasks behind. */
+  #answerBatch(batch: RunningBatch, result: BatchResult, nowMs: number): void {
     const variant = at(this.#signature.variants, batch.variant);
     const task = at(this.#signature.tasks, variant.task);
     const cut = cutOutputs(task, variant, result, batch.rows);
@@ -332,14 +370,15 @@ export class PipelineScheduler {
       return;
     }
     for (const slot of batch.slots) this.#slots.retire(slot);
-    for (const [row, slot] of batch.slots.entries()) this.#handOn(slot, row, cut, nowMs);
+    for (const [row, slot] of batch.slots.entries()) this.#handOn(slot, row, cut, batch);
     // Names of queries are free once everything that came out of them is known.
     for (const slot of batch.slots) this.#slots.free(slot);
     this.#startBatches(nowMs);
   }
 
   /** Gives a query that is done back to its request, and what follows it to the dispatcher. */
-  #handOn(slot: number, row: number, cut: readonly CutOutput[], nowMs: number): void {
+  #handOn(slot: number, row: number, cut: readonly CutOutput[], batch: BatchRun): void {
+    const nowMs = batch.endMs;
     const query = this.#slots.query(slot);
     const { request } = query;
     const { name, edgesAway } = at(this.#signature.tasks, query.task);
@@ -360,6 +399,7 @@ export class PipelineScheduler {
       query,
       cut.map((output) => output.part(row)),
       isLast,
+      batch,
     );
     const next = course.follow(query, sent, cut, row);
     if (typeof next === "string") {
@@ -375,7 +415,8 @@ export class PipelineScheduler {
     if (request.isSettled) return;
     request.answerIfDone(course, nowMs);
     if (!request.isSettled) return;
-    this.#observer.onRowsDone(nowMs > request.deadlineMs ? "late" : "satisfied", request.rows);
+    const { rows, accuracy, deadlineMs } = request;
+    this.#observer.onRowsDone(nowMs > deadlineMs ? "late" : "satisfied", rows, accuracy);
     this.#takeBack(request);
   }
 

@@ -110,14 +110,28 @@ export function pipelineSignatureOf(
   });
   const { application } = bundle;
   const isOne = linked.length === 1;
+  const variants = servedVariants(linked, tensorsByTask, axisNames);
   return {
+    outputsAreRows: linked.every(keepsRows) && variants.every(isUncounted),
     names: isOne ? [...new Set([application, ...linked.map(({ name }) => name)])] : [application],
     inputs,
     outputs: tasks.flatMap((task, index) => clientOutputs(task, at(linked, index), isOne)),
     tasks,
-    variants: servedVariants(linked, tensorsByTask, axisNames),
+    variants,
     entryEdges: edges.filter(({ parent }) => parent === null),
   };
+}
+
+/** Whether each row of a request becomes one query of a task for sure. */
+function keepsRows({ isVisited, rowsOutput, edges }: LinkedTask): boolean {
+  if (isVisited) return rowsOutput === "none";
+  return edges.every(({ parent, share, feed }) => {
+    return parent === null ? share === 1 : (feed?.count ?? null) === null;
+  });
+}
+
+function isUncounted({ countByOutput }: PipelineServedVariant): boolean {
+  return countByOutput.every((count) => count === null);
 }
 
 function checkedTensors(tasks: readonly LinkedTask[]): TaskTensors[] {

@@ -1,5 +1,6 @@
 /** A pipeline as its server sees it. */
 import type { Bundle, PoolProfile } from "../../bundle/schema.ts";
+import type { MetricLine } from "../metrics/exposition.ts";
 import type { Courses } from "./course.ts";
 import type { Forecasts } from "./forecasts.ts";
 import type { PipelineRecorder } from "./pipeline-recording.ts";
@@ -40,7 +41,7 @@ export interface ServedPipeline {
    */
   readonly differenceFrom: (after: Bundle) => string | null;
   /** Lines of the metrics that only this method has. */
-  readonly metricLines: (workers: Pick<WorkerModels, "isAssigned">) => string[];
+  readonly metricLines: (workers: Pick<WorkerModels, "isAssigned">) => MetricLine[];
 }
 
 /** Time of a query that runs alone, with the variant and on the hardware where it is shortest. */

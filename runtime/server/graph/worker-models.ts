@@ -34,6 +34,18 @@ export class WorkerModels {
     return this.#isHeld.filter((isHeld) => isHeld).length;
   }
 
+  /** Workers that are to hold each variant, and those of them that do. */
+  countsByVariant(): readonly { readonly assigned: number; readonly ready: number }[] {
+    const counts = this.#variants.map(() => ({ assigned: 0, ready: 0 }));
+    for (const [worker, variant] of this.#assigned.entries()) {
+      const count = variant === null ? undefined : counts[variant];
+      if (count === undefined) continue;
+      count.assigned++;
+      if (at(this.#isHeld, worker)) count.ready++;
+    }
+    return counts;
+  }
+
   /**
    * Whether the workers of the first plan have all been ready and, since, every task has a worker.
    */

@@ -1,5 +1,5 @@
 /** Counts what became of every call of the gRPC door, and of every message of its streams. */
-import { head, line, metric } from "../metrics/exposition.ts";
+import { head, line, type MetricLine, metric } from "../metrics/exposition.ts";
 import type { CodeName } from "./codes.ts";
 
 export class CallCounts {
@@ -23,16 +23,16 @@ export class CallCounts {
     this.#messages.set(code, (this.#messages.get(code) ?? 0) + 1);
   }
 
-  lines(connections: number, unsentBytes: number): string[] {
+  lines(connections: number, unsentBytes: number): MetricLine[] {
     const calls = "stratagem_grpc_requests_total";
     const messages = "stratagem_grpc_stream_messages_total";
     return [
-      ...head(calls, "counter", "gRPC calls that are over, by method and status code"),
+      head(calls, "counter", "gRPC calls that are over, by method and status code"),
       ...[...this.#calls].sort(byKey).map(([key, count]) => {
         const [method = "", code = ""] = key.split(" ");
         return line(calls, { method, code }, count);
       }),
-      ...head(messages, "counter", "Inference requests of gRPC streams, by status code"),
+      head(messages, "counter", "Inference requests of gRPC streams, by status code"),
       ...[...this.#messages].sort(byKey).map(([code, count]) => line(messages, { code }, count)),
       ...metric("stratagem_grpc_requests_in_flight", "gauge", "gRPC calls open", this.#inFlight),
       ...metric(

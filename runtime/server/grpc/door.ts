@@ -1,4 +1,5 @@
 /** What the server knows of its gRPC door without any of its code being loaded. */
+import type { MetricLine } from "../metrics/exposition.ts";
 
 export interface GrpcOptions {
   readonly host: string;
@@ -13,8 +14,8 @@ export interface GrpcOptions {
 export interface GrpcDoor {
   /** HOST:PORT, as clients of gRPC have it. */
   readonly url: string;
-  /** Of the exposition format. */
-  metricLines(): string[];
+  /** Of the server, whatever the model. */
+  metricLines(): MetricLine[];
   /** Tells whoever watches that the server takes no more inference. */
   drain(): void;
   /** Accepts no more connections, and ends those that there are once they are answered. */

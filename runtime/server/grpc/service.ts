@@ -8,7 +8,7 @@ import {
   modelConfig,
   modelMetadata,
   modelStatistics,
-  SERVER_METADATA,
+  serverMetadata,
 } from "../protocol/descriptions.ts";
 import { registerAnswer, registerDuplex, registerUnary } from "./calls.ts";
 import type { GrpcContext } from "./context.ts";
@@ -73,10 +73,12 @@ function registerServerState(server: Server, context: GrpcContext): void {
 function registerDescriptions(server: Server, context: GrpcContext): void {
   const { house } = context;
   const own = [pb.ServerMetadataRequestSchema, pb.ServerMetadataResponseSchema] as const;
-  registerAnswer(server, context, `${PATH}/ServerMetadata`, own, () => ({
-    ...SERVER_METADATA,
-    version: house.version,
-  }));
+  registerAnswer(server, context, `${PATH}/ServerMetadata`, own, () =>
+    said(
+      pb.ServerMetadataResponseSchema,
+      serverMetadata(house.version, house.reload !== undefined),
+    ),
+  );
   const metadata = [pb.ModelMetadataRequestSchema, pb.ModelMetadataResponseSchema] as const;
   registerAnswer(server, context, `${PATH}/ModelMetadata`, metadata, ({ name, version }) => {
     const { model } = hostedModel(house.models, name, version);

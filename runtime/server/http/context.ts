@@ -1,4 +1,5 @@
 /** What the routes of the HTTP server share. */
+import type { ServerResponse } from "node:http";
 import type { HostedModel } from "../applications/hosted-model.ts";
 import type { House } from "../applications/house.ts";
 import type { Connections } from "../connections/connections.ts";
@@ -6,6 +7,9 @@ import type { PaceLimits } from "../connections/pace.ts";
 import type { RequestCounts } from "../connections/request-counts.ts";
 import type { JsonThread } from "../json/json-thread.ts";
 import type { TurnShare } from "../json/turn-share.ts";
+import type { MetricLine } from "../metrics/exposition.ts";
+import type { LivePage } from "../page/page.ts";
+import type { RequestRecord } from "../telemetry/request-record.ts";
 
 export interface HttpContext {
   readonly house: House;
@@ -15,20 +19,26 @@ export interface HttpContext {
   /** By the paths of their inference requests, as clients mostly write them. */
   readonly inferred: ReadonlyMap<string, HostedModel>;
   readonly counts: RequestCounts;
+  /** Requests without an answer; none where no log and no trace is kept. */
+  readonly records: WeakMap<ServerResponse, RequestRecord>;
   /** For short JSON, which is read and written on the event loop. */
   readonly turnShare: TurnShare;
   /** For long JSON, which is not. */
   readonly jsonThread: JsonThread;
+  /** For people; left out where none is wanted. */
+  readonly page?: LivePage | undefined;
   /** Of all applications and the server itself. */
-  readonly metricsText: () => string;
+  readonly metricLines: () => readonly MetricLine[];
 }
 
 /** Models by the paths of their inference requests, with the version and without it. */
 export function inferredModels(models: readonly HostedModel[]): Map<string, HostedModel> {
   const paths = models.flatMap((hosted) =>
     hosted.model.signature.names.flatMap((name) => {
-      const path = `/v2/models/${encodeURIComponent(name)}`;
-      return [`${path}/infer`, `${path}/versions/1/infer`].map((one) => [one, hosted] as const);
+      const own = encodeURIComponent(name);
+      const path = `/v2/models/${own}`;
+      const paths = [`${path}/infer`, `${path}/versions/1/infer`, `/v1/models/${own}:predict`];
+      return paths.map((one) => [one, hosted] as const);
     }),
   );
   return new Map(paths);

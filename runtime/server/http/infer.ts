@@ -6,18 +6,22 @@ import { infer } from "../applications/inference.ts";
 import { readBody } from "../bodies/body.ts";
 import { bodyLimit } from "../bodies/body-limits.ts";
 import type { ByteHold } from "../bodies/byte-budget.ts";
+import type { Dialect } from "../json/json-jobs.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
-import { writeInferResponse } from "../protocol/response.ts";
+import { lengthOf, writeInferResponse } from "../protocol/response.ts";
 import type { HttpContext } from "./context.ts";
 import { jsonOutputs, readRequest } from "./json-work.ts";
+import { adoptId } from "./seen.ts";
 import { mayStay, turnAway } from "./turn-away.ts";
+
+const HEADER_LENGTH = "inference-header-content-length";
 
 /**
  * Refuses a request that would find no room as it comes, at a small part of what answering takes.
  * @returns whether it did.
  */
 export function turnedAway(
-  { house, inferred, counts }: HttpContext,
+  { house, inferred, counts, records }: HttpContext,
   request: IncomingMessage,
   response: ServerResponse,
 ): boolean {
@@ -26,7 +30,7 @@ export function turnedAway(
   if (hosted === undefined) return false;
   const shut = shutDoor(house, hosted);
   if (shut === undefined || house.isDraining || !mayStay(request)) return false;
-  onTurnedAway(house, hosted);
+  onTurnedAway(house, hosted, records.get(response));
   counts.onTurnedAway(request, turnAway(shut, response));
   return true;
 }
@@ -41,10 +45,16 @@ export function answerInfer(
 ): Promise<void> {
   const { house, connections } = context;
   const { signature } = hosted.model;
+  const record = context.records.get(response);
   return infer(house, {
     hosted,
     modelName,
-    read: (hold) => parsedRequest(context, hosted, request, hold),
+    record,
+    read: async (hold) => {
+      const parsed = await parsedRequest(context, hosted, request, hold);
+      adoptId(response, record, parsed.id);
+      return parsed;
+    },
     onceGone: (act) => {
       response.on("close", act);
       // It may have closed while the body was decompressed.
@@ -55,25 +65,28 @@ export function answerInfer(
       const texts = await jsonOutputs(context, parsed, answer, signature);
       const written = writeInferResponse(modelName, parsed, answer, signature, name, texts);
       const leaving: Record<string, string> = house.isDraining ? { connection: "close" } : {};
+      if (record !== undefined) record.responseBytes = lengthOf(written.parts);
       response.writeHead(200, { ...written.headers, ...leaving });
       connections.outbox.send(response, written.parts);
     },
   });
 }
 
-async function parsedRequest(
+/** Reads a body by the protocol that its path is of. @throws HttpError, BadRequest */
+export async function parsedRequest(
   context: HttpContext,
   hosted: HostedModel,
   request: IncomingMessage,
   hold: ByteHold,
+  dialect: Dialect = "v2",
 ): Promise<InferRequest> {
-  const header = request.headers["inference-header-content-length"];
+  const header = dialect === "v2" ? request.headers[HEADER_LENGTH] : undefined;
   const headerLength = typeof header === "string" ? header : undefined;
   const { pace } = context;
   const limit = bodyLimit(hosted.limits, headerLength);
   const body = await readBody(request, { limit, pace, hold });
   const bodyBytes = body.length;
-  const parsed = await readRequest(context, hosted, body, headerLength);
+  const parsed = await readRequest(context, hosted, body, headerLength, dialect);
   const tensorBytes = parsed.inputs.reduce((sum, { length }) => sum + length, 0);
   // What is behind the JSON stays in the body.
   const keptBytes = headerLength === undefined ? 0 : bodyBytes;

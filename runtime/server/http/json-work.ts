@@ -2,6 +2,12 @@
 
 import type { HostedModel } from "../applications/hosted-model.ts";
 import { plainLength } from "../bodies/body-limits.ts";
+import type { Dialect } from "../json/json-jobs.ts";
+import {
+  type PredictedOutput,
+  parsePredictRequest,
+  predictionsJson,
+} from "../protocol/kserve-v1.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
 import { bytesOf, lengthOf } from "../protocol/response.ts";
 import type { Answer } from "../requests/request.ts";
@@ -21,18 +27,37 @@ const ELEMENT_SHARE = 16;
 /** As `parseInferRequest`; the memory of the body may be gone afterwards. */
 export async function readRequest(
   { turnShare, jsonThread }: Pick<HttpContext, "turnShare" | "jsonThread">,
-  { index, requests, model }: HostedModel,
+  { index, requests, model, maxRows }: HostedModel,
   body: Buffer,
   headerLength: string | undefined,
+  dialect: Dialect = "v2",
 ): Promise<InferRequest> {
   const jsonBytes = headerLength === undefined ? body.length : (plainLength(headerLength) ?? 0);
   const isOfStrings = model.signature.inputs.some(
     ({ datatype }) => DATATYPES[datatype].elementBytes === 0,
   );
   const lookedAt = isOfStrings ? body.length : Math.min(jsonBytes, body.length);
-  if (lookedAt > MAX_LOOP_BYTES) return jsonThread.read(index, body, headerLength);
+  if (lookedAt > MAX_LOOP_BYTES) return jsonThread.read(index, body, headerLength, dialect);
   if (lookedAt > FREE_BYTES) await turnShare.take(lookedAt);
+  if (dialect === "kserve-v1") return parsePredictRequest(body, model.signature, maxRows);
   return requests.read(body, headerLength);
+}
+
+/** The body of an answer of KServe's first protocol. */
+export async function predictions(
+  { turnShare, jsonThread }: Pick<HttpContext, "turnShare" | "jsonThread">,
+  outputs: readonly PredictedOutput[],
+): Promise<Uint8Array> {
+  let elements = 0;
+  let bytes = 0;
+  for (const { shape, parts } of outputs) {
+    elements += elementCountOf(shape);
+    bytes += lengthOf(parts);
+  }
+  if (elements > MAX_LOOP_ELEMENTS || bytes > MAX_LOOP_BYTES) return jsonThread.predict(outputs);
+  const share = elements * ELEMENT_SHARE;
+  if (share > FREE_BYTES) await turnShare.take(share);
+  return Buffer.from(predictionsJson(outputs));
 }
 
 /**

@@ -13,6 +13,7 @@ import { refusedHead } from "../connections/request-head.ts";
 import type { HttpContext } from "./context.ts";
 import { handle } from "./http.ts";
 import { turnedAway } from "./infer.ts";
+import { beginSeen } from "./seen.ts";
 
 /**
  * Connections that wait to be accepted; the system caps it. Beyond it they are lost and tried again
@@ -52,6 +53,7 @@ export function serverOf(context: HttpContext, limits: ServerLimits): Server {
     const taken = connection.take(request, response);
     connections.onAsked(connection);
     if (taken === "ignore") return;
+    beginSeen(context, request, response);
     const refusal = taken === "answer" ? refusedHead(request, limits) : taken;
     if (refusal === undefined && turnedAway(context, request, response)) return;
     context.counts.begin(request, response);
@@ -72,6 +74,7 @@ export function serverOf(context: HttpContext, limits: ServerLimits): Server {
     const connection = connections.of(request.socket);
     const taken = connection.take(request, response);
     if (taken === "ignore") return;
+    beginSeen(context, request, response);
     context.counts.begin(request, response);
     void handle(context, request, response, new HttpError(417, message, CLOSE));
   });

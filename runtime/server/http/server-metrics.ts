@@ -1,11 +1,10 @@
 /** Metrics of the server itself, whatever the method. */
 import type { ByteBudget } from "../bodies/byte-budget.ts";
-import { metric } from "../metrics/exposition.ts";
+import { type MetricLine, metric } from "../metrics/exposition.ts";
 import type { LoopDelay } from "../metrics/loop-delay.ts";
 
-/** Lines of the exposition format, each with its end. */
-export function serverMetricsText(loopDelay: LoopDelay, budget: ByteBudget): string {
-  const lines = [
+export function serverMetricLines(loopDelay: LoopDelay, budget: ByteBudget): MetricLine[] {
+  return [
     ...loopDelay.lines(),
     ...metric(
       "stratagem_request_bytes",
@@ -21,5 +20,4 @@ export function serverMetricsText(loopDelay: LoopDelay, budget: ByteBudget): str
       budget.refusedCount,
     ),
   ];
-  return `${lines.join("\n")}\n`;
 }

@@ -1,5 +1,10 @@
 /** What is done with long JSON: the same on the event loop and on a thread beside it. */
 
+import {
+  type PredictedOutput,
+  parsePredictRequest,
+  predictionsJson,
+} from "../protocol/kserve-v1.ts";
 import { type InferRequest, parseInferRequest } from "../protocol/protocol.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import { DATATYPES, type Datatype } from "../tensors/datatypes.ts";
@@ -15,6 +20,9 @@ export interface ReadModel {
   readonly parts: JsonLimits;
 }
 
+/** Whose JSON it is: of the Open Inference Protocol, or of KServe's first one. */
+export type Dialect = "v2" | "kserve-v1";
+
 /** An inference request to read. */
 export interface ReadJob {
   readonly kind: "read";
@@ -22,6 +30,7 @@ export interface ReadJob {
   readonly model: number;
   readonly body: Uint8Array<ArrayBuffer>;
   readonly headerLength: string | undefined;
+  readonly dialect: Dialect;
 }
 
 /** A tensor to write as JSON. */
@@ -31,7 +40,14 @@ export interface WriteJob {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-export type JsonJob = ReadJob | WriteJob;
+/** The body of an answer of KServe's first protocol to write. */
+export interface PredictJob {
+  readonly kind: "predict";
+  /** Each in one part, in memory of its own. */
+  readonly outputs: readonly PredictedOutput[];
+}
+
+export type JsonJob = ReadJob | WriteJob | PredictJob;
 
 export type JsonResult =
   | { readonly kind: "read"; readonly request: InferRequest }
@@ -46,12 +62,19 @@ const PIECE_ELEMENTS = 65_536;
 /** Never throws. */
 export function doJob(job: JsonJob, models: readonly ReadModel[]): JsonResult {
   try {
+    if (job.kind === "predict") {
+      const text = new TextEncoder().encode(predictionsJson(job.outputs));
+      return { kind: "written", text };
+    }
     if (job.kind === "write") return { kind: "written", text: jsonBytesOf(job) };
     const model = models[job.model];
     if (model === undefined) throw new RangeError(`no model ${job.model}`);
     const { signature, maxRows, parts } = model;
     const { body, headerLength } = job;
-    const request = parseInferRequest(body, headerLength, signature, maxRows, parts);
+    const request =
+      job.dialect === "kserve-v1"
+        ? parsePredictRequest(body, signature, maxRows, parts)
+        : parseInferRequest(body, headerLength, signature, maxRows, parts);
     return { kind: "read", request };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);

@@ -3,9 +3,10 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
+import type { PredictedOutput } from "../protocol/kserve-v1.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
 import type { Datatype } from "../tensors/datatypes.ts";
-import type { JsonJob, JsonResult, ReadModel } from "./json-jobs.ts";
+import type { Dialect, JsonJob, JsonResult, ReadModel } from "./json-jobs.ts";
 
 export interface JsonThreadLimits {
   /** Bodies that wait for the thread at most. */
@@ -74,12 +75,17 @@ export class JsonThread {
    * @throws HttpError 400 for what that throws; 413 if it takes too long; 503 if
    * too many wait.
    */
-  async read(model: number, body: Buffer, headerLength: string | undefined): Promise<InferRequest> {
+  async read(
+    model: number,
+    body: Buffer,
+    headerLength: string | undefined,
+    dialect: Dialect = "v2",
+  ): Promise<InferRequest> {
     if (this.#toRead.length >= this.#limits.maxWaiting) {
       const found = `${this.#toRead.length} long bodies wait to be read`;
       throw new HttpError(503, `request: ${found}, try again later`, RETRY_LATER);
     }
-    const job = { kind: "read", model, body: owned(body), headerLength } as const;
+    const job = { kind: "read", model, body: owned(body), headerLength, dialect } as const;
     const result = await this.#done(this.#toRead, job);
     if (result.kind === "read") return result.request;
     throw errorOf(result);
@@ -93,6 +99,17 @@ export class JsonThread {
   async write(datatype: Datatype, bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array | undefined> {
     const result = await this.#done(this.#toWrite, { kind: "write", datatype, bytes });
     if (result.kind === "written") return result.text ?? undefined;
+    throw errorOf(result);
+  }
+
+  /** As `predictionsJson`, of outputs whose memory stays. @throws HttpError 500 */
+  async predict(outputs: readonly PredictedOutput[]): Promise<Uint8Array> {
+    const job = {
+      kind: "predict",
+      outputs: outputs.map((output) => ({ ...output, parts: [Buffer.concat(output.parts)] })),
+    } as const;
+    const result = await this.#done(this.#toWrite, job);
+    if (result.kind === "written" && result.text !== null) return result.text;
     throw errorOf(result);
   }
 
@@ -123,7 +140,7 @@ export class JsonThread {
     this.#running = next;
     this.#worker ??= this.#start();
     const { job } = next;
-    this.#worker.postMessage(job, [job.kind === "read" ? job.body.buffer : job.bytes.buffer]);
+    this.#worker.postMessage(job, handedOver(job));
     this.#timer = setTimeout(() => this.#giveUp(), this.#limits.jobTimeoutMs).unref();
   }
 
@@ -170,6 +187,12 @@ export class JsonThread {
   }
 }
 
+/** Memory that goes with a job instead of being copied. */
+function handedOver(job: JsonJob): ArrayBuffer[] {
+  if (job.kind === "predict") return [];
+  return [job.kind === "read" ? job.body.buffer : job.bytes.buffer];
+}
+
 /** Of what was built, also for those who run the sources: threads run compiled files only. */
 function programPath(): string {
   const description = createRequire(import.meta.url).resolve("stratagem-runtime/package.json");
@@ -185,7 +208,8 @@ function owned(body: Buffer): Uint8Array<ArrayBuffer> {
 }
 
 function jobError(running: Waiting | undefined, problem: string): HttpError {
-  if (running?.job.kind === "write") return new HttpError(500, `writing the outputs ${problem}`);
+  if (running !== undefined && running.job.kind !== "read")
+    return new HttpError(500, `writing the outputs ${problem}`);
   return new HttpError(413, `request: reading its JSON ${problem}`);
 }
 

@@ -1,6 +1,34 @@
-/** Lines of the Prometheus exposition format 0.0.4. */
+/** Metrics as data, and their text in the Prometheus exposition format 0.0.4. */
 
 export type Labels = Readonly<Record<string, string>>;
+
+export type MetricType = "counter" | "gauge" | "histogram";
+
+/** Opens a family: samples that follow are of it. */
+export interface FamilyHead {
+  readonly kind: "head";
+  readonly name: string;
+  readonly type: MetricType;
+  readonly help: string;
+}
+
+export interface Sample {
+  readonly kind: "sample";
+  /** That of its family, of a histogram with `_bucket`, `_sum` or `_count`. */
+  readonly name: string;
+  readonly labels: Labels;
+  readonly value: number;
+}
+
+export type MetricLine = FamilyHead | Sample;
+
+/** All samples of a name, whoever counted them. */
+export interface Family {
+  readonly name: string;
+  readonly type: MetricType;
+  readonly help: string;
+  readonly samples: readonly Sample[];
+}
 
 export class Histogram {
   readonly #bounds: readonly number[];
@@ -20,7 +48,7 @@ export class Histogram {
     if (bucket >= 0) this.#countByBucket[bucket] = (this.#countByBucket[bucket] ?? 0) + 1;
   }
 
-  lines(name: string, labels: Labels): string[] {
+  lines(name: string, labels: Labels): Sample[] {
     let cumulative = 0;
     const buckets = this.#bounds.map((bound, index) => {
       cumulative += this.#countByBucket[index] ?? 0;
@@ -42,17 +70,62 @@ export function metric(
   help: string,
   value: number,
   labels: Labels = {},
-): string[] {
-  return [...head(name, type, help), line(name, labels, value)];
+): MetricLine[] {
+  return [head(name, type, help), line(name, labels, value)];
 }
 
-export function head(name: string, type: string, help: string): string[] {
-  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
+export function head(name: string, type: MetricType, help: string): FamilyHead {
+  return { kind: "head", name, type, help };
 }
 
-export function line(name: string, labels: Labels, value: number): string {
+export function line(name: string, labels: Labels, value: number): Sample {
+  return { kind: "sample", name, labels, value };
+}
+
+/** The same with labels that samples may have of their own, which then stay. */
+export function labelled(lines: readonly MetricLine[], labels: Labels): MetricLine[] {
+  return lines.map((one) =>
+    one.kind === "head" ? one : { ...one, labels: { ...labels, ...one.labels } },
+  );
+}
+
+/**
+ * Brings together what several applications tell: a family of each name, in the order in which they
+ * were first told, with the help of the first.
+ */
+export function familiesOf(lines: readonly MetricLine[]): readonly Family[] {
+  const byName = new Map<string, Family & { readonly samples: Sample[] }>();
+  let open: (Family & { readonly samples: Sample[] }) | undefined;
+  for (const one of lines) {
+    if (one.kind === "sample") open?.samples.push(one);
+    else {
+      const { name, type, help } = one;
+      open = byName.get(name) ?? { name, type, help, samples: [] };
+      byName.set(name, open);
+    }
+  }
+  return [...byName.values()];
+}
+
+/** Text of all lines: one HELP and one TYPE for each name. */
+export function exposition(lines: readonly MetricLine[]): string {
+  const texts = familiesOf(lines).flatMap(({ name, type, help, samples }) => [
+    `# HELP ${name} ${help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}\n`,
+    `# TYPE ${name} ${type}\n`,
+    ...samples.map(textOf),
+  ]);
+  return texts.join("");
+}
+
+function textOf({ name, labels, value }: Sample): string {
   const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text)}"`);
-  return `${name}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}`;
+  const told = Number.isFinite(value) ? String(value) : infiniteText(value);
+  return `${name}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${told}\n`;
+}
+
+function infiniteText(value: number): string {
+  if (Number.isNaN(value)) return "NaN";
+  return value > 0 ? "+Inf" : "-Inf";
 }
 
 function escaped(text: string): string {

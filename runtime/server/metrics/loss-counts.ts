@@ -1,5 +1,5 @@
 /** Counts the workers that were lost, and the queries that were tried again after it. */
-import { metric } from "./exposition.ts";
+import { type MetricLine, metric } from "./exposition.ts";
 
 export class LossCounts {
   queriesRetried = 0;
@@ -12,7 +12,7 @@ export class LossCounts {
     if (isHung) this.#hung++;
   }
 
-  lines(): string[] {
+  lines(): MetricLine[] {
     return [
       ...metric("stratagem_workers_lost_total", "counter", "Workers that ended", this.#lost),
       ...metric(

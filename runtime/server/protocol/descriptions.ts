@@ -7,10 +7,19 @@ import type { RequestMetrics } from "../requests/request-metrics.ts";
 import { DATATYPES } from "../tensors/datatypes.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 
-export const SERVER_METADATA = {
-  name: "stratagem",
-  extensions: ["binary_tensor_data", "model_configuration", "model_repository", "statistics"],
-};
+/** Of Triton's extensions, those that hold whatever is served. */
+const EXTENSIONS = [
+  "binary_tensor_data",
+  "model_configuration",
+  "schedule_policy",
+  "statistics",
+] as const;
+
+/** @param version of the program. @param canLoad whether models can be loaded again. */
+export function serverMetadata(version: string, canLoad: boolean): object {
+  const extensions = canLoad ? [...EXTENSIONS, "model_repository"] : EXTENSIONS;
+  return { name: "stratagem", version, extensions };
+}
 
 export function modelMetadata(name: string, { inputs, outputs }: ClientSignature): object {
   const describe = ({ name, datatype, rowShape }: ModelTensor) => ({
@@ -28,7 +37,8 @@ export function modelMetadata(name: string, { inputs, outputs }: ClientSignature
 }
 
 /**
- * Triton's model configuration; its dims leave axis 0 out where there is a maximum batch size.
+ * Triton's model configuration. Where outputs have the rows of the inputs there is a maximum batch
+ * size, and dims leave axis 0 out; elsewhere it is 0, and dims are the whole shape.
  * @param classes of requests; left out where all have the same SLO.
  */
 export function modelConfig(
@@ -37,24 +47,31 @@ export function modelConfig(
   maxRows: number,
   classes?: readonly SloClass[],
 ): object {
+  const isBatched = signature.outputsAreRows !== false;
   const describe = ({ name, datatype, rowShape }: ModelTensor) => ({
     name,
     data_type: DATATYPES[datatype].configType,
-    dims: rowShape,
+    ...(isBatched ? rowDims(rowShape) : { dims: [-1, ...rowShape] }),
   });
   return {
     name,
     platform: "onnxruntime_onnx",
     backend: "onnxruntime",
     version_policy: { latest: { num_versions: 1 } },
-    max_batch_size: maxRows,
+    max_batch_size: isBatched ? maxRows : 0,
     input: signature.inputs.map(describe),
     output: signature.outputs.map(describe),
+    ...(isBatched ? { dynamic_batching: {} } : {}),
     parameters: {
       variants: { string_value: signature.variants.map((variant) => variant.name).join(",") },
       ...(classes === undefined ? {} : { slo_classes: { string_value: JSON.stringify(classes) } }),
     },
   };
+}
+
+/** Triton has no dims without a dimension: a row that is one element has one, reshaped away. */
+function rowDims(rowShape: readonly number[]): object {
+  return rowShape.length > 0 ? { dims: rowShape } : { dims: [1], reshape: { shape: [] } };
 }
 
 export interface NamedMetrics {
@@ -81,19 +98,19 @@ function statisticsOf({ name, metrics }: NamedMetrics, epochOffsetMs: number): o
       success: duration(successCount, metrics.requestMs),
       fail: duration(metrics.failureCount, metrics.failedMs),
       queue: duration(successCount, metrics.queueMs),
-      compute_input: none,
+      compute_input: duration(successCount, metrics.inputMs),
       compute_infer: duration(successCount, metrics.inferMs),
-      compute_output: none,
+      compute_output: duration(successCount, metrics.outputMs),
       cache_hit: none,
       cache_miss: none,
     },
     batch_stats: [...metrics.countByBatchSize]
       .sort(([a], [b]) => a - b)
-      .map(([rows, { count, inferMs }]) => ({
+      .map(([rows, { count, inputMs, inferMs, outputMs }]) => ({
         batch_size: rows,
-        compute_input: none,
+        compute_input: duration(count, inputMs),
         compute_infer: duration(count, inferMs),
-        compute_output: none,
+        compute_output: duration(count, outputMs),
       })),
     memory_usage: [],
   };

@@ -4,7 +4,7 @@
  */
 import { VARIANT_OUTPUT, type VariantWish, variantWishOf } from "../requests/variant-wish.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
-import { DATATYPES, elementCountOf } from "../tensors/datatypes.ts";
+import { DATATYPES, elementCountOf, isBinaryOnly } from "../tensors/datatypes.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 import { rowBounds } from "../tensors/tensors.ts";
 
@@ -105,7 +105,10 @@ function shapeOf(
     throw new BadRequest(`${path}.datatype`, `expected "${datatype}"`, stated.datatype);
   }
   const { shape } = stated;
-  if (!Array.isArray(shape) || shape.length !== rowShape.length + 1) {
+  // Triton's configuration has no tensor without dims, so clients give rows of one element one.
+  const isReshaped = rowShape.length === 0 && Array.isArray(shape) && shape.length === 2;
+  const ownShape = isReshaped ? [1] : rowShape;
+  if (!Array.isArray(shape) || shape.length !== ownShape.length + 1) {
     const allowed = `[rows${rowShape.map((size) => `, ${size}`).join("")}]`;
     throw new BadRequest(`${path}.shape`, `expected ${allowed}`, shapeText(shape));
   }
@@ -116,12 +119,12 @@ function shapeOf(
   if (isFixed && rows !== maxRows) {
     throw new BadRequest(`${path}.shape[0]`, `expected ${maxRows}, as the input before has`, rows);
   }
-  for (const [axis, size] of rowShape.entries()) {
+  for (const [axis, size] of ownShape.entries()) {
     if (shape[axis + 1] !== size) {
       throw new BadRequest(`${path}.shape[${axis + 1}]`, `expected ${size}`, shape[axis + 1]);
     }
   }
-  return [rows, ...rowShape];
+  return [rows, ...ownShape];
 }
 
 /** Of a shape that is not the one expected; it may be anything, of any depth. */
@@ -167,9 +170,11 @@ export function outputsOf(
   const byDefault = booleanOf(parameters["binary_data_output"], "parameters.binary_data_output");
   if (outputs === undefined || (Array.isArray(outputs) && outputs.length === 0)) {
     const isBinary = byDefault ?? usual;
-    return signature.outputs.flatMap(({ isInternal }, index) =>
-      isInternal === true ? [] : [{ index, isBinary }],
-    );
+    return signature.outputs.flatMap((tensor, index) => {
+      if (tensor.isInternal === true) return [];
+      refuseJson(tensor, isBinary, "parameters.binary_data_output");
+      return [{ index, isBinary }];
+    });
   }
   if (!Array.isArray(outputs)) throw new BadRequest("outputs", "expected an array", outputs);
   const seen = new Set<number>();
@@ -185,9 +190,19 @@ export function outputsOf(
     const own = parametersOf(fields, `${path}.`);
     refuseParameter(own, `${path}.parameters`, "classification");
     refuseParameter(own, `${path}.parameters`, "shared_memory_region");
-    const isBinary = booleanOf(own["binary_data"], `${path}.parameters.binary_data`);
-    return { index, isBinary: isBinary ?? byDefault ?? usual };
+    const at = `${path}.parameters.binary_data`;
+    const isBinary = booleanOf(own["binary_data"], at) ?? byDefault ?? usual;
+    refuseJson(tensors[index], isBinary, at);
+    return { index, isBinary };
   });
+}
+
+/** What is sent as bytes only has to be asked for so. */
+function refuseJson(tensor: ModelTensor | undefined, isBinary: boolean, path: string): void {
+  if (tensor === undefined || isBinary || !isBinaryOnly(tensor.datatype)) return;
+  const { name, datatype } = tensor;
+  const expected = `expected true: output "${name}" is ${datatype}, sent as binary data only`;
+  throw new BadRequest(path, expected, isBinary);
 }
 
 /** An output of the model that is called so as well hides the one that names variants. */

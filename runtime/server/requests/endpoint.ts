@@ -1,6 +1,7 @@
 /** What HTTP talks to, whatever the method. */
 import type { Bundle } from "../../bundle/schema.ts";
 import type { ExecutorHandlers } from "../../exec/executor.ts";
+import type { MetricLine } from "../metrics/exposition.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import type { RequestRows, Submission } from "./request.ts";
 import type { RequestClasses } from "./request-classes.ts";
@@ -26,10 +27,10 @@ export interface EndpointModel {
   isFull?(): boolean;
   /**
    * A request was refused at the door: its rows count as load, and as dropped.
-   * @param deadlineMs that it would have had.
    * @param rows 1 of a request that was not read.
+   * @param sloClass index of its class; 0 of a request that was not read.
    */
-  onTurnedAway(deadlineMs: number, rows: number): void;
+  onTurnedAway(rows: number, sloClass: number): void;
   /**
    * @param isHigh whether the request goes before those that are not; for models that tell them
    * apart.
@@ -44,10 +45,13 @@ export interface Endpoint {
   readonly models: readonly EndpointModel[];
   /** What the executor tells. */
   readonly handlers: Required<ExecutorHandlers>;
+  /** The one that decides now. */
+  readonly bundle: Bundle;
   readonly isReady: boolean;
   /** Kept once it is ready for the first time. */
   readonly started: Promise<void>;
-  metricsText(): string;
+  /** What it counts, without the name of its application. */
+  metricLines(): MetricLine[];
   /**
    * Lets another bundle decide from now on.
    * @param bundle a validated one.

@@ -2,7 +2,8 @@
  * What the server counts of requests, whatever answers them, in the words of Triton's metrics and
  * statistics.
  */
-import { head, line } from "../metrics/exposition.ts";
+import { head, line, type MetricLine } from "../metrics/exposition.ts";
+import type { AnswerTimes, BatchTimes } from "./answer-times.ts";
 import type { FailureReason } from "./request.ts";
 
 /** Triton's reasons for a failed request; it has no others. */
@@ -12,6 +13,7 @@ const LABEL_BY_REASON: Readonly<Record<FailureReason, FailureLabel>> = {
   "queue-full": "REJECTED",
   shed: "REJECTED",
   late: "REJECTED",
+  timeout: "REJECTED",
   "no-worker": "REJECTED",
   cancelled: "CANCELED",
   inference: "BACKEND",
@@ -19,9 +21,18 @@ const LABEL_BY_REASON: Readonly<Record<FailureReason, FailureLabel>> = {
   closed: "OTHER",
 };
 
+/** Of the batches of one size. */
 export interface BatchSizeCount {
   count: number;
+  inputMs: number;
   inferMs: number;
+  outputMs: number;
+}
+
+/** Of an answered request: from its arrival until its answer was written. */
+export interface RequestTimes extends Pick<AnswerTimes, "queueMs" | "inputMs" | "inferMs"> {
+  readonly requestMs: number;
+  readonly outputMs: number;
 }
 
 export class RequestMetrics {
@@ -36,7 +47,9 @@ export class RequestMetrics {
   successCount = 0;
   requestMs = 0;
   queueMs = 0;
+  inputMs = 0;
   inferMs = 0;
+  outputMs = 0;
   inferenceCount = 0;
   executionCount = 0;
   lastRequestMs = 0;
@@ -54,24 +67,28 @@ export class RequestMetrics {
     return this.#failedMs;
   }
 
-  onBatchDone({ rows }: { readonly rows: number }, wallMs: number): void {
+  onBatchDone({ rows }: { readonly rows: number }, times: BatchTimes): void {
     this.inferenceCount += rows;
     this.executionCount++;
     // Batches are no larger than the bundle allows, so the map is small.
-    const known = this.countByBatchSize.get(rows) ?? { count: 0, inferMs: 0 };
+    let known = this.countByBatchSize.get(rows);
+    if (known === undefined) {
+      known = { count: 0, inputMs: 0, inferMs: 0, outputMs: 0 };
+      this.countByBatchSize.set(rows, known);
+    }
     known.count++;
-    known.inferMs += wallMs;
-    this.countByBatchSize.set(rows, known);
+    known.inputMs += times.inputMs;
+    known.inferMs += times.inferMs;
+    known.outputMs += times.outputMs;
   }
 
-  onRequestAnswered(
-    times: { readonly requestMs: number; readonly queueMs: number; readonly inferMs: number },
-    nowMs: number,
-  ): void {
+  onRequestAnswered(times: RequestTimes, nowMs: number): void {
     this.successCount++;
     this.requestMs += times.requestMs;
     this.queueMs += times.queueMs;
+    this.inputMs += times.inputMs;
     this.inferMs += times.inferMs;
+    this.outputMs += times.outputMs;
     this.lastRequestMs = nowMs;
   }
 
@@ -82,21 +99,21 @@ export class RequestMetrics {
     this.lastRequestMs = nowMs;
   }
 
-  protected tritonLines(): string[] {
+  protected tritonLines(): MetricLine[] {
     return RequestMetrics.tritonLines([this]);
   }
 
   /** Combines the metrics of several models of one server. */
-  static tritonLines(models: readonly RequestMetrics[]): string[] {
+  static tritonLines(models: readonly RequestMetrics[]): MetricLine[] {
     const labels = ({ model }: RequestMetrics) => ({ model, version: "1" });
     const counter = (name: string, help: string, countOf: (one: RequestMetrics) => number) => [
-      ...head(`nv_inference_${name}`, "counter", help),
+      head(`nv_inference_${name}`, "counter", help),
       ...models.map((one) => line(`nv_inference_${name}`, labels(one), countOf(one))),
     ];
     const us = (ms: number) => Math.round(ms * 1000);
     return [
       ...counter("request_success", "Requests answered", (one) => one.successCount),
-      ...head("nv_inference_request_failure", "counter", "Requests not answered, by reason"),
+      head("nv_inference_request_failure", "counter", "Requests not answered, by reason"),
       ...models.flatMap((one) =>
         Object.entries(one.#failures).map(([reason, count]) =>
           line("nv_inference_request_failure", { ...labels(one), reason }, count),
@@ -106,8 +123,16 @@ export class RequestMetrics {
       ...counter("exec_count", "Batches run", (one) => one.executionCount),
       ...counter("request_duration_us", "Time of answered requests", (one) => us(one.requestMs)),
       ...counter("queue_duration_us", "Time answered requests waited", (one) => us(one.queueMs)),
+      ...counter(
+        "compute_input_duration_us",
+        "Time until answered requests were handed to their workers",
+        (one) => us(one.inputMs),
+      ),
       ...counter("compute_infer_duration_us", "Time answered requests ran", (one) =>
         us(one.inferMs),
+      ),
+      ...counter("compute_output_duration_us", "Time until answers were written", (one) =>
+        us(one.outputMs),
       ),
     ];
   }

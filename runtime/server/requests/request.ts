@@ -6,6 +6,8 @@ import { assert } from "../../core/assert.ts";
 import { elementCountOf } from "../tensors/datatypes.ts";
 import type { ModelSignature } from "../tensors/signature.ts";
 import { rowBounds } from "../tensors/tensors.ts";
+import { type AnswerTimes, answerTimes } from "./answer-times.ts";
+import type { BatchRun } from "./batch-run.ts";
 import type { VariantWish } from "./variant-wish.ts";
 
 /** Why a request has no answer. */
@@ -13,6 +15,8 @@ export type FailureReason =
   | "queue-full"
   | "shed"
   | "late"
+  /** Its client's own timeout, which is less than the SLO, cannot be met. */
+  | "timeout"
   | "no-worker"
   | "worker-lost"
   | "inference"
@@ -31,15 +35,15 @@ export interface Answerer {
   readonly accuracy: number;
 }
 
-export interface Answer {
+export interface Answer extends AnswerTimes {
   readonly kind: "answered";
   /** In the order of `ClientSignature.outputs`. */
   readonly outputs: readonly OutputTensor[];
   readonly answerer: Answerer;
   /** The variant that answered each row, for models whose rows one variant answers each. */
   readonly variantByRow?: readonly number[];
-  readonly queueMs: number;
-  readonly inferMs: number;
+  /** Batches in which its rows ran, in the order in which they were done. */
+  readonly runs?: readonly BatchRun[];
 }
 
 export interface Failure {
@@ -111,6 +115,9 @@ export class PendingRequest {
   readonly variantByRow: number[] = [];
   readonly variant: VariantWish | undefined;
   startMs = Number.NaN;
+  /** When its first batch was handed to a worker. */
+  handedMs = Number.NaN;
+  readonly #runs: BatchRun[] = [];
   #isSettled = false;
   #remaining: number;
   readonly #rowShapes: (readonly number[] | undefined)[] = [];
@@ -153,9 +160,15 @@ export class PendingRequest {
 
   /**
    * Takes the answer of one row, and settles the request with the last.
-   * @param index the row's place in the batch.
+   * @param index the row's place in the batch. @param run the batch, for logs and traces.
    */
-  takeRow(row: number, outputs: readonly RowedOutput[], index: number, nowMs: number): void {
+  takeRow(
+    row: number,
+    outputs: readonly RowedOutput[],
+    index: number,
+    nowMs: number,
+    run?: BatchRun,
+  ): void {
     assert(!this.#isSettled, "a request that is settled takes no rows");
     for (const [output, { rowShape, bytes, bounds }] of outputs.entries()) {
       const known = this.#rowShapes[output];
@@ -170,6 +183,7 @@ export class PendingRequest {
       assert(parts !== undefined, "a batch has the outputs of the signature");
       parts[row] = bytes.subarray(bounds[index], bounds[index + 1]);
     }
+    if (run !== undefined && this.#runs.at(-1) !== run) this.#runs.push(run);
     this.#remaining--;
     if (this.#remaining === 0) this.#answer(nowMs);
   }
@@ -191,8 +205,8 @@ export class PendingRequest {
       })),
       variantByRow: this.variantByRow,
       answerer: answererOf(this.variantByRow, this.#variants),
-      queueMs: this.startMs - this.arrivalMs,
-      inferMs: nowMs - this.startMs,
+      ...answerTimes(this.arrivalMs, this.startMs, this.handedMs, nowMs),
+      runs: this.#runs,
     });
   }
 }

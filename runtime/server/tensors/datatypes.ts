@@ -14,6 +14,7 @@ export type Datatype =
   | "INT32"
   | "INT64"
   | "FP16"
+  | "BF16"
   | "FP32"
   | "FP64"
   | "BYTES";
@@ -38,6 +39,7 @@ export const DATATYPES: Readonly<Record<Datatype, DatatypeInfo>> = {
   INT32: { dtype: "int32", configType: "TYPE_INT32", elementBytes: 4 },
   INT64: { dtype: "int64", configType: "TYPE_INT64", elementBytes: 8 },
   FP16: { dtype: "float16", configType: "TYPE_FP16", elementBytes: 2 },
+  BF16: { dtype: "bfloat16", configType: "TYPE_BF16", elementBytes: 2 },
   FP32: { dtype: "float32", configType: "TYPE_FP32", elementBytes: 4 },
   FP64: { dtype: "float64", configType: "TYPE_FP64", elementBytes: 8 },
   BYTES: { dtype: "string", configType: "TYPE_STRING", elementBytes: 0 },
@@ -50,6 +52,11 @@ const DATATYPE_BY_DTYPE = new Map(
 /** @returns undefined for an element type that the protocol does not have. */
 export function datatypeOf(dtype: string): Datatype | undefined {
   return DATATYPE_BY_DTYPE.get(dtype);
+}
+
+/** Whether elements can only be sent as bytes: the protocol has no JSON for them. */
+export function isBinaryOnly(datatype: Datatype): datatype is "BF16" {
+  return datatype === "BF16";
 }
 
 export function elementCountOf(shape: readonly number[]): number {

@@ -22,6 +22,11 @@ export interface ClientSignature {
   readonly variants: readonly { readonly name: string }[];
   /** Whether each row is answered by one of the variants, which a request may name. */
   readonly answersByRow?: boolean;
+  /**
+   * False where outputs may have other rows than the inputs, as those of pipelines do where rows
+   * branch or multiply; true if left out.
+   */
+  readonly outputsAreRows?: boolean;
 }
 
 export interface ClientOutput extends ModelTensor {

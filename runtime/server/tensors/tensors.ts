@@ -5,7 +5,7 @@
 
 import { halfToNumber, numberToHalf } from "../../core/half.ts";
 import { BadRequest } from "./bad-request.ts";
-import { DATATYPES, type Datatype, elementCountOf } from "./datatypes.ts";
+import { DATATYPES, type Datatype, elementCountOf, isBinaryOnly } from "./datatypes.ts";
 import { readInteger } from "./json-text.ts";
 
 const INTEGER_RANGE: Partial<Record<Datatype, readonly [bigint, bigint]>> = {
@@ -58,6 +58,9 @@ export function bytesOfJson(
   data: unknown,
   path: string,
 ): Uint8Array {
+  if (isBinaryOnly(datatype)) {
+    throw new BadRequest(path, `expected none: ${datatype} is sent as binary data only`, data);
+  }
   const count = elementCountOf(shape);
   const isNested = Array.isArray(data) && data.length > 0 && Array.isArray(data[0]);
   const sink = sinkOf(datatype, count);
@@ -102,7 +105,7 @@ function listOf(data: unknown, count: number, path: string): readonly unknown[] 
   return data;
 }
 
-function sinkOf(datatype: Datatype, count: number): Sink {
+function sinkOf(datatype: Exclude<Datatype, "BF16">, count: number): Sink {
   if (datatype === "BYTES") return new BytesSink();
   const bytes = new Uint8Array(count * DATATYPES[datatype].elementBytes);
   const writeElement = elementWriter(datatype, viewOf(bytes));
@@ -117,13 +120,13 @@ function sinkOf(datatype: Datatype, count: number): Sink {
 }
 
 class BytesSink implements Sink {
-  readonly #parts: Buffer[] = [];
+  readonly #parts: Uint8Array[] = [];
 
   write(value: unknown, path: string, index: number): void {
-    if (typeof value !== "string") {
+    if (typeof value !== "string" && !(value instanceof Uint8Array)) {
       throw new BadRequest(`${path}[${index}]`, "expected a string", value);
     }
-    const text = Buffer.from(value);
+    const text = typeof value === "string" ? Buffer.from(value) : value;
     const length = Buffer.alloc(4);
     length.writeUInt32LE(text.length);
     this.#parts.push(length, text);
@@ -137,7 +140,10 @@ class BytesSink implements Sink {
 /** Writes element i; returns what was expected if the value is not one. */
 type ElementWriter = (index: number, value: unknown) => string | undefined;
 
-function elementWriter(datatype: Exclude<Datatype, "BYTES">, view: DataView): ElementWriter {
+function elementWriter(
+  datatype: Exclude<Datatype, "BYTES" | "BF16">,
+  view: DataView,
+): ElementWriter {
   if (datatype === "BOOL") {
     return (index, value) => {
       if (value !== true && value !== false && value !== 0 && value !== 1) {
@@ -192,11 +198,12 @@ function integerWriter(
 
 /**
  * JSON text of a flat array of all elements.
- * @returns undefined if an element is NaN or infinite, which JSON cannot say.
+ * @returns undefined if an element is NaN or infinite, or of a type that JSON cannot say.
  */
 export function jsonOfBytes(datatype: Datatype, bytes: Uint8Array): string | undefined {
   const view = viewOf(bytes);
   if (datatype === "BYTES") return jsonOfStrings(bytes, view);
+  if (isBinaryOnly(datatype)) return undefined;
   const { elementBytes } = DATATYPES[datatype];
   const read = elementReader(datatype, view);
   const texts = new Array<string>(bytes.length / elementBytes);
@@ -209,7 +216,7 @@ export function jsonOfBytes(datatype: Datatype, bytes: Uint8Array): string | und
 }
 
 function elementReader(
-  datatype: Exclude<Datatype, "BYTES">,
+  datatype: Exclude<Datatype, "BYTES" | "BF16">,
   view: DataView,
 ): (index: number) => number | bigint | boolean {
   const readers: Record<typeof datatype, (index: number) => number | bigint | boolean> = {

@@ -231,7 +231,7 @@ test("refuses a task that the application does not have", async () => {
 test.each([
   ["float32", [-1, 3, -1], "expected a model that leaves only axis 0, the rows, open"],
   ["float32", [1, 3], "expected a model that takes any number of rows, or --batches 1"],
-  ["string", [-1, 3], 'expected inputs of a fixed size per element; input "x" has type string'],
+  ["bfloat16", [-1, 3], 'of a fixed size per element; input "x" has type bfloat16'],
 ])("refuses an input of type %s and shape %j", async (dtype, shape, message) => {
   const tensors = [{ name: "x", dtype, shape }];
   const readModel = async (file: string) => {

@@ -68,7 +68,39 @@ test("tensors of every element type keep their bits on any boundary", async () =
   await executor.close();
 });
 
-test("an element type that is not numeric is refused when it is loaded", async () => {
-  const start = startedExecutor({ variants: [typedIdentity("string")] });
-  await expect(start).rejects.toThrow("element type string is not served; float32, float64,");
+function stringBytes(...texts: readonly (string | Uint8Array)[]): Uint8Array {
+  return Buffer.concat(
+    texts.flatMap((text) => {
+      const bytes = Buffer.from(text);
+      const length = Buffer.alloc(4);
+      length.writeUInt32LE(bytes.length);
+      return [length, bytes];
+    }),
+  );
+}
+
+test("strings keep their characters, of any length and language", async () => {
+  const executor = await startedExecutor({ variants: [typedIdentity("string")] });
+  const parts = [
+    stringBytes("", "ä€😀", "x".repeat(100_000)),
+    stringBytes("\ufeffbom", 'a b\n"c"', "\u007f"),
+  ];
+  const { outputs } = await executor.run(0, { variant: 0, rows: 2, inputs: [parts] });
+  expect(outputs[0]?.shape).toEqual([2, WIDTH]);
+  expect(Buffer.from(outputs[0]?.bytes ?? []).equals(Buffer.concat(parts))).toBe(true);
+  await executor.close();
+});
+
+test("bytes that the engine would change are refused, and harm no other batch", async () => {
+  const executor = await startedExecutor({ variants: [typedIdentity("string")] });
+  const run = (bytes: Uint8Array) => executor.run(0, { variant: 0, rows: 1, inputs: [[bytes]] });
+  const invalid = run(stringBytes("a", Uint8Array.of(0xff, 0xd8), "c"));
+  await expect(invalid).rejects.toThrow("expected strings in UTF-8");
+  await expect(run(stringBytes("a", "b\0c", "d"))).rejects.toThrow("without a character of code 0");
+  const few = 'input "x": 1 rows of string [-1, 3] take 3 strings, got 2';
+  await expect(run(stringBytes("a", "b"))).rejects.toThrow(few);
+  await expect(run(Uint8Array.of(9, 0, 0, 0))).rejects.toThrow("string 0 ends at 13 of 4 bytes");
+  const { outputs } = await run(stringBytes("a", "b", "c"));
+  expect(Buffer.from(outputs[0]?.bytes ?? []).equals(stringBytes("a", "b", "c"))).toBe(true);
+  await executor.close();
 });

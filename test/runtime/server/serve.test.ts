@@ -6,6 +6,7 @@ import type {
   RecordedCommand,
   RecordedEvent,
 } from "../../../runtime/methods/ramsis/serve/recording.ts";
+import { ofOneModel } from "../../support/metrics-text.ts";
 import {
   call,
   closeAll,
@@ -58,7 +59,7 @@ describe("description", () => {
     });
     const [stats] = jsonOf(await call(harness, "/v2/models/tiny/stats")).model_stats;
     expect(stats).toMatchObject({ inference_count: 2, inference_stats: { success: { count: 1 } } });
-    const text = (await call(harness, "/metrics")).body.toString();
+    const text = ofOneModel((await call(harness, "/metrics")).body.toString());
     expect(text).toContain('nv_inference_request_success{model="tiny",version="1"} 1\n');
     expect(text).toContain('nv_inference_count{model="tiny",version="1"} 2\n');
     expect(text).toContain('stratagem_queries_total{outcome="satisfied"} 2\n');
@@ -162,7 +163,7 @@ describe("failures", () => {
     await harness.executor.ran(1);
     const reply = await call(harness, INFER, { body: inferJson(Array(9).fill([1, 2])) });
     expect([reply.status, reply.headers["retry-after"]]).toEqual([429, "1"]);
-    expect((await call(harness, "/metrics")).body.toString()).toContain(
+    expect(ofOneModel((await call(harness, "/metrics")).body.toString())).toContain(
       "stratagem_pending_queries 1\n",
     );
     harness.executor.finish();
@@ -177,12 +178,12 @@ describe("failures", () => {
     expect(harness.executor.batches).toEqual([]);
   });
 
-  test("a timeout below the fastest variant answers 503", async () => {
+  test("a timeout below the fastest variant answers 504", async () => {
     const harness = await serve();
     const body = inferJson([[1, 2]], { parameters: { timeout: 14_999 } });
     const reply = await call(harness, INFER, { body });
     expect([reply.status, jsonOf(reply).error]).toEqual([
-      503,
+      504,
       expect.stringMatching(/^parameters\.timeout: expected at least 15000/),
     ]);
     const enough = inferJson([[1, 2]], { parameters: { timeout: 15_000 } });

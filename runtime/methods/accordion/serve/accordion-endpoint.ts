@@ -2,6 +2,7 @@
 import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
+import type { MetricLine } from "../../../server/metrics/exposition.ts";
 import type { Endpoint, EndpointModel } from "../../../server/requests/endpoint.ts";
 import { AccordionScheduler } from "../core/scheduler.ts";
 import { AccordionDriver } from "./driver.ts";
@@ -60,7 +61,7 @@ export class AccordionEndpoint implements Endpoint {
       metrics: metrics.requests(model),
       fastestMs,
       maxRows: bundle.policy.maxBatch,
-      onTurnedAway: (_, rows) => driver.turnAway(model, rows),
+      onTurnedAway: (rows) => driver.turnAway(model, rows),
       submit: (rows, deadlineMs, isHigh) => driver.submit(model, rows, deadlineMs, isHigh),
     }));
     let settleStarted: () => void = () => {};
@@ -85,6 +86,10 @@ export class AccordionEndpoint implements Endpoint {
     };
   }
 
+  get bundle(): Bundle {
+    return this.#bundle;
+  }
+
   get isReady(): boolean {
     return this.#driver.canServe;
   }
@@ -93,19 +98,22 @@ export class AccordionEndpoint implements Endpoint {
     this.#driver.attach(executor);
   }
 
-  metricsText(): string {
+  metricLines(): MetricLine[] {
     const scheduler = this.#scheduler;
     const { levels, application } = this.#bundle;
-    return this.#metrics.text({
+    const { loadQps } = this.#driver;
+    const carrying = levels.find((level) => !(level.loadQps < loadQps)) ?? levels.at(-1);
+    return this.#metrics.lines({
       places: scheduler.placeCount,
       readyPlaces: scheduler.readyPlaceCount,
       busyPlaces: scheduler.busyPlaceCount,
       activeQueries: scheduler.activeCount,
       waitingQueries: scheduler.waitingCount,
-      loadQps: this.#driver.loadQps,
+      loadQps,
       levelCount: levels.length,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
       application,
+      promisedViolationRate: carrying?.expected.violationRate ?? Number.NaN,
       bundleSha256: this.#bundleSha256,
     });
   }

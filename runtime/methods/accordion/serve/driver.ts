@@ -216,9 +216,15 @@ export class AccordionDriver {
         return () => this.#drop(run.request, command.reason);
       }
       this.#place(run, command, nowMs);
-      return () => run.pump();
+      return () => this.#pump(run);
     });
     for (const act of acts) act();
+  }
+
+  #pump(run: PipelineRun): void {
+    run.pump();
+    const { request } = run;
+    if (Number.isNaN(request.handedMs)) request.handedMs = this.#now();
   }
 
   /** Gives a query its places from now on. */

@@ -1,9 +1,16 @@
 /** Counters of a server of execution places, and their text for Prometheus. */
 
 import { at } from "../../../server/graph/pipeline-signature.ts";
-import { Histogram, head, line, metric } from "../../../server/metrics/exposition.ts";
+import {
+  Histogram,
+  head,
+  line,
+  type MetricLine,
+  metric,
+} from "../../../server/metrics/exposition.ts";
 import { SLACK_BOUNDS_MS } from "../../../server/metrics/histogram-bounds.ts";
 import { LossCounts } from "../../../server/metrics/loss-counts.ts";
+import { violationLines } from "../../../server/metrics/promise-lines.ts";
 import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
 import { DROP_LATE, DROP_NO_PLACE, DROP_PLACES_LOST } from "../core/commands.ts";
 import type { AccordionObserver, RowsOutcome } from "./observer.ts";
@@ -33,6 +40,8 @@ export interface AccordionGauges {
   readonly levelCount: number;
   readonly topLevelQps: number;
   readonly application: string;
+  /** Of the lowest level that is not below the load. */
+  readonly promisedViolationRate: number;
   readonly bundleSha256: string;
 }
 
@@ -90,8 +99,10 @@ export class AccordionMetrics implements AccordionObserver {
     dropsByReason.set(reason, (dropsByReason.get(reason) ?? 0) + 1);
   }
 
-  onQueryDone(model: number, rows: number, inferMs: number): void {
-    this.requests(model).onBatchDone({ rows }, inferMs);
+  /** Rows run one behind the other, so each is an execution of one row. */
+  onQueryDone(model: number, rows: number, ranMs: number): void {
+    const times = { inputMs: 0, inferMs: ranMs / rows, outputMs: 0 };
+    for (let row = 0; row < rows; row++) this.requests(model).onBatchDone({ rows: 1 }, times);
   }
 
   onRowsDone(model: number, outcome: RowsOutcome, rows: number): void {
@@ -106,33 +117,32 @@ export class AccordionMetrics implements AccordionObserver {
     this.#losses.queriesRetried++;
   }
 
-  text(gauges: AccordionGauges): string {
+  lines(gauges: AccordionGauges): MetricLine[] {
     const requests = this.#models.map((model) => model.requests);
-    const lines = [
+    return [
       ...RequestMetrics.tritonLines(requests),
       ...this.#queryLines(),
       ...this.#instanceLines(),
       ...this.#placeLines(gauges),
       ...this.#serverLines(gauges),
     ];
-    return `${lines.join("\n")}\n`;
   }
 
-  #queryLines(): string[] {
+  #queryLines(): MetricLine[] {
     const start = "stratagem_start_places";
     const slack = "stratagem_dispatch_slack_ms";
     const changes = "stratagem_reconfigurations_total";
     const dropped = "stratagem_queries_dropped_total";
     return [
-      ...head(start, "histogram", "Execution places that a query starts with, by model"),
+      head(start, "histogram", "Execution places that a query starts with, by model"),
       ...this.#models.flatMap(({ name: model, places }) => places.lines(start, { model })),
-      ...head(slack, "histogram", "Slack of a query when it starts, by model"),
+      head(slack, "histogram", "Slack of a query when it starts, by model"),
       ...this.#models.flatMap(({ name: model, slack: own }) => own.lines(slack, { model })),
-      ...head(changes, "counter", "Running queries that were given other places, by model"),
+      head(changes, "counter", "Running queries that were given other places, by model"),
       ...this.#models.flatMap((one) =>
         CHANGES.map((change) => line(changes, { model: one.name, change }, one.changes[change])),
       ),
-      ...head(dropped, "counter", "Queries dropped, by model and reason"),
+      head(dropped, "counter", "Queries dropped, by model and reason"),
       ...this.#models.flatMap(({ name: model, dropsByReason }) =>
         DROP_REASONS.map(([reason, text]) =>
           line(dropped, { model, reason: text }, dropsByReason.get(reason) ?? 0),
@@ -141,16 +151,16 @@ export class AccordionMetrics implements AccordionObserver {
     ];
   }
 
-  #instanceLines(): string[] {
+  #instanceLines(): MetricLine[] {
     const done = "stratagem_instances_total";
     const redone = "stratagem_instances_redone_total";
     const rows = "stratagem_queries_total";
     return [
-      ...head(done, "counter", "Rows that left the last stage, by model"),
+      head(done, "counter", "Rows that left the last stage, by model"),
       ...this.#models.map(({ name: model, instances }) => line(done, { model }, instances)),
-      ...head(redone, "counter", "Rows that were on their way and began again, by model"),
+      head(redone, "counter", "Rows that were on their way and began again, by model"),
       ...this.#models.map((one) => line(redone, { model: one.name }, one.redone)),
-      ...head(rows, "counter", "Rows of requests by what became of them"),
+      head(rows, "counter", "Rows of requests by what became of them"),
       ...this.#models.flatMap((one) =>
         Object.entries(one.rows).map(([outcome, count]) =>
           line(rows, { model: one.name, outcome }, count),
@@ -159,7 +169,7 @@ export class AccordionMetrics implements AccordionObserver {
     ];
   }
 
-  #placeLines(gauges: AccordionGauges): string[] {
+  #placeLines(gauges: AccordionGauges): MetricLine[] {
     const { places, readyPlaces, busyPlaces, activeQueries, waitingQueries } = gauges;
     return [
       ...metric("stratagem_places", "gauge", "Execution places", places),
@@ -170,12 +180,13 @@ export class AccordionMetrics implements AccordionObserver {
     ];
   }
 
-  #serverLines(gauges: AccordionGauges): string[] {
+  #serverLines(gauges: AccordionGauges): MetricLine[] {
     const { loadQps, levelCount, topLevelQps, application, bundleSha256: sha256 } = gauges;
     const pending = gauges.activeQueries + gauges.waitingQueries;
     return [
       ...metric("stratagem_levels", "gauge", "Load levels there are", levelCount),
       ...metric("stratagem_top_level_qps", "gauge", "Load of the highest level", topLevelQps),
+      ...violationLines(gauges.promisedViolationRate),
       ...metric("stratagem_load_qps", "gauge", "Measured load, queries a second", loadQps),
       ...metric("stratagem_pending_queries", "gauge", "Queries that wait or run", pending),
       ...metric("stratagem_workers", "gauge", "Workers of the cluster", gauges.places),

@@ -9,7 +9,8 @@ export interface AccordionObserver {
   onInstancesForgotten(model: number, count: number): void;
   /** @param reason as in the commands. */
   onQueryDropped(model: number, reason: number): void;
-  onQueryDone(model: number, rows: number, inferMs: number): void;
+  /** @param ranMs from its first instance until its last was done. */
+  onQueryDone(model: number, rows: number, ranMs: number): void;
   /** All rows of a request, which came to the same end. */
   onRowsDone(model: number, outcome: RowsOutcome, rows: number): void;
   /** @param isHung whether it did not answer in time. */

@@ -4,6 +4,7 @@
  */
 import { assert } from "../../../core/assert.ts";
 import { at } from "../../../server/graph/pipeline-signature.ts";
+import { answerTimes } from "../../../server/requests/answer-times.ts";
 import {
   type FailureReason,
   joined,
@@ -40,6 +41,8 @@ export class AccordionRequest {
   readonly deadlineMs: number;
   /** When its first instance began. */
   startMs = Number.NaN;
+  /** When that was handed to its place. */
+  handedMs = Number.NaN;
   readonly #inputs: readonly Uint8Array[];
   readonly #inputBounds: readonly (readonly number[])[];
   readonly #settle: (outcome: Outcome) => void;
@@ -123,6 +126,7 @@ export class AccordionRequest {
     const [variant] = this.ofModel.signature.variants;
     assert(variant !== undefined, "a model is a variant");
     this.#isSettled = true;
+    const inferMs = nowMs - this.startMs;
     this.#settle({
       kind: "answered",
       outputs: this.#partsByOutput.map((parts, index) => ({
@@ -130,8 +134,15 @@ export class AccordionRequest {
         parts: joined(parts),
       })),
       answerer: { variant: variant.name, accuracy: variant.accuracy },
-      queueMs: this.startMs - this.arrivalMs,
-      inferMs: nowMs - this.startMs,
+      ...answerTimes(this.arrivalMs, this.startMs, this.handedMs, nowMs),
+      // Its stages ran on places of its own, one row behind the other.
+      runs: [
+        {
+          ...{ variantName: variant.name, level: -1, rows: this.rows, worker: -1 },
+          ...{ slackMs: this.deadlineMs - this.startMs, startMs: this.startMs },
+          ...{ endMs: nowMs, wallMs: inferMs },
+        },
+      ],
     });
   }
 

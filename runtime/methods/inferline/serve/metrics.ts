@@ -4,7 +4,7 @@
  */
 import { type InferlineBundle, MICROS, priceMicros } from "../../../bundle/schema.ts";
 import type { WorkerModels } from "../../../server/graph/worker-models.ts";
-import { head, line, metric } from "../../../server/metrics/exposition.ts";
+import { head, line, type MetricLine, metric } from "../../../server/metrics/exposition.ts";
 import { EnvelopeTuner } from "../core/envelope-tuner.ts";
 import type { InferlineGauges } from "../core/inferline-dispatcher.ts";
 import type { WatchedTuner } from "./watched-tuner.ts";
@@ -25,7 +25,7 @@ export class InferlineMetrics {
     this.#tuner = tuner;
   }
 
-  lines(workers: Pick<WorkerModels, "isAssigned">): string[] {
+  lines(workers: Pick<WorkerModels, "isAssigned">): MetricLine[] {
     const { targetsByTask, assignedByTask, readyByTask } = this.#gauges;
     return [
       ...this.#byTask(
@@ -54,18 +54,18 @@ export class InferlineMetrics {
     ];
   }
 
-  #byTask(name: string, help: string, values: Uint32Array): string[] {
+  #byTask(name: string, help: string, values: Uint32Array): MetricLine[] {
     return [
-      ...head(name, "gauge", help),
+      head(name, "gauge", help),
       ...this.#taskNames.map((task, index) => line(name, { task }, values[index] ?? 0)),
     ];
   }
 
-  #scalingLines(): string[] {
+  #scalingLines(): MetricLine[] {
     const name = "stratagem_scaling_actions_total";
     const { ups, downs } = this.#tuner;
     return [
-      ...head(name, "counter", "Replicas asked for and given up, by task"),
+      head(name, "counter", "Replicas asked for and given up, by task"),
       ...this.#taskNames.flatMap((task, index) => [
         line(name, { task, direction: "up" }, ups[index] ?? 0),
         line(name, { task, direction: "down" }, downs[index] ?? 0),
@@ -74,13 +74,13 @@ export class InferlineMetrics {
   }
 
   /** Replicas that stay as planned follow no envelope. */
-  #envelopeLines(): string[] {
+  #envelopeLines(): MetricLine[] {
     const { tuner } = this.#tuner;
     if (!(tuner instanceof EnvelopeTuner)) return [];
     const requests = "stratagem_envelope_requests";
     const { windowMs, observedRequests, sampleRequests, excess } = tuner;
     return [
-      ...head(requests, "gauge", "Most requests in a window: of the last minute, of the sample"),
+      head(requests, "gauge", "Most requests in a window: of the last minute, of the sample"),
       ...[...windowMs].flatMap((ms, window) => [
         line(requests, { window_ms: `${ms}`, of: "observed" }, observedRequests[window] ?? 0),
         line(requests, { window_ms: `${ms}`, of: "sample" }, sampleRequests[window] ?? 0),

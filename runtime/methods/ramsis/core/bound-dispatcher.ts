@@ -83,6 +83,10 @@ export class BoundDispatcher implements Dispatcher {
     this.#queues.endArrivals();
   }
 
+  onRefused(queries: number, nowMs: number): void {
+    this.#policy.recordArrival(nowMs, queries);
+  }
+
   onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
     assert(this.#stateByWorker[worker] === BUSY, "a worker that is done was busy");
     this.#stateByWorker[worker] = IDLE;

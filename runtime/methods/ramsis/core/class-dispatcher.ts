@@ -120,6 +120,10 @@ export class ClassDispatcher implements Dispatcher {
     this.#queues.endArrivals();
   }
 
+  onRefused(queries: number, nowMs: number, sloClass = 0): void {
+    this.#recordArrival(sloClass, nowMs, queries);
+  }
+
   onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
     this.#workers.onBatchDone(worker);
     this.#startBatches(nowMs, out);

@@ -62,6 +62,11 @@ export interface Dispatcher {
   ): void;
   /** All that arrive at once have arrived. */
   onJointEnd(nowMs: number, out: CommandBuffer): void;
+  /**
+   * Queries arrived at once that the driver has refused: they count as load, and nothing else is
+   * known of them. @param sloClass as above.
+   */
+  onRefused(queries: number, nowMs: number, sloClass?: number): void;
   /** The batch a worker ran is done. */
   onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void;
   /** The time has come that `wakeMs` named. */

@@ -109,6 +109,10 @@ export class PooledDispatcher implements Dispatcher {
     this.#queues.endArrivals();
   }
 
+  onRefused(queries: number, nowMs: number): void {
+    this.#policy.recordArrival(nowMs, queries);
+  }
+
   onBatchDone(worker: number, nowMs: number, out: CommandBuffer): void {
     assert(this.#stateByWorker[worker] === BUSY, "a worker that is done was busy");
     this.#stateByWorker[worker] = IDLE;

@@ -1,5 +1,6 @@
 /** What a running server counts of each class of queries, beside what its bundle promises of it. */
-import { head, line } from "../../../server/metrics/exposition.ts";
+import { head, line, type MetricLine } from "../../../server/metrics/exposition.ts";
+import { accuracyLines } from "../../../server/metrics/promise-lines.ts";
 import type { ClassView } from "../tell/class-level-view.ts";
 
 interface Counts {
@@ -38,7 +39,7 @@ export class ClassMetrics {
   }
 
   /** Samples of `stratagem_queries_total`. */
-  queryLines(): string[] {
+  queryLines(): MetricLine[] {
     return this.#names.flatMap((slo_class, index) => {
       const { accuracySum: _, ...outcomes } = this.#counts[index] ?? {};
       return Object.entries(outcomes).map(([outcome, count]) =>
@@ -48,23 +49,17 @@ export class ClassMetrics {
   }
 
   /** @param views of the level that decided last; empty before the first decision. */
-  lines(views: readonly ClassView[]): string[] {
+  lines(views: readonly ClassView[]): MetricLine[] {
     const gauge = (name: string, help: string, of: (view: ClassView) => number | undefined) => [
-      ...head(name, "gauge", help),
+      head(name, "gauge", help),
       ...views.map((view) => line(name, { slo_class: view.name }, of(view) ?? Number.NaN)),
     ];
     return [
-      ...head(
-        "stratagem_satisfied_accuracy_total",
-        "counter",
-        "Stated accuracies of the variants that answered rows in time, summed",
-      ),
-      ...this.#names.map((slo_class, index) =>
-        line(
-          "stratagem_satisfied_accuracy_total",
+      ...accuracyLines(
+        this.#names.map((slo_class, index) => [
           { slo_class },
           this.#counts[index]?.accuracySum ?? 0,
-        ),
+        ]),
       ),
       ...gauge(
         "stratagem_class_slo_seconds",
@@ -83,7 +78,7 @@ export class ClassMetrics {
       ),
       ...gauge(
         "stratagem_expected_violation_ratio",
-        "Share of late rows that this level promises at most",
+        "Share of rows late or dropped that this level promises at most",
         ({ expected }) => expected?.violationRate,
       ),
     ];

@@ -1,7 +1,14 @@
 /** Counters of a running server of one model endpoint, and their text for Prometheus. */
-import { Histogram, head, line, metric } from "../../../server/metrics/exposition.ts";
+import {
+  Histogram,
+  head,
+  line,
+  type MetricLine,
+  metric,
+} from "../../../server/metrics/exposition.ts";
 import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../../../server/metrics/histogram-bounds.ts";
 import { LossCounts } from "../../../server/metrics/loss-counts.ts";
+import { type Promised, promiseLines } from "../../../server/metrics/promise-lines.ts";
 import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
 import type { ClassView } from "../tell/class-level-view.ts";
 import { ClassMetrics } from "./class-metrics.ts";
@@ -21,6 +28,7 @@ export interface MetricsGauges {
   readonly bundleSha256: string;
   /** Of each class at a level; nothing without classes. */
   readonly classesAt: (level: number) => readonly ClassView[];
+  readonly promisedAt: (level: number) => Promised;
 }
 
 export class Metrics extends RequestMetrics implements SchedulerObserver {
@@ -29,6 +37,9 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
   readonly #batchSizeByVariant: readonly Histogram[];
   readonly #slack = new Histogram(SLACK_BOUNDS_MS);
   readonly #classes: ClassMetrics | null;
+  readonly #accuracyByVariant: readonly number[];
+  /** Of the rows that were answered in time. */
+  #accuracySum = 0;
   readonly #queries = { satisfied: 0, late: 0, dropped: 0 };
   #level = Number.NaN;
   readonly #losses = new LossCounts();
@@ -45,6 +56,7 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
     const accuracies = variants.map(({ accuracy }) => accuracy);
     this.#classes = classNames.length === 0 ? null : new ClassMetrics(classNames, accuracies);
     this.#variantNames = variantNames;
+    this.#accuracyByVariant = accuracies;
     this.#decisionsByVariant = variantNames.map(() => 0);
     this.#batchSizeByVariant = variantNames.map(() => new Histogram(BATCH_BOUNDS));
   }
@@ -64,7 +76,10 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
   onQueryAnswered(isLate: boolean, sloClass: number, variant: number): void {
     this.#classes?.onQueryAnswered(isLate, sloClass, variant);
     if (isLate) this.#queries.late++;
-    else this.#queries.satisfied++;
+    else {
+      this.#queries.satisfied++;
+      this.#accuracySum += this.#accuracyByVariant[variant] ?? 0;
+    }
   }
 
   onWorkerLost(isHung: boolean): void {
@@ -79,30 +94,31 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
     this.#generations[outcome]++;
   }
 
-  text(gauges: MetricsGauges): string {
-    return `${[...this.tritonLines(), ...this.#ownLines(gauges)].join("\n")}\n`;
+  lines(gauges: MetricsGauges): MetricLine[] {
+    return [...this.tritonLines(), ...this.#ownLines(gauges)];
   }
 
-  #ownLines(gauges: MetricsGauges): string[] {
+  #ownLines(gauges: MetricsGauges): MetricLine[] {
     const { loadQps, pendingQueries, readyWorkers, workers } = gauges;
     return [
-      ...head("stratagem_decisions_total", "counter", "Batches started, by variant"),
+      head("stratagem_decisions_total", "counter", "Batches started, by variant"),
       ...this.#variantNames.map((variant, index) =>
         line("stratagem_decisions_total", { variant }, this.#decisionsByVariant[index] ?? 0),
       ),
-      ...head("stratagem_batch_size", "histogram", "Rows of a started batch, by variant"),
+      head("stratagem_batch_size", "histogram", "Rows of a started batch, by variant"),
       ...this.#variantNames.flatMap(
         (variant, index) =>
           this.#batchSizeByVariant[index]?.lines("stratagem_batch_size", { variant }) ?? [],
       ),
-      ...head("stratagem_dispatch_slack_ms", "histogram", "Slack of a batch when it starts"),
+      head("stratagem_dispatch_slack_ms", "histogram", "Slack of a batch when it starts"),
       ...this.#slack.lines("stratagem_dispatch_slack_ms", {}),
-      ...head("stratagem_queries_total", "counter", "Rows by what became of them"),
+      head("stratagem_queries_total", "counter", "Rows by what became of them"),
       ...(this.#classes?.queryLines() ??
         Object.entries(this.#queries).map(([outcome, count]) =>
           line("stratagem_queries_total", { outcome }, count),
         )),
-      ...(this.#classes?.lines(gauges.classesAt(this.#level)) ?? []),
+      ...(this.#classes?.lines(gauges.classesAt(this.#level)) ??
+        promiseLines(gauges.promisedAt(this.#level), this.#accuracySum)),
       ...metric(
         "stratagem_level",
         "gauge",
@@ -116,7 +132,7 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
         "Load of the highest level",
         gauges.topLevelQps,
       ),
-      ...head("stratagem_level_generations_total", "counter", "Levels computed while serving"),
+      head("stratagem_level_generations_total", "counter", "Levels computed while serving"),
       ...Object.entries(this.#generations).map(([outcome, count]) =>
         line("stratagem_level_generations_total", { outcome }, count),
       ),

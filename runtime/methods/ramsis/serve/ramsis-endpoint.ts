@@ -1,6 +1,7 @@
 /** The endpoint of one model whose variants are chosen batch by batch. */
 import type { Bundle, RamsisBundle } from "../../../bundle/schema.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/executor.ts";
+import type { MetricLine } from "../../../server/metrics/exposition.ts";
 import { p99MsOf } from "../../../server/metrics/profiled-times.ts";
 import type { Endpoint, EndpointModel } from "../../../server/requests/endpoint.ts";
 import type { RequestRows, Submission } from "../../../server/requests/request.ts";
@@ -52,7 +53,7 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
     this.metrics = new Metrics(names[0] ?? "", variants, classNames);
     const record: Recorder = (entry: RecordedEvent | RecordedCommand) => {
       const isArrival = entry.kind === "arrival" || entry.kind === "joint-arrival";
-      if (isArrival) this.#generation?.onArrival(entry.nowMs);
+      if (isArrival || entry.kind === "refused") this.#generation?.onArrival(entry.nowMs);
       recorder?.(entry);
     };
     const scheduler = new Scheduler({
@@ -93,6 +94,10 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
     return this.#policy.fastestMs;
   }
 
+  get bundle(): Bundle {
+    return this.#policy.bundle;
+  }
+
   get isReady(): boolean {
     return this.#scheduler.readyWorkerCount === this.#scheduler.workerCount;
   }
@@ -113,14 +118,14 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
     return this.#scheduler.isFull;
   }
 
-  onTurnedAway(deadlineMs: number): void {
-    this.#scheduler.turnAway(deadlineMs);
+  onTurnedAway(rows: number, sloClass: number): void {
+    this.#scheduler.turnAway(rows, sloClass);
   }
 
-  metricsText(): string {
+  metricLines(): MetricLine[] {
     const scheduler = this.#scheduler;
     const policy = this.#policy;
-    return this.metrics.text({
+    return this.metrics.lines({
       loadQps: scheduler.loadQps,
       pendingQueries: scheduler.pendingCount,
       readyWorkers: scheduler.readyWorkerCount,
@@ -131,6 +136,11 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
       classesAt: (level) => {
         const decided = policy.bundle.levels[level];
         return decided === undefined ? [] : classViews(policy.bundle, decided);
+      },
+      promisedAt: (level) => {
+        const expected = policy.bundle.levels[level]?.expected;
+        const { violationRate, accuracyPerSatisfied = Number.NaN } = expected ?? {};
+        return { violationRate, accuracyPerSatisfied };
       },
     });
   }

@@ -25,6 +25,14 @@ export type RecordedEvent =
     }
   /** All that arrive at once have arrived. */
   | { readonly kind: "joint-end"; readonly nowMs: number }
+  /** Queries that arrived at once and were refused by the server. */
+  | {
+      readonly kind: "refused";
+      readonly queries: number;
+      readonly nowMs: number;
+      /** As above. */
+      readonly sloClass?: number;
+    }
   | { readonly kind: "done"; readonly worker: number; readonly nowMs: number }
   | { readonly kind: "ready"; readonly worker: number; readonly nowMs: number }
   | { readonly kind: "lost"; readonly worker: number; readonly nowMs: number }

@@ -5,6 +5,8 @@ import { CommandBuffer, DROP, DROP_LATE, DROP_NO_WORKER } from "../../../core/co
 import { mayTryAgain } from "../../../core/second-try.ts";
 import { ANY_VARIANT, sameVariant } from "../../../core/wanted-variant.ts";
 import { type BatchResult, type Executor, WorkerLostError } from "../../../exec/executor.ts";
+import type { BatchTimes } from "../../../server/requests/answer-times.ts";
+import type { BatchRun } from "../../../server/requests/batch-run.ts";
 import {
   type Outcome,
   PendingRequest,
@@ -39,7 +41,7 @@ type P99MsOf = (variant: number, rows: number) => number | undefined;
 /** What metrics are made of. */
 export interface SchedulerObserver {
   onBatchStart(batch: BatchStart): void;
-  onBatchDone(batch: BatchStart, wallMs: number): void;
+  onBatchDone(batch: BatchStart, times: BatchTimes): void;
   /** @param sloClass index of its class, 0 where there are none. */
   onQueryDropped(sloClass: number): void;
   /** @param isLate whether its answer came after its deadline. @param variant that answered. */
@@ -58,9 +60,11 @@ export interface BatchStart {
   readonly slackMs: number;
 }
 
-interface RunningBatch extends BatchStart {
-  readonly worker: number;
+interface RunningBatch extends BatchStart, BatchRun {
   readonly queries: readonly number[];
+  readonly startMs: number;
+  /** When its worker had it. */
+  handedMs: number;
 }
 
 /**
@@ -152,19 +156,15 @@ export class Scheduler {
     return this.#dispatcher.isFull;
   }
 
-  /** A request of one row was refused before it was read; where for `isFull`, it counts as load. */
-  turnAway(deadlineMs: number): void {
-    this.#observer?.onQueryDropped(0);
-    const query = this.#freeSlots.at(-1);
-    if (query === undefined || !this.isFull) return;
+  /**
+   * A request was refused at the door: its rows count as load, and as dropped.
+   * @param sloClass index of its class, where the bundle has some.
+   */
+  turnAway(rows: number, sloClass = 0): void {
     const nowMs = this.#now();
-    this.#recorder?.({ kind: "arrival", query, deadlineMs, nowMs });
-    this.#dispatcher.onArrival(query, deadlineMs, nowMs, this.#commands);
-    const commands = this.#commands;
-    assert(commands.count === 1 && commands.kind(0) === DROP, "what finds no room is dropped");
-    const reason = commands.reason(0);
-    this.#recorder?.({ kind: "drop", worker: commands.worker(0), query, reason });
-    commands.clear();
+    for (let row = 0; row < rows; row++) this.#observer?.onQueryDropped(sloClass);
+    this.#recorder?.({ kind: "refused", queries: rows, nowMs, ...named(sloClass) });
+    this.#dispatcher.onRefused(rows, nowMs, sloClass);
   }
 
   onWorkerReady(worker: number): void {
@@ -304,7 +304,20 @@ export class Scheduler {
       earliestMs = Math.min(earliestMs, request.deadlineMs);
     }
     const slackMs = earliestMs - nowMs;
-    const batch = { worker, variant, level, rows: queries.length, slackMs, queries };
+    const variantName = this.#signature.variants[variant]?.name ?? "";
+    const batch: RunningBatch = {
+      worker,
+      variant,
+      variantName,
+      level,
+      rows: queries.length,
+      slackMs,
+      queries,
+      startMs: nowMs,
+      handedMs: nowMs,
+      endMs: Number.NaN,
+      wallMs: Number.NaN,
+    };
     assert(this.#batchByWorker[worker] === undefined, "a worker runs one batch at a time");
     this.#batchByWorker[worker] = batch;
     this.#observer?.onBatchStart(batch);
@@ -318,10 +331,8 @@ export class Scheduler {
     assert(this.#executor !== undefined, "workers are ready once there is an executor");
     const executor = this.#executor;
     const order = this.#signature.variants[variant]?.inputOrder ?? [];
-    const inputs = inputParts(
-      batch.queries.map((query) => this.#rowOf(query)),
-      order,
-    );
+    const own = batch.queries.map((query) => this.#rowOf(query));
+    const inputs = inputParts(own, order);
     // Inside an async function, so that an executor that throws at once rejects as well.
     const p99Ms = this.#p99Ms?.(variant, rows);
     const run = async () => executor.run(worker, { variant, rows, inputs, p99Ms });
@@ -329,12 +340,30 @@ export class Scheduler {
       (result) => this.#onResult(batch, result),
       (error: unknown) => this.#onRefused(batch, error),
     );
+    batch.handedMs = this.#now();
+    for (const { request } of own) {
+      if (Number.isNaN(request.handedMs)) request.handedMs = batch.handedMs;
+    }
   }
 
   #onResult(batch: RunningBatch, result: BatchResult): void {
     if (this.#batchByWorker[batch.worker] !== batch) return;
-    this.#observer?.onBatchDone(batch, result.wallMs);
-    const nowMs = this.#release(batch);
+    const doneMs = this.#release(batch);
+    batch.endMs = doneMs;
+    batch.wallMs = result.wallMs;
+    const cutMs = this.#now();
+    this.#answerBatch(batch, result, doneMs);
+    const { startMs, handedMs } = batch;
+    const outputMs = this.#now() - cutMs;
+    this.#observer?.onBatchDone(batch, {
+      inputMs: handedMs - startMs,
+      inferMs: doneMs - handedMs,
+      outputMs,
+    });
+  }
+
+  /** Gives the rows of a result to their requests. */
+  #answerBatch(batch: RunningBatch, result: BatchResult, nowMs: number): void {
     const order = this.#signature.variants[batch.variant]?.outputOrder ?? [];
     const outputs: RowedOutput[] = [];
     for (const [output, index] of order.entries()) {
@@ -352,7 +381,7 @@ export class Scheduler {
       if (request.isSettled) continue;
       const isLate = nowMs > request.deadlineMs;
       this.#observer?.onQueryAnswered(isLate, request.sloClass, batch.variant);
-      request.takeRow(row, outputs, index, nowMs);
+      request.takeRow(row, outputs, index, nowMs, batch);
       if (request.isSettled) this.#takeBack(request);
     }
   }

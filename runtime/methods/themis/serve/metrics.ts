@@ -5,7 +5,13 @@
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
 import type { PipelineCommand, PipelineEvent } from "../../../server/graph/pipeline-recording.ts";
-import { Histogram, head, line, metric } from "../../../server/metrics/exposition.ts";
+import {
+  Histogram,
+  head,
+  line,
+  type MetricLine,
+  metric,
+} from "../../../server/metrics/exposition.ts";
 import { coreBudgetOf } from "../core/shape.ts";
 import type { ThemisDispatcher, ThemisGauges } from "../core/themis-dispatcher.ts";
 
@@ -72,7 +78,7 @@ export class ThemisMetrics {
     else if (entry.kind === "forecast") this.#foretoldQps = entry.qps;
   }
 
-  lines(): string[] {
+  lines(): MetricLine[] {
     const { targetsByTask, targetCoresByTask, assignedByTask, readyByTask, coresByTask } =
       this.#gauges;
     const gauges: readonly (readonly [name: string, help: string, values: Uint32Array])[] = [
@@ -132,18 +138,18 @@ export class ThemisMetrics {
     instance.sinceMs = Number.NaN;
   }
 
-  #byTask(name: string, help: string, values: Uint32Array): string[] {
+  #byTask(name: string, help: string, values: Uint32Array): MetricLine[] {
     return [
-      ...head(name, "gauge", help),
+      head(name, "gauge", help),
       ...this.#taskNames.map((task, index) => line(name, { task }, values[index] ?? 0)),
     ];
   }
 
-  #resizeLines(): string[] {
+  #resizeLines(): MetricLine[] {
     const count = "stratagem_resizes_total";
     const wait = "stratagem_resize_ms";
     return [
-      ...head(count, "counter", "Instances that were to have more and fewer cores, by task"),
+      head(count, "counter", "Instances that were to have more and fewer cores, by task"),
       ...this.#resizesByTask.flatMap(({ more, fewer }, index) => {
         const task = this.#taskNames[index] ?? "";
         return [
@@ -151,14 +157,14 @@ export class ThemisMetrics {
           line(count, { task, direction: "down" }, fewer),
         ];
       }),
-      ...head(wait, "histogram", "Time until an instance has the cores it is to have, by task"),
+      head(wait, "histogram", "Time until an instance has the cores it is to have, by task"),
       ...this.#resizesByTask.flatMap(({ waitMs }, index) =>
         waitMs.lines(wait, { task: this.#taskNames[index] ?? "" }),
       ),
     ];
   }
 
-  #controlLines(): string[] {
+  #controlLines(): MetricLine[] {
     const { goal, burstCount, settledCount, lookCount, perSecondQps } = this.#gauges;
     const forecastQps = Number.isNaN(this.#foretoldQps)
       ? this.#forecaster.forecast(perSecondQps)

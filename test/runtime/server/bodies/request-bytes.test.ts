@@ -9,6 +9,7 @@ import {
 import { ByteBudget } from "../../../../runtime/server/bodies/byte-budget.ts";
 import { ByteSink } from "../../../../runtime/server/bodies/byte-sink.ts";
 import { TurnShare } from "../../../../runtime/server/json/turn-share.ts";
+import { exposition } from "../../../../runtime/server/metrics/exposition.ts";
 import { LoopDelay } from "../../../../runtime/server/metrics/loop-delay.ts";
 import {
   call,
@@ -191,7 +192,7 @@ test("the delay of the loop is how late its timer was", () => {
     delay.tick();
   }
   delay.stop();
-  const lines = delay.lines();
+  const lines = exposition(delay.lines()).trimEnd().split("\n");
   const bucket = (bound: string) =>
     lines.find((line) => line.includes(`le="${bound}"`))?.split(" ")[1];
   expect(["0.001", "0.005", "0.05", "0.075", "+Inf"].map(bucket)).toEqual([

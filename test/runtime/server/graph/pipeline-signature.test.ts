@@ -57,6 +57,18 @@ test("a client sees the application, the inputs of the entry, and the outputs of
   ]);
 });
 
+test("outputs are rows of the request only where no row multiplies, branches or ends", () => {
+  const areRows = (bundle: LokiBundle) => pipelineSignatureOf(bundle, AXIS_NAMES).outputsAreRows;
+  const bundle = servedPipeline();
+  expect(areRows(bundle)).toBe(false);
+  const uncounted = changed(1, same, { inputs: [CROPS], count: null });
+  expect(areRows(uncounted)).toBe(true);
+  const tasks = uncounted.tasks.map((task, index) => {
+    return index === 0 ? { ...task, entryShare: 0.5 } : task;
+  });
+  expect(areRows({ ...uncounted, tasks })).toBe(false);
+});
+
 test("a pipeline of one task keeps the names of its tensors and of its task", () => {
   const bundle = servedPipeline();
   const [detect] = bundle.tasks;

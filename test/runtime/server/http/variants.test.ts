@@ -166,12 +166,12 @@ test("one row that names a variant does not wait for others of the policy's", as
   expect(jsonOf(reply).parameters).toEqual({ variant: "large", accuracy: 0.8 });
 });
 
-test("a timeout below the time of the variant that is named answers 503", async () => {
+test("a timeout below the time of the variant that is named answers 504", async () => {
   const harness = await serve({ bundle: EIGHT });
   // The large one takes 40 ms, the small one 15.
   const reply = await infer(harness, 1, { parameters: { variant: "large", timeout: 39_000 } });
   expect([reply.status, jsonOf(reply).error]).toEqual([
-    503,
+    504,
     "parameters.timeout: expected at least 40000 µs, the time of that variant, got 39000",
   ]);
   expect((await infer(harness, 1, { parameters: { timeout: 39_000 } })).status).toBe(200);

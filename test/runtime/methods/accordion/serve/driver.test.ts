@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { textOf } from "../../../../support/metrics-text.ts";
 import {
   ask,
   type Driven,
@@ -91,7 +92,7 @@ test("a query that gives places up goes on with the row after the last done", as
   expectOwnRows(driven, urgent);
   expect(executor.mistakes).toEqual([]);
   expect(replayedPlaces(driven.bundle, 64, log)).toEqual(log);
-  const text = metrics.text(GAUGES).split("\n");
+  const text = textOf(metrics, GAUGES).split("\n");
   expect(text).toContain('stratagem_reconfigurations_total{model="deep",change="shrink"} 1');
   expect(text).toContain('stratagem_instances_total{model="deep"} 16');
   expect(text).toContain('stratagem_instances_redone_total{model="deep"} 3');
@@ -107,6 +108,7 @@ const GAUGES = {
   levelCount: 1,
   topLevelQps: 1,
   application: "places",
+  promisedViolationRate: 0.01,
   bundleSha256: "ab",
 };
 
@@ -147,7 +149,7 @@ test("without a place left a query waits, and goes on where it was once there is
   ]);
   expectOwnRows(driven, first);
   expectOwnRows(driven, second);
-  expect(metrics.text(GAUGES)).toContain(
+  expect(textOf(metrics, GAUGES)).toContain(
     'stratagem_reconfigurations_total{model="deep",change="restart"} 1',
   );
 });

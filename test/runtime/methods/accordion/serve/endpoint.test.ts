@@ -2,6 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import type { AccordionBundle } from "../../../../../runtime/bundle/schema.ts";
 import { accordionApplication } from "../../../../../runtime/methods/accordion/serve/accordion-application.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
+import { ofOneModel } from "../../../../support/metrics-text.ts";
 import { serveOne } from "../../../../support/serve-one.ts";
 import type { Entry } from "./driven.ts";
 import { answeredRow, DEEP, FakePlaces, SMALL, servedPlaces } from "./fake-places.ts";
@@ -124,11 +125,11 @@ test("answers come from the model that is named, and are counted there", async (
   });
   const { model_stats: stats } = await jsonAt(house, "/v2/models/stats");
   expect(stats).toMatchObject([
-    { name: "deep", inference_count: 5, execution_count: 1 },
+    { name: "deep", inference_count: 5, execution_count: 5 },
     { name: "small", inference_count: 1, execution_count: 1 },
   ]);
   expect((await jsonAt(house, "/v2/models/small/stats")).model_stats).toEqual([stats[1]]);
-  const lines = (await get(house, "/metrics")).text.split("\n");
+  const lines = ofOneModel((await get(house, "/metrics")).text).split("\n");
   for (const line of [
     'nv_inference_request_success{model="deep",version="1"} 1',
     'nv_inference_count{model="deep",version="1"} 5',
@@ -229,7 +230,7 @@ test("a client that disconnects is forgotten", async () => {
   controller.abort();
   await expect(gone).rejects.toThrow();
   while (!house.log.some(({ kind }) => kind === "cancel")) await new Promise(setImmediate);
-  expect((await get(house, "/metrics")).text).toContain("stratagem_places_busy 0");
+  expect(ofOneModel((await get(house, "/metrics")).text)).toContain("stratagem_places_busy 0");
 });
 
 test("a bundle without stages of its models is not served", async () => {

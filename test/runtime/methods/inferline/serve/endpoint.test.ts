@@ -3,6 +3,7 @@ import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
 import { inferlineApplication } from "../../../../../runtime/methods/inferline/serve/inferline-application.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
 import type { InferlineLevelSketch } from "../../../../support/inferline-bundle.ts";
+import { ofOneModel } from "../../../../support/metrics-text.ts";
 import { serveOne } from "../../../../support/serve-one.ts";
 import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
 import { type CascadeRow, outputsOf, servedStages } from "../../../server/graph/served-tasks.ts";
@@ -52,7 +53,7 @@ async function get({ server }: Serving, path: string) {
 }
 
 async function metricsOf(house: Serving): Promise<string[]> {
-  return (await get(house, "/metrics")).text.split("\n");
+  return ofOneModel((await get(house, "/metrics")).text).split("\n");
 }
 
 /** Ends loads and batches until the reply is there. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { textOf } from "../../../../support/metrics-text.ts";
 import {
   type CascadeRow,
   expectedOutputs,
@@ -145,7 +146,7 @@ describe("a request fails, alone, and says why", () => {
     expect(setup.valuesOf(await answerOf(besides))).toEqual(expectedOutputs(good));
     expect(setup.scheduler.pendingCount).toBe(0);
     // What cannot be is not taken for a share either.
-    expect(setup.metrics.text(GAUGES)).toContain(
+    expect(textOf(setup.metrics, GAUGES)).toContain(
       'stratagem_fanout{task="gate",variant="gate",child="slow"} 1\n',
     );
   });
@@ -275,7 +276,7 @@ test("what is late is answered all the same, and counted as late", async () => {
   setup.clock.nowMs = 101;
   await finishAll(setup);
   expect(setup.valuesOf(await answerOf(submission))).toEqual(expectedOutputs([ESCALATED]));
-  const text = setup.metrics.text(GAUGES);
+  const text = textOf(setup.metrics, GAUGES);
   expect(text).toContain('stratagem_queries_total{outcome="late"} 1\n');
   expect(text).toContain('stratagem_fanout{task="gate",variant="gate",child="slow"} 1\n');
   expect(text).toContain('stratagem_fanout{task="gate",variant="gate",child="last"} 0\n');
@@ -287,8 +288,10 @@ const GAUGES = {
   readyWorkers: 0,
   workers: WORKERS,
   servers: 0,
+  workersByVariant: [],
   level: 0,
   levelCount: 1,
   topLevelQps: 0,
   bundleSha256: "",
+  promise: { violationRate: 0.01 },
 };

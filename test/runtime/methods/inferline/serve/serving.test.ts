@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, expect, test } from "vitest";
 import type { InferlineBundle } from "../../../../../runtime/bundle/schema.ts";
+import { ofOneModel } from "../../../../support/metrics-text.ts";
 import { type RealServer, realServer } from "../../../server/graph/real-server.ts";
 import {
   type CascadeRow,
@@ -70,7 +71,7 @@ test("answers every client with its own rows, whichever way each of them went", 
     const rows = rowsOf(client, round);
     await expectAnswered(await infer(url, rows), rows);
   });
-  const text = await (await fetch(`${url}/metrics`)).text();
+  const text = ofOneModel(await (await fetch(`${url}/metrics`)).text());
   expect(text).toContain('stratagem_replicas_ready{task="slow"} 2\n');
   expect(text).toContain("stratagem_workers_lost_total 0\n");
 });
@@ -99,7 +100,7 @@ test("replicas come and go under load, and no request is lost", async () => {
   });
   const { url, executor } = await serving(bundle, () => clock.nowMs);
   const replicas = async () => {
-    const text = await (await fetch(`${url}/metrics`)).text();
+    const text = ofOneModel(await (await fetch(`${url}/metrics`)).text());
     const of = (kind: string) =>
       [...text.matchAll(new RegExp(`^stratagem_replicas_${kind}{.*} (\\d+)$`, "gm"))].map(
         ([, count]) => Number(count),
@@ -130,7 +131,7 @@ test("replicas come and go under load, and no request is lost", async () => {
   expect(executor.pids().slots.filter((pid) => pid !== undefined)).toHaveLength(3);
   await clients(6, 20, ask(50, 4));
   await until([2, 2, 2]);
-  const text = await (await fetch(`${url}/metrics`)).text();
+  const text = ofOneModel(await (await fetch(`${url}/metrics`)).text());
   expect(text).toContain(`stratagem_queries_total{outcome="satisfied"} ${sent}\n`);
   expect(text).toMatch(/stratagem_scaling_actions_total{task="gate",direction="down"} [1-9]/);
   expect(text).toContain("stratagem_workers_lost_total 0\n");

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import type { LokiBundle } from "../../../../../runtime/bundle/schema.ts";
 import { lokiApplication } from "../../../../../runtime/methods/loki/serve/loki-application.ts";
 import type { RunningServer } from "../../../../../runtime/server/serve.ts";
+import { ofOneModel } from "../../../../support/metrics-text.ts";
 import { serveOne } from "../../../../support/serve-one.ts";
 import { FakeAssignedExecutor } from "../../../server/graph/fake-executor.ts";
 import {
@@ -117,7 +118,7 @@ test("counts by task and variant", async () => {
   const reply = await driven(house, infer(house, rows));
   expect(reply.status).toBe(200);
   expect(reply.headers.get("stratagem-variant")).toBe("large%7Clarge");
-  const { text } = await get(house, "/metrics");
+  const text = ofOneModel((await get(house, "/metrics")).text);
   for (const line of [
     'nv_inference_request_success{model="pipeline",version="1"} 1',
     'nv_inference_count{model="pipeline",version="1"} 5',

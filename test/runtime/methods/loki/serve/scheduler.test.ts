@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { lokiPipeline } from "../../../../../runtime/methods/loki/serve/loki-pipeline.ts";
 import type { Submission } from "../../../../../runtime/server/requests/request.ts";
+import { textOf } from "../../../../support/metrics-text.ts";
 import {
   AXIS_NAMES,
   LARGE_ONLY,
@@ -83,7 +84,7 @@ describe("requests", () => {
     expect(await submission.outcome).toMatchObject({ kind: "failed", reason: "late" });
     await finishAll(executor);
     expect(scheduler.pendingCount).toBe(0);
-    const text = metrics.text(GAUGES);
+    const text = textOf(metrics, GAUGES);
     expect(text).toMatch(/queries_dropped_total\{task="classify",reason="late"\} [1-9]/);
     expect(text).toContain('stratagem_queries_total{outcome="dropped"} 1\n');
   });
@@ -184,7 +185,7 @@ describe("plans", () => {
     expect(executor.told.length).toBeGreaterThan(told);
     for (const { submission, rows } of submissions) expectOwn(await answerOf(submission), rows);
     expect(scheduler.pendingCount).toBe(0);
-    const text = metrics.text(GAUGES);
+    const text = textOf(metrics, GAUGES);
     expect(text).toMatch(/stratagem_plan_switches_total [1-9]/);
     expect(text).toMatch(/stratagem_model_loads_total \d+/);
     expect(text).toContain('stratagem_queries_total{outcome="satisfied"} 480\n');
@@ -218,10 +219,12 @@ const GAUGES = {
   readyWorkers: 1,
   workers: 1,
   servers: 1,
+  workersByVariant: [],
   level: 0,
   levelCount: 1,
   topLevelQps: 1,
   bundleSha256: "ab",
+  promise: { violationRate: 0.01 },
 };
 
 test("a cluster of any size has names for the queries that it runs", () => {

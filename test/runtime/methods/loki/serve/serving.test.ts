@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, expect, test } from "vitest";
 import type { LokiBundle } from "../../../../../runtime/bundle/schema.ts";
+import { ofOneModel } from "../../../../support/metrics-text.ts";
 import { type RealServer, realServer } from "../../../server/graph/real-server.ts";
 import {
   expectedOutputs,
@@ -198,7 +199,7 @@ test("a change of plan under load loses no request", async () => {
   const clock = { nowMs: 0 };
   const bundle = servedPipeline({ sloMs: 1e9 });
   const { url, executor } = await serving(bundle, () => clock.nowMs);
-  const metrics = async () => (await fetch(`${url}/metrics`)).text();
+  const metrics = async () => ofOneModel(await (await fetch(`${url}/metrics`)).text());
   expect(await metrics()).toContain("stratagem_level 2\n");
   let sent = 0;
   // The clock goes by the requests: sixty a second, for which the lowest level is made, until it

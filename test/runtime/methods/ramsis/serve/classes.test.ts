@@ -1,6 +1,7 @@
 /** Requests of several classes, over HTTP. */
 import { afterEach, describe, expect, test } from "vitest";
 import { classBundle } from "../../../../support/class-bundle.ts";
+import { ofOneModel } from "../../../../support/metrics-text.ts";
 import { call, closeAll, INFER, inferJson, jsonOf, serve } from "../../../server/harness.ts";
 
 afterEach(closeAll);
@@ -53,7 +54,7 @@ describe.each([["one queue", null] as const, ["workers of their own", [1, 1]] as
       executor.finish();
       executor.finish();
       expect([(await short).status, (await long).status]).toEqual([200, 200]);
-      const text = (await call(harness, "/metrics")).body.toString();
+      const text = ofOneModel((await call(harness, "/metrics")).body.toString());
       for (const line of [
         'stratagem_queries_total{slo_class="interactive",outcome="late"} 1',
         'stratagem_queries_total{slo_class="relaxed",outcome="satisfied"} 1',

@@ -7,6 +7,7 @@ import type {
   RecordedEvent,
 } from "../../../../../runtime/methods/ramsis/serve/recording.ts";
 import { ServedPolicy } from "../../../../../runtime/methods/ramsis/serve/served-policy.ts";
+import { ofOneModel } from "../../../../support/metrics-text.ts";
 import { tinyBundle } from "../../../../support/tiny-bundle.ts";
 import {
   call,
@@ -211,7 +212,7 @@ describe("a server whose load is above the top level", () => {
   }
 
   async function metric(harness: Harness, name: string): Promise<number> {
-    const text = (await call(harness, "/metrics")).body.toString();
+    const text = ofOneModel((await call(harness, "/metrics")).body.toString());
     const line = text.split("\n").find((each) => each.startsWith(`stratagem_${name} `));
     return Number(line?.split(" ")[1]);
   }
@@ -260,7 +261,7 @@ describe("replacing the bundle of a running server", () => {
     const after = servedBundle({ loadsQps: [10, 20, 30] });
     expect(harness.server.replaceBundle(after, "cd".repeat(32))).toBe(null);
     expect((await call(harness, INFER, { body: inferJson([[1, 2]]) })).status).toBe(200);
-    const text = (await call(harness, "/metrics")).body.toString();
+    const text = ofOneModel((await call(harness, "/metrics")).body.toString());
     expect(text).toContain("stratagem_levels 3\n");
     expect(text).toContain("stratagem_level 0\n");
     expect(text).toContain(`sha256="${"cd".repeat(32)}"} 1\n`);
@@ -274,7 +275,7 @@ describe("replacing the bundle of a running server", () => {
   ])("refuses another %s and stays as it is", async (difference, after) => {
     const harness = await serve({ bundle: before });
     expect(harness.server.replaceBundle(after, "cd".repeat(32))).toContain(difference);
-    const text = (await call(harness, "/metrics")).body.toString();
+    const text = ofOneModel((await call(harness, "/metrics")).body.toString());
     expect(text).toContain(`sha256="${"ab".repeat(32)}"} 1\n`);
   });
 });

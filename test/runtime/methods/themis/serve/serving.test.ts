@@ -8,6 +8,7 @@ import { afterEach, expect, test } from "vitest";
 import type { ThemisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { readModelFile } from "../../../../../runtime/exec/model-file.ts";
 import { drawImages, IMAGE_BYTES } from "../../../../../tools/image-classification/dataset.js";
+import { ofOneModel } from "../../../../support/metrics-text.ts";
 import { themisBundle } from "../../../../support/themis-bundle.ts";
 import { type RealServer, realServer } from "../../../server/graph/real-server.ts";
 
@@ -120,7 +121,7 @@ interface Accurate {
 }
 
 async function accurateOf(url: string): Promise<Accurate> {
-  const text = await (await fetch(`${url}/metrics`)).text();
+  const text = ofOneModel(await (await fetch(`${url}/metrics`)).text());
   const of = (name: string, labels = '{task="accurate"}') => {
     const line = text.split("\n").find((one) => one.startsWith(`stratagem_${name}${labels} `));
     return Number(line?.split(" ").at(-1));
@@ -201,7 +202,7 @@ test("cores and instances change under load, a worker dies, and all are answered
   expect(tally.answered + tally.failed).toBe(tally.sent);
   expect(tally.failed).toBeLessThanOrEqual(CLIENTS);
   expect(server.isReady()).toBe(true);
-  const text = await (await fetch(`${url}/metrics`)).text();
+  const text = ofOneModel(await (await fetch(`${url}/metrics`)).text());
   expect(text).toMatch(/^stratagem_model_loads_total [5-9]/m);
   expect(text).not.toMatch(/^stratagem_queries_dropped_total.* [1-9]/m);
 });

@@ -9,7 +9,7 @@ import {
   type ServedEndpoint,
 } from "../../../server/applications/application.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
-import { metric } from "../../../server/metrics/exposition.ts";
+import { type MetricLine, metric } from "../../../server/metrics/exposition.ts";
 import type { EndpointModel } from "../../../server/requests/endpoint.ts";
 import { PendingRequest, type RequestRows, rowedOutput } from "../../../server/requests/request.ts";
 import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
@@ -81,6 +81,10 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
     this.handlers = { onReady, onLost, onReplaced };
   }
 
+  get bundle(): Bundle {
+    return this.#bundle;
+  }
+
   get isReady(): boolean {
     return this.#up.size === pooledWorkers(this.#bundle);
   }
@@ -104,9 +108,9 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
     return { outcome: promise, cancel: () => request.fail("cancelled", "the client has gone") };
   }
 
-  metricsText(): string {
+  metricLines(): MetricLine[] {
     const waiting = metric("stratagem_pending_queries", "gauge", "Rows", this.#rows.size);
-    return `${[...RequestMetrics.tritonLines([this.metrics]), ...waiting].join("\n")}\n`;
+    return [...RequestMetrics.tritonLines([this.metrics]), ...waiting];
   }
 
   replaceBundle(bundle: Bundle): string {
@@ -158,7 +162,8 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
     startMs: number,
   ): void {
     const nowMs = this.#nowMs();
-    this.metrics.onBatchDone({ rows: rows.length }, nowMs - startMs);
+    const times = { inputMs: 0, inferMs: nowMs - startMs, outputMs: 0 };
+    this.metrics.onBatchDone({ rows: rows.length }, times);
     const outputs = result.outputs.flatMap(
       (output, index) => rowedOutput(this.signature, index, output, rows.length) ?? [],
     );

@@ -1,0 +1,47 @@
+/** The logs of `serve`: what operators are told, and a line for every request. */
+import { RuntimeError } from "../errors.ts";
+import { LineSink } from "../server/telemetry/line-sink.ts";
+import { logOf } from "../server/telemetry/log.ts";
+import type { Notice } from "../server/telemetry/notice.ts";
+import type { SettingValues } from "../settings/table.ts";
+import type { ServerOptions } from "../start-server.ts";
+
+export interface ServeLogs {
+  readonly onNotice: Notice;
+  readonly options: Pick<ServerOptions, "accessLog" | "logs">;
+  /** Opens files again, which may have been moved. */
+  reopen(): void;
+  /** Ends once all is written, or has waited for a second. */
+  close(): Promise<void>;
+}
+
+/** @throws RuntimeError RUNTIME_USAGE for a file that cannot be written. */
+export function openLogs(settings: SettingValues): ServeLogs {
+  const { logLevel: level, logFormat: format, accessLog: path } = settings;
+  const stderr = new LineSink();
+  const access = path === null ? undefined : path === "-" ? stderr : fileSink(path);
+  const isOwn = access !== undefined && access !== stderr;
+  const epochMs = () => performance.timeOrigin + performance.now();
+  return {
+    onNotice: logOf({ sink: stderr, level, format, epochMs }),
+    options: {
+      accessLog: access,
+      logs: isOwn ? { server: stderr, access } : { server: stderr },
+    },
+    reopen: () => access?.reopen(),
+    async close() {
+      if (isOwn) await access.close();
+      await stderr.close();
+    },
+  };
+}
+
+function fileSink(path: string): LineSink {
+  try {
+    return new LineSink(path);
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code ?? String(error);
+    const message = `--access-log: expected a file that can be written, got ${path}: ${reason}`;
+    throw new RuntimeError("RUNTIME_USAGE", message);
+  }
+}

@@ -1,0 +1,48 @@
+/** Strings of a tensor as bytes: each after its length in 4 bytes, the lowest first. */
+
+/** Of a length; an empty string has no more. */
+export const LENGTH_BYTES = 4;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** @throws RangeError if the last of them does not end with the bytes. */
+export function decodeStrings(bytes: Uint8Array, read: (element: Uint8Array) => string): string[] {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const strings: string[] = [];
+  let offset = 0;
+  while (offset < bytes.length) {
+    const begin = offset + LENGTH_BYTES;
+    const end = begin > bytes.length ? begin : begin + view.getUint32(offset, true);
+    if (end > bytes.length) {
+      const found = `string ${strings.length} ends at ${end} of ${bytes.length} bytes`;
+      throw new RangeError(`expected strings, each after its length in 4 bytes; ${found}`);
+    }
+    strings.push(read(bytes.subarray(begin, end)));
+    offset = end;
+  }
+  return strings;
+}
+
+/** As the engine takes it. @throws RangeError for bytes that it would change. */
+export function stringOf(element: Uint8Array): string {
+  if (element.includes(0)) throw new RangeError("expected strings without a character of code 0");
+  try {
+    return utf8.decode(element);
+  } catch {
+    throw new RangeError("expected strings in UTF-8, as the engine takes no other bytes");
+  }
+}
+
+export function encodeStrings(strings: readonly string[]): Uint8Array<ArrayBuffer> {
+  const encoded = strings.map((text) => Buffer.from(text));
+  const length = encoded.reduce((sum, text) => sum + LENGTH_BYTES + text.length, 0);
+  const bytes = new Uint8Array(length);
+  const view = new DataView(bytes.buffer);
+  let offset = 0;
+  for (const text of encoded) {
+    view.setUint32(offset, text.length, true);
+    bytes.set(text, offset + LENGTH_BYTES);
+    offset += LENGTH_BYTES + text.length;
+  }
+  return bytes;
+}

@@ -1,0 +1,95 @@
+/**
+ * Triton's model repository extension: the models there are, and reading an application's bundle
+ * again.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { hostedModel } from "../applications/hosted-model.ts";
+import { repositoryIndex } from "../applications/repository-index.ts";
+import { readBody } from "../bodies/body.ts";
+import { INDEX_LIMIT } from "../bodies/body-limits.ts";
+import { HttpError } from "../connections/http-error.ts";
+import { BadRequest } from "../tensors/bad-request.ts";
+import { parseJson } from "../tensors/json-text.ts";
+import type { HttpContext } from "./context.ts";
+import { expectMethod, sendJson } from "./replies.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** @param path behind `/v2/repository`. @throws HttpError, BadRequest */
+export async function routeRepository(
+  context: HttpContext,
+  path: readonly string[],
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const [what, name = "", action = ""] = path;
+  const isIndex = what === "index" && path.length === 1;
+  const isChange = what === "models" && path.length === 3;
+  if (!isIndex && !(isChange && (action === "load" || action === "unload"))) {
+    throw new HttpError(404, `no such path: ${request.url}`);
+  }
+  expectMethod(request, "POST");
+  const asked = await smallJson(context, request);
+  if (isIndex) {
+    sendJson(context, response, 200, repositoryIndex(context.house, asked["ready"] === true));
+  } else if (action === "load") {
+    await load(context, name, asked);
+    sendJson(context, response, 200, { name, load: true });
+  } else {
+    applicationOf(context, name, action);
+    throw refusal(action, name, STAYS);
+  }
+}
+
+const STAYS =
+  "a model stays as long as its server runs, whose workers its bundle divides; end the server";
+
+/** Follows the bundle's file as it is now. @throws HttpError 400 with why it does not. */
+async function load(context: HttpContext, name: string, asked: Fields): Promise<void> {
+  const application = applicationOf(context, name, "load");
+  const { parameters } = asked;
+  if (parameters !== undefined && Object.keys(Object(parameters)).length > 0) {
+    throw new BadRequest("parameters", "expected nothing: a bundle says all of it", parameters);
+  }
+  const { reload } = context.house;
+  if (reload === undefined) {
+    throw refusal("load", name, "its bundle was given by the program, from no file");
+  }
+  const { isFollowed, notice } = await reload(application);
+  if (!isFollowed) throw refusal("load", name, notice);
+}
+
+/** Its place among those of the server. @throws HttpError 400 for an unknown name, as Triton. */
+function applicationOf({ house }: HttpContext, name: string, action: string): number {
+  try {
+    return house.applications.indexOf(hostedModel(house.models, name).application);
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error;
+    throw refusal(action, name, error.message);
+  }
+}
+
+/** In the words by which Triton's clients know it. */
+function refusal(action: string, name: string, reason: string): HttpError {
+  return new HttpError(400, `failed to ${action} '${name}', ${reason}`);
+}
+
+async function smallJson({ pace, house }: HttpContext, request: IncomingMessage): Promise<Fields> {
+  const hold = house.budget.hold();
+  const body = await readBody(request, { limit: INDEX_LIMIT, pace, hold }).finally(() =>
+    hold.release(),
+  );
+  return body.length === 0 ? {} : jsonObjectOf(body);
+}
+
+function jsonObjectOf(body: Uint8Array): Fields {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString();
+  try {
+    const value = parseJson(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return value as Fields;
+  } catch {
+    // Told below, as any other text that is not an object.
+  }
+  throw new BadRequest("request", "expected a JSON object", text);
+}

@@ -1,0 +1,90 @@
+/** What is noted of HTTP requests, and what their answers repeat of them: ids and traces. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { RequestRecord } from "../telemetry/request-record.ts";
+import { type TraceParent, traceParentOf, traceParentText } from "../telemetry/trace-context.ts";
+import type { HttpContext } from "./context.ts";
+
+const REQUEST_ID = "x-request-id";
+/** What a header can say and a log can hold; other ids are as if there were none. */
+const ID = /^[\x21-\x7e]{1,128}$/;
+/** Of a path that is noted. */
+const LONGEST_PATH = 1000;
+
+/** A request has come, and nothing of it was refused or answered. */
+export function beginSeen(
+  { house, records }: Pick<HttpContext, "house" | "records">,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const { headers } = request;
+  const id = idOf(headers[REQUEST_ID]);
+  const parent = parentOf(request);
+  const { telemetry } = house;
+  if (telemetry === undefined) {
+    if (id !== undefined) response.setHeader(REQUEST_ID, id);
+    if (parent !== undefined) {
+      echo(response, traceParentText(parent.traceId, parent.spanId, parent.isSampled), parent);
+    }
+    return;
+  }
+  const { remoteAddress, remotePort } = request.socket;
+  const length = headers["content-length"];
+  const record = telemetry.begin({
+    protocol: "http",
+    method: request.method ?? "",
+    path: (request.url ?? "").split("?", 1)[0]?.slice(0, LONGEST_PATH) ?? "",
+    client: `${remoteAddress}:${remotePort}`,
+    userAgent: headers["user-agent"],
+    requestBytes: length === undefined ? undefined : Number(length),
+    id,
+    parent,
+  });
+  records.set(response, record);
+  response.setHeader(REQUEST_ID, record.id);
+  echo(response, traceParentText(record.traceId, record.spanId, record.isSampled), parent);
+  response.once("close", () => {
+    const isWritten = response.writableFinished || response.headersSent;
+    if (isWritten) telemetry.end(record, response.statusCode);
+    // Whoever works on it learns at the same time that its client is gone, and says so.
+    else setImmediate(() => telemetry.end(record, null));
+  });
+}
+
+/** The id in the body of an inference request counts where its header has none. */
+export function adoptId(
+  response: ServerResponse,
+  record: RequestRecord | undefined,
+  id: string | undefined,
+): void {
+  const own = idOf(id);
+  if (own === undefined || response.headersSent) return;
+  if (record === undefined) {
+    if (!response.hasHeader(REQUEST_ID)) response.setHeader(REQUEST_ID, own);
+  } else if (record.isIdMade) {
+    record.id = own;
+    record.isIdMade = false;
+    response.setHeader(REQUEST_ID, own);
+  }
+}
+
+/** As the answer repeats it; undefined where it does not. */
+export function repeatedId(response: ServerResponse): string | undefined {
+  const id = response.getHeader(REQUEST_ID);
+  return typeof id === "string" ? id : undefined;
+}
+
+function idOf(text: string | string[] | undefined): string | undefined {
+  return typeof text === "string" && ID.test(text) ? text : undefined;
+}
+
+function parentOf({ headers }: IncomingMessage): TraceParent | undefined {
+  const { traceparent, tracestate } = headers;
+  if (typeof traceparent !== "string") return undefined;
+  const state = Array.isArray(tracestate) ? tracestate.join(",") : tracestate;
+  return traceParentOf(traceparent, state);
+}
+
+function echo(response: ServerResponse, text: string, parent: TraceParent | undefined): void {
+  response.setHeader("traceparent", text);
+  if (parent !== undefined && parent.state !== "") response.setHeader("tracestate", parent.state);
+}

@@ -1,0 +1,55 @@
+/** Metrics of reloads: how many there were, and since when the served bundle is. */
+import { head, line, type MetricLine } from "./exposition.ts";
+
+interface Counts {
+  followed: number;
+  refused: number;
+  isLastFollowed: boolean;
+  lastSuccessS: number;
+}
+
+export class ReloadCounts {
+  readonly #byApplication = new Map<string, Counts>();
+  readonly #nowS: () => number;
+
+  /** @param nowS seconds since 1970. @param applications by their names, served from now on. */
+  constructor(applications: readonly string[], nowS: () => number) {
+    this.#nowS = nowS;
+    for (const name of applications) this.#of(name);
+  }
+
+  /** @param application as it was called before. */
+  onReload(application: string, isFollowed: boolean): void {
+    const counts = this.#of(application);
+    counts.isLastFollowed = isFollowed;
+    counts[isFollowed ? "followed" : "refused"]++;
+    if (isFollowed) counts.lastSuccessS = this.#nowS();
+  }
+
+  lines(): MetricLine[] {
+    const total = "stratagem_reloads_total";
+    const last = "stratagem_reload_last_successful";
+    const time = "stratagem_reload_last_success_timestamp_seconds";
+    const all = [...this.#byApplication];
+    return [
+      head(total, "counter", "Reloads of a bundle, by whether it is followed"),
+      ...all.flatMap(([model, { followed, refused }]) => [
+        line(total, { model, result: "followed" }, followed),
+        line(total, { model, result: "refused" }, refused),
+      ]),
+      head(last, "gauge", "1 unless the last reload was refused, and the bundle before it stays"),
+      ...all.map(([model, { isLastFollowed }]) => line(last, { model }, isLastFollowed ? 1 : 0)),
+      head(time, "gauge", "When the bundle that is served was read, seconds since 1970"),
+      ...all.map(([model, { lastSuccessS }]) => line(time, { model }, lastSuccessS)),
+    ];
+  }
+
+  #of(application: string): Counts {
+    const known = this.#byApplication.get(application);
+    if (known !== undefined) return known;
+    const lastSuccessS = this.#nowS();
+    const counts = { followed: 0, refused: 0, isLastFollowed: true, lastSuccessS };
+    this.#byApplication.set(application, counts);
+    return counts;
+  }
+}

@@ -1,0 +1,43 @@
+/** Elements made of names, attributes and text; nothing that was read is ever taken for markup. */
+
+export type Child = Node | string;
+
+type Attributes = Readonly<Record<string, string | number>>;
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export function element<K extends keyof HTMLElementTagNameMap>(
+  name: K,
+  attributes: Attributes = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[K] {
+  const made = document.createElement(name);
+  return filled(made, attributes, children);
+}
+
+export function drawn<K extends keyof SVGElementTagNameMap>(
+  name: K,
+  attributes: Attributes = {},
+  ...children: readonly Child[]
+): SVGElementTagNameMap[K] {
+  const made = document.createElementNS(SVG, name);
+  return filled(made, attributes, children);
+}
+
+/** Changes the text only where it is another, which keeps selections. */
+export function setText(node: Node, text: string): void {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+/** @throws Error without it: the page is not the one that this script is for. */
+export function byId(id: string): HTMLElement {
+  const found = document.getElementById(id);
+  if (found === null) throw new Error(`the page has no #${id}`);
+  return found;
+}
+
+function filled<E extends Element>(made: E, attributes: Attributes, children: readonly Child[]): E {
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
+  made.append(...children);
+  return made;
+}

@@ -1,0 +1,116 @@
+/** What matters now, in a few words each. */
+import type { LiveApplication } from "../live.ts";
+import { element, setText } from "./dom.ts";
+import { decidingLevel, type Measures, quantileText } from "./measures.ts";
+import { countText, loadText, msText, ratioText } from "./numbers.ts";
+import type { Verdict, Verdicts } from "./verdict.ts";
+
+interface Told {
+  readonly value: string;
+  readonly note: string;
+  readonly verdict?: Verdict;
+}
+
+const NAMES = ["Load", "Accuracy", "Late or dropped", "Latency", "Waiting or running", "Workers"];
+const SIGNS: Readonly<Record<Verdict, string>> = {
+  kept: "✓ kept: ",
+  broken: "✗ broken: ",
+  chance: "≈ may be chance: ",
+  unknown: "",
+};
+
+export class Tiles {
+  readonly root = element("dl", { class: "tiles" });
+  readonly #values: HTMLElement[] = [];
+  readonly #notes: HTMLElement[] = [];
+
+  constructor() {
+    for (const name of NAMES) {
+      const value = element("dd", { class: "value" });
+      const note = element("dd", { class: "note" });
+      this.#values.push(value);
+      this.#notes.push(note);
+      this.root.append(element("div", {}, element("dt", {}, name), value, note));
+    }
+  }
+
+  update(application: LiveApplication, now: Measures, verdicts: Verdicts): void {
+    for (const [place, { value, note, verdict = "unknown" }] of [
+      load(application),
+      accuracy(application, now, verdicts),
+      violations(application, now, verdicts),
+      latency(application, now),
+      queue(application, now),
+      workers(application),
+    ].entries()) {
+      const [valueAt, noteAt] = [this.#values[place], this.#notes[place]];
+      if (valueAt === undefined || noteAt === undefined) continue;
+      setText(valueAt, value);
+      setText(noteAt, SIGNS[verdict] + note);
+      noteAt.className = `note ${verdict}`;
+    }
+  }
+}
+
+function load(application: LiveApplication): Told {
+  const { loadQps, level, levels, levelCount, isLevelFollowed } = application;
+  const deciding = decidingLevel(application);
+  const value = loadQps === null ? "not known yet" : loadText(loadQps, application);
+  if (level === null || deciding === undefined) {
+    return { value, note: `none of ${levelCount} levels has decided yet` };
+  }
+  const top = levels.at(-1)?.loadQps ?? Number.POSITIVE_INFINITY;
+  if (loadQps !== null && loadQps > top) {
+    return {
+      value,
+      note: `above the highest level, ${loadText(top, application)}: nothing is promised`,
+    };
+  }
+  const what = isLevelFollowed ? "decides" : "is the one for it";
+  const of = `level ${level + 1} of ${levelCount}`;
+  return { value, note: `${of}, for ${loadText(deciding.loadQps, application)}, ${what}` };
+}
+
+function accuracy(application: LiveApplication, now: Measures, { accuracy }: Verdicts): Told {
+  const promised = decidingLevel(application)?.accuracy ?? null;
+  const value = ratioText(now.accuracy);
+  if (promised === null) return { value, note: "no accuracy is promised of a level" };
+  return { value, note: `promised ${ratioText(promised)}`, verdict: accuracy };
+}
+
+function violations(application: LiveApplication, now: Measures, verdicts: Verdicts): Told {
+  const promised = decidingLevel(application)?.violationRate ?? null;
+  const limit = `limit ${ratioText(application.slo.maxViolationRate)}`;
+  const value = ratioText(now.violationRate);
+  if (promised === null) return { value, note: limit };
+  const note = `promised at most ${ratioText(promised)}, ${limit}`;
+  return { value, note, verdict: verdicts.violations };
+}
+
+function latency({ slo, latency }: LiveApplication, now: Measures): Told {
+  const { p99Ms, p50Ms, meanMs } = now;
+  const limit = `SLO ${msText(slo.latencyMs)}`;
+  if (p99Ms === null) return { value: msText(meanMs), note: `mean; ${limit}` };
+  const value = quantileText(p99Ms, latency);
+  return { value, note: `99 % within; half within ${msText(p50Ms)}; ${limit}` };
+}
+
+function queue({ pending }: LiveApplication, { slackP50Ms, slackP10Ms }: Measures): Told {
+  const slack = `slack of a batch ${msText(slackP50Ms)} at the median`;
+  return {
+    value: countText(pending),
+    note:
+      slackP50Ms === null
+        ? "nothing has started lately"
+        : `${slack}, ${msText(slackP10Ms)} at the 10th percentile`,
+  };
+}
+
+function workers({ workers: { count, ready, lost, hung } }: LiveApplication): Told {
+  const losses =
+    lost === 0 ? "none lost" : `${countText(lost)} lost, ${countText(hung)} of them hung`;
+  return {
+    value: `${countText(ready)} of ${countText(count)} ready`,
+    note: `${losses} since the start`,
+  };
+}

@@ -1,0 +1,162 @@
+/**
+ * KServe's first protocol: `{"instances": […]}` in, one instance a row, `{"predictions": […]}` out.
+ * Where a model has several inputs or outputs, an instance or a prediction is an object of them.
+ */
+import type { OutputTensor } from "../requests/request.ts";
+import { BadRequest } from "../tensors/bad-request.ts";
+import { type Datatype, elementCountOf } from "../tensors/datatypes.ts";
+import { type JsonLimits, parseJson } from "../tensors/json-text.ts";
+import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
+import { bytesOfJson, jsonOfBytes, rowBounds } from "../tensors/tensors.ts";
+import type { InferRequest } from "./protocol.ts";
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * @param parts of what the JSON may consist; left out where it is short.
+ * @throws BadRequest at the first field that is not as it has to be.
+ */
+export function parsePredictRequest(
+  body: Uint8Array,
+  signature: ClientSignature,
+  maxRows: number,
+  parts?: JsonLimits,
+): InferRequest {
+  const instances = instancesOf(jsonOf(body, parts), maxRows);
+  const { inputs, outputs, outputsAreRows } = signature;
+  if (outputsAreRows === false) {
+    const why = "expected a model that answers each row with a row; ask this one by /v2";
+    throw new BadRequest("instances", why, instances);
+  }
+  return {
+    id: undefined,
+    rows: instances.length,
+    inputs: inputs.map((input) => {
+      const rows = instances.map((instance, row) => rowOf(instance, input, inputs, row));
+      return Buffer.concat(rows);
+    }),
+    outputs: outputs.flatMap(({ isInternal }, index) =>
+      isInternal === true ? [] : [{ index, isBinary: false }],
+    ),
+    timeoutMs: undefined,
+    isHigh: true,
+    variant: undefined,
+    sloClass: undefined,
+  };
+}
+
+function jsonOf(bytes: Uint8Array, parts: JsonLimits | undefined): unknown {
+  try {
+    return parseJson(utf8.decode(bytes), parts);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new BadRequest("request", `expected JSON (${reason})`, `${bytes.length} bytes`);
+  }
+}
+
+function instancesOf(request: unknown, maxRows: number): readonly unknown[] {
+  if (!isObject(request)) throw new BadRequest("request", "expected an object", request);
+  const { instances } = request;
+  if (!Array.isArray(instances)) throw new BadRequest("instances", "expected an array", instances);
+  if (instances.length < 1 || instances.length > maxRows) {
+    throw new BadRequest("instances", `expected 1 to ${maxRows} of them`, instances);
+  }
+  return instances;
+}
+
+/** The bytes of one input of an instance. */
+function rowOf(
+  instance: unknown,
+  { name, datatype, rowShape }: ModelTensor,
+  inputs: readonly ModelTensor[],
+  row: number,
+): Uint8Array {
+  const path = `instances[${row}]`;
+  if (!isObject(instance) || isEncoded(instance)) {
+    const names = inputs.map((input) => `"${input.name}"`).join(", ");
+    if (inputs.length > 1) throw new BadRequest(path, `expected an object of ${names}`, instance);
+    return tensorOf(instance, datatype, rowShape, path);
+  }
+  const extra = Object.keys(instance).find((key) => inputs.every((input) => input.name !== key));
+  const known = inputs.map((input) => `"${input.name}"`).join(" or ");
+  if (extra !== undefined) throw new BadRequest(path, `expected ${known}`, extra);
+  return tensorOf(instance[name], datatype, rowShape, `${path}.${name}`);
+}
+
+function tensorOf(
+  given: unknown,
+  datatype: Datatype,
+  rowShape: readonly number[],
+  path: string,
+): Uint8Array {
+  const value = datatype === "BYTES" ? decoded(given, rowShape.length) : given;
+  if (rowShape.length > 0) return bytesOfJson(datatype, rowShape, value, path);
+  // A row of one element is that element, or an array of it.
+  return bytesOfJson(datatype, [1], Array.isArray(value) ? value : [value], path);
+}
+
+/** Strings that are bytes are written `{"b64": "…"}`. @param depth of arrays at most. */
+function decoded(value: unknown, depth: number): unknown {
+  if (Array.isArray(value)) return depth < 0 ? value : value.map((one) => decoded(one, depth - 1));
+  return isEncoded(value) ? new Uint8Array(Buffer.from(value.b64, "base64")) : value;
+}
+
+function isEncoded(value: unknown): value is { readonly b64: string } {
+  return isObject(value) && typeof value["b64"] === "string" && Object.keys(value).length === 1;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** An output with its rows, to be written. */
+export interface PredictedOutput extends OutputTensor {
+  readonly name: string;
+  readonly datatype: Datatype;
+}
+
+/**
+ * @param outputs at least one, of as many rows.
+ * @throws Error if an element is NaN or infinite, which JSON cannot say.
+ */
+export function predictionsJson(outputs: readonly PredictedOutput[]): string {
+  const columns = outputs.map(rowTexts);
+  const [only] = columns;
+  if (only === undefined) throw new Error("the model has no output");
+  if (columns.length === 1) return `{"predictions":[${only.join(",")}]}`;
+  const names = outputs.map(({ name }) => JSON.stringify(name));
+  const rows = only.map((_, row) => {
+    return `{${columns.map((texts, index) => `${names[index]}:${texts[row]}`).join(",")}}`;
+  });
+  return `{"predictions":[${rows.join(",")}]}`;
+}
+
+function rowTexts({ name, datatype, shape, parts }: PredictedOutput): string[] {
+  const bytes = Buffer.concat(parts);
+  const [rows = 0, ...rowShape] = shape;
+  const text = nested(datatype, bytes, rows, rowShape);
+  if (text !== undefined) return text;
+  throw new Error(`output "${name}" has an element that is NaN or infinite; ask for it by /v2`);
+}
+
+/** One text for each of the rows, nested as their shape says. */
+function nested(
+  datatype: Datatype,
+  bytes: Uint8Array,
+  rows: number,
+  rowShape: readonly number[],
+): string[] | undefined {
+  const bounds = rowBounds(datatype, bytes, rows, elementCountOf(rowShape));
+  if (bounds === undefined) throw new Error("the bytes of an output are its rows");
+  const texts: string[] = [];
+  for (let row = 0; row < rows; row++) {
+    const own = bytes.subarray(bounds[row], bounds[row + 1]);
+    const [size = 0, ...inner] = rowShape;
+    const text = inner.length > 0 ? nested(datatype, own, size, inner) : jsonOfBytes(datatype, own);
+    if (text === undefined) return undefined;
+    if (typeof text !== "string") texts.push(`[${text.join(",")}]`);
+    // Without a shape, a row is its only element.
+    else texts.push(rowShape.length === 0 ? text.slice(1, -1) : text);
+  }
+  return texts;
+}

@@ -1,0 +1,82 @@
+/** The server's metrics, the same that Prometheus is told, as a message of OTLP. */
+import type { Family, Labels, Sample } from "../../metrics/exposition.ts";
+import { attributesOf, unixNano } from "./otlp-values.ts";
+
+/** Sums count since the start of the server. */
+const CUMULATIVE = 2;
+
+export interface MetricTimes {
+  readonly startEpochMs: number;
+  readonly epochMs: number;
+}
+
+/** @returns metrics of a scope; gauges that are not known yet have no point. */
+export function metricsOf(families: readonly Family[], times: MetricTimes): object[] {
+  return families.flatMap((family) => {
+    const { name, help, type, samples } = family;
+    const unit = unitOf(name);
+    const data =
+      type === "histogram"
+        ? { histogram: { dataPoints: histogramPoints(family, times), ...temporality } }
+        : type === "counter"
+          ? { sum: { dataPoints: points(samples, times), isMonotonic: true, ...temporality } }
+          : { gauge: { dataPoints: points(samples, times) } };
+    return [{ name, description: help, unit, ...data }];
+  });
+}
+
+const temporality = { aggregationTemporality: CUMULATIVE };
+
+/** By the endings that names have; UCUM. */
+function unitOf(name: string): string {
+  if (/_seconds(_total)?$/.test(name)) return "s";
+  if (/_ms$/.test(name)) return "ms";
+  if (/_us$/.test(name)) return "us";
+  if (/_bytes(_total|_limit)?$/.test(name)) return "By";
+  return "1";
+}
+
+function points(samples: readonly Sample[], times: MetricTimes): object[] {
+  return samples
+    .filter(({ value }) => Number.isFinite(value))
+    .map(({ labels, value }) => ({ ...pointOf(labels, times), asDouble: value }));
+}
+
+function pointOf(labels: Labels, { startEpochMs, epochMs }: MetricTimes) {
+  return {
+    attributes: attributesOf(labels),
+    startTimeUnixNano: unixNano(startEpochMs),
+    timeUnixNano: unixNano(epochMs),
+  };
+}
+
+interface Gathered {
+  readonly labels: Labels;
+  /** Cumulative counts by their upper bounds. */
+  readonly buckets: (readonly [bound: number, count: number])[];
+  sum: number;
+  count: number;
+}
+
+/** Of lines with bounds that count all below, points that count between bounds. */
+function histogramPoints({ name, samples }: Family, times: MetricTimes): object[] {
+  const byLabels = new Map<string, Gathered>();
+  for (const { name: own, labels, value } of samples) {
+    const { le, ...rest } = labels;
+    const key = JSON.stringify(rest);
+    const gathered = byLabels.get(key) ?? { labels: rest, buckets: [], sum: 0, count: 0 };
+    byLabels.set(key, gathered);
+    if (own === `${name}_sum`) gathered.sum = value;
+    else if (own === `${name}_count`) gathered.count = value;
+    else gathered.buckets.push([le === "+Inf" ? Number.POSITIVE_INFINITY : Number(le), value]);
+  }
+  return [...byLabels.values()].map(({ labels, buckets, sum, count }) => ({
+    ...pointOf(labels, times),
+    count: String(count),
+    sum,
+    explicitBounds: buckets.map(([bound]) => bound).filter(Number.isFinite),
+    bucketCounts: buckets.map(([, below], index) => {
+      return String(below - (buckets[index - 1]?.[1] ?? 0));
+    }),
+  }));
+}

@@ -1,0 +1,106 @@
+/** Traces and metrics over OTLP/HTTP; loaded only where an endpoint is configured. */
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { familiesOf, type MetricLine } from "../../metrics/exposition.ts";
+import type { Notice } from "../notice.ts";
+import type { TraceSink } from "../telemetry.ts";
+import { metricsOf } from "./metric-message.ts";
+import { OtlpClient } from "./otlp-client.ts";
+import type { OtlpSettings } from "./otlp-settings.ts";
+import { attributesOf } from "./otlp-values.ts";
+import { samplerOf } from "./sampler.ts";
+import { TraceExporter } from "./trace-exporter.ts";
+
+/** How long the end of a server waits for a receiver. */
+const CLOSE_MS = 3000;
+
+export interface OtlpOptions {
+  readonly settings: OtlpSettings;
+  /** Of the program. */
+  readonly version: string;
+  readonly nowMs: () => number;
+  readonly epochOffsetMs: number;
+  readonly onNotice: Notice;
+}
+
+export interface Otlp {
+  /** Undefined where traces are not sent. */
+  readonly traces: TraceSink | undefined;
+  /** Sends metrics from now on. @param lines of all there is to tell. */
+  watch(lines: () => readonly MetricLine[]): void;
+  /** Sends what waits, each message tried once. */
+  close(): Promise<void>;
+}
+
+export function openOtlp({ settings, version, nowMs, epochOffsetMs, onNotice }: OtlpOptions): Otlp {
+  const client = new OtlpClient(settings);
+  const resource = resourceOf(settings, version);
+  const scope = { name: "stratagem-runtime", version };
+  const startEpochMs = epochOffsetMs + nowMs();
+  const failed = (what: string) => (reason: string) =>
+    onNotice(`${what} are not sent by OTLP: ${reason}; it is tried again`, "warn");
+  const { tracesUrl, metricsUrl } = settings;
+  const traces =
+    tracesUrl === ""
+      ? undefined
+      : new TraceExporter({
+          ...settings,
+          client,
+          url: tracesUrl,
+          sample: samplerOf(settings.sampler, settings.samplerRatio),
+          resource,
+          scope,
+          epochOffsetMs,
+          onFailed: failed("traces"),
+        });
+  let timer: NodeJS.Timeout | undefined;
+  let sendMetrics = async () => {};
+  const watch = (lines: () => readonly MetricLine[]) => {
+    if (metricsUrl === "") return;
+    let isFailing = false;
+    sendMetrics = async () => {
+      const times = { startEpochMs, epochMs: epochOffsetMs + nowMs() };
+      const metrics = metricsOf(familiesOf(lines()), times);
+      const message = { resourceMetrics: [{ resource, scopeMetrics: [{ scope, metrics }] }] };
+      const reason = await client.send(metricsUrl, Buffer.from(JSON.stringify(message)));
+      if (reason !== null && !isFailing) failed("metrics")(reason);
+      isFailing = reason !== null;
+    };
+    timer = setInterval(() => void sendMetrics(), settings.metricIntervalMs).unref();
+  };
+  return {
+    traces,
+    watch,
+    async close() {
+      clearInterval(timer);
+      client.hurry();
+      const sent = Promise.all([traces?.flush(), sendMetrics()]);
+      let patience: NodeJS.Timeout | undefined;
+      const late = new Promise((resolve) => {
+        patience = setTimeout(resolve, CLOSE_MS);
+      });
+      await Promise.race([sent, late]);
+      clearTimeout(patience);
+      client.close();
+    },
+  };
+}
+
+/** By the semantic conventions of resources. */
+function resourceOf({ serviceName, resource }: OtlpSettings, version: string) {
+  return {
+    attributes: attributesOf({
+      "service.name": serviceName,
+      "service.version": version,
+      "service.instance.id": randomUUID(),
+      "host.name": hostname(),
+      "process.pid": process.pid,
+      "process.runtime.name": "nodejs",
+      "process.runtime.version": process.versions.node,
+      "telemetry.sdk.language": "nodejs",
+      "telemetry.sdk.name": "stratagem",
+      "telemetry.sdk.version": version,
+      ...resource,
+    }),
+  };
+}

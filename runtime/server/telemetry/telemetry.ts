@@ -1,0 +1,77 @@
+/** What is told of requests to the outside, beyond what is counted: the access log, and traces. */
+import type { MetricLine } from "../metrics/exposition.ts";
+import { accessLine } from "./access-log.ts";
+import type { LineSink } from "./line-sink.ts";
+import type { Sampler } from "./otlp/sampler.ts";
+import type { RequestRecord, SeenRequest } from "./request-record.ts";
+import { randomHex } from "./trace-context.ts";
+
+/** Takes spans of requests; none where traces are off. */
+export interface TraceSink {
+  readonly sample: Sampler;
+  take(record: RequestRecord): void;
+  lines(): MetricLine[];
+}
+
+export interface TelemetryOptions {
+  readonly accessLog?: Pick<LineSink, "write"> | undefined;
+  readonly traces?: TraceSink | undefined;
+  readonly nowMs: () => number;
+  readonly epochOffsetMs: number;
+}
+
+/** Reasons that a log repeats are cut here. */
+const LONGEST_ERROR = 500;
+
+/** There is none where neither is asked for, and nothing is noted then. */
+export class Telemetry {
+  readonly #options: TelemetryOptions;
+
+  constructor(options: TelemetryOptions) {
+    this.#options = options;
+  }
+
+  /** A request has come. */
+  begin(seen: SeenRequest): RequestRecord {
+    const { traces, nowMs } = this.#options;
+    const { parent } = seen;
+    const traceId = parent?.traceId ?? randomHex(16);
+    const spanId = randomHex(8);
+    return {
+      ...seen,
+      id: seen.id ?? `${traceId}-${spanId}`,
+      isIdMade: seen.id === undefined,
+      traceId,
+      spanId,
+      isSampled: traces === undefined ? parent?.isSampled === true : traces.sample(traceId, parent),
+      arrivalMs: nowMs(),
+      endMs: Number.NaN,
+      status: null,
+      responseBytes: 0,
+      model: "",
+      rows: 0,
+      queueMs: Number.NaN,
+      computeMs: Number.NaN,
+      variant: "",
+      accuracy: Number.NaN,
+      runs: [],
+      error: "",
+    };
+  }
+
+  /** The request is over. @param status null where its client was gone before the answer. */
+  end(record: RequestRecord, status: number | null): void {
+    const { accessLog, traces, nowMs, epochOffsetMs } = this.#options;
+    record.status = status;
+    record.endMs = nowMs();
+    if (record.error.length > LONGEST_ERROR) {
+      record.error = `${record.error.slice(0, LONGEST_ERROR)}…`;
+    }
+    accessLog?.write(accessLine(record, epochOffsetMs));
+    if (record.isSampled) traces?.take(record);
+  }
+
+  lines(): MetricLine[] {
+    return this.#options.traces?.lines() ?? [];
+  }
+}

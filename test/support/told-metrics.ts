@@ -1,0 +1,85 @@
+/** What servers of all methods tell at `/metrics`, with everything on. */
+import { methodOf } from "../../runtime/methods/registry.ts";
+import type { Application } from "../../runtime/server/applications/application.ts";
+import type { MetricLine } from "../../runtime/server/metrics/exposition.ts";
+import { openServer } from "../../runtime/server/serve.ts";
+import { openOtlp } from "../../runtime/server/telemetry/otlp/otlp.ts";
+import { otlpSettings } from "../../runtime/server/telemetry/otlp/otlp-settings.ts";
+import { Telemetry } from "../../runtime/server/telemetry/telemetry.ts";
+import type { FakeWorkers, ServedSubject } from "../contract/subjects/served.ts";
+
+const CLOCK = { nowMs: () => 1000, epochOffsetMs: 0 };
+
+interface Opened {
+  readonly application: Application;
+  readonly workers: FakeWorkers;
+}
+
+async function opened(subject: ServedSubject): Promise<Opened> {
+  const workers = subject.openWorkers();
+  const application = await methodOf(subject.bundle).host(subject.bundle, {
+    bundleSha256: "ab".repeat(32),
+    nowMs: CLOCK.nowMs,
+    axisNames: subject.axisNames ?? [],
+    workers: workers.starter,
+  });
+  return { application, workers };
+}
+
+export interface Told {
+  readonly text: string;
+  readonly lines: readonly MetricLine[];
+}
+
+/**
+ * Asks one server of several applications.
+ * @param subjects whose models have names of their own.
+ */
+export async function toldMetrics(subjects: readonly ServedSubject[]): Promise<Told> {
+  const hosted = await Promise.all(subjects.map(opened));
+  const settings = otlpSettings("http://127.0.0.1:9", { OTEL_TRACES_SAMPLER: "always_off" });
+  if (settings === undefined) throw new Error("there is an endpoint");
+  const otlp = openOtlp({ settings, version: "0.0.0", ...CLOCK, onNotice: () => {} });
+  const telemetry = new Telemetry({ traces: otlp.traces, ...CLOCK });
+  const sink = { write: () => {}, droppedCount: 0 };
+  const server = await openServer(
+    hosted.map(({ application }) => application),
+    {
+      host: "127.0.0.1",
+      port: 0,
+      ...CLOCK,
+      version: "0.0.0",
+      telemetry,
+      logs: { server: sink, access: sink },
+    },
+  );
+  try {
+    for (const { workers } of hosted) workers.ready();
+    for (const [index, subject] of subjects.entries()) {
+      await answered(server.url, subject, hosted[index]?.workers);
+    }
+    const text = await (await fetch(`${server.url}/metrics`)).text();
+    return { text, lines: server.metricLines() };
+  } finally {
+    await server.close();
+    await otlp.close();
+  }
+}
+
+/** A request of the model, so that there are samples of all that is counted. */
+async function answered(url: string, subject: ServedSubject, workers: FakeWorkers | undefined) {
+  const { name, data } = subject.input;
+  const shape = [data.length, data[0]?.length];
+  const body = JSON.stringify({ inputs: [{ name, datatype: "FP32", shape, data }] });
+  let isOver = false;
+  const asked = fetch(`${url}/v2/models/${subject.model}/infer`, { method: "POST", body });
+  const over = asked.then(async (reply) => {
+    await reply.arrayBuffer();
+    isOver = true;
+  });
+  while (!isOver) {
+    if ((workers?.runningCount() ?? 0) > 0) await workers?.finish();
+    await new Promise(setImmediate);
+  }
+  await over;
+}

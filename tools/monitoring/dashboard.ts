@@ -1,0 +1,368 @@
+/** A dashboard for Grafana, made of the list of metrics. */
+import type { ListedMetric } from "./metric-table.ts";
+
+/** One curve, or one for each value of its labels. */
+interface Curve {
+  readonly expr: string;
+  readonly legend: string;
+}
+
+interface PanelPlan {
+  readonly title: string;
+  /** As Grafana names it. */
+  readonly unit: string;
+  /** Whose help is the description. */
+  readonly about: string;
+  readonly curves: readonly Curve[];
+  readonly isStacked?: boolean;
+}
+
+interface RowPlan {
+  readonly title: string;
+  readonly panels: readonly PanelPlan[];
+}
+
+const OF = '{model=~"$model"}';
+const RATE = "$__rate_interval";
+
+function curve(expr: string, legend: string): Curve {
+  return { expr, legend };
+}
+
+function rate(metric: string, by: string, more = ""): string {
+  return `sum by (${by}) (rate(${metric}{model=~"$model"${more}}[${RATE}]))`;
+}
+
+function quantile(share: number, metric: string): Curve {
+  const buckets = `sum by (model, le) (rate(${metric}_bucket${OF}[${RATE}]))`;
+  return curve(`histogram_quantile(${share}, ${buckets})`, `{{model}} p${share * 100}`);
+}
+
+function quantiles(title: string, metric: string): PanelPlan {
+  const slo = curve(`max by (model) (stratagem_slo_seconds${OF})`, "{{model}} SLO");
+  const curves = [0.5, 0.95, 0.99].map((share) => quantile(share, metric));
+  return { title, unit: "s", about: metric, curves: [...curves, slo] };
+}
+
+const OUT = ', outcome=~"late|dropped"';
+const ALL_ROWS = rate("stratagem_queries_total", "model, slo_class");
+const IN_TIME = rate("stratagem_queries_total", "model, slo_class", ', outcome="satisfied"');
+
+const ROWS: readonly RowPlan[] = [
+  {
+    title: "Promises",
+    panels: [
+      {
+        title: "Violations, measured and promised",
+        unit: "percentunit",
+        about: "stratagem_expected_violation_ratio",
+        curves: [
+          curve(
+            `${rate("stratagem_queries_total", "model, slo_class", OUT)} / ${ALL_ROWS}`,
+            "{{model}} {{slo_class}} measured",
+          ),
+          curve(
+            `max by (model, slo_class) (stratagem_expected_violation_ratio${OF})`,
+            "{{model}} {{slo_class}} promised",
+          ),
+        ],
+      },
+      {
+        title: "Accuracy, measured and promised",
+        unit: "percentunit",
+        about: "stratagem_expected_accuracy_ratio",
+        curves: [
+          curve(
+            `${rate("stratagem_satisfied_accuracy_total", "model, slo_class")} / ${IN_TIME}`,
+            "{{model}} {{slo_class}} measured",
+          ),
+          curve(
+            `min by (model, slo_class) (stratagem_expected_accuracy_ratio${OF})`,
+            "{{model}} {{slo_class}} promised",
+          ),
+        ],
+      },
+      {
+        title: "Rows by what became of them",
+        unit: "ops",
+        about: "stratagem_queries_total",
+        isStacked: true,
+        curves: [curve(rate("stratagem_queries_total", "model, outcome"), "{{model}} {{outcome}}")],
+      },
+    ],
+  },
+  {
+    title: "Load and decisions",
+    panels: [
+      {
+        title: "Load",
+        unit: "ops",
+        about: "stratagem_load_qps",
+        curves: [
+          curve(`sum by (model) (stratagem_load_qps${OF})`, "{{model}} measured"),
+          curve(`sum by (model) (stratagem_top_level_qps${OF})`, "{{model}} top level"),
+        ],
+      },
+      {
+        title: "Level",
+        unit: "none",
+        about: "stratagem_level",
+        curves: [
+          curve(`stratagem_level${OF}`, "{{model}} {{instance}}"),
+          curve(`max by (model) (stratagem_levels${OF})`, "{{model}} levels"),
+        ],
+      },
+      {
+        title: "Batches by variant",
+        unit: "ops",
+        about: "stratagem_decisions_total",
+        isStacked: true,
+        curves: [
+          curve(rate("stratagem_decisions_total", "model, task, variant"), "{{task}} {{variant}}"),
+        ],
+      },
+      {
+        title: "Mean rows of a batch",
+        unit: "none",
+        about: "stratagem_batch_size",
+        curves: [
+          curve(
+            `${rate("stratagem_batch_size_sum", "model, variant")} / ` +
+              rate("stratagem_batch_size_count", "model, variant"),
+            "{{model}} {{variant}}",
+          ),
+        ],
+      },
+      {
+        title: "Slack at the start of a batch",
+        unit: "ms",
+        about: "stratagem_dispatch_slack_ms",
+        curves: [0.01, 0.1, 0.5].map((share) => quantile(share, "stratagem_dispatch_slack_ms")),
+      },
+      {
+        title: "Queries dropped",
+        unit: "ops",
+        about: "stratagem_queries_dropped_total",
+        curves: [
+          curve(
+            rate("stratagem_queries_dropped_total", "model, task, reason"),
+            "{{task}} {{reason}}",
+          ),
+        ],
+      },
+    ],
+  },
+  {
+    title: "Times",
+    panels: [
+      quantiles("Time of requests", "stratagem_request_duration_seconds"),
+      quantiles("Time in the queue", "stratagem_queue_duration_seconds"),
+      quantiles("Time of computing", "stratagem_compute_duration_seconds"),
+      {
+        title: "Pending",
+        unit: "none",
+        about: "stratagem_pending_queries",
+        curves: [
+          curve(`sum by (model) (stratagem_pending_queries${OF})`, "{{model}} queries"),
+          curve(`sum by (model) (stratagem_pending_requests${OF})`, "{{model}} requests"),
+        ],
+      },
+      {
+        title: "Inference requests that failed",
+        unit: "ops",
+        about: "nv_inference_request_failure",
+        curves: [
+          curve(rate("nv_inference_request_failure", "model, reason"), "{{model}} {{reason}}"),
+        ],
+      },
+    ],
+  },
+  {
+    title: "Workers and bundles",
+    panels: [
+      {
+        title: "Workers",
+        unit: "none",
+        about: "stratagem_workers_ready",
+        curves: [
+          curve(`sum by (model) (stratagem_workers_ready${OF})`, "{{model}} ready"),
+          curve(`sum by (model) (stratagem_workers${OF})`, "{{model}} all"),
+        ],
+      },
+      {
+        title: "Workers lost, queries tried again",
+        unit: "none",
+        about: "stratagem_workers_lost_total",
+        curves: [
+          curve(
+            `sum by (model) (increase(stratagem_workers_lost_total${OF}[${RATE}]))`,
+            "{{model}} lost",
+          ),
+          curve(
+            `sum by (model) (increase(stratagem_queries_retried_total${OF}[${RATE}]))`,
+            "{{model}} tried again",
+          ),
+        ],
+      },
+      {
+        title: "Bundles",
+        unit: "none",
+        about: "stratagem_reload_last_successful",
+        curves: [
+          curve(`count by (model, sha256) (stratagem_bundle_info${OF})`, "{{model}} {{sha256}}"),
+          curve(`min by (model) (stratagem_reload_last_successful${OF})`, "{{model}} reload good"),
+        ],
+      },
+    ],
+  },
+  {
+    title: "Server",
+    panels: [
+      {
+        title: "HTTP requests",
+        unit: "ops",
+        about: "stratagem_http_requests_total",
+        isStacked: true,
+        curves: [curve(`sum by (code) (rate(stratagem_http_requests_total[${RATE}]))`, "{{code}}")],
+      },
+      {
+        title: "Connections",
+        unit: "none",
+        about: "stratagem_connections",
+        curves: [
+          curve("stratagem_connections", "{{instance}}"),
+          curve("stratagem_http_requests_in_flight", "{{instance}} requests"),
+        ],
+      },
+      {
+        title: "Event loop, how late",
+        unit: "s",
+        about: "stratagem_event_loop_delay_seconds",
+        curves: [
+          curve(
+            "histogram_quantile(0.99, sum by (instance, le) " +
+              `(rate(stratagem_event_loop_delay_seconds_bucket[${RATE}])))`,
+            "{{instance}} p99",
+          ),
+        ],
+      },
+      {
+        title: "Processor of the server",
+        unit: "percentunit",
+        about: "process_cpu_seconds_total",
+        curves: [curve(`rate(process_cpu_seconds_total[${RATE}])`, "{{instance}}")],
+      },
+      {
+        title: "Memory",
+        unit: "bytes",
+        about: "process_resident_memory_bytes",
+        curves: [
+          curve("process_resident_memory_bytes", "{{instance}} resident"),
+          curve("stratagem_request_bytes", "{{instance}} of requests"),
+          curve("stratagem_unsent_bytes", "{{instance}} of answers"),
+        ],
+      },
+    ],
+  },
+];
+
+/** Grafana's grid has 24 columns. */
+const WIDTH = 8;
+const HEIGHT = 8;
+
+/** Every expression, as Prometheus would be asked. */
+export function dashboardExpressions(): string[] {
+  return ROWS.flatMap(({ panels }) =>
+    panels.flatMap(({ curves }) => curves.map(({ expr }) => expr)),
+  );
+}
+
+/** The file for Grafana's import. @param listed for what panels say of themselves. */
+export function dashboardText(listed: ReadonlyMap<string, ListedMetric>): string {
+  const panels: object[] = [];
+  let y = 0;
+  for (const { title, panels: plans } of ROWS) {
+    panels.push(rowOf(title, panels.length + 1, y));
+    y++;
+    for (const [index, plan] of plans.entries()) {
+      const x = (index % 3) * WIDTH;
+      const atY = y + Math.floor(index / 3) * HEIGHT;
+      panels.push(panelOf(plan, panels.length + 1, { x, y: atY }, listed));
+    }
+    y += Math.ceil(plans.length / 3) * HEIGHT;
+  }
+  return `${JSON.stringify({ ...FRAME, panels }, null, 2)}\n`;
+}
+
+function rowOf(title: string, id: number, y: number) {
+  const gridPos = { h: 1, w: 24, x: 0, y };
+  return { id, type: "row", title, collapsed: false, gridPos, panels: [] };
+}
+
+function panelOf(
+  { title, unit, about, curves, isStacked = false }: PanelPlan,
+  id: number,
+  { x, y }: { readonly x: number; readonly y: number },
+  listed: ReadonlyMap<string, ListedMetric>,
+) {
+  const stacking = { mode: isStacked ? "normal" : "none", group: "A" };
+  return {
+    id,
+    type: "timeseries",
+    title,
+    description: `${about}: ${listed.get(about)?.help ?? ""}`,
+    datasource: DATASOURCE,
+    gridPos: { h: HEIGHT, w: WIDTH, x, y },
+    fieldConfig: {
+      defaults: {
+        unit,
+        min: unit === "ms" ? undefined : 0,
+        custom: { fillOpacity: isStacked ? 30 : 0, lineWidth: 1, showPoints: "never", stacking },
+      },
+      overrides: [],
+    },
+    options: {
+      legend: { displayMode: "list", placement: "bottom", showLegend: true },
+      tooltip: { mode: "multi", sort: "desc" },
+    },
+    targets: curves.map(({ expr, legend }, index) => ({
+      refId: String.fromCharCode(65 + index),
+      datasource: DATASOURCE,
+      expr,
+      legendFormat: legend,
+      range: true,
+    })),
+  };
+}
+
+const DATASOURCE = { type: "prometheus", uid: "$datasource" };
+
+const FRAME = {
+  title: "Stratagem",
+  uid: "stratagem",
+  description: "What servers of Stratagem promise, measure and decide.",
+  tags: ["stratagem"],
+  schemaVersion: 39,
+  version: 1,
+  editable: true,
+  graphTooltip: 1,
+  refresh: "30s",
+  time: { from: "now-1h", to: "now" },
+  templating: {
+    list: [
+      { name: "datasource", type: "datasource", query: "prometheus", label: "Data source" },
+      {
+        name: "model",
+        type: "query",
+        label: "Model",
+        datasource: DATASOURCE,
+        query: { query: "label_values(stratagem_load_qps, model)", refId: "model" },
+        includeAll: true,
+        multi: true,
+        allValue: ".*",
+        current: { text: "All", value: "$__all" },
+        refresh: 2,
+      },
+    ],
+  },
+};
