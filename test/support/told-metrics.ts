@@ -51,6 +51,7 @@ export async function toldMetrics(subjects: readonly ServedSubject[]): Promise<T
       version: "0.0.0",
       telemetry,
       logs: { server: sink, access: sink },
+      grpc: { host: "127.0.0.1", port: 0, maxStreams: 1 },
     },
   );
   try {

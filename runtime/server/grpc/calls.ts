@@ -8,8 +8,10 @@ import type {
   ServerWritableStream,
 } from "@grpc/grpc-js";
 import { BadRequest } from "../tensors/bad-request.ts";
-import { refusalOf } from "./codes.ts";
+import type { CodeName } from "./codes.ts";
 import type { Client, GrpcContext } from "./context.ts";
+import { seenOf } from "./entrance.ts";
+import type { Seen } from "./seen.ts";
 
 type UnaryCall = ServerUnaryCall<Uint8Array, Uint8Array>;
 export type DuplexCall = ServerDuplexStream<Uint8Array, Uint8Array>;
@@ -25,20 +27,23 @@ export function registerUnary(
   server: Server,
   { counts, answers }: GrpcContext,
   path: string,
-  answer: (message: Uint8Array, client: Client) => Uint8Array | Promise<Uint8Array>,
+  answer: (message: Uint8Array, client: Client, seen: Seen) => Uint8Array | Promise<Uint8Array>,
 ): void {
   const method = methodOf(path);
   const handle = async (call: UnaryCall, respond: (...of: never[]) => void) => {
     const tell = respond as (error: object | null, answer?: Uint8Array) => void;
+    const seen = seenOf(call);
+    seen.onMessage(call.request.length);
     counts.begin();
     try {
-      const bytes = await answer(call.request, clientOf(call));
+      const bytes = await answer(call.request, clientOf(call), seen);
       counts.end(method, call.cancelled ? "CANCELLED" : "OK");
       if (call.cancelled) return;
+      seen.onAnswer(bytes.length);
       call.once("cancelled", answers.begin(bytes.length, call.getPeer()));
       tell(null, bytes);
     } catch (error) {
-      const { name, ...refusal } = refusalOf(error);
+      const { name, ...refusal } = seen.refusal(error);
       counts.end(method, name);
       tell(refusal);
     }
@@ -52,10 +57,10 @@ export function registerAnswer<I extends DescMessage, O extends DescMessage>(
   context: GrpcContext,
   path: string,
   [input, output]: readonly [I, O],
-  answer: (request: MessageShape<I>) => MessageInitShape<O>,
+  answer: (request: MessageShape<I>) => MessageInitShape<O> | Promise<MessageInitShape<O>>,
 ): void {
-  registerUnary(server, context, path, (message) => {
-    return toBinary(output, create(output, answer(readMessage(input, message))));
+  registerUnary(server, context, path, async (message) => {
+    return toBinary(output, create(output, await answer(readMessage(input, message))));
   });
 }
 
@@ -86,11 +91,11 @@ export function registerServerStream(
   server.register(path, counted as never, asBuffer, asIs, "serverStream");
 }
 
-const refusedStreams = new WeakMap<object, ReturnType<typeof refusalOf>["name"]>();
+const refusedStreams = new WeakMap<object, CodeName>();
 
 /** Ends a stream with a status. */
 export function refuseStream(call: DuplexCall | WritableCall, error: unknown): void {
-  const { name, ...refusal } = refusalOf(error);
+  const { name, ...refusal } = seenOf(call).refusal(error);
   refusedStreams.set(call, name);
   call.emit("error", refusal);
 }

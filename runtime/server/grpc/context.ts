@@ -6,7 +6,8 @@ import type { CallCounts } from "./counts.ts";
 
 export interface GrpcContext {
   readonly house: House;
-  readonly hostedByName: ReadonlyMap<string, HostedModel>;
+  /** A model by one of its names. */
+  readonly hostedOf: (name: string) => HostedModel | undefined;
   readonly counts: CallCounts;
   readonly answers: Answers;
   /** Requests of one stream that have no answer yet, at most. */

@@ -1,15 +1,16 @@
 /** The gRPC door: opens beside HTTP, and lets requests into the same house. */
 import { Server, ServerCredentials } from "@grpc/grpc-js";
+import type { HostedModel } from "../applications/hosted-model.ts";
 import type { House } from "../applications/house.ts";
 import type { ServerLimits } from "../applications/limits.ts";
 import { Answers } from "./answers.ts";
 import type { GrpcContext } from "./context.ts";
 import { CallCounts } from "./counts.ts";
 import type { GrpcDoor, GrpcOptions } from "./door.ts";
+import { entrance } from "./entrance.ts";
 import { Health } from "./health.ts";
 import { InferStreams } from "./infer-stream.ts";
 import { messageLimit } from "./message-limit.ts";
-import { messagePace } from "./message-pace.ts";
 import { file_health } from "./pb/health-pb.ts";
 import { file_inference, GRPCInferenceService } from "./pb/inference-pb.ts";
 import { file_reflection } from "./pb/reflection-pb.ts";
@@ -34,7 +35,7 @@ export async function openGrpc(
     "grpc.max_connection_idle_ms": limits.idleTimeoutMs,
     // Nobody asks for its figures, which cost something with every call.
     "grpc.enable_channelz": 0,
-    interceptors: [messagePace(limits.bodyTimeoutMs)],
+    interceptors: [entrance(house, limits.bodyTimeoutMs)],
   });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const sockets = new Sockets(limits.maxConnections, (socket) => injector.injectConnection(socket));
@@ -61,15 +62,28 @@ export async function openGrpc(
 }
 
 function contextOf(house: House, limits: ServerLimits, cut: (peer: string) => void): GrpcContext {
-  const named = house.models.flatMap((hosted) =>
-    hosted.model.signature.names.map((name) => [name, hosted] as const),
-  );
   return {
     house,
-    hostedByName: new Map(named),
+    hostedOf: hostedByName(house),
     counts: new CallCounts(),
     answers: new Answers(limits, cut),
     maxPerStream: limits.maxPipelined,
+  };
+}
+
+/** Looks models up by the names that clients call them; they may be others after a reload. */
+function hostedByName(house: House): (name: string) => HostedModel | undefined {
+  let known: House["models"] = [];
+  let byName = new Map<string, HostedModel>();
+  return (name) => {
+    if (known !== house.models) {
+      known = house.models;
+      const named = known.flatMap((hosted) =>
+        hosted.model.signature.names.map((own) => [own, hosted] as const),
+      );
+      byName = new Map(named);
+    }
+    return byName.get(name);
   };
 }
 

@@ -50,9 +50,14 @@ export function streamedAnswer(response: Uint8Array): Uint8Array {
   return new BinaryWriter().tag(2, BYTES).bytes(response).finish();
 }
 
-/** A ModelStreamInferResponse of an error. */
-export function streamedError(message: string): Uint8Array {
-  return new BinaryWriter().tag(1, BYTES).string(message).finish();
+/**
+ * A ModelStreamInferResponse of an error.
+ * @param id of the request, by which its client knows which of several it was; "" without one.
+ */
+export function streamedError(message: string, id: string): Uint8Array {
+  const writer = new BinaryWriter().tag(1, BYTES).string(message);
+  if (id !== "") writer.tag(2, BYTES).fork().tag(3, BYTES).string(id).join();
+  return writer.finish();
 }
 
 function writeOutput(

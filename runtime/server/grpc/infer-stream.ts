@@ -1,8 +1,8 @@
 /** Triton's stream of inference requests: answers in the order of requests, an error for each. */
 import { HttpError } from "../connections/http-error.ts";
 import { clientOf, type DuplexCall, refuseStream } from "./calls.ts";
-import { refusalOf } from "./codes.ts";
 import type { Client, GrpcContext } from "./context.ts";
+import { seenOf } from "./entrance.ts";
 import { inferMessage } from "./infer.ts";
 import { streamedAnswer, streamedError } from "./infer-response.ts";
 
@@ -75,14 +75,18 @@ class InferStream {
   /** Never rejects. */
   async #answer(message: Uint8Array): Promise<Uint8Array | Failed> {
     const { counts } = this.#context;
+    const seen = seenOf(this.#call).ofMessage(message.length);
     try {
-      const response = await inferMessage(this.#context, message, this.#client, true);
+      const response = await inferMessage(this.#context, message, this.#client, seen, true);
       counts.onMessage("OK");
+      seen.onAnswer(response.length);
+      seen.end("OK");
       return streamedAnswer(response);
     } catch (error) {
-      const { name, details } = refusalOf(error);
+      const { name, details } = seen.refusal(error);
       counts.onMessage(name);
-      return this.#isStrict ? { error } : streamedError(details);
+      seen.end(name);
+      return this.#isStrict ? { error } : streamedError(details, seen.messageId);
     }
   }
 

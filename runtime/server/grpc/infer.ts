@@ -9,6 +9,7 @@ import type { ClientSignature } from "../tensors/signature.ts";
 import type { Client, GrpcContext } from "./context.ts";
 import { inferRequestOf } from "./infer-request.ts";
 import { inferResponseBytes } from "./infer-response.ts";
+import type { Seen } from "./seen.ts";
 import { namedFirst, readWireRequest, type WireRequest } from "./wire-request.ts";
 
 /**
@@ -19,18 +20,21 @@ export async function inferMessage(
   context: GrpcContext,
   message: Uint8Array,
   client: Client,
+  seen: Seen,
   isStreamed: boolean,
 ): Promise<Uint8Array> {
   const { house } = context;
-  turnAway(context, message);
+  turnAway(context, message, seen);
   context.answers.expectRoom();
   const wire = readWireRequest(message);
+  seen.adoptId(wire.id);
   const hosted = hostedModel(house.models, wire.modelName, wire.modelVersion);
   const { signature } = hosted.model;
   let response: Uint8Array | undefined;
   await infer(house, {
     hosted,
     modelName: wire.modelName,
+    record: seen.record,
     read: async (hold) => checked(wire, message, signature, hosted.maxRows, hold, client),
     onceGone: (act) => client.onceGone(act),
     write: (request, answer, { name }) => {
@@ -46,12 +50,12 @@ export async function inferMessage(
  * Refuses what would find no room as it comes, before anything but the model's name is read.
  * @throws HttpError
  */
-function turnAway({ house, hostedByName }: GrpcContext, message: Uint8Array): void {
-  const hosted = hostedByName.get(namedFirst(message));
+function turnAway({ house, hostedOf }: GrpcContext, message: Uint8Array, seen: Seen): void {
+  const hosted = hostedOf(namedFirst(message));
   if (hosted === undefined || house.isDraining) return;
   const shut = shutDoor(house, hosted);
   if (shut === undefined) return;
-  onTurnedAway(house, hosted);
+  onTurnedAway(house, hosted, seen.record);
   throw new HttpError(shut.status, shut.message, RETRY_LATER);
 }
 

@@ -2,7 +2,7 @@
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import type { Server } from "@grpc/grpc-js";
 import { type HostedModel, hostedModel } from "../applications/hosted-model.ts";
-import { repositoryIndex } from "../applications/repository-index.ts";
+import { loadModel, refuseUnload, repositoryIndex } from "../applications/repository.ts";
 import { HttpError } from "../connections/http-error.ts";
 import {
   modelConfig,
@@ -10,6 +10,7 @@ import {
   modelStatistics,
   serverMetadata,
 } from "../protocol/descriptions.ts";
+import { BadRequest } from "../tensors/bad-request.ts";
 import { registerAnswer, registerDuplex, registerUnary } from "./calls.ts";
 import type { GrpcContext } from "./context.ts";
 import { inferMessage } from "./infer.ts";
@@ -19,12 +20,9 @@ import * as pb from "./pb/inference-pb.ts";
 const PATH = "/inference.GRPCInferenceService";
 
 const NO_MEMORY = "this server shares no memory with its clients: send tensors in the request";
-const NO_LOADING = "this server serves the models of its bundles: replace those and send SIGHUP";
 const NO_SETTINGS = "this server does not trace or log by Triton's settings";
 
 const UNIMPLEMENTED: Readonly<Record<string, string>> = {
-  RepositoryModelLoad: NO_LOADING,
-  RepositoryModelUnload: NO_LOADING,
   SystemSharedMemoryStatus: NO_MEMORY,
   SystemSharedMemoryRegister: NO_MEMORY,
   SystemSharedMemoryUnregister: NO_MEMORY,
@@ -40,11 +38,12 @@ export function registerInference(
   context: GrpcContext,
   streams: InferStreams,
 ): void {
-  registerUnary(server, context, `${PATH}/ModelInfer`, (message, client) =>
-    inferMessage(context, message, client, false),
+  registerUnary(server, context, `${PATH}/ModelInfer`, (message, client, seen) =>
+    inferMessage(context, message, client, seen, false),
   );
   registerDuplex(server, context, `${PATH}/ModelStreamInfer`, (call) => streams.serve(call));
   registerServerState(server, context);
+  registerRepository(server, context);
   registerDescriptions(server, context);
   for (const [method, reason] of Object.entries(UNIMPLEMENTED)) {
     registerUnary(server, context, `${PATH}/${method}`, () => {
@@ -64,10 +63,31 @@ function registerServerState(server: Server, context: GrpcContext): void {
     const hosted = knownModel(context, name, version);
     return { ready: hosted !== undefined && house.isApplicationReady(hosted.application) };
   });
+}
+
+function registerRepository(server: Server, context: GrpcContext): void {
+  const { house } = context;
   const index = [pb.RepositoryIndexRequestSchema, pb.RepositoryIndexResponseSchema] as const;
   registerAnswer(server, context, `${PATH}/RepositoryIndex`, index, ({ ready }) => ({
     models: repositoryIndex(house, ready),
   }));
+  const load = [pb.RepositoryModelLoadRequestSchema, pb.RepositoryModelLoadResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/RepositoryModelLoad`, load, async (request) => {
+    const names = Object.keys(request.parameters);
+    if (names.length > 0) {
+      const expected = "expected nothing: a bundle says all of it";
+      throw new BadRequest("parameters", expected, names.join(", "));
+    }
+    await loadModel(house, request.modelName);
+    return {};
+  });
+  const unload = [
+    pb.RepositoryModelUnloadRequestSchema,
+    pb.RepositoryModelUnloadResponseSchema,
+  ] as const;
+  registerAnswer(server, context, `${PATH}/RepositoryModelUnload`, unload, ({ modelName }) =>
+    refuseUnload(house, modelName),
+  );
 }
 
 function registerDescriptions(server: Server, context: GrpcContext): void {

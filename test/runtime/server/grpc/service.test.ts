@@ -78,14 +78,67 @@ test("the index lists the models, or those that are ready", async () => {
   const schemas = [pb.RepositoryIndexRequestSchema, pb.RepositoryIndexResponseSchema] as const;
   const { client } = await serveGrpc({ bundle: servedBundle() }, { ready: false });
   const all = await client.call(`${SERVICE}/RepositoryIndex`, schemas, {});
-  expect(all.models[0]).toMatchObject({ name: "tiny", version: "1", state: "UNAVAILABLE" });
+  const reason = "its workers are not ready";
+  expect(all.models[0]).toMatchObject({ name: "tiny", version: "1", state: "UNAVAILABLE", reason });
   const ready = await client.call(`${SERVICE}/RepositoryIndex`, schemas, { ready: true });
   expect(ready.models).toEqual([]);
 });
 
+const LOAD = [pb.RepositoryModelLoadRequestSchema, pb.RepositoryModelLoadResponseSchema] as const;
+const UNLOAD = [
+  pb.RepositoryModelUnloadRequestSchema,
+  pb.RepositoryModelUnloadResponseSchema,
+] as const;
+
+test("loading a model follows its application's file, and says why where it does not", async () => {
+  const asked: number[] = [];
+  let isFollowed = true;
+  const { client } = await serveGrpc({
+    reload: async (application) => {
+      asked.push(application);
+      return { isFollowed, notice: "not followed: it has another SLO" };
+    },
+  });
+  const load = (request: object) => client.call(`${SERVICE}/RepositoryModelLoad`, LOAD, request);
+  await load({ modelName: "tiny" });
+  isFollowed = false;
+  await expect(load({ modelName: "tiny" })).rejects.toMatchObject({
+    code: status.INVALID_ARGUMENT,
+    details: "failed to load 'tiny', not followed: it has another SLO",
+  });
+  expect(asked).toEqual([0, 0]);
+  const config = { parameterChoice: { case: "stringParam", value: "{}" } } as const;
+  await expect(load({ modelName: "tiny", parameters: { config } })).rejects.toMatchObject({
+    code: status.INVALID_ARGUMENT,
+    details: 'parameters: expected nothing: a bundle says all of it, got "config"',
+  });
+  expect(asked).toHaveLength(2);
+  const server = [pb.ServerMetadataRequestSchema, pb.ServerMetadataResponseSchema] as const;
+  const { extensions } = await client.call(`${SERVICE}/ServerMetadata`, server, {});
+  expect(extensions).toContain("model_repository");
+});
+
+test("unloading is refused, as is loading what is not there or not from a file", async () => {
+  const { client } = await serveGrpc();
+  const refused = async (action: "Load" | "Unload", modelName: string) => {
+    const path = `${SERVICE}/RepositoryModel${action}`;
+    const answer =
+      action === "Load"
+        ? client.call(path, LOAD, { modelName })
+        : client.call(path, UNLOAD, { modelName });
+    const { code, details } = await answer.then(String, (reason) => reason);
+    expect(code).toBe(status.INVALID_ARGUMENT);
+    return details;
+  };
+  expect(await refused("Unload", "tiny")).toMatch(/^failed to unload 'tiny', a model stays/);
+  expect(await refused("Load", "tiny")).toMatch(/^failed to load 'tiny', its bundle was given by/);
+  for (const action of ["Load", "Unload"] as const) {
+    const unknown = "'other', Request for unknown model: 'other' is not found";
+    expect(await refused(action, "other")).toBe(`failed to ${action.toLowerCase()} ${unknown}`);
+  }
+});
+
 const NOT_DONE = [
-  "RepositoryModelLoad",
-  "RepositoryModelUnload",
   "SystemSharedMemoryStatus",
   "SystemSharedMemoryRegister",
   "SystemSharedMemoryUnregister",

@@ -1,0 +1,90 @@
+/**
+ * Where every call comes in: it is looked at by its metadata before any of its message is read, and
+ * what becomes of it is noted where it ends.
+ */
+import {
+  status as Code,
+  Metadata,
+  ServerInterceptingCall,
+  type ServerInterceptor,
+} from "@grpc/grpc-js";
+import type { House } from "../applications/house.ts";
+import type { CodeName } from "./codes.ts";
+import { Seen } from "./seen.ts";
+
+/** Which of them, grpc-js does not tell. */
+const BROKEN = "the client went away before its message was there, or that was too long";
+
+/** Calls by the metadata with which they came, which their handlers get as well. */
+const SEEN = new WeakMap<Metadata, Seen>();
+
+/** @throws Error for a call that did not come in by the entrance. */
+export function seenOf({ metadata }: { readonly metadata: Metadata }): Seen {
+  const seen = SEEN.get(metadata);
+  if (seen === undefined) throw new Error("a call did not come in by the entrance");
+  return seen;
+}
+
+/** @param bodyTimeoutMs time that the message of a call of one message has to come. */
+export function entrance(house: House, bodyTimeoutMs: number): ServerInterceptor {
+  return ({ path, requestStream }, call) => {
+    let seen: Seen | undefined;
+    let ended: CodeName | undefined;
+    let timer: NodeJS.Timeout | undefined;
+    let isWhole = requestStream;
+    const peer = call.getPeer();
+    const intercepting: ServerInterceptingCall = new ServerInterceptingCall(call, {
+      start: (next) => {
+        const refuse = () => {
+          const details = `request: expected a whole message within ${bodyTimeoutMs} ms`;
+          intercepting.sendStatus({ code: Code.DEADLINE_EXCEEDED, details });
+        };
+        if (!requestStream) timer = setTimeout(refuse, bodyTimeoutMs).unref();
+        next({
+          onReceiveMetadata: (metadata, pass) => {
+            seen = admitted(house, { path, metadata, peer });
+            pass(metadata);
+          },
+          onReceiveHalfClose: (pass) => {
+            clearTimeout(timer);
+            isWhole = true;
+            pass();
+          },
+          onCancel: () => {
+            clearTimeout(timer);
+            if (ended !== undefined) seen?.end(ended);
+            else {
+              if (!isWhole) seen?.onError(BROKEN);
+              // Whoever works on it learns at the same time that nobody waits, and says so.
+              setImmediate(() => seen?.end(codeOfGone(call.getDeadline())));
+            }
+          },
+        });
+      },
+      sendMetadata: (metadata, next) => next(seen?.marked(metadata) ?? metadata),
+      sendStatus: (status, next) => {
+        ended ??= Code[status.code ?? Code.OK] as CodeName;
+        if (ended !== "OK" && seen !== undefined) {
+          seen.onError(status.details ?? "");
+          next({ ...status, metadata: seen.marked(status.metadata ?? new Metadata()) });
+        } else next(status);
+      },
+    });
+    return intercepting;
+  };
+}
+
+/**
+ * Lets a call in, before anything of its message is there. Every call of every service comes by
+ * here, by its path and with its metadata.
+ */
+function admitted(house: House, head: Parameters<typeof Seen.ofCall>[1]): Seen {
+  const seen = Seen.ofCall(house, head);
+  SEEN.set(head.metadata, seen);
+  return seen;
+}
+
+/** Of a call that nobody here has ended: past its deadline grpc-js does, before it the client. */
+function codeOfGone(deadline: Date | number): CodeName | null {
+  return Number(deadline) <= Date.now() ? "DEADLINE_EXCEEDED" : null;
+}
