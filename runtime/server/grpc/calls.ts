@@ -10,6 +10,7 @@ import type {
 import { BadRequest } from "../tensors/bad-request.ts";
 import type { CodeName } from "./codes.ts";
 import type { Client, GrpcContext } from "./context.ts";
+import { isPast } from "./deadline.ts";
 import { seenOf } from "./entrance.ts";
 import type { Seen } from "./seen.ts";
 
@@ -132,9 +133,10 @@ export function clientOf(call: UnaryCall | DuplexCall): Client {
   return {
     deadlineMs: typeof deadline === "number" ? deadline : deadline.getTime(),
     onceGone: (act) => {
-      call.once("cancelled", act);
-      if (call.cancelled) act();
-      return () => void call.off("cancelled", act);
+      const tell = () => act(isPast(deadline) ? "timeout" : "cancelled");
+      call.once("cancelled", tell);
+      if (call.cancelled) tell();
+      return () => void call.off("cancelled", tell);
     },
   };
 }

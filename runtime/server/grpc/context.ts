@@ -1,6 +1,7 @@
 /** What the calls of the gRPC door share. */
 import type { HostedModel } from "../applications/hosted-model.ts";
 import type { House } from "../applications/house.ts";
+import type { GivenUp } from "../requests/request.ts";
 import type { Answers } from "./answers.ts";
 import type { CallCounts } from "./counts.ts";
 
@@ -19,5 +20,5 @@ export interface Client {
   /** Milliseconds since 1970; infinite without a deadline. */
   readonly deadlineMs: number;
   /** Calls back when it is gone, at once where it is already. @returns what ends that. */
-  onceGone(act: () => void): () => void;
+  onceGone(act: (why: GivenUp) => void): () => void;
 }

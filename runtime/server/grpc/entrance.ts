@@ -10,6 +10,7 @@ import {
 } from "@grpc/grpc-js";
 import type { House } from "../applications/house.ts";
 import type { CodeName } from "./codes.ts";
+import { isPast } from "./deadline.ts";
 import { Seen } from "./seen.ts";
 
 /** Which of them, grpc-js does not tell. */
@@ -56,7 +57,8 @@ export function entrance(house: House, bodyTimeoutMs: number): ServerInterceptor
             else {
               if (!isWhole) seen?.onError(BROKEN);
               // Whoever works on it learns at the same time that nobody waits, and says so.
-              setImmediate(() => seen?.end(codeOfGone(call.getDeadline())));
+              const code = isPast(call.getDeadline()) ? "DEADLINE_EXCEEDED" : null;
+              setImmediate(() => seen?.end(code));
             }
           },
         });
@@ -82,9 +84,4 @@ function admitted(house: House, head: Parameters<typeof Seen.ofCall>[1]): Seen {
   const seen = Seen.ofCall(house, head);
   SEEN.set(head.metadata, seen);
   return seen;
-}
-
-/** Of a call that nobody here has ended: past its deadline grpc-js does, before it the client. */
-function codeOfGone(deadline: Date | number): CodeName | null {
-  return Number(deadline) <= Date.now() ? "DEADLINE_EXCEEDED" : null;
 }

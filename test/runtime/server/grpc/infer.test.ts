@@ -2,6 +2,7 @@
 import { status } from "@grpc/grpc-js";
 import { afterEach, expect, test } from "vitest";
 import type { TensorInfo } from "../../../../runtime/bundle/schema.ts";
+import * as pb from "../../../../runtime/server/grpc/pb/inference-pb.ts";
 import { call, closeAll, INFER, inferJson, servedBundle } from "../harness.ts";
 import {
   closeClients,
@@ -112,6 +113,43 @@ test("half floats are raw only", async () => {
   await expect(
     client.infer({ modelName: "tiny", inputs: [input], rawInputContents: [bytes], parameters }),
   ).rejects.toMatchObject(code("INVALID_ARGUMENT"));
+});
+
+test("brain floats are raw only too, and the configuration names them", async () => {
+  const { client } = await serveGrpc({ bundle: textTensor("bfloat16") });
+  const input = { name: "x", datatype: "BF16", shape: [1n, 2n] };
+  const bytes = Uint8Array.of(0x80, 0x3f, 0xff, 0x7f);
+  const request = { modelName: "tiny", inputs: [input], rawInputContents: [bytes] };
+  const answer = await client.infer(request);
+  expect(answer.outputs).toMatchObject([{ name: "y", datatype: "BF16", shape: [1n, 2n] }]);
+  expect([...(answer.rawOutputContents[0] ?? [])]).toEqual([...bytes]);
+  const typed = { modelName: "tiny", inputs: [{ ...input, contents: { fp32Contents: [1, 2] } }] };
+  await expect(client.infer(typed)).rejects.toMatchObject({
+    ...code("INVALID_ARGUMENT"),
+    details: expect.stringMatching(/^inputs\[0\]\.contents: expected raw_input_contents: BF16/),
+  });
+  const parameters = { binary_data_output: parameter(false) };
+  await expect(client.infer({ ...request, parameters })).rejects.toMatchObject({
+    ...code("INVALID_ARGUMENT"),
+    details: expect.stringMatching(/^parameters\.binary_data_output: expected true: output "y"/),
+  });
+  const schemas = [pb.ModelConfigRequestSchema, pb.ModelConfigResponseSchema] as const;
+  const { config } = await client.call(`${SERVICE}/ModelConfig`, schemas, { name: "tiny" });
+  expect(config?.input).toMatchObject([{ dataType: pb.DataType.TYPE_BF16 }]);
+});
+
+test("rows of one element come with a dimension of one as well, as they are configured", async () => {
+  const { client } = await serveGrpc({ bundle: textTensor("float32", [-1]) });
+  for (const shape of [[2n], [2n, 1n]]) {
+    const inputs = [{ name: "x", datatype: "FP32", shape }];
+    const answer = await client.infer({
+      modelName: "tiny",
+      inputs,
+      rawInputContents: [floats([5, 6])],
+    });
+    expect(answer.outputs).toMatchObject([{ shape: [2n] }]);
+    expect(answer.rawOutputContents.map(floatsOf)).toEqual([[5, 6]]);
+  }
 });
 
 test("elements of type BYTES are raw with their lengths", async () => {
