@@ -18,6 +18,7 @@ import { Reloading } from "./reloading.ts";
 import { Access, type AccessOptions } from "./server/access/access.ts";
 import type { ServerLimits } from "./server/applications/limits.ts";
 import { HttpError, RETRY_LATER } from "./server/connections/http-error.ts";
+import type { GrpcOptions } from "./server/grpc/door.ts";
 import type { Reloaded } from "./server/http/admin-hooks.ts";
 import type { DoorAddress } from "./server/http/doors.ts";
 import { openServer, type RunningServer } from "./server/serve.ts";
@@ -41,6 +42,8 @@ export interface ServerOptions extends WorkersOptions {
   /** Left out, or 0, for any that is free. */
   readonly port?: number;
   readonly limits?: Partial<ServerLimits>;
+  /** Left out for no gRPC beside HTTP. */
+  readonly grpc?: GrpcOptions;
   /** Whether browsers get a live page at `GET /`; left out, they do. */
   readonly page?: boolean;
   /** Who may come in; left out, everybody, over connections that are not encrypted. */
@@ -115,7 +118,7 @@ async function startWith(
   access: Access,
   options: ServerOptions,
 ): Promise<StartedServer> {
-  const { policy, onNotice = () => {}, limits, adminAt, metricsAt } = options;
+  const { policy, onNotice = () => {}, limits, grpc, adminAt, metricsAt } = options;
   const policies = typeof policy === "string" ? [policy] : policy;
   const clock = clockOf(options);
   const hosting = { ...options, onNotice, nowMs: clock.nowMs, isOnly: policies.length === 1 };
@@ -131,6 +134,7 @@ async function startWith(
       version: packageVersion(),
       page: options.page ?? true,
       ...(limits === undefined ? {} : { limits }),
+      ...(grpc === undefined ? {} : { grpc }),
       access,
       adminAt,
       metricsAt,

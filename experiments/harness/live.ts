@@ -11,6 +11,8 @@ import { CLI } from "./cli.ts";
 
 export interface LiveServer {
   readonly url: string;
+  /** HOST:PORT; empty where it has no gRPC. */
+  readonly grpcUrl: string;
   readonly pid: number;
   /** Zero of the server's own clock, ms of the epoch; NaN where it does not say. */
   readonly originMs: number;
@@ -67,6 +69,7 @@ export async function startServer(
   ]);
   return {
     url: told.url,
+    grpcUrl: told.grpcUrl ?? "",
     pid: child.pid ?? 0,
     originMs: told.originMs ?? Number.NaN,
     stop: async () => {
@@ -91,6 +94,7 @@ export async function withServer<T>(
 
 interface Told {
   readonly url: string;
+  readonly grpcUrl?: string;
   readonly originMs?: number;
 }
 

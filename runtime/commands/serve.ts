@@ -96,6 +96,7 @@ function optionsOf(settings: SettingValues): ServerOptions {
     meansCheck: settings.meansCheck,
     page: settings.page,
     limits: limitsOf(settings),
+    ...grpcOf(settings),
     access: accessOf(settings),
     adminAt: settings.admin ?? undefined,
     metricsAt: settings.metrics ?? undefined,
@@ -127,12 +128,19 @@ function accessOf(settings: SettingValues): AccessOptions {
   };
 }
 
+function grpcOf({ grpc, grpcMaxMessage, grpcMaxStreams }: SettingValues) {
+  if (grpc === null) return {};
+  const maxMessage = grpcMaxMessage === null ? {} : { maxMessageBytes: grpcMaxMessage };
+  return { grpc: { ...grpc, maxStreams: grpcMaxStreams, ...maxMessage } };
+}
+
 function limitsOf(settings: SettingValues): Partial<ServerLimits> {
   const limits = Object.entries(LIMIT_KEYS).map(([limit, key]) => [limit, settings[key]]);
   return Object.fromEntries(limits.filter(([, value]) => value !== null));
 }
 
-function readyResult({ url, adminUrl, metricsUrl, served }: StartedServer): CommandResult {
+function readyResult(server: StartedServer): CommandResult {
+  const { url, grpcUrl, adminUrl, metricsUrl, served } = server;
   const told = served.map(({ policy, bundle, device }) => {
     const method = methodOf(bundle);
     const { workers, more, json } = method.tellServing(bundle);
@@ -142,11 +150,12 @@ function readyResult({ url, adminUrl, metricsUrl, served }: StartedServer): Comm
     };
   });
   const [first] = told;
+  const grpc = grpcUrl === undefined ? {} : { grpcUrl };
   const more = told.length > 1 ? { served: told.map(({ json }) => json) } : {};
   return {
     exitCode: EXIT_CODES.ok,
     text: told.map(({ text }) => text).join("\n"),
-    json: { url, adminUrl, metricsUrl, ...first?.json, ...more },
+    json: { url, ...grpc, adminUrl, metricsUrl, ...first?.json, ...more },
   };
 }
 

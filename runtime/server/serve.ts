@@ -11,6 +11,7 @@ import { type Replaced, Succession } from "./applications/succession.ts";
 import { ByteBudget } from "./bodies/byte-budget.ts";
 import { Connections } from "./connections/connections.ts";
 import { RequestCounts } from "./connections/request-counts.ts";
+import type { GrpcDoor, GrpcOptions } from "./grpc/door.ts";
 import type { AdminHooks } from "./http/admin-hooks.ts";
 import { type HttpContext, inferredModels } from "./http/context.ts";
 import { type DoorAddress, doorsOf } from "./http/doors.ts";
@@ -43,6 +44,8 @@ export interface OpenOptions {
   /** Of the program, as the server tells it. */
   readonly version: string;
   readonly limits?: Partial<ServerLimits>;
+  /** Left out for no gRPC beside HTTP. */
+  readonly grpc?: GrpcOptions;
   /** Who may come in; whoever opened it closes it. Left out, everybody. */
   readonly access?: Access;
   /** Where administrators are served, and nobody else; left out, with the rest. */
@@ -64,6 +67,8 @@ export interface OpenOptions {
 export interface RunningServer {
   /** Such as `http://127.0.0.1:8000`. */
   readonly url: string;
+  /** Such as `127.0.0.1:8001`; left out where there is no gRPC. */
+  readonly grpcUrl?: string;
   /** Where administrators and metrics are served; the same as `url` unless they are apart. */
   readonly adminUrl: string;
   readonly metricsUrl: string;
@@ -106,11 +111,12 @@ export async function openServer(
   applications: readonly Application[],
   options: OpenOptions,
 ): Promise<RunningServer> {
-  const { host, port, adminAt, metricsAt, onNotice = () => {} } = options;
+  const { host, port, grpc: grpcAt, adminAt, metricsAt, onNotice = () => {} } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const house = houseOf(applications, options, limits);
   const inferred = inferredModels(house.models);
-  const context = contextOf(house, limits, inferred, options);
+  let grpc: GrpcDoor | undefined;
+  const context = contextOf(house, limits, inferred, () => grpc?.metricLines() ?? [], options);
   const { metricLines } = context;
   const succession = new Succession(house, limits.drainTimeoutMs, () => {
     inferred.clear();
@@ -122,17 +128,18 @@ export async function openServer(
     throw error;
   });
   for (const warning of new Set(
-    [host, adminAt?.host, metricsAt?.host].map((one) => {
+    [host, grpcAt?.host, adminAt?.host, metricsAt?.host].map((one) => {
       return one === undefined ? undefined : exposureOf(one, house.access);
     }),
   )) {
     if (warning !== undefined) onNotice(warning, "warn");
   }
   try {
+    grpc = await grpcDoor(house, options, limits);
     for (const application of applications) await application.openWorkers();
   } catch (error) {
     await Promise.all(applications.map((application) => application.close()));
-    await doors.close(doors.stop());
+    await Promise.all([doors.close(doors.stop()), grpc?.close(grpc.stop())]);
     await context.jsonThread.close();
     throw error;
   }
@@ -140,19 +147,23 @@ export async function openServer(
   let closing: Promise<void> | undefined;
   const close = async () => {
     house.stop();
+    grpc?.tellStopping();
     if (limits.drainDelayMs > 0) await pause(limits.drainDelayMs);
-    const closed = doors.stop();
+    const stopped = doors.stop();
+    const grpcStopped = grpc?.stop() ?? Promise.resolve();
+    const closed = Promise.all([stopped, grpcStopped]).then(() => {});
     const succeeded = succession.close();
     const isEmptied = await house.drain(closed, limits.drainTimeoutMs);
     if (!isEmptied) for (const { endpoint } of house.applications) endpoint.abort();
     await Promise.all(house.applications.map((application) => application.close()));
-    await doors.close(closed);
+    await Promise.all([doors.close(stopped), grpc?.close(grpcStopped)]);
     await succeeded;
     house.loopDelay.stop();
     await context.jsonThread.close();
   };
   return {
     ...doors.urls,
+    ...(grpc === undefined ? {} : { grpcUrl: grpc.url }),
     started: Promise.all(applications.map(({ endpoint }) => endpoint.started)).then(() => {}),
     isReady: () => house.isReady,
     replaceBundle: (bundle, bundleSha256, application = 0) => {
@@ -196,10 +207,22 @@ function houseOf(
   });
 }
 
+/** Nothing of gRPC is loaded where there is none. */
+async function grpcDoor(
+  house: House,
+  { grpc, adminAt }: OpenOptions,
+  limits: ServerLimits,
+): Promise<GrpcDoor | undefined> {
+  if (grpc === undefined) return undefined;
+  const { openGrpc } = await import("./grpc/grpc.ts");
+  return openGrpc(house, { ...grpc, servesAdmin: adminAt === undefined }, limits);
+}
+
 function contextOf(
   house: House,
   limits: ServerLimits,
   inferred: ReadonlyMap<string, HostedModel>,
+  grpcLines: () => readonly MetricLine[],
   { admin, page: hasPage = true }: OpenOptions,
 ): HttpContext {
   const { loopDelay, budget } = house;
@@ -221,6 +244,7 @@ function contextOf(
       ...serverMetricLines(loopDelay, budget),
       ...connections.metricLines(),
       ...counts.metricLines(),
+      ...grpcLines(),
       ...processMetricLines(),
     ],
   };

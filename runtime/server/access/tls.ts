@@ -25,7 +25,13 @@ export interface TlsPair {
   readonly fingerprint: string;
 }
 
-export const MIN_TLS_VERSION = "TLSv1.2";
+const MIN_TLS_VERSION = "TLSv1.2";
+
+/** What a server of `node:tls` wants to know of a pair. */
+export function secureContextOf({ cert, key, ca }: TlsPair) {
+  const mutual = ca === undefined ? {} : { ca };
+  return { cert, key, ...mutual, minVersion: MIN_TLS_VERSION } as const;
+}
 
 const MAX_BYTES = 2 ** 20;
 const MS_PER_DAY = 86_400_000;

@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { ANYBODY, type Decision } from "../access/access.ts";
 import { isPreflight } from "../access/cors.ts";
 import { needOf } from "../access/scopes.ts";
-import { mayStay } from "../applications/gate.ts";
 import { HttpError, reasonJson } from "../connections/http-error.ts";
 import { hasUnreadBody } from "../connections/request-head.ts";
 import { segmentsOf } from "../protocol/request-target.ts";
 import type { HttpContext } from "./context.ts";
 import type { Door } from "./doors.ts";
+import { mayStay } from "./turn-away.ts";
 
 /**
  * Lets a request in, at once unless its token takes time, or answers why not.

@@ -12,7 +12,7 @@ import {
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { RuntimeError } from "../../errors.ts";
-import { MIN_TLS_VERSION } from "../access/tls.ts";
+import { secureContextOf } from "../access/tls.ts";
 import type { ServerLimits } from "../applications/limits.ts";
 import { SURPLUS_CONNECTIONS } from "../connections/connections.ts";
 import { CLOSE, HttpError } from "../connections/http-error.ts";
@@ -21,7 +21,7 @@ import { refusedHead } from "../connections/request-head.ts";
 import type { HttpContext } from "./context.ts";
 import type { Door } from "./doors.ts";
 import { enter } from "./entrance.ts";
-import type { Handshakes } from "./handshakes.ts";
+import type { Handshakes } from "../connections/handshakes.ts";
 import { handle } from "./http.ts";
 import { turnedAway } from "./infer.ts";
 import { beginSeen } from "./seen.ts";
@@ -121,19 +121,16 @@ function createServerOf(
   const open = (socket: Socket) => void connections.open(socket);
   const { tls } = access;
   if (tls === undefined) return createServer(options).on("connection", open);
-  const contextOf = ({ cert, key, ca }: typeof tls.value) => {
-    return { cert, key, ...(ca === undefined ? {} : { ca }), minVersion: MIN_TLS_VERSION } as const;
-  };
   const isMutual = tls.value.ca !== undefined;
   const server = createTlsServer({
     ...options,
-    ...contextOf(tls.value),
+    ...secureContextOf(tls.value),
     requestCert: isMutual,
     rejectUnauthorized: isMutual,
     handshakeTimeout: limits.headerTimeoutMs,
   });
   // Connections that are open keep what they have agreed on.
-  tls.onChange((pair) => server.setSecureContext(contextOf(pair)));
+  tls.onChange((pair) => server.setSecureContext(secureContextOf(pair)));
   server.on("connection", (socket: Socket) => handshakes.begin(socket));
   server.on("secureConnection", (socket: Socket) => {
     handshakes.onDone(socket);

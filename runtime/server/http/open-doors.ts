@@ -5,7 +5,7 @@ import type { ServerLimits } from "../applications/limits.ts";
 import { Connections } from "../connections/connections.ts";
 import type { HttpContext } from "./context.ts";
 import type { Door } from "./doors.ts";
-import { Handshakes } from "./handshakes.ts";
+import { Handshakes } from "../connections/handshakes.ts";
 import { listen, serverOf, urlOf } from "./listening.ts";
 import { forceServer, stopServer } from "./stopping.ts";
 

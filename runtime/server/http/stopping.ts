@@ -1,7 +1,7 @@
 /** How an HTTP server stops without a reset: what was sent to it is read and answered first. */
 import type { Server } from "node:http";
-import { Server as TcpServer } from "node:net";
 import type { Connections } from "../connections/connections.ts";
+import { stopAccepting } from "../connections/stop-accepting.ts";
 
 /** How often it is looked which connections have become idle. */
 const SWEEP_MS = 20;
@@ -11,13 +11,6 @@ const SWEEP_MS = 20;
  */
 const QUIET_MS = 100;
 const BUSY_QUIET_MS = 1000;
-/**
- * A turn of the event loop as short as this did nothing else, so the kernel was asked for
- * connections just now. What is short grows by so much a ms, for a server at its limit has none.
- */
-const SHORT_TURN_MS = 0.05;
-const SHORT_TURN_GROWTH = 0.002;
-const MAX_ACCEPTING_MS = 5000;
 /** How long what is left may take to go once nobody waits for it any more. */
 const LINGER_MS = 1000;
 
@@ -51,36 +44,4 @@ export async function forceServer(server: Server, stopped: Promise<void>): Promi
   const force = setTimeout(() => server.closeAllConnections(), LINGER_MS);
   await stopped;
   clearTimeout(force);
-}
-
-/**
- * To close a listening socket resets the connections that wait in it. One turn of the loop accepts
- * at least one of them, so it is closed after turns that brought none.
- */
-function stopAccepting(server: Server): Promise<void> {
-  let hasCome = false;
-  const onConnection = () => {
-    hasCome = true;
-  };
-  server.on("connection", onConnection);
-  const startMs = performance.now();
-  let turnMs = startMs;
-  return new Promise((resolve) => {
-    const look = () => {
-      const nowMs = performance.now();
-      const shortMs = SHORT_TURN_MS + SHORT_TURN_GROWTH * (nowMs - startMs);
-      const isEmpty = !hasCome && nowMs - turnMs < shortMs;
-      if (isEmpty || nowMs - startMs > MAX_ACCEPTING_MS) {
-        // That of HTTP would destroy idle connections.
-        TcpServer.prototype.close.call(server);
-        server.off("connection", onConnection);
-        resolve();
-        return;
-      }
-      hasCome = false;
-      turnMs = nowMs;
-      setImmediate(look);
-    };
-    setImmediate(look);
-  });
 }
