@@ -45,7 +45,7 @@ test("a timeout below what the fastest variant takes is refused at once, and dro
   expect(harness.executor.batches).toHaveLength(0);
 });
 
-test("what waits past the deadline of its call is dropped, and what is given up is not", async () => {
+test("what waits past the deadline of its call is dropped; what is given up is not", async () => {
   const harness = await served();
   const { client, executor } = harness;
   executor.isHolding = true;

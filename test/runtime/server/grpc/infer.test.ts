@@ -138,7 +138,7 @@ test("brain floats are raw only too, and the configuration names them", async ()
   expect(config?.input).toMatchObject([{ dataType: pb.DataType.TYPE_BF16 }]);
 });
 
-test("rows of one element come with a dimension of one as well, as they are configured", async () => {
+test("rows of one element may have a dimension of one, as configured", async () => {
   const { client } = await serveGrpc({ bundle: textTensor("float32", [-1]) });
   for (const shape of [[2n], [2n, 1n]]) {
     const inputs = [{ name: "x", datatype: "FP32", shape }];

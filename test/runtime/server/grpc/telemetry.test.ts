@@ -67,7 +67,7 @@ async function initialOf(
   return initial;
 }
 
-test("a line of the access log says what became of a call, and its answer repeats ids", async () => {
+test("a line of the access log says what became of a call; answers repeat ids", async () => {
   const harness = await logged();
   const { clock, executor, settled } = harness;
   executor.isHolding = true;
