@@ -3,9 +3,9 @@ import type { Server } from "node:http";
 import type { Need } from "../access/scopes.ts";
 import type { ServerLimits } from "../applications/limits.ts";
 import { Connections } from "../connections/connections.ts";
+import { Handshakes } from "../connections/handshakes.ts";
 import type { HttpContext } from "./context.ts";
 import type { Door } from "./doors.ts";
-import { Handshakes } from "../connections/handshakes.ts";
 import { listen, serverOf, urlOf } from "./listening.ts";
 import { forceServer, stopServer } from "./stopping.ts";
 

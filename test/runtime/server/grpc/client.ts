@@ -37,8 +37,8 @@ export type RawStream = ClientDuplexStream<Uint8Array, Buffer>;
 export class TestClient {
   readonly raw: Client;
 
-  constructor(url: string, options: object = {}) {
-    this.raw = new Client(url, credentials.createInsecure(), {
+  constructor(url: string, options: object = {}, keys = credentials.createInsecure()) {
+    this.raw = new Client(url, keys, {
       "grpc.max_receive_message_length": -1,
       // A pool that other tests share would keep connections to servers that are gone.
       "grpc.use_local_subchannel_pool": 1,

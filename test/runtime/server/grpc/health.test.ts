@@ -5,7 +5,8 @@ import { status } from "@grpc/grpc-js";
 import { afterEach, expect, test } from "vitest";
 import * as health from "../../../../runtime/server/grpc/pb/health-pb.ts";
 import * as reflection from "../../../../runtime/server/grpc/pb/reflection-pb.ts";
-import { closeAll } from "../harness.ts";
+import { familiesOf } from "../../../../runtime/server/metrics/exposition.ts";
+import { closeAll, type Harness } from "../harness.ts";
 import { closeClients, messagesOf, rawRequest, serveGrpc, type TestClient } from "./client.ts";
 
 afterEach(async () => {
@@ -21,6 +22,13 @@ const CHECK = [health.HealthCheckRequestSchema, health.HealthCheckResponseSchema
 
 function check(client: TestClient, service = "") {
   return client.call(`${HEALTH}/Check`, CHECK, { service });
+}
+
+/** Calls that have come and have no answer. */
+function callsIn(server: Harness["server"]): number {
+  const samples = familiesOf(server.metricLines()).flatMap((family) => family.samples);
+  const name = "stratagem_grpc_requests_in_flight";
+  return samples.find((sample) => sample.name === name)?.value ?? 0;
 }
 
 function watch(client: TestClient, service = "") {
@@ -60,20 +68,22 @@ test("a service that there is not is told as unknown, and watched", async () => 
   expect((await watch(client, "none").next()).value).toMatchObject({ status: SERVICE_UNKNOWN });
 });
 
-test("while the server stops, what runs is answered and what comes is UNAVAILABLE", async () => {
+test("while the server stops, what was sent is answered; later it is UNAVAILABLE", async () => {
   const { client, executor, server } = await serveGrpc();
   executor.isHolding = true;
-  const running = client.infer(rawRequest([[1, 2]]));
-  await executor.ran(1);
+  const sent = [1, 2].map((value) => client.infer(rawRequest([[value, 0]])));
+  while (callsIn(server) < 2) await new Promise(setImmediate);
   const closed = server.close();
-  await expect(client.infer(rawRequest([[3, 4]]))).rejects.toMatchObject({
-    code: status.UNAVAILABLE,
-    details: expect.stringContaining("shutting down"),
-  });
-  expect(await check(client)).toMatchObject({ status: NOT_SERVING });
-  executor.finish();
-  await expect(running).resolves.toMatchObject({ modelName: "tiny" });
+  expect(server.isReady()).toBe(false);
+  for (const [index, answer] of sent.entries()) {
+    await executor.ran(index + 1);
+    executor.finish();
+    await expect(answer).resolves.toMatchObject({ modelName: "tiny" });
+  }
   await closed;
+  await expect(client.infer(rawRequest([[5, 6]]))).rejects.toMatchObject({
+    code: status.UNAVAILABLE,
+  });
 });
 
 const REQUEST = reflection.ServerReflectionRequestSchema;

@@ -111,7 +111,7 @@ test("loading a model follows its application's file, and says why where it does
     code: status.INVALID_ARGUMENT,
     details: "failed to load 'tiny', not followed: it has another SLO",
   });
-  expect(asked).toEqual(["tiny"]);
+  expect(asked).toEqual(["tiny", "tiny"]);
   const config = { parameterChoice: { case: "stringParam", value: "{}" } } as const;
   await expect(load({ modelName: "tiny", parameters: { config } })).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,

@@ -112,3 +112,20 @@ test("what waits for a client that has gone is taken back", async () => {
   executor.isHolding = false;
   await expect(client.infer(rawRequest([[7, 8]]))).resolves.toMatchObject({ modelName: "tiny" });
 });
+
+test("a stream is answered before the server that stops ends it", async () => {
+  const { client, executor, server } = await serveGrpc();
+  executor.isHolding = true;
+  const stream = client.duplex(PATH);
+  const answers = messagesOf(pb.ModelStreamInferResponseSchema, stream);
+  for (const id of ["first", "second"]) stream.write(message([[1, 2]], { id }));
+  await executor.ran(1);
+  const closed = server.close();
+  for (const [index, id] of ["first", "second"].entries()) {
+    await executor.ran(index + 1);
+    executor.finish();
+    expect((await answers.next()).value).toMatchObject({ inferResponse: { id } });
+  }
+  await expect(answers.next()).rejects.toMatchObject({ code: status.UNAVAILABLE });
+  await closed;
+});
