@@ -15,10 +15,9 @@ const EXTENSIONS = [
   "statistics",
 ] as const;
 
-/** @param version of the program. @param canLoad whether models can be loaded again. */
-export function serverMetadata(version: string, canLoad: boolean): object {
-  const extensions = canLoad ? [...EXTENSIONS, "model_repository"] : EXTENSIONS;
-  return { name: "stratagem", version, extensions };
+/** @param version of the program. @param more extensions that hold of this server. */
+export function serverMetadata(version: string, more: readonly string[]): object {
+  return { name: "stratagem", version, extensions: [...EXTENSIONS, ...more] };
 }
 
 export function modelMetadata(name: string, { inputs, outputs }: ClientSignature): object {
