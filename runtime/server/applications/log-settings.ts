@@ -51,10 +51,14 @@ export function changeLog(house: House, asked: Readonly<Record<string, unknown>>
   const wanted = { ...logSettings(house), ...asked } as LogSettings;
   const [level, format] = [levelOf(wanted), wanted["log_format"] as LogFormat];
   if (level !== log.level || format !== log.format) {
+    const told = `it tells ${level}${level === "error" ? "s" : " and worse"}, as ${format}`;
+    const tell = () => house.onNotice(`the log's settings are changed: ${told}`);
+    // Whoever reads it learns why it falls silent.
+    const isQuieter = SEVERITIES.indexOf(level) < SEVERITIES.indexOf(log.level);
+    if (isQuieter) tell();
     log.level = level;
     log.format = format;
-    const told = `it tells ${level}${level === "error" ? "s" : " and worse"}, as ${format}`;
-    house.onNotice(`the log's settings are changed: ${told}`);
+    if (!isQuieter) tell();
   }
   return logSettings(house);
 }
@@ -65,7 +69,8 @@ function levelOf(wanted: LogSettings) {
   const last = isOn.lastIndexOf(true);
   const off = SWITCHES[isOn.indexOf(false)];
   if (off !== undefined && isOn.indexOf(false) < last) {
-    throw new BadRequest(off, `expected true beside ${SWITCHES[last]}`, wanted[off]);
+    const why = "for the log has one threshold";
+    throw new BadRequest(off, `expected true beside ${SWITCHES[last]}, ${why}`, wanted[off]);
   }
   return SEVERITIES[last] ?? "error";
 }

@@ -20,7 +20,7 @@ export function traceSettings({ telemetry, models }: House, model?: string): Tra
   return {
     trace_file: "",
     trace_level: [isOn ? "TIMESTAMPS" : "OFF"],
-    trace_rate: String(ratio === 0 ? 0 : 1 / ratio),
+    trace_rate: String(rateOf(ratio)),
     trace_count: "-1",
     log_frequency: "0",
     trace_mode: "opentelemetry",
@@ -68,7 +68,12 @@ export function changeTraces(
 
 function describe({ isOn, ratio }: SamplingState): string {
   if (!isOn) return "nothing is traced";
-  return ratio === 0 ? "no trace begins here" : `one request in ${1 / ratio} is traced`;
+  return ratio === 0 ? "no trace begins here" : `one request in ${rateOf(ratio)} is traced`;
+}
+
+/** Whole where it was asked for so, whatever division has made of it. */
+function rateOf(ratio: number): number {
+  return ratio === 0 ? 0 : Number((1 / ratio).toPrecision(12));
 }
 
 /** Of a text, a number or a list of them, as clients send it. */

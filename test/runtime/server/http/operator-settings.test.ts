@@ -75,6 +75,7 @@ test("the settings of the log are told and changed while it is written", async (
   expect(lines).toEqual([
     "the log's settings are changed: it tells debug and worse, as text",
     "after",
+    "the log's settings are changed: it tells errors, as text",
     "broken",
   ]);
   expect(await posted(harness, LOGGING, { log_format: "json" })).toEqual([
@@ -89,7 +90,7 @@ const ONE_THRESHOLD = "expected true beside";
 
 test.each([
   [{ log_error: false }, "log_error: expected true, got false"],
-  [{ log_warning: false }, `log_warning: ${ONE_THRESHOLD} log_info, got false`],
+  [{ log_warning: false }, `log_warning: ${ONE_THRESHOLD} log_info, for the log has one`],
   [{ log_info: false, log_verbose_level: 1 }, `log_info: ${ONE_THRESHOLD} log_verbose_level`],
   [{ log_verbose_level: 2 }, "log_verbose_level: expected 0 or 1, got 2"],
   [{ log_verbose_level: true }, "log_verbose_level: expected 0 or 1, got true"],
@@ -127,14 +128,14 @@ test("which requests are traced is told and changed while they come", async () =
   expect(await got(harness, TRACE)).toEqual([200, ON]);
   expect(await got(harness, TRACE_OF_MODEL)).toEqual([200, ON]);
   expect(await sampled()).toBe(10);
-  const rare = [200, { ...ON, trace_rate: "1000000000000" }];
-  expect(await posted(harness, TRACE, { trace_rate: "1000000000000" })).toEqual(rare);
+  const rare = [200, { ...ON, trace_rate: "490000000049" }];
+  expect(await posted(harness, TRACE, { trace_rate: "490000000049" })).toEqual(rare);
   expect(await got(harness, TRACE_OF_MODEL)).toEqual(rare);
   expect([await sampled(), await sampled(parent)]).toEqual([0, 10]);
   const off = { trace_level: ["OFF"] };
   expect(await posted(harness, TRACE, off)).toEqual([
     200,
-    { ...ON, ...off, trace_rate: "1000000000000" },
+    { ...ON, ...off, trace_rate: "490000000049" },
   ]);
   expect([await sampled(), await sampled(parent)]).toEqual([0, 0]);
   const reset = { trace_rate: null, trace_level: null, trace_file: null };
@@ -151,6 +152,7 @@ test.each([
   ["parentbased_always_off", 1, "TIMESTAMPS", "0"],
   ["always_off", 1, "OFF", "1"],
   ["traceidratio", 0.25, "TIMESTAMPS", "4"],
+  ["traceidratio", 1 / 49, "TIMESTAMPS", "49"],
   ["parentbased_traceidratio", 0, "TIMESTAMPS", "0"],
 ] as const)("the sampler %s of %d is %s of one in %s", async (name, ratio, level, rate) => {
   const { harness } = await traced(new Sampling(name, ratio));
