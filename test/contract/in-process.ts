@@ -64,5 +64,5 @@ async function resultOf(command: string | undefined, args: readonly string[]) {
 /** Whether the baselines of a bundle are: those processes run what is built. */
 async function isSolvedInProcesses(path: string): Promise<boolean> {
   const { bundle } = await loadBundle(path);
-  return methodOf(bundle).baselineLevel !== undefined;
+  return (await methodOf(bundle)).baselineLevel !== undefined;
 }
