@@ -17,6 +17,7 @@ export default defineConfig({
     globalSetup: "test/build.ts",
     setupFiles: "test/setup.ts",
     testTimeout: 300_000,
+    hookTimeout: 60_000,
     maxWorkers: 1,
   },
 });
