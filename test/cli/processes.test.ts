@@ -30,7 +30,11 @@ test.each([
 test.each([
   [65, ["compile", "none.yaml", "-o", out], /^INPUT_UNREADABLE none\.yaml: /],
   [65, ["serve", "--policy", "package.json"], /^BUNDLE_MAGIC package\.json: /],
-  [65, ["bench", "http://127.0.0.1:9", "--poisson", "1"], /^RUNTIME_UNREADABLE .*expected a server that answers/],
+  [
+    65,
+    ["bench", "http://127.0.0.1:9", "--poisson", "1"],
+    /^RUNTIME_UNREADABLE .*expected a server that answers/,
+  ],
   [64, ["complie"], /^error: unknown command 'complie'/],
 ])("is refused with %d: stratagem %j", (code, args, message) => {
   const { status, stdout, stderr } = stratagem(...args);
