@@ -1,14 +1,26 @@
 /**
- * Tests read the packages of this repository as their sources. By aliases and not by the condition
- * "source", which would hold for a whole process: `test/support/cli-here.ts` runs what was built.
+ * Tests run what was built of the sources that they import: it is what ships, and Node runs it as
+ * it is, where the test runner's own form of a module takes several times as long in hot loops.
  */
-import { resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { dirname, relative, resolve, sep } from "node:path";
 
-const runtime = resolve(import.meta.dirname, "../runtime");
-const compiler = resolve(import.meta.dirname, "../compiler");
+const ROOT = resolve(import.meta.dirname, "..");
+const SOURCE = /^(runtime|compiler)[\\/](?!dist[\\/])(.+)\.ts$/;
 
-export const SOURCES = [
-  { find: /^stratagem-runtime\/internal\/(.+)$/, replacement: `${runtime}/$1.ts` },
-  { find: /^stratagem-runtime$/, replacement: `${runtime}/index.ts` },
-  { find: /^stratagem\/internal\/(.+)$/, replacement: `${compiler}/$1.ts` },
-];
+/** What the runner leaves to Node. */
+export const LEFT_TO_NODE = [/[\\/](runtime|compiler)[\\/]dist[\\/]/];
+
+/** Of a vitest configuration: `test/build.ts` has built before any file is looked for. */
+export const builtOfSources = {
+  name: "built-of-sources",
+  enforce: "pre" as const,
+  resolveId(source: string, importer: string | undefined): string | null {
+    if (importer === undefined || !source.startsWith(".")) return null;
+    const path = relative(ROOT, resolve(dirname(importer), source));
+    const [, room, file] = SOURCE.exec(path) ?? [];
+    if (room === undefined || file === undefined) return null;
+    const built = [ROOT, room, "dist", `${file}.js`].join(sep);
+    return existsSync(built) ? built : null;
+  },
+};

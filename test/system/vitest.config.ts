@@ -1,11 +1,11 @@
 /** Tests that need more than npm and minutes: `npm run test:system`. */
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
-import { SOURCES } from "../sources.ts";
+import { builtOfSources, LEFT_TO_NODE } from "../sources.ts";
 
 export default defineConfig({
   root: fileURLToPath(new URL("../..", import.meta.url)),
-  resolve: { alias: SOURCES },
+  plugins: [builtOfSources],
   test: {
     include: [
       "test/system/**/*.test.ts",
@@ -23,6 +23,7 @@ export default defineConfig({
       "test/regular-expressions.test.ts",
     ],
     env: { STRATAGEM_CASES: "all" },
+    server: { deps: { external: LEFT_TO_NODE } },
     globalSetup: "test/build.ts",
     setupFiles: "test/setup.ts",
     testTimeout: 300_000,
