@@ -3,9 +3,11 @@
 import { availableParallelism } from "node:os";
 import { Command, InvalidArgumentError, Option } from "commander";
 import {
+  addCompletion,
   addDiff,
   addInspect,
   addServe,
+  addToken,
   positiveNumber,
   print,
   runProgram,
@@ -254,6 +256,8 @@ program
     print(await watched("measuring", profileUnder));
   });
 
+addToken(program);
+addCompletion(program);
 addServe(program, async (bundle, loadQps, signal) => {
   const { solveLevelOf } = await import("./processes/level-pool.ts");
   return solveLevelOf(bundle, loadQps, signal);

@@ -1,7 +1,15 @@
 #!/usr/bin/env node
 /** The `stratagem-runtime` command: what an edge node needs, without a solver. */
 import { Command } from "commander";
-import { addDiff, addInspect, addServe, print, runProgram } from "./command-line.ts";
+import {
+  addCompletion,
+  addDiff,
+  addInspect,
+  addServe,
+  addToken,
+  print,
+  runProgram,
+} from "./command-line.ts";
 import { packageVersion } from "./version.ts";
 
 const program = new Command("stratagem-runtime")
@@ -12,6 +20,8 @@ const program = new Command("stratagem-runtime")
 addInspect(program);
 addDiff(program);
 addServe(program);
+addToken(program);
+addCompletion(program);
 
 program
   .command("verify")

@@ -1,10 +1,14 @@
 /**
  * What the two command lines share: printing results, explaining errors, and the verbs both have.
  */
-import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { constants } from "node:os";
+import { Argument, type Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { CommandResult } from "./commands/command-result.ts";
+import type { TokenCommand } from "./commands/token.ts";
+import type { Shell } from "./completion/script.ts";
 import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError } from "./errors.ts";
 import type { ActionValuesOf, GenerateLevel } from "./methods/method.ts";
+import { onceNpmIsGone } from "./npm-parent.ts";
 import { addSettingFlags, givenFlags } from "./settings/flags.ts";
 
 /** An error that is not a bug: told in one line, with an exit code of its own. */
@@ -19,6 +23,7 @@ interface ToldError {
   readonly message: string;
 }
 
+const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
 /** Errors that are told at once, unless `--all-errors` asks for all: they fit a screen. */
 const MAX_TOLD_ERRORS = 20;
 
@@ -110,7 +115,7 @@ export function addServe(program: Command, generateLevel?: GenerateLevel): void 
         print(printedSettings(settings));
         return;
       }
-      await serveCommand(settings.values, generateLevel, {
+      await serveCommand(settings, generateLevel, {
         signal: stopSignal(),
         onReady: print,
         environment: process.env,
@@ -119,10 +124,60 @@ export function addServe(program: Command, generateLevel?: GenerateLevel): void 
     });
 }
 
-/** Aborts at the first SIGTERM or SIGINT; the second ends the process. */
+/** Adds `token`. */
+export function addToken(program: Command): void {
+  program
+    .command("token")
+    .description("make a token for serve --tokens, and the line of its file")
+    .requiredOption("--name <name>", "whose it is: letters, digits and . _ @ + -")
+    .option("--scopes <scopes>", "what for: infer, admin, metrics, with commas", "infer")
+    .option("--expires <time>", "from when it is none, such as 2027-01-31 (default: never)")
+    .addOption(
+      new Option("--hash <name>", "how it is kept; scrypt is slow on purpose")
+        .choices(["sha256", "scrypt"])
+        .default("sha256"),
+    )
+    .option("--json", "one JSON document on stdout")
+    .action(async (options: TokenCommand) => {
+      const { tokenCommand } = await import("./commands/token.ts");
+      print(await tokenCommand(options));
+    });
+}
+
+/** Adds `completion`; every verb that is added before or after is completed. */
+export function addCompletion(program: Command): void {
+  program
+    .command("completion")
+    .description("print what lets a shell complete this command")
+    .addArgument(new Argument("<shell>", "which shell").choices(["bash", "zsh", "fish"]))
+    .option("--json", "one JSON document on stdout")
+    .action(async (shell: Shell) => {
+      const { completionScript } = await import("./completion/script.ts");
+      const script = completionScript(program, shell);
+      print({ exitCode: EXIT_CODES.ok, text: script.trimEnd(), json: { shell, script } });
+    });
+}
+
+/**
+ * Aborts at the first SIGTERM or SIGINT; the second, whichever it is, ends the process as if there
+ * were no handler. Where npm started the process and is gone, that is as good as a first, and its
+ * reason says so.
+ */
 function stopSignal(): AbortSignal {
   const stop = new AbortController();
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stop.abort());
+  let isTold = false;
+  const onSignal = (signal: (typeof STOP_SIGNALS)[number]) => {
+    if (isTold) {
+      for (const each of STOP_SIGNALS) process.off(each, onSignal);
+      process.kill(process.pid, signal);
+      // The first process of a container is not ended by a signal that it does not handle.
+      process.exit(128 + constants.signals[signal]);
+    }
+    isTold = true;
+    stop.abort();
+  };
+  for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
+  onceNpmIsGone(process.env, () => stop.abort("npm, which started this server, is gone"));
   return stop.signal;
 }
 

@@ -28,25 +28,42 @@ export interface CheckedModel extends OpenedModel {
 interface OpenedFile extends CheckedModel {
   /** When it was opened. */
   readonly stats: Stats;
+  /** How many have it. */
+  holders: number;
 }
 
 export class OpenedModels {
   readonly #files = new Map<string, OpenedFile>();
+  readonly #before: OpenedModels | undefined;
+
+  /** @param before others, whose files it shares; whoever closes them last closes the file. */
+  constructor(before?: OpenedModels) {
+    this.#before = before;
+  }
 
   /**
    * Opens a file, following links, and reads it once; the second time it is asked for it is the
    * same.
+   * @param wantedSha256 a file of this content that was opened before is taken as it was then,
+   * whatever lies there by now.
    * @throws Error of the file system, or if it is no file or too large.
    */
-  async open(path: string): Promise<CheckedModel> {
+  async open(path: string, wantedSha256?: string): Promise<CheckedModel> {
     const known = this.#files.get(path);
     if (known !== undefined) return known;
+    const shared = this.#before === undefined ? undefined : this.#before.#files.get(path);
+    if (shared !== undefined && shared.sha256 === wantedSha256) {
+      shared.holders++;
+      this.#files.set(path, shared);
+      return shared;
+    }
     const fd = await openFd(path, OPEN_FLAGS);
     try {
       const stats = await fstatFd(fd);
       const content = await contentOf(fd, stats);
       const sha256 = digestOf(content);
-      const file = { fd, bytes: content.length, sha256, axisNames: firstAxisNames(content), stats };
+      const axisNames = firstAxisNames(content);
+      const file = { fd, bytes: content.length, sha256, axisNames, stats, holders: 1 };
       this.#files.set(path, file);
       return file;
     } catch (error) {
@@ -69,7 +86,9 @@ export class OpenedModels {
   async close(): Promise<void> {
     const files = [...this.#files.values()];
     this.#files.clear();
-    await Promise.all(files.map(({ fd }) => closeFd(fd)));
+    for (const file of files) file.holders--;
+    const last = files.filter(({ holders }) => holders === 0);
+    await Promise.all(last.map(({ fd }) => closeFd(fd)));
   }
 }
 

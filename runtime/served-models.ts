@@ -54,7 +54,7 @@ async function checkedModel(
     );
   }
   const path = join(folder, model.file);
-  const { fd, bytes, sha256, axisNames } = await openedModel(name, path, files);
+  const { fd, bytes, sha256, axisNames } = await openedModel(name, path, model.sha256, files);
   if (sha256 !== model.sha256) {
     throw new RuntimeError(
       "RUNTIME_MODEL",
@@ -68,10 +68,11 @@ async function checkedModel(
 async function openedModel(
   variant: string,
   path: string,
+  sha256: string,
   files: OpenedModels,
 ): Promise<CheckedModel> {
   try {
-    return await files.open(path);
+    return await files.open(path, sha256);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const reason = code === "ENOENT" ? "no such file" : (code ?? message);

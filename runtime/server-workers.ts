@@ -9,7 +9,7 @@ import type {
   ExecutorHandlers,
   VariantModel,
 } from "./exec/executor.ts";
-import { lackOf, type Means, meansOf, sharedCores } from "./exec/means.ts";
+import { lackOf, type Means, meansOf, sharedCores, type WantedWorkers } from "./exec/means.ts";
 import {
   type ProcessExecutor,
   type ProcessExecutorHandlers,
@@ -39,10 +39,54 @@ export interface WorkersOptions {
   readonly workerMemoryBytes?: number;
 }
 
+/** What the machine has, and what the workers of all bundles of a server want of it. */
+export class SharedMeans {
+  readonly #isChecked: boolean;
+  readonly #meansOf: () => Means;
+  readonly #wanted: WantedWorkers[] = [];
+  readonly #policies: string[] = [];
+  #means: Means | undefined;
+
+  constructor({ meansCheck = true, means = meansOf }: WorkersOptions) {
+    this.#isChecked = meansCheck;
+    this.#meansOf = means;
+  }
+
+  /** As it was before the first worker was started: those that run must not count twice. */
+  get means(): Means {
+    this.#means ??= this.#meansOf();
+    return this.#means;
+  }
+
+  /** What is to be said where the workers of all bundles share cores. */
+  sharedCores(count: number, threads: number): string | null {
+    return this.#isChecked ? sharedCores({ count, threads }, this.means) : null;
+  }
+
+  /**
+   * Takes the part of a bundle's workers.
+   * @param policy the bundle, as messages name it.
+   * @throws RuntimeError RUNTIME_MEANS
+   */
+  take(policy: string, wanted: WantedWorkers): void {
+    if (!this.#isChecked) return;
+    this.#wanted.push(wanted);
+    this.#policies.push(policy);
+    const lack = lackOf(this.#wanted, this.means);
+    if (lack === null) return;
+    const policies = this.#policies.join(" and ");
+    const remedy = "compile for fewer workers, or serve with --no-means-check";
+    throw new RuntimeError("RUNTIME_MEANS", `${policies}: ${lack}; ${remedy}`);
+  }
+}
+
 interface Told extends WorkersOptions {
   /** The bundle, as messages name it. */
   readonly policy: string;
+  readonly shared: SharedMeans;
   readonly onNotice: Notice;
+  /** Called when a worker failed at its start, for whatever reason. */
+  readonly onStartFailed?: (reason: string) => void;
 }
 
 /** Starts the workers of a server, and remembers what they run on. */
@@ -82,19 +126,8 @@ export class Workers implements WorkerStarter {
 
   /** @param modelBytes that one worker holds at least. @throws RuntimeError RUNTIME_MEANS */
   #checkMeans(count: number, modelBytes: number): void {
-    const { policy, threads = 1, meansCheck = true, means = meansOf, onNotice } = this.#options;
-    if (!meansCheck) return;
-    const wanted = { count, threads, modelBytes };
-    const found = means();
-    const lack = lackOf(wanted, found);
-    if (lack !== null) {
-      throw new RuntimeError(
-        "RUNTIME_MEANS",
-        `${policy}: ${lack}; compile for fewer workers, or serve with --no-means-check`,
-      );
-    }
-    const shared = sharedCores({ ...wanted, count: this.#workerCount }, found);
-    if (shared !== null) onNotice(shared);
+    const { policy, threads = 1, shared } = this.#options;
+    shared.take(policy, { count, threads, modelBytes });
   }
 
   #executorOptions() {
@@ -104,11 +137,13 @@ export class Workers implements WorkerStarter {
   }
 
   #told<H extends ExecutorHandlers>(handlers: H): H & ProcessExecutorHandlers {
-    const { onNotice } = this.#options;
+    const { onNotice, onStartFailed = () => {} } = this.#options;
     return {
       ...handlers,
-      onStartFailed: (reason, retryMs) =>
-        onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`, "warn"),
+      onStartFailed: (reason, retryMs) => {
+        onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`, "warn");
+        onStartFailed(reason);
+      },
     };
   }
 

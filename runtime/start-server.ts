@@ -1,36 +1,59 @@
 /** Opens a server of bundles in this process: its doors, and its workers beside it. */
-import { dirname } from "node:path";
 import type { Bundle } from "./bundle/schema.ts";
-import { RuntimeError } from "./errors.ts";
 import type { SettledDevice } from "./exec/worker-pool.ts";
 import { hasLimits } from "./exec/worker-spawn.ts";
+import {
+  expectFolders,
+  expectOwnNames,
+  type HostedBundle,
+  type HostingOptions,
+  hostBundle,
+  ownNamesOf,
+} from "./hosted-bundle.ts";
 import { loadBundle } from "./load-bundle.ts";
 import type { GenerateLevel } from "./methods/method.ts";
 import { methodOf } from "./methods/registry.ts";
 import { OpenedModels } from "./opened-models.ts";
-import { servedModels } from "./served-models.ts";
-import type { Application } from "./server/applications/application.ts";
+import { Reloading } from "./reloading.ts";
+import { Access, type AccessOptions } from "./server/access/access.ts";
 import type { ServerLimits } from "./server/applications/limits.ts";
+import { HttpError, RETRY_LATER } from "./server/connections/http-error.ts";
+import type { GrpcOptions } from "./server/grpc/door.ts";
+import type { Reloaded } from "./server/http/admin-hooks.ts";
+import type { DoorAddress } from "./server/http/doors.ts";
 import { openServer, type RunningServer } from "./server/serve.ts";
 import type { LineSink } from "./server/telemetry/line-sink.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import type { OtlpSettings } from "./server/telemetry/otlp/otlp-settings.ts";
 import { Telemetry } from "./server/telemetry/telemetry.ts";
-import { Workers, type WorkersOptions } from "./server-workers.ts";
+import { SharedMeans, type WorkersOptions } from "./server-workers.ts";
 import { packageVersion } from "./version.ts";
 
 export interface ServerOptions extends WorkersOptions {
   /** Paths of the bundles, one for each application, or that of the only one. */
   readonly policy: string | readonly string[];
-  /** Folder of the model files; left out for each bundle's own. */
-  readonly models?: string | undefined;
+  /**
+   * Folder of the model files, or one for each bundle, in their order; left out for each bundle's
+   * own.
+   */
+  readonly models?: string | readonly string[] | undefined;
   /** Where to listen; left out for 127.0.0.1. */
   readonly host?: string;
   /** Left out, or 0, for any that is free. */
   readonly port?: number;
   readonly limits?: Partial<ServerLimits>;
+  /** Left out for no gRPC beside HTTP. */
+  readonly grpc?: GrpcOptions;
   /** Whether browsers get a live page at `GET /`; left out, they do. */
   readonly page?: boolean;
+  /** Who may come in; left out, everybody, over connections that are not encrypted. */
+  readonly access?: AccessOptions;
+  /** Where administrators are served, and nobody else; left out, with the rest. */
+  readonly adminAt?: DoorAddress | undefined;
+  /** The same of metrics. */
+  readonly metricsAt?: DoorAddress | undefined;
+  /** The settings in force, as administrators are told them. */
+  readonly config?: () => object;
   /** For what an operator should see, such as a lost worker. */
   readonly onNotice?: Notice;
   /** Takes a line of JSON for every request; left out, nothing is noted of them. */
@@ -48,20 +71,25 @@ export interface ServerOptions extends WorkersOptions {
 }
 
 export interface StartedServer extends RunningServer {
-  /** What it was started with, in the order of the options. */
+  /** What it serves now, in the order of the options. */
   readonly served: readonly ServedBundle[];
   /**
-   * Reads the files of the bundles again and follows those that are good and for this server. Never
-   * rejects.
+   * Reads the files of the bundles again and follows those that are good, without losing a request:
+   * on the workers there are, or on others beside them that take over once they are ready. Never
+   * rejects; reloads come one after the other.
+   * @param name of one application, or of a model of it; left out for all, and for the files that
+   * say who may come in.
    * @returns whether all are followed, and what is to be said of them.
    */
-  reload(): Promise<{ readonly isFollowed: boolean; readonly notice: string }>;
+  reload(name?: string): Promise<Reloaded>;
 }
 
 export interface ServedBundle {
   /** Path of its file. */
   readonly policy: string;
   readonly bundle: Bundle;
+  /** Of the file. */
+  readonly sha256: string;
   /** What its workers run on. */
   readonly device: SettledDevice;
 }
@@ -69,70 +97,137 @@ export interface ServedBundle {
 /**
  * Starts serving bundles. Inference is answered from `started` on, the rest at once.
  * @throws BundleError for a bundle that is refused. @throws RuntimeError RUNTIME_UNREADABLE,
- * RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_MEANS, RUNTIME_DEVICE.
+ * RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_MEANS, RUNTIME_DEVICE.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
-  const files = new OpenedModels();
+  const opened: OpenedModels[] = [];
+  const { access: who = {}, onNotice } = options;
+  const { nowMs } = clockOf(options);
+  const access = await Access.open(who, { nowMs, ...(onNotice === undefined ? {} : { onNotice }) });
   try {
-    return await startWith(files, options);
+    return await startWith(opened, access, options);
   } catch (error) {
-    await files.close();
+    access.close();
+    await Promise.all(opened.map((files) => files.close()));
     throw error;
   }
 }
 
-interface Hosted {
-  readonly policy: string;
-  readonly bundle: Bundle;
-  readonly workers: Workers;
-  readonly application: Application;
-}
-
-async function startWith(files: OpenedModels, options: ServerOptions): Promise<StartedServer> {
-  const { policy, onNotice = () => {}, limits } = options;
+async function startWith(
+  opened: OpenedModels[],
+  access: Access,
+  options: ServerOptions,
+): Promise<StartedServer> {
+  const { policy, onNotice = () => {}, limits, grpc, adminAt, metricsAt } = options;
   const policies = typeof policy === "string" ? [policy] : policy;
-  const hosted: Hosted[] = [];
-  for (const one of policies) {
-    hosted.push(await hostedBundle(one, files, { ...options, isOnly: policies.length === 1 }));
-  }
-  expectOwnNames(hosted);
+  const clock = clockOf(options);
+  const hosting = { ...options, onNotice, nowMs: clock.nowMs, isOnly: policies.length === 1 };
+  const hosted = await hostedBundles(policies, opened, hosting);
   const { otlp, telemetry } = await telemetryOf(options);
-  const server: RunningServer = await openServer(
+  let reloading: Reloading | undefined;
+  const server = await openServer(
     hosted.map(({ application }) => application),
     {
       host: options.host ?? "127.0.0.1",
       port: options.port ?? 0,
-      ...clockOf(options),
+      ...clock,
       version: packageVersion(),
-      reload: async (index) => {
-        const done = await reloadOne(server, policies[index] ?? "", index);
-        onNotice(done.notice);
-        return done;
-      },
       page: options.page ?? true,
       ...(limits === undefined ? {} : { limits }),
+      ...(grpc === undefined ? {} : { grpc }),
+      access,
+      adminAt,
+      metricsAt,
       telemetry,
       logs: options.logs,
       onNotice,
+      admin: {
+        reload: async (name) => {
+          const started = expectStarted(reloading);
+          if (name !== undefined && !started.has(name)) return null;
+          const reloaded = await started.reload(name);
+          onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
+          return reloaded;
+        },
+        config: options.config ?? (() => ({})),
+        state: () => stateOf(expectStarted(reloading), access),
+      },
     },
   );
   otlp?.watch(() => server.metricLines());
   if (!hasLimits()) {
     onNotice("workers have no limit of memory: this system cannot set one", "warn");
   }
+  const following = new Reloading(server, hosted, hosting, access);
+  reloading = following;
   return {
     ...server,
-    served: hosted.map(({ policy, bundle, workers }) => ({
-      policy,
-      bundle,
-      device: workers.device,
-    })),
-    reload: () => reloadAll(server, policies, files),
-    close: async () => {
-      await server.close();
-      await otlp?.close();
-      await files.close();
+    get served() {
+      return following.hosted.map(({ policy, bundle, sha256, workers }) => {
+        return { policy, bundle, sha256, device: workers.device };
+      });
     },
+    reload: (name) => following.reload(name),
+    close: async () => {
+      following.stop();
+      await server.close();
+      access.close();
+      await otlp?.close();
+      await following.close();
+    },
+  };
+}
+
+/** All of them, or none is left open. @throws what making one throws. */
+async function hostedBundles(
+  policies: readonly string[],
+  opened: OpenedModels[],
+  options: HostingOptions,
+): Promise<HostedBundle[]> {
+  expectFolders(options.models, policies.length);
+  const shared = new SharedMeans(options);
+  const hosted: HostedBundle[] = [];
+  try {
+    for (const [place, policy] of policies.entries()) {
+      const files = new OpenedModels();
+      opened.push(files);
+      hosted.push(await hostBundle(await loadBundle(policy), place, shared, files, options));
+    }
+    expectOwnNames(hosted);
+  } catch (error) {
+    await Promise.all(hosted.map(({ application }) => application.close()));
+    throw error;
+  }
+  const counts = hosted.map(({ bundle }) => methodOf(bundle).workerCount(bundle));
+  const count = counts.reduce((sum, one) => sum + one, 0);
+  const told = shared.sharedCores(count, options.threads ?? 1);
+  if (told !== null) options.onNotice(told);
+  return hosted;
+}
+
+/** @throws HttpError 503 for administrators who come while the first workers start. */
+function expectStarted(reloading: Reloading | undefined): Reloading {
+  if (reloading !== undefined) return reloading;
+  throw new HttpError(503, "the server is starting", RETRY_LATER);
+}
+
+/** For administrators: what is served, and by whose leave. */
+function stateOf(reloading: Reloading, access: Access): object {
+  return {
+    version: packageVersion(),
+    ready: reloading.hosted.every(({ application }) => application.endpoint.isReady),
+    applications: reloading.hosted.map((one, place) => ({
+      application: one.application.name,
+      policy: one.policy,
+      method: one.bundle.method,
+      ready: one.application.endpoint.isReady,
+      device: one.workers.device,
+      workers: methodOf(one.bundle).workerCount(one.bundle),
+      models: ownNamesOf(one),
+      sha256: one.sha256,
+      reload: reloading.resultAt(place),
+    })),
+    access: access.state(),
   };
 }
 
@@ -160,83 +255,3 @@ function clockOf({ nowMs, epochOffsetMs = performance.timeOrigin }: ServerOption
   const ownMs = () => performance.now();
   return { nowMs: ownMs, loopNowMs: ownMs, epochOffsetMs };
 }
-
-async function hostedBundle(
-  policy: string,
-  files: OpenedModels,
-  options: ServerOptions & { readonly isOnly: boolean },
-): Promise<Hosted> {
-  const { generateLevel, limits, isOnly, onNotice = () => {} } = options;
-  const { bundle, sha256 } = await loadBundle(policy);
-  const tell: Notice = (message, severity) =>
-    onNotice(isOnly ? message : `${bundle.application}: ${message}`, severity);
-  const models = await servedModels(bundle, options.models ?? dirname(policy), files);
-  const method = methodOf(bundle);
-  const told = { ...options, policy, onNotice: tell };
-  const workers = new Workers(told, models, method.workerCount(bundle));
-  const application = await method.host(bundle, {
-    bundleSha256: sha256,
-    nowMs: clockOf(options).nowMs,
-    ...(limits === undefined ? {} : { limits }),
-    onWorkerLost: (worker, reason) => tell(`worker ${worker} was lost: ${reason}`, "warn"),
-    onNotice: tell,
-    axisNames: models.map((model) => model.axisNames),
-    workers,
-    generateLevel,
-  });
-  return { policy, bundle, workers, application };
-}
-
-/** @throws RuntimeError RUNTIME_MODEL if two bundles have models of the same name. */
-function expectOwnNames(hosted: readonly Hosted[]): void {
-  const policyByName = new Map<string, string>();
-  for (const { policy, application } of hosted) {
-    for (const name of application.endpoint.models.flatMap(({ signature }) => signature.names)) {
-      const other = policyByName.get(name);
-      if (other !== undefined && other !== policy) {
-        const message = `expected models of other names than those of ${other}, got "${name}"`;
-        throw new RuntimeError("RUNTIME_MODEL", `${policy}: ${message}`);
-      }
-      policyByName.set(name, policy);
-    }
-  }
-}
-
-async function reloadAll(server: RunningServer, policies: readonly string[], files: OpenedModels) {
-  const done = [];
-  for (const [index, policy] of policies.entries()) {
-    const one = await reloadOne(server, policy, index);
-    server.onReloaded(index, one.isFollowed);
-    done.push(one);
-  }
-  const notices = done.map(({ notice }) => notice).join("; ");
-  const isFollowed = done.every((one) => one.isFollowed);
-  return { isFollowed, notice: notices + (await changesOf(files)) };
-}
-
-async function reloadOne(server: RunningServer, path: string, application: number) {
-  try {
-    const { bundle, sha256 } = await loadBundle(path);
-    const refusal = server.replaceBundle(bundle, sha256, application);
-    const notice =
-      refusal === null
-        ? `${path}: serving it as it is now, SHA-256 ${sha256}`
-        : `${path}: not followed, the bundle before it goes on deciding: ${refusal}`;
-    return { isFollowed: refusal === null, notice };
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    const notice = `not followed, the bundle before it goes on deciding: ${reason}`;
-    return { isFollowed: false, notice };
-  }
-}
-
-async function changesOf(opened: OpenedModels): Promise<string> {
-  const changed = await opened.changed();
-  if (changed.length === 0) return "";
-  const names = changed.slice(0, MAX_TOLD_FILES).join(", ");
-  const rest = changed.length - MAX_TOLD_FILES;
-  const files = `${names}${rest > 0 ? ` and ${rest} more` : ""}`;
-  return `; models stay those of the start, but these files are others now, or gone: ${files}`;
-}
-
-const MAX_TOLD_FILES = 5;

@@ -7,9 +7,11 @@ import { MALFORMED } from "./malformed.ts";
 import { MODELS } from "./models.ts";
 import { OVERLOAD } from "./overload.ts";
 import type { Part } from "./part.ts";
+import { RELOADS } from "./reloads.ts";
 import { SLOW } from "./slow.ts";
 import { SOAK } from "./soak.ts";
 import { SPECS } from "./specs.ts";
+import { STOPS } from "./stops.ts";
 import { WORKERS } from "./workers.ts";
 
 export const PARTS: readonly Part[] = [
@@ -23,5 +25,7 @@ export const PARTS: readonly Part[] = [
   FILES,
   HUNG,
   OVERLOAD,
+  STOPS,
+  RELOADS,
   SOAK,
 ];

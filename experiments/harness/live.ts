@@ -11,10 +11,13 @@ import { CLI } from "./cli.ts";
 
 export interface LiveServer {
   readonly url: string;
+  /** HOST:PORT; empty where it has no gRPC. */
+  readonly grpcUrl: string;
   readonly pid: number;
   /** Zero of the server's own clock, ms of the epoch; NaN where it does not say. */
   readonly originMs: number;
-  stop(): Promise<void>;
+  /** By SIGTERM. @returns its exit code, null where a signal ended it. */
+  stop(): Promise<number | null>;
 }
 
 interface ServerOptions {
@@ -56,8 +59,9 @@ export async function startServer(
   const notices: Buffer[] = [];
   if (isQuiet) child.stderr.on("data", (chunk: Buffer) => notices.push(chunk));
   else child.stderr.pipe(process.stderr);
-  const ended = exited.then(([code]) => {
+  const ended = exited.then(([code]: (number | null)[]) => {
     if (code !== 0) process.stderr.write(Buffer.concat(notices));
+    return code ?? null;
   });
   const told = await Promise.race([
     listening(child.stdout, onTold),
@@ -65,11 +69,12 @@ export async function startServer(
   ]);
   return {
     url: told.url,
+    grpcUrl: told.grpcUrl ?? "",
     pid: child.pid ?? 0,
     originMs: told.originMs ?? Number.NaN,
     stop: async () => {
       child.kill("SIGTERM");
-      await ended;
+      return ended;
     },
   };
 }
@@ -89,6 +94,7 @@ export async function withServer<T>(
 
 interface Told {
   readonly url: string;
+  readonly grpcUrl?: string;
   readonly originMs?: number;
 }
 

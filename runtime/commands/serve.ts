@@ -2,14 +2,17 @@
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
+import type { AccessOptions } from "../server/access/access.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
 import { otlpSettings } from "../server/telemetry/otlp/otlp-settings.ts";
 import { readSettingsFile } from "../settings/file.ts";
 import { LIMIT_KEYS } from "../settings/limits.ts";
 import { type Resolved, resolveSettings } from "../settings/resolve.ts";
+import { flagOf } from "../settings/setting.ts";
 import type { SettingValues } from "../settings/table.ts";
 import { type ServerOptions, type StartedServer, startServer } from "../start-server.ts";
 import type { CommandResult } from "./command-result.ts";
+import { printedSettings } from "./print-settings.ts";
 import { openLogs, type ServeLogs } from "./serve-logs.ts";
 
 export interface ServeSurroundings {
@@ -38,15 +41,17 @@ export async function servedSettings(
 
 /** @throws BundleError, RuntimeError */
 export async function serveCommand(
-  settings: SettingValues,
+  settings: Resolved,
   generateLevel: GenerateLevel | undefined,
   surroundings: ServeSurroundings,
 ): Promise<void> {
-  const options = optionsOf(settings);
-  const otlp = otlpSettings(settings.otlpEndpoint, surroundings.environment);
-  const logs = openLogs(settings);
+  const options = optionsOf(settings.values);
+  const otlp = otlpSettings(settings.values.otlpEndpoint, surroundings.environment);
+  const logs = openLogs(settings.values);
+  const config = () => printedSettings(settings).json;
   try {
-    await serveWith({ ...options, otlp, ...logs.options, generateLevel }, logs, surroundings);
+    const all = { ...options, otlp, ...logs.options, generateLevel, config };
+    await serveWith(all, logs, surroundings);
   } finally {
     await logs.close();
   }
@@ -67,6 +72,7 @@ async function serveWith(
   await Promise.race([server.started, aborted(signal)]);
   onReady(readyResult(server));
   await aborted(signal);
+  if (typeof signal.reason === "string") onNotice(signal.reason, "warn");
   onNotice("stopping: answering what was accepted");
   await server.close();
 }
@@ -90,7 +96,42 @@ function optionsOf(settings: SettingValues): ServerOptions {
     meansCheck: settings.meansCheck,
     page: settings.page,
     limits: limitsOf(settings),
+    ...grpcOf(settings),
+    access: accessOf(settings),
+    adminAt: settings.admin ?? undefined,
+    metricsAt: settings.metrics ?? undefined,
   };
+}
+
+/** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
+function accessOf(settings: SettingValues): AccessOptions {
+  const { tlsCert, tlsKey, tlsClientCa, tokens, corsOrigins } = settings;
+  const { clientRate, clientBurst, clientConcurrency } = settings;
+  if ((tlsCert === null) !== (tlsKey === null) || (tlsClientCa !== null && tlsCert === null)) {
+    const found = Object.entries({ tlsCert, tlsKey, tlsClientCa }).flatMap(([key, value]) => {
+      return value === null ? [] : flagOf(key);
+    });
+    const message = `expected --tls-cert and --tls-key, got ${found.join(" and ")} alone`;
+    throw new RuntimeError("RUNTIME_USAGE", message);
+  }
+  if (clientBurst !== null && clientRate === null) {
+    throw new RuntimeError("RUNTIME_USAGE", "expected --client-rate beside --client-burst");
+  }
+  const ca = tlsClientCa === null ? {} : { clientCa: tlsClientCa };
+  return {
+    ...(tlsCert === null || tlsKey === null ? {} : { tls: { cert: tlsCert, key: tlsKey, ...ca } }),
+    ...(tokens === null ? {} : { tokens }),
+    ...(corsOrigins === null ? {} : { corsOrigins }),
+    ...(clientRate === null ? {} : { clientRate }),
+    ...(clientBurst === null ? {} : { clientBurst }),
+    ...(clientConcurrency === null ? {} : { clientConcurrency }),
+  };
+}
+
+function grpcOf({ grpc, grpcMaxMessage, grpcMaxStreams }: SettingValues) {
+  if (grpc === null) return {};
+  const maxMessage = grpcMaxMessage === null ? {} : { maxMessageBytes: grpcMaxMessage };
+  return { grpc: { ...grpc, maxStreams: grpcMaxStreams, ...maxMessage } };
 }
 
 function limitsOf(settings: SettingValues): Partial<ServerLimits> {
@@ -98,7 +139,8 @@ function limitsOf(settings: SettingValues): Partial<ServerLimits> {
   return Object.fromEntries(limits.filter(([, value]) => value !== null));
 }
 
-function readyResult({ url, served }: StartedServer): CommandResult {
+function readyResult(server: StartedServer): CommandResult {
+  const { url, grpcUrl, adminUrl, metricsUrl, served } = server;
   const told = served.map(({ policy, bundle, device }) => {
     const method = methodOf(bundle);
     const { workers, more, json } = method.tellServing(bundle);
@@ -108,11 +150,12 @@ function readyResult({ url, served }: StartedServer): CommandResult {
     };
   });
   const [first] = told;
+  const grpc = grpcUrl === undefined ? {} : { grpcUrl };
   const more = told.length > 1 ? { served: told.map(({ json }) => json) } : {};
   return {
     exitCode: EXIT_CODES.ok,
     text: told.map(({ text }) => text).join("\n"),
-    json: { url, ...first?.json, ...more },
+    json: { url, ...grpc, adminUrl, metricsUrl, ...first?.json, ...more },
   };
 }
 

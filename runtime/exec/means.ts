@@ -40,14 +40,20 @@ const WORKER_FILES = 1;
 const SERVER_FILES = 64;
 
 /**
- * Finds what workers lack.
+ * Finds what workers lack, those of all bundles together.
  * @returns what is wanted and what is allowed, in words; null where there is enough.
  */
-export function lackOf({ count, threads, modelBytes }: WantedWorkers, means: Means): string | null {
+export function lackOf(all: readonly WantedWorkers[], means: Means): string | null {
+  const sum = (of: (wanted: WantedWorkers) => number) => {
+    return all.reduce((total, wanted) => total + of(wanted), 0);
+  };
+  const count = sum((wanted) => wanted.count);
+  const threadCount = sum((wanted) => wanted.count * (WORKER_THREADS + wanted.threads));
+  const byteCount = sum((wanted) => wanted.count * (WORKER_BYTES + wanted.modelBytes));
   const wants: readonly (readonly [wanted: number, limit: Limit, what: string])[] = [
-    [count * (WORKER_THREADS + threads), means.threads, "threads"],
+    [threadCount, means.threads, "threads"],
     [SERVER_FILES + count * WORKER_FILES, means.files, "open files"],
-    [mebibytes(count * (WORKER_BYTES + modelBytes)), inMebibytes(means.memory), "MiB of memory"],
+    [mebibytes(byteCount), inMebibytes(means.memory), "MiB of memory"],
   ];
   for (const [wanted, { left, of }, what] of wants) {
     if (wanted <= left) continue;
@@ -58,7 +64,10 @@ export function lackOf({ count, threads, modelBytes }: WantedWorkers, means: Mea
 }
 
 /** @returns what is to be said where workers have to share cores; null where each has its own. */
-export function sharedCores({ count, threads }: WantedWorkers, { cores }: Means): string | null {
+export function sharedCores(
+  { count, threads }: Pick<WantedWorkers, "count" | "threads">,
+  { cores }: Pick<Means, "cores">,
+): string | null {
   if (count * threads <= cores) return null;
   const each = `${threads} ${threads === 1 ? "thread" : "threads"}`;
   return (

@@ -1,17 +1,22 @@
 /** A server from its listening to its close, whatever answers in it. */
+import { setTimeout as pause } from "node:timers/promises";
 import type { Bundle } from "../bundle/schema.ts";
+import { Access, exposureOf } from "./access/access.ts";
 import type { Application } from "./applications/application.ts";
 import type { HostedModel } from "./applications/hosted-model.ts";
-import { House, type HouseOptions, type Reload } from "./applications/house.ts";
+import { House, type HouseOptions } from "./applications/house.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./applications/limits.ts";
 import { LoopLag } from "./applications/loop-lag.ts";
+import { type Replaced, Succession } from "./applications/succession.ts";
 import { ByteBudget } from "./bodies/byte-budget.ts";
 import { Connections } from "./connections/connections.ts";
 import { RequestCounts } from "./connections/request-counts.ts";
+import type { GrpcDoor, GrpcOptions } from "./grpc/door.ts";
+import type { AdminHooks } from "./http/admin-hooks.ts";
 import { type HttpContext, inferredModels } from "./http/context.ts";
-import { closeServer, listen, serverOf, urlOf } from "./http/listening.ts";
+import { type DoorAddress, doorsOf } from "./http/doors.ts";
+import { openDoors } from "./http/open-doors.ts";
 import { serverMetricLines } from "./http/server-metrics.ts";
-import type { ReadModel } from "./json/json-jobs.ts";
 import { JsonThread } from "./json/json-thread.ts";
 import { TurnShare } from "./json/turn-share.ts";
 import type { MetricLine } from "./metrics/exposition.ts";
@@ -20,6 +25,8 @@ import { processMetricLines } from "./metrics/process-metrics.ts";
 import { LivePage } from "./page/page.ts";
 import type { Notice } from "./telemetry/notice.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
+
+const NO_APPLICATION = "there is no such application";
 
 export interface OpenOptions {
   readonly host: string;
@@ -37,38 +44,60 @@ export interface OpenOptions {
   /** Of the program, as the server tells it. */
   readonly version: string;
   readonly limits?: Partial<ServerLimits>;
+  /** Left out for no gRPC beside HTTP. */
+  readonly grpc?: GrpcOptions;
+  /** Who may come in; whoever opened it closes it. Left out, everybody. */
+  readonly access?: Access;
+  /** Where administrators are served, and nobody else; left out, with the rest. */
+  readonly adminAt?: DoorAddress | undefined;
+  /** The same of metrics. */
+  readonly metricsAt?: DoorAddress | undefined;
+  /** Left out, there is nothing to administer. */
+  readonly admin?: AdminHooks;
   /** Whether browsers get a page of what happens; left out, they do. */
   readonly page?: boolean;
   /** Left out where nothing is noted of requests. */
   readonly telemetry?: Telemetry | undefined;
   /** Logs by what they are, as far as lines of theirs may be dropped. */
   readonly logs?: HouseOptions["logs"];
-  readonly onNotice?: Notice | undefined;
-  /** Left out where bundles are not from files. */
-  readonly reload?: Reload;
+  /** For what an operator should see, such as a door that is open to all. */
+  readonly onNotice?: Notice;
 }
 
 export interface RunningServer {
   /** Such as `http://127.0.0.1:8000`. */
   readonly url: string;
+  /** Such as `127.0.0.1:8001`; left out where there is no gRPC. */
+  readonly grpcUrl?: string;
+  /** Where administrators and metrics are served; the same as `url` unless they are apart. */
+  readonly adminUrl: string;
+  readonly metricsUrl: string;
   /** Kept once the workers of all applications are ready for the first time. */
   readonly started: Promise<void>;
   /** Whether the workers are ready and the server is not closing. */
   isReady(): boolean;
   /**
-   * Lets another bundle decide from now on; requests that wait or run stay.
+   * Lets another bundle decide from now on, on the same workers; requests that wait or run stay.
    * @param bundle a validated one.
    * @param application its place among those of the server.
-   * @returns null, or why this server cannot follow it, in which case it goes on as before.
+   * @returns null, or why it takes workers of its own, in which case all goes on as before.
    */
   replaceBundle(bundle: Bundle, bundleSha256: string, application?: number): string | null;
   /** All that is counted, as `/metrics` tells it. */
   metricLines(): readonly MetricLine[];
   /** Counts that a file was read again, and whether what it holds is followed. */
-  onReloaded(application: number, isFollowed: boolean): void;
+  onReloaded(application: string, isFollowed: boolean): void;
   /**
-   * Becomes unready, answers what it has accepted, and ends the workers. Further calls wait for the
-   * first.
+   * Starts the workers of another application beside those of one, and lets it answer in its place
+   * once they are ready; what the one before has taken in, it answers.
+   * @param place of the one before. @param failed rejects where workers turn out to be of no use.
+   * @throws what starting workers throws, what `failed` does, or Error if they do not come up; all
+   * goes on as before then.
+   */
+  replaceApplication(next: Application, place?: number, failed?: Promise<never>): Promise<Replaced>;
+  /**
+   * Becomes unready, answers all that was sent to it, and ends the workers. Further calls wait for
+   * the first.
    */
   close(): Promise<void>;
 }
@@ -82,44 +111,72 @@ export async function openServer(
   applications: readonly Application[],
   options: OpenOptions,
 ): Promise<RunningServer> {
-  const { host, port } = options;
+  const { host, port, grpc: grpcAt, adminAt, metricsAt, onNotice = () => {} } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const house = houseOf(applications, options, limits);
-  const context = contextOf(house, limits, options.page ?? true);
+  const inferred = inferredModels(house.models);
+  let grpc: GrpcDoor | undefined;
+  const context = contextOf(house, limits, inferred, () => grpc?.metricLines() ?? [], options);
   const { metricLines } = context;
-  const server = serverOf(context, limits);
-  await listen(server, host, port);
+  const succession = new Succession(house, limits.drainTimeoutMs, () => {
+    inferred.clear();
+    for (const [path, hosted] of inferredModels(house.models)) inferred.set(path, hosted);
+  });
+  const addresses = { http: { host, port }, admin: adminAt, metrics: metricsAt };
+  const doors = await openDoors(context, limits, doorsOf(addresses)).catch(async (error) => {
+    await Promise.all(applications.map((application) => application.close()));
+    throw error;
+  });
+  for (const warning of new Set(
+    [host, grpcAt?.host, adminAt?.host, metricsAt?.host].map((one) => {
+      return one === undefined ? undefined : exposureOf(one, house.access);
+    }),
+  )) {
+    if (warning !== undefined) onNotice(warning, "warn");
+  }
   try {
+    grpc = await grpcDoor(house, options, limits);
     for (const application of applications) await application.openWorkers();
   } catch (error) {
     await Promise.all(applications.map((application) => application.close()));
-    await closeServer(server);
+    await Promise.all([doors.close(doors.stop()), grpc?.close(grpc.stop())]);
     await context.jsonThread.close();
     throw error;
   }
   house.loopDelay.start();
   let closing: Promise<void> | undefined;
   const close = async () => {
-    const isEmptied = await house.drain(limits.drainTimeoutMs);
-    const closed = closeServer(server);
-    if (!isEmptied) for (const { endpoint } of applications) endpoint.abort();
-    await Promise.all(applications.map((application) => application.close()));
-    await closed;
+    house.stop();
+    grpc?.tellStopping();
+    if (limits.drainDelayMs > 0) await pause(limits.drainDelayMs);
+    const stopped = doors.stop();
+    const grpcStopped = grpc?.stop() ?? Promise.resolve();
+    const closed = Promise.all([stopped, grpcStopped]).then(() => {});
+    const succeeded = succession.close();
+    const isEmptied = await house.drain(closed, limits.drainTimeoutMs);
+    if (!isEmptied) for (const { endpoint } of house.applications) endpoint.abort();
+    await Promise.all(house.applications.map((application) => application.close()));
+    await Promise.all([doors.close(stopped), grpc?.close(grpcStopped)]);
+    await succeeded;
     house.loopDelay.stop();
     await context.jsonThread.close();
   };
   return {
-    url: urlOf(server, host),
+    ...doors.urls,
+    ...(grpc === undefined ? {} : { grpcUrl: grpc.url }),
     started: Promise.all(applications.map(({ endpoint }) => endpoint.started)).then(() => {}),
     isReady: () => house.isReady,
     replaceBundle: (bundle, bundleSha256, application = 0) => {
-      const refusal = applications[application]?.endpoint.replaceBundle(bundle, bundleSha256);
-      return refusal === undefined ? "there is no such application" : refusal;
+      const refusal = house.applications[application]?.endpoint.replaceBundle(bundle, bundleSha256);
+      return refusal === undefined ? NO_APPLICATION : refusal;
+    },
+    replaceApplication: async (next, place = 0, failed = new Promise(() => {})) => {
+      const before = house.applications[place];
+      if (before === undefined) throw new RangeError(NO_APPLICATION);
+      return succession.replace(before, next, failed);
     },
     metricLines,
-    onReloaded: (application, isFollowed) => {
-      house.reloads.onReload(applications[application]?.name ?? "", isFollowed);
-    },
+    onReloaded: (application, isFollowed) => house.reloads.onReload(application, isFollowed),
     close: () => {
       closing ??= close();
       return closing;
@@ -133,58 +190,62 @@ function houseOf(
   { maxBytesInFlight }: ServerLimits,
 ): House {
   const { nowMs, loopNowMs, version, epochOffsetMs = 0 } = options;
-  const { telemetry, logs, onNotice, reload } = options;
+  const { telemetry, logs, onNotice, admin, access = Access.off(nowMs) } = options;
   return new House({
     telemetry,
     logs,
     onNotice,
     applications,
+    access,
     budget: new ByteBudget(maxBytesInFlight),
     lag: new LoopLag(loopNowMs),
     loopDelay: new LoopDelay(),
     version,
     nowMs,
     epochOffsetMs,
-    reload,
+    reload: admin?.reload,
   });
 }
 
-function contextOf(house: House, limits: ServerLimits, hasPage: boolean): HttpContext {
-  const { models, loopDelay, budget } = house;
+/** Nothing of gRPC is loaded where there is none. */
+async function grpcDoor(
+  house: House,
+  { grpc, adminAt }: OpenOptions,
+  limits: ServerLimits,
+): Promise<GrpcDoor | undefined> {
+  if (grpc === undefined) return undefined;
+  const { openGrpc } = await import("./grpc/grpc.ts");
+  return openGrpc(house, { ...grpc, servesAdmin: adminAt === undefined }, limits);
+}
+
+function contextOf(
+  house: House,
+  limits: ServerLimits,
+  inferred: ReadonlyMap<string, HostedModel>,
+  grpcLines: () => readonly MetricLine[],
+  { admin, page: hasPage = true }: OpenOptions,
+): HttpContext {
+  const { loopDelay, budget } = house;
   const connections = new Connections(limits);
   const counts = new RequestCounts();
   return {
     house,
     pace: limits,
     connections,
-    inferred: inferredModels(models),
+    inferred,
     counts,
     records: new WeakMap(),
+    admin,
     turnShare: new TurnShare(),
-    jsonThread: new JsonThread(models.map(readModelOf)),
+    jsonThread: new JsonThread(),
     page: hasPage ? new LivePage(house) : undefined,
     metricLines: () => [
       ...house.metricLines(),
       ...serverMetricLines(loopDelay, budget),
       ...connections.metricLines(),
       ...counts.metricLines(),
+      ...grpcLines(),
       ...processMetricLines(),
     ],
   };
-}
-
-/** Nothing but what can be sent to a thread. */
-function readModelOf({ model, limits }: HostedModel): ReadModel {
-  const { names, inputs, outputs, variants, answersByRow, outputsAreRows } = model.signature;
-  const signature = {
-    names,
-    inputs: inputs.map(({ name, datatype, rowShape }) => ({ name, datatype, rowShape })),
-    outputs: outputs.map(({ name, datatype, rowShape, isInternal = false }) => {
-      return { name, datatype, rowShape, isInternal };
-    }),
-    variants: variants.map(({ name }) => ({ name })),
-    answersByRow: answersByRow === true,
-    outputsAreRows: outputsAreRows !== false,
-  };
-  return { signature, maxRows: limits.maxRows, parts: limits.parts };
 }

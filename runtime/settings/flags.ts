@@ -20,11 +20,17 @@ function optionOf(key: string, setting: Setting): Option {
   const flag = isTrue ? noFlagOf(key) : [flagOf(key), kind.sign].join(" ").trim();
   const usual = fallback === null ? otherwise : fallback === false ? "" : kind.write(fallback);
   const told = isTrue || usual === "" ? "" : ` (default: ${usual})`;
-  const choices = kind.choices === undefined ? "" : `: ${kind.choices.join(", ")}`;
-  const help = isTrue ? `do not ${setting.help}` : setting.help + choices;
+  const help = isTrue ? `do not ${setting.help}` : setting.help;
   const option = new Option(flag, `${help}${told}`);
-  if (key === "policy")
-    option.argParser((text, before: readonly string[] = []) => [...before, text]);
+  // For help and completion alone: a value is judged where those of variables and files are.
+  if (kind.choices !== undefined) option.argChoices = [...kind.choices];
+  if (kind.isList === true) {
+    option.argParser((text, before: readonly string[] = []) => {
+      // Paths may have commas; other lists are written with them.
+      const isPath = key === "policy" || key === "models";
+      return isPath ? [...before, text] : [...before, ...text.split(",")];
+    });
+  }
   return option;
 }
 

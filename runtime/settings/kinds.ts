@@ -13,6 +13,8 @@ export interface Kind<T> {
   read(value: unknown): T | undefined;
   /** All that is allowed, where that is a few words. */
   readonly choices?: readonly string[];
+  /** Whether its flag may be given again, for more of them. */
+  readonly isList?: boolean;
   /** As `read` takes it. */
   write(value: T): string | number | boolean | readonly (string | number)[];
 }
@@ -97,6 +99,7 @@ export function texts(sign: string, what: string): Kind<readonly string[]> {
   return {
     sign,
     expected: what,
+    isList: true,
     read: (value) => {
       const list = typeof value === "string" ? value.split(",") : value;
       const isList = Array.isArray(list) && list.length > 0;

@@ -22,6 +22,7 @@ export const LIMIT_KEYS = {
   maxUnsentBytesPerConnection: "maxUnsentPerConnection",
   idleTimeoutMs: "idleTimeout",
   lingerMs: "linger",
+  drainDelayMs: "drainDelay",
   drainTimeoutMs: "drainTimeout",
 } as const satisfies Record<keyof ServerLimits, string>;
 
@@ -42,6 +43,7 @@ const {
   maxUnsentBytesPerConnection,
   idleTimeoutMs,
   lingerMs,
+  drainDelayMs,
   drainTimeoutMs,
 } = DEFAULT_LIMITS;
 
@@ -114,9 +116,14 @@ export const LIMITS = {
     lingerMs,
     "time that a client is listened to once it was told that it is not wanted",
   ),
+  drainDelay: setting(
+    duration(),
+    drainDelayMs,
+    "time that stopping goes on serving, while its readiness sends clients elsewhere",
+  ),
   drainTimeout: setting(
     duration(),
     drainTimeoutMs,
-    "time that stopping waits for what was accepted",
+    "time that stopping then waits for what was sent to be answered",
   ),
 };

@@ -1,5 +1,5 @@
 /** What is served, and where it listens. */
-import { address, text, texts, truth } from "./kinds.ts";
+import { address, texts, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 export const SERVED = {
@@ -10,9 +10,9 @@ export const SERVED = {
     "there has to be one",
   ),
   models: setting(
-    text("<folder>", "a folder"),
+    texts("<folder>", "folders"),
     null,
-    "where the model files are",
+    "where the model files are; once for all bundles, or once for each in their order",
     "the folder of each bundle",
   ),
   http: setting(address, { host: "127.0.0.1", port: 8000 }, "where to listen; port 0 for any"),

@@ -104,7 +104,7 @@ onLinux("answers by the model of its start after files were swapped, and says so
   writeFileSync(join(folder, "other"), meanModel(3, 3));
   renameSync(join(folder, "other"), model);
   served.child.kill("SIGHUP");
-  const notice = await served.told("models stay those of the start");
+  const notice = await served.told("models stay those of before");
   expect(notice).toContain(`these files are others now, or gone: ${model}`);
   process.kill(Number(worker), "SIGKILL");
   await served.told("worker 0 was lost: signal SIGKILL");

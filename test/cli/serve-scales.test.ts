@@ -116,7 +116,7 @@ test("serves a compiled cascade with the packaged model's forecasts until told",
     notices += String(chunk);
   });
   child.kill("SIGHUP");
-  while (!/not followed, .*not exchanged while it is served/.test(notices)) {
+  while (!/serving it as it is now/.test(notices)) {
     await once(child.stderr ?? new EventEmitter(), "data");
   }
   const exited = once(child, "exit");

@@ -1,5 +1,6 @@
 import { EventEmitter, once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -69,6 +70,28 @@ test("answers by the models of the bundle, drains on SIGTERM and ends with 0", a
   expect(await exited).toEqual([0, null]);
 });
 
+test.each([
+  ["SIGTERM", "SIGTERM"],
+  ["SIGTERM", "SIGINT"],
+  ["SIGINT", "SIGTERM"],
+] as const)("a second signal ends it at once: %s, then %s", async (first, second) => {
+  const { url, child } = await serve();
+  const notices = textOf(child.stderr);
+  const exited = once(child, "exit");
+  // A request whose body does not come keeps it from ending.
+  const { hostname, port } = new URL(url);
+  const client = connect(Number(port), hostname);
+  client.on("error", () => {});
+  client.write("POST /v2/models/echo/infer HTTP/1.1\r\nhost: h\r\ncontent-length: 9\r\n\r\n{");
+  const inFlight = "stratagem_http_requests_in_flight 2\n";
+  while (!(await (await fetch(`${url}/metrics`)).text()).includes(inFlight));
+  child.kill(first);
+  await notices.until(/stopping/);
+  child.kill(second);
+  expect(await exited).toEqual([null, second]);
+  client.destroy();
+});
+
 test("says so when the port is taken, and the first server goes on", async () => {
   const { url } = await serve();
   const { host } = new URL(url);
@@ -94,11 +117,12 @@ test("SIGHUP makes it follow the file as it is then, or say why not", async () =
   expect(await metrics()).toContain("stratagem_levels 3\n");
   recompile({ cluster: { workers: 3 } });
   child.kill("SIGHUP");
-  await notices.until(/not followed, .*: it has another cluster/);
+  await notices.until(/serving it as it is now, .* on new workers: it has another cluster/);
+  expect(await metrics()).toContain("stratagem_workers 3\n");
   writeFileSync(bundle, "no bundle");
   child.kill("SIGHUP");
   await notices.until(/not followed, .*: .*bundle\.msgpack: expected a policy bundle/);
-  expect(await metrics()).toContain("stratagem_levels 3\n");
+  expect(await metrics()).toContain("stratagem_workers 3\n");
   recompile({});
 });
 

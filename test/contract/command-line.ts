@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -23,8 +23,6 @@ export interface CompiledSubject extends ApplicationSketch {
   /** Names of the outputs that hold the rows of the request. */
   readonly answered: readonly string[];
   readonly model: string;
-  /** What a server says when it is to read its file again. */
-  readonly reread: RegExp;
 }
 
 /** Where the two commands are. */
@@ -171,12 +169,14 @@ export function commandLineContract(
       );
     });
 
-    test("is served: rows are answered and counted, until it is told to stop", async () => {
-      const args = ["serve", "--policy", bundle, "--http", "127.0.0.1:0", "--json"];
+    test("is served: rows are answered and counted, reloaded, and told to stop", async () => {
+      const served = join(folder, "served.msgpack");
+      copyFileSync(bundle, served);
+      const args = ["serve", "--policy", served, "--http", "127.0.0.1:0", "--json"];
       const child = spawn(process.execPath, [commands.cli, ...args], { stdio: "pipe" });
       try {
         const { url, policy, workers } = JSON.parse(await said(child.stdout, /\n}/));
-        expect([policy, workers > 0]).toEqual([bundle, true]);
+        expect([policy, workers > 0]).toEqual([served, true]);
         expect((await fetch(`${url}/v2/health/ready`)).status).toBe(200);
         const at = `${url}/v2/models/${subject.model}`;
         expect(await (await fetch(at)).json()).toMatchObject({
@@ -186,16 +186,36 @@ export function commandLineContract(
         const input = { name: "x", datatype: "FP32", shape: [2, WIDTH], data };
         const outputs = subject.answered.map((name) => ({ name }));
         const body = JSON.stringify({ inputs: [input], outputs });
-        const reply = await fetch(`${at}/infer`, { method: "POST", body });
-        expect(reply.status).toBe(200);
-        expect(await reply.json()).toMatchObject({
-          outputs: subject.answered.map((name) => ({ name, shape: [2, WIDTH], data })),
-        });
-        const metrics = await (await fetch(`${url}/metrics`)).text();
-        expect(metrics).toContain(`nv_inference_request_success{model="${subject.model}",`);
-        const notice = said(child.stderr, subject.reread);
-        child.kill("SIGHUP");
-        await notice;
+        const expectAnswer = async () => {
+          const reply = await fetch(`${at}/infer`, { method: "POST", body });
+          expect(reply.status).toBe(200);
+          expect(await reply.json()).toMatchObject({
+            outputs: subject.answered.map((name) => ({ name, shape: [2, WIDTH], data })),
+          });
+        };
+        const metrics = async () => (await fetch(`${url}/metrics`)).text();
+        const reload = async (path: string, told: RegExp) => {
+          copyFileSync(path, served);
+          const notice = said(child.stderr, told);
+          child.kill("SIGHUP");
+          await notice;
+          await expectAnswer();
+        };
+        await expectAnswer();
+        const counter = `nv_inference_request_success{model="${subject.model}",`;
+        expect(await metrics()).toContain(counter);
+        await reload(bundle, /serving it as it is now/);
+        await reload(changed, /serving it as it is now/);
+        const info = new RegExp(
+          `^stratagem_bundle_info{.*sha256="${sha256(readFileSync(changed))}"`,
+          "m",
+        );
+        const reloads = `stratagem_reloads_total{model="echo",result=`;
+        expect(await metrics()).toMatch(info);
+        expect(await metrics()).toContain(`${reloads}"followed"} 2\n`);
+        await reload(app, /not followed, the bundle before it goes on deciding: .*served.msgpack/);
+        expect(await metrics()).toMatch(info);
+        expect(await metrics()).toContain(`${reloads}"refused"} 1\n`);
         const exited = once(child, "exit");
         child.kill("SIGTERM");
         expect(await exited).toEqual([0, null]);

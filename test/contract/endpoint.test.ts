@@ -10,6 +10,7 @@ import type { FakeWorkers, ServedSubject } from "./subjects/served.ts";
 import { BY_METHOD, SUBJECTS } from "./subjects.ts";
 
 const SHA256 = "ab".repeat(32);
+const OTHER_SHA256 = "ef".repeat(32);
 
 const open: RunningServer[] = [];
 afterEach(async () => {
@@ -50,6 +51,14 @@ async function serving(subject: ServedSubject, isReady = true): Promise<House> {
   return { subject, server, workers, lost };
 }
 
+/** An application of another bundle that may follow one. */
+async function another({ openWorkers, axisNames = [] }: ServedSubject, bundle: Bundle) {
+  const workers = openWorkers();
+  const { starter } = workers;
+  const options = { bundleSha256: OTHER_SHA256, nowMs: () => 1000, axisNames, workers: starter };
+  return { workers, application: await methodOf(bundle).host(bundle, options) };
+}
+
 function infer({ server, subject }: House, extra: object = {}, rows = subject.input.data) {
   const { name, data } = subject.input;
   const shape = [rows.length, data[0]?.length];
@@ -79,7 +88,7 @@ async function driven({ workers }: House, reply: Promise<Response>): Promise<Res
   return wait.reply;
 }
 
-async function running({ workers }: House): Promise<void> {
+async function running({ workers }: Pick<House, "workers">): Promise<void> {
   while (workers.runningCount() === 0) await new Promise(setImmediate);
 }
 
@@ -212,12 +221,54 @@ describe.each(BY_METHOD)("an endpoint of %s", (method, { served }) => {
     else expect(refusalOf(served.otherLevels)).toMatch(served.refusal);
   });
 
+  test("is followed by another application, and answers what it has", async () => {
+    const house = await serving(served);
+    const first = infer(house);
+    await running(house);
+    const next = await another(served, served.otherLevels);
+    const replacing = house.server.replaceApplication(next.application);
+    await new Promise(setImmediate);
+    // Its workers are not ready, so the one before answers.
+    const meanwhile = infer(house);
+    const inFlight = "stratagem_http_requests_in_flight 3\n";
+    while (!(await get(house, "/metrics")).text.includes(inFlight));
+    next.workers.ready();
+    const { retired } = await replacing;
+    const second = infer(house);
+    await running(next);
+    expect((await get(house, "/metrics")).text).toContain(`sha256="${OTHER_SHA256}"`);
+    expect(house.server.isReady()).toBe(true);
+    const replies = [await driven(house, first), await driven(house, meanwhile)];
+    expect(replies.map(({ status }) => status)).toEqual([200, 200]);
+    await retired;
+    expect((await driven({ ...house, workers: next.workers }, second)).status).toBe(200);
+  });
+
+  test("stays when the workers of the next do not come up", async () => {
+    const house = await serving(served);
+    const { application, workers } = await another(served, served.otherLevels);
+    const failed = Promise.reject(new Error("the model said no"));
+    const replaced = house.server.replaceApplication(application, 0, failed);
+    await expect(replaced).rejects.toThrow("the model said no");
+    expect(workers.runningCount()).toBe(0);
+    expect((await driven(house, infer(house))).status).toBe(200);
+  });
+
+  test("waits for one that is to follow before it closes", async () => {
+    const house = await serving(served);
+    const { application } = await another(served, served.otherLevels);
+    const replaced = house.server.replaceApplication(application);
+    const closed = house.server.close();
+    await expect(replaced).rejects.toThrow("the server is shutting down");
+    await closed;
+  });
+
   test("answers what it has accepted before it closes", async () => {
     const house = await serving(served);
     const first = infer(house);
     await running(house);
     const closed = house.server.close();
-    expect((await infer(house)).status).toBe(503);
+    expect((await get(house, "/v2/health/ready")).status).toBe(503);
     expect((await driven(house, first)).status).toBe(200);
     await closed;
   });

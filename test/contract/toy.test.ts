@@ -37,7 +37,6 @@ commandLineContract(
     state: null,
     answered: ["y"],
     model: "echo",
-    reread: /not followed, .*it has another batch/,
   },
   () => tree,
 );

@@ -58,8 +58,8 @@ test("every metric of an application names its model", () => {
       if (samples.some(({ labels }) => labels["model"] === undefined)) nameless.add(name);
     }
   }
-  const ofServer =
-    /^process_|^stratagem_(connections|unsent|event_loop|request_bytes|http|log_lines|traced)/;
+  const doors = "connections|access|tls|unsent|request_bytes|http|grpc";
+  const ofServer = new RegExp(`^process_|^stratagem_(${doors}|event_loop|log_lines|traced)`);
   expect([...nameless].filter((name) => !ofServer.test(name))).toEqual([]);
 });
 
@@ -99,8 +99,8 @@ describe.skipIf(!hasPromtool)("promtool (skipped where the package prometheus is
 const INTRODUCTION = `This list is made of what servers of all methods tell, and the dashboard and
 the alerts in \`docs/deploy\` are made of it. Every metric of an application has the label \`model\`
 besides those named here: the application, or the model that clients name where it has several.
-Those that begin with \`stratagem_log\` or \`stratagem_traced\` are there where the logs of
-\`serve\` or traces are on.
+Those that begin with \`stratagem_log\`, \`stratagem_traced\` or \`stratagem_grpc\` are there
+where the logs of \`serve\`, traces or gRPC are on.
 `;
 
 interface Row {

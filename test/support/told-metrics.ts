@@ -1,4 +1,5 @@
 /** What servers of all methods tell at `/metrics`, with everything on. */
+import { Client, credentials } from "@grpc/grpc-js";
 import { methodOf } from "../../runtime/methods/registry.ts";
 import type { Application } from "../../runtime/server/applications/application.ts";
 import type { MetricLine } from "../../runtime/server/metrics/exposition.ts";
@@ -51,6 +52,7 @@ export async function toldMetrics(subjects: readonly ServedSubject[]): Promise<T
       version: "0.0.0",
       telemetry,
       logs: { server: sink, access: sink },
+      grpc: { host: "127.0.0.1", port: 0, maxStreams: 1 },
     },
   );
   try {
@@ -58,12 +60,24 @@ export async function toldMetrics(subjects: readonly ServedSubject[]): Promise<T
     for (const [index, subject] of subjects.entries()) {
       await answered(server.url, subject, hosted[index]?.workers);
     }
+    await askedByGrpc(server.grpcUrl ?? "");
     const text = await (await fetch(`${server.url}/metrics`)).text();
     return { text, lines: server.metricLines() };
   } finally {
     await server.close();
     await otlp.close();
   }
+}
+
+/** A stream of one request that is refused, so that there are samples of calls and messages. */
+async function askedByGrpc(url: string): Promise<void> {
+  const client = new Client(url, credentials.createInsecure());
+  const asIs = (bytes: Buffer) => bytes;
+  const path = "/inference.GRPCInferenceService/ModelStreamInfer";
+  const stream = client.makeBidiStreamRequest(path, asIs, asIs);
+  stream.end(Buffer.of(0xff));
+  for await (const _ of stream);
+  client.close();
 }
 
 /** A request of the model, so that there are samples of all that is counted. */

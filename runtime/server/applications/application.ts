@@ -45,6 +45,11 @@ export interface Application {
   readonly limits: ServerLimits;
   /** Starts its workers, once. @throws what making the executor throws. */
   openWorkers(): Promise<void>;
+  /** An inference request of one of its models has come in. */
+  enter(): void;
+  leave(): void;
+  /** Kept once none is in. */
+  emptied(): Promise<void>;
   /** No more work but for what was accepted; whoever is lost from now on is not told of. */
   drain(): void;
   /** Ends its workers, if they were started. */
@@ -70,6 +75,8 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
   readonly #executorFactory: (handlers: H) => E | Promise<E>;
   #executor: E | undefined;
   #isDraining = false;
+  #inferCount = 0;
+  readonly #onEmpty: (() => void)[] = [];
 
   constructor(options: ApplicationOptions, opening: Opening<E, H>) {
     const { bundle, executorFactory, maxPending = DEFAULT_LIMITS.maxPending } = opening;
@@ -101,6 +108,21 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
     const waiting = early;
     early = undefined;
     for (const act of waiting) act();
+  }
+
+  enter(): void {
+    this.#inferCount++;
+  }
+
+  leave(): void {
+    this.#inferCount--;
+    if (this.#inferCount > 0) return;
+    for (const tell of this.#onEmpty.splice(0)) tell();
+  }
+
+  emptied(): Promise<void> {
+    if (this.#inferCount === 0) return Promise.resolve();
+    return new Promise((resolve) => void this.#onEmpty.push(resolve));
   }
 
   drain(): void {

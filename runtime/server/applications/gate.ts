@@ -2,7 +2,6 @@
  * Who is let in: a request that would not be answered in time is refused before its body is read,
  * which costs a small part of what serving it would.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { Admission } from "../../core/admission.ts";
 import type { EndpointModel } from "../requests/endpoint.ts";
 import type { Outcome } from "../requests/request.ts";
@@ -48,43 +47,4 @@ export class Gate {
     else if (outcome.reason === "late") this.#admission.leave(rows, found, Math.max(1, share));
     else this.#admission.forget(rows);
   }
-}
-
-/** A body of a refused request up to this is read and forgotten; of a longer one the way is cut. */
-const MAX_FORGOTTEN_BYTES = 1 << 20;
-
-const FULL = refusal(429, "no room: as many queries wait as may");
-const LATE = refusal(503, "no room: the request would not be answered in time");
-
-/**
- * Whether what is still to come of a request is so little that its connection is kept. A client
- * that was to be told to go on sends nothing more of it, so there its way is cut.
- */
-export function mayStay({ headers }: IncomingMessage): boolean {
-  if (headers.expect !== undefined) return false;
-  return Number(headers["content-length"]) <= MAX_FORGOTTEN_BYTES;
-}
-
-/**
- * Answers with what was made before, in one write.
- * @param isBehind whether it is for the server and not for the queue.
- * @returns the status.
- */
-export function turnAway(
-  model: EndpointModel,
-  isBehind: boolean,
-  response: ServerResponse,
-): number {
-  const { status, headers, body } = isBehind || model.isFull === undefined ? LATE : FULL;
-  response.writeHead(status, headers);
-  response.end(body, "latin1");
-  return status;
-}
-
-/** Headers and body; a text is sent together with its headers. */
-function refusal(status: number, error: string) {
-  const body = JSON.stringify({ error });
-  const length = ["content-length", String(body.length)];
-  const headers = ["content-type", "application/json", ...length, "retry-after", "1"];
-  return { status, headers, body };
 }

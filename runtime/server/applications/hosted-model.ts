@@ -1,6 +1,7 @@
 /** The models of all applications of a server, by the names that clients call them. */
 import { type InferLimits, inferLimits } from "../bodies/body-limits.ts";
 import { HttpError } from "../connections/http-error.ts";
+import type { ReadModel } from "../json/json-jobs.ts";
 import { Latencies } from "../metrics/latencies.ts";
 import { RequestReader } from "../protocol/request-reader.ts";
 import type { EndpointModel } from "../requests/endpoint.ts";
@@ -10,28 +11,29 @@ import type { Application } from "./application.ts";
 export interface HostedModel {
   readonly application: Application;
   readonly model: EndpointModel;
-  /** Its place among the models of the server. */
-  readonly index: number;
+  /** By which clients call it here: its own, and others that no other application has. */
+  readonly names: readonly string[];
   readonly requests: RequestReader;
+  /** For the thread that reads its long JSON. */
+  readonly readModel: ReadModel;
   readonly limits: InferLimits;
   /** Rows of one request at most. */
   readonly maxRows: number;
   readonly latencies: Latencies;
 }
 
-export function hostedModels(applications: readonly Application[]): HostedModel[] {
-  const hosted = applications.flatMap((application) =>
-    application.endpoint.models.map((model) => ({ application, model })),
-  );
-  return hosted.map(({ application, model }, index) => {
+export function hostedModels(application: Application): HostedModel[] {
+  return application.endpoint.models.map((model) => {
     const { maxRows, maxBodyBytes } = application.limits;
     const ownMaxRows = model.maxRows ?? maxRows;
+    const limits = inferLimits(model.signature.inputs, ownMaxRows, maxBodyBytes);
     return {
       application,
       model,
-      index,
-      limits: inferLimits(model.signature.inputs, ownMaxRows, maxBodyBytes),
+      names: model.signature.names,
+      limits,
       requests: new RequestReader(model.signature, ownMaxRows),
+      readModel: readModelOf(model, ownMaxRows, limits),
       maxRows: ownMaxRows,
       latencies: new Latencies(
         application.sloMs,
@@ -39,6 +41,39 @@ export function hostedModels(applications: readonly Application[]): HostedModel[
       ),
     };
   });
+}
+
+/**
+ * The models of a server with the names by which clients call them there: the first name is a
+ * model's own; others, such as that of its only task, are nobody's where several applications have
+ * them.
+ */
+export function namedApart(models: readonly HostedModel[]): HostedModel[] {
+  return models.map((hosted) => {
+    const others = models.filter(({ application }) => application !== hosted.application);
+    const taken = new Set(others.flatMap(({ model }) => model.signature.names));
+    const { names: all } = hosted.model.signature;
+    const names = all.filter((name, index) => index === 0 || !taken.has(name));
+    return { ...hosted, names };
+  });
+}
+
+function readModelOf(
+  { signature }: EndpointModel,
+  maxRows: number,
+  { parts }: InferLimits,
+): ReadModel {
+  const { names, inputs, outputs, variants, answersByRow } = signature;
+  const plain = {
+    names,
+    inputs: inputs.map(({ name, datatype, rowShape }) => ({ name, datatype, rowShape })),
+    outputs: outputs.map(({ name, datatype, rowShape, isInternal = false }) => {
+      return { name, datatype, rowShape, isInternal };
+    }),
+    variants: variants.map(({ name }) => ({ name })),
+    answersByRow: answersByRow === true,
+  };
+  return { signature: plain, maxRows, parts };
 }
 
 /**
@@ -50,14 +85,14 @@ export function hostedModel(
   name: string,
   version = "",
 ): HostedModel {
-  const hosted = models.find(({ model }) => model.signature.names.includes(name));
+  const hosted = models.find(({ names }) => names.includes(name));
   if (hosted !== undefined && (version === "" || version === "1")) return hosted;
   if (hosted !== undefined) {
     const message = `Request for unknown model: '${name}' version ${version} is not found`;
     throw new HttpError(404, message);
   }
   const hasClasses = models.some(({ model }) => model.classes !== undefined);
-  const names = models.flatMap(({ model }) => model.signature.names).join(", ");
+  const names = models.flatMap((one) => one.names).join(", ");
   const known = hasClasses ? `; there are ${names}` : "";
   throw new HttpError(404, `Request for unknown model: '${name}' is not found${known}`);
 }

@@ -1,4 +1,5 @@
 /** What all doors of a server share: its applications, and which inference requests are in. */
+import type { Access } from "../access/access.ts";
 import type { ByteBudget } from "../bodies/byte-budget.ts";
 import { head, labelled, line, type MetricLine } from "../metrics/exposition.ts";
 import { Latencies } from "../metrics/latencies.ts";
@@ -8,11 +9,13 @@ import type { LineSink } from "../telemetry/line-sink.ts";
 import type { Notice } from "../telemetry/notice.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Application } from "./application.ts";
-import { type HostedModel, hostedModels } from "./hosted-model.ts";
+import { type HostedModel, hostedModels, namedApart } from "./hosted-model.ts";
 import type { LoopLag } from "./loop-lag.ts";
 
 export interface HouseOptions {
   readonly applications: readonly Application[];
+  /** Who may come in, by any door. */
+  readonly access: Access;
   /** For the bytes of all requests. */
   readonly budget: ByteBudget;
   readonly lag: LoopLag;
@@ -29,21 +32,19 @@ export interface HouseOptions {
   readonly logs?: Readonly<Record<string, Pick<LineSink, "droppedCount">>> | undefined;
   readonly onNotice?: Notice | undefined;
   /**
-   * Reads the bundle of an application again and follows it if it can; never rejects. Left out
-   * where bundles are not from files.
+   * Reads the bundle of an application again and follows it if it can; never rejects. Null where
+   * there is no such application. Left out where bundles are not from files.
    */
   readonly reload?: Reload | undefined;
 }
 
-/** @param application its place among those of the server. */
+/** @param application its name, or that of a model of it. */
 export type Reload = (
-  application: number,
-) => Promise<{ readonly isFollowed: boolean; readonly notice: string }>;
+  application: string,
+) => Promise<{ readonly isFollowed: boolean; readonly notice: string } | null>;
 
 export class House {
-  readonly applications: readonly Application[];
-  /** In the order of the applications. */
-  readonly models: readonly HostedModel[];
+  readonly access: Access;
   readonly budget: ByteBudget;
   readonly lag: LoopLag;
   readonly loopDelay: LoopDelay;
@@ -53,15 +54,17 @@ export class House {
   readonly reloads: ReloadCounts;
   readonly telemetry: Telemetry | undefined;
   readonly onNotice: Notice;
-  readonly #logs: Readonly<Record<string, Pick<LineSink, "droppedCount">>>;
   readonly reload: Reload | undefined;
+  readonly #logs: Readonly<Record<string, Pick<LineSink, "droppedCount">>>;
+  #applications: readonly Application[];
+  #models: readonly HostedModel[];
+  #isStopping = false;
   #isDraining = false;
-  #inferCount = 0;
-  #onEmpty: () => void = () => {};
 
   constructor(options: HouseOptions) {
-    this.applications = options.applications;
-    this.models = hostedModels(options.applications);
+    this.#applications = options.applications;
+    this.#models = namedApart(options.applications.flatMap(hostedModels));
+    this.access = options.access;
     this.budget = options.budget;
     this.lag = options.lag;
     this.loopDelay = options.loopDelay;
@@ -80,7 +83,22 @@ export class House {
 
   /** Of all models, with those that are called several. */
   get modelNames(): string[] {
-    return this.models.flatMap(({ model }) => model.signature.names);
+    return this.models.flatMap(({ names }) => names);
+  }
+
+  /** Those that answer what comes now; one that was replaced may still have requests. */
+  get applications(): readonly Application[] {
+    return this.#applications;
+  }
+
+  /** In the order of the applications. */
+  get models(): readonly HostedModel[] {
+    return this.#models;
+  }
+
+  /** Whether it tells clients to go elsewhere. */
+  get isStopping(): boolean {
+    return this.#isStopping;
   }
 
   /** Whether it takes no inference any more. */
@@ -89,12 +107,23 @@ export class House {
   }
 
   get isReady(): boolean {
-    return !this.#isDraining && this.applications.every(({ endpoint }) => endpoint.isReady);
+    return !this.#isStopping && this.#applications.every(({ endpoint }) => endpoint.isReady);
   }
 
   /** Whether the models of an application answer, whatever the others do. */
   isApplicationReady({ endpoint }: Application): boolean {
-    return !this.#isDraining && endpoint.isReady;
+    return !this.#isStopping && endpoint.isReady;
+  }
+
+  /** Another application answers from the next request on, in the place of one. */
+  replace(before: Application, after: Application): void {
+    const at = this.#applications.indexOf(before);
+    this.#applications = this.#applications.with(at, after);
+    const models = this.#applications.flatMap((application) => {
+      if (application === after) return hostedModels(after);
+      return this.#models.filter((hosted) => hosted.application === application);
+    });
+    this.#models = namedApart(models);
   }
 
   /** What all applications count, and what is counted of their requests whatever the method. */
@@ -108,6 +137,7 @@ export class House {
       ),
       ...Latencies.lines(latencies),
       ...this.reloads.lines(),
+      ...this.access.metricLines(),
       ...this.#logLines(),
       ...(this.telemetry?.lines() ?? []),
     ];
@@ -123,30 +153,33 @@ export class House {
     ];
   }
 
-  /** An inference request has come in. */
-  enter(): void {
-    this.#inferCount++;
-  }
-
-  leave(): void {
-    this.#inferCount--;
-    if (this.#inferCount === 0) this.#onEmpty();
+  /** It is not ready any more, so that nobody is sent here; who comes is still answered. */
+  stop(): void {
+    this.#isStopping = true;
   }
 
   /**
-   * Refuses new inference and waits for the accepted.
-   * @returns whether all of it was answered in time.
+   * Waits for the inference that is in, and for the doors to close.
+   * @param closed kept when all that came by the doors is answered.
+   * @returns whether that was in time.
    */
-  async drain(timeoutMs: number): Promise<boolean> {
+  async drain(closed: Promise<void>, timeoutMs: number): Promise<boolean> {
+    this.stop();
+    for (const application of this.#applications) application.drain();
+    const emptied = closed.then(() => Promise.all(this.#applications.map((one) => one.emptied())));
+    const isEmptied = await within(timeoutMs, emptied);
     this.#isDraining = true;
-    for (const application of this.applications) application.drain();
-    if (this.#inferCount === 0) return true;
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), timeoutMs);
-      this.#onEmpty = () => {
-        clearTimeout(timer);
-        resolve(true);
-      };
-    });
+    return isEmptied;
   }
+}
+
+/** @returns whether it was kept in time. */
+export async function within(timeoutMs: number, kept: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), timeoutMs);
+  });
+  const isKept = await Promise.race([kept.then(() => true), late]);
+  clearTimeout(timer);
+  return isKept;
 }

@@ -2,7 +2,7 @@
 import type { ByteHold } from "../bodies/byte-budget.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
-import type { Answer, Failure, FailureReason, Outcome } from "../requests/request.ts";
+import type { Answer, Failure, FailureReason, GivenUp, Outcome } from "../requests/request.ts";
 import { type RequestClass, requestClass } from "../requests/request-classes.ts";
 import type { RequestRecord } from "../telemetry/request-record.ts";
 import type { HostedModel } from "./hosted-model.ts";
@@ -35,7 +35,7 @@ export interface Inference {
    */
   read(hold: ByteHold): Promise<InferRequest>;
   /** Calls back when the client is gone, at once where it is already. @returns what ends that. */
-  onceGone(act: () => void): () => void;
+  onceGone(act: (why?: GivenUp) => void): () => void;
   /** @throws HttpError, or Error for an answer that cannot be said. */
   write(request: InferRequest, answer: Answer, sloClass: RequestClass): Promise<void> | void;
 }
@@ -57,8 +57,9 @@ export async function infer(house: House, inference: Inference): Promise<void> {
   const arrival = { arrivalMs: seenMs - lagMs, lagMs };
   let reason: FailureReason | undefined;
   const hold = house.budget.hold();
+  const { application } = hosted;
   if (record !== undefined) record.model = modelName;
-  house.enter();
+  application.enter();
   hosted.latencies.pending++;
   try {
     if (house.isDraining) {
@@ -67,7 +68,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
     }
     const request = await inference.read(hold);
     if (record !== undefined) record.rows = request.rows;
-    const { sloMs } = hosted.application;
+    const { sloMs } = application;
     const sloClass = requestClass(classes, modelName, request.sloClass, sloMs);
     const outcome = await scheduled(house, inference, sloClass, request, arrival);
     if (outcome.kind === "failed") {
@@ -87,7 +88,7 @@ export async function infer(house: House, inference: Inference): Promise<void> {
   } finally {
     hold.release();
     hosted.latencies.pending--;
-    house.leave();
+    application.leave();
   }
 }
 

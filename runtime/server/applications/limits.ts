@@ -12,7 +12,9 @@ export interface ServerLimits extends ConnectionLimits, HeadLimits, PaceLimits {
   readonly maxRows: number;
   /** Rows of an application's requests that wait or run. */
   readonly maxPending: number;
-  /** How long `close` waits for what was accepted. */
+  /** How long `close` goes on as before, but for its readiness. */
+  readonly drainDelayMs: number;
+  /** How long `close` then waits for what was sent. */
   readonly drainTimeoutMs: number;
 }
 
@@ -34,5 +36,6 @@ export const DEFAULT_LIMITS: ServerLimits = {
   maxUnsentBytesPerConnection: 64 * 2 ** 20,
   idleTimeoutMs: 60_000,
   lingerMs: 1000,
+  drainDelayMs: 0,
   drainTimeoutMs: 30_000,
 };

@@ -43,6 +43,12 @@ export const INDEX_LIMIT: BodyLimit = {
   why: "what asking for the index takes at most",
 };
 
+/** Of a request for administrators. */
+export const ADMIN_LIMIT: BodyLimit = {
+  bytes: 4096,
+  why: "what asking to read files again takes at most",
+};
+
 /**
  * @param maxRows of one request.
  * @param maxBodyBytes which nothing is above.

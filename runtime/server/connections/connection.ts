@@ -34,6 +34,11 @@ export class Connection {
   #refusal: HttpError | undefined;
   #isRefused = false;
   #isLeaving = false;
+  #isEnding = false;
+  /** Whether the client sends requests before it has the answers to those before. */
+  #hasPipelined = false;
+  /** While it ends, requests that may still come of those that were sent before. */
+  #onTheWay = 0;
   #timer: NodeJS.Timeout | undefined;
   /** How long it has been owed nothing. */
   #idleMs = 0;
@@ -62,10 +67,12 @@ export class Connection {
    */
   take(request: IncomingMessage, response: ServerResponse): "answer" | "ignore" | HttpError {
     if (this.#isRefused || this.#isLeaving) return "ignore";
+    if (this.#isEnding && !this.#moveEnd(response)) return "ignore";
     this.#latest = request;
     this.#idleMs = 0;
     const owed = { request, response };
     this.#owed.push(owed);
+    if (this.#owed.length > 1) this.#hasPipelined = true;
     response.once("close", () => this.#onSettled(owed));
     const { maxPipelined } = this.#end;
     if (this.#owed.length <= maxPipelined) return "answer";
@@ -89,6 +96,30 @@ export class Connection {
     return true;
   }
 
+  /**
+   * The server stops: the last answer that is owed says that the connection ends with it, so that
+   * the client sends nothing more that would be lost. Of who pipelines, more may be on its way.
+   */
+  announceEnd(): void {
+    this.#isEnding = true;
+    if (this.#hasPipelined) {
+      this.#onTheWay = this.#end.maxPipelined;
+      return;
+    }
+    const last = this.#owed.at(-1);
+    if (last?.response.headersSent === false) last.response.setHeader("connection", "close");
+  }
+
+  /** Whether no byte has come that is not answered, as far as the parser cannot tell. */
+  get isSilent(): boolean {
+    return !this.hasAsked && this.#socket.bytesRead === 0;
+  }
+
+  /** Ends the server's side, if nothing is owed; what comes crosswise is still read. */
+  leaveIdle(): void {
+    if (this.#owed.length === 0) this.#leave();
+  }
+
   /** Makes room at once; whoever is there is told why. */
   evict(error: HttpError): void {
     this.#isRefused = true;
@@ -102,6 +133,22 @@ export class Connection {
     if (this.#owed.length > 0 || !this.hasAsked) return false;
     this.#idleMs += passedMs;
     return this.#idleMs > limitMs;
+  }
+
+  /**
+   * A request has come while the connection is to end: its answer is the last now.
+   * @returns false where the answer before it was written as the last.
+   */
+  #moveEnd(response: ServerResponse): boolean {
+    if (this.#onTheWay > 0) {
+      this.#onTheWay--;
+      return true;
+    }
+    const before = this.#owed.at(-1)?.response;
+    if (before?.headersSent === true && before.getHeader("connection") === "close") return false;
+    if (before?.headersSent === false) before.removeHeader("connection");
+    response.setHeader("connection", "close");
+    return true;
   }
 
   #onClose(): void {
@@ -131,7 +178,8 @@ export class Connection {
   #leave(): void {
     if (this.#isLeaving) return;
     this.#isLeaving = true;
-    const isRead = !this.#isRefused && (this.#latest === undefined || isWhole(this.#latest));
+    const isWanted = !this.#isRefused && !this.#isEnding;
+    const isRead = isWanted && (this.#latest === undefined || isWhole(this.#latest));
     if (isRead || this.#socket.readableEnded) {
       this.#destroySoon();
       return;

@@ -1,4 +1,5 @@
 /** All connections of a server: how many there may be, and which of them are ended for idleness. */
+import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import { head, line, type MetricLine, metric } from "../metrics/exposition.ts";
 import { Connection, type ConnectionEnd } from "./connection.ts";
@@ -17,6 +18,8 @@ export interface ConnectionLimits extends ConnectionEnd, OutboxLimits {
 export const SURPLUS_CONNECTIONS = 256;
 /** How often it is looked who is slow, at most. */
 const SWEEP_MS = 1000;
+/** Requests of one look to the next, or the one after, that make a load. */
+const BUSY_COUNT = 20;
 
 const REASONS = ["slow header", "malformed", "idle", "no room", "made room"] as const;
 type Ending = (typeof REASONS)[number] | Unread;
@@ -29,6 +32,11 @@ export class Connections {
   readonly #silent = new Set<Connection>();
   readonly #countByEnding = new Map<Ending, number>();
   readonly #sweep: NodeJS.Timeout;
+  #isStopping = false;
+  #askedCount = 0;
+  /** At the last look, and at the one before. */
+  #askedAtLook = 0;
+  #askedBefore = 0;
 
   constructor(limits: ConnectionLimits) {
     this.#limits = limits;
@@ -39,6 +47,11 @@ export class Connections {
     const { sendTimeoutMs, idleTimeoutMs } = limits;
     const sweepMs = Math.min(SWEEP_MS, sendTimeoutMs, idleTimeoutMs);
     this.#sweep = setInterval(() => this.#look(sweepMs), sweepMs).unref();
+  }
+
+  /** Whether a socket was given to `open`. */
+  has(socket: Socket): boolean {
+    return this.#bySocket.has(socket);
   }
 
   /** Of a socket that was given to `open`. */
@@ -54,6 +67,7 @@ export class Connections {
   open(socket: Socket): Connection {
     const connection = new Connection(socket, this.#limits);
     this.#bySocket.set(socket, connection);
+    if (this.#isStopping) connection.announceEnd();
     socket.once("close", () => {
       this.#bySocket.delete(socket);
       this.#silent.delete(connection);
@@ -70,6 +84,47 @@ export class Connections {
   /** Tells that a connection has asked for something. */
   onAsked(connection: Connection): void {
     this.#silent.delete(connection);
+    this.#askedCount++;
+  }
+
+  /** Requests that have come. */
+  get askedCount(): number {
+    return this.#askedCount;
+  }
+
+  /** Whether requests come as of a load, and not one by one. */
+  get isBusy(): boolean {
+    return this.#askedCount - this.#askedBefore >= BUSY_COUNT;
+  }
+
+  /** The server stops: every connection ends with the last answer that it is owed. */
+  stop(): void {
+    this.#isStopping = true;
+    for (const connection of this.#bySocket.values()) connection.announceEnd();
+  }
+
+  /**
+   * Ends the connections on which nothing of a request has come. Node knows which they are, where
+   * they have asked before, and says so only by destroying them, which would reset what is on its
+   * way.
+   */
+  leaveIdle(server: Pick<Server, "closeIdleConnections">): void {
+    const restored: (() => void)[] = [];
+    const idle: Connection[] = [];
+    for (const [socket, connection] of this.#bySocket) {
+      if (connection.isSilent) idle.push(connection);
+      const { destroy } = socket;
+      socket.destroy = () => {
+        idle.push(connection);
+        return socket;
+      };
+      restored.push(() => {
+        socket.destroy = destroy;
+      });
+    }
+    server.closeIdleConnections();
+    for (const restore of restored) restore();
+    for (const connection of idle) connection.leaveIdle();
   }
 
   /** Counts what the parser refused. */
@@ -106,6 +161,8 @@ export class Connections {
   }
 
   #look(passedMs: number): void {
+    this.#askedBefore = this.#askedAtLook;
+    this.#askedAtLook = this.#askedCount;
     this.outbox.sweep(passedMs);
     // Node ends idle connections itself, but not those that send a byte now and then.
     const limitMs = this.#limits.idleTimeoutMs + this.#limits.headerTimeoutMs;

@@ -24,12 +24,14 @@ const LONGEST_REASON = 1000;
 /** Control and format characters, halves of surrogates, separators of lines and paragraphs. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/**
- * A reason as clients get it: cut, and with no character that a terminal or a log would obey.
- * @param id of the request; left out where the client does not ask for it.
- */
-export function reasonJson(message: string, id?: string): string {
+/** A reason as clients get it: cut, and with no character that a terminal or a log would obey. */
+export function reasonText(message: string): string {
   const cut = message.length > LONGEST_REASON ? `${message.slice(0, LONGEST_REASON)}…` : message;
-  const error = cut.replace(/\s+/g, " ").replace(UNPRINTABLE, "\ufffd");
+  return cut.replace(/\s+/g, " ").replace(UNPRINTABLE, "\ufffd");
+}
+
+/** @param id of the request; left out where the client does not ask for it. */
+export function reasonJson(message: string, id?: string): string {
+  const error = reasonText(message);
   return JSON.stringify(id === undefined ? { error } : { error, id });
 }

@@ -111,15 +111,11 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     return [...this.metrics.lines(gauges), ...this.#pipeline.metricLines(scheduler.workers)];
   }
 
-  /** Never: what waits is bound to the plan it was routed by. */
+  /** Never in place: what waits is bound to the plan it was routed by. */
   replaceBundle(bundle: Bundle): string {
     const difference = this.#pipeline.differenceFrom(bundle);
-    if (difference !== null)
-      return `it has another ${difference}, which takes a new start of the server`;
-    return (
-      "the plans of a pipeline are not exchanged while it is served, " +
-      "which takes a new start of the server"
-    );
+    if (difference !== null) return `it has another ${difference}`;
+    return "the plans of a pipeline are not exchanged while it is served";
   }
 
   drain(): void {}

@@ -5,7 +5,13 @@ import { NO_PARENT } from "../../core/graph/pipeline-dispatcher.ts";
 import { mayTryAgain } from "../../core/second-try.ts";
 import { type AssignedExecutor, type BatchResult, WorkerLostError } from "../../exec/executor.ts";
 import type { BatchRun } from "../requests/batch-run.ts";
-import type { FailureReason, Outcome, RequestRows, Submission } from "../requests/request.ts";
+import {
+  type FailureReason,
+  GIVEN_UP,
+  type Outcome,
+  type RequestRows,
+  type Submission,
+} from "../requests/request.ts";
 import { batchInputs, type CutOutput, cutOutputs, misfit } from "./batch-tensors.ts";
 import type { Course, Courses } from "./course.ts";
 import type { Forecasts } from "./forecasts.ts";
@@ -139,7 +145,7 @@ export class PipelineScheduler {
     this.#courseByRequest.set(request, course);
     this.#pendingRows += request.rows;
     this.#arrive(request, course, arrivalMs);
-    return { outcome, cancel: () => this.#fail(request, "cancelled", "the client went away") };
+    return { outcome, cancel: (why = "cancelled") => this.#fail(request, why, GIVEN_UP[why]) };
   }
 
   /** A request was refused at the door: its rows count as demand. */
@@ -505,4 +511,10 @@ export class PipelineScheduler {
 }
 
 /** Failures that are the pipeline's decision. */
-const DROPPED: ReadonlySet<FailureReason> = new Set(["shed", "queue-full", "late", "no-worker"]);
+const DROPPED: ReadonlySet<FailureReason> = new Set([
+  "shed",
+  "queue-full",
+  "late",
+  "timeout",
+  "no-worker",
+]);

@@ -10,6 +10,7 @@ import type { TurnShare } from "../json/turn-share.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { LivePage } from "../page/page.ts";
 import type { RequestRecord } from "../telemetry/request-record.ts";
+import type { AdminHooks } from "./admin-hooks.ts";
 
 export interface HttpContext {
   readonly house: House;
@@ -27,6 +28,8 @@ export interface HttpContext {
   readonly jsonThread: JsonThread;
   /** For people; left out where none is wanted. */
   readonly page?: LivePage | undefined;
+  /** For administrators; left out where nobody has given any. */
+  readonly admin: AdminHooks | undefined;
   /** Of all applications and the server itself. */
   readonly metricLines: () => readonly MetricLine[];
 }
@@ -34,7 +37,7 @@ export interface HttpContext {
 /** Models by the paths of their inference requests, with the version and without it. */
 export function inferredModels(models: readonly HostedModel[]): Map<string, HostedModel> {
   const paths = models.flatMap((hosted) =>
-    hosted.model.signature.names.flatMap((name) => {
+    hosted.names.flatMap((name) => {
       const own = encodeURIComponent(name);
       const path = `/v2/models/${own}`;
       const paths = [`${path}/infer`, `${path}/versions/1/infer`, `/v1/models/${own}:predict`];

@@ -12,6 +12,7 @@ import {
   serverMetadata,
 } from "../protocol/descriptions.ts";
 import { segmentsOf } from "../protocol/request-target.ts";
+import { adminAnswer } from "./admin.ts";
 import type { HttpContext } from "./context.ts";
 import { answerInfer } from "./infer.ts";
 import { routeV1 } from "./kserve-v1.ts";
@@ -48,10 +49,23 @@ function route(
   const [first, ...rest] = path;
   if (first === "v2") return routeV2(context, rest, request, response);
   if (first === "v1") return routeV1(context, rest, request, response);
+  if (first === "admin") return routeAdmin(context, rest, request, response);
   if (path.length > 1 || (first !== undefined && first !== "metrics")) throw noSuchPath(request);
   expectMethod(request, "GET");
   if (first === "metrics") sendMetrics(context, response);
   else sendRoot(context, request, response);
+}
+
+/** @param path behind `/admin`. */
+async function routeAdmin(
+  context: HttpContext,
+  path: readonly string[],
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const method = (allowed: "GET" | "POST") => expectMethod(request, allowed);
+  const [status, document] = await adminAnswer(context, path, request, method);
+  sendJson(context, response, status, document);
 }
 
 /** @param path behind `/v2`. */

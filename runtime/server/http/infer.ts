@@ -1,6 +1,6 @@
 /** The inference route: body in, rows through the scheduler, tensors out. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { mayStay, turnAway } from "../applications/gate.ts";
+import { onTurnedAway, shutDoor } from "../applications/door.ts";
 import type { HostedModel } from "../applications/hosted-model.ts";
 import { infer } from "../applications/inference.ts";
 import { readBody } from "../bodies/body.ts";
@@ -12,6 +12,7 @@ import { lengthOf, writeInferResponse } from "../protocol/response.ts";
 import type { HttpContext } from "./context.ts";
 import { jsonOutputs, readRequest } from "./json-work.ts";
 import { adoptId } from "./seen.ts";
+import { mayStay, turnAway } from "./turn-away.ts";
 
 const HEADER_LENGTH = "inference-header-content-length";
 
@@ -27,20 +28,10 @@ export function turnedAway(
   const { method: verb, url = "" } = request;
   const hosted = verb === "POST" ? inferred.get(url) : undefined;
   if (hosted === undefined) return false;
-  const { model, application } = hosted;
-  const { sloMs } = application;
-  // Time for the way in and the way out, and then nothing is left.
-  const isBehind = 2 * house.lag.onRequest() >= sloMs;
-  if (!isBehind && !application.gate.isShut(model)) return false;
-  if (house.isDraining || !mayStay(request)) return false;
-  model.onTurnedAway(1, 0);
-  model.metrics.onRequestFailed("shed", 0, house.nowMs());
-  const record = records.get(response);
-  if (record !== undefined) {
-    record.model = model.signature.names[0] ?? "";
-    record.error = "turned away at the door";
-  }
-  counts.onTurnedAway(request, turnAway(model, isBehind, response));
+  const shut = shutDoor(house, hosted);
+  if (shut === undefined || house.isDraining || !mayStay(request)) return false;
+  onTurnedAway(house, hosted, records.get(response));
+  counts.onTurnedAway(request, turnAway(shut, response));
   return true;
 }
 
@@ -73,9 +64,8 @@ export function answerInfer(
     write: async (parsed, answer, { name }) => {
       const texts = await jsonOutputs(context, parsed, answer, signature);
       const written = writeInferResponse(modelName, parsed, answer, signature, name, texts);
-      const leaving: Record<string, string> = house.isDraining ? { connection: "close" } : {};
       if (record !== undefined) record.responseBytes = lengthOf(written.parts);
-      response.writeHead(200, { ...written.headers, ...leaving });
+      response.writeHead(200, written.headers);
       connections.outbox.send(response, written.parts);
     },
   });

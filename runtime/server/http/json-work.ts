@@ -27,7 +27,7 @@ const ELEMENT_SHARE = 16;
 /** As `parseInferRequest`; the memory of the body may be gone afterwards. */
 export async function readRequest(
   { turnShare, jsonThread }: Pick<HttpContext, "turnShare" | "jsonThread">,
-  { index, requests, model, maxRows }: HostedModel,
+  { requests, model, readModel, maxRows }: HostedModel,
   body: Buffer,
   headerLength: string | undefined,
   dialect: Dialect = "v2",
@@ -37,7 +37,7 @@ export async function readRequest(
     ({ datatype }) => DATATYPES[datatype].elementBytes === 0,
   );
   const lookedAt = isOfStrings ? body.length : Math.min(jsonBytes, body.length);
-  if (lookedAt > MAX_LOOP_BYTES) return jsonThread.read(index, body, headerLength, dialect);
+  if (lookedAt > MAX_LOOP_BYTES) return jsonThread.read(readModel, body, headerLength, dialect);
   if (lookedAt > FREE_BYTES) await turnShare.take(lookedAt);
   if (dialect === "kserve-v1") return parsePredictRequest(body, model.signature, maxRows);
   return requests.read(body, headerLength);

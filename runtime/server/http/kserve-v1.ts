@@ -65,7 +65,6 @@ function answerPredict(
         "content-type": "application/json",
         "content-length": body.length,
         "stratagem-variant": encodeURI(answer.answerer.variant),
-        ...(house.isDraining ? { connection: "close" } : {}),
       });
       connections.outbox.send(response, [body]);
     },

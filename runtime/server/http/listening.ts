@@ -1,16 +1,27 @@
 /**
- * The HTTP server below the routes: its limits, its address, what it answers where there is no
- * request, and its end.
+ * The HTTP server below the routes: its limits, its address, and what it answers where there is no
+ * request.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { RuntimeError } from "../../errors.ts";
+import { secureContextOf } from "../access/tls.ts";
 import type { ServerLimits } from "../applications/limits.ts";
 import { SURPLUS_CONNECTIONS } from "../connections/connections.ts";
+import type { Handshakes } from "../connections/handshakes.ts";
 import { CLOSE, HttpError } from "../connections/http-error.ts";
 import { type ParseError, parseRefusal } from "../connections/parse-refusal.ts";
 import { refusedHead } from "../connections/request-head.ts";
 import type { HttpContext } from "./context.ts";
+import type { Door } from "./doors.ts";
+import { enter } from "./entrance.ts";
 import { handle } from "./http.ts";
 import { turnedAway } from "./infer.ts";
 import { beginSeen } from "./seen.ts";
@@ -20,19 +31,19 @@ import { beginSeen } from "./seen.ts";
  * a second later, so a burst needs room.
  */
 const BACKLOG = 4096;
-/**
- * While the server closes: how often idle connections are ended, and how long answers may still be
- * on their way.
- */
-const SWEEP_MS = 20;
-const LINGER_MS = 1000;
 
 /** Methods of the routes, for a request that names none of them. */
 const ALLOWED = { allow: "GET, HEAD, POST" };
 
-export function serverOf(context: HttpContext, limits: ServerLimits): Server {
+/** @param handshakes where those of its connections are kept, if they are encrypted. */
+export function serverOf(
+  context: HttpContext,
+  limits: ServerLimits,
+  door: Door,
+  handshakes: Handshakes,
+): Server {
   const { connections } = context;
-  const server = createServer({
+  const server = createServerOf(context, limits, handshakes, {
     headersTimeout: limits.headerTimeoutMs,
     // Bodies have a limit of their own, whose answer says what was missing.
     requestTimeout: 0,
@@ -43,6 +54,7 @@ export function serverOf(context: HttpContext, limits: ServerLimits): Server {
     requireHostHeader: false,
     insecureHTTPParser: false,
   });
+  const isTls = context.house.access.tls !== undefined;
   server.maxConnections = limits.maxConnections + SURPLUS_CONNECTIONS;
   // By itself Node drops the fields beyond a number, and whoever reads the rest is none the wiser.
   server.maxHeadersCount = 0;
@@ -55,11 +67,14 @@ export function serverOf(context: HttpContext, limits: ServerLimits): Server {
     if (taken === "ignore") return;
     beginSeen(context, request, response);
     const refusal = taken === "answer" ? refusedHead(request, limits) : taken;
-    if (refusal === undefined && turnedAway(context, request, response)) return;
-    context.counts.begin(request, response);
-    void handle(context, request, response, refusal);
+    const go = (why?: HttpError) => {
+      if (why === undefined && turnedAway(context, request, response)) return;
+      context.counts.begin(request, response);
+      void handle(context, request, response, why);
+    };
+    if (refusal === undefined) enter(context, door, request, response, go);
+    else go(refusal);
   };
-  server.on("connection", (socket: Socket) => void connections.open(socket));
   server.on("request", answer);
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
     // Whoever reads the body asks for it; a request that is refused before is not sent one.
@@ -87,45 +102,62 @@ export function serverOf(context: HttpContext, limits: ServerLimits): Server {
     refuse(socket, new HttpError(405, "expected GET, HEAD or POST, got CONNECT", ALLOWED));
   });
   server.on("clientError", (error: ParseError, socket: Socket) => {
-    if (!socket.writable || error.code === "ECONNRESET") socket.destroy();
+    const isOver = !socket.writable || error.code === "ECONNRESET";
+    // What is not encrypted yet cannot be answered.
+    if (isOver || (isTls && !connections.has(socket))) socket.destroy();
     else refuse(socket, parseRefusal(error), error.code);
   });
   server.on("close", () => connections.close());
   return server;
 }
 
+/** Of connections that are encrypted, where there is a certificate, or are not. */
+function createServerOf(
+  { connections, house: { access } }: HttpContext,
+  limits: ServerLimits,
+  handshakes: Handshakes,
+  options: ServerOptions,
+): Server {
+  const open = (socket: Socket) => void connections.open(socket);
+  const { tls } = access;
+  if (tls === undefined) return createServer(options).on("connection", open);
+  const isMutual = tls.value.ca !== undefined;
+  const server = createTlsServer({
+    ...options,
+    ...secureContextOf(tls.value),
+    requestCert: isMutual,
+    rejectUnauthorized: isMutual,
+    handshakeTimeout: limits.headerTimeoutMs,
+  });
+  // Connections that are open keep what they have agreed on.
+  tls.onChange((pair) => server.setSecureContext(secureContextOf(pair)));
+  server.on("connection", (socket: Socket) => handshakes.begin(socket));
+  server.on("secureConnection", (socket: Socket) => {
+    handshakes.onDone(socket);
+    open(socket);
+  });
+  server.prependListener("tlsClientError", (_error: Error, socket: Socket) => {
+    handshakes.onFailed(socket);
+  });
+  return server;
+}
+
 /** @throws RuntimeError RUNTIME_LISTEN */
-export function listen(server: Server, host: string, port: number): Promise<void> {
+export function listen(server: Server, { host, port, flag }: Door): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       const reason = error.code === "EADDRINUSE" ? "it is taken" : String(error.code ?? error);
       const message =
         `${host}:${port}: expected an address to serve at, got: ${reason}; ` +
-        "choose another with --http";
+        `choose another with ${flag}`;
       reject(new RuntimeError("RUNTIME_LISTEN", message));
     });
     server.listen({ port, host, backlog: BACKLOG }, () => resolve());
   });
 }
 
-/**
- * Idle connections end at once, one that is sending its last answer soon after it, and what is left
- * after a while.
- */
-export function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
-    const force = setTimeout(() => server.closeAllConnections(), LINGER_MS);
-    server.close(() => {
-      clearInterval(sweep);
-      clearTimeout(force);
-      resolve();
-    });
-    server.closeIdleConnections();
-  });
-}
-
-export function urlOf(server: Server, host: string): string {
+export function urlOf(server: Server, { house: { access } }: HttpContext, { host }: Door): string {
   const { port } = server.address() as AddressInfo;
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const scheme = access.tls === undefined ? "http" : "https";
+  return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

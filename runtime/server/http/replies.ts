@@ -1,8 +1,9 @@
 /** What routes answer with: JSON, text, or the reason why not. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { tellFault } from "../applications/faults.ts";
 import { CLOSE, HttpError, reasonJson } from "../connections/http-error.ts";
 import { hasUnreadBody } from "../connections/request-head.ts";
-import { BadRequest } from "../tensors/bad-request.ts";
+import { httpErrorOf } from "../protocol/refusal.ts";
 import type { HttpContext } from "./context.ts";
 import { repeatedId } from "./seen.ts";
 
@@ -42,7 +43,7 @@ export function sendBody(
 /** Answers with the reason, and tells operators of what is a fault of the server. */
 export function sendError(context: HttpContext, response: ServerResponse, reason: unknown): void {
   const error = httpErrorOf(reason);
-  tell(context, response, reason, error);
+  tellFault(context.house, repeatedId(response), reason, error);
   const record = context.records.get(response);
   if (record !== undefined) record.error = error.message;
   if (response.headersSent || response.destroyed) {
@@ -55,20 +56,4 @@ export function sendError(context: HttpContext, response: ServerResponse, reason
   const body = Buffer.from(reasonJson(error.message, repeatedId(response)));
   const headers = { ...error.headers, ...close, "content-type": "application/json" };
   sendBody(context, response, error.status, body, headers);
-}
-
-/** What is no answer that was meant is a fault of ours; models and workers have others. */
-function tell({ house }: HttpContext, response: ServerResponse, error: unknown, told: HttpError) {
-  if (told.status < 500) return;
-  const id = repeatedId(response);
-  const whose = id === undefined ? "a request" : `request ${id}`;
-  const isMeant = error instanceof HttpError;
-  house.onNotice(`${whose}: ${told.status} ${told.message}`, isMeant ? "debug" : "error");
-}
-
-function httpErrorOf(error: unknown): HttpError {
-  if (error instanceof HttpError) return error;
-  if (error instanceof BadRequest) return new HttpError(400, error.message);
-  const message = error instanceof Error ? error.message : String(error);
-  return new HttpError(500, `internal error: ${message}`);
 }

@@ -3,7 +3,7 @@
  * again.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { hostedModel } from "../applications/hosted-model.ts";
+import { loadModel, refuseUnload, repositoryIndex } from "../applications/repository.ts";
 import { readBody } from "../bodies/body.ts";
 import { INDEX_LIMIT } from "../bodies/body-limits.ts";
 import { HttpError } from "../connections/http-error.ts";
@@ -29,56 +29,18 @@ export async function routeRepository(
   }
   expectMethod(request, "POST");
   const asked = await smallJson(context, request);
-  if (isIndex) sendJson(context, response, 200, indexOf(context, asked));
-  else if (action === "load") {
-    await load(context, name, asked);
+  if (isIndex) {
+    sendJson(context, response, 200, repositoryIndex(context.house, asked["ready"] === true));
+  } else if (action === "load") {
+    expectNoParameters(asked);
+    await loadModel(context.house, name);
     sendJson(context, response, 200, { name, load: true });
-  } else {
-    applicationOf(context, name, action);
-    throw refusal(action, name, STAYS);
-  }
+  } else refuseUnload(context.house, name);
 }
 
-const STAYS =
-  "a model stays as long as its server runs, whose workers its bundle divides; end the server";
-
-function indexOf({ house }: HttpContext, asked: Fields): object[] {
-  return house.models.flatMap(({ application, model }) => {
-    const isReady = house.isApplicationReady(application);
-    if (!isReady && asked["ready"] === true) return [];
-    const [state, reason] = isReady ? ["READY", ""] : ["UNAVAILABLE", "its workers are not ready"];
-    return model.signature.names.map((name) => ({ name, version: "1", state, reason }));
-  });
-}
-
-/** Follows the bundle's file as it is now. @throws HttpError 400 with why it does not. */
-async function load(context: HttpContext, name: string, asked: Fields): Promise<void> {
-  const application = applicationOf(context, name, "load");
-  const { parameters } = asked;
-  if (parameters !== undefined && Object.keys(Object(parameters)).length > 0) {
-    throw new BadRequest("parameters", "expected nothing: a bundle says all of it", parameters);
-  }
-  const { reload } = context.house;
-  if (reload === undefined) {
-    throw refusal("load", name, "its bundle was given by the program, from no file");
-  }
-  const { isFollowed, notice } = await reload(application);
-  if (!isFollowed) throw refusal("load", name, notice);
-}
-
-/** Its place among those of the server. @throws HttpError 400 for an unknown name, as Triton. */
-function applicationOf({ house }: HttpContext, name: string, action: string): number {
-  try {
-    return house.applications.indexOf(hostedModel(house.models, name).application);
-  } catch (error) {
-    if (!(error instanceof HttpError)) throw error;
-    throw refusal(action, name, error.message);
-  }
-}
-
-/** In the words by which Triton's clients know it. */
-function refusal(action: string, name: string, reason: string): HttpError {
-  return new HttpError(400, `failed to ${action} '${name}', ${reason}`);
+function expectNoParameters({ parameters }: Fields): void {
+  if (parameters === undefined || Object.keys(Object(parameters)).length === 0) return;
+  throw new BadRequest("parameters", "expected nothing: a bundle says all of it", parameters);
 }
 
 async function smallJson({ pace, house }: HttpContext, request: IncomingMessage): Promise<Fields> {

@@ -1,12 +1,10 @@
 /** What is noted of HTTP requests, and what their answers repeat of them: ids and traces. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { REQUEST_ID, requestIdOf } from "../telemetry/request-id.ts";
 import type { RequestRecord } from "../telemetry/request-record.ts";
 import { type TraceParent, traceParentOf, traceParentText } from "../telemetry/trace-context.ts";
 import type { HttpContext } from "./context.ts";
 
-const REQUEST_ID = "x-request-id";
-/** What a header can say and a log can hold; other ids are as if there were none. */
-const ID = /^[\x21-\x7e]{1,128}$/;
 /** Of a path that is noted. */
 const LONGEST_PATH = 1000;
 
@@ -17,7 +15,7 @@ export function beginSeen(
   response: ServerResponse,
 ): void {
   const { headers } = request;
-  const id = idOf(headers[REQUEST_ID]);
+  const id = requestIdOf(headers[REQUEST_ID]);
   const parent = parentOf(request);
   const { telemetry } = house;
   if (telemetry === undefined) {
@@ -56,7 +54,7 @@ export function adoptId(
   record: RequestRecord | undefined,
   id: string | undefined,
 ): void {
-  const own = idOf(id);
+  const own = requestIdOf(id);
   if (own === undefined || response.headersSent) return;
   if (record === undefined) {
     if (!response.hasHeader(REQUEST_ID)) response.setHeader(REQUEST_ID, own);
@@ -71,10 +69,6 @@ export function adoptId(
 export function repeatedId(response: ServerResponse): string | undefined {
   const id = response.getHeader(REQUEST_ID);
   return typeof id === "string" ? id : undefined;
-}
-
-function idOf(text: string | string[] | undefined): string | undefined {
-  return typeof text === "string" && ID.test(text) ? text : undefined;
 }
 
 function parentOf({ headers }: IncomingMessage): TraceParent | undefined {

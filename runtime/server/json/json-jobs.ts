@@ -12,7 +12,7 @@ import type { JsonLimits } from "../tensors/json-text.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import { jsonOfBytes } from "../tensors/tensors.ts";
 
-/** Of a model, what reading its requests takes. */
+/** Of a model, what reading its requests takes: nothing but what can be sent to a thread. */
 export interface ReadModel {
   readonly signature: ClientSignature;
   readonly maxRows: number;
@@ -26,8 +26,7 @@ export type Dialect = "v2" | "kserve-v1";
 /** An inference request to read. */
 export interface ReadJob {
   readonly kind: "read";
-  /** Index among the models. */
-  readonly model: number;
+  readonly model: ReadModel;
   readonly body: Uint8Array<ArrayBuffer>;
   readonly headerLength: string | undefined;
   readonly dialect: Dialect;
@@ -60,17 +59,15 @@ export type JsonResult =
 const PIECE_ELEMENTS = 65_536;
 
 /** Never throws. */
-export function doJob(job: JsonJob, models: readonly ReadModel[]): JsonResult {
+export function doJob(job: JsonJob): JsonResult {
   try {
     if (job.kind === "predict") {
       const text = new TextEncoder().encode(predictionsJson(job.outputs));
       return { kind: "written", text };
     }
     if (job.kind === "write") return { kind: "written", text: jsonBytesOf(job) };
-    const model = models[job.model];
-    if (model === undefined) throw new RangeError(`no model ${job.model}`);
+    const { body, headerLength, model } = job;
     const { signature, maxRows, parts } = model;
-    const { body, headerLength } = job;
     const request =
       job.dialect === "kserve-v1"
         ? parsePredictRequest(body, signature, maxRows, parts)

@@ -1,10 +1,8 @@
 /** The thread beside the event loop: does one job with long JSON after another. */
-import { parentPort, workerData } from "node:worker_threads";
-import { buffersOf, doJob, type JsonJob, type ReadModel } from "./json-jobs.ts";
-
-const models: readonly ReadModel[] = workerData;
+import { parentPort } from "node:worker_threads";
+import { buffersOf, doJob, type JsonJob } from "./json-jobs.ts";
 
 parentPort?.on("message", (job: JsonJob) => {
-  const result = doJob(job, models);
+  const result = doJob(job);
   parentPort?.postMessage(result, buffersOf(result));
 });

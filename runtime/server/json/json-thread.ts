@@ -41,7 +41,6 @@ interface Waiting {
  * to be read. It keeps no process alive.
  */
 export class JsonThread {
-  readonly #models: readonly ReadModel[];
   readonly #limits: JsonThreadLimits;
   readonly #program: string | URL;
   readonly #toRead: Waiting[] = [];
@@ -51,16 +50,8 @@ export class JsonThread {
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  /**
-   * @param models whose requests it reads, in their order.
-   * @param program of the thread; left out for the one that ships.
-   */
-  constructor(
-    models: readonly ReadModel[],
-    limits: Partial<JsonThreadLimits> = {},
-    program: string | URL = programPath(),
-  ) {
-    this.#models = models;
+  /** @param program of the thread; left out for the one that ships. */
+  constructor(limits: Partial<JsonThreadLimits> = {}, program: string | URL = programPath()) {
     this.#limits = { ...JSON_THREAD_LIMITS, ...limits };
     this.#program = program;
   }
@@ -76,7 +67,7 @@ export class JsonThread {
    * too many wait.
    */
   async read(
-    model: number,
+    model: ReadModel,
     body: Buffer,
     headerLength: string | undefined,
     dialect: Dialect = "v2",
@@ -146,7 +137,6 @@ export class JsonThread {
 
   #start(): Worker {
     const worker = new Worker(this.#program, {
-      workerData: this.#models,
       execArgv: [],
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },

@@ -39,7 +39,7 @@ export function liveDocument(house: House): LiveDocument {
   };
 }
 
-function stateOf({ isDraining, isReady }: House): ServerState {
-  if (isDraining) return "draining";
+function stateOf({ isStopping, isReady }: House): ServerState {
+  if (isStopping) return "draining";
   return isReady ? "ready" : "starting";
 }

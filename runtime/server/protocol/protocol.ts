@@ -4,38 +4,26 @@
  */
 
 import { plainLength } from "../bodies/body-limits.ts";
-import { VARIANT_OUTPUT, type VariantWish, variantWishOf } from "../requests/variant-wish.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
-import { DATATYPES, elementCountOf, isBinaryOnly } from "../tensors/datatypes.ts";
 import { type JsonLimits, parseJson } from "../tensors/json-text.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
-import { bytesOfJson, rowBounds } from "../tensors/tensors.ts";
+import { bytesOfJson } from "../tensors/tensors.ts";
+import {
+  binaryOf,
+  type Fields,
+  fieldsOf,
+  gatheredInputs,
+  type InferRequest,
+  integerOf,
+  outputsOf,
+  parametersOf,
+  refuseParameter,
+  requestWishes,
+  type StatedInput,
+  textOf,
+} from "./infer-request.ts";
 
-export interface InferRequest {
-  readonly id: string | undefined;
-  readonly rows: number;
-  /** In the order of `ClientSignature.inputs`; views on the body where the request is binary. */
-  readonly inputs: readonly Uint8Array[];
-  readonly outputs: readonly RequestedOutput[];
-  /** From `parameters.timeout`; undefined without one. */
-  readonly timeoutMs: number | undefined;
-  /** From `parameters.priority`: whether it is the highest, or the default. */
-  readonly isHigh: boolean;
-  /** From `parameters.variant` and `parameters.same_variant`. */
-  readonly variant: VariantWish | undefined;
-  /** From `parameters.slo_class`; undefined without one. */
-  readonly sloClass: string | undefined;
-}
-
-interface RequestedOutput {
-  /** Index in `ClientSignature.outputs`; beyond them, that of `VARIANT_OUTPUT`. */
-  readonly index: number;
-  readonly isBinary: boolean;
-}
-
-type Fields = Readonly<Record<string, unknown>>;
-
-const MAX_TOLD_AXES = 16;
+export type { InferRequest } from "./infer-request.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -57,16 +45,10 @@ export function parseInferRequest(
   const request = fieldsOf(jsonOf(body.subarray(0, jsonLength), parts), "request");
   const parameters = parametersOf(request, "");
   const id = textOf(request["id"], "id");
-  const priority = integerOr0(parameters, "priority");
-  const timeoutUs = integerOr0(parameters, "timeout");
-  const variant = variantWishOf(parameters, signature);
+  const wishes = requestWishes(parameters, signature);
   const { rows, inputs } = inputsOf(request, body.subarray(jsonLength), signature, maxRows);
-  const outputs = outputsOf(request, parameters, signature);
-  // As Triton has it, 0 is the default: no tighter deadline than the SLO, and a priority that here
-  // is the highest, which is 1.
-  const timeoutMs = timeoutUs === 0 ? undefined : timeoutUs / 1000;
-  const sloClass = textOf(parameters["slo_class"], "parameters.slo_class");
-  return { id, rows, inputs, outputs, timeoutMs, isHigh: priority <= 1, variant, sloClass };
+  const outputs = outputsOf(request["outputs"], parameters, signature, false);
+  return { id, rows, inputs, outputs, ...wishes };
 }
 
 function jsonLengthOf(body: Uint8Array, headerLength: string | undefined): number {
@@ -95,76 +77,26 @@ function inputsOf(
 ): { readonly rows: number; readonly inputs: readonly Uint8Array[] } {
   const given = request["inputs"];
   if (!Array.isArray(given)) throw new BadRequest("inputs", "expected an array", given);
-  const inputs = new Array<Uint8Array | undefined>(signature.inputs.length).fill(undefined);
-  let rows: number | undefined;
   let offset = 0;
-  for (const [position, value] of given.entries()) {
-    const path = `inputs[${position}]`;
-    const fields = fieldsOf(value, path);
-    const index = indexOfName(fields["name"], signature.inputs, `${path}.name`);
-    const tensor = signature.inputs[index];
-    if (tensor === undefined || inputs[index] !== undefined) {
-      throw new BadRequest(`${path}.name`, "expected every input once", fields["name"]);
-    }
-    const shape = shapeOf(fields, tensor, path, rows ?? maxRows, rows !== undefined);
-    rows = shape[0] ?? 0;
+  const bytesAt = (tensor: ModelTensor, shape: number[], path: string, position: number) => {
+    const fields = fieldsOf(given[position], path);
     const size = binarySizeOf(fields, path, binary.length - offset);
-    inputs[index] =
-      size === undefined
-        ? bytesOfJson(tensor.datatype, shape, fields["data"], `${path}.data`)
-        : binaryOf(binary.subarray(offset, offset + size), tensor, shape, path);
-    offset += size ?? 0;
-  }
-  if (offset !== binary.length) {
-    const expected = `expected ${offset} bytes after the JSON, the sum of every binary_data_size`;
-    throw new BadRequest("request", expected, binary.length);
-  }
-  const missing = signature.inputs.find((_, index) => inputs[index] === undefined);
-  if (missing !== undefined || rows === undefined) {
-    const expected = `expected an input named "${missing?.name}"`;
-    throw new BadRequest("inputs", expected, given.map((input) => input?.name).join(", "));
-  }
-  return { rows, inputs: inputs.filter((input) => input !== undefined) };
-}
-
-/** Checks datatype and shape. @param isFixed whether the rows are known from an input before. */
-function shapeOf(
-  fields: Fields,
-  { datatype, rowShape }: ModelTensor,
-  path: string,
-  maxRows: number,
-  isFixed: boolean,
-): number[] {
-  if (fields["datatype"] !== datatype) {
-    throw new BadRequest(`${path}.datatype`, `expected "${datatype}"`, fields["datatype"]);
-  }
-  const { shape } = fields;
-  // Triton's configuration has no tensor without dims, so clients give rows of one element one.
-  const isReshaped = rowShape.length === 0 && Array.isArray(shape) && shape.length === 2;
-  const ownShape = isReshaped ? [1] : rowShape;
-  if (!Array.isArray(shape) || shape.length !== ownShape.length + 1) {
-    const allowed = `[rows${rowShape.map((size) => `, ${size}`).join("")}]`;
-    throw new BadRequest(`${path}.shape`, `expected ${allowed}`, shapeText(shape));
-  }
-  const rows: unknown = shape[0];
-  if (typeof rows !== "number" || !Number.isInteger(rows) || rows < 1 || rows > maxRows) {
-    throw new BadRequest(`${path}.shape[0]`, `expected 1 to ${maxRows} rows`, rows);
-  }
-  if (isFixed && rows !== maxRows) {
-    throw new BadRequest(`${path}.shape[0]`, `expected ${maxRows}, as the input before has`, rows);
-  }
-  for (const [axis, size] of ownShape.entries()) {
-    if (shape[axis + 1] !== size) {
-      throw new BadRequest(`${path}.shape[${axis + 1}]`, `expected ${size}`, shape[axis + 1]);
+    if (size === undefined) {
+      return bytesOfJson(tensor.datatype, shape, fields["data"], `${path}.data`);
     }
-  }
-  return [rows, ...ownShape];
+    const bytes = binary.subarray(offset, offset + size);
+    offset += size;
+    return binaryOf(bytes, tensor, shape, `${path}.parameters.binary_data_size`);
+  };
+  const gathered = gatheredInputs(given, statedOf, signature, maxRows, bytesAt);
+  if (offset === binary.length) return gathered;
+  const expected = `expected ${offset} bytes after the JSON, the sum of every binary_data_size`;
+  throw new BadRequest("request", expected, binary.length);
 }
 
-/** Of a shape that is not the one expected; it may be anything, of any depth. */
-function shapeText(shape: unknown): unknown {
-  const isFlat = Array.isArray(shape) && shape.every((size) => typeof size === "number");
-  return isFlat && shape.length <= MAX_TOLD_AXES ? JSON.stringify(shape) : shape;
+function statedOf(value: unknown, path: string): StatedInput {
+  const { name, datatype, shape } = fieldsOf(value, path);
+  return { name, datatype, shape };
 }
 
 function binarySizeOf(fields: Fields, path: string, available: number): number | undefined {
@@ -189,116 +121,4 @@ function binarySizeOf(fields: Fields, path: string, available: number): number |
     );
   }
   return bytes;
-}
-
-function binaryOf(
-  bytes: Uint8Array,
-  { datatype, rowShape }: ModelTensor,
-  shape: readonly number[],
-  path: string,
-): Uint8Array {
-  const rowElements = elementCountOf(rowShape);
-  if (rowBounds(datatype, bytes, shape[0] ?? 0, rowElements) !== undefined) return bytes;
-  const { elementBytes } = DATATYPES[datatype];
-  const count = elementCountOf(shape);
-  const expected =
-    elementBytes > 0
-      ? `expected ${count * elementBytes}, ${count} elements of ${datatype}`
-      : `expected ${count} elements, each after its length in 4 bytes`;
-  throw new BadRequest(`${path}.parameters.binary_data_size`, expected, bytes.length);
-}
-
-function outputsOf(
-  request: Fields,
-  parameters: Fields,
-  signature: ClientSignature,
-): RequestedOutput[] {
-  const byDefault = booleanOf(parameters["binary_data_output"], "parameters.binary_data_output");
-  const { outputs } = request;
-  if (outputs === undefined || (Array.isArray(outputs) && outputs.length === 0)) {
-    const isBinary = byDefault ?? false;
-    return signature.outputs.flatMap((tensor, index) => {
-      if (tensor.isInternal === true) return [];
-      refuseJson(tensor, isBinary, "parameters.binary_data_output");
-      return [{ index, isBinary }];
-    });
-  }
-  if (!Array.isArray(outputs)) throw new BadRequest("outputs", "expected an array", outputs);
-  const seen = new Set<number>();
-  const tensors = askableOutputs(signature);
-  return outputs.map((value, position) => {
-    const path = `outputs[${position}]`;
-    const fields = fieldsOf(value, path);
-    const index = indexOfName(fields["name"], tensors, `${path}.name`);
-    if (seen.has(index)) {
-      throw new BadRequest(`${path}.name`, "expected every output once", fields["name"]);
-    }
-    seen.add(index);
-    const own = parametersOf(fields, `${path}.`);
-    refuseParameter(own, `${path}.parameters`, "classification");
-    refuseParameter(own, `${path}.parameters`, "shared_memory_region");
-    const at = `${path}.parameters.binary_data`;
-    const isBinary = booleanOf(own["binary_data"], at) ?? byDefault ?? false;
-    refuseJson(tensors[index], isBinary, at);
-    return { index, isBinary };
-  });
-}
-
-/** What is sent as bytes only has to be asked for so. */
-function refuseJson(tensor: ModelTensor | undefined, isBinary: boolean, path: string): void {
-  if (tensor === undefined || isBinary || !isBinaryOnly(tensor.datatype)) return;
-  const { name, datatype } = tensor;
-  const expected = `expected true: output "${name}" is ${datatype}, sent as binary data only`;
-  throw new BadRequest(path, expected, isBinary);
-}
-
-/** An output of the model that is called so as well hides the one that names variants. */
-function askableOutputs({ outputs, answersByRow }: ClientSignature): readonly ModelTensor[] {
-  return answersByRow === true ? [...outputs, VARIANT_OUTPUT] : outputs;
-}
-
-function indexOfName(name: unknown, tensors: readonly ModelTensor[], path: string): number {
-  const index = tensors.findIndex((tensor) => tensor.name === name);
-  if (index >= 0) return index;
-  const names = tensors.map((tensor) => `"${tensor.name}"`).join(" or ");
-  throw new BadRequest(path, `expected ${names}`, name);
-}
-
-/** @param prefix path of the object that has the parameters, with its dot. */
-function parametersOf(fields: Fields, prefix: string): Fields {
-  const { parameters } = fields;
-  return parameters === undefined ? {} : fieldsOf(parameters, `${prefix}parameters`);
-}
-
-function fieldsOf(value: unknown, path: string): Fields {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
-  throw new BadRequest(path, "expected an object", value);
-}
-
-function integerOf(value: unknown, path: string): number {
-  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
-  throw new BadRequest(path, "expected an integer of 0 or more", value);
-}
-
-/** A parameter of the request; 0 without one. */
-function integerOr0(parameters: Fields, name: string): number {
-  const value = parameters[name];
-  return value === undefined ? 0 : integerOf(value, `parameters.${name}`);
-}
-
-function textOf(value: unknown, path: string): string | undefined {
-  if (value === undefined || typeof value === "string") return value;
-  throw new BadRequest(path, "expected a string", value);
-}
-
-function booleanOf(value: unknown, path: string): boolean | undefined {
-  if (value === undefined || typeof value === "boolean") return value;
-  throw new BadRequest(path, "expected true or false", value);
-}
-
-function refuseParameter(parameters: Fields, path: string, name: string): void {
-  const value = parameters[name];
-  // Some clients always send classification, with 0 for none.
-  if (value === undefined || value === 0) return;
-  throw new BadRequest(`${path}.${name}`, "expected nothing: this server does not have it", value);
 }

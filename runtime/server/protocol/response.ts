@@ -3,8 +3,9 @@
  * extension.
  */
 
-import type { Answer, OutputTensor } from "../requests/request.ts";
+import type { Answer, Answerer, OutputTensor } from "../requests/request.ts";
 import { bytesOfNames, VARIANT_OUTPUT } from "../requests/variant-wish.ts";
+import type { Datatype } from "../tensors/datatypes.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import { jsonOfBytes } from "../tensors/tensors.ts";
 import type { InferRequest } from "./protocol.ts";
@@ -28,25 +29,19 @@ export function writeInferResponse(
   sloClass: string | null = null,
   texts: ReadonlyMap<number, Uint8Array | undefined> = new Map(),
 ): InferResponse {
-  const { answerer } = answer;
-  const names = variantNames(answer, signature);
   const binary: Uint8Array[] = [];
   const json: (string | Uint8Array)[] = [];
-  for (const [position, { index, isBinary }] of request.outputs.entries()) {
-    const ofNames = index === signature.outputs.length ? VARIANT_OUTPUT : undefined;
-    const tensor = ofNames ?? signature.outputs[index];
-    const output = ofNames === undefined ? answer.outputs[index] : outputOfNames(names);
-    if (tensor === undefined || output === undefined) throw new Error(`no output ${index}`);
-    const { name, datatype } = tensor;
-    const head = JSON.stringify({ name, datatype, shape: output.shape }).slice(0, -1);
+  const answered = answeredOutputs(request, answer, signature);
+  for (const [position, { index, isBinary, name, datatype, shape, parts }] of answered.entries()) {
+    const head = JSON.stringify({ name, datatype, shape }).slice(0, -1);
     if (position > 0) json.push(",");
     json.push(head);
     if (isBinary) {
-      for (const part of output.parts) binary.push(part);
-      json.push(`,"parameters":{"binary_data_size":${lengthOf(output.parts)}}}`);
+      for (const part of parts) binary.push(part);
+      json.push(`,"parameters":{"binary_data_size":${lengthOf(parts)}}}`);
       continue;
     }
-    const data = texts.has(index) ? texts.get(index) : jsonOfBytes(datatype, bytesOf(output.parts));
+    const data = texts.has(index) ? texts.get(index) : jsonOfBytes(datatype, bytesOf(parts));
     if (data === undefined) {
       throw new Error(
         `output "${name}" has an element that is NaN or infinite; ask for it with binary_data`,
@@ -54,12 +49,7 @@ export function writeInferResponse(
     }
     json.push(',"data":', data, "}");
   }
-  // A single row is told all by the name.
-  const parameters = {
-    ...answerer,
-    ...(names.length > 1 ? { variants: names } : {}),
-    ...(sloClass === null ? {} : { slo_class: sloClass }),
-  };
+  const parameters = answerParameters(answer, signature, sloClass);
   const { id } = request;
   const head = { model_name: modelName, model_version: "1", ...(id === undefined ? {} : { id }) };
   json.unshift(`${JSON.stringify({ ...head, parameters }).slice(0, -1)},"outputs":[`);
@@ -73,10 +63,58 @@ export function writeInferResponse(
       "content-type": hasBinary ? "application/octet-stream" : "application/json",
       "content-length": length,
       // Header values are ASCII; names of variants need not be.
-      "stratagem-variant": encodeURI(answerer.variant),
+      "stratagem-variant": encodeURI(parameters.variant),
       ...(hasBinary ? { "inference-header-content-length": jsonLength } : {}),
     },
     parts: [...jsonParts, ...binary],
+  };
+}
+
+/** An output that was asked for, whatever carries it. */
+export interface AnsweredOutput extends OutputTensor {
+  /** As in `InferRequest.outputs`. */
+  readonly index: number;
+  readonly isBinary: boolean;
+  readonly name: string;
+  readonly datatype: Datatype;
+}
+
+/** In the order in which they were asked for. */
+export function answeredOutputs(
+  request: InferRequest,
+  answer: Answer,
+  signature: ClientSignature,
+): AnsweredOutput[] {
+  return request.outputs.map(({ index, isBinary }) => {
+    const ofNames = index === signature.outputs.length ? VARIANT_OUTPUT : undefined;
+    const tensor = ofNames ?? signature.outputs[index];
+    const names = () => outputOfNames(variantNames(answer, signature));
+    const output = ofNames === undefined ? answer.outputs[index] : names();
+    if (tensor === undefined || output === undefined) throw new Error(`no output ${index}`);
+    const { name, datatype } = tensor;
+    return { index, isBinary, name, datatype, shape: output.shape, parts: output.parts };
+  });
+}
+
+/** What an answer says of who answered. */
+export interface AnswerParameters extends Answerer {
+  /** Of several rows, the variant of each. */
+  readonly variants?: readonly string[];
+  readonly slo_class?: string;
+}
+
+/** @param sloClass of the request; null where all have the same SLO. */
+export function answerParameters(
+  answer: Answer,
+  signature: ClientSignature,
+  sloClass: string | null,
+): AnswerParameters {
+  const names = variantNames(answer, signature);
+  // A single row is told all by the name.
+  return {
+    ...answer.answerer,
+    ...(names.length > 1 ? { variants: names } : {}),
+    ...(sloClass === null ? {} : { slo_class: sloClass }),
   };
 }
 

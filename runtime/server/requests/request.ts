@@ -75,9 +75,19 @@ export interface Submission<A extends Answer = Answer> {
   /**
    * Gives the request up: rows that wait are taken back, of rows that run the answer is thrown
    * away.
+   * @param why "cancelled" where left out; of "timeout" the rows count as dropped.
    */
-  readonly cancel: () => void;
+  readonly cancel: (why?: GivenUp) => void;
 }
+
+/** Why nobody waits for a request any more: its client went away, or its time is over. */
+export type GivenUp = "cancelled" | "timeout";
+
+/** What a request that is given up is told to have failed by. */
+export const GIVEN_UP: Readonly<Record<GivenUp, string>> = {
+  cancelled: "the client went away",
+  timeout: "the client's own deadline has passed",
+};
 
 /** Output of one batch: the rows of request i are `bounds[i]` … `bounds[i + 1]` of the bytes. */
 export interface RowedOutput {

@@ -20,6 +20,8 @@ export interface SeenRequest {
 }
 
 export interface RequestRecord extends SeenRequest {
+  /** Of gRPC known once the message is there. */
+  requestBytes?: number | undefined;
   /** Of the client, or made. */
   id: string;
   /** Whether the client has not named it. */

@@ -92,7 +92,7 @@ describe("the means of a machine", () => {
 
 describe("workers", () => {
   test("that a machine has room for lack nothing", () => {
-    expect(lackOf({ count: 8, threads: 1, modelBytes: 10 * MIB }, PLENTY)).toBeNull();
+    expect(lackOf([{ count: 8, threads: 1, modelBytes: 10 * MIB }], PLENTY)).toBeNull();
   });
 
   test.each([
@@ -102,11 +102,18 @@ describe("workers", () => {
     [{ threads: 64 }, { threads: { left: 50, of: "pids.max" } }, "75 threads"],
     [{}, { files: { left: -3, of: "RLIMIT_NOFILE" } }, "has 0 left (RLIMIT_NOFILE)"],
   ])("%o are refused beyond %o", (wanted, means, message) => {
-    const found = lackOf(
-      { count: 1, threads: 1, modelBytes: 0, ...wanted },
-      { ...PLENTY, ...means },
-    );
+    const found = lackOf([{ count: 1, threads: 1, modelBytes: 0, ...wanted }], {
+      ...PLENTY,
+      ...means,
+    });
     expect(found).toContain(message);
+  });
+
+  test("of several bundles are counted together", () => {
+    const each = { count: 30, threads: 1, modelBytes: 100 * MIB };
+    const means = { ...PLENTY, files: { left: 100, of: "RLIMIT_NOFILE" } };
+    expect(lackOf([each], means)).toBeNull();
+    expect(lackOf([each, each], means)).toContain("60 workers want 124 open files");
   });
 
   test("of more threads than cores are told of", () => {

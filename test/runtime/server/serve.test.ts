@@ -232,16 +232,13 @@ describe("failures", () => {
 });
 
 describe("closing", () => {
-  test("answers what was accepted, refuses the rest, then ends the workers", async () => {
+  test("answers what was accepted, then ends the workers", async () => {
     const harness = await serve();
     harness.executor.isHolding = true;
     const first = call(harness, INFER, ONE_ROW);
     await harness.executor.ran(1);
     const closed = harness.server.close();
     expect(harness.server.isReady()).toBe(false);
-    expect((await call(harness, "/v2/health/ready")).status).toBe(503);
-    const late = await call(harness, INFER, ONE_ROW);
-    expect([late.status, late.headers["retry-after"]]).toEqual([503, "1"]);
     expect(harness.executor.isClosed).toBe(false);
     harness.executor.finish();
     expect((await first).status).toBe(200);

@@ -118,15 +118,11 @@ export class AccordionEndpoint implements Endpoint {
     });
   }
 
-  /** Never: queries run by the table they were started by. */
+  /** Never in place: queries run by the table they were started by. */
   replaceBundle(bundle: Bundle): string {
     const difference = bundleDifference(this.#bundle, bundle, SERVED_PARTS);
-    if (difference !== null)
-      return `it has another ${difference}, which takes a new start of the server`;
-    return (
-      "the table of malleable pipelines is not exchanged while it is served, " +
-      "which takes a new start of the server"
-    );
+    if (difference !== null) return `it has another ${difference}`;
+    return "the table of malleable pipelines is not exchanged while it is served";
   }
 
   drain(): void {}

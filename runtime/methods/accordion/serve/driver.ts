@@ -3,11 +3,13 @@ import { assert } from "../../../core/assert.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import type { Executor } from "../../../exec/executor.ts";
 import { at } from "../../../server/graph/pipeline-signature.ts";
-import type {
-  FailureReason,
-  Outcome,
-  RequestRows,
-  Submission,
+import {
+  type FailureReason,
+  GIVEN_UP,
+  type GivenUp,
+  type Outcome,
+  type RequestRows,
+  type Submission,
 } from "../../../server/requests/request.ts";
 import { DROP_NO_PLACE, DROP_PLACES_LOST } from "../core/commands.ts";
 import type { AccordionScheduler } from "../core/scheduler.ts";
@@ -104,8 +106,10 @@ export class AccordionDriver {
     const request = new AccordionRequest({ model, ofModel, rows, isHigh, ...times, settle });
     this.#load.recordArrival(arrivalMs);
     const run = this.#open(request);
-    const cancel = () => {
-      if (run !== undefined) this.#giveUp(run, "cancelled", "the client went away");
+    const cancel = (why: GivenUp = "cancelled") => {
+      if (run === undefined || request.isSettled) return;
+      if (why === "timeout") this.#observer.onRowsDone(model, "dropped", rows.rows);
+      this.#giveUp(run, why, GIVEN_UP[why]);
     };
     return { outcome, cancel };
   }

@@ -8,6 +8,8 @@ import { type BatchResult, type Executor, WorkerLostError } from "../../../exec/
 import type { BatchTimes } from "../../../server/requests/answer-times.ts";
 import type { BatchRun } from "../../../server/requests/batch-run.ts";
 import {
+  GIVEN_UP,
+  type GivenUp,
   type Outcome,
   PendingRequest,
   type RequestRows,
@@ -148,7 +150,7 @@ export class Scheduler {
       this.#requests.add(request);
       this.#arrive(request, nowMs);
     }
-    return { outcome, cancel: () => this.#fail(request, "cancelled", "the client went away") };
+    return { outcome, cancel: (why = "cancelled") => this.#giveUp(request, why) };
   }
 
   /** Whether a query that arrives now would be dropped, whatever it asks. */
@@ -456,6 +458,14 @@ export class Scheduler {
     else if (reason === DROP_LATE)
       this.#fail(request, "late", "its deadline cannot be met any more");
     else this.#fail(request, "queue-full", "the queue of the worker is full");
+  }
+
+  #giveUp(request: PendingRequest, why: GivenUp): void {
+    if (request.isSettled) return;
+    if (why === "timeout") {
+      for (let row = 0; row < request.rows; row++) this.#observer?.onQueryDropped(request.sloClass);
+    }
+    this.#fail(request, why, GIVEN_UP[why]);
   }
 
   #fail(request: PendingRequest, ...why: Parameters<PendingRequest["fail"]>): void {

@@ -71,8 +71,7 @@ export class ServedPolicy {
    * @returns why it cannot, or null; nothing has changed if it cannot.
    */
   replace(bundle: Bundle, bundleSha256: string): string | null {
-    const refusal = (difference: string) =>
-      `it has another ${difference}, which takes a new start of the server`;
+    const refusal = (difference: string) => `it has another ${difference}`;
     if (!isOfSameMethod(this.#bundle, bundle)) return refusal("method");
     const difference = differenceOf(this.#bundle, bundle);
     if (difference !== null) return refusal(difference);

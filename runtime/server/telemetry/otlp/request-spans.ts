@@ -130,10 +130,13 @@ function workerTimes({ startMs, endMs, wallMs }: BatchRun): SpanTimes {
   return { startMs: Math.max(startMs, endMs - wallMs), endMs };
 }
 
+/** Codes of gRPC that are a server's fault: UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED and so on. */
+const GRPC_FAULTS: readonly number[] = [2, 4, 12, 13, 14, 15];
+
 /** A server's spans fail for what is its own fault, and for clients that went away. */
 function failed({ protocol, status }: RequestRecord): boolean {
   if (status === null) return true;
-  return protocol === "grpc" ? status !== 0 : status >= 500;
+  return protocol === "grpc" ? GRPC_FAULTS.includes(status) : status >= 500;
 }
 
 function errorType({ status }: RequestRecord): string {

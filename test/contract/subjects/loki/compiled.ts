@@ -13,5 +13,4 @@ export const lokiCompiled: CompiledSubject = {
   state: null,
   answered: ["second.y"],
   model: "echo",
-  reread: /not followed, .*not exchanged while it is served/,
 };

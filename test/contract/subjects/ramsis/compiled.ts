@@ -13,5 +13,4 @@ export const ramsisCompiled: CompiledSubject = {
   state: "queued=1,slack=40ms",
   answered: ["y"],
   model: "echo",
-  reread: /serving it as it is now/,
 };

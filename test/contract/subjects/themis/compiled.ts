@@ -15,5 +15,4 @@ export const themisCompiled: CompiledSubject = {
   state: null,
   answered: ["second.y"],
   model: "echo",
-  reread: /not followed, .*not exchanged while it is served/,
 };

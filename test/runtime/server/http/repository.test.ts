@@ -7,12 +7,17 @@ afterEach(closeAll);
 const LOAD = "/v2/repository/models/tiny/load";
 
 test("loading a model follows its application's file, and says why where it does not", async () => {
-  const asked: number[] = [];
+  const asked: (string | undefined)[] = [];
   let isFollowed = true;
   const harness = await serve({
-    reload: async (application) => {
-      asked.push(application);
-      return { isFollowed, notice: "not followed: it has another SLO" };
+    admin: {
+      reload: async (application) => {
+        asked.push(application);
+        const notice = "not followed: it has another SLO";
+        return { isFollowed, notice, applications: [] };
+      },
+      config: () => ({}),
+      state: () => ({}),
     },
   });
   expect(jsonOf(await call(harness, "/v2")).extensions).toContain("model_repository");
@@ -24,7 +29,7 @@ test("loading a model follows its application's file, and says why where it does
     400,
     { error: "failed to load 'tiny', not followed: it has another SLO" },
   ]);
-  expect(asked).toEqual([0, 0]);
+  expect(asked).toEqual(["tiny", "tiny"]);
   const config = await call(harness, LOAD, { body: '{"parameters":{"config":"{}"}}' });
   expect([config.status, jsonOf(config).error]).toEqual([
     400,

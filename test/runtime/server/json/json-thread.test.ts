@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 function started(limits: Partial<JsonThreadLimits> = {}, program?: URL): JsonThread {
-  const thread = new JsonThread([MODEL], limits, program);
+  const thread = new JsonThread(limits, program);
   open.push(thread);
   return thread;
 }
@@ -57,7 +57,7 @@ test("reads as the event loop would, and refuses with the same words", async () 
   const thread = started();
   expect(thread.isRunning).toBe(false);
   const body = rightBody({ id: "long", parameters: { timeout: 5 } });
-  const read = await thread.read(0, copyOf(body), undefined);
+  const read = await thread.read(MODEL, copyOf(body), undefined);
   expect(thread.isRunning).toBe(true);
   expect(read).toEqual(parseInferRequest(body, undefined, signature, 4));
   for (const wrong of [rightBody({ id: 5 }), body.subarray(0, 70_000)]) {
@@ -68,7 +68,7 @@ test("reads as the event loop would, and refuses with the same words", async () 
       message = (error as Error).message;
     }
     expect(message).toMatch(/^(id: expected a string|request: expected JSON)/);
-    const refused = thread.read(0, copyOf(wrong), undefined);
+    const refused = thread.read(MODEL, copyOf(wrong), undefined);
     await expect(refused).rejects.toMatchObject({ status: 400, message });
   }
 });
@@ -81,7 +81,7 @@ test.each([
 ] as const)("refuses JSON of more %s than the shapes need: %s", async (words, part, kind) => {
   const most = MODEL.parts[kind];
   const body = Buffer.from(`{"inputs":[${part.repeat(most)}0]}`);
-  await expect(started().read(0, body, undefined)).rejects.toMatchObject({
+  await expect(started().read(MODEL, body, undefined)).rejects.toMatchObject({
     status: 400,
     message: expect.stringContaining(`(of at most ${most} ${words}, got `),
   });
@@ -101,7 +101,10 @@ test("writes as the event loop would, also where the text is made in pieces", as
 
 test("a thread that hangs is replaced, and its job refused", async () => {
   const thread = started({ jobTimeoutMs: 20 }, programOf(HANGS_AT_FIRST));
-  const both = [thread.read(0, rightBody(), undefined), thread.read(0, rightBody(), undefined)];
+  const both = [
+    thread.read(MODEL, rightBody(), undefined),
+    thread.read(MODEL, rightBody(), undefined),
+  ];
   for (const one of both) {
     await expect(one).rejects.toMatchObject({
       status: 413,
@@ -112,15 +115,15 @@ test("a thread that hangs is replaced, and its job refused", async () => {
 
 test("a thread that ends by itself is replaced, and its job refused", async () => {
   const thread = started({}, programOf("process.exit(3)"));
-  await expect(thread.read(0, rightBody(), undefined)).rejects.toMatchObject({ status: 413 });
+  await expect(thread.read(MODEL, rightBody(), undefined)).rejects.toMatchObject({ status: 413 });
   const bytes = new Uint8Array(8);
   await expect(thread.write("FP32", bytes)).rejects.toMatchObject({ status: 500 });
 });
 
 test("refuses what would wait behind too many, to be tried again", async () => {
   const thread = started({ maxWaiting: 2, jobTimeoutMs: 60_000 }, programOf(HANGS_AT_FIRST));
-  const waiting = [1, 2, 3].map(() => thread.read(0, rightBody(), undefined));
-  await expect(thread.read(0, rightBody(), undefined)).rejects.toMatchObject({
+  const waiting = [1, 2, 3].map(() => thread.read(MODEL, rightBody(), undefined));
+  await expect(thread.read(MODEL, rightBody(), undefined)).rejects.toMatchObject({
     status: 503,
     headers: { "retry-after": "1" },
     message: "request: 2 long bodies wait to be read, try again later",
@@ -132,7 +135,7 @@ test("refuses what would wait behind too many, to be tried again", async () => {
 
 test("goes when there was nothing to do for a while, and comes again", async () => {
   const thread = started({ idleMs: 0 });
-  await thread.read(0, rightBody(), undefined);
+  await thread.read(MODEL, rightBody(), undefined);
   while (thread.isRunning) await new Promise((resolve) => setTimeout(resolve, 1));
-  expect((await thread.read(0, rightBody(), undefined)).rows).toBe(1);
+  expect((await thread.read(MODEL, rightBody(), undefined)).rows).toBe(1);
 });

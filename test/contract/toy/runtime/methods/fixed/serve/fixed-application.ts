@@ -23,10 +23,9 @@ export function fixedApplication(
   options: ApplicationOptions,
   executorFactory: (handlers: ExecutorHandlers) => Promise<Executor>,
 ): Application {
-  const { nowMs } = options;
   return applicationOf<Executor, Required<ExecutorHandlers>>(options, {
     bundle,
-    endpointOf: (_, onWorkerLost) => new FixedEndpoint(bundle, nowMs, onWorkerLost),
+    endpointOf: (_, onWorkerLost) => new FixedEndpoint(bundle, options, onWorkerLost),
     executorFactory,
   });
 }
@@ -40,6 +39,7 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
   readonly started: Promise<void>;
   readonly #bundle: FixedBundle;
   readonly #nowMs: () => number;
+  readonly #bundleSha256: string;
   readonly #cluster: FixedCluster;
   readonly #up = new Set<number>();
   readonly #rows = new Map<number, { readonly request: PendingRequest; readonly row: number }>();
@@ -48,7 +48,7 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
 
   constructor(
     bundle: FixedBundle,
-    nowMs: () => number,
+    { nowMs, bundleSha256 }: ApplicationOptions,
     onWorkerLost: (w: number, r: string) => void,
   ) {
     const [task] = bundle.tasks;
@@ -58,6 +58,7 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
     this.fastestMs = task?.variants[0]?.latencyMs.data[0] ?? 0;
     this.#bundle = bundle;
     this.#nowMs = nowMs;
+    this.#bundleSha256 = bundleSha256;
     this.#cluster = new FixedCluster(bundle.levels.at(-1)?.batch ?? 1);
     let settleStarted: () => void = () => {};
     this.started = new Promise((resolve) => {
@@ -110,12 +111,14 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
 
   metricLines(): MetricLine[] {
     const waiting = metric("stratagem_pending_queries", "gauge", "Rows", this.#rows.size);
-    return [...RequestMetrics.tritonLines([this.metrics]), ...waiting];
+    const labels = { application: this.#bundle.application, sha256: this.#bundleSha256 };
+    const info = metric("stratagem_bundle_info", "gauge", "The bundle", 1, labels);
+    return [...RequestMetrics.tritonLines([this.metrics]), ...waiting, ...info];
   }
 
   replaceBundle(bundle: Bundle): string {
     const difference = bundleDifference(this.#bundle, bundle, ["slo", "cluster", "tasks"]);
-    return `it has another ${difference ?? "batch"}, which takes a new start of the server`;
+    return `it has another ${difference ?? "batch"}`;
   }
 
   drain(): void {}

@@ -1,0 +1,80 @@
+/** One connection of a client that tells what became of each request that it has sent. */
+import { connect, type Socket } from "node:net";
+
+export interface Reply {
+  readonly status: number;
+  /** Whether the server says that it is the last of the connection. */
+  readonly isLast: boolean;
+}
+
+/** Raised where a connection cannot be made; nothing was sent then. */
+export class NotListening extends Error {}
+
+const HEAD_END = "\r\n\r\n";
+
+/** A connection: pieces are written, replies come in the order of the requests. */
+export class Talk {
+  readonly #socket: Socket;
+  #bytes = Buffer.alloc(0);
+  #waiting: ((reply: Reply | null) => void)[] = [];
+  #isOver = false;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on("data", (chunk: Buffer) => {
+      this.#bytes = Buffer.concat([this.#bytes, chunk]);
+      this.#read();
+    });
+    const over = () => {
+      this.#isOver = true;
+      for (const settle of this.#waiting.splice(0)) settle(null);
+    };
+    socket.on("end", over).on("close", over).on("error", over);
+  }
+
+  /** @throws NotListening */
+  static open(port: number): Promise<Talk> {
+    const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+    return new Promise((resolve, reject) => {
+      socket.once("error", () => reject(new NotListening()));
+      socket.once("connect", () => resolve(new Talk(socket)));
+    });
+  }
+
+  /** Whether the server has ended it. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  write(bytes: Uint8Array): void {
+    this.#socket.write(bytes);
+  }
+
+  /** The next reply; null if the connection ends without. */
+  reply(): Promise<Reply | null> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      this.#read();
+      if (this.#isOver) for (const settle of this.#waiting.splice(0)) settle(null);
+    });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #read(): void {
+    while (this.#waiting.length > 0) {
+      const end = this.#bytes.indexOf(HEAD_END);
+      if (end < 0) return;
+      const head = this.#bytes.toString("latin1", 0, end);
+      const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0);
+      const next = end + HEAD_END.length + length;
+      if (this.#bytes.length < next) return;
+      this.#bytes = this.#bytes.subarray(next);
+      const status = Number(head.split(" ", 2)[1]);
+      if (status < 200) continue;
+      this.#waiting.shift()?.({ status, isLast: /^connection: close$/im.test(head) });
+    }
+  }
+}

@@ -1,0 +1,45 @@
+/** `token`: makes a token, and the line that lets whoever has it in. */
+import { randomBytes } from "node:crypto";
+import { EXIT_CODES, RuntimeError } from "../errors.ts";
+import { SCOPES } from "../server/access/scopes.ts";
+import { EXPIRY_EXPECTED, tokensOf } from "../server/access/token-file.ts";
+import { hashOf, type TokenHash } from "../server/access/token-hash.ts";
+import type { CommandResult } from "./command-result.ts";
+
+/** So that those who search for leaked secrets know it. */
+const PREFIX = "stg_";
+const SECRET_BYTES = 32;
+
+export interface TokenCommand {
+  readonly name: string;
+  /** With commas between them. */
+  readonly scopes: string;
+  /** As the file of tokens has it; left out for none. */
+  readonly expires?: string | undefined;
+  readonly hash: TokenHash["kind"];
+}
+
+/** @throws RuntimeError RUNTIME_USAGE for what a file of tokens would not take. */
+export async function tokenCommand(asked: TokenCommand): Promise<CommandResult> {
+  const { name, expires } = asked;
+  const token = `${PREFIX}${randomBytes(SECRET_BYTES).toString("base64url")}`;
+  const hash = await hashOf(token, asked.hash);
+  const scopes = asked.scopes.split(",").map((scope) => scope.trim());
+  const entry = { name, hash, scopes, ...(expires === undefined ? {} : { expires }) };
+  const line = `- ${JSON.stringify(entry)}`;
+  try {
+    tokensOf(line, "token");
+  } catch (error) {
+    const hint = `scopes are ${SCOPES.join(", ")}; an expiry is ${EXPIRY_EXPECTED}`;
+    const message = (error as Error).message.replace(/^token:\d+:\d+: /, "");
+    throw new RuntimeError("RUNTIME_USAGE", `${message}; ${hint}`);
+  }
+  const text = [
+    "The token, shown this once; clients send it as Authorization: Bearer TOKEN:",
+    token,
+    "",
+    "The line for the file of serve --tokens:",
+    line,
+  ];
+  return { exitCode: EXIT_CODES.ok, text: text.join("\n"), json: { token, line, ...entry } };
+}

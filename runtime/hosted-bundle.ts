@@ -1,0 +1,122 @@
+/** A bundle of a server: its models opened and checked, and an application made of it. */
+import { dirname } from "node:path";
+import type { Bundle } from "./bundle/schema.ts";
+import { RuntimeError } from "./errors.ts";
+import type { LoadedBundle } from "./load-bundle.ts";
+import type { GenerateLevel } from "./methods/method.ts";
+import { methodOf } from "./methods/registry.ts";
+import type { OpenedModels } from "./opened-models.ts";
+import { servedModels } from "./served-models.ts";
+import type { Application } from "./server/applications/application.ts";
+import type { ServerLimits } from "./server/applications/limits.ts";
+import type { Notice } from "./server/telemetry/notice.ts";
+import { type SharedMeans, Workers, type WorkersOptions } from "./server-workers.ts";
+
+export interface HostingOptions extends WorkersOptions {
+  /**
+   * Folder of the model files, or one for each bundle, in their order; left out for each bundle's
+   * own.
+   */
+  readonly models?: string | readonly string[] | undefined;
+  readonly limits?: Partial<ServerLimits>;
+  readonly nowMs: () => number;
+  readonly generateLevel?: GenerateLevel | undefined;
+  readonly onNotice: Notice;
+  /** Whether the server has no other, so that notices need not say of which they are. */
+  readonly isOnly: boolean;
+}
+
+export interface HostedBundle {
+  /** Path of its file. */
+  readonly policy: string;
+  readonly bundle: Bundle;
+  /** Of the file. */
+  readonly sha256: string;
+  readonly workers: Workers;
+  readonly application: Application;
+  /** Those that its workers have open. */
+  readonly files: OpenedModels;
+  /** Rejects when a worker has failed at its start. */
+  readonly failed: Promise<never>;
+}
+
+/** @throws RuntimeError RUNTIME_USAGE unless there is one, or one for each bundle. */
+export function expectFolders(models: HostingOptions["models"], policyCount: number): void {
+  if (models === undefined || typeof models === "string") return;
+  if (models.length <= 1 || models.length === policyCount) return;
+  const expected = "expected one folder of models for all, or one for each bundle";
+  const found = `got ${models.length} for ${policyCount} bundles`;
+  throw new RuntimeError("RUNTIME_USAGE", `--models: ${expected}, ${found}`);
+}
+
+/**
+ * @param place of the bundle among those of the server.
+ * @param shared what the machine has, and what workers that start with its own want of it.
+ * @param files to open its models with; they are its own to close.
+ * @throws RuntimeError RUNTIME_MODEL.
+ */
+export async function hostBundle(
+  { path: policy, bundle, sha256 }: LoadedBundle,
+  place: number,
+  shared: SharedMeans,
+  files: OpenedModels,
+  options: HostingOptions,
+): Promise<HostedBundle> {
+  const { generateLevel, limits, isOnly, onNotice, nowMs } = options;
+  const tell: Notice = (message, severity) =>
+    onNotice(isOnly ? message : `${bundle.application}: ${message}`, severity);
+  const models = await servedModels(bundle, folderOf(options, place) ?? dirname(policy), files);
+  const method = methodOf(bundle);
+  let onStartFailed: (reason: string) => void = () => {};
+  const failed = new Promise<never>((_, reject) => {
+    onStartFailed = (reason) => reject(new RuntimeError("RUNTIME_DEVICE", reason));
+  });
+  failed.catch(() => {});
+  const told = { ...options, shared, policy, onNotice: tell, onStartFailed };
+  const workers = new Workers(told, models, method.workerCount(bundle));
+  const application = await method.host(bundle, {
+    bundleSha256: sha256,
+    nowMs,
+    ...(limits === undefined ? {} : { limits }),
+    onWorkerLost: (worker, reason) => tell(`worker ${worker} was lost: ${reason}`, "warn"),
+    onNotice: tell,
+    axisNames: models.map((model) => model.axisNames),
+    workers,
+    generateLevel,
+  });
+  return { policy, bundle, sha256, workers, application, files, failed };
+}
+
+function folderOf({ models }: HostingOptions, place: number): string | undefined {
+  if (models === undefined || typeof models === "string") return models;
+  return models.length > 1 ? models[place] : models[0];
+}
+
+/** By which clients may call its models. */
+export function modelNamesOf({ application }: Pick<HostedBundle, "application">): string[] {
+  return application.endpoint.models.flatMap(({ signature }) => signature.names);
+}
+
+/**
+ * Names that models have of their own have to differ; those that are known by others besides are
+ * nobody's where they do not.
+ * @throws RuntimeError RUNTIME_MODEL if two bundles have models of the same name, or are the same.
+ */
+export function expectOwnNames(hosted: readonly HostedBundle[]): void {
+  const ownerByName = new Map<string, HostedBundle>();
+  for (const one of hosted) {
+    for (const name of ownNamesOf(one)) {
+      const other = ownerByName.get(name);
+      if (other !== undefined) {
+        const message = `expected models of other names than those of ${other.policy}`;
+        throw new RuntimeError("RUNTIME_MODEL", `${one.policy}: ${message}, got "${name}"`);
+      }
+      ownerByName.set(name, one);
+    }
+  }
+}
+
+/** Of each model the one that is its own. */
+export function ownNamesOf({ application }: Pick<HostedBundle, "application">): string[] {
+  return application.endpoint.models.flatMap(({ signature }) => signature.names.slice(0, 1));
+}

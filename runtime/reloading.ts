@@ -1,0 +1,179 @@
+/**
+ * Bundles of a running server, read again: followed on the workers they have, or on workers of
+ * their own that take over, or not at all. Source: docs/decisions/0015-reload.md.
+ */
+import {
+  expectOwnNames,
+  type HostedBundle,
+  type HostingOptions,
+  hostBundle,
+  modelNamesOf,
+} from "./hosted-bundle.ts";
+import { type LoadedBundle, loadBundle } from "./load-bundle.ts";
+import { OpenedModels } from "./opened-models.ts";
+import type { Access } from "./server/access/access.ts";
+import type { Reloaded, ReloadedApplication } from "./server/http/admin-hooks.ts";
+import type { RunningServer } from "./server/serve.ts";
+import { SharedMeans } from "./server-workers.ts";
+
+type Server = Pick<RunningServer, "replaceBundle" | "replaceApplication" | "onReloaded">;
+
+/** Files of models that are told at most. */
+const MAX_TOLD_FILES = 5;
+
+/** Reloads come one after the other. */
+export class Reloading {
+  readonly #server: Server;
+  readonly #options: HostingOptions;
+  readonly #access: Access;
+  readonly #hosted: HostedBundle[];
+  /** What the last reading of each has come to, by place. */
+  readonly #results: ReloadedApplication[] = [];
+  #last: Promise<unknown> = Promise.resolve();
+  /** Kept when what was replaced last is gone, so that there are two of an application at most. */
+  #retired: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(
+    server: Server,
+    hosted: readonly HostedBundle[],
+    options: HostingOptions,
+    access: Access,
+  ) {
+    this.#server = server;
+    this.#hosted = [...hosted];
+    this.#options = options;
+    this.#access = access;
+  }
+
+  /** Those that are served. */
+  get hosted(): readonly HostedBundle[] {
+    return this.#hosted;
+  }
+
+  /** Whether there is an application of that name, or one with such a model. */
+  has(name: string): boolean {
+    return [...this.#hosted.keys()].some((place) => this.#namesAt(place).includes(name));
+  }
+
+  /** What the last reading of a bundle has come to; null where there was none. */
+  resultAt(place: number): ReloadedApplication | null {
+    return this.#results[place] ?? null;
+  }
+
+  /**
+   * Reads files again. Never rejects.
+   * @param name of an application, or of a model of it; left out for all, and for who may come in.
+   */
+  reload(name?: string): Promise<Reloaded> {
+    const done = this.#last.then(() => this.#reload(name));
+    this.#last = done;
+    return done;
+  }
+
+  /** Nothing is read any more. */
+  stop(): void {
+    this.#isClosed = true;
+  }
+
+  /** Closes the files of models. The server is closed. */
+  async close(): Promise<void> {
+    await this.#last;
+    await this.#retired;
+    await Promise.all(this.#hosted.map(({ files }) => files.close()));
+  }
+
+  async #reload(name: string | undefined): Promise<Reloaded> {
+    const places = [...this.#hosted.keys()].filter((place) => {
+      return name === undefined || this.#namesAt(place).includes(name);
+    });
+    if (places.length === 0) {
+      const known = this.#hosted.map(({ bundle }) => bundle.application).join(", ");
+      const notice = `there is no application ${name}; there are ${known}`;
+      return { isFollowed: false, notice, applications: [] };
+    }
+    const done: ReloadedApplication[] = [];
+    for (const place of places) {
+      const result = await this.#reloadAt(place);
+      this.#results[place] = result;
+      done.push(result);
+    }
+    const faults = name === undefined ? await this.#access.refresh() : [];
+    return {
+      isFollowed: faults.length === 0 && done.every(({ isFollowed }) => isFollowed),
+      notice: [...done.map(({ notice }) => notice), ...faults].join("; "),
+      applications: done,
+    };
+  }
+
+  #namesAt(place: number): string[] {
+    const hosted = this.#hosted[place];
+    return hosted === undefined ? [] : [hosted.bundle.application, ...modelNamesOf(hosted)];
+  }
+
+  /** Never rejects. */
+  async #reloadAt(place: number): Promise<ReloadedApplication> {
+    const before = this.#hosted[place];
+    if (before === undefined || this.#isClosed) {
+      const notice = "not followed: the server is shutting down";
+      return { application: "", policy: "", isFollowed: false, notice };
+    }
+    const { bundle, policy } = before;
+    const { application } = bundle;
+    try {
+      const loaded = await loadBundle(policy);
+      const more = await this.#follow(loaded, before, place);
+      this.#server.onReloaded(application, true);
+      const notice = `${policy}: serving it as it is now, SHA-256 ${loaded.sha256}${more}`;
+      return { application, policy, isFollowed: true, notice };
+    } catch (error) {
+      this.#server.onReloaded(application, false);
+      const reason = error instanceof Error ? error.message : String(error);
+      const notice = `not followed, the bundle before it goes on deciding: ${reason}`;
+      return { application, policy, isFollowed: false, notice };
+    }
+  }
+
+  /** @returns what else is to be said. @throws Error if it is not followed; nothing has changed. */
+  async #follow(loaded: LoadedBundle, before: HostedBundle, place: number): Promise<string> {
+    const { bundle, sha256 } = loaded;
+    const refusal = this.#server.replaceBundle(bundle, sha256, place);
+    if (refusal === null) {
+      this.#hosted[place] = { ...before, bundle, sha256 };
+      return changesOf(before.files);
+    }
+    if (sha256 === before.sha256) return changesOf(before.files);
+    await this.#retired;
+    const files = new OpenedModels(before.files);
+    try {
+      // What the machine has beside those that run.
+      const means = new SharedMeans(this.#options);
+      const next = await hostBundle(loaded, place, means, files, this.#options);
+      expectOwnNames(this.#hosted.with(place, next));
+      const { application, failed } = next;
+      const { retired } = await this.#server.replaceApplication(application, place, failed);
+      this.#hosted[place] = next;
+      this.#retired = retired.then(() => before.files.close());
+      return `, on new workers: ${refusal}${goneOf(before, next)}`;
+    } catch (error) {
+      await files.close();
+      throw error;
+    }
+  }
+}
+
+/** Models that clients do not find any more. */
+function goneOf(before: HostedBundle, after: HostedBundle): string {
+  const names = modelNamesOf(after);
+  const gone = modelNamesOf(before).filter((name) => !names.includes(name));
+  return gone.length === 0 ? "" : `; requests for ${gone.join(", ")} are answered 404 from now on`;
+}
+
+async function changesOf(opened: OpenedModels): Promise<string> {
+  const changed = await opened.changed();
+  if (changed.length === 0) return "";
+  const names = changed.slice(0, MAX_TOLD_FILES).join(", ");
+  const rest = changed.length - MAX_TOLD_FILES;
+  const files = `${names}${rest > 0 ? ` and ${rest} more` : ""}`;
+  return `; models stay those of before, but these files are others now, or gone: ${files}`;
+}

@@ -1,0 +1,69 @@
+/** Which pages in browsers may ask: what they are told, and nobody where it is off. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { HttpError } from "../connections/http-error.ts";
+
+/** Headers of answers that scripts may read. */
+const EXPOSED = [
+  "inference-header-content-length",
+  "stratagem-variant",
+  "stratagem-accuracy",
+  "retry-after",
+  "www-authenticate",
+  "x-request-id",
+  "traceparent",
+].join(", ");
+const METHODS = "GET, HEAD, POST";
+/** Seconds that a browser may remember what it was told. */
+const MAX_AGE_S = "600";
+/** Names of header fields that a page wants to send, with commas between them. */
+const FIELD_NAMES = /^[\w-]{1,64}(?:, ?[\w-]{1,64}){0,31}$/;
+
+export class Cors {
+  readonly #origins: ReadonlySet<string>;
+  readonly #isForAll: boolean;
+
+  /** @param origins such as `https://app.example`, or `*` for all. */
+  constructor(origins: readonly string[]) {
+    this.#origins = new Set(origins);
+    this.#isForAll = this.#origins.has("*");
+  }
+
+  allows(origin: string): boolean {
+    return this.#isForAll || this.#origins.has(origin);
+  }
+
+  /** Puts into an answer what lets the page read it; nothing for a page that may not. */
+  mark(origin: string, response: ServerResponse): void {
+    if (!this.#isForAll) response.setHeader("vary", "Origin");
+    if (!this.allows(origin)) return;
+    response.setHeader("access-control-allow-origin", this.#isForAll ? "*" : origin);
+    response.setHeader("access-control-expose-headers", EXPOSED);
+  }
+
+  /**
+   * Answers what a browser asks before a page may ask. It shows no token, so it needs none.
+   * @returns the status.
+   */
+  answerPreflight({ headers }: IncomingMessage, response: ServerResponse): number | HttpError {
+    const { origin = "" } = headers;
+    if (!this.allows(origin)) return new HttpError(403, "pages of this origin may not ask");
+    const wanted = headers["access-control-request-headers"];
+    const fields = wanted !== undefined && FIELD_NAMES.test(wanted) ? wanted : "";
+    response.writeHead(204, {
+      "access-control-allow-methods": METHODS,
+      "access-control-allow-headers": fields,
+      "access-control-max-age": MAX_AGE_S,
+    });
+    response.end();
+    return 204;
+  }
+}
+
+/** Whether a browser asks what a page may. */
+export function isPreflight({ method: verb, headers }: IncomingMessage): boolean {
+  return (
+    verb === "OPTIONS" &&
+    headers.origin !== undefined &&
+    headers["access-control-request-method"] !== undefined
+  );
+}

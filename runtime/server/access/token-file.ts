@@ -1,0 +1,144 @@
+/** The file of tokens: who may come in, by name, and for what. */
+import { type Document, isMap, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import { RuntimeError } from "../../errors.ts";
+import { readRegularFile } from "../../regular-file.ts";
+import { suggestion } from "../../tell/nearest.ts";
+import { SCOPES, type Scope } from "./scopes.ts";
+import { HASH_EXPECTED, parsedHash, type TokenHash } from "./token-hash.ts";
+
+export interface Token {
+  /** No other token of the file has it. */
+  readonly name: string;
+  readonly hash: TokenHash;
+  readonly scopes: ReadonlySet<Scope>;
+  /** Milliseconds since 1970 from which on it is none; infinite where it says nothing. */
+  readonly expiresMs: number;
+}
+
+/** Far more than 10,000 tokens take. */
+const MAX_BYTES = 4 * 2 ** 20;
+const MAX_TOKENS = 10_000;
+const KEYS = ["name", "hash", "scopes", "expires"];
+const NAME = /^[\w.@+-]{1,64}$/;
+const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$/;
+
+/**
+ * Reads a list of `{name, hash, scopes, expires}` in YAML, of which JSON is a part; `[]` is nobody.
+ * @throws RuntimeError RUNTIME_UNREADABLE, or RUNTIME_ACCESS for what is no such file.
+ */
+export async function readTokenFile(path: string): Promise<Token[]> {
+  const { bytes, isTooLarge } = await readRegularFile(path, MAX_BYTES).catch((error) => {
+    const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+    throw new RuntimeError("RUNTIME_UNREADABLE", `${path}: expected a file, got ${reason}`);
+  });
+  if (isTooLarge) throw refusal(path, `expected at most ${MAX_BYTES} bytes`);
+  return tokensOf(bytes.toString(), path);
+}
+
+/** @throws RuntimeError RUNTIME_ACCESS that says where, what was found and what is allowed. */
+export function tokensOf(text: string, path: string): Token[] {
+  const lines = new LineCounter();
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    stringKeys: true,
+    logLevel: "error",
+  });
+  const placeAt = (offset: number) => {
+    const { line, col } = lines.linePos(offset);
+    return `${path}:${line}:${col}`;
+  };
+  const fault = document.errors[0] ?? document.warnings[0];
+  if (fault !== undefined) throw refusal(placeAt(fault.pos[0]), fault.message);
+  const items = itemsOf(document, path);
+  if (items.length > MAX_TOKENS) {
+    throw refusal(path, `expected at most ${MAX_TOKENS} tokens, got ${items.length}`);
+  }
+  const found = new Map<string, Token>();
+  for (const item of items) {
+    const place = placeAt(item.range?.[0] ?? 0);
+    const token = tokenOf(item, document, place);
+    if (found.has(token.name)) {
+      throw refusal(place, `name: expected one of its own, got "${token.name}" again`);
+    }
+    found.set(token.name, token);
+  }
+  return [...found.values()];
+}
+
+function itemsOf({ contents }: Document, path: string): Node[] {
+  if (isSeq(contents)) return contents.items as Node[];
+  // What was cut while it was written must not shut everybody out.
+  const found = contents === null ? "nothing" : "something else";
+  throw refusal(path, `expected a list of tokens, or [] for none, got ${found}`);
+}
+
+function tokenOf(item: Node, document: Document, place: string): Token {
+  if (!isMap(item)) throw refusal(place, "expected {name, hash, scopes}");
+  const fields = fieldsOf(item, document, place);
+  for (const key of Object.keys(fields)) {
+    if (KEYS.includes(key)) continue;
+    const told = `"${key.slice(0, 100)}"${suggestion(key, KEYS)}`;
+    throw refusal(place, `expected one of ${KEYS.join(", ")}, got ${told}`);
+  }
+  const { name, hash, scopes, expires } = fields;
+  if (typeof name !== "string" || !NAME.test(name)) {
+    const expected = "expected 1 to 64 letters, digits and . _ @ + -";
+    throw refusal(place, `name: ${expected}, got ${told(name)}`);
+  }
+  // What is there may be the token itself, so it is not told.
+  const parsed = typeof hash === "string" ? parsedHash(hash) : undefined;
+  if (parsed === undefined) throw refusal(place, `hash of ${name}: expected ${HASH_EXPECTED}`);
+  return {
+    name,
+    hash: parsed,
+    scopes: scopesOf(scopes, name, place),
+    expiresMs: expiryOf(expires, name, place),
+  };
+}
+
+function fieldsOf(
+  item: Node,
+  document: Document,
+  place: string,
+): Readonly<Record<string, unknown>> {
+  try {
+    return item.toJS(document, { maxAliasCount: 0 }) as Readonly<Record<string, unknown>>;
+  } catch (error) {
+    throw refusal(place, `expected no aliases: ${(error as Error).message}`);
+  }
+}
+
+function scopesOf(value: unknown, name: string, place: string): ReadonlySet<Scope> {
+  const list: readonly unknown[] = Array.isArray(value) ? value : [];
+  const scopes = new Set(SCOPES.filter((scope) => list.includes(scope)));
+  if (scopes.size > 0 && scopes.size === list.length) return scopes;
+  const expected = `expected a list of ${SCOPES.join(", ")}`;
+  throw refusal(place, `scopes of ${name}: ${expected}, got ${told(value)}`);
+}
+
+function expiryOf(value: unknown, name: string, place: string): number {
+  if (value === undefined || value === null) return Number.POSITIVE_INFINITY;
+  const ms = expiryMs(value);
+  if (ms !== undefined) return ms;
+  const expected = `expected ${EXPIRY_EXPECTED}`;
+  throw refusal(place, `expires of ${name}: ${expected}, got ${told(value)}`);
+}
+
+export const EXPIRY_EXPECTED = "a day such as 2027-01-31, or a time such as 2027-01-31T12:00:00Z";
+
+/** Milliseconds since 1970; a day ends the token as it begins, in UTC. */
+export function expiryMs(value: unknown): number | undefined {
+  if (typeof value !== "string" || !DATE.test(value)) return undefined;
+  const ms = Date.parse(value);
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+function refusal(place: string, message: string): RuntimeError {
+  return new RuntimeError("RUNTIME_ACCESS", `${place}: ${message}`);
+}
+
+function told(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+}

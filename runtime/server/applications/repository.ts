@@ -1,0 +1,63 @@
+/**
+ * The models of a server as Triton's model repository has them: a list, and the reading of an
+ * application's bundle again.
+ */
+import { HttpError } from "../connections/http-error.ts";
+import type { Application } from "./application.ts";
+import { hostedModel } from "./hosted-model.ts";
+import type { House } from "./house.ts";
+
+export interface IndexEntry {
+  readonly name: string;
+  readonly version: string;
+  readonly state: "READY" | "UNAVAILABLE";
+  readonly reason: string;
+}
+
+const READY = { state: "READY", reason: "" } as const;
+const UNAVAILABLE = { state: "UNAVAILABLE", reason: "its workers are not ready" } as const;
+
+/** @param onlyReady leaves out those that do not answer. */
+export function repositoryIndex(house: House, onlyReady: boolean): IndexEntry[] {
+  return house.models.flatMap(({ application, names }) => {
+    const isReady = house.isApplicationReady(application);
+    if (!isReady && onlyReady) return [];
+    const told = isReady ? READY : UNAVAILABLE;
+    return names.map((name) => ({ name, version: "1", ...told }));
+  });
+}
+
+/** Follows the bundle's file as it is now. @throws HttpError 400 with why it does not. */
+export async function loadModel(house: House, name: string): Promise<void> {
+  const application = applicationOf(house, name, "load");
+  const { reload } = house;
+  if (reload === undefined) {
+    throw refusal("load", name, "its bundle was given by the program, from no file");
+  }
+  const reloaded = await reload(application.name);
+  if (reloaded?.isFollowed !== true) throw refusal("load", name, reloaded?.notice ?? "it is gone");
+}
+
+const STAYS =
+  "a model stays as long as its server runs, whose workers its bundle divides; end the server";
+
+/** @throws HttpError 400 always: nothing is unloaded. */
+export function refuseUnload(house: House, name: string): never {
+  applicationOf(house, name, "unload");
+  throw refusal("unload", name, STAYS);
+}
+
+/** @throws HttpError 400 for an unknown name, as Triton. */
+function applicationOf(house: House, name: string, action: string): Application {
+  try {
+    return hostedModel(house.models, name).application;
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error;
+    throw refusal(action, name, error.message);
+  }
+}
+
+/** In the words by which Triton's clients know it. */
+function refusal(action: string, name: string, reason: string): HttpError {
+  return new HttpError(400, `failed to ${action} '${name}', ${reason}`);
+}

@@ -1,0 +1,51 @@
+/** Connections on which client and server agree on keys: no more than there is room for. */
+import type { Socket } from "node:net";
+
+/** Of more, the one that has taken longest is cut. */
+const MAX_HANDSHAKES = 256;
+
+export class Handshakes {
+  /** By the other end, since Node gives the encrypted connection a socket of its own. */
+  readonly #byPeer = new Map<string, Socket>();
+  readonly #onFailed: () => void;
+
+  /** @param onFailed called for each that comes to nothing. */
+  constructor(onFailed: () => void) {
+    this.#onFailed = onFailed;
+  }
+
+  begin(socket: Socket): void {
+    const peer = peerOf(socket);
+    this.#byPeer.set(peer, socket);
+    socket.once("close", () => {
+      if (this.#byPeer.get(peer) === socket) this.#byPeer.delete(peer);
+    });
+    if (this.#byPeer.size <= MAX_HANDSHAKES) return;
+    for (const [oldest, slow] of this.#byPeer) {
+      this.#byPeer.delete(oldest);
+      this.#onFailed();
+      slow.destroy();
+      return;
+    }
+  }
+
+  /** @param socket of the encrypted connection. */
+  onDone(socket: Socket): void {
+    this.#byPeer.delete(peerOf(socket));
+  }
+
+  /** Cuts those that are under way. */
+  cut(): void {
+    for (const socket of this.#byPeer.values()) socket.destroy();
+    this.#byPeer.clear();
+  }
+
+  onFailed(socket: Socket): void {
+    this.#byPeer.delete(peerOf(socket));
+    this.#onFailed();
+  }
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}

@@ -1,0 +1,49 @@
+/** Answers that clients have not taken: how many bytes of them there are, and who is too slow. */
+import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
+
+/** What a client has to take in the time that it has; what is less goes into the socket. */
+const PIECE_BYTES = 65_536;
+
+export interface AnswerLimits {
+  readonly maxUnsentBytes: number;
+  readonly sendTimeoutMs: number;
+}
+
+export class Answers {
+  readonly #limits: AnswerLimits;
+  readonly #cut: (peer: string) => void;
+  #unsentBytes = 0;
+
+  /** @param cut ends the connection of a client, by its address. */
+  constructor(limits: AnswerLimits, cut: (peer: string) => void) {
+    this.#limits = limits;
+    this.#cut = cut;
+  }
+
+  get unsentBytes(): number {
+    return this.#unsentBytes;
+  }
+
+  /** @throws HttpError 503 while clients leave too many answers where they are. */
+  expectRoom(): void {
+    const { maxUnsentBytes } = this.#limits;
+    if (this.#unsentBytes <= maxUnsentBytes) return;
+    const expected = `expected at most ${maxUnsentBytes} bytes of answers that are not taken`;
+    throw new HttpError(503, `no room: ${expected}, got ${this.#unsentBytes}`, RETRY_LATER);
+  }
+
+  /** An answer is on its way. @returns what says that it has gone, any number of times. */
+  begin(bytes: number, peer: string): () => void {
+    this.#unsentBytes += bytes;
+    const timeMs = this.#limits.sendTimeoutMs * Math.ceil(bytes / PIECE_BYTES);
+    const isLong = bytes > PIECE_BYTES;
+    const timer = isLong ? setTimeout(() => this.#cut(peer), timeMs).unref() : undefined;
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      clearTimeout(timer);
+      this.#unsentBytes -= bytes;
+    };
+  }
+}

@@ -1,0 +1,146 @@
+/** Calls as grpc-js has them, each counted once and answered whatever happens. */
+import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import type {
+  Server,
+  ServerDuplexStream,
+  ServerUnaryCall,
+  ServerWritableStream,
+} from "@grpc/grpc-js";
+import { BadRequest } from "../tensors/bad-request.ts";
+import type { CodeName } from "./codes.ts";
+import type { Client, GrpcContext } from "./context.ts";
+import { isPast } from "./deadline.ts";
+import { seenOf } from "./entrance.ts";
+import type { Seen } from "./seen.ts";
+
+type UnaryCall = ServerUnaryCall<Uint8Array, Uint8Array>;
+export type DuplexCall = ServerDuplexStream<Uint8Array, Uint8Array>;
+export type WritableCall = ServerWritableStream<Uint8Array, Uint8Array>;
+
+/** What messages are to grpc-js: bytes, which are read and written here. */
+const asIs = (bytes: Buffer): Uint8Array => bytes;
+const asBuffer = ({ buffer, byteOffset, length }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, length);
+
+/** @param path such as `/inference.GRPCInferenceService/ServerLive`. */
+export function registerUnary(
+  server: Server,
+  { counts, answers }: GrpcContext,
+  path: string,
+  answer: (message: Uint8Array, client: Client, seen: Seen) => Uint8Array | Promise<Uint8Array>,
+): void {
+  const method = methodOf(path);
+  const handle = async (call: UnaryCall, respond: (...of: never[]) => void) => {
+    const tell = respond as (error: object | null, answer?: Uint8Array) => void;
+    const seen = seenOf(call);
+    seen.onMessage(call.request.length);
+    counts.begin();
+    try {
+      const bytes = await answer(call.request, clientOf(call), seen);
+      counts.end(method, call.cancelled ? "CANCELLED" : "OK");
+      if (call.cancelled) return;
+      seen.onAnswer(bytes.length);
+      call.once("cancelled", answers.begin(bytes.length, call.getPeer()));
+      tell(null, bytes);
+    } catch (error) {
+      const { name, ...refusal } = seen.refusal(error);
+      counts.end(method, name);
+      tell(refusal);
+    }
+  };
+  server.register(path, handle as never, asBuffer, asIs, "unary");
+}
+
+/** A call whose request is short. */
+export function registerAnswer<I extends DescMessage, O extends DescMessage>(
+  server: Server,
+  context: GrpcContext,
+  path: string,
+  [input, output]: readonly [I, O],
+  answer: (request: MessageShape<I>) => MessageInitShape<O> | Promise<MessageInitShape<O>>,
+): void {
+  registerUnary(server, context, path, async (message) => {
+    return toBinary(output, create(output, await answer(readMessage(input, message))));
+  });
+}
+
+/** @param handle never throws; it ends the call by `end` or `refuse`. */
+export function registerDuplex(
+  server: Server,
+  { counts }: GrpcContext,
+  path: string,
+  handle: (call: DuplexCall) => void,
+): void {
+  const counted = (call: DuplexCall) => {
+    countStream(call, counts, methodOf(path));
+    handle(call);
+  };
+  server.register(path, counted as never, asBuffer, asIs, "bidi");
+}
+
+export function registerServerStream(
+  server: Server,
+  { counts }: GrpcContext,
+  path: string,
+  handle: (call: WritableCall) => void,
+): void {
+  const counted = (call: WritableCall) => {
+    countStream(call, counts, methodOf(path));
+    handle(call);
+  };
+  server.register(path, counted as never, asBuffer, asIs, "serverStream");
+}
+
+const refusedStreams = new WeakMap<object, CodeName>();
+
+/** Ends a stream with a status. */
+export function refuseStream(call: DuplexCall | WritableCall, error: unknown): void {
+  const { name, ...refusal } = seenOf(call).refusal(error);
+  refusedStreams.set(call, name);
+  call.emit("error", refusal);
+}
+
+function countStream(
+  call: DuplexCall | WritableCall,
+  counts: GrpcContext["counts"],
+  method: string,
+): void {
+  counts.begin();
+  // It is told once the last of it is sent, too.
+  call.once("cancelled", () => {
+    const ended = call.writableEnded ? "OK" : "CANCELLED";
+    counts.end(method, refusedStreams.get(call) ?? ended);
+  });
+}
+
+/** @throws BadRequest if the bytes are not such a message. */
+export function readMessage<I extends DescMessage>(
+  schema: I,
+  message: Uint8Array,
+): MessageShape<I> {
+  try {
+    return fromBinary(schema, message, { readUnknownFields: false });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const expected = `expected a message ${schema.typeName} (${reason})`;
+    throw new BadRequest("request", expected, `${message.length} bytes`);
+  }
+}
+
+export function clientOf(call: UnaryCall | DuplexCall): Client {
+  const deadline = call.getDeadline();
+  return {
+    deadlineMs: typeof deadline === "number" ? deadline : deadline.getTime(),
+    onceGone: (act) => {
+      const tell = () => act(isPast(deadline) ? "timeout" : "cancelled");
+      call.once("cancelled", tell);
+      if (call.cancelled) tell();
+      return () => void call.off("cancelled", tell);
+    },
+  };
+}
+
+function methodOf(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}

@@ -1,0 +1,24 @@
+/** What the calls of the gRPC door share. */
+import type { HostedModel } from "../applications/hosted-model.ts";
+import type { House } from "../applications/house.ts";
+import type { GivenUp } from "../requests/request.ts";
+import type { Answers } from "./answers.ts";
+import type { CallCounts } from "./counts.ts";
+
+export interface GrpcContext {
+  readonly house: House;
+  /** A model by one of its names. */
+  readonly hostedOf: (name: string) => HostedModel | undefined;
+  readonly counts: CallCounts;
+  readonly answers: Answers;
+  /** Requests of one stream that have no answer yet, at most. */
+  readonly maxPerStream: number;
+}
+
+/** A client as the call that it made knows it. */
+export interface Client {
+  /** Milliseconds since 1970; infinite without a deadline. */
+  readonly deadlineMs: number;
+  /** Calls back when it is gone, at once where it is already. @returns what ends that. */
+  onceGone(act: (why: GivenUp) => void): () => void;
+}

@@ -1,0 +1,30 @@
+/** What the server knows of its gRPC door without any of its code being loaded. */
+import type { MetricLine } from "../metrics/exposition.ts";
+
+export interface GrpcOptions {
+  readonly host: string;
+  /** 0 for any that is free. */
+  readonly port: number;
+  /** Bytes of a message that is received; left out for the largest request of the models. */
+  readonly maxMessageBytes?: number;
+  /** Calls of one connection at the same time. */
+  readonly maxStreams: number;
+  /** Whether administrators are served there; left out, they are. */
+  readonly servesAdmin?: boolean;
+}
+
+export interface GrpcDoor {
+  /** HOST:PORT, as clients of gRPC have it. */
+  readonly url: string;
+  /** Of the server, whatever the model. */
+  metricLines(): MetricLine[];
+  /** Tells whoever watches whether it is ready, as it is now. */
+  tellStopping(): void;
+  /**
+   * Accepts no more connections, answers what was sent on those that there are, and ends them.
+   * @returns a promise that is kept when none is left.
+   */
+  stop(): Promise<void>;
+  /** Ends what is left, soon. @param stopped of `stop`. */
+  close(stopped: Promise<void>): Promise<void>;
+}

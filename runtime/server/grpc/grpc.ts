@@ -1,0 +1,96 @@
+/** The gRPC door: opens beside HTTP, and lets requests into the same house. */
+import { Server, ServerCredentials } from "@grpc/grpc-js";
+import type { HostedModel } from "../applications/hosted-model.ts";
+import type { House } from "../applications/house.ts";
+import type { ServerLimits } from "../applications/limits.ts";
+import { Answers } from "./answers.ts";
+import type { GrpcContext } from "./context.ts";
+import { CallCounts } from "./counts.ts";
+import type { GrpcDoor, GrpcOptions } from "./door.ts";
+import { entrance } from "./entrance.ts";
+import { Health } from "./health.ts";
+import { InferStreams } from "./infer-stream.ts";
+import { messageLimit } from "./message-limit.ts";
+import { file_health } from "./pb/health-pb.ts";
+import { file_inference, GRPCInferenceService } from "./pb/inference-pb.ts";
+import { file_reflection } from "./pb/reflection-pb.ts";
+import { file_reflection_v1alpha } from "./pb/reflection-v1alpha-pb.ts";
+import { Reflection } from "./reflection.ts";
+import { registerInference } from "./service.ts";
+import { Sockets } from "./sockets.ts";
+
+const FILES = [file_inference, file_health, file_reflection, file_reflection_v1alpha];
+
+/** @throws RuntimeError RUNTIME_LISTEN */
+export async function openGrpc(
+  house: House,
+  { host, port, maxMessageBytes, maxStreams, servesAdmin = true }: GrpcOptions,
+  limits: ServerLimits,
+): Promise<GrpcDoor> {
+  const maxBytes = maxMessageBytes ?? messageLimit(house.models, limits.maxBodyBytes);
+  const server = new Server({
+    "grpc.max_receive_message_length": maxBytes,
+    "grpc.max_send_message_length": -1,
+    "grpc.max_concurrent_streams": maxStreams,
+    "grpc.max_connection_idle_ms": limits.idleTimeoutMs,
+    // Nobody asks for its figures, which cost something with every call.
+    "grpc.enable_channelz": 0,
+    interceptors: [entrance(house, { servesAdmin, bodyTimeoutMs: limits.bodyTimeoutMs })],
+  });
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const sockets = new Sockets(house.access, limits, (socket) => {
+    injector.injectConnection(socket);
+  });
+  const context = contextOf(house, limits, (peer) => sockets.cut(peer));
+  const streams = new InferStreams(context);
+  const health = new Health(house, [GRPCInferenceService.typeName]);
+  const reflection = new Reflection(FILES);
+  registerInference(server, context, streams);
+  health.register(server, context);
+  reflection.register(server, context);
+  const url = await sockets.listen(host, port);
+  return {
+    url,
+    metricLines: () => context.counts.lines(sockets.count, context.answers.unsentBytes),
+    tellStopping: () => health.look(),
+    stop: async () => {
+      await sockets.stop();
+      health.close();
+      reflection.close();
+      await streams.finish();
+      await new Promise((resolve) => server.tryShutdown(resolve));
+    },
+    close: async (stopped) => {
+      const force = setTimeout(() => {
+        server.forceShutdown();
+        sockets.cutAll();
+      }, limits.lingerMs);
+      await stopped;
+      clearTimeout(force);
+    },
+  };
+}
+
+function contextOf(house: House, limits: ServerLimits, cut: (peer: string) => void): GrpcContext {
+  return {
+    house,
+    hostedOf: hostedByName(house),
+    counts: new CallCounts(),
+    answers: new Answers(limits, cut),
+    maxPerStream: limits.maxPipelined,
+  };
+}
+
+/** Looks models up by the names that clients call them; they may be others after a reload. */
+function hostedByName(house: House): (name: string) => HostedModel | undefined {
+  let known: House["models"] = [];
+  let byName = new Map<string, HostedModel>();
+  return (name) => {
+    if (known !== house.models) {
+      known = house.models;
+      const named = known.flatMap((hosted) => hosted.names.map((own) => [own, hosted] as const));
+      byName = new Map(named);
+    }
+    return byName.get(name);
+  };
+}

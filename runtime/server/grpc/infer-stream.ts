@@ -1,0 +1,146 @@
+/** Triton's stream of inference requests: answers in the order of requests, an error for each. */
+import { type Admitted, ANYBODY } from "../access/access.ts";
+import { HttpError } from "../connections/http-error.ts";
+import { clientOf, type DuplexCall, refuseStream } from "./calls.ts";
+import type { Client, GrpcContext } from "./context.ts";
+import { seenOf } from "./entrance.ts";
+import { inferMessage } from "./infer.ts";
+import { streamedAnswer, streamedError } from "./infer-response.ts";
+
+/** The server stops: a stream on which nothing has come for so long has said what it had to say. */
+const QUIET_MS = 100;
+
+/** By this, a client of Triton asks that an error ends its stream, with a status. */
+const STRICT_ERRORS = "triton_grpc_error";
+
+export class InferStreams {
+  readonly #context: GrpcContext;
+  readonly #open = new Set<InferStream>();
+
+  constructor(context: GrpcContext) {
+    this.#context = context;
+  }
+
+  /** Serves a stream until its client ends it. */
+  serve(call: DuplexCall): void {
+    const stream = new InferStream(this.#context, call);
+    this.#open.add(stream);
+    call.once("cancelled", () => this.#open.delete(stream));
+    stream.start();
+  }
+
+  /** Answers what has come on them, and ends them. */
+  async finish(): Promise<void> {
+    await Promise.all([...this.#open].map((stream) => stream.finish()));
+  }
+}
+
+/** What ends a stream whose client wants it so. */
+interface Failed {
+  readonly error: unknown;
+}
+
+class InferStream {
+  readonly #context: GrpcContext;
+  readonly #call: DuplexCall;
+  readonly #client: Client;
+  readonly #isStrict: boolean;
+  #taken = 0;
+  #waiting = 0;
+  /** Kept once the answers so far are written. */
+  #written: Promise<void> = Promise.resolve();
+  #isOver = false;
+
+  constructor(context: GrpcContext, call: DuplexCall) {
+    this.#context = context;
+    this.#call = call;
+    this.#client = clientOf(call);
+    this.#isStrict = String(call.metadata.get(STRICT_ERRORS)[0]) === "true";
+    // Each request of the stream waits for the client to go.
+    call.setMaxListeners(0);
+  }
+
+  start(): void {
+    const call = this.#call;
+    call.on("data", (message: Uint8Array) => this.#take(message));
+    call.on("end", () => {
+      this.#written = this.#written.then(() => void call.end());
+    });
+  }
+
+  /** Once nothing has come for a while, and what has come is answered. */
+  finish(): Promise<void> {
+    return new Promise((resolve) => {
+      let taken = this.#taken;
+      const look = setInterval(() => {
+        const isQuiet = this.#taken === taken && this.#waiting === 0;
+        taken = this.#taken;
+        if (!isQuiet && !this.#call.cancelled) return;
+        clearInterval(look);
+        this.#end(new HttpError(503, "the server is shutting down"));
+        resolve();
+      }, QUIET_MS);
+    });
+  }
+
+  #end(error: unknown): void {
+    if (this.#isOver || this.#call.cancelled || this.#call.writableEnded) return;
+    this.#isOver = true;
+    refuseStream(this.#call, error);
+  }
+
+  #take(message: Uint8Array): void {
+    if (this.#isOver) return;
+    this.#taken++;
+    this.#waiting++;
+    if (this.#waiting >= this.#context.maxPerStream) this.#call.pause();
+    const answer = this.#answer(message);
+    this.#written = this.#written.then(async () => this.#write(await answer));
+  }
+
+  /** Never rejects. */
+  async #answer(message: Uint8Array): Promise<Uint8Array | Failed> {
+    const { counts } = this.#context;
+    const seen = seenOf(this.#call).ofMessage(message.length);
+    let entered: Admitted = ANYBODY;
+    try {
+      const decision = await seen.enter();
+      if (decision instanceof HttpError) throw decision;
+      entered = decision;
+      const response = await inferMessage(this.#context, message, this.#client, seen, true);
+      counts.onMessage("OK");
+      seen.onAnswer(response.length);
+      seen.end("OK");
+      return streamedAnswer(response);
+    } catch (error) {
+      const { name, details } = seen.refusal(error);
+      counts.onMessage(name);
+      seen.end(name);
+      return this.#isStrict ? { error } : streamedError(details, seen.messageId);
+    } finally {
+      entered.leave();
+    }
+  }
+
+  /** Kept once the client has room for more. */
+  #write(bytes: Uint8Array | Failed): Promise<void> {
+    const call = this.#call;
+    if (this.#isOver || call.cancelled) return Promise.resolve();
+    if ("error" in bytes) {
+      this.#end(bytes.error);
+      return Promise.resolve();
+    }
+    const onGone = this.#context.answers.begin(bytes.length, call.getPeer());
+    return new Promise((resolve) => {
+      const settle = () => {
+        onGone();
+        stayed();
+        this.#waiting--;
+        if (this.#waiting < this.#context.maxPerStream) call.resume();
+        resolve();
+      };
+      const stayed = this.#client.onceGone(settle);
+      call.write(bytes, settle);
+    });
+  }
+}

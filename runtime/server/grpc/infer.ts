@@ -1,0 +1,81 @@
+/** One inference request of the gRPC door: bytes of a message in, the message of its answer out. */
+import { onTurnedAway, shutDoor } from "../applications/door.ts";
+import { hostedModel } from "../applications/hosted-model.ts";
+import { infer } from "../applications/inference.ts";
+import type { ByteHold } from "../bodies/byte-budget.ts";
+import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
+import type { InferRequest } from "../protocol/infer-request.ts";
+import type { ClientSignature } from "../tensors/signature.ts";
+import type { Client, GrpcContext } from "./context.ts";
+import { inferRequestOf } from "./infer-request.ts";
+import { inferResponseBytes } from "./infer-response.ts";
+import type { Seen } from "./seen.ts";
+import { namedFirst, readWireRequest, type WireRequest } from "./wire-request.ts";
+
+/**
+ * @returns a ModelInferResponse.
+ * @throws HttpError, BadRequest, or Error for an answer that cannot be said.
+ */
+export async function inferMessage(
+  context: GrpcContext,
+  message: Uint8Array,
+  client: Client,
+  seen: Seen,
+  isStreamed: boolean,
+): Promise<Uint8Array> {
+  const { house } = context;
+  turnAway(context, message, seen);
+  context.answers.expectRoom();
+  const wire = readWireRequest(message);
+  seen.adoptId(wire.id);
+  const hosted = hostedModel(house.models, wire.modelName, wire.modelVersion);
+  const { signature } = hosted.model;
+  let response: Uint8Array | undefined;
+  await infer(house, {
+    hosted,
+    modelName: wire.modelName,
+    record: seen.record,
+    read: async (hold) => checked(wire, message, signature, hosted.maxRows, hold, client),
+    onceGone: (act) => client.onceGone(act),
+    write: (request, answer, { name }) => {
+      const head = { modelName: wire.modelName, sloClass: name, isStreamed };
+      response = inferResponseBytes(head, request, answer, signature);
+    },
+  });
+  if (response === undefined) throw new Error("an answer was not written");
+  return response;
+}
+
+/**
+ * Refuses what would find no room as it comes, before anything but the model's name is read.
+ * @throws HttpError
+ */
+function turnAway({ house, hostedOf }: GrpcContext, message: Uint8Array, seen: Seen): void {
+  const hosted = hostedOf(namedFirst(message));
+  if (hosted === undefined || house.isDraining) return;
+  const shut = shutDoor(house, hosted);
+  if (shut === undefined) return;
+  onTurnedAway(house, hosted, seen.record);
+  throw new HttpError(shut.status, shut.message, RETRY_LATER);
+}
+
+/** @throws HttpError, BadRequest */
+function checked(
+  wire: WireRequest,
+  message: Uint8Array,
+  signature: ClientSignature,
+  maxRows: number,
+  hold: ByteHold,
+  { deadlineMs }: Client,
+): InferRequest {
+  hold.growTo(message.length);
+  const request = inferRequestOf(wire, signature, maxRows);
+  const tensorBytes = request.inputs.reduce((sum, { length }) => sum + length, 0);
+  // Raw contents stay in the message.
+  const keptBytes = wire.raw.length > 0 ? message.length : tensorBytes;
+  hold.growTo(keptBytes);
+  hold.settle(keptBytes);
+  if (deadlineMs === Number.POSITIVE_INFINITY) return request;
+  const leftMs = Math.max(0, deadlineMs - Date.now());
+  return { ...request, timeoutMs: Math.min(leftMs, request.timeoutMs ?? leftMs) };
+}

@@ -1,0 +1,160 @@
+/** What is noted of gRPC calls and of requests on streams, and what answers repeat: ids, traces. */
+import { status as Code, type Metadata } from "@grpc/grpc-js";
+import { ANYBODY, type Decision } from "../access/access.ts";
+import { type Need, needOfRpc } from "../access/scopes.ts";
+import { tellFault } from "../applications/faults.ts";
+import type { House } from "../applications/house.ts";
+import { httpErrorOf } from "../protocol/refusal.ts";
+import { REQUEST_ID, requestIdOf } from "../telemetry/request-id.ts";
+import type { RequestRecord } from "../telemetry/request-record.ts";
+import { type TraceParent, traceParentOf, traceParentText } from "../telemetry/trace-context.ts";
+import { type CodeName, type Refusal, refusalOf } from "./codes.ts";
+
+/** Where a call comes from, and what it asks. */
+interface CallHead {
+  /** Such as `/inference.GRPCInferenceService/ModelInfer`. */
+  readonly path: string;
+  readonly metadata: Metadata;
+  /** Address and port of the client. */
+  readonly peer: string;
+}
+
+export class Seen {
+  /** None where no log and no trace is kept. */
+  readonly record: RequestRecord | undefined;
+  readonly #house: House;
+  readonly #head: CallHead;
+  readonly #parent: TraceParent | undefined;
+  /** As the client has it; of a record, that record's counts. */
+  #id: string | undefined;
+  #messageId = "";
+
+  private constructor(house: House, head: CallHead, parent: TraceParent | undefined, id?: string) {
+    const { path, metadata, peer } = head;
+    this.#house = house;
+    this.#head = head;
+    this.#parent = parent;
+    this.#id = id;
+    this.record = house.telemetry?.begin({
+      protocol: "grpc",
+      method: path.slice(1),
+      path,
+      client: peer,
+      userAgent: textOf(metadata, "user-agent"),
+      id,
+      parent,
+    });
+  }
+
+  /** A call has come, and nothing of it was refused or answered. */
+  static ofCall(house: House, head: CallHead): Seen {
+    const { metadata } = head;
+    const parent = traceParentOf(textOf(metadata, "traceparent"), stateOf(metadata));
+    return new Seen(house, head, parent, requestIdOf(textOf(metadata, REQUEST_ID)));
+  }
+
+  /** An inference request has come on the stream that this is: its trace goes on below it. */
+  ofMessage(bytes: number): Seen {
+    const { record } = this;
+    const state = this.#parent?.state ?? "";
+    const parent = record === undefined ? undefined : { ...record, state };
+    const seen = new Seen(this.#house, this.#head, parent);
+    seen.onMessage(bytes);
+    return seen;
+  }
+
+  /** Which scope its client needs. */
+  get need(): Need {
+    const { path } = this.#head;
+    return needOfRpc(path.slice(path.lastIndexOf("/") + 1));
+  }
+
+  /** Asks whether it may come in: a call, or a message of a stream, each time anew. */
+  enter(): Decision | Promise<Decision> {
+    const { access } = this.#house;
+    const { need } = this;
+    if (access.isIdle && need !== "admin") return ANYBODY;
+    const { metadata, peer } = this.#head;
+    const authorization = textOf(metadata, "authorization");
+    return access.admit({ need, authorization, address: addressOf(peer) });
+  }
+
+  /** As the answer repeats it; undefined where it does not. */
+  get id(): string | undefined {
+    return this.record?.id ?? this.#id;
+  }
+
+  onMessage(bytes: number): void {
+    if (this.record !== undefined) this.record.requestBytes = bytes;
+  }
+
+  /** Of the inference request, as its message has it; "" without one. */
+  get messageId(): string {
+    return this.#messageId;
+  }
+
+  /** The id in the message of an inference request counts where its metadata has none. */
+  adoptId(id: string): void {
+    this.#messageId = id;
+    const own = requestIdOf(id);
+    if (own === undefined) return;
+    const { record } = this;
+    if (record === undefined) this.#id ??= own;
+    else if (record.isIdMade) {
+      record.id = own;
+      record.isIdMade = false;
+    }
+  }
+
+  onAnswer(bytes: number): void {
+    if (this.record !== undefined) this.record.responseBytes = bytes;
+  }
+
+  /** Why there is no answer, unless that is known already. */
+  onError(reason: string): void {
+    if (this.record?.error === "") this.record.error = reason;
+  }
+
+  /** What its client is told instead of an answer; operators are told of faults. */
+  refusal(error: unknown): Refusal {
+    const told = httpErrorOf(error);
+    tellFault(this.#house, this.id, error, told);
+    if (this.record !== undefined) this.record.error = told.message;
+    return refusalOf(told);
+  }
+
+  /** Metadata of its answer, or of its end without one: the id, and where it is in its trace. */
+  marked(metadata: Metadata): Metadata {
+    const { id, record } = this;
+    const own = record ?? this.#parent;
+    if (id !== undefined) metadata.set(REQUEST_ID, id);
+    if (own === undefined) return metadata;
+    metadata.set("traceparent", traceParentText(own.traceId, own.spanId, own.isSampled));
+    const state = this.#parent?.state ?? "";
+    if (state !== "") metadata.set("tracestate", state);
+    return metadata;
+  }
+
+  /** It is over. @param code null where its client was gone before its answer. */
+  end(code: CodeName | null): void {
+    if (this.record === undefined) return;
+    this.#house.telemetry?.end(this.record, code === null ? null : Code[code]);
+  }
+}
+
+/** @param peer such as `127.0.0.1:40000` or `[::1]:40000`. */
+function addressOf(peer: string): string {
+  const address = peer.slice(0, peer.lastIndexOf(":"));
+  return address.startsWith("[") ? address.slice(1, -1) : address;
+}
+
+function textOf(metadata: Metadata, name: string): string | undefined {
+  const [value] = metadata.get(name);
+  return typeof value === "string" ? value : undefined;
+}
+
+/** A list that came in several parts is one. */
+function stateOf(metadata: Metadata): string | undefined {
+  const parts = metadata.get("tracestate");
+  return parts.length === 0 ? undefined : parts.join(",");
+}

@@ -1,0 +1,148 @@
+/** The GRPCInferenceService: every rpc that says or does something, and why the others do not. */
+import { fromJson, type JsonValue } from "@bufbuild/protobuf";
+import type { Server } from "@grpc/grpc-js";
+import { type HostedModel, hostedModel } from "../applications/hosted-model.ts";
+import { loadModel, refuseUnload, repositoryIndex } from "../applications/repository.ts";
+import { HttpError } from "../connections/http-error.ts";
+import {
+  modelConfig,
+  modelMetadata,
+  modelStatistics,
+  serverMetadata,
+} from "../protocol/descriptions.ts";
+import { BadRequest } from "../tensors/bad-request.ts";
+import { registerAnswer, registerDuplex, registerUnary } from "./calls.ts";
+import type { GrpcContext } from "./context.ts";
+import { inferMessage } from "./infer.ts";
+import type { InferStreams } from "./infer-stream.ts";
+import * as pb from "./pb/inference-pb.ts";
+
+const PATH = "/inference.GRPCInferenceService";
+
+const NO_MEMORY = "this server shares no memory with its clients: send tensors in the request";
+const NO_SETTINGS = "this server does not trace or log by Triton's settings";
+
+const UNIMPLEMENTED: Readonly<Record<string, string>> = {
+  SystemSharedMemoryStatus: NO_MEMORY,
+  SystemSharedMemoryRegister: NO_MEMORY,
+  SystemSharedMemoryUnregister: NO_MEMORY,
+  CudaSharedMemoryStatus: NO_MEMORY,
+  CudaSharedMemoryRegister: NO_MEMORY,
+  CudaSharedMemoryUnregister: NO_MEMORY,
+  TraceSetting: NO_SETTINGS,
+  LogSettings: NO_SETTINGS,
+};
+
+export function registerInference(
+  server: Server,
+  context: GrpcContext,
+  streams: InferStreams,
+): void {
+  registerUnary(server, context, `${PATH}/ModelInfer`, (message, client, seen) =>
+    inferMessage(context, message, client, seen, false),
+  );
+  registerDuplex(server, context, `${PATH}/ModelStreamInfer`, (call) => streams.serve(call));
+  registerServerState(server, context);
+  registerRepository(server, context);
+  registerDescriptions(server, context);
+  for (const [method, reason] of Object.entries(UNIMPLEMENTED)) {
+    registerUnary(server, context, `${PATH}/${method}`, () => {
+      throw new HttpError(501, reason);
+    });
+  }
+}
+
+function registerServerState(server: Server, context: GrpcContext): void {
+  const { house } = context;
+  const live = [pb.ServerLiveRequestSchema, pb.ServerLiveResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/ServerLive`, live, () => ({ live: true }));
+  const ready = [pb.ServerReadyRequestSchema, pb.ServerReadyResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/ServerReady`, ready, () => ({ ready: house.isReady }));
+  const modelReady = [pb.ModelReadyRequestSchema, pb.ModelReadyResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/ModelReady`, modelReady, ({ name, version }) => {
+    const hosted = knownModel(context, name, version);
+    return { ready: hosted !== undefined && house.isApplicationReady(hosted.application) };
+  });
+}
+
+function registerRepository(server: Server, context: GrpcContext): void {
+  const { house } = context;
+  const index = [pb.RepositoryIndexRequestSchema, pb.RepositoryIndexResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/RepositoryIndex`, index, ({ ready }) => ({
+    models: repositoryIndex(house, ready),
+  }));
+  const load = [pb.RepositoryModelLoadRequestSchema, pb.RepositoryModelLoadResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/RepositoryModelLoad`, load, async (request) => {
+    const names = Object.keys(request.parameters);
+    if (names.length > 0) {
+      const expected = "expected nothing: a bundle says all of it";
+      throw new BadRequest("parameters", expected, names.join(", "));
+    }
+    await loadModel(house, request.modelName);
+    return {};
+  });
+  const unload = [
+    pb.RepositoryModelUnloadRequestSchema,
+    pb.RepositoryModelUnloadResponseSchema,
+  ] as const;
+  registerAnswer(server, context, `${PATH}/RepositoryModelUnload`, unload, ({ modelName }) =>
+    refuseUnload(house, modelName),
+  );
+}
+
+function registerDescriptions(server: Server, context: GrpcContext): void {
+  const { house } = context;
+  const own = [pb.ServerMetadataRequestSchema, pb.ServerMetadataResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/ServerMetadata`, own, () =>
+    said(
+      pb.ServerMetadataResponseSchema,
+      serverMetadata(house.version, house.reload !== undefined),
+    ),
+  );
+  const metadata = [pb.ModelMetadataRequestSchema, pb.ModelMetadataResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/ModelMetadata`, metadata, ({ name, version }) => {
+    const { model } = hostedModel(house.models, name, version);
+    return said(pb.ModelMetadataResponseSchema, modelMetadata(name, model.signature));
+  });
+  const config = [pb.ModelConfigRequestSchema, pb.ModelConfigResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/ModelConfig`, config, ({ name, version }) => {
+    const { model, maxRows } = hostedModel(house.models, name, version);
+    const told = modelConfig(name, model.signature, maxRows, model.classes?.stated);
+    return { config: said(pb.ModelConfigSchema, told) };
+  });
+  const stats = [pb.ModelStatisticsRequestSchema, pb.ModelStatisticsResponseSchema] as const;
+  registerAnswer(server, context, `${PATH}/ModelStatistics`, stats, ({ name, version }) => {
+    const told = name === "" ? house.models.map(namedFirst) : [named(context, name, version)];
+    const statistics = modelStatistics(told, house.epochOffsetMs);
+    return said(pb.ModelStatisticsResponseSchema, statistics);
+  });
+}
+
+/** To whoever asks whether it is ready, a model that there is not is one that is not. */
+function knownModel({ house }: GrpcContext, name: string, version: string) {
+  try {
+    return hostedModel(house.models, name, version);
+  } catch {
+    return undefined;
+  }
+}
+
+function namedFirst({ model: { signature, metrics } }: HostedModel) {
+  return { name: signature.names[0] ?? "", metrics };
+}
+
+function named({ house }: GrpcContext, name: string, version: string) {
+  return { name, metrics: hostedModel(house.models, name, version).model.metrics };
+}
+
+/**
+ * What HTTP says as JSON, as a message: their fields have the same names. What the message does not
+ * have is left out.
+ */
+const said = ((schema, json) =>
+  fromJson(schema, json as JsonValue, { ignoreUnknownFields: true })) as <
+  S extends Parameters<typeof fromJson>[0],
+>(
+  schema: S,
+  json: object,
+) => ReturnType<typeof fromJson<S>>;

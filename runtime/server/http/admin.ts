@@ -1,0 +1,80 @@
+/** The door for administrators: reading files again, the settings in force, what is served. */
+import type { IncomingMessage } from "node:http";
+import { readBody } from "../bodies/body.ts";
+import { ADMIN_LIMIT } from "../bodies/body-limits.ts";
+import { HttpError } from "../connections/http-error.ts";
+import { BadRequest } from "../tensors/bad-request.ts";
+import { parseJson } from "../tensors/json-text.ts";
+import type { AdminHooks } from "./admin-hooks.ts";
+import type { HttpContext } from "./context.ts";
+
+/**
+ * @param path segments after `admin`.
+ * @returns the status and the document.
+ * @throws HttpError, BadRequest
+ */
+export async function adminAnswer(
+  context: HttpContext,
+  path: readonly string[],
+  request: IncomingMessage,
+  expectMethod: (allowed: "GET" | "POST") => void,
+): Promise<readonly [status: number, document: object]> {
+  const { admin } = context;
+  const [action] = path;
+  if (admin === undefined || path.length !== 1) throw noPath(request);
+  if (action === "reload") {
+    expectMethod("POST");
+    return reloaded(admin, await askedApplication(context, request));
+  }
+  if (action !== "config" && action !== "state") throw noPath(request);
+  expectMethod("GET");
+  return [200, action === "config" ? admin.config() : admin.state()];
+}
+
+async function reloaded(
+  admin: AdminHooks,
+  application: string | undefined,
+): Promise<readonly [number, object]> {
+  const result = await admin.reload(application);
+  if (result === null) {
+    throw new HttpError(404, `Request for unknown application: '${application}' is not found`);
+  }
+  const { isFollowed, notice, applications } = result;
+  const told = applications.map(({ isFollowed: followed, ...rest }) => ({ ...rest, followed }));
+  const document = { followed: isFollowed, notice, applications: told };
+  return isFollowed ? [200, document] : [409, { error: notice, ...document }];
+}
+
+/** @returns undefined for all. */
+async function askedApplication(
+  { pace, house }: HttpContext,
+  request: IncomingMessage,
+): Promise<string | undefined> {
+  const hold = house.budget.hold();
+  const body = await readBody(request, { limit: ADMIN_LIMIT, pace, hold }).finally(() =>
+    hold.release(),
+  );
+  if (body.length === 0) return undefined;
+  const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString();
+  const { application, ...others } = objectOf(text);
+  const [other] = Object.keys(others);
+  if (other !== undefined) throw new BadRequest(other, "expected application alone", others[other]);
+  if (application === undefined || typeof application === "string") return application;
+  throw new BadRequest("application", "expected the name of an application", application);
+}
+
+function objectOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value = parseJson(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+      return value as Readonly<Record<string, unknown>>;
+    }
+  } catch {
+    // Told below, as any other text that is not an object.
+  }
+  throw new BadRequest("request", "expected a JSON object", text);
+}
+
+function noPath({ url }: IncomingMessage): HttpError {
+  return new HttpError(404, `no such path: ${url}`);
+}

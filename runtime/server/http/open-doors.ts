@@ -1,0 +1,79 @@
+/** Opens the listeners of a server, all of them or none, and closes them. */
+import type { Server } from "node:http";
+import type { Need } from "../access/scopes.ts";
+import type { ServerLimits } from "../applications/limits.ts";
+import { Connections } from "../connections/connections.ts";
+import { Handshakes } from "../connections/handshakes.ts";
+import type { HttpContext } from "./context.ts";
+import type { Door } from "./doors.ts";
+import { listen, serverOf, urlOf } from "./listening.ts";
+import { forceServer, stopServer } from "./stopping.ts";
+
+/** While the doors close: how long a client may still take to agree on keys. */
+const HANDSHAKE_LINGER_MS = 1000;
+
+export interface OpenedDoors {
+  readonly urls: { readonly url: string; readonly adminUrl: string; readonly metricsUrl: string };
+  /**
+   * Of the one for all, as `stopServer` does; the others go on meanwhile, for whoever watches.
+   */
+  stop(): Promise<void>;
+  /** Ends what is left, soon. @param stopped of `stop`. */
+  close(stopped: Promise<void>): Promise<void>;
+}
+
+interface Opened {
+  readonly door: Door;
+  readonly server: Server;
+  readonly connections: Connections;
+}
+
+/**
+ * @param doors the one for all first; the others have connections of their own, so that they answer
+ * where it has no room.
+ * @throws RuntimeError RUNTIME_LISTEN, with none left open.
+ */
+export async function openDoors(
+  context: HttpContext,
+  limits: ServerLimits,
+  doors: readonly Door[],
+): Promise<OpenedDoors> {
+  const opened: Opened[] = [];
+  const handshakes = new Handshakes(() => context.house.access.onHandshakeFailed());
+  let cut: NodeJS.Timeout | undefined;
+  const stopOne = ({ server, connections }: Opened) => {
+    cut ??= setTimeout(() => handshakes.cut(), HANDSHAKE_LINGER_MS);
+    return stopServer(server, connections);
+  };
+  const stop = async () => {
+    const [main] = opened;
+    if (main !== undefined) await stopOne(main);
+  };
+  const close = async (stopped: Promise<void>) => {
+    const [main, ...others] = opened;
+    const forced = others.map((one) => forceServer(one.server, stopOne(one)));
+    if (main !== undefined) forced.push(forceServer(main.server, stopped));
+    await Promise.all(forced);
+    clearTimeout(cut);
+  };
+  try {
+    for (const door of doors) {
+      const connections = door.isOwn ? new Connections(limits) : context.connections;
+      // What the page shows it asks for where metrics are served.
+      const page = door.needs.has("metrics") ? context.page : undefined;
+      const own = { ...context, connections, page };
+      const server = serverOf(own, limits, door, handshakes);
+      await listen(server, door);
+      opened.push({ door, server, connections });
+    }
+  } catch (error) {
+    await close(stop());
+    throw error;
+  }
+  const urlFor = (need: Need) => {
+    const found = opened.find(({ door }) => door.needs.has(need));
+    return found === undefined ? "" : urlOf(found.server, context, found.door);
+  };
+  const urls = { url: urlFor("infer"), adminUrl: urlFor("admin"), metricsUrl: urlFor("metrics") };
+  return { urls, stop, close };
+}

@@ -1,0 +1,257 @@
+/**
+ * Inference requests as the Open Inference Protocol has them, whatever carries them: what clients
+ * state of tensors and parameters is checked here, and nothing of it is believed before.
+ */
+import { VARIANT_OUTPUT, type VariantWish, variantWishOf } from "../requests/variant-wish.ts";
+import { BadRequest } from "../tensors/bad-request.ts";
+import { DATATYPES, elementCountOf, isBinaryOnly } from "../tensors/datatypes.ts";
+import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
+import { rowBounds } from "../tensors/tensors.ts";
+
+export interface InferRequest extends RequestWishes {
+  readonly id: string | undefined;
+  readonly rows: number;
+  /** In the order of `ClientSignature.inputs`; views on the body where the request is binary. */
+  readonly inputs: readonly Uint8Array[];
+  readonly outputs: readonly RequestedOutput[];
+}
+
+/** What the parameters of a request ask for. */
+export interface RequestWishes {
+  /** From `parameters.timeout`; undefined without one. */
+  readonly timeoutMs: number | undefined;
+  /** From `parameters.priority`: whether it is the highest, or the default. */
+  readonly isHigh: boolean;
+  /** From `parameters.variant` and `parameters.same_variant`. */
+  readonly variant: VariantWish | undefined;
+  /** From `parameters.slo_class`; undefined without one. */
+  readonly sloClass: string | undefined;
+}
+
+export interface RequestedOutput {
+  /** Index in `ClientSignature.outputs`; beyond them, that of `VARIANT_OUTPUT`. */
+  readonly index: number;
+  readonly isBinary: boolean;
+}
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** An input as a client states it. */
+export interface StatedInput {
+  readonly name: unknown;
+  readonly datatype: unknown;
+  readonly shape: unknown;
+}
+
+const MAX_TOLD_AXES = 16;
+
+/** @throws BadRequest */
+export function requestWishes(parameters: Fields, signature: ClientSignature): RequestWishes {
+  const priority = integerOr0(parameters, "priority");
+  const timeoutUs = integerOr0(parameters, "timeout");
+  const variant = variantWishOf(parameters, signature);
+  // As Triton has it, 0 is the default: no tighter deadline than the SLO, and a priority that here
+  // is the highest, which is 1.
+  const timeoutMs = timeoutUs === 0 ? undefined : timeoutUs / 1000;
+  const sloClass = textOf(parameters["slo_class"], "parameters.slo_class");
+  return { timeoutMs, isHigh: priority <= 1, variant, sloClass };
+}
+
+/**
+ * Every input of the model once, and all of as many rows.
+ * @param given in the order of the request. @param statedAt what one of them is said to be.
+ * @param bytesAt called in turn, with the shape that was checked.
+ * @throws BadRequest, and whatever the two throw.
+ */
+export function gatheredInputs<T>(
+  given: readonly T[],
+  statedAt: (input: T, path: string) => StatedInput,
+  signature: ClientSignature,
+  maxRows: number,
+  bytesAt: (tensor: ModelTensor, shape: number[], path: string, position: number) => Uint8Array,
+): { readonly rows: number; readonly inputs: readonly Uint8Array[] } {
+  const inputs = new Array<Uint8Array | undefined>(signature.inputs.length).fill(undefined);
+  let rows: number | undefined;
+  for (const [position, input] of given.entries()) {
+    const path = `inputs[${position}]`;
+    const stated = statedAt(input, path);
+    const index = indexOfName(stated.name, signature.inputs, `${path}.name`);
+    const tensor = signature.inputs[index];
+    if (tensor === undefined || inputs[index] !== undefined) {
+      throw new BadRequest(`${path}.name`, "expected every input once", stated.name);
+    }
+    const shape = shapeOf(stated, tensor, path, rows ?? maxRows, rows !== undefined);
+    rows = shape[0] ?? 0;
+    inputs[index] = bytesAt(tensor, shape, path, position);
+  }
+  const missing = signature.inputs.find((_, index) => inputs[index] === undefined);
+  if (missing !== undefined || rows === undefined) {
+    const expected = `expected an input named "${missing?.name}"`;
+    const names = given.map((input, position) => statedAt(input, `inputs[${position}]`).name);
+    throw new BadRequest("inputs", expected, names.join(", "));
+  }
+  return { rows, inputs: inputs.filter((input) => input !== undefined) };
+}
+
+/** Checks datatype and shape. @param isFixed whether the rows are known from an input before. */
+function shapeOf(
+  stated: StatedInput,
+  { datatype, rowShape }: ModelTensor,
+  path: string,
+  maxRows: number,
+  isFixed: boolean,
+): number[] {
+  if (stated.datatype !== datatype) {
+    throw new BadRequest(`${path}.datatype`, `expected "${datatype}"`, stated.datatype);
+  }
+  const { shape } = stated;
+  // Triton's configuration has no tensor without dims, so clients give rows of one element one.
+  const isReshaped = rowShape.length === 0 && Array.isArray(shape) && shape.length === 2;
+  const ownShape = isReshaped ? [1] : rowShape;
+  if (!Array.isArray(shape) || shape.length !== ownShape.length + 1) {
+    const allowed = `[rows${rowShape.map((size) => `, ${size}`).join("")}]`;
+    throw new BadRequest(`${path}.shape`, `expected ${allowed}`, shapeText(shape));
+  }
+  const rows: unknown = shape[0];
+  if (typeof rows !== "number" || !Number.isInteger(rows) || rows < 1 || rows > maxRows) {
+    throw new BadRequest(`${path}.shape[0]`, `expected 1 to ${maxRows} rows`, rows);
+  }
+  if (isFixed && rows !== maxRows) {
+    throw new BadRequest(`${path}.shape[0]`, `expected ${maxRows}, as the input before has`, rows);
+  }
+  for (const [axis, size] of ownShape.entries()) {
+    if (shape[axis + 1] !== size) {
+      throw new BadRequest(`${path}.shape[${axis + 1}]`, `expected ${size}`, shape[axis + 1]);
+    }
+  }
+  return [rows, ...ownShape];
+}
+
+/** Of a shape that is not the one expected; it may be anything, of any depth. */
+function shapeText(shape: unknown): unknown {
+  const isFlat = Array.isArray(shape) && shape.every((size) => typeof size === "number");
+  return isFlat && shape.length <= MAX_TOLD_AXES ? JSON.stringify(shape) : shape;
+}
+
+/**
+ * Elements as they are in memory.
+ * @param at path of what says how many bytes they are.
+ * @throws BadRequest if they are not as many as the shape says.
+ */
+export function binaryOf(
+  bytes: Uint8Array,
+  { datatype, rowShape }: ModelTensor,
+  shape: readonly number[],
+  at: string,
+): Uint8Array {
+  const rowElements = elementCountOf(rowShape);
+  if (rowBounds(datatype, bytes, shape[0] ?? 0, rowElements) !== undefined) return bytes;
+  const { elementBytes } = DATATYPES[datatype];
+  const count = elementCountOf(shape);
+  const expected =
+    elementBytes > 0
+      ? `expected ${count * elementBytes}, ${count} elements of ${datatype}`
+      : `expected ${count} elements, each after its length in 4 bytes`;
+  throw new BadRequest(at, expected, bytes.length);
+}
+
+/**
+ * @param outputs as they are asked for; undefined or none for all.
+ * @param parameters of the request.
+ * @param usual whether outputs are binary where nothing is said.
+ * @throws BadRequest
+ */
+export function outputsOf(
+  outputs: unknown,
+  parameters: Fields,
+  signature: ClientSignature,
+  usual: boolean,
+): RequestedOutput[] {
+  const byDefault = booleanOf(parameters["binary_data_output"], "parameters.binary_data_output");
+  if (outputs === undefined || (Array.isArray(outputs) && outputs.length === 0)) {
+    const isBinary = byDefault ?? usual;
+    return signature.outputs.flatMap((tensor, index) => {
+      if (tensor.isInternal === true) return [];
+      refuseJson(tensor, isBinary, "parameters.binary_data_output");
+      return [{ index, isBinary }];
+    });
+  }
+  if (!Array.isArray(outputs)) throw new BadRequest("outputs", "expected an array", outputs);
+  const seen = new Set<number>();
+  const tensors = askableOutputs(signature);
+  return outputs.map((value, position) => {
+    const path = `outputs[${position}]`;
+    const fields = fieldsOf(value, path);
+    const index = indexOfName(fields["name"], tensors, `${path}.name`);
+    if (seen.has(index)) {
+      throw new BadRequest(`${path}.name`, "expected every output once", fields["name"]);
+    }
+    seen.add(index);
+    const own = parametersOf(fields, `${path}.`);
+    refuseParameter(own, `${path}.parameters`, "classification");
+    refuseParameter(own, `${path}.parameters`, "shared_memory_region");
+    const at = `${path}.parameters.binary_data`;
+    const isBinary = booleanOf(own["binary_data"], at) ?? byDefault ?? usual;
+    refuseJson(tensors[index], isBinary, at);
+    return { index, isBinary };
+  });
+}
+
+/** What is sent as bytes only has to be asked for so. */
+function refuseJson(tensor: ModelTensor | undefined, isBinary: boolean, path: string): void {
+  if (tensor === undefined || isBinary || !isBinaryOnly(tensor.datatype)) return;
+  const { name, datatype } = tensor;
+  const expected = `expected true: output "${name}" is ${datatype}, sent as binary data only`;
+  throw new BadRequest(path, expected, isBinary);
+}
+
+/** An output of the model that is called so as well hides the one that names variants. */
+function askableOutputs({ outputs, answersByRow }: ClientSignature): readonly ModelTensor[] {
+  return answersByRow === true ? [...outputs, VARIANT_OUTPUT] : outputs;
+}
+
+function indexOfName(name: unknown, tensors: readonly ModelTensor[], path: string): number {
+  const index = tensors.findIndex((tensor) => tensor.name === name);
+  if (index >= 0) return index;
+  const names = tensors.map((tensor) => `"${tensor.name}"`).join(" or ");
+  throw new BadRequest(path, `expected ${names}`, name);
+}
+
+/** @param prefix path of the object that has the parameters, with its dot. */
+export function parametersOf(fields: Fields, prefix: string): Fields {
+  const { parameters } = fields;
+  return parameters === undefined ? {} : fieldsOf(parameters, `${prefix}parameters`);
+}
+
+export function fieldsOf(value: unknown, path: string): Fields {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
+  throw new BadRequest(path, "expected an object", value);
+}
+
+export function integerOf(value: unknown, path: string): number {
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
+  throw new BadRequest(path, "expected an integer of 0 or more", value);
+}
+
+/** A parameter of the request; 0 without one. */
+function integerOr0(parameters: Fields, name: string): number {
+  const value = parameters[name];
+  return value === undefined ? 0 : integerOf(value, `parameters.${name}`);
+}
+
+export function textOf(value: unknown, path: string): string | undefined {
+  if (value === undefined || typeof value === "string") return value;
+  throw new BadRequest(path, "expected a string", value);
+}
+
+function booleanOf(value: unknown, path: string): boolean | undefined {
+  if (value === undefined || typeof value === "boolean") return value;
+  throw new BadRequest(path, "expected true or false", value);
+}
+
+export function refuseParameter(parameters: Fields, path: string, name: string): void {
+  const value = parameters[name];
+  // Some clients always send classification, with 0 for none.
+  if (value === undefined || value === 0) return;
+  throw new BadRequest(`${path}.${name}`, "expected nothing: this server does not have it", value);
+}
