@@ -10,7 +10,7 @@ describe("malleable pipelines on the command line", () => {
   const home = join(app, "out");
   const out = join(home, "places.msgpack");
 
-  test("are compiled: cuts and loads are told, and stages are written beside the bundle", async () => {
+  test("are compiled: cuts and loads are told, stages written beside the bundle", async () => {
     const { status, stdout, stderr } = await stratagemHere(
       "compile",
       join(app, "app.yaml"),
@@ -31,7 +31,7 @@ describe("malleable pipelines on the command line", () => {
     expect(readdirSync(home)).toHaveLength(8);
   });
 
-  test("are compiled to the same bytes again, and stages that differ or are gone are named", async () => {
+  test("are compiled to the same bytes again; stages that differ or are gone are told", async () => {
     const before = readFileSync(out);
     const named = (range: string) =>
       readdirSync(home).find((name) => name.startsWith(`small.${range}.`)) ?? "none";

@@ -149,7 +149,7 @@ describe("compile", () => {
       expect(placement.solved).toBeGreaterThanOrEqual(loads.length);
     });
 
-    test("places the same levels with any number of jobs, and they hold what they promise", async () => {
+    test("places the same levels with any number of jobs, and they keep promises", async () => {
       const alone = join(folder, "adaptive-alone.msgpack");
       const text = (await stratagemHere("compile", adaptive, "-o", alone, "--jobs", "1")).stdout;
       expect(text).toMatch(/\d+ levels placed, of \d+ solved in \d rounds: neighbours differ/);

@@ -195,7 +195,7 @@ describe("provisioning on the command line", () => {
     expect(none.stderr).toContain("for provisioned stages one of cg-mean, cg-peak");
   });
 
-  test("keeps as much of the SLO free as makes other traces meet it, if it may choose", async () => {
+  test("keeps so much of the SLO free that other traces meet it, if it may choose", async () => {
     const { stdout } = await compile("margin", (one) => {
       one.policy["margin"] = "auto";
       one.workload.loads = [80];

@@ -84,7 +84,7 @@ describe("scaling on the command line", () => {
     }
   });
 
-  test("tells a plan, what a burst makes of it, and the error of its fit point by point", async () => {
+  test("tells a plan, what a burst makes of it, and its fit error point by point", async () => {
     const level = await stratagemHere("inspect", bundle, "--level", "40");
     expect(level.status).toBe(0);
     expect(level.stdout).toMatch(/when more than 40 qps come at once, its instances go to:/);
