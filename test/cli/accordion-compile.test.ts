@@ -31,7 +31,7 @@ describe("malleable pipelines on the command line", () => {
     expect(readdirSync(home)).toHaveLength(8);
   });
 
-  test("are compiled to the same bytes again; stages that differ or are gone are told", async () => {
+  test("are compiled to the same bytes again; stages that differ or lack are told", async () => {
     const before = readFileSync(out);
     const named = (range: string) =>
       readdirSync(home).find((name) => name.startsWith(`small.${range}.`)) ?? "none";
