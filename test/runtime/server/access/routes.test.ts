@@ -375,6 +375,12 @@ describe("the door for administrators", () => {
       [200, 404, 404, 200, 200],
       [200, 404, 200, 404, 404],
     ]);
+    const roots = urls.map(async (url) => {
+      const root = await fetch(url, { headers: { accept: "text/html" } });
+      return root.headers.get("content-type");
+    });
+    const json = "application/json";
+    expect(await Promise.all(roots)).toEqual([json, json, "text/html; charset=utf-8"]);
   });
 
   test("one listener may be for both", async () => {
