@@ -32,15 +32,9 @@ export async function routeRepository(
   if (isIndex) {
     sendJson(context, response, 200, repositoryIndex(context.house, asked["ready"] === true));
   } else if (action === "load") {
-    expectNoParameters(asked);
-    await loadModel(context.house, name);
+    await loadModel(context.house, name, Object.keys(Object(asked["parameters"])));
     sendJson(context, response, 200, { name, load: true });
   } else refuseUnload(context.house, name);
-}
-
-function expectNoParameters({ parameters }: Fields): void {
-  if (parameters === undefined || Object.keys(Object(parameters)).length === 0) return;
-  throw new BadRequest("parameters", "expected nothing: a bundle says all of it", parameters);
 }
 
 async function smallJson({ pace, house }: HttpContext, request: IncomingMessage): Promise<Fields> {

@@ -10,15 +10,23 @@ import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 /** Of Triton's extensions, those that hold whatever is served. */
 const EXTENSIONS = [
   "binary_tensor_data",
+  "classification",
   "model_configuration",
   "schedule_policy",
   "statistics",
 ] as const;
 
-/** @param version of the program. @param canLoad whether models can be loaded again. */
-export function serverMetadata(version: string, canLoad: boolean): object {
-  const extensions = canLoad ? [...EXTENSIONS, "model_repository"] : EXTENSIONS;
-  return { name: "stratagem", version, extensions };
+export interface DescribedServer {
+  readonly serverName: string;
+  /** Of the program. */
+  readonly version: string;
+  /** Left out where models cannot be loaded again. */
+  readonly reload?: unknown;
+}
+
+export function serverMetadata({ serverName, version, reload }: DescribedServer): object {
+  const extensions = reload === undefined ? EXTENSIONS : [...EXTENSIONS, "model_repository"];
+  return { name: serverName, version, extensions };
 }
 
 export function modelMetadata(name: string, { inputs, outputs }: ClientSignature): object {
@@ -53,13 +61,17 @@ export function modelConfig(
     data_type: DATATYPES[datatype].configType,
     ...(isBatched ? rowDims(rowShape) : { dims: [-1, ...rowShape] }),
   });
+  const describeInput = (input: ModelTensor) => ({
+    ...describe(input),
+    format: isBatched ? imageFormat(input.rowShape) : "FORMAT_NONE",
+  });
   return {
     name,
     platform: "onnxruntime_onnx",
     backend: "onnxruntime",
     version_policy: { latest: { num_versions: 1 } },
     max_batch_size: isBatched ? maxRows : 0,
-    input: signature.inputs.map(describe),
+    input: signature.inputs.map(describeInput),
     output: signature.outputs.map(describe),
     ...(isBatched ? { dynamic_batching: {} } : {}),
     parameters: {
@@ -67,6 +79,17 @@ export function modelConfig(
       ...(classes === undefined ? {} : { slo_classes: { string_value: JSON.stringify(classes) } }),
     },
   };
+}
+
+/**
+ * What clients that send images go by: three axes of which the first or the last has one or three
+ * channels.
+ */
+function imageFormat(rowShape: readonly number[]): string {
+  if (rowShape.length !== 3) return "FORMAT_NONE";
+  const isChannels = (size: number | undefined) => size === 1 || size === 3;
+  if (isChannels(rowShape[0])) return "FORMAT_NCHW";
+  return isChannels(rowShape[2]) ? "FORMAT_NHWC" : "FORMAT_NONE";
 }
 
 /** Triton has no dims without a dimension: a row that is one element has one, reshaped away. */
