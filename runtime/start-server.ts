@@ -47,6 +47,10 @@ export interface ServerOptions extends WorkersOptions {
   readonly grpc?: GrpcOptions;
   /** Whether browsers get a live page at `GET /`; left out, they do. */
   readonly page?: boolean;
+  /** What the server calls itself to clients; left out, "stratagem". */
+  readonly serverName?: string;
+  /** Whether parameters of answers are all texts; left out, accuracies are numbers. */
+  readonly textParameters?: boolean;
   /** Who may come in; left out, everybody, over connections that are not encrypted. */
   readonly access?: AccessOptions;
   /** Where administrators are served, and nobody else; left out, with the rest. */
@@ -136,6 +140,8 @@ async function startWith(
       ...clock,
       version: packageVersion(),
       page: options.page ?? true,
+      serverName: options.serverName ?? "stratagem",
+      textParameters: options.textParameters ?? false,
       ...(limits === undefined ? {} : { limits }),
       ...(grpc === undefined ? {} : { grpc }),
       access,

@@ -107,6 +107,8 @@ function optionsOf(settings: SettingValues): ServerOptions {
     standby: settings.standby,
     meansCheck: settings.meansCheck,
     page: settings.page,
+    serverName: settings.serverName,
+    textParameters: settings.textParameters,
     limits: limitsOf(settings),
     ...grpcOf(settings),
     access: accessOf(settings),

@@ -41,8 +41,12 @@ export interface OpenOptions {
   readonly loopNowMs?: () => number;
   /** Is added to `nowMs` to have milliseconds since 1970; for statistics only. */
   readonly epochOffsetMs?: number;
+  /** What the server calls itself; left out, "stratagem". */
+  readonly serverName?: string;
   /** Of the program, as the server tells it. */
   readonly version: string;
+  /** Whether parameters of answers are all texts; left out, accuracies are numbers. */
+  readonly textParameters?: boolean;
   readonly limits?: Partial<ServerLimits>;
   /** Left out for no gRPC beside HTTP. */
   readonly grpc?: GrpcOptions;
@@ -193,6 +197,7 @@ function houseOf(
 ): House {
   const { nowMs, loopNowMs, version, epochOffsetMs = 0 } = options;
   const { telemetry, logs, onNotice, log, admin, access = Access.off(nowMs) } = options;
+  const { serverName = "stratagem", textParameters = false } = options;
   return new House({
     telemetry,
     logs,
@@ -203,7 +208,9 @@ function houseOf(
     budget: new ByteBudget(maxBytesInFlight),
     lag: new LoopLag(loopNowMs),
     loopDelay: new LoopDelay(),
+    serverName,
     version,
+    hasTextParameters: textParameters,
     nowMs,
     epochOffsetMs,
     reload: admin?.reload,

@@ -1,5 +1,5 @@
 /** What is served, and where it listens. */
-import { address, texts, truth } from "./kinds.ts";
+import { address, text, texts, truth } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 export const SERVED = {
@@ -17,4 +17,14 @@ export const SERVED = {
   ),
   http: setting(address, { host: "127.0.0.1", port: 8000 }, "where to listen; port 0 for any"),
   page: setting(truth, true, "show browsers that ask for / a live page of what the policy does"),
+  serverName: setting(
+    text("<name>", "a name"),
+    "stratagem",
+    "what the server calls itself in GET /v2 and ServerMetadata; some clients want triton",
+  ),
+  textParameters: setting(
+    truth,
+    false,
+    "make all parameters of answers texts, for KServe's transformers, which take no fractions",
+  ),
 };

@@ -21,8 +21,12 @@ export interface HouseOptions {
   readonly budget: ByteBudget;
   readonly lag: LoopLag;
   readonly loopDelay: LoopDelay;
+  /** What the server calls itself. */
+  readonly serverName: string;
   /** Of the program, as the server tells it. */
   readonly version: string;
+  /** Whether parameters of answers are all texts. */
+  readonly hasTextParameters: boolean;
   /** Milliseconds of a clock that does not go back. */
   readonly nowMs: () => number;
   /** Is added to `nowMs` to have milliseconds since 1970; for statistics only. */
@@ -51,7 +55,9 @@ export class House {
   readonly budget: ByteBudget;
   readonly lag: LoopLag;
   readonly loopDelay: LoopDelay;
+  readonly serverName: string;
   readonly version: string;
+  readonly hasTextParameters: boolean;
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
   readonly reloads: ReloadCounts;
@@ -72,7 +78,9 @@ export class House {
     this.budget = options.budget;
     this.lag = options.lag;
     this.loopDelay = options.loopDelay;
+    this.serverName = options.serverName;
     this.version = options.version;
+    this.hasTextParameters = options.hasTextParameters;
     this.telemetry = options.telemetry;
     this.onNotice = options.onNotice ?? (() => {});
     this.log = options.log;

@@ -27,9 +27,20 @@ export function repositoryIndex(house: House, onlyReady: boolean): IndexEntry[] 
   });
 }
 
-/** Follows the bundle's file as it is now. @throws HttpError 400 with why it does not. */
-export async function loadModel(house: House, name: string): Promise<void> {
+/**
+ * Follows the bundle's file as it is now.
+ * @param parameters of the request, by their names. @throws HttpError 400 with why it does not.
+ */
+export async function loadModel(
+  house: House,
+  name: string,
+  parameters: readonly string[],
+): Promise<void> {
   const application = applicationOf(house, name, "load");
+  if (parameters.length > 0) {
+    const found = parameters.join(", ");
+    throw refusal("load", name, `a bundle says all of it: expected no parameters, got ${found}`);
+  }
   const { reload } = house;
   if (reload === undefined) {
     throw refusal("load", name, "its bundle was given by the program, from no file");

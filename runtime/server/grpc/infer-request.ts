@@ -4,6 +4,7 @@ import {
   gatheredInputs,
   type InferRequest,
   outputsOf,
+  type RequestedOutput,
   refuseParameter,
   requestWishes,
 } from "../protocol/infer-request.ts";
@@ -58,17 +59,16 @@ function unmatched(inputs: number, contents: number): BadRequest {
 }
 
 /** Contents of an answer are all raw or all typed. */
-function expectOneForm(
-  outputs: readonly { readonly index: number; readonly isBinary: boolean }[],
-  signature: ClientSignature,
-): void {
+function expectOneForm(outputs: readonly RequestedOutput[], signature: ClientSignature): void {
   const typed = outputs.filter(({ isBinary }) => !isBinary);
   if (typed.length === 0) return;
   if (typed.length < outputs.length) {
     const expected = "expected binary_data of all outputs to be the same";
     throw new BadRequest("outputs", expected, "true and false");
   }
-  for (const { index } of typed) {
+  for (const { index, classes } of typed) {
+    // Classes are told as BYTES.
+    if (classes !== undefined) continue;
     const { name, datatype }: ModelTensor = signature.outputs[index] ?? VARIANT_OUTPUT;
     if (hasContents(datatype)) continue;
     const expected = `expected raw contents: output "${name}" is ${datatype}, which has no others`;

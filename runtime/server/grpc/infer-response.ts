@@ -7,10 +7,10 @@ import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { InferRequest } from "../protocol/infer-request.ts";
 import {
   type AnsweredOutput,
-  type AnswerParameters,
   answeredOutputs,
   answerParameters,
   bytesOf,
+  type ResponseHead,
 } from "../protocol/response.ts";
 import type { Answer } from "../requests/request.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
@@ -18,18 +18,14 @@ import { InferTensorContentsSchema } from "./pb/inference-pb.ts";
 import { contentsOf } from "./typed-answer.ts";
 import { BITS_64, BYTES, VARINT } from "./wire.ts";
 
-/** What an answer says beside its outputs. */
-export interface ResponseHead {
-  readonly modelName: string;
-  /** Of the request; null where all have the same SLO. */
-  readonly sloClass: string | null;
+interface GrpcResponseHead extends ResponseHead {
   /** Whether it comes on a stream, where it says that it is the last for its request. */
   readonly isStreamed: boolean;
 }
 
 /** @returns the message. */
 export function inferResponseBytes(
-  { modelName, sloClass, isStreamed }: ResponseHead,
+  head: GrpcResponseHead,
   request: InferRequest,
   answer: Answer,
   signature: ClientSignature,
@@ -37,9 +33,9 @@ export function inferResponseBytes(
   const answered = answeredOutputs(request, answer, signature);
   const isRaw = answered.every(({ isBinary }) => isBinary);
   const writer = new BinaryWriter();
-  writer.tag(1, BYTES).string(modelName).tag(2, BYTES).string("1");
+  writer.tag(1, BYTES).string(head.modelName).tag(2, BYTES).string("1");
   if (request.id !== undefined) writer.tag(3, BYTES).string(request.id);
-  writeParameters(writer, answerParameters(answer, signature, sloClass), isStreamed);
+  writeParameters(writer, answerParameters(answer, signature, head), head.isStreamed);
   for (const output of answered) writeOutput(writer, output, isRaw);
   if (isRaw) for (const { parts } of answered) writer.tag(6, BYTES).bytes(bytesOf(parts));
   return writer.finish();
@@ -76,10 +72,9 @@ function writeOutput(
   writer.join();
 }
 
-/** A parameter is no list: several variants are the text of one. */
 function writeParameters(
   writer: BinaryWriter,
-  { variant, accuracy, variants, slo_class: sloClass }: AnswerParameters,
+  parameters: Readonly<Record<string, string | number>>,
   isStreamed: boolean,
 ): void {
   const entry = (name: string, write: () => void) => {
@@ -87,11 +82,11 @@ function writeParameters(
     write();
     writer.join().join();
   };
-  const text = (name: string, value: string) =>
-    entry(name, () => writer.tag(3, BYTES).string(value));
-  text("variant", variant);
-  entry("accuracy", () => writer.tag(4, BITS_64).double(accuracy));
-  if (variants !== undefined) text("variants", JSON.stringify(variants));
-  if (sloClass !== undefined) text("slo_class", sloClass);
+  for (const [name, value] of Object.entries(parameters)) {
+    entry(name, () => {
+      if (typeof value === "string") writer.tag(3, BYTES).string(value);
+      else writer.tag(4, BITS_64).double(value);
+    });
+  }
   if (isStreamed) entry("triton_final_response", () => writer.tag(1, VARINT).bool(true));
 }

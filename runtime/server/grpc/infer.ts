@@ -38,7 +38,9 @@ export async function inferMessage(
     read: async (hold) => checked(wire, message, signature, hosted.maxRows, hold, client),
     onceGone: (act) => client.onceGone(act),
     write: (request, answer, { name }) => {
-      const head = { modelName: wire.modelName, sloClass: name, isStreamed };
+      const { hasTextParameters } = house;
+      const { modelName } = wire;
+      const head = { modelName, sloClass: name, hasTextParameters, isStreamed };
       response = inferResponseBytes(head, request, answer, signature);
     },
   });

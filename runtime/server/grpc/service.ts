@@ -5,13 +5,13 @@ import { ownExtensions } from "../applications/extensions.ts";
 import { type HostedModel, hostedModel } from "../applications/hosted-model.ts";
 import { loadModel, refuseUnload, repositoryIndex } from "../applications/repository.ts";
 import { HttpError } from "../connections/http-error.ts";
+import { NO_MEMORY } from "../protocol/absent.ts";
 import {
   modelConfig,
   modelMetadata,
   modelStatistics,
   serverMetadata,
 } from "../protocol/descriptions.ts";
-import { BadRequest } from "../tensors/bad-request.ts";
 import { registerAnswer, registerDuplex, registerUnary } from "./calls.ts";
 import type { GrpcContext } from "./context.ts";
 import { inferMessage } from "./infer.ts";
@@ -20,8 +20,6 @@ import { registerSettings } from "./operator-settings.ts";
 import * as pb from "./pb/inference-pb.ts";
 
 const PATH = "/inference.GRPCInferenceService";
-
-const NO_MEMORY = "this server shares no memory with its clients: send tensors in the request";
 
 const UNIMPLEMENTED: Readonly<Record<string, string>> = {
   SystemSharedMemoryStatus: NO_MEMORY,
@@ -73,12 +71,7 @@ function registerRepository(server: Server, context: GrpcContext): void {
   }));
   const load = [pb.RepositoryModelLoadRequestSchema, pb.RepositoryModelLoadResponseSchema] as const;
   registerAnswer(server, context, `${PATH}/RepositoryModelLoad`, load, async (request) => {
-    const names = Object.keys(request.parameters);
-    if (names.length > 0) {
-      const expected = "expected nothing: a bundle says all of it";
-      throw new BadRequest("parameters", expected, names.join(", "));
-    }
-    await loadModel(house, request.modelName);
+    await loadModel(house, request.modelName, Object.keys(request.parameters));
     return {};
   });
   const unload = [
@@ -94,7 +87,7 @@ function registerDescriptions(server: Server, context: GrpcContext): void {
   const { house } = context;
   const own = [pb.ServerMetadataRequestSchema, pb.ServerMetadataResponseSchema] as const;
   registerAnswer(server, context, `${PATH}/ServerMetadata`, own, () =>
-    said(pb.ServerMetadataResponseSchema, serverMetadata(house.version, ownExtensions(house))),
+    said(pb.ServerMetadataResponseSchema, serverMetadata(house, ownExtensions(house))),
   );
   const metadata = [pb.ModelMetadataRequestSchema, pb.ModelMetadataResponseSchema] as const;
   registerAnswer(server, context, `${PATH}/ModelMetadata`, metadata, ({ name, version }) => {

@@ -6,6 +6,7 @@ import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import { exposition } from "../metrics/exposition.ts";
 import { LIVE_PATH } from "../page/live.ts";
 import { acceptsHtml, LIVE_HEADERS } from "../page/page.ts";
+import { absenceOf } from "../protocol/absent.ts";
 import {
   modelConfig,
   modelMetadata,
@@ -97,9 +98,7 @@ function routeV2(
     return modelStatistics(all, house.epochOffsetMs);
   };
   const pages: Readonly<Record<string, () => void>> = {
-    "": () => {
-      sendJson(context, response, 200, serverMetadata(house.version, ownExtensions(house)));
-    },
+    "": () => sendJson(context, response, 200, serverMetadata(house, ownExtensions(house))),
     "/health/live": () => sendJson(context, response, 200, { live: true }),
     "/health/ready": () => {
       const ready = house.isReady;
@@ -110,7 +109,7 @@ function routeV2(
   };
   const page = ["", ...path].join("/");
   const send = Object.hasOwn(pages, page) ? pages[page] : undefined;
-  if (send === undefined) throw noSuchPath(request);
+  if (send === undefined) throw notServed(request, path);
   expectMethod(request, "GET");
   send();
 }
@@ -128,8 +127,9 @@ function routeModel(
   const { signature, metrics } = hosted.model;
   if (rest.at(hasVersion ? 2 : 0) === "") throw noSuchPath(request);
   const isReady = house.isApplicationReady(hosted.application);
-  const [action, ...beyond] = hasVersion ? rest.slice(2) : rest;
-  if (beyond.length > 0) throw noSuchPath(request);
+  const behind = hasVersion ? rest.slice(2) : rest;
+  const [action, ...beyond] = behind;
+  if (beyond.length > 0) throw notServed(request, behind);
   if (action === "infer") {
     expectMethod(request, "POST");
     return answerInfer(context, hosted, name, request, response);
@@ -144,6 +144,12 @@ function routeModel(
   if (page === undefined) throw noSuchPath(request);
   expectMethod(request, "GET");
   sendJson(context, response, ...page());
+}
+
+/** @param path as `absenceOf` has it. */
+function notServed(request: IncomingMessage, path: readonly string[]): HttpError {
+  const absence = absenceOf(path);
+  return absence === undefined ? noSuchPath(request) : new HttpError(501, absence);
 }
 
 function noSuchPath({ url }: IncomingMessage): HttpError {

@@ -63,7 +63,8 @@ export function answerInfer(
     },
     write: async (parsed, answer, { name }) => {
       const texts = await jsonOutputs(context, parsed, answer, signature);
-      const written = writeInferResponse(modelName, parsed, answer, signature, name, texts);
+      const head = { modelName, sloClass: name, hasTextParameters: house.hasTextParameters };
+      const written = writeInferResponse(head, parsed, answer, signature, texts);
       if (record !== undefined) record.responseBytes = lengthOf(written.parts);
       response.writeHead(200, written.headers);
       connections.outbox.send(response, written.parts);

@@ -71,11 +71,15 @@ export async function jsonOutputs(
   signature: ClientSignature,
 ): Promise<ReadonlyMap<number, Uint8Array | undefined>> {
   const texts = new Map<number, Uint8Array | undefined>();
-  for (const { index, isBinary } of outputs) {
+  for (const { index, isBinary, classes } of outputs) {
     const tensor = signature.outputs[index];
     const output = answer.outputs[index];
-    if (isBinary || tensor === undefined || output === undefined) continue;
+    if (tensor === undefined || output === undefined) continue;
     const elements = elementCountOf(output.shape);
+    if (classes !== undefined && elements * ELEMENT_SHARE > FREE_BYTES) {
+      await turnShare.take(elements * ELEMENT_SHARE);
+    }
+    if (isBinary || classes !== undefined) continue;
     const isLong = elements > MAX_LOOP_ELEMENTS || lengthOf(output.parts) > MAX_LOOP_BYTES;
     if (isLong) {
       // The outputs of a batch share memory, which stays here.

@@ -5,10 +5,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { loadModel, refuseUnload, repositoryIndex } from "../applications/repository.ts";
 import { HttpError } from "../connections/http-error.ts";
-import { BadRequest } from "../tensors/bad-request.ts";
 import type { HttpContext } from "./context.ts";
 import { expectMethod, sendJson } from "./replies.ts";
-import { type Fields, smallJson } from "./small-json.ts";
+import { smallJson } from "./small-json.ts";
 
 /** @param path behind `/v2/repository`. @throws HttpError, BadRequest */
 export async function routeRepository(
@@ -28,13 +27,7 @@ export async function routeRepository(
   if (isIndex) {
     sendJson(context, response, 200, repositoryIndex(context.house, asked["ready"] === true));
   } else if (action === "load") {
-    expectNoParameters(asked);
-    await loadModel(context.house, name);
+    await loadModel(context.house, name, Object.keys(Object(asked["parameters"])));
     sendJson(context, response, 200, { name, load: true });
   } else refuseUnload(context.house, name);
-}
-
-function expectNoParameters({ parameters }: Fields): void {
-  if (parameters === undefined || Object.keys(Object(parameters)).length === 0) return;
-  throw new BadRequest("parameters", "expected nothing: a bundle says all of it", parameters);
 }

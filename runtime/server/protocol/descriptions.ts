@@ -10,14 +10,24 @@ import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 /** Of Triton's extensions, those that hold whatever is served. */
 const EXTENSIONS = [
   "binary_tensor_data",
+  "classification",
   "model_configuration",
   "schedule_policy",
   "statistics",
 ] as const;
 
-/** @param version of the program. @param more extensions that hold of this server. */
-export function serverMetadata(version: string, more: readonly string[]): object {
-  return { name: "stratagem", version, extensions: [...EXTENSIONS, ...more] };
+export interface DescribedServer {
+  readonly serverName: string;
+  /** Of the program. */
+  readonly version: string;
+}
+
+/** @param more extensions that hold of this server. */
+export function serverMetadata(
+  { serverName, version }: DescribedServer,
+  more: readonly string[],
+): object {
+  return { name: serverName, version, extensions: [...EXTENSIONS, ...more] };
 }
 
 export function modelMetadata(name: string, { inputs, outputs }: ClientSignature): object {
@@ -52,13 +62,17 @@ export function modelConfig(
     data_type: DATATYPES[datatype].configType,
     ...(isBatched ? rowDims(rowShape) : { dims: [-1, ...rowShape] }),
   });
+  const describeInput = (input: ModelTensor) => ({
+    ...describe(input),
+    format: isBatched ? imageFormat(input.rowShape) : "FORMAT_NONE",
+  });
   return {
     name,
     platform: "onnxruntime_onnx",
     backend: "onnxruntime",
     version_policy: { latest: { num_versions: 1 } },
     max_batch_size: isBatched ? maxRows : 0,
-    input: signature.inputs.map(describe),
+    input: signature.inputs.map(describeInput),
     output: signature.outputs.map(describe),
     ...(isBatched ? { dynamic_batching: {} } : {}),
     parameters: {
@@ -66,6 +80,17 @@ export function modelConfig(
       ...(classes === undefined ? {} : { slo_classes: { string_value: JSON.stringify(classes) } }),
     },
   };
+}
+
+/**
+ * What clients that send images go by: three axes of which the first or the last has one or three
+ * channels.
+ */
+function imageFormat(rowShape: readonly number[]): string {
+  if (rowShape.length !== 3) return "FORMAT_NONE";
+  const isChannels = (size: number | undefined) => size === 1 || size === 3;
+  if (isChannels(rowShape[0])) return "FORMAT_NCHW";
+  return isChannels(rowShape[2]) ? "FORMAT_NHWC" : "FORMAT_NONE";
 }
 
 /** Triton has no dims without a dimension: a row that is one element has one, reshaped away. */

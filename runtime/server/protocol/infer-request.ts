@@ -7,6 +7,7 @@ import { BadRequest } from "../tensors/bad-request.ts";
 import { DATATYPES, elementCountOf, isBinaryOnly } from "../tensors/datatypes.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 import { rowBounds } from "../tensors/tensors.ts";
+import { expectClasses } from "./classification.ts";
 
 export interface InferRequest extends RequestWishes {
   readonly id: string | undefined;
@@ -32,6 +33,8 @@ export interface RequestedOutput {
   /** Index in `ClientSignature.outputs`; beyond them, that of `VARIANT_OUTPUT`. */
   readonly index: number;
   readonly isBinary: boolean;
+  /** Of Triton's classification: classes of a row to tell instead of its values; left out, none. */
+  readonly classes?: number;
 }
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -188,18 +191,25 @@ export function outputsOf(
     }
     seen.add(index);
     const own = parametersOf(fields, `${path}.`);
-    refuseParameter(own, `${path}.parameters`, "classification");
     refuseParameter(own, `${path}.parameters`, "shared_memory_region");
     const at = `${path}.parameters.binary_data`;
     const isBinary = booleanOf(own["binary_data"], at) ?? byDefault ?? usual;
-    refuseJson(tensors[index], isBinary, at);
+    const tensor = tensors[index] ?? VARIANT_OUTPUT;
+    const classesAt = `${path}.parameters.classification`;
+    // Some clients always send it, with 0 for none.
+    const classes = integerOf(own["classification"] ?? 0, classesAt);
+    if (classes > 0) {
+      expectClasses(tensor, signature, classes, classesAt);
+      return { index, isBinary, classes };
+    }
+    refuseJson(tensor, isBinary, at);
     return { index, isBinary };
   });
 }
 
 /** What is sent as bytes only has to be asked for so. */
-function refuseJson(tensor: ModelTensor | undefined, isBinary: boolean, path: string): void {
-  if (tensor === undefined || isBinary || !isBinaryOnly(tensor.datatype)) return;
+function refuseJson(tensor: ModelTensor, isBinary: boolean, path: string): void {
+  if (isBinary || !isBinaryOnly(tensor.datatype)) return;
   const { name, datatype } = tensor;
   const expected = `expected true: output "${name}" is ${datatype}, sent as binary data only`;
   throw new BadRequest(path, expected, isBinary);
@@ -251,7 +261,6 @@ function booleanOf(value: unknown, path: string): boolean | undefined {
 
 export function refuseParameter(parameters: Fields, path: string, name: string): void {
   const value = parameters[name];
-  // Some clients always send classification, with 0 for none.
-  if (value === undefined || value === 0) return;
+  if (value === undefined) return;
   throw new BadRequest(`${path}.${name}`, "expected nothing: this server does not have it", value);
 }

@@ -3,11 +3,12 @@
  * extension.
  */
 
-import type { Answer, Answerer, OutputTensor } from "../requests/request.ts";
+import type { Answer, OutputTensor } from "../requests/request.ts";
 import { bytesOfNames, VARIANT_OUTPUT } from "../requests/variant-wish.ts";
 import type { Datatype } from "../tensors/datatypes.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import { jsonOfBytes } from "../tensors/tensors.ts";
+import { classesOf } from "./classification.ts";
 import type { InferRequest } from "./protocol.ts";
 
 export interface InferResponse {
@@ -16,17 +17,24 @@ export interface InferResponse {
   readonly parts: readonly Uint8Array[];
 }
 
+/** What an answer says beside its outputs. */
+export interface ResponseHead {
+  readonly modelName: string;
+  /** Of the request; null where all have the same SLO. */
+  readonly sloClass: string | null;
+  /** Whether its parameters are all texts. */
+  readonly hasTextParameters: boolean;
+}
+
 /**
- * @param sloClass of the request; null where all have the same SLO.
  * @param texts of outputs that are written as JSON already, by their index.
  * @throws Error if an output that is asked for as JSON has an element that JSON cannot say.
  */
 export function writeInferResponse(
-  modelName: string,
+  stated: ResponseHead,
   request: InferRequest,
   answer: Answer,
   signature: ClientSignature,
-  sloClass: string | null = null,
   texts: ReadonlyMap<number, Uint8Array | undefined> = new Map(),
 ): InferResponse {
   const binary: Uint8Array[] = [];
@@ -49,9 +57,13 @@ export function writeInferResponse(
     }
     json.push(',"data":', data, "}");
   }
-  const parameters = answerParameters(answer, signature, sloClass);
+  const parameters = answerParameters(answer, signature, stated);
   const { id } = request;
-  const head = { model_name: modelName, model_version: "1", ...(id === undefined ? {} : { id }) };
+  const head = {
+    model_name: stated.modelName,
+    model_version: "1",
+    ...(id === undefined ? {} : { id }),
+  };
   json.unshift(`${JSON.stringify({ ...head, parameters }).slice(0, -1)},"outputs":[`);
   json.push("]}");
   const jsonParts = joinedTexts(json);
@@ -63,7 +75,7 @@ export function writeInferResponse(
       "content-type": hasBinary ? "application/octet-stream" : "application/json",
       "content-length": length,
       // Header values are ASCII; names of variants need not be.
-      "stratagem-variant": encodeURI(parameters.variant),
+      "stratagem-variant": encodeURI(answer.answerer.variant),
       ...(hasBinary ? { "inference-header-content-length": jsonLength } : {}),
     },
     parts: [...jsonParts, ...binary],
@@ -85,35 +97,37 @@ export function answeredOutputs(
   answer: Answer,
   signature: ClientSignature,
 ): AnsweredOutput[] {
-  return request.outputs.map(({ index, isBinary }) => {
+  return request.outputs.map(({ index, isBinary, classes }) => {
     const ofNames = index === signature.outputs.length ? VARIANT_OUTPUT : undefined;
     const tensor = ofNames ?? signature.outputs[index];
     const names = () => outputOfNames(variantNames(answer, signature));
     const output = ofNames === undefined ? answer.outputs[index] : names();
     if (tensor === undefined || output === undefined) throw new Error(`no output ${index}`);
     const { name, datatype } = tensor;
+    if (classes !== undefined) {
+      const told = classesOf(datatype, bytesOf(output.parts), output.shape, classes);
+      return { index, isBinary, name, datatype: "BYTES", ...told };
+    }
     return { index, isBinary, name, datatype, shape: output.shape, parts: output.parts };
   });
 }
 
-/** What an answer says of who answered. */
-export interface AnswerParameters extends Answerer {
-  /** Of several rows, the variant of each. */
-  readonly variants?: readonly string[];
-  readonly slo_class?: string;
-}
-
-/** @param sloClass of the request; null where all have the same SLO. */
+/**
+ * What an answer says of who answered. As the protocol has it, a parameter is no list: the variants
+ * of several rows are the JSON text of one.
+ */
 export function answerParameters(
   answer: Answer,
   signature: ClientSignature,
-  sloClass: string | null,
-): AnswerParameters {
+  { sloClass, hasTextParameters }: ResponseHead,
+): Readonly<Record<string, string | number>> {
   const names = variantNames(answer, signature);
-  // A single row is told all by the name.
+  const { variant, accuracy } = answer.answerer;
   return {
-    ...answer.answerer,
-    ...(names.length > 1 ? { variants: names } : {}),
+    variant,
+    accuracy: hasTextParameters ? String(accuracy) : accuracy,
+    // A single row is told all by the name.
+    ...(names.length > 1 ? { variants: JSON.stringify(names) } : {}),
     ...(sloClass === null ? {} : { slo_class: sloClass }),
   };
 }

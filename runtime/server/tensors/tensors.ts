@@ -215,7 +215,8 @@ export function jsonOfBytes(datatype: Datatype, bytes: Uint8Array): string | und
   return `[${texts.join(",")}]`;
 }
 
-function elementReader(
+/** Reads element i of bytes. */
+export function elementReader(
   datatype: Exclude<Datatype, "BYTES" | "BF16">,
   view: DataView,
 ): (index: number) => number | bigint | boolean {

@@ -243,7 +243,7 @@ const REFUSED = [
   ["output", { outputs: [{ name: "z" }] }, "INVALID_ARGUMENT", /^outputs\[0\]\.name: expected "y"/],
   [
     "classification",
-    { outputs: [{ name: "y", parameters: { classification: parameter(3n) } }] },
+    { outputs: [{ name: "y", parameters: { classification: parameter(-1n) } }] },
     "INVALID_ARGUMENT",
     /^outputs\[0\]\.parameters\.classification/,
   ],

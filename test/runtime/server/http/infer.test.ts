@@ -249,8 +249,8 @@ describe("a malformed request is refused with the path of the field", () => {
       { inputs: [good], outputs: [{ name: "y" }, { name: "y" }] },
     ],
     [
-      "outputs[0].parameters.classification: expected nothing",
-      { inputs: [good], outputs: [{ name: "y", parameters: { classification: 2 } }] },
+      "outputs[0].parameters.classification: expected an integer of 0 or more",
+      { inputs: [good], outputs: [{ name: "y", parameters: { classification: -1 } }] },
     ],
     [
       "inputs[0].data: expected nothing beside binary_data_size",

@@ -33,7 +33,7 @@ test("loading a model follows its application's file, and says why where it does
   const config = await call(harness, LOAD, { body: '{"parameters":{"config":"{}"}}' });
   expect([config.status, jsonOf(config).error]).toEqual([
     400,
-    "parameters: expected nothing: a bundle says all of it, got an object",
+    "failed to load 'tiny', a bundle says all of it: expected no parameters, got config",
   ]);
   expect(asked).toHaveLength(2);
 });
