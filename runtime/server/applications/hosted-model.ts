@@ -63,7 +63,7 @@ function readModelOf(
   maxRows: number,
   { parts }: InferLimits,
 ): ReadModel {
-  const { names, inputs, outputs, variants, answersByRow } = signature;
+  const { names, inputs, outputs, variants, answersByRow, outputsAreRows } = signature;
   const plain = {
     names,
     inputs: inputs.map(({ name, datatype, rowShape }) => ({ name, datatype, rowShape })),
@@ -72,6 +72,7 @@ function readModelOf(
     }),
     variants: variants.map(({ name }) => ({ name })),
     answersByRow: answersByRow === true,
+    outputsAreRows: outputsAreRows !== false,
   };
   return { signature: plain, maxRows, parts };
 }
