@@ -7,12 +7,12 @@ import type { HttpContext } from "./context.ts";
 import { expectMethod, sendJson } from "./replies.ts";
 import { smallJson } from "./small-json.ts";
 
-/** @param path behind `/v2`. @throws HttpError, BadRequest */
+/** @param path behind `/v2`. */
 export function isOfSettings([first, , third]: readonly string[]): boolean {
   return first === "logging" || first === "trace" || (first === "models" && third === "trace");
 }
 
-/** @throws HttpError, BadRequest */
+/** @param path behind `/v2`. @throws HttpError, BadRequest */
 export async function routeSettings(
   context: HttpContext,
   path: readonly string[],
