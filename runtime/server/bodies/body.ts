@@ -10,6 +10,9 @@ import type { BodyLimit } from "./body-limits.ts";
 import type { ByteHold } from "./byte-budget.ts";
 import { ByteSink } from "./byte-sink.ts";
 import { type Inflater, inflaterOf, isCompressed } from "./inflater.ts";
+import { YoungMemory } from "./young-memory.ts";
+
+const youngMemory = new YoungMemory();
 
 export interface BodyReading {
   readonly limit: BodyLimit;
@@ -96,6 +99,7 @@ function take(sink: ByteSink, chunk: Buffer, { limit, hold }: BodyReading): void
   if (bytes > limit.bytes) throw tooLarge(limit, "more");
   hold.growTo(bytes);
   sink.push(chunk);
+  youngMemory.onBytes(chunk.length);
 }
 
 interface Reader {

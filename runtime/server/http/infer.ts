@@ -15,6 +15,10 @@ import { adoptId } from "./seen.ts";
 
 const HEADER_LENGTH = "inference-header-content-length";
 
+type JsonTexts = Awaited<ReturnType<typeof jsonOutputs>>;
+
+const isBinary = (output: InferRequest["outputs"][number]) => output.isBinary;
+
 /**
  * Refuses a request that would find no room as it comes, at a small part of what answering takes.
  * @returns whether it did.
@@ -25,7 +29,7 @@ export function turnedAway(
   response: ServerResponse,
 ): boolean {
   const { method: verb, url = "" } = request;
-  const hosted = verb === "POST" ? inferred.get(url) : undefined;
+  const hosted = verb === "POST" ? inferred.get(url)?.hosted : undefined;
   if (hosted === undefined) return false;
   const { model, application } = hosted;
   const { sloMs } = application;
@@ -61,7 +65,7 @@ export function answerInfer(
     record,
     read: async (hold) => {
       const parsed = await parsedRequest(context, hosted, request, hold);
-      adoptId(response, record, parsed.id);
+      if (parsed.id !== undefined) adoptId(response, record, parsed.id);
       return parsed;
     },
     onceGone: (act) => {
@@ -70,12 +74,15 @@ export function answerInfer(
       if (response.destroyed) act();
       return () => response.off("close", act);
     },
-    write: async (parsed, answer, { name }) => {
-      const texts = await jsonOutputs(context, parsed, answer, signature);
-      const written = writeInferResponse(modelName, parsed, answer, signature, name, texts);
-      if (record !== undefined) record.responseBytes = lengthOf(written.parts);
-      response.writeHead(200, written.headers);
-      connections.outbox.send(response, written.parts);
+    write: (parsed, answer, { name }) => {
+      const send = (texts?: JsonTexts) => {
+        const written = writeInferResponse(modelName, parsed, answer, signature, name, texts);
+        if (record !== undefined) record.responseBytes = lengthOf(written.parts);
+        response.writeHead(200, written.headers);
+        connections.outbox.send(response, written.parts);
+      };
+      if (parsed.outputs.every(isBinary)) return send();
+      return jsonOutputs(context, parsed, answer, signature).then(send);
     },
   });
 }
@@ -94,8 +101,9 @@ export async function parsedRequest(
   const limit = bodyLimit(hosted.limits, headerLength);
   const body = await readBody(request, { limit, pace, hold });
   const bodyBytes = body.length;
-  const parsed = await readRequest(context, hosted, body, headerLength, dialect);
-  const tensorBytes = parsed.inputs.reduce((sum, { length }) => sum + length, 0);
+  const read = readRequest(context, hosted, body, headerLength, dialect);
+  const parsed = read instanceof Promise ? await read : read;
+  const tensorBytes = lengthOf(parsed.inputs);
   // What is behind the JSON stays in the body.
   const keptBytes = headerLength === undefined ? 0 : bodyBytes;
   hold.growTo(Math.max(keptBytes, tensorBytes));
