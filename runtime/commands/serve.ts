@@ -12,7 +12,7 @@ import { flagOf } from "../settings/setting.ts";
 import type { SettingValues } from "../settings/table.ts";
 import { type ServerOptions, type StartedServer, startServer } from "../start-server.ts";
 import type { CommandResult } from "./command-result.ts";
-import { giveHeapRoom } from "./heap-room.ts";
+import { settleCollection } from "./heap-collection.ts";
 import { printedSettings } from "./print-settings.ts";
 import { openLogs, type ServeLogs } from "./serve-logs.ts";
 
@@ -63,7 +63,7 @@ async function serveWith(
   { onNotice, reopen }: ServeLogs,
   { signal, onReady, onReload }: ServeSurroundings,
 ): Promise<void> {
-  giveHeapRoom();
+  settleCollection();
   const server = await startServer({ ...options, onNotice });
   onReload(() => {
     reopen();

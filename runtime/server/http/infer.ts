@@ -5,6 +5,7 @@ import type { HostedModel } from "../applications/hosted-model.ts";
 import { infer } from "../applications/inference.ts";
 import { readBody } from "../bodies/body.ts";
 import { bodyLimit } from "../bodies/body-limits.ts";
+import { bodyMemory } from "../bodies/body-memory.ts";
 import type { ByteHold } from "../bodies/byte-budget.ts";
 import type { Dialect } from "../json/json-jobs.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
@@ -80,11 +81,21 @@ export function answerInfer(
         if (record !== undefined) record.responseBytes = lengthOf(written.parts);
         response.writeHead(200, written.headers);
         connections.outbox.send(response, written.parts);
+        if (signature.answersByRow === true) forget(parsed);
       };
       if (parsed.outputs.every(isBinary)) return send();
       return jsonOutputs(context, parsed, answer, signature).then(send);
     },
   });
+}
+
+/**
+ * The memory of a body is free once its request is answered: each of its rows has come back from
+ * the worker that read it. Tasks of a pipeline may still read what they were handed, and a request
+ * that was given up may be on its way to a worker; V8 finds out about theirs.
+ */
+function forget({ inputs }: InferRequest): void {
+  for (const { buffer } of inputs) bodyMemory.giveBack(buffer);
 }
 
 /** Reads a body by the protocol that its path is of. @throws HttpError, BadRequest */
