@@ -16,10 +16,11 @@ type Collect = (options: { readonly type: "minor" }) => void;
  * whole heap takes, but V8 only begins one when its heap has grown, which bodies hardly make it do.
  */
 export class YoungMemory {
-  readonly #collect: Collect;
+  #collect: Collect | undefined;
   #bytes = 0;
 
-  constructor(collect: Collect = collector()) {
+  /** @param collect left out for that of V8. */
+  constructor(collect?: Collect) {
     this.#collect = collect;
   }
 
@@ -28,13 +29,15 @@ export class YoungMemory {
     this.#bytes += bytes;
     if (this.#bytes < COLLECT_BYTES) return;
     this.#bytes = 0;
+    this.#collect ??= collector();
     this.#collect({ type: "minor" });
   }
 }
 
-/** What V8 offers to those who ask for it; nothing where it does not. */
+/** What V8 offers in contexts that are made while it is asked to; nothing where it does not. */
 function collector(): Collect {
   setFlagsFromString("--expose-gc");
   const found: unknown = runInNewContext("globalThis.gc");
+  setFlagsFromString("--no-expose-gc");
   return typeof found === "function" ? (found as Collect) : () => {};
 }

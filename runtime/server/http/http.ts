@@ -31,8 +31,8 @@ export async function handle(
 ): Promise<void> {
   try {
     if (refusal !== undefined) throw refusal;
-    const { method, url = "" } = request;
-    const asked = method === "POST" ? context.inferred.get(url) : undefined;
+    const { method: verb, url = "" } = request;
+    const asked = verb === "POST" ? context.inferred.get(url) : undefined;
     // The usual case is told by the whole path.
     if (asked?.dialect === "v2") {
       await answerInfer(context, asked.hosted, asked.modelName, request, response);
