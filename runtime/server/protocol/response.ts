@@ -28,7 +28,7 @@ export function writeInferResponse(
   sloClass: string | null = null,
   texts: ReadonlyMap<number, Uint8Array | undefined> = new Map(),
 ): InferResponse {
-  const known = knownHeads.get(request.outputs);
+  const known = request.id === undefined ? knownHeads.get(request.outputs) : undefined;
   if (known !== undefined && isHeadOf(known, modelName, request, answer, sloClass)) {
     const parts = [known.json];
     for (const { index } of request.outputs) parts.push(...(answer.outputs[index]?.parts ?? []));
