@@ -13,6 +13,7 @@ import { flagOf } from "../settings/setting.ts";
 import type { SettingValues } from "../settings/table.ts";
 import { type ServerOptions, type StartedServer, startServer } from "../start-server.ts";
 import type { CommandResult } from "./command-result.ts";
+import { settleCollection } from "./heap-collection.ts";
 import { printedSettings } from "./print-settings.ts";
 import { openLogs, type ServeLogs } from "./serve-logs.ts";
 
@@ -63,6 +64,7 @@ async function serveWith(
   { log: { notice: onNotice }, reopen }: ServeLogs,
   { signal, onReady, onReload }: ServeSurroundings,
 ): Promise<void> {
+  settleCollection();
   const server = await startServer(options);
   onReload(() => {
     reopen();

@@ -14,6 +14,7 @@ import {
   textFrame,
 } from "./frame-protocol.ts";
 import { FrameReader } from "./frame-reader.ts";
+import { GatheredChunks } from "./gathered-chunks.ts";
 import { inheritanceOf } from "./inherited-models.ts";
 import { LoadWatch } from "./load-watch.ts";
 import type { Holding } from "./model-store.ts";
@@ -87,6 +88,8 @@ export class WorkerProcess {
   /** For what is awaited of the process: that it gets ready, loads, ends. */
   #timer: NodeJS.Timeout | undefined;
   readonly #watch: WorkerWatch;
+  /** Of the batch that runs: the worker has read it before it answers. */
+  readonly #gathered = new GatheredChunks();
   readonly #startMs = performance.now();
   /** Kinds of batches that an accelerator has seen. */
   readonly #seenKinds = new Set<string>();
@@ -168,7 +171,7 @@ export class WorkerProcess {
     return new Promise((resolve, reject) => {
       this.#running = { slot, variant, resolve, reject };
       this.#watch.start(this.#timedBatch(batch, cores));
-      write(channel, chunks);
+      write(channel, this.#gathered.gather(chunks));
     });
   }
 
@@ -383,6 +386,11 @@ function settlement(running: RunningBatch, frame: Frame, memoryBytes: number | n
 
 /** One system call for all chunks, none of them copied. */
 function write(channel: Socket, chunks: readonly Uint8Array[]): void {
+  const [only] = chunks;
+  if (chunks.length === 1 && only !== undefined) {
+    channel.write(only);
+    return;
+  }
   channel.cork();
   for (const chunk of chunks) channel.write(chunk);
   channel.uncork();

@@ -3,7 +3,6 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Bundle } from "../bundle/schema.ts";
 import { Access, exposureOf } from "./access/access.ts";
 import type { Application } from "./applications/application.ts";
-import type { HostedModel } from "./applications/hosted-model.ts";
 import { House, type HouseOptions } from "./applications/house.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./applications/limits.ts";
 import { LoopLag } from "./applications/loop-lag.ts";
@@ -231,7 +230,7 @@ async function grpcDoor(
 function contextOf(
   house: House,
   limits: ServerLimits,
-  inferred: ReadonlyMap<string, HostedModel>,
+  inferred: HttpContext["inferred"],
   grpcLines: () => readonly MetricLine[],
   { admin, page: hasPage = true }: OpenOptions,
 ): HttpContext {

@@ -76,12 +76,14 @@ export async function infer(house: House, inference: Inference): Promise<void> {
       throw errorOf(outcome);
     }
     if (record !== undefined) noteAnswer(record, outcome);
-    await inference.write(request, outcome, sloClass);
+    const written = inference.write(request, outcome, sloClass);
+    if (written !== undefined) await written;
     const writtenMs = nowMs();
     const requestMs = writtenMs - arrival.arrivalMs;
     const outputMs = writtenMs - outcome.doneMs;
-    metrics.onRequestAnswered({ ...outcome, requestMs, outputMs }, writtenMs);
-    hosted.latencies.onAnswered(requestMs, outcome.queueMs, outcome.inferMs);
+    const { queueMs, inputMs, inferMs } = outcome;
+    metrics.onRequestAnswered({ requestMs, queueMs, inputMs, inferMs, outputMs }, writtenMs);
+    hosted.latencies.onAnswered(requestMs, queueMs, inferMs);
   } catch (error) {
     metrics.onRequestFailed(reason, nowMs() - arrival.arrivalMs, nowMs());
     throw error;
@@ -104,13 +106,13 @@ function noteAnswer(record: RequestRecord, { answerer, queueMs, inferMs, runs }:
  * The deadline counts from the arrival of the request, before its body was read, and before it was
  * seen; of the time that is left, the answer may wait as long for the loop as the request did.
  */
-async function scheduled(
+function scheduled(
   { nowMs }: House,
   { hosted: { model, application }, onceGone }: Inference,
   { index, sloMs }: RequestClass,
   { rows, inputs, timeoutMs, isHigh, variant }: InferRequest,
   { arrivalMs, lagMs }: Arrival,
-): Promise<Outcome> {
+): Outcome | Promise<Outcome> {
   const { gate } = application;
   const namedMs = typeof variant === "number" ? model.variantMs?.(variant) : undefined;
   const refusal = timeoutRefusal(timeoutMs, namedMs, model.fastestMs);
@@ -126,10 +128,12 @@ async function scheduled(
   const entry = gate.enter(rows, arrivalMs, sloMs);
   const { outcome, cancel } = model.submit({ rows, inputs, variant }, deadlineMs, isHigh, index);
   const stayed = onceGone(cancel);
-  const settled = ownTimeout(await outcome, timeoutMs !== undefined && timeoutMs < sloMs);
-  gate.leave(entry, settled, nowMs());
-  stayed();
-  return settled;
+  return outcome.then((found) => {
+    const settled = ownTimeout(found, timeoutMs !== undefined && timeoutMs < sloMs);
+    gate.leave(entry, settled, nowMs());
+    stayed();
+    return settled;
+  });
 }
 
 /** Why a timeout that a client states cannot be met whatever is done; null where it may be. */

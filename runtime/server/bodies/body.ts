@@ -10,6 +10,9 @@ import type { BodyLimit } from "./body-limits.ts";
 import type { ByteHold } from "./byte-budget.ts";
 import { ByteSink } from "./byte-sink.ts";
 import { type Inflater, inflaterOf, isCompressed } from "./inflater.ts";
+import { YoungMemory } from "./young-memory.ts";
+
+const youngMemory = new YoungMemory();
 
 export interface BodyReading {
   readonly limit: BodyLimit;
@@ -39,13 +42,45 @@ export async function readBody(request: IncomingMessage, reading: BodyReading): 
     : readCompressed(request, encoding as "gzip" | "deflate", sink, reading);
 }
 
-function readPlain(request: IncomingMessage, sink: ByteSink, reading: BodyReading) {
-  return read(request, reading, (settle) => ({
-    onData: (chunk) => take(sink, chunk, reading),
-    onEnd: () => settle(sink.finish()),
-    onStop: () => {},
-    bytesRead: () => sink.length,
-  }));
+/** What `read` does of a body that needs no more than to be gathered, with less of it. */
+function readPlain(
+  request: IncomingMessage,
+  sink: ByteSink,
+  reading: BodyReading,
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown) => {
+      stop();
+      reject(error);
+    };
+    const pace = new Pace(
+      reading.pace,
+      () => sink.length,
+      (message) => fail(new HttpError(408, message)),
+    );
+    const onData = (chunk: Buffer) => {
+      try {
+        take(sink, chunk, reading);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    const onEnd = () => {
+      stop();
+      resolve(sink.finish());
+    };
+    const onClose = () => fail(closedEarly());
+    function stop(): void {
+      pace.stop();
+      request.off("data", onData).off("end", onEnd).off("close", onClose);
+      request.pause();
+    }
+    request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
+  });
+}
+
+function closedEarly(): HttpError {
+  return new HttpError(400, "the connection ended before the body did");
 }
 
 /** Stops inflating as soon as there is more than is allowed. */
@@ -96,6 +131,7 @@ function take(sink: ByteSink, chunk: Buffer, { limit, hold }: BodyReading): void
   if (bytes > limit.bytes) throw tooLarge(limit, "more");
   hold.growTo(bytes);
   sink.push(chunk);
+  youngMemory.onBytes(chunk.length);
 }
 
 interface Reader {
@@ -147,7 +183,7 @@ function read(
     };
     const onClose = () =>
       guarded(() => {
-        throw new HttpError(400, "the connection ended before the body did");
+        throw closedEarly();
       });
     function stop(): void {
       pace.stop();

@@ -1,4 +1,5 @@
 /** Gathers the chunks of a body in one buffer. */
+import { bodyMemory } from "./body-memory.ts";
 
 /**
  * Memory that grows in place. It is mapped for itself, so it goes back to the system with the body,
@@ -61,7 +62,9 @@ export class ByteSink {
     const doubled = Math.min(this.#maxBytes, 2 * Math.max(bytes, known?.length ?? 0));
     const capacity = Math.max(bytes, this.#expected ?? doubled);
     if (capacity <= MAPPED_BYTES) {
-      const grown = Buffer.allocUnsafeSlow(capacity);
+      const isWhole = capacity === this.#expected;
+      const taken = isWhole ? bodyMemory.take(capacity) : undefined;
+      const grown = taken ?? Buffer.allocUnsafeSlow(capacity);
       known?.copy(grown);
       this.#buffer = grown;
       return grown;

@@ -73,7 +73,7 @@ export class Connection {
     const owed = { request, response };
     this.#owed.push(owed);
     if (this.#owed.length > 1) this.#hasPipelined = true;
-    response.once("close", () => this.#onSettled(owed));
+    response.on("close", () => this.#onSettled(owed));
     const { maxPipelined } = this.#end;
     if (this.#owed.length <= maxPipelined) return "answer";
     this.#isRefused = true;
@@ -162,7 +162,9 @@ export class Connection {
   }
 
   #onSettled(owed: Owed): void {
-    this.#owed.splice(this.#owed.indexOf(owed), 1);
+    const at = this.#owed.indexOf(owed);
+    if (at < 0) return;
+    this.#owed.splice(at, 1);
     if (this.#owed.length === 0 && this.#refusal !== undefined) this.#tell(this.#refusal);
   }
 

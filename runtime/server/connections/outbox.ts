@@ -20,6 +20,9 @@ export interface OutboxLimits {
  */
 const SLICE_BYTES = 1 << 16;
 
+/** Bytes of a body that cost less as a text, each of them a character. */
+const TEXT_BYTES = 1 << 12;
+
 interface Sending {
   readonly response: ServerResponse;
   /** Not yet taken by the system, which has buffers of its own for each connection. */
@@ -50,10 +53,13 @@ export class Outbox {
 
   /** Writes the body of an answer whose header has been given, and ends it. */
   send(response: ServerResponse, parts: readonly Uint8Array[]): void {
-    const bytes = parts.reduce((sum, { length }) => sum + length, 0);
+    let bytes = 0;
+    for (const { length } of parts) bytes += length;
     if (bytes <= SLICE_BYTES) {
-      const [only] = parts;
-      response.end(parts.length === 1 ? only : Buffer.concat(parts, bytes));
+      const body = parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts, bytes);
+      // Node writes a text together with the header, and bytes of their own beside it.
+      if (bytes <= TEXT_BYTES) response.end(latin1Of(body), "latin1");
+      else response.end(body);
       // The usual case: the system has it.
       if (response.socket?.writableLength === 0) return;
       this.#watch(response, bytes);
@@ -132,6 +138,10 @@ export class Outbox {
     this.#unsentBytes += bytes;
     this.#bytesBySocket.set(socket, (this.#bytesBySocket.get(socket) ?? 0) + bytes);
   }
+}
+
+function latin1Of({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, length).toString("latin1");
 }
 
 function* slicesOf(parts: readonly Uint8Array[]): Generator<Uint8Array> {

@@ -9,7 +9,20 @@ export interface PaceLimits {
   readonly minBodyBytesPerS: number;
 }
 
-/** Calls once when a body is too slow. One timer, whose waits end at whatever comes first. */
+/** Those that have begun in this turn of the loop. */
+const begun = new Set<Pace>();
+let isTurnAwaited = false;
+
+function waitForBegun(): void {
+  isTurnAwaited = false;
+  for (const pace of begun) pace.wait();
+  begun.clear();
+}
+
+/**
+ * Calls once when a body is too slow. One timer, whose waits end at whatever comes first, and which
+ * a body that comes with its header goes without.
+ */
 export class Pace {
   readonly #limits: PaceLimits;
   readonly #bytes: () => number;
@@ -27,15 +40,20 @@ export class Pace {
     this.#limits = limits;
     this.#bytes = bytes;
     this.#onSlow = onSlow;
-    this.#wait();
+    begun.add(this);
+    if (isTurnAwaited) return;
+    isTurnAwaited = true;
+    setImmediate(waitForBegun);
   }
 
   stop(): void {
+    if (begun.delete(this)) return;
     clearTimeout(this.#timer);
     clearImmediate(this.#looking);
   }
 
-  #wait(): void {
+  /** From now on. */
+  wait(): void {
     const { bodyTimeoutMs, bodyWindowMs } = this.#limits;
     const waitMs = Math.min(bodyWindowMs, bodyTimeoutMs - this.#passedMs);
     this.#timer = setTimeout(() => {
@@ -55,6 +73,6 @@ export class Pace {
     } else if (cameBytes < (minBodyBytesPerS * waitedMs) / 1000) {
       const expected = `expected at least ${minBodyBytesPerS} bytes of the body per second`;
       this.#onSlow(`${expected}, got ${cameBytes} in ${bodyWindowMs} ms`);
-    } else this.#wait();
+    } else this.wait();
   }
 }

@@ -21,7 +21,10 @@ export class RequestCounts {
     const { socket } = request;
     this.#inFlight++;
     this.#lastBySocket.set(socket, request);
-    response.once("close", () => {
+    let isOver = false;
+    response.on("close", () => {
+      if (isOver) return;
+      isOver = true;
       this.#inFlight--;
       const written = response.writableFinished ? response.statusCode : NONE;
       this.#count(this.#refusedWith.get(request) ?? written);

@@ -76,7 +76,7 @@ export class CutOutput {
 export function batchInputs(
   { inputOrder }: PipelineServedVariant,
   queries: readonly { readonly inputs: readonly Uint8Array[] }[],
-): Uint8Array[][] {
+): (readonly Uint8Array[])[] {
   return inputOrder.map((input) => joined(queries.map(({ inputs }) => at(inputs, input))));
 }
 

@@ -5,6 +5,7 @@ import type { House } from "../applications/house.ts";
 import type { Connections } from "../connections/connections.ts";
 import type { PaceLimits } from "../connections/pace.ts";
 import type { RequestCounts } from "../connections/request-counts.ts";
+import type { Dialect } from "../json/json-jobs.ts";
 import type { JsonThread } from "../json/json-thread.ts";
 import type { TurnShare } from "../json/turn-share.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
@@ -12,13 +13,21 @@ import type { LivePage } from "../page/page.ts";
 import type { RequestRecord } from "../telemetry/request-record.ts";
 import type { AdminHooks } from "./admin-hooks.ts";
 
+/** What a path of inference requests names. */
+export interface InferPath {
+  readonly hosted: HostedModel;
+  /** As the path has it. */
+  readonly modelName: string;
+  readonly dialect: Dialect;
+}
+
 export interface HttpContext {
   readonly house: House;
   /** Of the body of a request. */
   readonly pace: PaceLimits;
   readonly connections: Connections;
   /** By the paths of their inference requests, as clients mostly write them. */
-  readonly inferred: ReadonlyMap<string, HostedModel>;
+  readonly inferred: ReadonlyMap<string, InferPath>;
   readonly counts: RequestCounts;
   /** Requests without an answer; none where no log and no trace is kept. */
   readonly records: WeakMap<ServerResponse, RequestRecord>;
@@ -35,14 +44,17 @@ export interface HttpContext {
 }
 
 /** Models by the paths of their inference requests, with the version and without it. */
-export function inferredModels(models: readonly HostedModel[]): Map<string, HostedModel> {
-  const paths = models.flatMap((hosted) =>
-    hosted.names.flatMap((name) => {
-      const own = encodeURIComponent(name);
+export function inferredModels(models: readonly HostedModel[]): Map<string, InferPath> {
+  const inferred = new Map<string, InferPath>();
+  for (const hosted of models) {
+    for (const modelName of hosted.names) {
+      const own = encodeURIComponent(modelName);
       const path = `/v2/models/${own}`;
-      const paths = [`${path}/infer`, `${path}/versions/1/infer`, `/v1/models/${own}:predict`];
-      return paths.map((one) => [one, hosted] as const);
-    }),
-  );
-  return new Map(paths);
+      const named = { hosted, modelName };
+      inferred.set(`${path}/infer`, { ...named, dialect: "v2" });
+      inferred.set(`${path}/versions/1/infer`, { ...named, dialect: "v2" });
+      inferred.set(`/v1/models/${own}:predict`, { ...named, dialect: "kserve-v1" });
+    }
+  }
+  return inferred;
 }

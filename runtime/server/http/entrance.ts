@@ -23,6 +23,12 @@ export function enter(
 ): void {
   const { access } = context.house;
   const { cors } = access;
+  // The usual case, and anybody may ask for it.
+  const isInference = context.inferred.has(request.url ?? "") && door.needs.has("infer");
+  if (isInference && access.isIdle && cors === undefined) {
+    go();
+    return;
+  }
   // Nothing of the header is looked at that nobody asks for.
   const origin = cors === undefined ? undefined : request.headers.origin;
   if (cors !== undefined && origin !== undefined) {

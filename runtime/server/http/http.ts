@@ -34,7 +34,12 @@ export async function handle(
 ): Promise<void> {
   try {
     if (refusal !== undefined) throw refusal;
-    await route(context, request, response);
+    const { method: verb, url = "" } = request;
+    const asked = verb === "POST" ? context.inferred.get(url) : undefined;
+    // The usual case is told by the whole path.
+    if (asked?.dialect === "v2") {
+      await answerInfer(context, asked.hosted, asked.modelName, request, response);
+    } else await route(context, request, response);
   } catch (error) {
     sendError(context, response, error);
   }

@@ -5,16 +5,22 @@ import type { HostedModel } from "../applications/hosted-model.ts";
 import { infer } from "../applications/inference.ts";
 import { readBody } from "../bodies/body.ts";
 import { bodyLimit } from "../bodies/body-limits.ts";
+import { bodyMemory } from "../bodies/body-memory.ts";
 import type { ByteHold } from "../bodies/byte-budget.ts";
 import type { Dialect } from "../json/json-jobs.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
-import { lengthOf, writeInferResponse } from "../protocol/response.ts";
+import { writeInferResponse } from "../protocol/response.ts";
+import { lengthOf } from "../tensors/parts.ts";
 import type { HttpContext } from "./context.ts";
 import { jsonOutputs, readRequest } from "./json-work.ts";
 import { adoptId } from "./seen.ts";
 import { mayStay, turnAway } from "./turn-away.ts";
 
 const HEADER_LENGTH = "inference-header-content-length";
+
+type JsonTexts = Awaited<ReturnType<typeof jsonOutputs>>;
+
+const isBinary = (output: InferRequest["outputs"][number]) => output.isBinary;
 
 /**
  * Refuses a request that would find no room as it comes, at a small part of what answering takes.
@@ -26,7 +32,7 @@ export function turnedAway(
   response: ServerResponse,
 ): boolean {
   const { method: verb, url = "" } = request;
-  const hosted = verb === "POST" ? inferred.get(url) : undefined;
+  const hosted = verb === "POST" ? inferred.get(url)?.hosted : undefined;
   if (hosted === undefined) return false;
   const shut = shutDoor(house, hosted);
   if (shut === undefined || house.isDraining || !mayStay(request)) return false;
@@ -52,7 +58,7 @@ export function answerInfer(
     record,
     read: async (hold) => {
       const parsed = await parsedRequest(context, hosted, request, hold);
-      adoptId(response, record, parsed.id);
+      if (parsed.id !== undefined) adoptId(response, record, parsed.id);
       return parsed;
     },
     onceGone: (act) => {
@@ -61,15 +67,28 @@ export function answerInfer(
       if (response.destroyed) act();
       return () => response.off("close", act);
     },
-    write: async (parsed, answer, { name }) => {
-      const texts = await jsonOutputs(context, parsed, answer, signature);
-      const head = { modelName, sloClass: name, hasTextParameters: house.hasTextParameters };
-      const written = writeInferResponse(head, parsed, answer, signature, texts);
-      if (record !== undefined) record.responseBytes = lengthOf(written.parts);
-      response.writeHead(200, written.headers);
-      connections.outbox.send(response, written.parts);
+    write: (parsed, answer, { name }) => {
+      const send = (texts?: JsonTexts) => {
+        const head = { modelName, sloClass: name, hasTextParameters: house.hasTextParameters };
+        const written = writeInferResponse(head, parsed, answer, signature, texts);
+        if (record !== undefined) record.responseBytes = lengthOf(written.parts);
+        response.writeHead(200, written.headers);
+        connections.outbox.send(response, written.parts);
+        if (signature.answersByRow === true) forget(parsed);
+      };
+      if (parsed.outputs.every(isBinary)) return send();
+      return jsonOutputs(context, parsed, answer, signature).then(send);
     },
   });
+}
+
+/**
+ * The memory of a body is free once its request is answered: each of its rows has come back from
+ * the worker that read it. Tasks of a pipeline may still read what they were handed, and a request
+ * that was given up may be on its way to a worker; V8 finds out about theirs.
+ */
+function forget({ inputs }: InferRequest): void {
+  for (const { buffer } of inputs) bodyMemory.giveBack(buffer);
 }
 
 /** Reads a body by the protocol that its path is of. @throws HttpError, BadRequest */
@@ -86,8 +105,9 @@ export async function parsedRequest(
   const limit = bodyLimit(hosted.limits, headerLength);
   const body = await readBody(request, { limit, pace, hold });
   const bodyBytes = body.length;
-  const parsed = await readRequest(context, hosted, body, headerLength, dialect);
-  const tensorBytes = parsed.inputs.reduce((sum, { length }) => sum + length, 0);
+  const read = readRequest(context, hosted, body, headerLength, dialect);
+  const parsed = read instanceof Promise ? await read : read;
+  const tensorBytes = lengthOf(parsed.inputs);
   // What is behind the JSON stays in the body.
   const keptBytes = headerLength === undefined ? 0 : bodyBytes;
   hold.growTo(Math.max(keptBytes, tensorBytes));

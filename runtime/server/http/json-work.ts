@@ -9,9 +9,10 @@ import {
   predictionsJson,
 } from "../protocol/kserve-v1.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
-import { bytesOf, lengthOf } from "../protocol/response.ts";
+import { bytesOf } from "../protocol/response.ts";
 import type { Answer } from "../requests/request.ts";
 import { DATATYPES, elementCountOf } from "../tensors/datatypes.ts";
+import { lengthOf } from "../tensors/parts.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import type { HttpContext } from "./context.ts";
 
@@ -25,20 +26,31 @@ const FREE_BYTES = 4096;
 const ELEMENT_SHARE = 16;
 
 /** As `parseInferRequest`; the memory of the body may be gone afterwards. */
-export async function readRequest(
+export function readRequest(
   { turnShare, jsonThread }: Pick<HttpContext, "turnShare" | "jsonThread">,
-  { requests, model, readModel, maxRows }: HostedModel,
+  hosted: HostedModel,
   body: Buffer,
   headerLength: string | undefined,
   dialect: Dialect = "v2",
-): Promise<InferRequest> {
+): InferRequest | Promise<InferRequest> {
+  const { model, readModel } = hosted;
   const jsonBytes = headerLength === undefined ? body.length : (plainLength(headerLength) ?? 0);
   const isOfStrings = model.signature.inputs.some(
     ({ datatype }) => DATATYPES[datatype].elementBytes === 0,
   );
   const lookedAt = isOfStrings ? body.length : Math.min(jsonBytes, body.length);
   if (lookedAt > MAX_LOOP_BYTES) return jsonThread.read(readModel, body, headerLength, dialect);
-  if (lookedAt > FREE_BYTES) await turnShare.take(lookedAt);
+  const turn = lookedAt > FREE_BYTES ? turnShare.take(lookedAt) : undefined;
+  if (turn === undefined) return readNow(hosted, body, headerLength, dialect);
+  return turn.then(() => readNow(hosted, body, headerLength, dialect));
+}
+
+function readNow(
+  { requests, model, maxRows }: HostedModel,
+  body: Buffer,
+  headerLength: string | undefined,
+  dialect: Dialect,
+): InferRequest {
   if (dialect === "kserve-v1") return parsePredictRequest(body, model.signature, maxRows);
   return requests.read(body, headerLength);
 }

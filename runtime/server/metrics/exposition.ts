@@ -44,8 +44,12 @@ export class Histogram {
   observe(value: number): void {
     this.#sum += value;
     this.#count++;
-    const bucket = this.#bounds.findIndex((bound) => value <= bound);
-    if (bucket >= 0) this.#countByBucket[bucket] = (this.#countByBucket[bucket] ?? 0) + 1;
+    const bounds = this.#bounds;
+    for (let bucket = 0; bucket < bounds.length; bucket++) {
+      if (!(value <= (bounds[bucket] ?? Number.NaN))) continue;
+      this.#countByBucket[bucket] = (this.#countByBucket[bucket] ?? 0) + 1;
+      return;
+    }
   }
 
   lines(name: string, labels: Labels): Sample[] {

@@ -44,8 +44,9 @@ export class RequestReader {
     const header = body.toString("latin1", 0, jsonBytes);
     const known = this.#layoutByHeader.get(header);
     if (known !== undefined && known.binaryBytes === body.length - jsonBytes) {
-      const binary = body.subarray(jsonBytes);
-      const inputs = known.bounds.map(([begin, end]) => binary.subarray(begin, end));
+      const inputs = known.bounds.map(([begin, end]) => {
+        return body.subarray(jsonBytes + begin, jsonBytes + end);
+      });
       return { ...known.request, inputs };
     }
     const request = parseInferRequest(body, headerLength, this.#signature, this.#maxRows);
@@ -62,6 +63,8 @@ export class RequestReader {
     // Inputs whose data are in the JSON come on top of what is behind it; and an id is sent once.
     if (inputBytes !== binaryBytes || request.id !== undefined) return;
     if (this.#layoutByHeader.size >= MAX_HEADERS) this.#layoutByHeader.clear();
+    // Whoever answers sees that these will come again.
+    Object.freeze(request.outputs);
     this.#layoutByHeader.set(header, { request: { ...request, inputs: [] }, bounds, binaryBytes });
   }
 }

@@ -6,25 +6,13 @@
 import type { Answer, OutputTensor } from "../requests/request.ts";
 import { bytesOfNames, VARIANT_OUTPUT } from "../requests/variant-wish.ts";
 import type { Datatype } from "../tensors/datatypes.ts";
+import { lengthOf } from "../tensors/parts.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import { jsonOfBytes } from "../tensors/tensors.ts";
 import { classesOf } from "./classification.ts";
+import type { InferResponse, ResponseHead } from "./infer-response.ts";
+import { knownHead, rememberHead } from "./known-heads.ts";
 import type { InferRequest } from "./protocol.ts";
-
-export interface InferResponse {
-  readonly headers: Readonly<Record<string, string | number>>;
-  /** JSON, then the binary outputs. */
-  readonly parts: readonly Uint8Array[];
-}
-
-/** What an answer says beside its outputs. */
-export interface ResponseHead {
-  readonly modelName: string;
-  /** Of the request; null where all have the same SLO. */
-  readonly sloClass: string | null;
-  /** Whether its parameters are all texts. */
-  readonly hasTextParameters: boolean;
-}
 
 /**
  * @param texts of outputs that are written as JSON already, by their index.
@@ -37,6 +25,12 @@ export function writeInferResponse(
   signature: ClientSignature,
   texts: ReadonlyMap<number, Uint8Array | undefined> = new Map(),
 ): InferResponse {
+  const known = knownHead(stated, request, answer);
+  if (known !== undefined) {
+    const parts = [known.json];
+    for (const { index } of request.outputs) parts.push(...(answer.outputs[index]?.parts ?? []));
+    return { headers: known.headers, parts };
+  }
   const binary: Uint8Array[] = [];
   const json: (string | Uint8Array)[] = [];
   const answered = answeredOutputs(request, answer, signature);
@@ -70,16 +64,18 @@ export function writeInferResponse(
   const jsonLength = lengthOf(jsonParts);
   const length = jsonLength + lengthOf(binary);
   const hasBinary = request.outputs.some(({ isBinary }) => isBinary);
-  return {
-    headers: {
-      "content-type": hasBinary ? "application/octet-stream" : "application/json",
-      "content-length": length,
-      // Header values are ASCII; names of variants need not be.
-      "stratagem-variant": encodeURI(answer.answerer.variant),
-      ...(hasBinary ? { "inference-header-content-length": jsonLength } : {}),
-    },
-    parts: [...jsonParts, ...binary],
+  const headers = {
+    "content-type": hasBinary ? "application/octet-stream" : "application/json",
+    "content-length": length,
+    // Header values are ASCII; names of variants need not be.
+    "stratagem-variant": encodeURI(answer.answerer.variant),
+    ...(hasBinary ? { "inference-header-content-length": jsonLength } : {}),
   };
+  const [jsonHead] = jsonParts;
+  if (jsonParts.length === 1 && jsonHead !== undefined) {
+    rememberHead(stated, request, answer, signature, { headers, json: jsonHead });
+  }
+  return { headers, parts: [...jsonParts, ...binary] };
 }
 
 /** An output that was asked for, whatever carries it. */
@@ -163,8 +159,4 @@ function joinedTexts(pieces: readonly (string | Uint8Array)[]): Uint8Array[] {
   }
   if (text !== "") parts.push(Buffer.from(text));
   return parts;
-}
-
-export function lengthOf(parts: readonly Uint8Array[]): number {
-  return parts.reduce((length, part) => length + part.length, 0);
 }

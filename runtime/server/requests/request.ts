@@ -180,10 +180,11 @@ export class PendingRequest {
     run?: BatchRun,
   ): void {
     assert(!this.#isSettled, "a request that is settled takes no rows");
-    for (const [output, { rowShape, bytes, bounds }] of outputs.entries()) {
+    for (let output = 0; output < outputs.length; output++) {
+      const { rowShape, bytes, bounds } = outputs[output] as RowedOutput;
       const known = this.#rowShapes[output];
       if (known === undefined) this.#rowShapes[output] = rowShape;
-      else if (known.join() !== rowShape.join()) {
+      else if (known !== rowShape && known.join() !== rowShape.join()) {
         const message =
           `rows have outputs of shapes [${known.join(", ")}] and ` + `[${rowShape.join(", ")}]`;
         this.fail("inference", message);
@@ -193,7 +194,7 @@ export class PendingRequest {
       assert(parts !== undefined, "a batch has the outputs of the signature");
       parts[row] = bytes.subarray(bounds[index], bounds[index + 1]);
     }
-    if (run !== undefined && this.#runs.at(-1) !== run) this.#runs.push(run);
+    if (run !== undefined && this.#runs[this.#runs.length - 1] !== run) this.#runs.push(run);
     this.#remaining--;
     if (this.#remaining === 0) this.#answer(nowMs);
   }
@@ -229,6 +230,10 @@ function answererOf(
   variantByRow: readonly number[],
   variants: ModelSignature["variants"],
 ): Answerer {
+  const first = variants[variantByRow[0] ?? 0];
+  if (variantByRow.length === 1 && first !== undefined) {
+    return { variant: first.name, accuracy: first.accuracy };
+  }
   let accuracySum = 0;
   const names = new Set<string>();
   for (const index of variantByRow) {
@@ -246,7 +251,8 @@ function answererOf(
 }
 
 /** Neighbours in memory become one part, so that rows that ran together are written together. */
-export function joined(parts: readonly Uint8Array[]): Uint8Array[] {
+export function joined(parts: readonly Uint8Array[]): readonly Uint8Array[] {
+  if (parts.length < 2) return parts;
   const joinedParts: Uint8Array[] = [];
   let last: Uint8Array | undefined;
   for (const part of parts) {

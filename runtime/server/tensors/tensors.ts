@@ -31,8 +31,11 @@ export function rowBounds(
 ): number[] | undefined {
   const { elementBytes } = DATATYPES[datatype];
   if (elementBytes > 0) {
-    if (bytes.length !== rows * rowElements * elementBytes) return undefined;
-    return Array.from({ length: rows + 1 }, (_, row) => row * rowElements * elementBytes);
+    const rowBytes = rowElements * elementBytes;
+    if (bytes.length !== rows * rowBytes) return undefined;
+    const bounds: number[] = [];
+    for (let row = 0; row <= rows; row++) bounds.push(row * rowBytes);
+    return bounds;
   }
   const view = viewOf(bytes);
   const bounds = [0];

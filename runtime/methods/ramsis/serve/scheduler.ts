@@ -226,7 +226,8 @@ export class Scheduler {
     if (request.rows === 1 && typeof request.variant !== "number") {
       const { deadlineMs, sloClass } = request;
       const query = this.#takeSlot(request, 0);
-      this.#recorder?.({ kind: "arrival", query, deadlineMs, nowMs, ...named(sloClass) });
+      if (sloClass === 0) this.#recorder?.({ kind: "arrival", query, deadlineMs, nowMs });
+      else this.#recorder?.({ kind: "arrival", query, deadlineMs, nowMs, sloClass });
       this.#dispatcher.onArrival(query, deadlineMs, nowMs, this.#commands, sloClass);
     } else {
       this.#arriveTogether(request, nowMs);

@@ -1,0 +1,72 @@
+/** Memory of bodies that are over, for those that come next. */
+
+/** Smaller bodies cost less to allocate than to keep; larger ones are rare, and mapped. */
+const LEAST_BYTES = 1 << 16;
+const MOST_BYTES = 1 << 20;
+/** Sizes of memory, so that bodies that differ by a little share it. */
+const STEP_BYTES = 1 << 16;
+/** Of what is kept and not used. */
+const MAX_KEPT_BYTES = 1 << 25;
+/** What nobody has taken for so long goes back to the system. */
+const IDLE_MS = 20_000;
+
+/**
+ * What lies outside of the heap of V8 and outlives two of its small collections goes back with the
+ * next large one only, and bodies of half a MB make those come often. So the memory of a body that
+ * surely nobody reads any more is used for another; of all others V8 finds out.
+ */
+export class BodyMemory {
+  readonly #maxKeptBytes: number;
+  readonly #keptBySize = new Map<number, ArrayBuffer[]>();
+  readonly #lent = new WeakSet<ArrayBufferLike>();
+  #keptBytes = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isUsed = false;
+
+  constructor(maxKeptBytes: number = MAX_KEPT_BYTES) {
+    this.#maxKeptBytes = maxKeptBytes;
+  }
+
+  /** Bytes that wait for a body. */
+  get keptBytes(): number {
+    return this.#keptBytes;
+  }
+
+  /** @returns so many bytes, whatever they are; undefined for sizes that are not kept. */
+  take(bytes: number): Buffer | undefined {
+    if (bytes < LEAST_BYTES || bytes > MOST_BYTES) return undefined;
+    this.#isUsed = true;
+    const size = Math.ceil(bytes / STEP_BYTES) * STEP_BYTES;
+    const kept = this.#keptBySize.get(size)?.pop();
+    if (kept !== undefined) this.#keptBytes -= size;
+    const memory = kept ?? Buffer.allocUnsafeSlow(size).buffer;
+    this.#lent.add(memory);
+    return Buffer.from(memory, 0, bytes);
+  }
+
+  /** Nobody reads it any more. @param memory whatever it is; what was not taken here is left alone. */
+  giveBack(memory: ArrayBufferLike): void {
+    if (!(memory instanceof ArrayBuffer) || !this.#lent.delete(memory)) return;
+    const size = memory.byteLength;
+    // Another thread may have taken it over.
+    if (size === 0 || this.#keptBytes + size > this.#maxKeptBytes) return;
+    const kept = this.#keptBySize.get(size);
+    if (kept === undefined) this.#keptBySize.set(size, [memory]);
+    else kept.push(memory);
+    this.#keptBytes += size;
+    this.#timer ??= setInterval(() => this.#look(), IDLE_MS).unref();
+  }
+
+  #look(): void {
+    if (!this.#isUsed) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      this.#keptBySize.clear();
+      this.#keptBytes = 0;
+    }
+    this.#isUsed = false;
+  }
+}
+
+/** That of the process. */
+export const bodyMemory = new BodyMemory();

@@ -1,0 +1,16 @@
+/** What a response is, and what it says beside its outputs. */
+
+export interface InferResponse {
+  readonly headers: Readonly<Record<string, string | number>>;
+  /** JSON, then the binary outputs. */
+  readonly parts: readonly Uint8Array[];
+}
+
+/** What an answer says beside its outputs. */
+export interface ResponseHead {
+  readonly modelName: string;
+  /** Of the request; null where all have the same SLO. */
+  readonly sloClass: string | null;
+  /** Whether its parameters are all texts. */
+  readonly hasTextParameters: boolean;
+}
