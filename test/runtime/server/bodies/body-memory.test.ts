@@ -89,6 +89,11 @@ describe("a server of large bodies", () => {
     return part ?? new Uint8Array();
   }
 
+  async function gauge(harness: Harness, name: string): Promise<number> {
+    const text = (await call(harness, "/metrics")).body.toString();
+    return Number(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)$`, "m").exec(text)?.[1]);
+  }
+
   const isFilled = (bytes: Uint8Array, byte: number) => bytes.every((one) => one === byte);
 
   test("uses the memory of an answered request for the next", async () => {
@@ -114,11 +119,14 @@ describe("a server of large bodies", () => {
     await executor.ran(1);
     gone?.destroy();
     expect(await left).toBe("gone");
-    const others = [8, 9, 10].map((byte) => ask(harness, byte));
+    // The one that asks is in flight, and nobody else.
     await vi.waitFor(async () => {
-      const text = (await call(harness, "/metrics")).body.toString();
-      // The one that is gone, and those that came after it.
-      expect(/^stratagem_pending_queries\S* (\d+)$/m.exec(text)?.[1]).toBe("4");
+      expect(await gauge(harness, "stratagem_http_requests_in_flight")).toBe(1);
+    });
+    const others = [8, 9, 10].map((byte) => ask(harness, byte));
+    // The one that is gone runs, and those that came after it wait.
+    await vi.waitFor(async () => {
+      expect(await gauge(harness, "stratagem_pending_queries")).toBe(4);
     });
     expect(isFilled(given(harness, 0), 7)).toBe(true);
     executor.isHolding = false;
