@@ -53,7 +53,7 @@ async function serve(balancer: string): Promise<string> {
 }
 
 interface Reply {
-  readonly parameters: { variant: string; accuracy: number; variants: string[] };
+  readonly parameters: { variant: string; accuracy: number; variants: string };
   readonly outputs: { name: string; data: (number | string)[]; shape: number[] }[];
 }
 
