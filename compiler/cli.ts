@@ -102,7 +102,8 @@ program
 
 addInspect(program, async (bundle, level, queued, slackMs) => {
   const { methodOf } = await import("./methods/registry.ts");
-  const values = methodOf(bundle).actionValues?.(bundle, level, queued, slackMs);
+  const method = await methodOf(bundle);
+  const values = method.actionValues?.(bundle, level, queued, slackMs);
   if (values === undefined) throw new TypeError(`method ${bundle.method} has no action values`);
   return values;
 });

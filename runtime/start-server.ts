@@ -23,6 +23,7 @@ import type { Reloaded } from "./server/http/admin-hooks.ts";
 import type { DoorAddress } from "./server/http/doors.ts";
 import { openServer, type RunningServer } from "./server/serve.ts";
 import type { LineSink } from "./server/telemetry/line-sink.ts";
+import type { LogState } from "./server/telemetry/log.ts";
 import type { Notice } from "./server/telemetry/notice.ts";
 import type { OtlpSettings } from "./server/telemetry/otlp/otlp-settings.ts";
 import { Telemetry } from "./server/telemetry/telemetry.ts";
@@ -60,6 +61,8 @@ export interface ServerOptions extends WorkersOptions {
   readonly config?: () => object;
   /** For what an operator should see, such as a lost worker. */
   readonly onNotice?: Notice;
+  /** What that writes to, as far as administrators may change it; left out where it is nothing. */
+  readonly log?: LogState | undefined;
   /** Takes a line of JSON for every request; left out, nothing is noted of them. */
   readonly accessLog?: Pick<LineSink, "write"> | undefined;
   /** Logs by what they are, as far as lines of theirs may be dropped. */
@@ -146,6 +149,7 @@ async function startWith(
       metricsAt,
       telemetry,
       logs: options.logs,
+      log: options.log,
       onNotice,
       admin: {
         reload: async (name) => {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { parseSync } from "@swc/core";
 import type { check as Check } from "recheck";
 import { describe, expect, test } from "vitest";
-import { casesOf } from "./support/cases.ts";
+import { TRIES_ALL } from "./support/cases.ts";
 
 // Decided in this process: what it finds is then the same on every machine.
 process.env["RECHECK_BACKEND"] = "pure";
@@ -34,8 +34,9 @@ const BY_TEXT = new Map(EXPRESSIONS.map((one) => [`/${one.source}/${one.flags}`,
 const OF_CONSTANTS = ["runtime/bundle/refuse.ts"];
 
 /** What takes minutes is for `npm run test:system`. */
-const ifAll: (name: string, run: () => Promise<void>, timeoutMs?: number) => void =
-  casesOf(2) === 2 ? test : () => {};
+const ifAll: (name: string, run: () => Promise<void>, timeoutMs?: number) => void = TRIES_ALL
+  ? test
+  : () => {};
 
 describe("regular expressions of the product", () => {
   test("are found, and none is made as the program runs", () => {

@@ -16,7 +16,7 @@ import { InterruptedError } from "../errors.ts";
 import { withObservedFanouts } from "../graph/observed-fanouts.ts";
 import type { Placement } from "../levels/adaptive-levels.ts";
 import { type Compiled, compile } from "../levels/compile.ts";
-import type { BundleFile } from "../methods/method.ts";
+import type { BundleFile, CompilerMethod } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { SolverName } from "../methods/solver-names.ts";
 import type { LevelPoolOptions } from "../processes/level-pool.ts";
@@ -45,10 +45,11 @@ export interface CompileCommand {
 export async function compileCommand(command: CompileCommand): Promise<CommandResult> {
   const startMs = command.nowMs();
   const { app, fanouts, out } = command;
-  const specified = withSolver(loadApplication(app), command.solver);
+  const asked = loadApplication(app);
+  const method = await methodOf(asked.application.policy);
+  const specified = withSolver(asked, method, command.solver);
   const loaded = fanouts === null ? specified : withObservedFanouts(specified, fanouts, app);
   if (!command.check) await expectWritable(out);
-  const method = methodOf(loaded.application.policy);
   const models = await readModels(loaded, command.modelReader);
   const opened = (await method.openModels?.(loaded, command.modelReader)) ?? null;
   const compiled = await compile(loaded, {
@@ -64,6 +65,7 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
   await writeAllAtomically([...pathsBeside(out, files), { path: out, bytes }], command.pool.signal);
   const told = {
     ...compiled,
+    method,
     bundle,
     files,
     warnings: method.warnings(bundle, loaded.application),
@@ -72,10 +74,14 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
 }
 
 /** @throws RuntimeError if the method of the application has no such solver. */
-function withSolver(loaded: LoadedApplication, solver: SolverName | null): LoadedApplication {
+function withSolver(
+  loaded: LoadedApplication,
+  method: CompilerMethod,
+  solver: SolverName | null,
+): LoadedApplication {
   if (solver === null) return loaded;
   const { application } = loaded;
-  const policy = methodOf(application.policy).withSolver(application.policy, solver);
+  const policy = method.withSolver(application.policy, solver);
   return { ...loaded, application: { ...application, policy } };
 }
 
@@ -134,6 +140,7 @@ async function compareWith(
 }
 
 interface Told extends Compiled {
+  readonly method: CompilerMethod;
   readonly warnings: readonly string[];
   readonly files: readonly BundleFile[];
 }
@@ -142,7 +149,7 @@ function report(path: string, bytes: Uint8Array, told: Told, compileMs: number):
   const { bundle, solveMs, placement, files } = told;
   const digest = sha256(bytes);
   const { application, method } = bundle;
-  const around = methodOf(bundle).tablesAround?.(bundle);
+  const around = told.method.tablesAround?.(bundle);
   return {
     exitCode: 0,
     text: [

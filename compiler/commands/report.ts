@@ -29,11 +29,12 @@ export async function reportCommand(command: ReportCommand): Promise<CommandResu
   const { out, watch } = command;
   const { bundle, ...file } = await loadBundle(command.bundle);
   await expectWritable(out);
+  const method = await methodOf(bundle);
   const {
     page,
     runs = [],
     frontier = null,
-  } = await methodOf(bundle).report(bundle, {
+  } = await method.report(bundle, {
     path: command.bundle,
     file,
     simulations: command.simulations,

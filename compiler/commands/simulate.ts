@@ -42,27 +42,31 @@ export async function simulateCommand(
     fanout: options.fanout,
   };
   const { tuned = false } = options;
-  const baseline = parseBaseline(options.baseline, tuned);
+  const baseline = await parseBaseline(options.baseline, tuned);
   const { bundle } = await loadBundle(options.bundle);
-  const method = methodOf(bundle);
-  if (tuned && !method.baselines.tunable) throw notTunable(method);
+  const method = await methodOf(bundle);
+  if (tuned && !method.baselines.tunable) throw await notTunable(method);
   return method.simulate(bundle, { ...steady, baseline }, watch);
 }
 
 /** A name that several methods have stays a name: what it stands for is the bundle's to say. */
-function parseBaseline(text: string | undefined, tuned: boolean): NamedBaseline | null {
+async function parseBaseline(
+  text: string | undefined,
+  tuned: boolean,
+): Promise<NamedBaseline | null> {
   if (text === undefined) {
     if (!tuned) return null;
     throw usage("--tuned needs a --baseline, whose parameters it tunes");
   }
-  const from = allMethods().find(({ baselines }) => baselines.has(text, tuned));
+  const methods = await allMethods();
+  const from = methods.find(({ baselines }) => baselines.has(text, tuned));
   if (from !== undefined) return { text, name: text.replace(/:.*/, ""), tuned, from };
-  throw usage(`expected --baseline ${knownBaselines()}; got "${text}"`);
+  throw usage(`expected --baseline ${knownBaselines(methods)}; got "${text}"`);
 }
 
 /** Of one task first, then by what they stand in for. */
-function knownBaselines(): string {
-  const known = allMethods()
+function knownBaselines(methods: readonly CompilerMethod[]): string {
+  const known = methods
     .filter(({ baselines }) => baselines.names.length > 0)
     .map(({ baselines: { of, names } }) => {
       const list = `one of ${names.join(", ")}`;
@@ -71,8 +75,9 @@ function knownBaselines(): string {
   return `${known.slice(0, -1).join(", ")}, or ${known.at(-1)}`;
 }
 
-function notTunable({ name }: CompilerMethod): RuntimeError {
-  const tunable = allMethods().filter(({ baselines }) => baselines.tunable);
+async function notTunable({ name }: CompilerMethod): Promise<RuntimeError> {
+  const methods = await allMethods();
+  const tunable = methods.filter(({ baselines }) => baselines.tunable);
   const allowed = tunable.map((method) => method.name).join(" or ");
   return usage(
     `--tuned is for the baselines of bundles of method ${allowed}, and this one is of ` +

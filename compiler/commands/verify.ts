@@ -48,7 +48,7 @@ export async function verifyCommand(path: string, pool: LevelPoolOptions): Promi
 
 /** Null where what a level promises cannot be computed again from the bundle alone. */
 async function recompute(bundle: Bundle, pool: LevelPoolOptions): Promise<LevelCheck[] | null> {
-  const method = methodOf(bundle);
+  const method = await methodOf(bundle);
   const frame = method.frameOf(bundle);
   if (method.isRecomputable?.(frame) === false) return null;
   const levels: readonly Level[] = bundle.levels;

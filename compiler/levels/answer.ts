@@ -10,7 +10,7 @@ export async function answer(
   request: LevelRequest,
   nowMs: () => number,
 ): Promise<LevelReply> {
-  const method = methodOf(frame);
+  const method = await methodOf(frame);
   if (request.kind === "evaluate") {
     return { kind: "evaluated", promised: method.promised(frame, request.level) };
   }

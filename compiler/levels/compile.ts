@@ -42,7 +42,7 @@ export async function compile(
   { application, inputs, fail, refuse }: LoadedApplication,
   { compiler, models, opened, openLevelSolver }: CompileOptions,
 ): Promise<Compiled> {
-  const method = methodOf(application.policy);
+  const method = await methodOf(application.policy);
   refuse(method.mistakes(application));
   refuse([...method.modelMistakes(application, models), ...(opened?.mistakes() ?? [])]);
   const { loads } = application;

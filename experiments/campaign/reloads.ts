@@ -14,13 +14,15 @@ import { type Metrics, metricsOf, sumOf } from "../harness/metrics.ts";
 import { childrenOf } from "./load/process-watch.ts";
 import { chosenMethods, requestsOf, type ServedMethod, untilReady } from "./load/served-method.ts";
 import type { Attack, Outcome, Part } from "./part.ts";
-import { Clients, fatesText } from "./stopping/clients.ts";
+import { Clients } from "./stopping/clients.ts";
 
 /** Mean pause of each of 17 clients: a light load, for workers start beside it. */
 const GAP_MS = 400;
 const LOOK_MS = 50;
 /** Of a reload, until it is counted, at most. */
 const MAX_RELOAD_MS = 60_000;
+/** How long the same load goes on before, to know what it is refused without reloads. */
+const CONTROL_MS = 10_000;
 /** What a client may be told while workers start on the cores that it is served by. */
 const SHED = new Set([200, 429, 503]);
 
@@ -55,7 +57,12 @@ async function reloaded(served: ServedMethod, { size, folder }: Attack) {
   const args = ["--models", served.models, "--no-means-check", "--standby", "0"];
   const server = await startServe(policy, args, { isQuiet: true });
   await untilReady(server.url);
-  const clients = new Clients(Number(new URL(server.url).port), messages, GAP_MS);
+  const clientsOf = () => new Clients(Number(new URL(server.url).port), messages, GAP_MS);
+  const control = clientsOf();
+  control.begin();
+  await pause(CONTROL_MS);
+  await control.end();
+  const clients = clientsOf();
   const children = childrenOf(server.pid).length;
   const lost: string[] = [];
   let longestMs = 0;
@@ -80,8 +87,13 @@ async function reloaded(served: ServedMethod, { size, folder }: Attack) {
   const left = await childrenLeft(server.pid, children);
   if (left > children) lost.push(`${left} processes, ${children} before`);
   await server.stop();
-  const told = `${clients.sent} requests, ${fatesText(fates)}, longest reload ${longestMs} ms`;
+  const refused = `refused ${refusedShare(clients)}, without reloads ${refusedShare(control)}`;
+  const told = `${clients.sent} requests, ${refused}, longest reload ${longestMs} ms`;
   return { lost, told };
+}
+
+function refusedShare({ sent, fates: { byStatus } }: Clients): string {
+  return `${((100 * (sent - (byStatus.get(200) ?? 0))) / Math.max(1, sent)).toFixed(1)} %`;
 }
 
 /** Place of the file that is none. */

@@ -1,5 +1,5 @@
 /** A process that reads specs as `compile` does before it solves, and says how it went. */
-import { methodOf } from "stratagem/internal/methods/registry";
+import { allMethods, methodOf } from "stratagem/internal/methods/registry";
 import { InputError } from "stratagem/internal/spec/input-error";
 import { loadApplication } from "stratagem/internal/spec/load-application";
 
@@ -13,20 +13,24 @@ export interface Reading {
   readonly rssBytes: number;
 }
 
+/** Loading them is no part of a reading. */
+const loaded = allMethods();
+
 process.on("disconnect", () => process.exit());
-process.on("message", (path: string) => {
+process.on("message", async (path: string) => {
+  await loaded;
   const before = process.cpuUsage();
-  const [kind, message] = outcomeOf(path);
+  const [kind, message] = await outcomeOf(path);
   const { user, system } = process.cpuUsage(before);
   const { rss } = process.memoryUsage();
   const reading: Reading = { kind, message, cpuMs: (user + system) / 1000, rssBytes: rss };
   process.send?.(reading);
 });
 
-function outcomeOf(path: string): [Reading["kind"], string] {
+async function outcomeOf(path: string): Promise<[Reading["kind"], string]> {
   try {
     const { application, refuse } = loadApplication(path);
-    const method = methodOf(application.policy);
+    const method = await methodOf(application.policy);
     refuse(method.mistakes(application));
     method.frame(application, new Map());
     return ["read", ""];

@@ -1,14 +1,13 @@
 /** The logs of `serve`: what operators are told, and a line for every request. */
 import { RuntimeError } from "../errors.ts";
 import { LineSink } from "../server/telemetry/line-sink.ts";
-import { logOf } from "../server/telemetry/log.ts";
-import type { Notice } from "../server/telemetry/notice.ts";
+import { Log } from "../server/telemetry/log.ts";
 import type { SettingValues } from "../settings/table.ts";
 import type { ServerOptions } from "../start-server.ts";
 
 export interface ServeLogs {
-  readonly onNotice: Notice;
-  readonly options: Pick<ServerOptions, "accessLog" | "logs">;
+  readonly log: Log;
+  readonly options: Pick<ServerOptions, "accessLog" | "logs" | "log" | "onNotice">;
   /** Opens files again, which may have been moved. */
   reopen(): void;
   /** Ends once all is written, or has waited for a second. */
@@ -22,9 +21,12 @@ export function openLogs(settings: SettingValues): ServeLogs {
   const access = path === null ? undefined : path === "-" ? stderr : fileSink(path);
   const isOwn = access !== undefined && access !== stderr;
   const epochMs = () => performance.timeOrigin + performance.now();
+  const log = new Log({ sink: stderr, level, format, epochMs });
   return {
-    onNotice: logOf({ sink: stderr, level, format, epochMs }),
+    log,
     options: {
+      log,
+      onNotice: log.notice,
       accessLog: access,
       logs: isOwn ? { server: stderr, access } : { server: stderr },
     },

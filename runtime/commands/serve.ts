@@ -4,6 +4,7 @@ import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { AccessOptions } from "../server/access/access.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
+import type { LogState } from "../server/telemetry/log.ts";
 import { otlpSettings } from "../server/telemetry/otlp/otlp-settings.ts";
 import { readSettingsFile } from "../settings/file.ts";
 import { LIMIT_KEYS } from "../settings/limits.ts";
@@ -48,7 +49,7 @@ export async function serveCommand(
   const options = optionsOf(settings.values);
   const otlp = otlpSettings(settings.values.otlpEndpoint, surroundings.environment);
   const logs = openLogs(settings.values);
-  const config = () => printedSettings(settings).json;
+  const config = () => printedSettings(inForce(settings, logs.log)).json;
   try {
     const all = { ...options, otlp, ...logs.options, generateLevel, config };
     await serveWith(all, logs, surroundings);
@@ -59,10 +60,10 @@ export async function serveCommand(
 
 async function serveWith(
   options: ServerOptions,
-  { onNotice, reopen }: ServeLogs,
+  { log: { notice: onNotice }, reopen }: ServeLogs,
   { signal, onReady, onReload }: ServeSurroundings,
 ): Promise<void> {
-  const server = await startServer({ ...options, onNotice });
+  const server = await startServer(options);
   onReload(() => {
     reopen();
     void server
@@ -75,6 +76,17 @@ async function serveWith(
   if (typeof signal.reason === "string") onNotice(signal.reason, "warn");
   onNotice("stopping: answering what was accepted");
   await server.close();
+}
+
+/** With what administrators have changed since the settings were read. */
+function inForce({ values, sources }: Resolved, { level, format }: LogState): Resolved {
+  const now = { logLevel: level, logFormat: format };
+  const changed = (["logLevel", "logFormat"] as const).filter((key) => values[key] !== now[key]);
+  const changes = changed.map((key) => [key, "an administrator"] as const);
+  return {
+    values: { ...values, ...now },
+    sources: { ...sources, ...Object.fromEntries(changes) },
+  };
 }
 
 /** @throws RuntimeError RUNTIME_USAGE without a bundle. */

@@ -66,6 +66,8 @@ export interface OpenOptions {
   readonly logs?: HouseOptions["logs"];
   /** For what an operator should see, such as a door that is open to all. */
   readonly onNotice?: Notice;
+  /** What that writes to, as far as administrators may change it. */
+  readonly log?: HouseOptions["log"];
 }
 
 export interface RunningServer {
@@ -194,12 +196,13 @@ function houseOf(
   { maxBytesInFlight }: ServerLimits,
 ): House {
   const { nowMs, loopNowMs, version, epochOffsetMs = 0 } = options;
-  const { telemetry, logs, onNotice, admin, access = Access.off(nowMs) } = options;
+  const { telemetry, logs, onNotice, log, admin, access = Access.off(nowMs) } = options;
   const { serverName = "stratagem", textParameters = false } = options;
   return new House({
     telemetry,
     logs,
     onNotice,
+    log,
     applications,
     access,
     budget: new ByteBudget(maxBytesInFlight),

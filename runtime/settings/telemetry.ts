@@ -1,11 +1,12 @@
 /** What is told to the outside: the log, the access log, traces and metrics. */
+import { LOG_FORMATS } from "../server/telemetry/log.ts";
 import { SEVERITIES } from "../server/telemetry/notice.ts";
 import { oneOf, text } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 export const TELEMETRY = {
   logLevel: setting(oneOf(SEVERITIES), "info", "what the log on stderr tells at least"),
-  logFormat: setting(oneOf(["text", "json"]), "text", "how the log on stderr is written"),
+  logFormat: setting(oneOf(LOG_FORMATS), "text", "how the log on stderr is written"),
   accessLog: setting(
     text("<file>", "a file, or - for stderr"),
     null,

@@ -3,15 +3,20 @@ import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync } from "n
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { accordionApplication } from "../support/accordion-application.ts";
-import { stratagem } from "../support/run-cli.ts";
+import { stratagemHere } from "../support/cli-here.ts";
 
 describe("malleable pipelines on the command line", () => {
   const app = accordionApplication();
   const home = join(app, "out");
   const out = join(home, "places.msgpack");
 
-  test("are compiled: cuts and loads are told, and stages are written beside the bundle", () => {
-    const { status, stdout, stderr } = stratagem("compile", join(app, "app.yaml"), "-o", out);
+  test("are compiled: cuts and loads are told, stages written beside the bundle", async () => {
+    const { status, stdout, stderr } = await stratagemHere(
+      "compile",
+      join(app, "app.yaml"),
+      "-o",
+      out,
+    );
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(stdout).toMatch(/\n7 stages of models beside it\n/);
     expect(stdout).toMatch(/\nmodel +places +layers +stage ms +ms of 1 instance +speed-up\n/);
@@ -26,7 +31,7 @@ describe("malleable pipelines on the command line", () => {
     expect(readdirSync(home)).toHaveLength(8);
   });
 
-  test("are compiled to the same bytes again, and stages that differ or are gone are named", () => {
+  test("are compiled to the same bytes again; stages that differ or lack are told", async () => {
     const before = readFileSync(out);
     const named = (range: string) =>
       readdirSync(home).find((name) => name.startsWith(`small.${range}.`)) ?? "none";
@@ -34,7 +39,7 @@ describe("malleable pipelines on the command line", () => {
     appendFileSync(join(home, whole), "x");
     rmSync(join(home, half));
     const args = ["compile", join(app, "app.yaml"), "-o", out, "--check", "--json"];
-    const { status, stdout } = stratagem(...args);
+    const { status, stdout } = await stratagemHere(...args);
     expect(status).toBe(2);
     expect(JSON.parse(stdout)).toMatchObject({
       same: false,
@@ -47,10 +52,16 @@ describe("malleable pipelines on the command line", () => {
   test.each([
     [65, [], /^INPUT_CONFLICT .*: the model has 10 layers, and profile\.json#deep has times of 6/],
     [64, ["--solver", "glpk"], /^RUNTIME_USAGE --solver: method accordion has one solver/],
-  ])("are refused with one line and exit code %d", (code, options, message) => {
+  ])("are refused with one line and exit code %d", async (code, options, message) => {
     const wrong = accordionApplication(["profile.json#mlp", "profile.json#deep"]);
     const spec = join(wrong, "app.yaml");
-    const { status, stderr } = stratagem("compile", spec, "-o", join(wrong, "o/b"), ...options);
+    const { status, stderr } = await stratagemHere(
+      "compile",
+      spec,
+      "-o",
+      join(wrong, "o/b"),
+      ...options,
+    );
     expect(stderr).toMatch(message);
     expect(status).toBe(code);
     expect(stderr.trimEnd().split("\n")).toHaveLength(1);

@@ -7,9 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { decodeBundle, encodeBundle } from "../../runtime/checked-bundle.ts";
+import { stratagemHere } from "../support/cli-here.ts";
 import { ofOneModel } from "../support/metrics-text.ts";
 import { identityModel } from "../support/onnx-model.ts";
-import { startStratagem, stratagem } from "../support/run-cli.ts";
+import { startStratagem } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-classes-"));
 const bundle = join(folder, "bundle.msgpack");
@@ -43,7 +44,7 @@ const SPEC = {
   policy: { method: "ramsis", maxQueue: 4 },
 };
 
-beforeAll(() => {
+beforeAll(async () => {
   const variants = {
     small: { accuracy: 0.7, latencyMs: { 1: 10 } },
     large: { accuracy: 0.9, latencyMs: { 1: LARGE_MS } },
@@ -52,7 +53,7 @@ beforeAll(() => {
   writeFileSync(join(folder, "identity.onnx"), identityModel(3));
   writeFileSync(join(folder, "profile.json"), JSON.stringify(profile));
   writeFileSync(join(folder, "app.json"), JSON.stringify(SPEC));
-  const { status, stdout } = compile("-o", bundle);
+  const { status, stdout } = await compile("-o", bundle);
   expect(status).toBe(0);
   expect(stdout).toMatch(/^ +50 +long +3000 +5\.000% /m);
 }, 60_000);
@@ -63,30 +64,38 @@ afterAll(() => {
 });
 
 function compile(...flags: string[]) {
-  return stratagem("compile", join(folder, "app.json"), ...flags);
+  return stratagemHere("compile", join(folder, "app.json"), ...flags);
 }
 
-test("its promises by class are computed again", () => {
-  const { status, stdout } = stratagem("verify", bundle, "--json");
+test("its promises by class are computed again", async () => {
+  const { status, stdout } = await stratagemHere("verify", bundle, "--json");
   expect(status).toBe(0);
   const { guarantees } = JSON.parse(stdout);
   expect(guarantees[0].recomputed.byClass).toEqual(guarantees[0].stated.byClass);
 });
 
-test("simulates every class beside what is expected of it", () => {
-  const { stdout } = stratagem("simulate", bundle, "--poisson", "50", "--duration", "200s");
+test("simulates every class beside what is expected of it", async () => {
+  const { stdout } = await stratagemHere(
+    "simulate",
+    bundle,
+    "--poisson",
+    "50",
+    "--duration",
+    "200s",
+  );
   expect(stdout).toMatch(/^short +\d+ +\d\d\.\d+% /m);
   expect(stdout).toMatch(/^long +\d+ +\d\d\.\d+% /m);
   const json = JSON.parse(
-    stratagem("simulate", bundle, "--poisson", "50", "--json", "--duration", "200s").stdout,
+    (await stratagemHere("simulate", bundle, "--poisson", "50", "--json", "--duration", "200s"))
+      .stdout,
   );
   expect(Object.keys(json.byClass)).toEqual(["short", "long"]);
   expect(Object.keys(json.expected.byClass).sort()).toEqual(["long", "short"]);
 });
 
-test("a report tells the classes", () => {
+test("a report tells the classes", async () => {
   const out = join(folder, "report.html");
-  const { status, stderr } = stratagem("report", bundle, "-o", out, "--no-frontier");
+  const { status, stderr } = await stratagemHere("report", bundle, "-o", out, "--no-frontier");
   expect([status, stderr]).toEqual([0, ""]);
 });
 
@@ -146,7 +155,7 @@ test("serves each query by the deadline of its own class", async () => {
   });
 
   const load = ["--poisson", "50", "--duration", "2s", "--json"];
-  const { status, stdout } = stratagem("bench", url, ...load, "--slo-classes");
+  const { status, stdout } = await stratagemHere("bench", url, ...load, "--slo-classes");
   expect(status).toBe(0);
   const { byClass, queries } = JSON.parse(stdout);
   expect(byClass.short.queries + byClass.long.queries).toBe(queries);

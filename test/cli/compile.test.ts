@@ -3,8 +3,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import { stratagemHere, stratagemRuntimeHere } from "../support/cli-here.ts";
 import { identityModel } from "../support/onnx-model.ts";
-import { startStratagem, stratagem, stratagemRuntime } from "../support/run-cli.ts";
+import { startStratagem, stratagem } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-cli-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -57,6 +58,12 @@ function apart(spec: Spec): void {
   spec.policy["balancer"] = "round-robin";
 }
 
+/** For what does not depend on how many levels there are. */
+function oneLevelApart(spec: Spec): void {
+  apart(spec);
+  spec.workload.loads = [100];
+}
+
 interface Spec {
   [key: string]: unknown;
   slo: Record<string, unknown>;
@@ -70,7 +77,7 @@ describe("compile", () => {
   const app = writeApplication("plain");
   const out = join(folder, "plain.msgpack");
 
-  test("reports each level as one JSON document", () => {
+  test("reports each level as one JSON document, as a process", () => {
     const { status, stdout, stderr } = stratagem("compile", app, "-o", out, "--json");
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     const report = JSON.parse(stdout);
@@ -90,24 +97,32 @@ describe("compile", () => {
     }
   });
 
-  test("writes the same bytes with any number of jobs", () => {
-    expect(stratagem("compile", app, "-o", out, "--jobs", "1", "--check").status).toBe(0);
+  test("writes the same bytes with any number of jobs", async () => {
+    expect((await stratagemHere("compile", app, "-o", out, "--jobs", "1", "--check")).status).toBe(
+      0,
+    );
   });
 
-  test("--check accepts what compile wrote, and ends with 2 where it would differ", () => {
-    const checked = writeApplication("checked", apart);
+  test("--check accepts what compile wrote, and ends with 2 where it would differ", async () => {
+    const checked = writeApplication("checked", oneLevelApart);
     const written = join(folder, "checked.msgpack");
-    expect(stratagem("compile", checked, "-o", written).status).toBe(0);
+    expect((await stratagemHere("compile", checked, "-o", written)).status).toBe(0);
     const before = readFileSync(written);
-    expect(stratagem("compile", checked, "-o", written, "--check")).toMatchObject({ status: 0 });
+    expect(await stratagemHere("compile", checked, "-o", written, "--check")).toMatchObject({
+      status: 0,
+    });
     const changed = writeApplication("changed", (spec) => {
-      apart(spec);
+      oneLevelApart(spec);
       spec["application"] = "checked";
       spec.slo["latency"] = "99 ms";
     });
-    expect(stratagem("compile", changed, "-o", written, "--check")).toMatchObject({ status: 2 });
+    expect(await stratagemHere("compile", changed, "-o", written, "--check")).toMatchObject({
+      status: 2,
+    });
     expect(readFileSync(written).equals(before)).toBe(true);
-    expect(stratagem("compile", checked, "-o", join(folder, "none"), "--check").status).toBe(2);
+    expect(
+      (await stratagemHere("compile", checked, "-o", join(folder, "none"), "--check")).status,
+    ).toBe(2);
   });
 
   describe("with levels to be placed by itself", () => {
@@ -117,8 +132,8 @@ describe("compile", () => {
     });
     const bundle = join(folder, "adaptive.msgpack");
 
-    test("keeps neighbours less than the step apart, and says how", () => {
-      const { status, stdout } = stratagem("compile", adaptive, "-o", bundle, "--json");
+    test("keeps neighbours less than the step apart, and says how", async () => {
+      const { status, stdout } = await stratagemHere("compile", adaptive, "-o", bundle, "--json");
       expect(status).toBe(0);
       const { levels, placement } = JSON.parse(stdout);
       const loads = levels.map(({ loadQps }: { loadQps: number }) => loadQps);
@@ -134,69 +149,80 @@ describe("compile", () => {
       expect(placement.solved).toBeGreaterThanOrEqual(loads.length);
     });
 
-    test("places the same levels with any number of jobs, and they hold what they promise", () => {
+    test("places the same levels with any number of jobs, and they keep promises", async () => {
       const alone = join(folder, "adaptive-alone.msgpack");
-      const text = stratagem("compile", adaptive, "-o", alone, "--jobs", "1").stdout;
+      const text = (await stratagemHere("compile", adaptive, "-o", alone, "--jobs", "1")).stdout;
       expect(text).toMatch(/\d+ levels placed, of \d+ solved in \d rounds: neighbours differ/);
       expect(readFileSync(alone).equals(readFileSync(bundle))).toBe(true);
-      expect(stratagem("verify", bundle).status).toBe(0);
-      expect(stratagem("diff", bundle, alone).status).toBe(0);
+      expect((await stratagemHere("verify", bundle)).status).toBe(0);
+      expect((await stratagemHere("diff", bundle, alone)).status).toBe(0);
     });
   });
 
-  test("records the digest and tensors of the models a spec names", () => {
+  test("records the digest and tensors of the models a spec names", async () => {
     const withModel = writeApplication("with-model", (spec) => {
-      apart(spec);
+      oneLevelApart(spec);
       for (const variant of spec.tasks[0]?.variants ?? []) variant["model"] = "identity.onnx";
     });
     writeFileSync(join(folder, "with-model", "identity.onnx"), identityModel(3));
     const bundle = join(folder, "with-model.msgpack");
-    expect(stratagem("compile", withModel, "-o", bundle).stderr).toBe("");
+    expect((await stratagemHere("compile", withModel, "-o", bundle)).stderr).toBe("");
     writeFileSync(join(folder, "with-model", "identity.onnx"), "no model");
-    const { status, stderr } = stratagem("compile", withModel, "-o", bundle);
+    const { status, stderr } = await stratagemHere("compile", withModel, "-o", bundle);
     expect(status).toBe(65);
     expect(stderr).toMatch(/INPUT_INVALID_VALUE .*identity\.onnx: expected an ONNX model/);
   });
 
-  test("refuses a model whose tensors are not those of its siblings", () => {
+  test("refuses a model whose tensors are not those of its siblings", async () => {
     const siblings = writeApplication("siblings", (spec) => {
       for (const [index, variant] of (spec.tasks[0]?.variants ?? []).entries()) {
         variant["model"] = `${index}.onnx`;
         writeFileSync(join(folder, "siblings", `${index}.onnx`), identityModel(3 + index));
       }
     });
-    const { status, stderr } = stratagem("compile", siblings, "-o", join(folder, "x.msgpack"));
+    const { status, stderr } = await stratagemHere(
+      "compile",
+      siblings,
+      "-o",
+      join(folder, "x.msgpack"),
+    );
     expect(status).toBe(65);
     expect(stderr).toMatch(
       /variants\[1\]\.model: .* inputs of "small", x float32\[-1, 3\]; 1\.onnx has .*\[-1, 4\]/,
     );
   });
 
-  test("marks a level that no policy can carry and says what the capacity is", () => {
+  test("marks a level that no policy can carry and says what the capacity is", async () => {
     const overloaded = writeApplication("overloaded", (spec) => {
       spec.workload.loads = [100, 5000];
+      apart(spec);
     });
-    const { status, stdout } = stratagem("compile", overloaded, "-o", join(folder, "o.msgpack"));
+    const { status, stdout } = await stratagemHere(
+      "compile",
+      overloaded,
+      "-o",
+      join(folder, "o.msgpack"),
+    );
     expect(status).toBe(0);
     expect(stdout).toMatch(/level 5000 qps is not feasible: above the capacity of \d+ qps/);
   });
 
-  test("tells of many levels in a row that are not feasible in one line", () => {
+  test("tells of many levels in a row that are not feasible in one line", async () => {
     const overloaded = writeApplication("all-overloaded", (spec) => {
       spec.workload.loads = [100, 5000, 6000, 7000];
       apart(spec);
     });
-    const { stdout } = stratagem("compile", overloaded, "-o", join(folder, "a.msgpack"));
+    const { stdout } = await stratagemHere("compile", overloaded, "-o", join(folder, "a.msgpack"));
     expect(stdout.match(/not feasible/g)).toHaveLength(1);
     expect(stdout).toMatch(/3 levels, 5000 to 7000 qps, are not feasible: above the capacity of/);
   });
 
-  test("says at which level the violations exceed the ceiling", () => {
+  test("says at which level the violations exceed the ceiling", async () => {
     const strict = writeApplication("strict", (spec) => {
       spec.slo["maxViolationRate"] = "0.01%";
-      spec.workload.loads = [10, 800];
+      spec.workload.loads = [800];
     });
-    const { stdout } = stratagem("compile", strict, "-o", join(folder, "s.msgpack"));
+    const { stdout } = await stratagemHere("compile", strict, "-o", join(folder, "s.msgpack"));
     expect(stdout).toMatch(
       /level 800 qps is not feasible: expected violations .*, allowed 0\.010%/,
     );
@@ -206,6 +232,7 @@ describe("compile", () => {
 describe("inspect --state", () => {
   const app = writeApplication("valued", (spec) => {
     apart(spec);
+    spec.workload.loads = [150];
     spec.tasks[0]?.variants.push({ name: "medium", profile: "profile.json#medium" });
   });
   writeFileSync(
@@ -221,31 +248,36 @@ describe("inspect --state", () => {
   const path = join(folder, "valued.msgpack");
   const options = ["inspect", path, "--level", "150", "--state", "queued=1,slack=99ms"];
 
-  test("has something to inspect", () => {
-    expect(stratagem("compile", app, "-o", path)).toMatchObject({ status: 0, stderr: "" });
+  test("has something to inspect", async () => {
+    expect(await stratagemHere("compile", app, "-o", path)).toMatchObject({
+      status: 0,
+      stderr: "",
+    });
   });
 
-  test("says what the choice and the runner-up are worth", () => {
-    const { status, stdout } = stratagem(...options);
+  test("says what the choice and the runner-up are worth", async () => {
+    const { status, stdout } = await stratagemHere(...options);
     expect(status).toBe(0);
     expect(stdout).toMatch(/ +answers now +later +in all$/m);
     expect(stdout).toMatch(/ 0 +0 +0 {2}chosen$/m);
     expect(stdout).toContain("right answers (a query counts with the accuracy of the variant");
   });
 
-  test("has the values of all admissible choices as JSON, the table's first", () => {
-    const { state } = JSON.parse(stratagem(...options, "--json").stdout);
+  test("has the values of all admissible choices as JSON, the table's first", async () => {
+    const { state } = JSON.parse((await stratagemHere(...options, "--json")).stdout);
     const { variant, batch } = state.decision;
     expect(state.values.unit).toBe("queries");
     expect(state.values.actions).toHaveLength(3);
     expect(state.values.actions[0]).toEqual({ variant, batch, advantage: 0 });
   });
 
-  test("takes a solver", () => {
-    const { status, stdout } = stratagemRuntime(...options);
+  test("takes a solver", async () => {
+    const { status, stdout } = await stratagemRuntimeHere(...options);
     expect(status).toBe(0);
     expect(stdout).not.toContain("right answers");
-    expect(JSON.parse(stratagemRuntime(...options, "--json").stdout).state.values).toBeNull();
+    expect(
+      JSON.parse((await stratagemRuntimeHere(...options, "--json")).stdout).state.values,
+    ).toBeNull();
   });
 });
 
@@ -283,23 +315,23 @@ describe("compile refuses", () => {
       },
       /INPUT_INVALID_VALUE .*policy.*: expected at most 500000 states/,
     ],
-  ])("%s", (name, change, message) => {
+  ])("%s", async (name, change, message) => {
     const app = writeApplication(name.replaceAll(" ", "-"), change);
     const out = join(folder, `${name}.msgpack`);
-    const { status, stderr } = stratagem("compile", app, "-o", out);
+    const { status, stderr } = await stratagemHere("compile", app, "-o", out);
     expect(status).toBe(65);
     expect(stderr).toMatch(message);
     for (const line of stderr.trimEnd().split("\n")) expect(line).toMatch(/^INPUT_/);
     expect(readdirSync(folder)).not.toContain(`${name}.msgpack`);
   });
 
-  test("tells all mistakes of a spec, and a screen of them where there are more", () => {
+  test("tells all mistakes of a spec, and a screen of them where there are more", async () => {
     const few = writeApplication("few", (spec) => {
       spec.cluster["worker"] = 3;
       spec.policy["bathcing"] = "maximal";
     });
     const out = join(folder, "refused.msgpack");
-    const told = stratagem("compile", few, "-o", out, "--json");
+    const told = await stratagemHere("compile", few, "-o", out, "--json");
     expect(told.stderr.trimEnd().split("\n")).toEqual([
       expect.stringMatching(/^INPUT_UNKNOWN_KEY .*app\.json:\d+ cluster\.worker: /),
       expect.stringMatching(/^INPUT_UNKNOWN_KEY .*app\.json:\d+ policy\.bathcing: /),
@@ -313,18 +345,18 @@ describe("compile refuses", () => {
     const many = writeApplication("many", (spec) => {
       for (let index = 0; index < 25; index++) spec.cluster[`worker${index}`] = index;
     });
-    const lines = stratagem("compile", many, "-o", out).stderr.trimEnd().split("\n");
+    const lines = (await stratagemHere("compile", many, "-o", out)).stderr.trimEnd().split("\n");
     expect(lines).toHaveLength(21);
     expect(lines.at(-1)).toBe("and 5 more; --all-errors shows them all");
-    const all = stratagem("compile", many, "-o", out, "--all-errors").stderr.trimEnd();
+    const all = (await stratagemHere("compile", many, "-o", out, "--all-errors")).stderr.trimEnd();
     expect(all.split("\n")).toHaveLength(25);
   });
 
   test.each(["a-file/x.msgpack", "no/such/folder/x.msgpack", "."])(
     "an output that cannot be written: %s",
-    (out) => {
+    async (out) => {
       writeFileSync(join(folder, "a-file"), "");
-      const { status, stderr } = stratagem("compile", sound, "-o", join(folder, out));
+      const { status, stderr } = await stratagemHere("compile", sound, "-o", join(folder, out));
       expect(status).toBe(65);
       expect(stderr).toMatch(/^COMPILER_UNWRITABLE .*expected a place that can be written, got: E/);
       expect(readdirSync(folder).filter((name) => name.includes("tmp"))).toEqual([]);
@@ -338,8 +370,8 @@ describe("compile refuses", () => {
     [["compile", "app.yaml", "-o", "x", "--jobs", "1.5"], /expected a whole number/],
     [["compile", "app.yaml", "-o", "x", "--solver", "magic"], /Allowed choices are/],
     [["complie"], /unknown command.*\n?.*compile/],
-  ])("usage %j with exit code 64", (args, message) => {
-    const { status, stderr } = stratagem(...args);
+  ])("usage %j with exit code 64", async (args, message) => {
+    const { status, stderr } = await stratagemHere(...args);
     expect(status).toBe(64);
     expect(stderr).toMatch(message);
   });

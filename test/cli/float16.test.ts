@@ -10,8 +10,9 @@ import {
 } from "../../compiler/onnx/onnx-pb.ts";
 import { readProfile } from "../../compiler/spec/profile.ts";
 import { numberToHalf } from "../../runtime/core/half.ts";
+import { stratagemHere } from "../support/cli-here.ts";
 import { GraphBuilder, modelOf, tensorOf } from "../support/onnx-graphs.ts";
-import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";
+import { startStratagem, urlOf } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-float16-"));
 const running: ReturnType<typeof startStratagem>[] = [];
@@ -62,8 +63,8 @@ function specFile(name: string, policy: object): string {
   return path;
 }
 
-function succeed(...args: string[]): void {
-  const { status, stderr } = stratagem(...args);
+async function succeed(...args: string[]): Promise<void> {
+  const { status, stderr } = await stratagemHere(...args);
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
 }
 
@@ -89,9 +90,9 @@ function jsonRequest(rows: readonly (readonly number[])[]): string {
 test("are profiled, compiled and served, in JSON and as raw bits", async () => {
   const app = specFile("whole", { method: "ramsis", maxQueue: 4 });
   const profile = join(folder, "whole-profile.json");
-  succeed("profile", app, "-o", profile, "--batches", "1,2", "--repeat", "2", "--force");
+  await succeed("profile", app, "-o", profile, "--batches", "1,2", "--repeat", "2", "--force");
   const bundle = join(folder, "whole.msgpack");
-  succeed("compile", app, "-o", bundle);
+  await succeed("compile", app, "-o", bundle);
   const url = await served(bundle, "whole");
 
   const output = { name: "y", datatype: "FP16", shape: [3, 4], data: ANSWERS.flat() };
@@ -114,7 +115,7 @@ test("are profiled, compiled and served, in JSON and as raw bits", async () => {
 test("are cut into stages, which are profiled, and served by two workers", async () => {
   const app = specFile("cut", { method: "accordion", maxDepth: 2, maxBatch: 8, meanBatch: 2 });
   const measured = join(folder, "measured.json");
-  succeed("profile", app, "-o", measured, "--layers", "--repeat", "2", "--force");
+  await succeed("profile", app, "-o", measured, "--layers", "--repeat", "2", "--force");
   expect(readProfile(measured).variants.get("half")?.profile.layers?.layerMs).toHaveLength(3);
 
   // With latencies that make two workers worth it, whatever machine this is.
@@ -122,7 +123,7 @@ test("are cut into stages, which are profiled, and served by two workers", async
   const profile = { format: "latency-profile/1", hardware: "test", variants: { half: { layers } } };
   writeFileSync(join(folder, "cut-profile.json"), JSON.stringify(profile));
   const bundle = join(folder, "cut.msgpack");
-  succeed("compile", app, "-o", bundle);
+  await succeed("compile", app, "-o", bundle);
   const url = await served(bundle, "half");
   const json = await (await answerTo(url, jsonRequest(ROWS))).json();
   expect(json).toMatchObject({ outputs: [{ datatype: "FP16", data: ANSWERS.flat() }] });

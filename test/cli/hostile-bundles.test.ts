@@ -8,7 +8,8 @@ import { setTimeout } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
 import { packed, payloadOf, signed } from "../../experiments/campaign/bundles/signed-file.ts";
 import { placeAt } from "../../experiments/campaign/bundles/sites.ts";
-import { startStratagem, stratagem } from "../support/run-cli.ts";
+import { stratagemHere } from "../support/cli-here.ts";
+import { startStratagem } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "hostile-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -50,21 +51,24 @@ describe.each([
     ["simulate", [bundle, "--poisson", "20", "--duration", "2s"], 65],
     ["inspect", [bundle], 65],
     ["serve", ["--policy", bundle, ...LETTERS], 65],
-  ])("is refused by %s", (command, args, status) => {
-    const run = stratagem(command, ...args);
+  ])("is refused by %s", async (command, args, status) => {
+    const run = await stratagemHere(command, ...args);
     expect(run.stderr).toBe(`BUNDLE_SCHEMA ${bundle}: ${message}\n`);
     expect(run.status).toBe(status);
   });
 
-  test("is refused by verify", () => {
-    const { stdout, status } = stratagem("verify", bundle);
+  test("is refused by verify", async () => {
+    const { stdout, status } = await stratagemHere("verify", bundle);
     expect(stdout).toContain(`refused: BUNDLE_SCHEMA ${bundle}: ${message}\n`);
     expect(status).toBe(3);
   });
 });
 
-test("pools of workers that are too many together are refused", () => {
-  const { stderr } = stratagem("inspect", changed("scenes", "cluster.pools.0.workers", 9000));
+test("pools of workers that are too many together are refused", async () => {
+  const { stderr } = await stratagemHere(
+    "inspect",
+    changed("scenes", "cluster.pools.0.workers", 9000),
+  );
   expect(stderr).toContain("cluster.pools: expected at most 4096 in all pools together, got 9000");
 });
 

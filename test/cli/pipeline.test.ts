@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { stratagem } from "../support/run-cli.ts";
+import { stratagemHere } from "../support/cli-here.ts";
+import type { CliRun } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-pipeline-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -50,11 +51,11 @@ function writeSpec(name: string, change: (spec: Spec) => void = () => {}): strin
 
 describe("a pipeline on the command line", () => {
   const bundle = join(folder, "pipeline.msgpack");
-  let compiled: ReturnType<typeof stratagem>;
+  let compiled: CliRun;
 
-  beforeAll(() => {
+  beforeAll(async () => {
     writeFileSync(join(folder, "profile.json"), JSON.stringify(PROFILE));
-    compiled = stratagem("compile", writeSpec("pipeline"), "-o", bundle, "--json");
+    compiled = await stratagemHere("compile", writeSpec("pipeline"), "-o", bundle, "--json");
   });
 
   test("compiles to one plan for each load, with its proof, its cost and what to expect", () => {
@@ -84,7 +85,7 @@ describe("a pipeline on the command line", () => {
     expect(beyond.plan.demandQps).toBeLessThan(beyond.capacityQps);
   });
 
-  test("gives the same optimum with either solver of programs", () => {
+  test("gives the same optimum with either solver of programs", async () => {
     const again = join(folder, "again.msgpack");
     const two = writeSpec("two", (spec) => {
       spec.workload.loads = [60, 1000];
@@ -92,7 +93,11 @@ describe("a pipeline on the command line", () => {
     const accuracies = (document: string): number[] =>
       JSON.parse(document).levels.map(({ plan }: { plan: { accuracy: number } }) => plan.accuracy);
     for (const solver of ["glpk", "highs"]) {
-      const other = stratagem("compile", two, ...["-o", again, "--solver", solver, "--json"]);
+      const other = await stratagemHere(
+        "compile",
+        two,
+        ...["-o", again, "--solver", solver, "--json"],
+      );
       const [, at60, , beyond] = accuracies(compiled.stdout);
       const [own60, ownBeyond] = accuracies(other.stdout);
       expect(own60).toBeCloseTo(at60 ?? Number.NaN, 6);
@@ -100,66 +105,88 @@ describe("a pipeline on the command line", () => {
     }
   });
 
-  test("can be inspected, as a whole and for one load; it has no states", () => {
-    const whole = stratagem("inspect", bundle);
+  test("can be inspected, as a whole and for one load; it has no states", async () => {
+    const whole = await stratagemHere("inspect", bundle);
     expect(whole.stdout).toContain("task identify, after detect");
-    const { tasks } = JSON.parse(stratagem("inspect", bundle, "--json").stdout);
+    const { tasks } = JSON.parse((await stratagemHere("inspect", bundle, "--json")).stdout);
     expect(tasks[0].variants[1].profiles).toMatchObject([
       { hardware: "test", variant: "large", batches: [1, 4], latencyMs: [40, 100] },
     ]);
-    const level = stratagem("inspect", bundle, "--level", "60");
+    const level = await stratagemHere("inspect", bundle, "--level", "60");
     expect(level.stdout).toContain("level 60 qps:");
     expect(level.stdout).toMatch(/detect small → identify|detect large → identify/);
-    const state = stratagem("inspect", bundle, "--state", "queued=1,slack=40ms");
+    const state = await stratagemHere("inspect", bundle, "--state", "queued=1,slack=40ms");
     expect(state.status).toBe(64);
     expect(state.stderr).toContain("RUNTIME_USAGE --state: expected a bundle that decides");
   });
 
-  test("differs by its plans", () => {
+  test("differs by its plans", async () => {
     const tighter = join(folder, "tighter.msgpack");
     const app = writeSpec("tighter", (spec) => {
       spec.slo.latency = "200 ms";
     });
-    stratagem("compile", app, "-o", tighter);
-    const { status, stdout } = stratagem("diff", bundle, tighter);
+    await stratagemHere("compile", app, "-o", tighter);
+    const { status, stdout } = await stratagemHere("diff", bundle, tighter);
     expect(status).toBe(2);
     expect(stdout).toContain("slo.latencyMs: 400 → 200");
     expect(stdout.trimEnd().split("\n").length).toBeLessThanOrEqual(40);
     expect(stdout).toMatch(/and \d+ lines more; --all shows them\n$/);
-    const all = stratagem("diff", bundle, tighter, "--all").stdout;
+    const all = (await stratagemHere("diff", bundle, tighter, "--all")).stdout;
     expect(all).toMatch(/level 100 qps: another plan\n {2}/);
-    expect(stratagem("diff", bundle, bundle).status).toBe(0);
+    expect((await stratagemHere("diff", bundle, bundle)).status).toBe(0);
   });
 
-  test("is simulated, task by task", () => {
-    const run = stratagem("simulate", bundle, "--poisson", "60", "--duration", "20s", "--json");
+  test("is simulated, task by task", async () => {
+    const run = await stratagemHere(
+      "simulate",
+      bundle,
+      "--poisson",
+      "60",
+      "--duration",
+      "20s",
+      "--json",
+    );
     const result = JSON.parse(run.stdout);
     expect(Object.keys(result.byTask)).toEqual(["detect", "identify"]);
     expect(result.servers.max).toBeLessThanOrEqual(6);
     expect(result.byTask.identify.queries).toBeLessThanOrEqual(2 * result.byTask.detect.queries);
   });
 
-  test("refuses the baselines of single tasks, and solvers of other methods", () => {
-    const greedy = stratagem("simulate", bundle, "--poisson", "60", "--baseline", "greedy");
+  test("refuses the baselines of single tasks, and solvers of other methods", async () => {
+    const greedy = await stratagemHere(
+      "simulate",
+      bundle,
+      "--poisson",
+      "60",
+      "--baseline",
+      "greedy",
+    );
     expect(greedy.status).toBe(64);
     expect(greedy.stderr).toContain("--baseline greedy is for a single task");
-    const coarse = stratagem("simulate", bundle, "--poisson", "60", "--baseline", "cg-mean");
+    const coarse = await stratagemHere(
+      "simulate",
+      bundle,
+      "--poisson",
+      "60",
+      "--baseline",
+      "cg-mean",
+    );
     expect(coarse.status).toBe(64);
     expect(coarse.stderr).toContain(
       "--baseline cg-mean is for a bundle of method inferline, " +
         "and this one is of method loki; expected one of inferline, proteus",
     );
     const app = join(folder, "pipeline.json");
-    const solver = stratagem("compile", app, "-o", bundle, "--solver", "value-iteration");
+    const solver = await stratagemHere("compile", app, "-o", bundle, "--solver", "value-iteration");
     expect(solver.status).toBe(64);
     expect(solver.stderr).toContain("--solver: expected auto, glpk or highs for method loki");
   });
 
-  test("places levels by accuracy and by servers", () => {
+  test("places levels by accuracy and by servers", async () => {
     const app = writeSpec("placed", (spec) => {
       spec.workload.loads = { from: 5, to: 300, maxAccuracyStep: "5%" };
     });
-    const { stdout } = stratagem(
+    const { stdout } = await stratagemHere(
       ...["compile", app, "-o", join(folder, "placed.msgpack"), "--json"],
     );
     const { levels, placement } = JSON.parse(stdout);
@@ -173,12 +200,12 @@ describe("a pipeline on the command line", () => {
     expect(levels[0].plan.servers).toBe(2);
   });
 
-  test("with headroom the plans hold the SLO when they are simulated", () => {
+  test("with headroom the plans hold the SLO when they are simulated", async () => {
     const app = writeSpec("roomy", (spec) => {
       spec.policy = { method: "loki", headroom: "auto" };
       spec.workload.loads = [20, 60, 100];
     });
-    const { stdout } = stratagem(
+    const { stdout } = await stratagemHere(
       ...["compile", app, "-o", join(folder, "roomy.msgpack"), "--json"],
     );
     const roomy = JSON.parse(stdout).levels;
@@ -192,14 +219,14 @@ describe("a pipeline on the command line", () => {
     expect(most(tight)).toBeGreaterThan(most(roomy));
   });
 
-  test("takes the fan-outs that a server observed, and refuses those of others", () => {
+  test("takes the fan-outs that a server observed, and refuses those of others", async () => {
     const app = writeSpec("observed", (spec) => {
       spec.workload.loads = [20];
     });
-    const observe = (lines: string): ReturnType<typeof stratagem> => {
+    const observe = (lines: string): Promise<CliRun> => {
       writeFileSync(join(folder, "metrics.txt"), lines);
       const out = join(folder, "observed.msgpack");
-      return stratagem(
+      return stratagemHere(
         ...["compile", app, "-o", out, "--fanouts", join(folder, "metrics.txt"), "--json"],
       );
     };
@@ -209,10 +236,10 @@ describe("a pipeline on the command line", () => {
     // Another application of the same server has tasks of the same names.
     const other = line("small", "9", "other");
     const lines = ["# HELP", line("small", "3"), other, line("large", "NaN")];
-    const { status } = observe(lines.join("\n"));
+    const { status } = await observe(lines.join("\n"));
     expect(status).toBe(0);
     const inspected = JSON.parse(
-      stratagem("inspect", join(folder, "observed.msgpack"), "--json").stdout,
+      (await stratagemHere("inspect", join(folder, "observed.msgpack"), "--json")).stdout,
     );
     const [detect] = inspected.tasks;
     expect(detect.variants.map(({ fanouts }: { fanouts: number[] }) => fanouts)).toEqual([
@@ -227,17 +254,22 @@ describe("a pipeline on the command line", () => {
       [other, ": expected the metrics of a server of a pipeline"],
       ["up 1", ": expected the metrics of a server of a pipeline"],
     ] as const) {
-      const refused = observe(text);
+      const refused = await observe(text);
       expect(refused.status).toBe(65);
       expect(refused.stderr).toContain(message);
     }
   });
 
-  test("says which leaf can never be reached in time", () => {
+  test("says which leaf can never be reached in time", async () => {
     const app = writeSpec("late", (spec) => {
       spec.slo.latency = "30 ms";
     });
-    const { status, stderr } = stratagem("compile", app, "-o", join(folder, "late.msgpack"));
+    const { status, stderr } = await stratagemHere(
+      "compile",
+      app,
+      "-o",
+      join(folder, "late.msgpack"),
+    );
     expect(status).toBe(65);
     expect(stderr).toContain(
       'slo.latency: the leaf "identify" can never be reached in time: the fastest way, ' +

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { readProfile } from "../../compiler/spec/profile.ts";
-import { stratagem } from "../support/run-cli.ts";
+import { stratagemHere } from "../support/cli-here.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-profile-layers-"));
 const app = join(folder, "app.json");
@@ -36,9 +36,18 @@ writeFileSync(
   }),
 );
 
-test("cuts a real model into layers, and measures the stages of every depth", () => {
+test("cuts a real model into layers, and measures the stages of every depth", async () => {
   // Two runs each: what is checked holds however noisy the machine is.
-  const run = stratagem("profile", app, "-o", out, "--layers", "--repeat", "2", "--force");
+  const run = await stratagemHere(
+    "profile",
+    app,
+    "-o",
+    out,
+    "--layers",
+    "--repeat",
+    "2",
+    "--force",
+  );
   expect(run).toMatchObject({ status: 0, stderr: "" });
   expect(run.stdout).toContain("1 model and ");
   expect(run.stdout).toMatch(/^layer +ms +operators$/m);
@@ -62,12 +71,12 @@ test("cuts a real model into layers, and measures the stages of every depth", ()
   ]);
 });
 
-test("takes neither other batch sizes nor numbers of cores beside layers", () => {
+test("takes neither other batch sizes nor numbers of cores beside layers", async () => {
   const target = join(folder, "none.json");
-  const batches = stratagem("profile", app, "-o", target, "--layers", "--batches", "1,2");
+  const batches = await stratagemHere("profile", app, "-o", target, "--layers", "--batches", "1,2");
   expect(batches.status).toBe(64);
   expect(batches.stderr).toMatch(/^RUNTIME_USAGE expected --batches 1 beside --layers, or none/);
-  const cores = stratagem("profile", app, "-o", target, "--layers", "--cores", "1");
+  const cores = await stratagemHere("profile", app, "-o", target, "--layers", "--cores", "1");
   expect(cores.status).toBe(64);
   expect(cores.stderr).toContain("'--layers' cannot be used with option '--cores <counts>'");
   expect(existsSync(target)).toBe(false);

@@ -2,8 +2,9 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { stratagemHere } from "../support/cli-here.ts";
 import { refusedHere } from "../support/compile-here.ts";
-import { type CliRun, stratagem } from "../support/run-cli.ts";
+import type { CliRun } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-provisioning-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -66,8 +67,14 @@ function write(name: string, change: (one: Spec) => void = () => {}): string {
   return path;
 }
 
-function compile(name: string, change: (one: Spec) => void = () => {}): CliRun {
-  return stratagem("compile", write(name, change), "-o", join(folder, `${name}.msgpack`), "--json");
+function compile(name: string, change: (one: Spec) => void = () => {}): Promise<CliRun> {
+  return stratagemHere(
+    "compile",
+    write(name, change),
+    "-o",
+    join(folder, `${name}.msgpack`),
+    "--json",
+  );
 }
 
 beforeAll(() => {
@@ -99,8 +106,8 @@ describe("provisioning on the command line", () => {
   let compiled: CliRun;
   const bundle = join(folder, "provisioning.msgpack");
 
-  beforeAll(() => {
-    compiled = compile("provisioning");
+  beforeAll(async () => {
+    compiled = await compile("provisioning");
   });
 
   test("compiles to the cheapest plan for each load, proven, with what to expect of it", () => {
@@ -124,8 +131,16 @@ describe("provisioning on the command line", () => {
     expect(high?.plan.costPerHour).toBeGreaterThan(low?.plan.costPerHour ?? Number.NaN);
   });
 
-  test("is simulated with the tuner at work, and says what it costs", () => {
-    const run = stratagem("simulate", bundle, "--gamma", "40,2", "--duration", "60s", "--json");
+  test("is simulated with the tuner at work, and says what it costs", async () => {
+    const run = await stratagemHere(
+      "simulate",
+      bundle,
+      "--gamma",
+      "40,2",
+      "--duration",
+      "60s",
+      "--json",
+    );
     const { violationRate, costPerHour, queries, dropped } = JSON.parse(run.stdout);
     expect(queries).toBeGreaterThan(2000);
     expect(dropped).toBe(0);
@@ -137,14 +152,14 @@ describe("provisioning on the command line", () => {
     const args = ["simulate", bundle, "--gamma", "40,2", "--duration", "20s", "--json"];
     let own: { queries: number; costPerHour: number };
 
-    beforeAll(() => {
-      own = JSON.parse(stratagem(...args).stdout);
+    beforeAll(async () => {
+      own = JSON.parse((await stratagemHere(...args)).stdout);
     });
 
     test.each(["cg-mean", "cg-peak", "cg-mean-autoscale", "cg-peak-autoscale"])(
       "is simulated beside %s",
-      (baseline) => {
-        const other = JSON.parse(stratagem(...args, "--baseline", baseline).stdout);
+      async (baseline) => {
+        const other = JSON.parse((await stratagemHere(...args, "--baseline", baseline)).stdout);
         expect(other.queries).toBe(own.queries);
         expect(Object.keys(other.byTask)).toEqual(["read", "find", "name", "say"]);
         expect(other).not.toHaveProperty("expected");
@@ -155,19 +170,33 @@ describe("provisioning on the command line", () => {
     );
   });
 
-  test("refuses baselines of other methods, and says which there are", () => {
-    const proteus = stratagem("simulate", bundle, "--poisson", "40", "--baseline", "proteus");
+  test("refuses baselines of other methods, and says which there are", async () => {
+    const proteus = await stratagemHere(
+      "simulate",
+      bundle,
+      "--poisson",
+      "40",
+      "--baseline",
+      "proteus",
+    );
     expect(proteus.status).toBe(64);
     expect(proteus.stderr).toContain(
       "--baseline proteus is not for a bundle of method inferline; " +
         "expected one of cg-mean, cg-peak",
     );
-    const none = stratagem("simulate", bundle, "--poisson", "40", "--baseline", "cg-median");
+    const none = await stratagemHere(
+      "simulate",
+      bundle,
+      "--poisson",
+      "40",
+      "--baseline",
+      "cg-median",
+    );
     expect(none.stderr).toContain("for provisioned stages one of cg-mean, cg-peak");
   });
 
-  test("keeps as much of the SLO free as makes other traces meet it, if it may choose", () => {
-    const { stdout } = compile("margin", (one) => {
+  test("keeps so much of the SLO free that other traces meet it, if it may choose", async () => {
+    const { stdout } = await compile("margin", (one) => {
       one.policy["margin"] = "auto";
       one.workload.loads = [80];
     });
@@ -176,8 +205,8 @@ describe("provisioning on the command line", () => {
     expect(level.expected.heldOut.met).toBeGreaterThanOrEqual(190);
   });
 
-  test("plans for what the pools can carry where a load is too much for them", () => {
-    const run = compile("beyond", (one) => {
+  test("plans for what the pools can carry where a load is too much for them", async () => {
+    const run = await compile("beyond", (one) => {
       one.workload.loads = [40, 4000];
       one.policy["sampleDuration"] = "3 s";
     });
@@ -188,10 +217,10 @@ describe("provisioning on the command line", () => {
     expect(high?.capacityQps).toBeGreaterThan(40);
   });
 
-  test("takes recorded arrivals as its sample, at the speed of each load", () => {
+  test("takes recorded arrivals as its sample, at the speed of each load", async () => {
     const arrivals = Array.from({ length: 3000 }, (_, index) => index * 10 + (index % 7));
     writeFileSync(join(folder, "trace.csv"), ["arrivalMs", ...arrivals].join("\n"));
-    const { stdout } = compile("trace", (one) => {
+    const { stdout } = await compile("trace", (one) => {
       one.workload = { arrivals: { process: "trace", file: "trace.csv" }, loads: [50] };
       one.policy["sampleDuration"] = "20 s";
     });

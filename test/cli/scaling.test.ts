@@ -2,8 +2,9 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { stratagemHere } from "../support/cli-here.ts";
 import { refusedHere } from "../support/compile-here.ts";
-import { type CliRun, stratagem } from "../support/run-cli.ts";
+import type { CliRun } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-scaling-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -58,8 +59,8 @@ function write(
 
 const bundle = join(folder, "scaling.msgpack");
 let compiled: CliRun;
-beforeAll(() => {
-  compiled = stratagem("compile", write("scaling"), "-o", bundle, "--json");
+beforeAll(async () => {
+  compiled = await stratagemHere("compile", write("scaling"), "-o", bundle, "--json");
 });
 
 describe("scaling on the command line", () => {
@@ -83,21 +84,36 @@ describe("scaling on the command line", () => {
     }
   });
 
-  test("tells a plan, what a burst makes of it, and the error of its fit point by point", () => {
-    const level = stratagem("inspect", bundle, "--level", "40");
+  test("tells a plan, what a burst makes of it, and its fit error point by point", async () => {
+    const level = await stratagemHere("inspect", bundle, "--level", "40");
     expect(level.status).toBe(0);
     expect(level.stdout).toMatch(/when more than 40 qps come at once, its instances go to:/);
-    const { stdout } = stratagem("inspect", bundle);
+    const { stdout } = await stratagemHere("inspect", bundle);
     expect(stdout).toMatch(/fit error over 6 points: mean [\d.]+%, worst [\d.]+%/);
     expect(stdout).toMatch(/batch +cores +measured ms +fitted ms +error/);
   });
 
-  test("simulates it beside what other systems do", () => {
-    const own = stratagem("simulate", bundle, "--poisson", "40", "--json");
+  test("simulates it beside what other systems do", async () => {
+    const own = await stratagemHere("simulate", bundle, "--poisson", "40", "--json");
     expect(JSON.parse(own.stdout).expected.violationRate).toBeLessThanOrEqual(0.01);
-    const fa2 = stratagem("simulate", bundle, "--poisson", "40", "--baseline", "fa2", "--json");
+    const fa2 = await stratagemHere(
+      "simulate",
+      bundle,
+      "--poisson",
+      "40",
+      "--baseline",
+      "fa2",
+      "--json",
+    );
     expect(JSON.parse(fa2.stdout)).toMatchObject({ scaling: { bursts: 0 } });
-    const other = stratagem("simulate", bundle, "--poisson", "40", "--baseline", "proteus");
+    const other = await stratagemHere(
+      "simulate",
+      bundle,
+      "--poisson",
+      "40",
+      "--baseline",
+      "proteus",
+    );
     expect(other).toMatchObject({ status: 64 });
     expect(other.stderr).toContain("expected one of fa2, sponge, themis");
   });

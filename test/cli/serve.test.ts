@@ -126,6 +126,24 @@ test("SIGHUP makes it follow the file as it is then, or say why not", async () =
   recompile({});
 });
 
+test("the level of its log is changed while it runs, and the settings in force say so", async () => {
+  const { url, child } = await serve();
+  const notices = textOf(child.stderr);
+  const json = async (path: string, body?: string) => {
+    const asked = body === undefined ? {} : { method: "POST", body };
+    return JSON.parse(await (await fetch(url + path, asked)).text());
+  };
+  const before = await json("/v2/logging");
+  expect(before).toMatchObject({ log_info: true, log_verbose_level: 0, log_format: "text" });
+  const changed = { log_verbose_level: 1, log_format: "json" };
+  expect(await json("/v2/logging", JSON.stringify(changed))).toEqual({ ...before, ...changed });
+  await notices.until(/"level":"info","message":"the log's settings are changed: it tells debug/);
+  expect(await json("/admin/config")).toMatchObject({
+    settings: { logLevel: "debug", logFormat: "json" },
+    sources: { logLevel: "an administrator", accessLog: "default" },
+  });
+});
+
 test("loading its model over HTTP does as SIGHUP does, and says why it does not", async () => {
   const { url, child } = await serve();
   const notices = textOf(child.stderr);

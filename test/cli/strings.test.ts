@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { stratagemHere } from "../support/cli-here.ts";
 import { stringModel } from "../support/onnx-model.ts";
-import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";
+import { startStratagem, urlOf } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-strings-"));
 const running: ReturnType<typeof startStratagem>[] = [];
@@ -39,8 +40,8 @@ function specFile(name: string, policy: object): string {
   return path;
 }
 
-function succeed(...args: string[]): string {
-  const { status, stdout, stderr } = stratagem(...args);
+async function succeed(...args: string[]): Promise<string> {
+  const { status, stdout, stderr } = await stratagemHere(...args);
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   return stdout;
 }
@@ -80,10 +81,18 @@ function binary(url: string, bytes: Uint8Array<ArrayBuffer>, rows: number): Prom
 test("are profiled, compiled, simulated and served, in JSON and as bytes", async () => {
   const app = specFile("whole", { method: "ramsis", maxQueue: 4 });
   const profile = join(folder, "whole-profile.json");
-  succeed("profile", app, "-o", profile, "--batches", "1,2", "--repeat", "2", "--force");
+  await succeed("profile", app, "-o", profile, "--batches", "1,2", "--repeat", "2", "--force");
   const bundle = join(folder, "whole.msgpack");
-  succeed("compile", app, "-o", bundle);
-  const simulated = succeed("simulate", bundle, "--poisson", "1", "--duration", "5s", "--json");
+  await succeed("compile", app, "-o", bundle);
+  const simulated = await succeed(
+    "simulate",
+    bundle,
+    "--poisson",
+    "1",
+    "--duration",
+    "5s",
+    "--json",
+  );
   expect(JSON.parse(simulated).dropped).toBe(0);
   const url = await served(bundle);
   const infer = `${url}/v2/models/whole/infer`;
@@ -136,13 +145,13 @@ test("are profiled, compiled, simulated and served, in JSON and as bytes", async
 test("run as a malleable pipeline, strings among what goes between its stages", async () => {
   const app = specFile("cut", { method: "accordion", maxDepth: 1, maxBatch: 8, meanBatch: 2 });
   const measured = join(folder, "measured.json");
-  succeed("profile", app, "-o", measured, "--layers", "--repeat", "2", "--force");
+  await succeed("profile", app, "-o", measured, "--layers", "--repeat", "2", "--force");
   const layers = { ms: [10, 10], overheadMs: 0.1, stages: {} };
   const variants = { words: { layers } };
   const profile = { format: "latency-profile/1", hardware: "test", variants };
   writeFileSync(join(folder, "cut-profile.json"), JSON.stringify(profile));
   const bundle = join(folder, "cut.msgpack");
-  succeed("compile", app, "-o", bundle);
+  await succeed("compile", app, "-o", bundle);
   const url = await served(bundle);
   const reply = await binary(`${url}/v2/models/words/infer`, bytesOf(WORDS.flat()), 2);
   expect(reply.status).toBe(200);

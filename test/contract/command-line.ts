@@ -7,7 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fileOfValue, plainPayload } from "../support/bundle-fixtures.ts";
+import { runHere } from "../support/cli-here.ts";
 import { changedAt } from "../support/refused-bundle.ts";
+import type { CliRun } from "../support/run-cli.ts";
 import { type ApplicationSketch, LOADS_QPS, WIDTH, writeApplication } from "./application.ts";
 
 export interface CompiledSubject extends ApplicationSketch {
@@ -27,14 +29,6 @@ export interface CompiledSubject extends ApplicationSketch {
 export interface Commands {
   readonly cli: string;
   readonly runtimeCli: string;
-  /** Runs a command in this process; undefined for one that takes a process. Left out for none. */
-  runHere?(args: readonly string[]): Promise<Run | undefined>;
-}
-
-export interface Run {
-  readonly status: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
 }
 
 /** @param commandsOf called before the first test. */
@@ -50,12 +44,10 @@ export function commandLineContract(
     const changed = join(folder, "changed.msgpack");
     let commands: Commands;
     let app: string;
-    let compiled: Run;
+    let compiled: CliRun;
 
-    const stratagem = async (...args: string[]) =>
-      (await commands.runHere?.(args)) ?? run(commands.cli, args);
-    const runtime = async (...args: string[]) =>
-      (await commands.runHere?.(args)) ?? run(commands.runtimeCli, args);
+    const stratagem = (...args: string[]) => runHere(commands.cli, args);
+    const runtime = (...args: string[]) => runHere(commands.runtimeCli, args);
     const jsonOf = async (...args: string[]) => {
       const { status, stdout, stderr } = await stratagem(...args, "--json");
       expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
@@ -245,27 +237,14 @@ function sha256(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-async function run(script: string, args: readonly string[]): Promise<Run> {
-  const child = spawn(process.execPath, [script, ...args], { stdio: "pipe" });
-  const [stdout, stderr, [status]] = await Promise.all([
-    said(child.stdout, null),
-    said(child.stderr, null),
-    once(child, "close"),
-  ]);
-  return { status, stdout, stderr };
-}
-
-/** All that a stream says, or what it says up to a pattern. */
-function said(stream: NodeJS.ReadableStream, pattern: RegExp | null): Promise<string> {
+/** What a stream says up to a pattern. */
+function said(stream: NodeJS.ReadableStream, pattern: RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = "";
     stream.on("data", (chunk: Buffer) => {
       text += chunk.toString();
-      if (pattern?.test(text) === true) resolve(text);
+      if (pattern.test(text)) resolve(text);
     });
-    stream.on("end", () => {
-      if (pattern === null) resolve(text);
-      else reject(new Error(`expected ${pattern}, got ${text}`));
-    });
+    stream.on("end", () => reject(new Error(`expected ${pattern}, got ${text}`)));
   });
 }

@@ -1,6 +1,7 @@
 /** What holds of the core of every method, whatever happens to it. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { casesOf } from "../support/cases.ts";
 import { BY_METHOD } from "./subjects.ts";
 
 /** More than any of the small clusters has; those that a cluster has not are not meant. */
@@ -26,11 +27,11 @@ describe.each(BY_METHOD)("the core of %s, whatever happens", (_, { core }) => {
         const { came, ended, waiting } = played.end([]);
         expect([ended, waiting]).toEqual([came, 0]);
       }),
-      { numRuns: runs },
+      { numRuns: casesOf(runs, 3) },
     );
     // Else this would say little.
     for (const what of mustHappen)
-      expect([what, (happened.get(what) ?? 0) > 20]).toEqual([what, true]);
+      expect([what, (happened.get(what) ?? 0) > casesOf(20, 3)]).toEqual([what, true]);
   });
 
   test("has nothing wait for ever, even if workers are lost for good", () => {
@@ -39,7 +40,7 @@ describe.each(BY_METHOD)("the core of %s, whatever happens", (_, { core }) => {
         const { came, ended, waiting } = story.play().end(gone);
         expect([ended, waiting]).toEqual([came, 0]);
       }),
-      { numRuns: runs },
+      { numRuns: casesOf(runs, 3) },
     );
   });
 

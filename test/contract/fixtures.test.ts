@@ -8,7 +8,7 @@ import { fixtures } from "../support/bundle-fixtures.ts";
 // The files are written by:
 //   WRITE_FIXTURES=1 npx vitest run test/contract/fixtures.test.ts
 const env: { WRITE_FIXTURES?: string } = process.env;
-const names = allMethods().map(({ name }) => name);
+const names = (await allMethods()).map(({ name }) => name);
 const folder = new URL("../fixtures/bundles/", import.meta.url);
 
 for (const [name, { bytes, expected }] of fixtures()) {

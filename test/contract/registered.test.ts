@@ -5,14 +5,14 @@ import { allMethods, methodOf } from "../../compiler/methods/registry.ts";
 import { methodNamed } from "../../runtime/methods/registry.ts";
 import { SUBJECTS } from "./subjects.ts";
 
-const names = allMethods().map(({ name }) => name);
+const names = (await allMethods()).map(({ name }) => name);
 
 test("every registered method has a subject, and no subject is of another", () => {
   expect(SUBJECTS.map(({ method }) => method)).toEqual(names);
 });
 
-test.each(names)("%s is one method on both sides, under its own name", (name) => {
-  expect(methodOf({ method: name }).name).toBe(name);
+test.each(names)("%s is one method on both sides, under its own name", async (name) => {
+  expect((await methodOf({ method: name })).name).toBe(name);
   expect(methodNamed(name).name).toBe(name);
 });
 

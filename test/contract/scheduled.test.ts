@@ -1,6 +1,7 @@
 /** What holds of every method's scheduler, which is between requests, the core and the workers. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { casesOf } from "../support/cases.ts";
 import { BY_METHOD } from "./subjects.ts";
 
 const GONE = fc.subarray([0, 1, 2, 3, 4, 5], { minLength: 2 });
@@ -21,7 +22,7 @@ describe.each(BY_METHOD)("the scheduler of %s, whatever happens", (_, { schedule
         expect(played.pendingCount()).toBe(0);
         expect(played.replayed()).toEqual(played.log);
       }),
-      { numRuns: runs },
+      { numRuns: casesOf(runs, 2) },
     );
     // Else this would say little.
     expect([...seen]).toEqual(expect.arrayContaining([...failures]));
@@ -34,7 +35,7 @@ describe.each(BY_METHOD)("the scheduler of %s, whatever happens", (_, { schedule
         for (const { outcome } of played.requests) await outcome;
         expect(played.pendingCount()).toBe(0);
       }),
-      { numRuns: Math.ceil(runs / 2) },
+      { numRuns: casesOf(Math.ceil(runs / 2), 2) },
     );
   });
 

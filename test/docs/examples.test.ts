@@ -15,7 +15,8 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { type CliRun, startStratagem, stratagem, stratagemIn } from "../support/run-cli.ts";
+import { stratagemHere, stratagemHereIn } from "../support/cli-here.ts";
+import { type CliRun, startStratagem, stratagemIn } from "../support/run-cli.ts";
 import { type Fence, readMarkdown } from "./markdown.ts";
 
 /** Why a fence is not run, and the commands that each reason excuses. */
@@ -43,6 +44,8 @@ const helpOf = new Map<string, string>();
 const ran = new Map<string, CliRun>();
 
 describe.each(["README.md", ...pages])("the commands of %s", (page) => {
+  // README's are processes, as its readers start them.
+  const run = page === "README.md" ? stratagemIn : stratagemHereIn;
   const home = join(folder, page.replaceAll("/", "-"));
   mkdirSync(home);
   cpSync("policies", join(home, "policies"), { recursive: true });
@@ -66,14 +69,14 @@ describe.each(["README.md", ...pages])("the commands of %s", (page) => {
       const verb = words[0] ?? "";
       const excused = reasons.some((reason) => REASONS[reason]?.includes(verb));
       if (excused)
-        test(`${line} (not run) has known options and files`, () => {
-          expectKnown(home, words);
+        test(`${line} (not run) has known options and files`, async () => {
+          await expectKnown(home, words);
           standIn(home, words);
         });
       else
-        test(line, () => {
+        test(line, async () => {
           expect(QUICK, `${where(fence)} needs a mark`).toContain(verb);
-          const { status, stderr } = ran.get(line) ?? stratagemIn(home, ...words);
+          const { status, stderr } = ran.get(line) ?? (await run(home, ...words));
           if (!words.includes("-o")) ran.set(line, { status, stdout: "", stderr });
           expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
         });
@@ -152,9 +155,9 @@ async function servedAt(server: ChildProcess): Promise<{ url: string }> {
 }
 
 /** Expects the options of a command that is not run to be in its help, and its files to exist. */
-function expectKnown(home: string, words: readonly string[]): void {
+async function expectKnown(home: string, words: readonly string[]): Promise<void> {
   const verb = words[0] ?? "";
-  const help = helpOf.get(verb) ?? stratagem(verb, "--help").stdout;
+  const help = helpOf.get(verb) ?? (await stratagemHere(verb, "--help")).stdout;
   helpOf.set(verb, help);
   expect(help).toContain(`stratagem ${verb} `);
   words.forEach((word, at) => {

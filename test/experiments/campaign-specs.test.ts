@@ -10,7 +10,7 @@ import { hostileSpec, samples } from "../../experiments/campaign/hostile-specs.t
 /** Cases of the campaign that are read here; the rest by `npm run campaign -- specs`. */
 const CASES = 200;
 
-test("hostile specs are read up to the frame, or refused with the file's name", () => {
+test("hostile specs are read up to the frame, or refused with the file's name", async () => {
   const folder = mkdtempSync(join(tmpdir(), "stratagem-hostile-"));
   const from = samples();
   for (let number = 0; number < CASES; number++) {
@@ -20,7 +20,7 @@ test("hostile specs are read up to the frame, or refused with the file's name", 
     for (const [name, text] of Object.entries(spec.beside)) writeFileSync(join(folder, name), text);
     try {
       const { application, refuse } = loadApplication(path);
-      const method = methodOf(application.policy);
+      const method = await methodOf(application.policy);
       refuse(method.mistakes(application));
       method.frame(application, new Map());
     } catch (error) {

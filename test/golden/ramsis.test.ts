@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { stratagem } from "../support/run-cli.ts";
+import { stratagemHere } from "../support/cli-here.ts";
 
 const reference = process.env["STRATAGEM_REFERENCE"];
 const folder = mkdtempSync(join(tmpdir(), "stratagem-golden-"));
@@ -20,13 +20,13 @@ interface GoldenRow {
 
 test.skipIf(reference === undefined)(
   "reproduces every row of the published artifact (skipped without STRATAGEM_REFERENCE)",
-  () => {
+  async () => {
     const { rows } = JSON.parse(
       readFileSync(join(String(reference), "ramsis/golden.json"), "utf8"),
     ) as { rows: GoldenRow[] };
     expect(rows.length).toBeGreaterThanOrEqual(3);
     for (const row of rows) {
-      const { expected } = compileRow(row);
+      const { expected } = await compileRow(row);
       // The artifact stops after 100 sweeps and 1000 power iterations; its own error is below
       // these.
       expect(Math.abs(expected.accuracyPerSatisfied - row.accuracyPerSatisfied)).toBeLessThan(1e-9);
@@ -35,7 +35,7 @@ test.skipIf(reference === undefined)(
   },
 );
 
-function compileRow({ task, workers, loadQps, sloMs }: GoldenRow) {
+async function compileRow({ task, workers, loadQps, sloMs }: GoldenRow) {
   const out = join(folder, `${task}-${workers}-${loadQps}-${sloMs}`);
   const values = { task, workers, slo: sloMs, loads: loadQps, out };
   const policy = JSON.stringify({ objective: "per-decision", balancer: "round-robin" });
@@ -47,7 +47,13 @@ function compileRow({ task, workers, loadQps, sloMs }: GoldenRow) {
     policy,
   ]);
   const app = join(out, "app.yaml");
-  const { status, stdout, stderr } = stratagem("compile", app, "-o", join(out, "b"), "--json");
+  const { status, stdout, stderr } = await stratagemHere(
+    "compile",
+    app,
+    "-o",
+    join(out, "b"),
+    "--json",
+  );
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   return JSON.parse(stdout).levels[0] as {
     expected: { accuracyPerSatisfied: number; violationRate: number };

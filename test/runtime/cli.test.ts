@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { stratagemRuntimeHere } from "../support/cli-here.ts";
 import { stratagemRuntime } from "../support/run-cli.ts";
 
 const v1 = "test/fixtures/bundles/v1.msgpack";
@@ -37,8 +38,9 @@ test.each([
   ["inspect", v1, "--state", "queued=0"],
   ["inspect", v1, "--colour"],
   ["serf"],
-])("usage errors end with 64 and without a stack trace: %j %j %j %j", (...args) => {
-  const { status, stdout, stderr } = stratagemRuntime(...args.filter((arg) => arg !== undefined));
+])("usage errors end with 64 and without a stack trace: %j %j %j %j", async (...words) => {
+  const args = words.filter((word) => word !== undefined);
+  const { status, stdout, stderr } = await stratagemRuntimeHere(...args);
   expect([status, stdout]).toEqual([64, ""]);
   expect(stderr).not.toBe("");
   expect(stderr).not.toMatch(/\n\s+at /);

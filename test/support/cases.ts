@@ -1,15 +1,18 @@
-/** How many generated cases a hostile test tries. */
+/** How many generated cases a test tries: a part in `npm test`, all in `npm run test:system`. */
 
-/** Of the cases, what `npm test` tries; `npm run test:system` tries them all. */
+/** Of the cases of hostile tests, what `npm test` tries. */
 const SHARE = 10;
 
-/** Every tenth of a list, or all of it. */
-export function someOf<T>(all: readonly T[]): T[] {
-  const step = Math.ceil(all.length / Math.max(1, casesOf(all.length)));
+/** Whether a run tries all. */
+export const TRIES_ALL = process.env["STRATAGEM_CASES"] === "all";
+
+/** Every so manieth of a list, or all of it. */
+export function someOf<T>(all: readonly T[], share = SHARE): T[] {
+  const step = Math.ceil(all.length / Math.max(1, casesOf(all.length, share)));
   return all.filter((_, index) => index % step === 0);
 }
 
-/** @param all of a test, at least one of which is always tried. */
-export function casesOf(all: number): number {
-  return process.env["STRATAGEM_CASES"] === "all" ? all : Math.ceil(all / SHARE);
+/** @param all of a test, at least one of which is always tried. @param share one in how many. */
+export function casesOf(all: number, share = SHARE): number {
+  return TRIES_ALL ? all : Math.ceil(all / share);
 }

@@ -43,7 +43,7 @@ export async function drive(
   { base, axesByFile, level = -1, recomputes = false, reloads = false }: Surroundings,
 ): Promise<Driven> {
   inspect(bundle, base);
-  const isRecomputed = recomputes && recompute(bundle);
+  const isRecomputed = recomputes && (await recompute(bundle));
   await simulate(bundle, level);
   const isServed = await refusable(() => serveShortly(bundle, [base], axesByFile));
   if (reloads) await refusable(() => serveShortly(base, [bundle, base], axesByFile));
@@ -66,8 +66,8 @@ function inspect(bundle: Bundle, base: Bundle): void {
 }
 
 /** What the first level promises, where that takes no long simulation. */
-function recompute(bundle: Bundle): boolean {
-  const method = compilerMethodOf(bundle);
+async function recompute(bundle: Bundle): Promise<boolean> {
+  const method = await compilerMethodOf(bundle);
   const frame = method.frameOf(bundle);
   if (method.isRecomputable?.(frame) === false) return false;
   const [level] = bundle.levels;
@@ -102,7 +102,8 @@ async function simulate(bundle: Bundle, level: number): Promise<void> {
     baseline: null,
   } as const;
   await refusable(async () => {
-    const { text, json } = await compilerMethodOf(bundle).simulate(bundle, asked, WATCH);
+    const simulated = await compilerMethodOf(bundle);
+    const { text, json } = await simulated.simulate(bundle, asked, WATCH);
     checkText(text);
     checkSane(json, "simulate");
   });

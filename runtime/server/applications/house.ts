@@ -6,6 +6,7 @@ import { Latencies } from "../metrics/latencies.ts";
 import type { LoopDelay } from "../metrics/loop-delay.ts";
 import { ReloadCounts } from "../metrics/reload-counts.ts";
 import type { LineSink } from "../telemetry/line-sink.ts";
+import type { LogState } from "../telemetry/log.ts";
 import type { Notice } from "../telemetry/notice.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Application } from "./application.ts";
@@ -35,6 +36,8 @@ export interface HouseOptions {
   /** Logs by what they are, as far as lines of theirs may be dropped. */
   readonly logs?: Readonly<Record<string, Pick<LineSink, "droppedCount">>> | undefined;
   readonly onNotice?: Notice | undefined;
+  /** What `onNotice` writes to, as far as it may be changed; left out where that is nothing. */
+  readonly log?: LogState | undefined;
   /**
    * Reads the bundle of an application again and follows it if it can; never rejects. Null where
    * there is no such application. Left out where bundles are not from files.
@@ -60,6 +63,7 @@ export class House {
   readonly reloads: ReloadCounts;
   readonly telemetry: Telemetry | undefined;
   readonly onNotice: Notice;
+  readonly log: LogState | undefined;
   readonly reload: Reload | undefined;
   readonly #logs: Readonly<Record<string, Pick<LineSink, "droppedCount">>>;
   #applications: readonly Application[];
@@ -79,6 +83,7 @@ export class House {
     this.hasTextParameters = options.hasTextParameters;
     this.telemetry = options.telemetry;
     this.onNotice = options.onNotice ?? (() => {});
+    this.log = options.log;
     this.#logs = options.logs ?? {};
     this.reloads = new ReloadCounts(
       options.applications.map(({ name }) => name),

@@ -37,10 +37,10 @@ const HEADER_PARTS = 16_384;
 
 const SHORT_TYPES: readonly Datatype[] = ["BOOL", "UINT8", "INT8", "UINT16", "INT16"];
 
-/** Of a request that asks for no more than the index. */
-export const INDEX_LIMIT: BodyLimit = {
+/** Of a request for the index, or to see or change settings. */
+export const SMALL_LIMIT: BodyLimit = {
   bytes: 4096,
-  why: "what asking for the index takes at most",
+  why: "what such a request takes at most",
 };
 
 /** Of a request for administrators. */

@@ -1,10 +1,11 @@
 /** The GRPCInferenceService: every rpc that says or does something, and why the others do not. */
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import type { Server } from "@grpc/grpc-js";
+import { ownExtensions } from "../applications/extensions.ts";
 import { type HostedModel, hostedModel } from "../applications/hosted-model.ts";
 import { loadModel, refuseUnload, repositoryIndex } from "../applications/repository.ts";
 import { HttpError } from "../connections/http-error.ts";
-import { NO_MEMORY, NO_SETTINGS } from "../protocol/absent.ts";
+import { NO_MEMORY } from "../protocol/absent.ts";
 import {
   modelConfig,
   modelMetadata,
@@ -15,6 +16,7 @@ import { registerAnswer, registerDuplex, registerUnary } from "./calls.ts";
 import type { GrpcContext } from "./context.ts";
 import { inferMessage } from "./infer.ts";
 import type { InferStreams } from "./infer-stream.ts";
+import { registerSettings } from "./operator-settings.ts";
 import * as pb from "./pb/inference-pb.ts";
 
 const PATH = "/inference.GRPCInferenceService";
@@ -26,8 +28,6 @@ const UNIMPLEMENTED: Readonly<Record<string, string>> = {
   CudaSharedMemoryStatus: NO_MEMORY,
   CudaSharedMemoryRegister: NO_MEMORY,
   CudaSharedMemoryUnregister: NO_MEMORY,
-  TraceSetting: NO_SETTINGS,
-  LogSettings: NO_SETTINGS,
 };
 
 export function registerInference(
@@ -41,6 +41,7 @@ export function registerInference(
   registerDuplex(server, context, `${PATH}/ModelStreamInfer`, (call) => streams.serve(call));
   registerServerState(server, context);
   registerRepository(server, context);
+  registerSettings(server, context, PATH);
   registerDescriptions(server, context);
   for (const [method, reason] of Object.entries(UNIMPLEMENTED)) {
     registerUnary(server, context, `${PATH}/${method}`, () => {
@@ -86,7 +87,7 @@ function registerDescriptions(server: Server, context: GrpcContext): void {
   const { house } = context;
   const own = [pb.ServerMetadataRequestSchema, pb.ServerMetadataResponseSchema] as const;
   registerAnswer(server, context, `${PATH}/ServerMetadata`, own, () =>
-    said(pb.ServerMetadataResponseSchema, serverMetadata(house)),
+    said(pb.ServerMetadataResponseSchema, serverMetadata(house, ownExtensions(house))),
   );
   const metadata = [pb.ModelMetadataRequestSchema, pb.ModelMetadataResponseSchema] as const;
   registerAnswer(server, context, `${PATH}/ModelMetadata`, metadata, ({ name, version }) => {

@@ -1,5 +1,6 @@
 /** Routes of the server: the Open Inference Protocol v2, Triton's extensions to it, and metrics. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { ownExtensions } from "../applications/extensions.ts";
 import { hostedModel } from "../applications/hosted-model.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import { exposition } from "../metrics/exposition.ts";
@@ -17,6 +18,7 @@ import { adminAnswer } from "./admin.ts";
 import type { HttpContext } from "./context.ts";
 import { answerInfer } from "./infer.ts";
 import { routeV1 } from "./kserve-v1.ts";
+import { isOfSettings, routeSettings } from "./operator-settings.ts";
 import { expectMethod, sendBody, sendError, sendJson } from "./replies.ts";
 import { routeRepository } from "./repository.ts";
 
@@ -84,6 +86,7 @@ function routeV2(
     return;
   }
   if (first === "repository") return routeRepository(context, path.slice(1), request, response);
+  if (isOfSettings(path)) return routeSettings(context, path, request, response);
   const isOfModel = first === "models" && path.length >= 2;
   if (isOfModel && !(second === "stats" && path.length === 2)) {
     return routeModel(context, second ?? "", path.slice(2), request, response);
@@ -95,7 +98,7 @@ function routeV2(
     return modelStatistics(all, house.epochOffsetMs);
   };
   const pages: Readonly<Record<string, () => void>> = {
-    "": () => sendJson(context, response, 200, serverMetadata(house)),
+    "": () => sendJson(context, response, 200, serverMetadata(house, ownExtensions(house))),
     "/health/live": () => sendJson(context, response, 200, { live: true }),
     "/health/ready": () => {
       const ready = house.isReady;

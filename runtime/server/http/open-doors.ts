@@ -59,7 +59,9 @@ export async function openDoors(
   try {
     for (const door of doors) {
       const connections = door.isOwn ? new Connections(limits) : context.connections;
-      const own = { ...context, connections };
+      // What the page shows it asks for where metrics are served.
+      const page = door.needs.has("metrics") ? context.page : undefined;
+      const own = { ...context, connections, page };
       const server = serverOf(own, limits, door, handshakes);
       await listen(server, door);
       opened.push({ door, server, connections });

@@ -7,10 +7,17 @@ import { httpErrorOf } from "../protocol/refusal.ts";
 import type { HttpContext } from "./context.ts";
 import { repeatedId } from "./seen.ts";
 
+const METHODS = {
+  GET: ["GET", "HEAD"],
+  POST: ["POST"],
+  "GET or POST": ["GET", "HEAD", "POST"],
+};
+
 /** @throws HttpError 405 */
-export function expectMethod({ method }: IncomingMessage, allowed: "GET" | "POST"): void {
-  if (method === allowed || (allowed === "GET" && method === "HEAD")) return;
-  const allow = allowed === "GET" ? "GET, HEAD" : allowed;
+export function expectMethod({ method }: IncomingMessage, allowed: keyof typeof METHODS): void {
+  const methods: readonly (string | undefined)[] = METHODS[allowed];
+  if (methods.includes(method)) return;
+  const allow = methods.join(", ");
   throw new HttpError(405, `expected ${allowed}, got ${method}`, { allow });
 }
 

@@ -2,13 +2,10 @@
 
 export const NO_MEMORY =
   "this server shares no memory with its clients: send tensors in the request";
-export const NO_SETTINGS = "this server does not trace or log by Triton's settings";
 
 const ABSENT_BY_SEGMENT: ReadonlyMap<string, string> = new Map([
   ["systemsharedmemory", NO_MEMORY],
   ["cudasharedmemory", NO_MEMORY],
-  ["trace", NO_SETTINGS],
-  ["logging", NO_SETTINGS],
 ]);
 
 /**

@@ -20,13 +20,14 @@ export interface DescribedServer {
   readonly serverName: string;
   /** Of the program. */
   readonly version: string;
-  /** Left out where models cannot be loaded again. */
-  readonly reload?: unknown;
 }
 
-export function serverMetadata({ serverName, version, reload }: DescribedServer): object {
-  const extensions = reload === undefined ? EXTENSIONS : [...EXTENSIONS, "model_repository"];
-  return { name: serverName, version, extensions };
+/** @param more extensions that hold of this server. */
+export function serverMetadata(
+  { serverName, version }: DescribedServer,
+  more: readonly string[],
+): object {
+  return { name: serverName, version, extensions: [...EXTENSIONS, ...more] };
 }
 
 export function modelMetadata(name: string, { inputs, outputs }: ClientSignature): object {

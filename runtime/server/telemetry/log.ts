@@ -2,26 +2,45 @@
 import type { LineSink } from "./line-sink.ts";
 import { type Notice, SEVERITIES, type Severity } from "./notice.ts";
 
-export type LogFormat = "text" | "json";
+export const LOG_FORMATS = ["text", "json"] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];
 
 export interface LogOptions {
   readonly sink: Pick<LineSink, "write">;
-  /** What matters less is not told. */
   readonly level: Severity;
   readonly format: LogFormat;
   /** Milliseconds since 1970. */
   readonly epochMs: () => number;
 }
 
-/** As text, lines are what a person reads who sits before it: without time and severity. */
-export function logOf({ sink, level, format, epochMs }: LogOptions): Notice {
-  const least = SEVERITIES.indexOf(level);
-  return (message, severity = "info") => {
-    if (SEVERITIES.indexOf(severity) > least) return;
-    if (format === "text") sink.write(message);
+/** What of a log may be changed while it is written. */
+export interface LogState {
+  /** What matters less is not told. */
+  level: Severity;
+  /** As text, lines are what a person reads who sits before it: without time and severity. */
+  format: LogFormat;
+}
+
+export class Log implements LogState {
+  level: Severity;
+  format: LogFormat;
+  readonly #sink: Pick<LineSink, "write">;
+  readonly #epochMs: () => number;
+
+  constructor({ sink, level, format, epochMs }: LogOptions) {
+    this.level = level;
+    this.format = format;
+    this.#sink = sink;
+    this.#epochMs = epochMs;
+  }
+
+  /** Writes a line, as the level and the format are at the time. */
+  readonly notice: Notice = (message, severity = "info") => {
+    if (SEVERITIES.indexOf(severity) > SEVERITIES.indexOf(this.level)) return;
+    if (this.format === "text") this.#sink.write(message);
     else {
-      const time = new Date(epochMs()).toISOString();
-      sink.write(JSON.stringify({ time, level: severity, message }));
+      const time = new Date(this.#epochMs()).toISOString();
+      this.#sink.write(JSON.stringify({ time, level: severity, message }));
     }
   };
 }

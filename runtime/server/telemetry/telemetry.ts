@@ -2,13 +2,13 @@
 import type { MetricLine } from "../metrics/exposition.ts";
 import { accessLine } from "./access-log.ts";
 import type { LineSink } from "./line-sink.ts";
-import type { Sampler } from "./otlp/sampler.ts";
+import type { Sampling } from "./otlp/sampling.ts";
 import type { RequestRecord, SeenRequest } from "./request-record.ts";
 import { randomHex } from "./trace-context.ts";
 
 /** Takes spans of requests; none where traces are off. */
 export interface TraceSink {
-  readonly sample: Sampler;
+  readonly sampling: Sampling;
   take(record: RequestRecord): void;
   lines(): MetricLine[];
 }
@@ -31,6 +31,11 @@ export class Telemetry {
     this.#options = options;
   }
 
+  /** Undefined where no traces are sent. */
+  get sampling(): Sampling | undefined {
+    return this.#options.traces?.sampling;
+  }
+
   /** A request has come. */
   begin(seen: SeenRequest): RequestRecord {
     const { traces, nowMs } = this.#options;
@@ -43,7 +48,8 @@ export class Telemetry {
       isIdMade: seen.id === undefined,
       traceId,
       spanId,
-      isSampled: traces === undefined ? parent?.isSampled === true : traces.sample(traceId, parent),
+      isSampled:
+        traces === undefined ? parent?.isSampled === true : traces.sampling.sample(traceId, parent),
       arrivalMs: nowMs(),
       endMs: Number.NaN,
       status: null,

@@ -94,12 +94,7 @@ export interface FixedPolicy {
   },
   {
     file: "compiler/methods/registry.ts",
-    after: 'import { accordionMethod } from "./accordion/accordion.ts";\n',
-    text: 'import { fixedMethod } from "./fixed/fixed.ts";\n',
-  },
-  {
-    file: "compiler/methods/registry.ts",
-    after: "  accordion: accordionMethod,\n",
-    text: "  fixed: fixedMethod,\n",
+    after: 'accordion: async () => (await import("./accordion/accordion.ts")).accordionMethod,\n',
+    text: '  fixed: async () => (await import("./fixed/fixed.ts")).fixedMethod,\n',
   },
 ];

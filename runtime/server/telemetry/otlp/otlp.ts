@@ -8,7 +8,7 @@ import { metricsOf } from "./metric-message.ts";
 import { OtlpClient } from "./otlp-client.ts";
 import type { OtlpSettings } from "./otlp-settings.ts";
 import { attributesOf } from "./otlp-values.ts";
-import { samplerOf } from "./sampler.ts";
+import { Sampling } from "./sampling.ts";
 import { TraceExporter } from "./trace-exporter.ts";
 
 /** How long the end of a server waits for a receiver. */
@@ -47,7 +47,7 @@ export function openOtlp({ settings, version, nowMs, epochOffsetMs, onNotice }: 
           ...settings,
           client,
           url: tracesUrl,
-          sample: samplerOf(settings.sampler, settings.samplerRatio),
+          sampling: new Sampling(settings.sampler, settings.samplerRatio),
           resource,
           scope,
           epochOffsetMs,

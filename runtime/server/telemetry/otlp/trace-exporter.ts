@@ -4,12 +4,12 @@ import type { RequestRecord } from "../request-record.ts";
 import type { TraceSink } from "../telemetry.ts";
 import type { OtlpClient } from "./otlp-client.ts";
 import { spansOf } from "./request-spans.ts";
-import type { Sampler } from "./sampler.ts";
+import type { Sampling } from "./sampling.ts";
 
 export interface TraceExporterOptions {
   readonly client: Pick<OtlpClient, "send">;
   readonly url: string;
-  readonly sample: Sampler;
+  readonly sampling: Sampling;
   /** As `otlpResource` writes it. */
   readonly resource: object;
   readonly scope: object;
@@ -26,7 +26,7 @@ export interface TraceExporterOptions {
 const REQUESTS_PER_TURN = 32;
 
 export class TraceExporter implements TraceSink {
-  readonly sample: Sampler;
+  readonly sampling: Sampling;
   readonly #options: TraceExporterOptions;
   #queue: RequestRecord[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -37,7 +37,7 @@ export class TraceExporter implements TraceSink {
 
   constructor(options: TraceExporterOptions) {
     this.#options = options;
-    this.sample = options.sample;
+    this.sampling = options.sampling;
   }
 
   take(record: RequestRecord): void {

@@ -77,7 +77,9 @@ const ROUTES: readonly (readonly [method: string, path: string, need: string])[]
   ["POST", "/v2/repository/models/tiny/load", "admin"],
   ["POST", "/v2/repository/m%6fdels/tiny/unload", "admin"],
   ["GET", "/v2/logging", "admin"],
+  ["POST", "/v2/l%6fgging", "admin"],
   ["GET", "/v2/trace/setting", "admin"],
+  ["POST", "/v2/models/t%69ny/tr%61ce/setting", "admin"],
   ["GET", "/v2/models/tiny/trace/setting", "admin"],
   ["GET", "/metrics", "metrics"],
   ["GET", "/m%65trics", "metrics"],
@@ -373,6 +375,12 @@ describe("the door for administrators", () => {
       [200, 404, 404, 200, 200],
       [200, 404, 200, 404, 404],
     ]);
+    const roots = urls.map(async (url) => {
+      const root = await fetch(url, { headers: { accept: "text/html" } });
+      return root.headers.get("content-type");
+    });
+    const json = "application/json";
+    expect(await Promise.all(roots)).toEqual([json, json, "text/html; charset=utf-8"]);
   });
 
   test("one listener may be for both", async () => {
@@ -427,6 +435,8 @@ test.each([
   ["ServerLive", "open"],
   ["Check", "open"],
   ["RepositoryModelLoad", "admin"],
+  ["TraceSetting", "admin"],
+  ["LogSettings", "admin"],
   ["constructor", "infer"],
 ])("the rpc %s needs %s", (rpc, need) => {
   expect(needOfRpc(rpc)).toBe(need);

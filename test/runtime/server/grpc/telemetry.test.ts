@@ -3,6 +3,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { afterEach, expect, test } from "vitest";
 import * as pb from "../../../../runtime/server/grpc/pb/inference-pb.ts";
+import { Sampling } from "../../../../runtime/server/telemetry/otlp/sampling.ts";
 import type { RequestRecord } from "../../../../runtime/server/telemetry/request-record.ts";
 import { Telemetry } from "../../../../runtime/server/telemetry/telemetry.ts";
 import { call, closeAll } from "../harness.ts";
@@ -26,7 +27,7 @@ async function logged(options: Options = {}) {
   const records: RequestRecord[] = [];
   const accessLog = { write: (line: string) => void lines.push(JSON.parse(line)) };
   const traces = {
-    sample: () => true,
+    sampling: new Sampling("always_on", 1),
     take: (record: RequestRecord) => void records.push(record),
     lines: () => [],
   };

@@ -13,17 +13,12 @@ afterEach(async () => {
 });
 
 const NO_MEMORY = "this server shares no memory with its clients: send tensors in the request";
-const NO_SETTINGS = "this server does not trace or log by Triton's settings";
 
 test.each([
   ["GET", "systemsharedmemory/status", NO_MEMORY],
   ["POST", "systemsharedmemory/region/mine/register", NO_MEMORY],
   ["POST", "systemsharedmemory/unregister", NO_MEMORY],
   ["POST", "cudasharedmemory/region/mine/unregister", NO_MEMORY],
-  ["POST", "trace/setting", NO_SETTINGS],
-  ["GET", "models/tiny/trace/setting", NO_SETTINGS],
-  ["POST", "models/tiny/versions/1/trace/setting", NO_SETTINGS],
-  ["GET", "logging", NO_SETTINGS],
 ])("%s /v2/%s is 501, with a reason", async (method, path, reason) => {
   const reply = await call(await serve(), `/v2/${path}`, { method });
   expect([reply.status, jsonOf(reply)]).toEqual([501, { error: reason }]);

@@ -112,7 +112,7 @@ test("health is told wherever clients look for it, with a slash or without", asy
     { name: "tiny", ready: true },
   ]);
   expect(await told("/v2/")).toEqual(await told("/v2"));
-  for (const path of ["/v2//", "/v2/health/", "/v2/models/tiny//", "//"]) {
+  for (const path of ["/v2//", "/v2/health/", "/v2/models/tiny//", "//", "/v2/trace"]) {
     expect([path, (await call(harness, path)).status]).toEqual([path, 404]);
   }
 });

@@ -1,6 +1,6 @@
 /** Ids and traces of requests, in answers and in the access log. */
 import { afterEach, expect, test } from "vitest";
-import { logOf } from "../../../../runtime/server/telemetry/log.ts";
+import { Log } from "../../../../runtime/server/telemetry/log.ts";
 import type { Severity } from "../../../../runtime/server/telemetry/notice.ts";
 import { Telemetry } from "../../../../runtime/server/telemetry/telemetry.ts";
 import { call, closeAll, INFER, inferJson, jsonOf, serve } from "../harness.ts";
@@ -123,7 +123,7 @@ test("the log tells what matters as much as was asked for, as text or as JSON", 
   const told = (level: Severity, format: "text" | "json") => {
     const lines: string[] = [];
     const sink = { write: (line: string) => void lines.push(line) };
-    const log = logOf({ sink, level, format, epochMs: () => 0 });
+    const { notice: log } = new Log({ sink, level, format, epochMs: () => 0 });
     log("lost\n1", "warn");
     log("usual");
     log("small", "debug");

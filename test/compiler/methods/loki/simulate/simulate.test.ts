@@ -6,6 +6,7 @@ import {
 } from "../../../../../compiler/methods/loki/simulate/simulate.ts";
 import type { ArrivalProcess } from "../../../../../compiler/simulate/arrivals.ts";
 import type { LokiBundle } from "../../../../../runtime/bundle/schema.ts";
+import { casesOf } from "../../../../support/cases.ts";
 import { type LevelSketch, lokiBundle } from "../../../../support/loki-bundle.ts";
 import { chainBundle, treeBundle } from "../../../../support/loki-samples.ts";
 
@@ -236,7 +237,7 @@ describe("whatever the options", () => {
           expect(JSON.stringify(run())).toBe(JSON.stringify(result));
         },
       ),
-      { numRuns: 60 },
+      { numRuns: casesOf(60, 4) },
     );
   });
 });

@@ -15,8 +15,8 @@ import { paletteStyle, variantKeys } from "../../../../../compiler/report/palett
 import { NO_ACTION, type RamsisBundle } from "../../../../../runtime/bundle/schema.ts";
 import { encodeBundle } from "../../../../../runtime/checked-bundle.ts";
 import { loadBundle } from "../../../../../runtime/load-bundle.ts";
+import { stratagemHere } from "../../../../support/cli-here.ts";
 import { ramsisBundle } from "../../../../support/ramsis-bundle.ts";
-import { stratagem } from "../../../../support/run-cli.ts";
 import { LARGE, SMALL, tinyBundle } from "../../../../support/tiny-bundle.ts";
 import { countColors } from "../../../report/png-pixels.ts";
 
@@ -46,9 +46,9 @@ async function render(bundle: RamsisBundle): Promise<string> {
   return renderRamsisReport({ bundle, file, plan, runs, frontier: null, simulations: [] });
 }
 
-describe("the report of the letters example", () => {
+describe("the report of the letters example", async () => {
   const out = join(folder, "letters.html");
-  const run = stratagem("report", LETTERS, "-o", out, "--no-frontier", "--json");
+  const run = await stratagemHere("report", LETTERS, "-o", out, "--no-frontier", "--json");
   const page = run.status === 0 ? readFileSync(out, "utf8") : "";
   const { document } = parseHTML(page);
 
@@ -135,30 +135,53 @@ describe("what a report can be asked for", () => {
   writeFileSync(small, encodeBundle(tinyBundle({ loadsQps: [20, 40] })));
   const out = join(folder, "out.html");
 
-  test("a simulation is shown beside the policy", () => {
+  test("a simulation is shown beside the policy", async () => {
     const simulation = join(folder, "beside.json");
-    const simulated = stratagem("simulate", small, "--poisson", "30", "--duration", "1s", "--json");
+    const simulated = await stratagemHere(
+      "simulate",
+      small,
+      "--poisson",
+      "30",
+      "--duration",
+      "1s",
+      "--json",
+    );
     writeFileSync(simulation, simulated.stdout);
     const args = ["report", small, "-o", out, "--no-frontier", "--simulation", simulation];
-    expect(stratagem(...args)).toMatchObject({ status: 0, stderr: "" });
+    expect(await stratagemHere(...args)).toMatchObject({ status: 0, stderr: "" });
     expect(readFileSync(out, "utf8")).toContain("beside.json");
   });
 
-  test("refuses a bad bundle, simulation or output, and writes nothing", () => {
+  test("refuses a bad bundle, simulation or output, and writes nothing", async () => {
     writeFileSync(bundle, "no bundle");
     const before = readdirSync(folder);
     const none = join(folder, "none.html");
-    expect(stratagem("report", bundle, "-o", none)).toMatchObject({ status: 65 });
-    const refused = stratagem("report", LETTERS, "-o", none, "--simulation", "package.json");
+    expect(await stratagemHere("report", bundle, "-o", none)).toMatchObject({ status: 65 });
+    const refused = await stratagemHere(
+      "report",
+      LETTERS,
+      "-o",
+      none,
+      "--simulation",
+      "package.json",
+    );
     expect(refused.status).toBe(65);
     expect(refused.stderr).toMatch(/^INPUT_\w+ package\.json.*expected/);
-    const unwritable = stratagem("report", small, "-o", "/dev/null/x.html", "--no-frontier");
+    const unwritable = await stratagemHere(
+      "report",
+      small,
+      "-o",
+      "/dev/null/x.html",
+      "--no-frontier",
+    );
     expect(unwritable).toMatchObject({
       status: 65,
       stderr: expect.stringMatching(/^COMPILER_UNWRITABLE /),
     });
-    expect(stratagem("report", LETTERS)).toMatchObject({ status: 64 });
-    expect(stratagem("report", LETTERS, "-o", none, "--frontier", "much").status).toBe(64);
+    expect(await stratagemHere("report", LETTERS)).toMatchObject({ status: 64 });
+    expect((await stratagemHere("report", LETTERS, "-o", none, "--frontier", "much")).status).toBe(
+      64,
+    );
     expect(readdirSync(folder)).toEqual(before);
   });
 });

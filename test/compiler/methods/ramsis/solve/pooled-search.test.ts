@@ -14,6 +14,7 @@ import type { Application } from "../../../../../compiler/spec/application.ts";
 import { loadApplication } from "../../../../../compiler/spec/load-application.ts";
 import type { RamsisBundle, RamsisLevel } from "../../../../../runtime/bundle/schema.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";
+import { casesOf, someOf, TRIES_ALL } from "../../../../support/cases.ts";
 import { ofMethod } from "../../../../support/of-method.ts";
 import { bestAccuracy, type TickProblem } from "../../../../support/pooled-oracle.ts";
 import { writeSpec } from "../../../../support/spec-file.ts";
@@ -152,7 +153,7 @@ describe("a pooled level", () => {
         const accuracy = a?.expected.accuracyPerQuery ?? 0;
         expect(Math.abs((b?.expected.accuracyPerQuery ?? 1) - accuracy)).toBeLessThan(1e-3);
       }),
-      { numRuns: 3, seed: 3, endOnFailure: true },
+      { numRuns: casesOf(3, 3), seed: 3, endOnFailure: true },
     );
   });
 
@@ -183,7 +184,7 @@ describe("a pooled level", () => {
         const seen = simulated(frame, level, queries, null).accuracyPerQuery ?? 0;
         expect(seen).toBeLessThanOrEqual(upperBoundAccuracy + 4 / Math.sqrt(queries));
       }),
-      { numRuns: 3, seed: 5, endOnFailure: true },
+      { numRuns: casesOf(3, 3), seed: 5, endOnFailure: true },
     );
   });
 
@@ -210,7 +211,7 @@ describe("a pooled level", () => {
           });
         }
       }),
-      { numRuns: 2, seed: 21, endOnFailure: true },
+      { numRuns: casesOf(2, 2), seed: 21, endOnFailure: true },
     );
   });
 
@@ -227,7 +228,7 @@ describe("a pooled level", () => {
           expect(expected.accuracyPerQuery).toBeGreaterThanOrEqual(above.expected.accuracyPerQuery);
         });
       }),
-      { numRuns: 2, seed: 8, endOnFailure: true },
+      { numRuns: casesOf(2, 2), seed: 8, endOnFailure: true },
     );
   });
 
@@ -267,13 +268,14 @@ describe("few workers, against the best that any policy can do", () => {
   const ticks = (workers: number, arrival: number): TickProblem => {
     return { workers, arrival, sloTicks: 9, actions };
   };
-  test.each([
+  const each = [
     [1, 0.02],
     [1, 0.06],
     [1, 0.12],
     [2, 0.1],
     [2, 0.2],
-  ])("%i workers and a query in %f of the ticks", (workers, arrival) => {
+  ] as const;
+  test.each(someOf(each, 2))("%i workers and a query in %f of the ticks", (workers, arrival) => {
     const msPerTick = 10;
     const own: Case = {
       workers,
@@ -351,30 +353,35 @@ describe("60 workers of the ImageNet example", () => {
   };
 
   test("each ceiling is kept on fresh arrivals, and spent where it buys accuracy", () => {
-    const found = [0.001, 0.01, 0.05, 0.15].map((ceiling) => {
+    const ceilings = TRIES_ALL ? [0.001, 0.01, 0.05, 0.15] : [0.01, 0.05];
+    const found = ceilings.map((ceiling) => {
       const { frame, level } = at(3600, ceiling);
       const { violationRate, accuracyPerQuery } = simulated(frame, level, 200_000, null);
       // Late queries come in clusters of some dozens.
       expect(violationRate).toBeLessThan(ceiling + 3 * Math.sqrt((30 * ceiling) / 200_000));
       return accuracyPerQuery ?? 0;
     });
-    expect(found[1]).toBeGreaterThan((found[0] ?? 1) - 0.002);
-    expect(found[2]).toBeGreaterThan((found[1] ?? 1) + 0.003);
-    expect(found[3]).toBeGreaterThan((found[2] ?? 1) + 0.003);
+    for (const [index, accuracy] of found.slice(1).entries()) {
+      const least = ceilings[index] === 0.001 ? -0.002 : 0.003;
+      expect(accuracy).toBeGreaterThan((found[index] ?? 1) + least);
+    }
   });
 
-  test("with twenty times the workers and the load it comes close to the fluid bound", () => {
-    const cluster = {
-      ...images.cluster,
-      pools: images.cluster.pools.map((pool) => ({ ...pool, workers: 1200 })),
-    };
-    const loads = { kind: "list", qps: [40_000] } as const;
-    const frame = ramsis.frame(ofMethod("ramsis", { ...images, cluster, loads }), new Map());
-    const { expected, actionByState } = ramsis.solveLevel(frame, 40_000);
-    expect(expected.accuracyPerQuery).toBeGreaterThan(0.998 * expected.upperBoundAccuracy);
-    expect(expected.violationRate).toBeLessThan(1e-3);
-    expect(actionByState.shape[0]).toBeLessThan(650);
-  });
+  test.runIf(TRIES_ALL)(
+    "with twenty times the workers and the load it comes close to the fluid bound",
+    () => {
+      const cluster = {
+        ...images.cluster,
+        pools: images.cluster.pools.map((pool) => ({ ...pool, workers: 1200 })),
+      };
+      const loads = { kind: "list", qps: [40_000] } as const;
+      const frame = ramsis.frame(ofMethod("ramsis", { ...images, cluster, loads }), new Map());
+      const { expected, actionByState } = ramsis.solveLevel(frame, 40_000);
+      expect(expected.accuracyPerQuery).toBeGreaterThan(0.998 * expected.upperBoundAccuracy);
+      expect(expected.violationRate).toBeLessThan(1e-3);
+      expect(actionByState.shape[0]).toBeLessThan(650);
+    },
+  );
 });
 
 test("when arrivals stop, those who wait are served in time", () => {

@@ -12,6 +12,7 @@ import {
   type WorkerMdp,
 } from "../../../../../compiler/methods/ramsis/solve/worker-mdp.ts";
 import type { WorkerProblem } from "../../../../../compiler/methods/ramsis/solve/worker-problem.ts";
+import { casesOf } from "../../../../support/cases.ts";
 import {
   denseMdp,
   denseOutcome,
@@ -47,11 +48,11 @@ function nextOf(mdp: WorkerMdp, state: number, action: number): Float64Array {
 }
 
 test.each([
-  ["of the paper's problem", smallProblems, 60],
+  ["of the paper's problem", smallProblems, casesOf(60, 3)],
   [
     "with random service times, bursts, parts of the queue and other balancers",
     variedProblems,
-    150,
+    casesOf(150, 3),
   ],
 ] as const)(
   "every transition probability %s is the one of its equation",
@@ -91,7 +92,7 @@ test("every row of the transitions sums to 1 within 1e-12", () => {
         expect(Math.abs(entries.reduce((a, b) => a + b, 0) - 1)).toBeLessThan(1e-12);
       }
     }),
-    { numRuns: 300, seed: 2 },
+    { numRuns: casesOf(300, 3), seed: 2 },
   );
 });
 
@@ -113,7 +114,7 @@ test.each(["per-decision", "per-query"] as const)(
         const worth = objective === "per-query" ? "accuracyPerQuery" : "perDecision";
         expect(Math.abs(chosen[worth] - best[worth])).toBeLessThan(1e-9);
       }),
-      { numRuns: 60, seed: 3 },
+      { numRuns: casesOf(60, 2), seed: 3 },
     );
   },
 );
@@ -154,7 +155,7 @@ test("the guarantees of a policy are those of its dense chain", () => {
       expect(again.violationRate).toBeCloseTo(guarantees.violationRate, 12);
       expect(again.accuracyPerQuery).toBeCloseTo(guarantees.accuracyPerQuery, 12);
     }),
-    { numRuns: 40, seed: 4 },
+    { numRuns: casesOf(40, 2), seed: 4 },
   );
 });
 
@@ -207,6 +208,6 @@ test("the per-query objective is at least as good per query as the per-decision 
       const perDecision = solvePolicy(mdp, "per-decision").guarantees.accuracyPerQuery;
       expect(perQuery).toBeGreaterThanOrEqual(perDecision - 1e-9);
     }),
-    { numRuns: 100, seed: 5 },
+    { numRuns: casesOf(100, 2), seed: 5 },
   );
 });

@@ -11,6 +11,7 @@ import {
 } from "../../../../../runtime/core/command-buffer.ts";
 import { coreBudgetOf } from "../../../../../runtime/methods/themis/core/shape.ts";
 import type { ThemisDispatcher } from "../../../../../runtime/methods/themis/core/themis-dispatcher.ts";
+import { casesOf } from "../../../../support/cases.ts";
 import { jumpingRates, randomThemisBundle } from "../../../../support/themis-random-bundle.ts";
 import { leavingCount, ThemisWatch, type WatchedEvent } from "../../../../support/themis-watch.ts";
 
@@ -72,7 +73,7 @@ describe("requests", () => {
         expect(total("requests")).toBe(queries);
         expect(total("violations")).toBe(late + dropped);
       }),
-      { numRuns: 75 },
+      { numRuns: casesOf(75, 2) },
     );
   });
 
@@ -133,7 +134,7 @@ describe("commands", () => {
         }
         check(staying <= coreBudgetOf(bundle), `${staying} cores are within the pool`);
       },
-      600,
+      casesOf(600, 4),
     );
   });
 

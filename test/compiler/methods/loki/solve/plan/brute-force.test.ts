@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import { capacityOf } from "../../../../../../compiler/methods/loki/solve/plan/capacity.ts";
 import { planPipeline } from "../../../../../../compiler/methods/loki/solve/plan/plan-pipeline.ts";
+import { casesOf } from "../../../../../support/cases.ts";
 import { bruteCapacity, bruteForce } from "../../../../../support/loki-brute-force.ts";
 import { randomProblem, tinyShape } from "../../../../../support/loki-random.ts";
 
-const SEEDS = Number(process.env["STRATAGEM_LOKI_SEEDS"] ?? 120);
+const SEEDS = Number(process.env["STRATAGEM_LOKI_SEEDS"] ?? casesOf(120, 4));
 const FIRST_SEED = Number(process.env["STRATAGEM_LOKI_FIRST_SEED"] ?? 1);
 const SHARES = [0.25, 0.6, 0.9, 0.999, 1.05];
 

@@ -10,6 +10,7 @@ import {
 } from "../../../../../../compiler/methods/loki/solve/plan/nearest-plan.ts";
 import { planPipeline } from "../../../../../../compiler/methods/loki/solve/plan/plan-pipeline.ts";
 import type { PipelineProblem } from "../../../../../../compiler/model/pipeline.ts";
+import { casesOf } from "../../../../../support/cases.ts";
 import { type RandomShape, randomProblem } from "../../../../../support/loki-random.ts";
 
 const LIMITS = { timeLimitMs: 10_000 };
@@ -88,7 +89,7 @@ function slower(problem: PipelineProblem, factor: number): PipelineProblem {
 }
 
 test("gives the same plan twice, and the same optimum with every solver", async () => {
-  for (let seed = 1; seed <= 3; seed++) {
+  for (let seed = 1; seed <= casesOf(3, 3); seed++) {
     const problem = randomProblem(seed, SHAPES[seed % 3] ?? TREE);
     const demandQps = capacityOf(problem, LIMITS).qps * (seed % 2 === 0 ? 0.15 : 0.7);
     const first = await planPipeline(problem, demandQps, AUTO);

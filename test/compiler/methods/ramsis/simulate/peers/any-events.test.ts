@@ -6,6 +6,7 @@ import {
   PEER_NAMES,
   PEERS,
 } from "../../../../../../compiler/methods/ramsis/simulate/peers/peers.ts";
+import { casesOf } from "../../../../../support/cases.ts";
 import { PeerDriver, tinyCluster } from "../../../../../support/peer-driver.ts";
 
 const arrival = fc.record({
@@ -100,7 +101,7 @@ describe.each(PEER_NAMES)("%s", (peer) => {
           ...generated.arrivals.keys(),
         ]);
       }),
-      { numRuns: peer === "proteus" ? 40 : 150 },
+      { numRuns: casesOf(peer === "proteus" ? 40 : 150, 4) },
     );
   });
 

@@ -6,6 +6,7 @@ import {
   type ProteusPlan,
   ProteusPlanner,
 } from "../../../../../../compiler/methods/ramsis/simulate/peers/proteus-plan.ts";
+import { casesOf } from "../../../../../support/cases.ts";
 import { PeerDriver, settingWith, tinyCluster } from "../../../../../support/peer-driver.ts";
 
 /** Rates are rounded down to steps of the table, so shares are off by as little. */
@@ -108,7 +109,7 @@ describe("Proteus' program", () => {
         },
       ),
       // Every plan fills a table of millions of cells.
-      { numRuns: 40 },
+      { numRuns: casesOf(40, 4) },
     );
   });
 });

@@ -1,0 +1,11 @@
+/** Triton's extensions that hold of one server and not of another. */
+import type { House } from "./house.ts";
+
+export function ownExtensions({ reload, log, telemetry }: House): string[] {
+  const held = {
+    logging: log,
+    model_repository: reload,
+    trace: telemetry?.sampling,
+  };
+  return Object.entries(held).flatMap(([name, what]) => (what === undefined ? [] : [name]));
+}

@@ -1,0 +1,33 @@
+/** A short body of JSON, as requests have that ask for no inference. */
+import type { IncomingMessage } from "node:http";
+import { readBody } from "../bodies/body.ts";
+import { SMALL_LIMIT } from "../bodies/body-limits.ts";
+import { BadRequest } from "../tensors/bad-request.ts";
+import { parseJson } from "../tensors/json-text.ts";
+import type { HttpContext } from "./context.ts";
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** @returns without fields where there is no body. @throws BadRequest, HttpError */
+export async function smallJson(
+  { pace, house }: HttpContext,
+  request: IncomingMessage,
+): Promise<Fields> {
+  const hold = house.budget.hold();
+  const body = await readBody(request, { limit: SMALL_LIMIT, pace, hold }).finally(() =>
+    hold.release(),
+  );
+  return body.length === 0 ? {} : jsonObjectOf(body);
+}
+
+function jsonObjectOf(body: Uint8Array): Fields {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString();
+  try {
+    const value = parseJson(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return value as Fields;
+  } catch {
+    // Told below, as any other text that is not an object.
+  }
+  throw new BadRequest("request", "expected a JSON object", text);
+}
