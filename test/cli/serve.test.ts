@@ -126,7 +126,7 @@ test("SIGHUP makes it follow the file as it is then, or say why not", async () =
   recompile({});
 });
 
-test("the level of its log is changed while it runs, and the settings in force say so", async () => {
+test("its log changes its level while it runs, and the settings in force say so", async () => {
   const { url, child } = await serve();
   const notices = textOf(child.stderr);
   const json = async (path: string, body?: string) => {

@@ -7,12 +7,12 @@ import type { HttpContext } from "./context.ts";
 import { expectMethod, sendJson } from "./replies.ts";
 import { smallJson } from "./small-json.ts";
 
-/** @param path behind `/v2`. @returns whether it is of settings, or what is not there beside them. */
+/** @param path behind `/v2`. */
 export function isOfSettings([first, , third]: readonly string[]): boolean {
   return first === "logging" || first === "trace" || (first === "models" && third === "trace");
 }
 
-/** @throws HttpError, BadRequest */
+/** @param path behind `/v2`. @throws HttpError, BadRequest */
 export async function routeSettings(
   context: HttpContext,
   path: readonly string[],
@@ -20,6 +20,7 @@ export async function routeSettings(
   response: ServerResponse,
 ): Promise<void> {
   const { house } = context;
+  const { method: verb } = request;
   const isOfModel = path[0] === "models";
   const [page, ...rest] = isOfModel ? path.slice(2) : path;
   const isLogging = page === "logging";
@@ -29,7 +30,7 @@ export async function routeSettings(
   const model = isOfModel ? path[1] : undefined;
   expectMethod(request, "GET or POST");
   let settings: object;
-  if (request.method === "POST") {
+  if (verb === "POST") {
     const asked = await smallJson(context, request);
     settings = isLogging ? changeLog(house, asked) : changeTraces(house, asked, model);
   } else settings = isLogging ? logSettings(house) : traceSettings(house, model);

@@ -83,7 +83,7 @@ describe("the limit of a body", () => {
     expect([reply.status, jsonOf(reply).error]).toEqual([
       413,
       "request: expected a body of at most 4096 bytes, " +
-        "what asking for the index takes at most, got 5000",
+        "what such a request takes at most, got 5000",
     ]);
   });
 });

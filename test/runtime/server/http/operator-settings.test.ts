@@ -206,7 +206,8 @@ test("where no traces are sent they are off, and stay so", async () => {
   ]);
   expect(await posted(harness, TRACE, { trace_level: ["TIMESTAMPS"] })).toEqual([
     400,
-    'trace_level: expected "OFF", for no OTLP endpoint takes traces (--otlp-endpoint), got "TIMESTAMPS"',
+    'trace_level: expected "OFF", for no OTLP endpoint takes traces (--otlp-endpoint), ' +
+      'got "TIMESTAMPS"',
   ]);
 });
 
