@@ -69,7 +69,8 @@ async function latency(): Promise<void> {
     console.log(
       `latency at 500 requests/s of 12 KB, ms, median of ${ROUNDS} rounds [least..most]: ` +
         `direct p50 ${ms(directP50)} p99 ${ms(quantile(direct, 0.99))}; ` +
-        `served p50 ${spread(p50)} p99 ${spread(p99)}; added p50 ${added(p50)} p99 ${added(p99)}; ` +
+        `served p50 ${spread(p50)} p99 ${spread(p99)}; ` +
+        `added p50 ${added(p50)} p99 ${added(p99)}; ` +
         `bare node:http p50 ${spread(others(0.5))} p99 ${spread(others(0.99))}`,
     );
   });

@@ -44,7 +44,7 @@ export class BodyMemory {
     return Buffer.from(memory, 0, bytes);
   }
 
-  /** Nobody reads it any more. @param memory whatever it is; what was not taken here is left alone. */
+  /** Nobody reads it any more. @param memory any; what was not taken here is left alone. */
   giveBack(memory: ArrayBufferLike): void {
     if (!(memory instanceof ArrayBuffer) || !this.#lent.delete(memory)) return;
     const size = memory.byteLength;

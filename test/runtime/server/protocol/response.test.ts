@@ -1,4 +1,4 @@
-/** Answers to requests that come again are what they would be without the memory of earlier ones. */
+/** Answers to requests that come again are what they would be if nothing were remembered. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { InferRequest } from "../../../../runtime/server/protocol/protocol.ts";
