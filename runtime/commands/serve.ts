@@ -95,6 +95,7 @@ function optionsOf(settings: SettingValues): ServerOptions {
     standby: settings.standby,
     meansCheck: settings.meansCheck,
     page: settings.page,
+    processes: settings.processes,
     limits: limitsOf(settings),
     access: accessOf(settings),
     adminAt: settings.admin ?? undefined,

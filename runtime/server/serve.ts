@@ -12,8 +12,8 @@ import { ByteBudget } from "./bodies/byte-budget.ts";
 import { Connections } from "./connections/connections.ts";
 import { RequestCounts } from "./connections/request-counts.ts";
 import type { AdminHooks } from "./http/admin-hooks.ts";
-import { type HttpContext, inferredModels } from "./http/context.ts";
-import { type DoorAddress, doorsOf } from "./http/doors.ts";
+import { type HttpContext, type HttpRelay, inferredModels } from "./http/context.ts";
+import { type Door, type DoorAddress, doorsOf } from "./http/doors.ts";
 import { openDoors } from "./http/open-doors.ts";
 import { serverMetricLines } from "./http/server-metrics.ts";
 import { JsonThread } from "./json/json-thread.ts";
@@ -22,6 +22,7 @@ import type { MetricLine } from "./metrics/exposition.ts";
 import { LoopDelay } from "./metrics/loop-delay.ts";
 import { processMetricLines } from "./metrics/process-metrics.ts";
 import { LivePage } from "./page/page.ts";
+import type { Acceptors } from "./processes/acceptors.ts";
 import type { Notice } from "./telemetry/notice.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 
@@ -57,6 +58,12 @@ export interface OpenOptions {
   readonly telemetry?: Telemetry | undefined;
   /** Logs by what they are, as far as lines of theirs may be dropped. */
   readonly logs?: HouseOptions["logs"];
+  /** What is other about the listener for all where several processes make a server. */
+  readonly door?: Partial<Pick<Door, "target" | "isInner" | "needs">>;
+  /** Takes what is no inference to the process that decides; left out where that is this one. */
+  readonly relay?: HttpRelay;
+  /** Processes that accept requests for this one; left out where it does that itself. */
+  readonly acceptors?: Acceptors | undefined;
   /** For what an operator should see, such as a door that is open to all. */
   readonly onNotice?: Notice;
 }
@@ -106,7 +113,7 @@ export async function openServer(
   applications: readonly Application[],
   options: OpenOptions,
 ): Promise<RunningServer> {
-  const { host, port, adminAt, metricsAt, onNotice = () => {} } = options;
+  const { host, port, door, adminAt, metricsAt, acceptors, onNotice = () => {} } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const house = houseOf(applications, options, limits);
   const inferred = inferredModels(house.models);
@@ -117,7 +124,9 @@ export async function openServer(
     for (const [path, hosted] of inferredModels(house.models)) inferred.set(path, hosted);
   });
   const addresses = { http: { host, port }, admin: adminAt, metrics: metricsAt };
-  const doors = await openDoors(context, limits, doorsOf(addresses)).catch(async (error) => {
+  const [main, ...others] = doorsOf(addresses);
+  const opened = main === undefined ? [] : [{ ...main, ...door }, ...others];
+  const doors = await openDoors(context, limits, opened).catch(async (error) => {
     await Promise.all(applications.map((application) => application.close()));
     throw error;
   });
@@ -129,8 +138,10 @@ export async function openServer(
     if (warning !== undefined) onNotice(warning, "warn");
   }
   try {
+    await acceptors?.open(house);
     for (const application of applications) await application.openWorkers();
   } catch (error) {
+    await acceptors?.end();
     await Promise.all(applications.map((application) => application.close()));
     await doors.close(doors.stop());
     await context.jsonThread.close();
@@ -141,10 +152,11 @@ export async function openServer(
   const close = async () => {
     house.stop();
     if (limits.drainDelayMs > 0) await pause(limits.drainDelayMs);
-    const closed = doors.stop();
+    const closed = acceptors === undefined ? doors.stop() : acceptors.stop().then(doors.stop);
     const succeeded = succession.close();
     const isEmptied = await house.drain(closed, limits.drainTimeoutMs);
     if (!isEmptied) for (const { endpoint } of house.applications) endpoint.abort();
+    await acceptors?.end();
     await Promise.all(house.applications.map((application) => application.close()));
     await doors.close(closed);
     await succeeded;
@@ -162,7 +174,9 @@ export async function openServer(
     replaceApplication: async (next, place = 0, failed = new Promise(() => {})) => {
       const before = house.applications[place];
       if (before === undefined) throw new RangeError(NO_APPLICATION);
-      return succession.replace(before, next, failed);
+      const replaced = await succession.replace(before, next, failed);
+      acceptors?.announce();
+      return replaced;
     },
     metricLines,
     onReloaded: (application, isFollowed) => house.reloads.onReload(application, isFollowed),
@@ -200,11 +214,18 @@ function contextOf(
   house: House,
   limits: ServerLimits,
   inferred: ReadonlyMap<string, HostedModel>,
-  { admin, page: hasPage = true }: OpenOptions,
+  { admin, page: hasPage = true, relay, acceptors }: OpenOptions,
 ): HttpContext {
   const { loopDelay, budget } = house;
   const connections = new Connections(limits);
   const counts = new RequestCounts();
+  const ownLines = () => [
+    ...house.metricLines(),
+    ...serverMetricLines(loopDelay, budget),
+    ...connections.metricLines(),
+    ...counts.metricLines(),
+    ...processMetricLines(),
+  ];
   return {
     house,
     pace: limits,
@@ -216,12 +237,7 @@ function contextOf(
     turnShare: new TurnShare(),
     jsonThread: new JsonThread(),
     page: hasPage ? new LivePage(house) : undefined,
-    metricLines: () => [
-      ...house.metricLines(),
-      ...serverMetricLines(loopDelay, budget),
-      ...connections.metricLines(),
-      ...counts.metricLines(),
-      ...processMetricLines(),
-    ],
+    relay,
+    metricLines: () => acceptors?.summed(ownLines()) ?? ownLines(),
   };
 }

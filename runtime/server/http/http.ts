@@ -46,6 +46,9 @@ function route(
   if (path.length === 0) throw new HttpError(404, `expected a path, got ${request.url}`);
   // Some clients end every path with a slash.
   if (path.at(-1) === "") path.pop();
+  if (context.relay !== undefined && !mayInfer(request, path)) {
+    return context.relay(context, path, request, response);
+  }
   const [first, ...rest] = path;
   if (first === "v2") return routeV2(context, rest, request, response);
   if (first === "v1") return routeV1(context, rest, request, response);
@@ -54,6 +57,12 @@ function route(
   expectMethod(request, "GET");
   if (first === "metrics") sendMetrics(context, response);
   else sendRoot(context, request, response);
+}
+
+/** Whether a path is that of an inference request, whatever its model. */
+function mayInfer({ method }: IncomingMessage, path: readonly string[]): boolean {
+  const last = path.at(-1) ?? "";
+  return method === "POST" && (last === "infer" || last.endsWith(":predict"));
 }
 
 /** @param path behind `/admin`. */

@@ -3,6 +3,7 @@ import type { Server } from "node:http";
 import type { Need } from "../access/scopes.ts";
 import type { ServerLimits } from "../applications/limits.ts";
 import { Connections } from "../connections/connections.ts";
+import { RequestCounts } from "../connections/request-counts.ts";
 import type { HttpContext } from "./context.ts";
 import type { Door } from "./doors.ts";
 import { Handshakes } from "./handshakes.ts";
@@ -58,8 +59,8 @@ export async function openDoors(
   };
   try {
     for (const door of doors) {
-      const connections = door.isOwn ? new Connections(limits) : context.connections;
-      const own = { ...context, connections };
+      const own = { ...context, ...ownOf(context, limits, door) };
+      const { connections } = own;
       const server = serverOf(own, limits, door, handshakes);
       await listen(server, door);
       opened.push({ door, server, connections });
@@ -74,4 +75,16 @@ export async function openDoors(
   };
   const urls = { url: urlFor("infer"), adminUrl: urlFor("admin"), metricsUrl: urlFor("metrics") };
   return { urls, stop, close };
+}
+
+/** What a door does not share with the others. */
+function ownOf(
+  { connections, counts }: HttpContext,
+  limits: ServerLimits,
+  { isOwn, isInner = false }: Door,
+): Pick<HttpContext, "connections" | "counts"> {
+  return {
+    connections: isOwn || isInner ? new Connections(limits) : connections,
+    counts: isInner ? new RequestCounts() : counts,
+  };
 }
