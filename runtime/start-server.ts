@@ -264,6 +264,7 @@ async function acceptorsOf(options: ServerOptions): Promise<Acceptors | undefine
   const [main] = doorsOf({ http: { host, port }, admin, metrics });
   const base = {
     version: packageVersion(),
+    processes,
     limits,
     access,
     needs: [...(main?.needs ?? [])],

@@ -50,7 +50,7 @@ async function acceptFor(
   target: ListenTarget,
   nowMs: () => number,
 ): Promise<void> {
-  const { version, limits, applications, needs } = setup;
+  const { version, processes, limits, applications, needs } = setup;
   // The process that decides reads the same files, and tells what is wrong with them.
   const access = await Access.open(setup.access, { nowMs });
   const { otlp, telemetry } = await telemetryOf(setup, dispatcher, nowMs);
@@ -66,6 +66,7 @@ async function acceptFor(
       loopNowMs: nowMs,
       epochOffsetMs: performance.timeOrigin,
       version,
+      processes,
       limits,
       access,
       page: false,

@@ -60,6 +60,8 @@ export interface OpenOptions {
   readonly logs?: HouseOptions["logs"];
   /** What is other about the listener for all where several processes make a server. */
   readonly door?: Partial<Pick<Door, "target" | "isInner" | "needs">>;
+  /** That serve the same address, this one included; left out for one. */
+  readonly processes?: number;
   /** Takes what is no inference to the process that decides; left out where that is this one. */
   readonly relay?: HttpRelay;
   /** Processes that accept requests for this one; left out where it does that itself. */
@@ -214,10 +216,10 @@ function contextOf(
   house: House,
   limits: ServerLimits,
   inferred: ReadonlyMap<string, HostedModel>,
-  { admin, page: hasPage = true, relay, acceptors }: OpenOptions,
+  { admin, page: hasPage = true, processes, relay, acceptors }: OpenOptions,
 ): HttpContext {
   const { loopDelay, budget } = house;
-  const connections = new Connections(limits);
+  const connections = new Connections(limits, processes);
   const counts = new RequestCounts();
   const ownLines = () => [
     ...house.metricLines(),

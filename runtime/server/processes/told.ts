@@ -14,6 +14,8 @@ import { KINDS, textFrame } from "./frames.ts";
 /** What a process that accepts is started with. */
 export interface AcceptorSetup {
   readonly version: string;
+  /** Those that accept, this one included. */
+  readonly processes: number;
   /** Its part of them. */
   readonly limits: ServerLimits;
   readonly access: AccessOptions;
