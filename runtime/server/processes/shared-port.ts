@@ -39,10 +39,15 @@ export async function openSharedPort(host: string, port: number): Promise<Shared
   const handle = bind(address, port, family, -1, 0);
   if (typeof handle === "number") throw refusal(host, port, reasonOf(handle));
   const bound: { port?: number } = {};
-  handle.getsockname(bound);
+  // That the address is taken is said only now.
+  const fault = handle.getsockname(bound);
+  if (fault !== 0 || bound.port === undefined) {
+    handle.close();
+    throw refusal(host, port, fault === 0 ? "no port" : reasonOf(fault));
+  }
   return {
     handle: handle as unknown as SharedHandle,
-    port: bound.port ?? port,
+    port: bound.port,
     close: () => handle.close(),
   };
 }
