@@ -121,14 +121,21 @@ class Following {
   }
 
   follow(applications: readonly ToldApplication[]): void {
-    this.#last = this.#last.then(async () => {
-      for (const [place, told] of applications.entries()) {
-        if (this.#ids[place] === told.id) continue;
-        this.#ids[place] = told.id;
-        const next = new RemoteApplication(told, this.#dispatcher, this.#nowMs);
-        await this.#server.replaceApplication(next, place);
-      }
-    });
+    this.#last = this.#last
+      .then(() => this.#follow(applications))
+      .catch((error: unknown) => {
+        this.#dispatcher.notice(`other models could not be taken over: ${error}`, "debug");
+      });
+  }
+
+  /** @throws Error where the server is closed. */
+  async #follow(applications: readonly ToldApplication[]): Promise<void> {
+    for (const [place, told] of applications.entries()) {
+      if (this.#ids[place] === told.id) continue;
+      this.#ids[place] = told.id;
+      const next = new RemoteApplication(told, this.#dispatcher, this.#nowMs);
+      await this.#server.replaceApplication(next, place);
+    }
   }
 }
 

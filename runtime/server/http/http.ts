@@ -60,9 +60,9 @@ function route(
 }
 
 /** Whether a path is that of an inference request, whatever its model. */
-function mayInfer({ method }: IncomingMessage, path: readonly string[]): boolean {
+function mayInfer({ method: verb }: IncomingMessage, path: readonly string[]): boolean {
   const last = path.at(-1) ?? "";
-  return method === "POST" && (last === "infer" || last.endsWith(":predict"));
+  return verb === "POST" && (last === "infer" || last.endsWith(":predict"));
 }
 
 /** @param path behind `/admin`. */

@@ -1,7 +1,7 @@
 /**
  * The processes that accept requests, as the process that decides keeps them: started together, one
  * after the other replaced where it is lost, and stopped together. Source:
- * docs/decisions/0022-processes.md.
+ * docs/decisions/0021-processes.md.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -36,6 +36,9 @@ export interface AcceptorsOptions {
   readonly accessLog?: Pick<LineSink, "write"> | undefined;
   readonly onNotice: Notice;
 }
+
+/** Systems take a little more than 100 bytes as the path of a socket. */
+const LONGEST_FOLDER = 85;
 
 interface Acceptor {
   readonly process: StartedProcess;
@@ -72,12 +75,18 @@ export class Acceptors {
     this.relayPath = join(folder, "relay");
   }
 
-  /** Takes the address; nobody accepts there before `open`. @throws RuntimeError RUNTIME_LISTEN */
+  /**
+   * Takes the address; nobody accepts there before `open`. @throws RuntimeError RUNTIME_LISTEN,
+   * RUNTIME_PROCESSES
+   */
   static async bind(options: AcceptorsOptions): Promise<Acceptors> {
     const port = await openSharedPort(options.host, options.port);
-    // Nobody else may look into it.
-    const folder = await mkdtemp(join(tmpdir(), "stratagem-"));
-    return new Acceptors(options, port, folder);
+    try {
+      return new Acceptors(options, port, await ownFolder());
+    } catch (error) {
+      port.close();
+      throw error;
+    }
   }
 
   get port(): number {
@@ -262,6 +271,18 @@ export class Acceptors {
     this.#shut = text;
     for (const { link } of this.#byPlace.values()) link.tell({ what: "shut", models: shut });
   }
+}
+
+/** Nobody else may look into it. @throws RuntimeError RUNTIME_PROCESSES */
+async function ownFolder(): Promise<string> {
+  const begin = join(tmpdir(), "stratagem-");
+  const expected = "TMPDIR: expected a folder where a socket can be made, its path of at most";
+  const refusal = (found: string) =>
+    new RuntimeError("RUNTIME_PROCESSES", `${expected} ${LONGEST_FOLDER} bytes, got ${found}`);
+  if (Buffer.byteLength(begin) > LONGEST_FOLDER) throw refusal(begin);
+  return mkdtemp(begin).catch((error: NodeJS.ErrnoException) => {
+    throw refusal(`${tmpdir()}: ${error.code}`);
+  });
 }
 
 function failureOf({ code, message }: { code: string | null; message: string }): RuntimeError {

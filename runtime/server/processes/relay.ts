@@ -67,9 +67,9 @@ export class Relay {
     body: Buffer | undefined,
     more: OutgoingHttpHeaders,
   ): Promise<Reply> {
+    const { url: path, method: verb } = request;
     // The answer to a HEAD has the length of what is left out.
-    const method = request.method === "HEAD" ? "GET" : request.method;
-    const { url: path } = request;
+    const method = verb === "HEAD" ? "GET" : verb;
     const headers = {
       ...kept(request.headers, OWN_HEADERS),
       ...more,
@@ -103,9 +103,10 @@ async function bodyOf(
   path: readonly string[],
   request: IncomingMessage,
 ): Promise<Buffer | undefined> {
+  const { method: verb } = request;
   const isOfAdmin = path[0] === "admin";
   const isOfRepository = path[0] === "v2" && path[1] === "repository";
-  if (request.method !== "POST" || !(isOfAdmin || isOfRepository)) return undefined;
+  if (verb !== "POST" || !(isOfAdmin || isOfRepository)) return undefined;
   const hold = house.budget.hold();
   const limit = isOfAdmin ? ADMIN_LIMIT : INDEX_LIMIT;
   return readBody(request, { limit, pace, hold }).finally(() => hold.release());
