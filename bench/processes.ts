@@ -124,7 +124,7 @@ async function bundle(): Promise<string> {
   const spec = {
     version: 1,
     application: MODEL,
-    slo: { latency: "100 ms" },
+    slo: { latency: "1 s" },
     workload: { loads: [10_000], arrivals: { process: "poisson" } },
     cluster: { workers: 1 },
     tasks: [{ name: "only", variants: [variant] }],

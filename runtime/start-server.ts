@@ -1,5 +1,6 @@
 /** Opens a server of bundles in this process: its doors, and its workers beside it. */
 import type { Bundle } from "./bundle/schema.ts";
+import { RuntimeError } from "./errors.ts";
 import type { SettledDevice } from "./exec/worker-pool.ts";
 import { hasLimits } from "./exec/worker-spawn.ts";
 import {
@@ -101,7 +102,8 @@ export interface ServedBundle {
 /**
  * Starts serving bundles. Inference is answered from `started` on, the rest at once.
  * @throws BundleError for a bundle that is refused. @throws RuntimeError RUNTIME_UNREADABLE,
- * RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_MEANS, RUNTIME_DEVICE.
+ * RUNTIME_USAGE, RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_PROCESSES, RUNTIME_MEANS,
+ * RUNTIME_DEVICE.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
   const opened: OpenedModels[] = [];
@@ -253,6 +255,10 @@ function stateOf(reloading: Reloading, access: Access, acceptors?: Acceptors): o
 async function acceptorsOf(options: ServerOptions): Promise<Acceptors | undefined> {
   const { processes = 1, host = "127.0.0.1", port = 0, access = {}, onNotice = () => {} } = options;
   if (processes === 1) return undefined;
+  if (process.platform === "win32") {
+    const message = `--processes: expected 1 on Windows, got ${processes}`;
+    throw new RuntimeError("RUNTIME_USAGE", message);
+  }
   const limits = dividedLimits({ ...DEFAULT_LIMITS, ...options.limits }, processes);
   const { clientRate, clientConcurrency } = access;
   if (clientRate !== undefined || clientConcurrency !== undefined) {

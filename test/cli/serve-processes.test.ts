@@ -11,11 +11,13 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:http";
+import { request } from "node:https";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { Authority, HAS_OPENSSL } from "../runtime/server/access/certificates.ts";
 import { identityModel } from "../support/onnx-model.ts";
 import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";
 
@@ -236,6 +238,34 @@ test("another model is followed by all of them, and no request is lost", async (
   compile(3);
 });
 
+const tls = HAS_OPENSSL ? test : test.skip;
+tls("connections are encrypted, and others are counted, wherever they come in", async () => {
+  const authority = new Authority("processes");
+  const { cert, key } = authority.issue("server");
+  const { url, child } = await serve("--tls-cert", cert, "--tls-key", key);
+  expect(url).toMatch(/^https:/);
+  const options = { ca: authority.pem, agent: false as const };
+  const asked = async (path: string, body?: string) => {
+    const method = body === undefined ? "GET" : "POST";
+    const asking = request(`${url}${path}`, { ...options, method }).end(body);
+    const [reply] = (await once(asking, "response")) as [AsyncIterable<Buffer>];
+    let text = "";
+    for await (const chunk of reply) text += String(chunk);
+    return text;
+  };
+  const bodies = Array.from({ length: 6 }, (_, at) => echoOf([at, 1, 2]));
+  const told = await Promise.all(bodies.map((body) => asked("/v2/models/echo/infer", body)));
+  expect(told.map((text) => JSON.parse(text).outputs?.[0]?.data[0])).toEqual([0, 1, 2, 3, 4, 5]);
+  const plain = connect(Number(new URL(url).port), "127.0.0.1").on("error", () => {});
+  plain.end("GET / HTTP/1.1\r\n\r\n").resume();
+  await once(plain, "close");
+  const failed = /^stratagem_tls_handshakes_failed_total (\d+)/m;
+  await until(async () => failed.exec(await asked("/metrics"))?.[1] === "1");
+  child.kill("SIGTERM");
+  expect(await ended(child)).toBe(0);
+  rmSync(authority.folder, { recursive: true });
+});
+
 test("tokens are asked for, and refusals are counted, wherever a request comes in", async () => {
   const tokens = join(folder, "tokens");
   const made = stratagem("token", "--name", "ann", "--json").stdout;
@@ -249,6 +279,19 @@ test("tokens are asked for, and refusals are counted, wherever a request comes i
   const headers = { authorization: `Bearer ${token}` };
   expect(await infer(url, [1, 2, 3], { headers })).toEqual([1, 2, 3]);
   expect((await fetch(`${url}/admin/state`, { headers })).status).toBe(403);
+  const admin = JSON.parse(
+    stratagem("token", "--name", "eve", "--scopes", "admin,metrics", "--json").stdout,
+  ) as { token: string; line: string };
+  writeFileSync(tokens, `${line}\n${admin.line}\n`);
+  child.kill("SIGHUP");
+  const other = { headers: { authorization: `Bearer ${admin.token}` } };
+  await until(async () => (await fetch(`${url}/admin/state`, other)).status === 200);
+  await until(async () => {
+    const state = (await (await fetch(`${url}/admin/state`, other)).json()) as {
+      access: { refused: Record<string, number> };
+    };
+    return state.access.refused["no_token"] === 6;
+  });
   child.kill("SIGTERM");
   expect(await ended(child)).toBe(0);
 });
