@@ -246,7 +246,7 @@ function stateOf(reloading: Reloading, access: Access, acceptors?: Acceptors): o
     })),
     access: {
       ...access.state(),
-      ...(acceptors === undefined ? {} : { refused: acceptors.refusals }),
+      ...(acceptors === undefined ? {} : { refused: acceptors.refusals(access.metricLines()) }),
     },
   };
 }

@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -17,6 +18,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { Clients } from "../../experiments/campaign/stopping/clients.ts";
 import { Authority, HAS_OPENSSL } from "../runtime/server/access/certificates.ts";
 import { identityModel } from "../support/onnx-model.ts";
 import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";
@@ -169,29 +171,64 @@ test("what clients ask is answered as one process would, and counted once", asyn
 test("a process that accepts and is killed takes its own requests along, and no others", async () => {
   const { url, child, said } = await serve();
   const port = Number(new URL(url).port);
-  const [first] = acceptorsOf(child);
-  const clients = await Promise.all(Array.from({ length: 12 }, () => Client.open(port)));
+  const acceptors = acceptorsOf(child);
+  const [first = 0] = acceptors;
+  const before = acceptors.map(socketsOf);
+  const clients: Client[] = [];
+  // The kernel deals connections to whoever is awake: until both have some.
+  await until(async () => {
+    clients.push(await Client.open(port));
+    return acceptors.every((pid, at) => socketsOf(pid) > (before[at] ?? 0) + 1);
+  });
   let isOver = false;
   const fates = clients.map(async (client) => {
     while (!isOver) if (!(await client.ask(echoOf([1, 2, 3])))) return "cut";
     return "well";
   });
   await until(async () => (await sumOf(url, /^nv_inference_request_success/)) > 100);
-  process.kill(first ?? 0, "SIGKILL");
+  process.kill(first, "SIGKILL");
   await until(async () => (await sumOf(url, /^stratagem_acceptors_lost_total/)) === 1);
   await until(async () => (await sumOf(url, /^stratagem_acceptors /)) === 2);
   isOver = true;
   const told = await Promise.all(fates);
   const cut = told.filter((fate) => fate === "cut").length;
-  // Those of the other process have gone on: the kernel deals connections to either.
+  // Those of the other process have gone on.
+  expect(cut).toBeGreaterThan(0);
   expect(cut).toBeLessThan(clients.length);
-  // No more than its own were cut, and nothing of them is left waiting.
+  // Nothing of them is left waiting.
   await until(async () => (await sumOf(url, /^stratagem_pending_queries/)) === 0);
   expect(await infer(url, [7, 8, 9])).toEqual([7, 8, 9]);
   expect(said.log).toMatch(/a process that accepts requests was lost: signal SIGKILL; another is/);
   for (const client of clients) client.close();
   child.kill("SIGTERM");
   expect(await ended(child)).toBe(0);
+});
+
+test("whoever has sent a request before the end is answered", async () => {
+  const { url, child } = await serve();
+  const body = echoOf([1, 2, 3]);
+  const head = `POST /v2/models/echo/infer HTTP/1.1\r\nhost: localhost\r\n`;
+  const message = Buffer.from(`${head}content-length: ${body.length}\r\n\r\n${body}`);
+  const clients = new Clients(Number(new URL(url).port), [message], 10);
+  clients.begin();
+  await until(async () => (await sumOf(url, /^nv_inference_request_success/)) > 100);
+  child.kill("SIGTERM");
+  expect(await ended(child)).toBe(0);
+  await clients.gone();
+  expect(clients.fates.unanswered).toEqual([]);
+  expect([...clients.fates.byStatus.keys()]).toEqual([200]);
+}, 60_000);
+
+test("it is unready first and still answers; a second signal ends all", async () => {
+  const { url, child } = await serve("--drain-delay", "5min");
+  const acceptors = acceptorsOf(child);
+  child.kill("SIGTERM");
+  await until(async () => (await fetch(`${url}/v2/health/ready`)).status === 503);
+  expect(await infer(url, [1, 2, 3])).toEqual([1, 2, 3]);
+  child.kill("SIGTERM");
+  await ended(child);
+  expect(child.signalCode).toBe("SIGTERM");
+  await until(() => !acceptors.some(isAlive));
 });
 
 test("the process that decides takes all others along", async () => {
@@ -315,6 +352,17 @@ test("what cannot be is said at the start", async () => {
   expect(taken[1]).toContain("it is taken");
   other.close();
 });
+
+function socketsOf(pid: number): number {
+  const folder = `/proc/${pid}/fd`;
+  return readdirSync(folder).filter((fd) => {
+    try {
+      return readlinkSync(`${folder}/${fd}`).startsWith("socket:");
+    } catch {
+      return false;
+    }
+  }).length;
+}
 
 function isAlive(pid: number): boolean {
   try {

@@ -39,10 +39,10 @@ export class Connections {
   #askedAtLook = 0;
   #askedBefore = 0;
 
-  /** @param processes that serve the same address: each sees its part of a load. */
+  /** @param processes that serve the same address: of a load, one may see next to nothing. */
   constructor(limits: ConnectionLimits, processes = 1) {
     this.#limits = limits;
-    this.#busyCount = BUSY_COUNT / processes;
+    this.#busyCount = processes === 1 ? BUSY_COUNT : 0;
     this.outbox = new Outbox(limits, (reason) => this.#ended(reason));
     for (const reason of [...REASONS, "slow reader", "unread answers"] as const) {
       this.#countByEnding.set(reason, 0);

@@ -27,6 +27,7 @@ const SUMMED_GAUGES: ReadonlySet<string> = new Set([
   "process_open_fds",
 ]);
 
+const REFUSED = "stratagem_access_refused_total";
 const CPU = "process_cpu_seconds_total";
 const CPU_BY_PROCESS = "stratagem_process_cpu_seconds_total";
 
@@ -37,7 +38,6 @@ export class AcceptorCounts {
   readonly #byPlace = new Map<number, Counts>();
   /** Counters of those that have ended, which must not go back. */
   readonly #gone = new Map<string, Map<string, Sample>>();
-  #refusals: ReadonlyMap<string, number> = new Map();
 
   set(place: number, lines: readonly MetricLine[]): void {
     this.#byPlace.set(place, familiesOf(lines));
@@ -57,21 +57,28 @@ export class AcceptorCounts {
     this.#byPlace.delete(place);
   }
 
-  /** Requests refused for who asked or how much, by reason. */
-  get refusals(): ReadonlyMap<string, number> {
-    return this.#refusals;
+  /**
+   * Requests refused for who asked or how much, by reason.
+   * @param own what the process that decides tells of them.
+   */
+  refusals(own: readonly MetricLine[]): Record<string, number> {
+    const family = familiesOf(own).find(({ name }) => name === REFUSED);
+    if (family === undefined) return {};
+    const samples = added(family, this.#sums().get(REFUSED) ?? []);
+    return Object.fromEntries(samples.map(({ labels, value }) => [labels["reason"], value]));
   }
 
   /** @param own what the process that decides tells. */
   summed(own: readonly MetricLine[]): MetricLine[] {
     const families = familiesOf(own);
     const sums = this.#sums();
-    const told = families.flatMap((family) => [
-      head(family.name, family.type, family.help),
-      ...added(family, sums.get(family.name) ?? []),
-    ]);
-    this.#refusals = refusalsOf(told);
-    return [...told, ...this.#cpuLines(families)];
+    return [
+      ...families.flatMap((family) => [
+        head(family.name, family.type, family.help),
+        ...added(family, sums.get(family.name) ?? []),
+      ]),
+      ...this.#cpuLines(families),
+    ];
   }
 
   /** By name of the family. */
@@ -107,13 +114,6 @@ function added({ samples }: Family, others: readonly Sample[]): Sample[] {
     byKey.set(key, known === undefined ? other : { ...known, value: known.value + other.value });
   }
   return [...byKey.values()];
-}
-
-function refusalsOf(lines: readonly MetricLine[]): Map<string, number> {
-  const refused = lines.filter((one): one is Sample => {
-    return one.kind === "sample" && one.name === "stratagem_access_refused_total";
-  });
-  return new Map(refused.map(({ labels, value }) => [labels["reason"] ?? "", value]));
 }
 
 function keyOf({ name, labels }: { readonly name: string; readonly labels: Labels }): string {

@@ -21,6 +21,8 @@ import { type AcceptorBase, type ToldDispatcher, toldApplication } from "./told.
 
 /** How long one may take to say what it counts, or which files are not good. */
 const ANSWER_MS = 500;
+/** How one ends that has answered all that was sent to it. */
+const WELL = "exit code 0";
 /** How long those that are to end are waited for. */
 const END_MS = 3000;
 /** One that ends so soon after its start is replaced later and later. */
@@ -93,9 +95,9 @@ export class Acceptors {
     return this.#port.port;
   }
 
-  /** Requests refused for who asked or how much, by reason. */
-  get refusals(): Readonly<Record<string, number>> {
-    return Object.fromEntries(this.#counts.refusals);
+  /** Requests refused for who asked or how much, by reason. @param own of this process. */
+  refusals(own: readonly MetricLine[]): Readonly<Record<string, number>> {
+    return this.#counts.refusals(own);
   }
 
   /** Starts them all. @throws RuntimeError RUNTIME_PROCESSES, or what one of them has thrown. */
@@ -216,7 +218,13 @@ export class Acceptors {
   #onEnded(place: number, acceptor: Acceptor, reason: string, house: House): void {
     this.#byPlace.delete(place);
     this.#counts.end(place);
-    if (this.#isStopping || !this.#isOpen) return;
+    if (!this.#isOpen) return;
+    if (this.#isStopping) {
+      // What it had has found no end of its own.
+      if (reason !== WELL)
+        this.#options.onNotice(`a process that accepts requests: ${reason}`, "error");
+      return;
+    }
     const { onNotice } = this.#options;
     const isEarly = performance.now() - acceptor.startMs < EARLY_MS;
     this.#earlyCount = isEarly ? this.#earlyCount + 1 : 0;
