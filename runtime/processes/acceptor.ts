@@ -78,7 +78,7 @@ async function acceptFor(
   const counts = () => server.metricLines();
   const telling = setInterval(() => tellCounts(dispatcher, counts), TELL_MS);
   const following = new Following(server, applications, dispatcher, nowMs);
-  await new Promise<void>((resolve, reject) => {
+  const hasOthers = await new Promise<boolean>((resolve, reject) => {
     dispatcher.attach({
       onApplications: (told) => following.follow(told),
       counts,
@@ -89,7 +89,9 @@ async function acceptFor(
     dispatcher.tell({ what: "listening" });
   });
   clearInterval(telling);
-  await server.close();
+  const closed = server.close(hasOthers);
+  if (hasOthers) dispatcher.tell({ what: "off the address" });
+  await closed;
   await otlp?.close();
   tellCounts(dispatcher, counts);
   access.close();

@@ -102,8 +102,10 @@ export interface RunningServer {
   /**
    * Becomes unready, answers all that was sent to it, and ends the workers. Further calls wait for
    * the first.
+   * @param hasOthers whether other processes accept at its address, and it lets go of it at once;
+   * left out, it does not.
    */
-  close(): Promise<void>;
+  close(hasOthers?: boolean): Promise<void>;
 }
 
 /**
@@ -151,10 +153,11 @@ export async function openServer(
   }
   house.loopDelay.start();
   let closing: Promise<void> | undefined;
-  const close = async () => {
+  const close = async (hasOthers: boolean) => {
     house.stop();
     if (limits.drainDelayMs > 0) await pause(limits.drainDelayMs);
-    const closed = acceptors === undefined ? doors.stop() : acceptors.stop().then(doors.stop);
+    const closed =
+      acceptors === undefined ? doors.stop(hasOthers) : acceptors.stop().then(() => doors.stop());
     const succeeded = succession.close();
     const isEmptied = await house.drain(closed, limits.drainTimeoutMs);
     if (!isEmptied) for (const { endpoint } of house.applications) endpoint.abort();
@@ -182,8 +185,8 @@ export async function openServer(
     },
     metricLines,
     onReloaded: (application, isFollowed) => house.reloads.onReload(application, isFollowed),
-    close: () => {
-      closing ??= close();
+    close: (hasOthers = false) => {
+      closing ??= close(hasOthers);
       return closing;
     },
   };

@@ -17,8 +17,9 @@ export interface OpenedDoors {
   readonly urls: { readonly url: string; readonly adminUrl: string; readonly metricsUrl: string };
   /**
    * Of the one for all, as `stopServer` does; the others go on meanwhile, for whoever watches.
+   * @param hasOthers whether other processes accept at its address.
    */
-  stop(): Promise<void>;
+  stop(hasOthers?: boolean): Promise<void>;
   /** Ends what is left, soon. @param stopped of `stop`. */
   close(stopped: Promise<void>): Promise<void>;
 }
@@ -42,13 +43,13 @@ export async function openDoors(
   const opened: Opened[] = [];
   const handshakes = new Handshakes(() => context.house.access.onHandshakeFailed());
   let cut: NodeJS.Timeout | undefined;
-  const stopOne = ({ server, connections }: Opened) => {
+  const stopOne = ({ server, connections }: Opened, hasOthers = false) => {
     cut ??= setTimeout(() => handshakes.cut(), HANDSHAKE_LINGER_MS);
-    return stopServer(server, connections);
+    return stopServer(server, connections, hasOthers);
   };
-  const stop = async () => {
+  const stop = async (hasOthers = false) => {
     const [main] = opened;
-    if (main !== undefined) await stopOne(main);
+    if (main !== undefined) await stopOne(main, hasOthers);
   };
   const close = async (stopped: Promise<void>) => {
     const [main, ...others] = opened;

@@ -23,12 +23,19 @@ const LINGER_MS = 1000;
 
 /**
  * Accepts what the kernel has accepted, answers what comes, and ends each connection with its last
- * answer. @returns a promise that is kept when none is left.
+ * answer.
+ * @param hasOthers whether other processes accept at its address, which take what waits there.
+ * @returns a promise that is kept when none is left.
  */
-export async function stopServer(server: Server, connections: Connections): Promise<void> {
+export async function stopServer(
+  server: Server,
+  connections: Connections,
+  hasOthers = false,
+): Promise<void> {
   const quietMs = connections.isBusy ? BUSY_QUIET_MS : QUIET_MS;
   const closed = new Promise<void>((resolve) => void server.once("close", resolve));
-  await stopAccepting(server);
+  if (hasOthers) closeListener(server);
+  else await stopAccepting(server);
   // Not before: clients whose connections end make new ones.
   connections.stop();
   let asked = connections.askedCount;
@@ -71,8 +78,7 @@ function stopAccepting(server: Server): Promise<void> {
       const shortMs = SHORT_TURN_MS + SHORT_TURN_GROWTH * (nowMs - startMs);
       const isEmpty = !hasCome && nowMs - turnMs < shortMs;
       if (isEmpty || nowMs - startMs > MAX_ACCEPTING_MS) {
-        // That of HTTP would destroy idle connections.
-        TcpServer.prototype.close.call(server);
+        closeListener(server);
         server.off("connection", onConnection);
         resolve();
         return;
@@ -83,4 +89,9 @@ function stopAccepting(server: Server): Promise<void> {
     };
     setImmediate(look);
   });
+}
+
+/** That of HTTP would destroy idle connections. */
+function closeListener(server: Server): void {
+  TcpServer.prototype.close.call(server);
 }

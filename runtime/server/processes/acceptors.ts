@@ -47,6 +47,8 @@ interface Acceptor {
   readonly link: Link;
   readonly startMs: number;
   isListening: boolean;
+  /** Kept when it does not accept any more, though it was not lost. */
+  readonly left: Promise<void>;
 }
 
 export class Acceptors {
@@ -145,12 +147,14 @@ export class Acceptors {
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const retry of this.#retries) clearTimeout(retry);
-    // The last that has it closes it, when nobody waits there.
     this.#port.close();
-    for (const { link, process, isListening } of this.#byPlace.values()) {
-      if (isListening) link.tell({ what: "stop" });
-      else process.kill();
-    }
+    const all = [...this.#byPlace.values()];
+    for (const { process, isListening } of all) if (!isListening) process.kill();
+    const [last, ...others] = all.filter(({ isListening }) => isListening);
+    for (const { link } of others) link.tell({ what: "stop", hasOthers: true });
+    await Promise.all(others.map(({ process, left }) => Promise.race([left, process.ended])));
+    // The last that has the address closes it, when nobody waits there.
+    last?.link.tell({ what: "stop", hasOthers: false });
     await this.#allEnded();
   }
 
@@ -190,6 +194,10 @@ export class Acceptors {
     const process = startProcess(setup, this.#port.handle);
     return new Promise((resolve, reject) => {
       let failure: RuntimeError | undefined;
+      let onLeft: () => void = () => {};
+      const left = new Promise<void>((kept) => {
+        onLeft = kept;
+      });
       const link = new Link(process.socket, {
         house,
         offsetMs: this.#offsetMs,
@@ -199,12 +207,13 @@ export class Acceptors {
             acceptor.isListening = true;
             resolve();
           } else if (told.what === "failed") failure = failureOf(told);
+          else if (told.what === "off the address") onLeft();
           else this.#onTold(place, acceptor, told);
         },
         onLine: (text) => accessLog?.write(text),
         onChange: () => this.#lookLater(),
       });
-      const acceptor = { process, link, startMs: performance.now(), isListening: false };
+      const acceptor = { process, link, startMs: performance.now(), isListening: false, left };
       this.#byPlace.set(place, acceptor);
       link.serve(this);
       void process.ended.then((reason) => {

@@ -20,7 +20,8 @@ export interface DispatcherHandlers {
   readonly counts: () => readonly MetricLine[];
   /** Reads the files that say who may come in. @returns what is wrong with them. */
   readonly readAccessFiles: () => Promise<readonly string[]>;
-  readonly onStop: () => void;
+  /** @param hasOthers whether others accept at the address. */
+  readonly onStop: (hasOthers: boolean) => void;
   /** It is gone. */
   readonly onEnd: () => void;
 }
@@ -175,7 +176,7 @@ export class Dispatcher {
     } else if (told.what === "all counted") {
       this.#counted.get(told.call)?.();
       this.#counted.delete(told.call);
-    } else if (told.what === "stop") handlers.onStop();
+    } else if (told.what === "stop") handlers.onStop(told.hasOthers);
     else {
       const { call } = told;
       void handlers.readAccessFiles().then((faults) => {

@@ -62,12 +62,15 @@ export type ToldAcceptor =
   | { readonly what: "read access files"; readonly call: number }
   /** All others have counted. */
   | { readonly what: "all counted"; readonly call: number }
-  | { readonly what: "stop" };
+  /** @property hasOthers whether others accept at the address, and it is to let go at once. */
+  | { readonly what: "stop"; readonly hasOthers: boolean };
 
 export type ToldDispatcher =
   | { readonly what: "listening" }
   /** It could not start. */
   | { readonly what: "failed"; readonly code: string | null; readonly message: string }
+  /** It does not accept any more. */
+  | { readonly what: "off the address" }
   /** It has answered all that it had for an application that was replaced. */
   | { readonly what: "let go"; readonly application: number }
   /** @property call null where nobody has asked. */
