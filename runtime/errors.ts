@@ -19,6 +19,7 @@ const COMMAND_ERRORS = {
   RUNTIME_MODEL: "a model file of the bundle is missing, or is not the one that was compiled",
   RUNTIME_ACCESS: "a file that says who may come in is none, or what belongs together does not",
   RUNTIME_LISTEN: "the address to serve at is taken, or is none of this machine",
+  RUNTIME_PROCESSES: "a process that accepts requests could not be started",
   RUNTIME_MEANS: "the workers of the bundle want more than this machine has",
   RUNTIME_DEVICE: "no worker could be started on the device, or with the models",
 } as const;
@@ -47,6 +48,7 @@ export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
   RUNTIME_MODEL: EXIT_CODES.badInput,
   RUNTIME_ACCESS: EXIT_CODES.badInput,
   RUNTIME_LISTEN: EXIT_CODES.badInput,
+  RUNTIME_PROCESSES: EXIT_CODES.badInput,
   RUNTIME_MEANS: EXIT_CODES.badInput,
   RUNTIME_DEVICE: EXIT_CODES.badInput,
 };

@@ -25,7 +25,7 @@ const MAX_TOLD_FILES = 5;
 export class Reloading {
   readonly #server: Server;
   readonly #options: HostingOptions;
-  readonly #access: Access;
+  readonly #access: Pick<Access, "refresh">;
   readonly #hosted: HostedBundle[];
   /** What the last reading of each has come to, by place. */
   readonly #results: ReloadedApplication[] = [];
@@ -38,7 +38,7 @@ export class Reloading {
     server: Server,
     hosted: readonly HostedBundle[],
     options: HostingOptions,
-    access: Access,
+    access: Pick<Access, "refresh">,
   ) {
     this.#server = server;
     this.#hosted = [...hosted];

@@ -1,5 +1,6 @@
 /** Opens a server of bundles in this process: its doors, and its workers beside it. */
 import type { Bundle } from "./bundle/schema.ts";
+import { RuntimeError } from "./errors.ts";
 import type { SettledDevice } from "./exec/worker-pool.ts";
 import { hasLimits } from "./exec/worker-spawn.ts";
 import {
@@ -16,11 +17,13 @@ import { methodOf } from "./methods/registry.ts";
 import { OpenedModels } from "./opened-models.ts";
 import { Reloading } from "./reloading.ts";
 import { Access, type AccessOptions } from "./server/access/access.ts";
-import type { ServerLimits } from "./server/applications/limits.ts";
+import { DEFAULT_LIMITS, type ServerLimits } from "./server/applications/limits.ts";
 import { HttpError, RETRY_LATER } from "./server/connections/http-error.ts";
 import type { GrpcOptions } from "./server/grpc/door.ts";
 import type { Reloaded } from "./server/http/admin-hooks.ts";
-import type { DoorAddress } from "./server/http/doors.ts";
+import { type DoorAddress, doorsOf } from "./server/http/doors.ts";
+import { Acceptors } from "./server/processes/acceptors.ts";
+import { dividedLimits } from "./server/processes/divided-limits.ts";
 import { openServer, type RunningServer } from "./server/serve.ts";
 import type { LineSink } from "./server/telemetry/line-sink.ts";
 import type { LogState } from "./server/telemetry/log.ts";
@@ -45,6 +48,11 @@ export interface ServerOptions extends WorkersOptions {
   readonly limits?: Partial<ServerLimits>;
   /** Left out for no gRPC beside HTTP. */
   readonly grpc?: GrpcOptions;
+  /**
+   * Processes that accept requests, beside this one, which then decides alone; left out, or 1, for
+   * none, so that this one does both.
+   */
+  readonly processes?: number;
   /** Whether browsers get a live page at `GET /`; left out, they do. */
   readonly page?: boolean;
   /** What the server calls itself to clients; left out, "stratagem". */
@@ -104,7 +112,8 @@ export interface ServedBundle {
 /**
  * Starts serving bundles. Inference is answered from `started` on, the rest at once.
  * @throws BundleError for a bundle that is refused. @throws RuntimeError RUNTIME_UNREADABLE,
- * RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_MEANS, RUNTIME_DEVICE.
+ * RUNTIME_USAGE, RUNTIME_ACCESS, RUNTIME_MODEL, RUNTIME_LISTEN, RUNTIME_PROCESSES, RUNTIME_MEANS,
+ * RUNTIME_DEVICE.
  */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
   const opened: OpenedModels[] = [];
@@ -131,13 +140,15 @@ async function startWith(
   const hosting = { ...options, onNotice, nowMs: clock.nowMs, isOnly: policies.length === 1 };
   const hosted = await hostedBundles(policies, opened, hosting);
   const { otlp, telemetry } = await telemetryOf(options);
+  const acceptors = await acceptorsOf(options);
   let reloading: Reloading | undefined;
-  const server = await openServer(
+  const opening = openServer(
     hosted.map(({ application }) => application),
     {
       host: options.host ?? "127.0.0.1",
       port: options.port ?? 0,
       ...clock,
+      ...(acceptors === undefined ? {} : { acceptors, door: innerDoor(acceptors) }),
       version: packageVersion(),
       page: options.page ?? true,
       serverName: options.serverName ?? "stratagem",
@@ -160,18 +171,28 @@ async function startWith(
           return reloaded;
         },
         config: options.config ?? (() => ({})),
-        state: () => stateOf(expectStarted(reloading), access),
+        state: () => stateOf(expectStarted(reloading), access, acceptors),
       },
     },
   );
+  const server = await opening.catch(async (error) => {
+    await acceptors?.end();
+    throw error;
+  });
   otlp?.watch(() => server.metricLines());
   if (!hasLimits()) {
     onNotice("workers have no limit of memory: this system cannot set one", "warn");
   }
-  const following = new Reloading(server, hosted, hosting, access);
+  const following = new Reloading(server, hosted, hosting, {
+    refresh: async () => {
+      const own = await access.refresh();
+      return [...new Set([...own, ...((await acceptors?.readAccessFiles()) ?? [])])];
+    },
+  });
   reloading = following;
   return {
     ...server,
+    ...urlsOf(server, options, acceptors),
     get served() {
       return following.hosted.map(({ policy, bundle, sha256, workers }) => {
         return { policy, bundle, sha256, device: workers.device };
@@ -222,7 +243,7 @@ function expectStarted(reloading: Reloading | undefined): Reloading {
 }
 
 /** For administrators: what is served, and by whose leave. */
-function stateOf(reloading: Reloading, access: Access): object {
+function stateOf(reloading: Reloading, access: Access, acceptors?: Acceptors): object {
   return {
     version: packageVersion(),
     ready: reloading.hosted.every(({ application }) => application.endpoint.isReady),
@@ -237,7 +258,60 @@ function stateOf(reloading: Reloading, access: Access): object {
       sha256: one.sha256,
       reload: reloading.resultAt(place),
     })),
-    access: access.state(),
+    access: {
+      ...access.state(),
+      ...(acceptors === undefined ? {} : { refused: acceptors.refusals(access.metricLines()) }),
+    },
+  };
+}
+
+/** Takes the address for them; undefined where this process accepts itself. */
+async function acceptorsOf(options: ServerOptions): Promise<Acceptors | undefined> {
+  const { processes = 1, host = "127.0.0.1", port = 0, access = {}, onNotice = () => {} } = options;
+  if (processes === 1) return undefined;
+  if (process.platform === "win32") {
+    const message = `--processes: expected 1 on Windows, got ${processes}`;
+    throw new RuntimeError("RUNTIME_USAGE", message);
+  }
+  const limits = dividedLimits({ ...DEFAULT_LIMITS, ...options.limits }, processes);
+  const { clientRate, clientConcurrency } = access;
+  if (clientRate !== undefined || clientConcurrency !== undefined) {
+    const each = `each of the ${processes} processes counts on its own`;
+    const most = `a client with several connections may ask up to ${processes} times as much`;
+    onNotice(`--client-rate and --client-concurrency: ${each}: ${most}`, "warn");
+  }
+  const { adminAt: admin, metricsAt: metrics, accessLog, otlp } = options;
+  const [main] = doorsOf({ http: { host, port }, admin, metrics });
+  const base = {
+    version: packageVersion(),
+    processes,
+    limits,
+    access,
+    needs: [...(main?.needs ?? [])],
+    hasAccessLog: accessLog !== undefined,
+    textParameters: options.textParameters ?? false,
+    otlp,
+  };
+  return Acceptors.bind({ count: processes, host, port, base, accessLog, onNotice });
+}
+
+/** Where processes that accept ask what is no inference. */
+function innerDoor({ relayPath }: Acceptors) {
+  return { target: { path: relayPath }, isInner: true };
+}
+
+function urlsOf(
+  { url, adminUrl, metricsUrl }: RunningServer,
+  { host = "127.0.0.1", access = {}, adminAt, metricsAt }: ServerOptions,
+  acceptors: Acceptors | undefined,
+) {
+  if (acceptors === undefined) return { url, adminUrl, metricsUrl };
+  const scheme = access.tls === undefined ? "http" : "https";
+  const own = `${scheme}://${host.includes(":") ? `[${host}]` : host}:${acceptors.port}`;
+  return {
+    url: own,
+    adminUrl: adminAt === undefined ? own : adminUrl,
+    metricsUrl: metricsAt === undefined ? own : metricsUrl,
   };
 }
 

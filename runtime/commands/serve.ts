@@ -1,5 +1,6 @@
 /** `serve --policy BUNDLE…`: answers inference requests until it is told to stop. */
 import { EXIT_CODES, RuntimeError } from "../errors.ts";
+import { settleCollection } from "../heap-collection.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { AccessOptions } from "../server/access/access.ts";
@@ -13,7 +14,6 @@ import { flagOf } from "../settings/setting.ts";
 import type { SettingValues } from "../settings/table.ts";
 import { type ServerOptions, type StartedServer, startServer } from "../start-server.ts";
 import type { CommandResult } from "./command-result.ts";
-import { settleCollection } from "./heap-collection.ts";
 import { printedSettings } from "./print-settings.ts";
 import { openLogs, type ServeLogs } from "./serve-logs.ts";
 
@@ -111,6 +111,7 @@ function optionsOf(settings: SettingValues): ServerOptions {
     page: settings.page,
     serverName: settings.serverName,
     textParameters: settings.textParameters,
+    processes: settings.processes,
     limits: limitsOf(settings),
     ...grpcOf(settings),
     access: accessOf(settings),

@@ -5,6 +5,7 @@ import type { Endpoint } from "../requests/endpoint.ts";
 import type { Notice } from "../telemetry/notice.ts";
 import { Gate } from "./gate.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
+import { Occupancy } from "./occupancy.ts";
 
 /** What applications of all methods have in common. */
 export interface ApplicationOptions {
@@ -75,8 +76,7 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
   readonly #executorFactory: (handlers: H) => E | Promise<E>;
   #executor: E | undefined;
   #isDraining = false;
-  #inferCount = 0;
-  readonly #onEmpty: (() => void)[] = [];
+  readonly #occupancy = new Occupancy();
 
   constructor(options: ApplicationOptions, opening: Opening<E, H>) {
     const { bundle, executorFactory, maxPending = DEFAULT_LIMITS.maxPending } = opening;
@@ -111,18 +111,15 @@ class OpenedApplication<E extends Executor, H extends Required<ExecutorHandlers>
   }
 
   enter(): void {
-    this.#inferCount++;
+    this.#occupancy.enter();
   }
 
   leave(): void {
-    this.#inferCount--;
-    if (this.#inferCount > 0) return;
-    for (const tell of this.#onEmpty.splice(0)) tell();
+    this.#occupancy.leave();
   }
 
   emptied(): Promise<void> {
-    if (this.#inferCount === 0) return Promise.resolve();
-    return new Promise((resolve) => void this.#onEmpty.push(resolve));
+    return this.#occupancy.emptied();
   }
 
   drain(): void {

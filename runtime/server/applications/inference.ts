@@ -2,7 +2,14 @@
 import type { ByteHold } from "../bodies/byte-budget.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
-import type { Answer, Failure, FailureReason, GivenUp, Outcome } from "../requests/request.ts";
+import type {
+  Answer,
+  Failure,
+  FailureReason,
+  GivenUp,
+  Outcome,
+  RequestRows,
+} from "../requests/request.ts";
 import { type RequestClass, requestClass } from "../requests/request-classes.ts";
 import type { RequestRecord } from "../telemetry/request-record.ts";
 import type { HostedModel } from "./hosted-model.ts";
@@ -106,14 +113,21 @@ function noteAnswer(record: RequestRecord, { answerer, queueMs, inferMs, runs }:
  * The deadline counts from the arrival of the request, before its body was read, and before it was
  * seen; of the time that is left, the answer may wait as long for the loop as the request did.
  */
-function scheduled(
-  { nowMs }: House,
-  { hosted: { model, application }, onceGone }: Inference,
-  { index, sloMs }: RequestClass,
-  { rows, inputs, timeoutMs, isHigh, variant }: InferRequest,
+export function scheduled(
+  { nowMs }: Pick<House, "nowMs">,
+  { hosted: { model, application }, onceGone }: Pick<Inference, "hosted" | "onceGone">,
+  { index, sloMs }: Pick<RequestClass, "index" | "sloMs">,
+  request: RequestRows & Pick<InferRequest, "timeoutMs" | "isHigh">,
   { arrivalMs, lagMs }: Arrival,
 ): Outcome | Promise<Outcome> {
+  const { rows, inputs, timeoutMs, isHigh, variant } = request;
   const { gate } = application;
+  if (model.ask !== undefined) {
+    const asked = { rows, inputs, timeoutMs, isHigh, variant, sloClass: index, arrivalMs, lagMs };
+    const { outcome, cancel } = model.ask(asked);
+    const stayed = onceGone(cancel);
+    return outcome.finally(stayed);
+  }
   const namedMs = typeof variant === "number" ? model.variantMs?.(variant) : undefined;
   const refusal = timeoutRefusal(timeoutMs, namedMs, model.fastestMs);
   if (refusal !== null) {

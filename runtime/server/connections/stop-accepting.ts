@@ -27,8 +27,7 @@ export function stopAccepting(server: Server): Promise<void> {
       const shortMs = SHORT_TURN_MS + SHORT_TURN_GROWTH * (nowMs - startMs);
       const isEmpty = !hasCome && nowMs - turnMs < shortMs;
       if (isEmpty || nowMs - startMs > MAX_ACCEPTING_MS) {
-        // That of HTTP would destroy idle connections.
-        Server.prototype.close.call(server);
+        closeListener(server);
         server.off("connection", onConnection);
         resolve();
         return;
@@ -39,4 +38,9 @@ export function stopAccepting(server: Server): Promise<void> {
     };
     setImmediate(look);
   });
+}
+
+/** That of HTTP would destroy idle connections. */
+export function closeListener(server: Server): void {
+  Server.prototype.close.call(server);
 }

@@ -10,7 +10,7 @@ import {
   type ServerResponse,
 } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import { RuntimeError } from "../../errors.ts";
 import { secureContextOf } from "../access/tls.ts";
 import type { ServerLimits } from "../applications/limits.ts";
@@ -24,7 +24,7 @@ import type { Door } from "./doors.ts";
 import { enter } from "./entrance.ts";
 import { handle } from "./http.ts";
 import { turnedAway } from "./infer.ts";
-import { beginSeen } from "./seen.ts";
+import { beginSeen, repeatId } from "./seen.ts";
 
 /**
  * Connections that wait to be accepted; the system caps it. Beyond it they are lost and tried again
@@ -43,7 +43,7 @@ export function serverOf(
   handshakes: Handshakes,
 ): Server {
   const { connections } = context;
-  const server = createServerOf(context, limits, handshakes, {
+  const server = createServerOf(context, door, limits, handshakes, {
     headersTimeout: limits.headerTimeoutMs,
     // Bodies have a limit of their own, whose answer says what was missing.
     requestTimeout: 0,
@@ -54,7 +54,7 @@ export function serverOf(
     requireHostHeader: false,
     insecureHTTPParser: false,
   });
-  const isTls = context.house.access.tls !== undefined;
+  const isTls = context.house.access.tls !== undefined && door.isInner !== true;
   server.maxConnections = limits.maxConnections + SURPLUS_CONNECTIONS;
   // By itself Node drops the fields beyond a number, and whoever reads the rest is none the wiser.
   server.maxHeadersCount = 0;
@@ -65,15 +65,17 @@ export function serverOf(
     const taken = connection.take(request, response);
     connections.onAsked(connection);
     if (taken === "ignore") return;
-    beginSeen(context, request, response);
+    if (door.isInner === true) repeatId(request, response);
+    else beginSeen(context, request, response);
     const refusal = taken === "answer" ? refusedHead(request, limits) : taken;
     const go = (why?: HttpError) => {
       if (why === undefined && turnedAway(context, request, response)) return;
       context.counts.begin(request, response);
       void handle(context, request, response, why);
     };
-    if (refusal === undefined) enter(context, door, request, response, go);
-    else go(refusal);
+    if (refusal === undefined && door.isInner !== true) {
+      enter(context, door, request, response, go);
+    } else go(refusal);
   };
   server.on("request", answer);
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
@@ -114,13 +116,16 @@ export function serverOf(
 /** Of connections that are encrypted, where there is a certificate, or are not. */
 function createServerOf(
   { connections, house: { access } }: HttpContext,
+  door: Door,
   limits: ServerLimits,
   handshakes: Handshakes,
   options: ServerOptions,
 ): Server {
   const open = (socket: Socket) => void connections.open(socket);
   const { tls } = access;
-  if (tls === undefined) return createServer(options).on("connection", open);
+  if (tls === undefined || door.isInner === true) {
+    return createServer(options).on("connection", open);
+  }
   const isMutual = tls.value.ca !== undefined;
   const server = createTlsServer({
     ...options,
@@ -143,7 +148,7 @@ function createServerOf(
 }
 
 /** @throws RuntimeError RUNTIME_LISTEN */
-export function listen(server: Server, { host, port, flag }: Door): Promise<void> {
+export function listen(server: Server, { host, port, flag, target }: Door): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       const reason = error.code === "EADDRINUSE" ? "it is taken" : String(error.code ?? error);
@@ -152,12 +157,16 @@ export function listen(server: Server, { host, port, flag }: Door): Promise<void
         `choose another with ${flag}`;
       reject(new RuntimeError("RUNTIME_LISTEN", message));
     });
-    server.listen({ port, host, backlog: BACKLOG }, () => resolve());
+    if (target === undefined) server.listen({ port, host, backlog: BACKLOG }, () => resolve());
+    else if ("path" in target) server.listen({ ...target, backlog: BACKLOG }, () => resolve());
+    else server.listen(target, BACKLOG, () => resolve());
   });
 }
 
 export function urlOf(server: Server, { house: { access } }: HttpContext, { host }: Door): string {
-  const { port } = server.address() as AddressInfo;
+  const address = server.address();
+  if (address === null || typeof address === "string") return `unix:${address}`;
+  const { port } = address;
   const scheme = access.tls === undefined ? "http" : "https";
   return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

@@ -4,6 +4,7 @@ import type { Need } from "../access/scopes.ts";
 import type { ServerLimits } from "../applications/limits.ts";
 import { Connections } from "../connections/connections.ts";
 import { Handshakes } from "../connections/handshakes.ts";
+import { RequestCounts } from "../connections/request-counts.ts";
 import type { HttpContext } from "./context.ts";
 import type { Door } from "./doors.ts";
 import { listen, serverOf, urlOf } from "./listening.ts";
@@ -16,8 +17,9 @@ export interface OpenedDoors {
   readonly urls: { readonly url: string; readonly adminUrl: string; readonly metricsUrl: string };
   /**
    * Of the one for all, as `stopServer` does; the others go on meanwhile, for whoever watches.
+   * @param hasOthers whether other processes accept at its address.
    */
-  stop(): Promise<void>;
+  stop(hasOthers?: boolean): Promise<void>;
   /** Ends what is left, soon. @param stopped of `stop`. */
   close(stopped: Promise<void>): Promise<void>;
 }
@@ -41,13 +43,13 @@ export async function openDoors(
   const opened: Opened[] = [];
   const handshakes = new Handshakes(() => context.house.access.onHandshakeFailed());
   let cut: NodeJS.Timeout | undefined;
-  const stopOne = ({ server, connections }: Opened) => {
+  const stopOne = ({ server, connections }: Opened, hasOthers = false) => {
     cut ??= setTimeout(() => handshakes.cut(), HANDSHAKE_LINGER_MS);
-    return stopServer(server, connections);
+    return stopServer(server, connections, hasOthers);
   };
-  const stop = async () => {
+  const stop = async (hasOthers = false) => {
     const [main] = opened;
-    if (main !== undefined) await stopOne(main);
+    if (main !== undefined) await stopOne(main, hasOthers);
   };
   const close = async (stopped: Promise<void>) => {
     const [main, ...others] = opened;
@@ -58,10 +60,8 @@ export async function openDoors(
   };
   try {
     for (const door of doors) {
-      const connections = door.isOwn ? new Connections(limits) : context.connections;
-      // What the page shows it asks for where metrics are served.
-      const page = door.needs.has("metrics") ? context.page : undefined;
-      const own = { ...context, connections, page };
+      const own = { ...context, ...ownOf(context, limits, door) };
+      const { connections } = own;
       const server = serverOf(own, limits, door, handshakes);
       await listen(server, door);
       opened.push({ door, server, connections });
@@ -76,4 +76,16 @@ export async function openDoors(
   };
   const urls = { url: urlFor("infer"), adminUrl: urlFor("admin"), metricsUrl: urlFor("metrics") };
   return { urls, stop, close };
+}
+
+/** What a door does not share with the others. */
+function ownOf(
+  { connections, counts }: HttpContext,
+  limits: ServerLimits,
+  { isOwn, isInner = false }: Door,
+): Pick<HttpContext, "connections" | "counts"> {
+  return {
+    connections: isOwn || isInner ? new Connections(limits) : connections,
+    counts: isInner ? new RequestCounts() : counts,
+  };
 }

@@ -48,6 +48,12 @@ export function beginSeen(
   });
 }
 
+/** Another process of this server has noted the request, and named it. */
+export function repeatId({ headers }: IncomingMessage, response: ServerResponse): void {
+  const id = requestIdOf(headers[REQUEST_ID]);
+  if (id !== undefined) response.setHeader(REQUEST_ID, id);
+}
+
 /** The id in the body of an inference request counts where its header has none. */
 export function adoptId(
   response: ServerResponse,

@@ -18,9 +18,11 @@ const MAX_NAME = 80;
 const QUERIES = "stratagem_queries_total";
 const ACCURACY = "stratagem_satisfied_accuracy_total";
 
-export function liveApplication(house: House, served: Application): LiveApplication {
+/** @returns null of an application that another process decides for, which tells of it. */
+export function liveApplication(house: House, served: Application): LiveApplication | null {
   const { endpoint } = served;
   const { bundle } = endpoint;
+  if (bundle === undefined) return null;
   const samples = new Samples([...endpoint.metricLines(), ...latencyLines(house, served)]);
   const { application, method, slo } = bundle;
   const loadQps = samples.sum("stratagem_load_qps");

@@ -1,11 +1,22 @@
 /** What HTTP talks to, whatever the method. */
 import type { Bundle } from "../../bundle/schema.ts";
-import type { ExecutorHandlers } from "../../exec/executor.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import type { RequestRows, Submission } from "./request.ts";
 import type { RequestClasses } from "./request-classes.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
+
+/** A request as another process takes it, which lets it in and schedules it. */
+export interface AskedRequest extends RequestRows {
+  readonly isHigh: boolean;
+  /** Index of its class; 0 where there are none. */
+  readonly sloClass: number;
+  readonly timeoutMs: number | undefined;
+  /** Before it was seen. */
+  readonly arrivalMs: number;
+  /** How far the event loop was behind then. */
+  readonly lagMs: number;
+}
 
 /** A model as clients see it: rows in, tensors out. */
 export interface EndpointModel {
@@ -37,16 +48,16 @@ export interface EndpointModel {
    * @param sloClass index of its class; for models that have some.
    */
   submit(rows: RequestRows, deadlineMs: number, isHigh: boolean, sloClass: number): Submission;
+  /** Hands a request to the process that decides; left out where that is this one. */
+  ask?(request: AskedRequest): Submission;
 }
 
 /** What answers inference requests, by the bundle that decides. */
 export interface Endpoint {
   /** At least one. */
   readonly models: readonly EndpointModel[];
-  /** What the executor tells. */
-  readonly handlers: Required<ExecutorHandlers>;
-  /** The one that decides now. */
-  readonly bundle: Bundle;
+  /** The one that decides now; undefined where another process decides. */
+  readonly bundle: Bundle | undefined;
   readonly isReady: boolean;
   /** Kept once it is ready for the first time. */
   readonly started: Promise<void>;
