@@ -229,6 +229,38 @@ test("it is unready first and still answers; a second signal ends all", async ()
   await until(() => !acceptors.some(isAlive));
 });
 
+test("what is traced, and how answers are told, holds in all of them", async () => {
+  const receiver = createServer((_request, response) => response.end());
+  await once(receiver.listen(0, "127.0.0.1"), "listening");
+  const { port } = receiver.address() as AddressInfo;
+  const endpoint = `http://127.0.0.1:${port}`;
+  const { url } = await serve(
+    "--otlp-endpoint",
+    endpoint,
+    "--text-parameters",
+    "--grpc",
+    "127.0.0.1:0",
+  );
+  // A connection of its own, and so whichever process is awake.
+  const seen = async () => {
+    const headers = { connection: "close" };
+    const body = echoOf([1, 2, 3]);
+    const reply = await fetch(`${url}/v2/models/echo/infer`, { method: "POST", body, headers });
+    const { parameters } = (await reply.json()) as { parameters: { accuracy: unknown } };
+    return JSON.stringify([reply.headers.get("traceparent")?.slice(-2), parameters.accuracy]);
+  };
+  const manyTimes = async () => {
+    return new Set(await Promise.all(Array.from({ length: 24 }, seen)));
+  };
+  expect(await manyTimes()).toEqual(new Set(['["01","0.7"]']));
+  const setting = `${url}/v2/trace/setting`;
+  const off = await fetch(setting, { method: "POST", body: '{"trace_level":["OFF"]}' });
+  expect(await off.json()).toMatchObject({ trace_level: ["OFF"] });
+  await until(async () => !(await manyTimes()).has('["01","0.7"]'));
+  expect(await manyTimes()).toEqual(new Set(['["00","0.7"]']));
+  receiver.close();
+});
+
 test("the process that decides takes all others along", async () => {
   const { child } = await serve();
   const acceptors = acceptorsOf(child);

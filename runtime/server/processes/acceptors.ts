@@ -1,7 +1,7 @@
 /**
  * The processes that accept requests, as the process that decides keeps them: started together, one
  * after the other replaced where it is lost, and stopped together. Source:
- * docs/decisions/0021-processes.md.
+ * docs/decisions/0017-processes.md.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
