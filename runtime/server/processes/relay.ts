@@ -24,7 +24,7 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
 /** What the acceptor has said itself. */
 const SAID: ReadonlySet<string> = new Set(["x-request-id", "traceparent", "tracestate"]);
 /** Where it tells what all processes count. */
-const COUNTING = [/^\/metrics\b/, /\/stats\b/, new RegExp(`^/${LIVE_PATH}$`), /^\/admin\/state\b/];
+const COUNTING = [/^\/metrics\b/, /\/stats\b/, /^\/admin\/state\b/];
 
 interface Reply {
   readonly status: number;
@@ -52,7 +52,8 @@ export class Relay {
   ): Promise<void> {
     const body = await bodyOf(context, path, request);
     const { url = "/" } = request;
-    if (COUNTING.some((one) => one.test(url))) await this.#countAll();
+    const isCounting = url === `/${LIVE_PATH}` || COUNTING.some((one) => one.test(url));
+    if (isCounting) await this.#countAll();
     const id = response.getHeader("x-request-id");
     const named = typeof id === "string" ? { "x-request-id": id } : {};
     const { status, headers, body: answer } = await this.#asked(request, body, named);
