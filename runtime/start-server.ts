@@ -1,4 +1,5 @@
 /** Opens a server of bundles in this process: its doors, and its workers beside it. */
+import { availableParallelism } from "node:os";
 import type { Bundle } from "./bundle/schema.ts";
 import { RuntimeError } from "./errors.ts";
 import type { SettledDevice } from "./exec/worker-pool.ts";
@@ -274,6 +275,11 @@ async function acceptorsOf(options: ServerOptions): Promise<Acceptors | undefine
     throw new RuntimeError("RUNTIME_USAGE", message);
   }
   const limits = dividedLimits({ ...DEFAULT_LIMITS, ...options.limits }, processes);
+  const cores = availableParallelism();
+  if (options.meansCheck !== false && processes >= cores) {
+    const all = `${processes + 1} processes of the server and its workers share ${cores} cores`;
+    onNotice(`--processes ${processes}: ${all}, which is slower than fewer processes`, "warn");
+  }
   const { clientRate, clientConcurrency } = access;
   if (clientRate !== undefined || clientConcurrency !== undefined) {
     const each = `each of the ${processes} processes counts on its own`;
