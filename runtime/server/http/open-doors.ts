@@ -80,12 +80,14 @@ export async function openDoors(
 
 /** What a door does not share with the others. */
 function ownOf(
-  { connections, counts }: HttpContext,
+  { connections, counts, page }: HttpContext,
   limits: ServerLimits,
-  { isOwn, isInner = false }: Door,
-): Pick<HttpContext, "connections" | "counts"> {
+  { isOwn, isInner = false, needs }: Door,
+): Pick<HttpContext, "connections" | "counts" | "page"> {
   return {
     connections: isOwn || isInner ? new Connections(limits) : connections,
     counts: isInner ? new RequestCounts() : counts,
+    // What the page shows it asks for where metrics are served.
+    page: needs.has("metrics") ? page : undefined,
   };
 }
