@@ -58,12 +58,12 @@ async function reloaded(served: ServedMethod, { size, folder }: Attack) {
   const server = await startServe(policy, args, { isQuiet: true });
   await untilReady(server.url);
   const clientsOf = () => new Clients(Number(new URL(server.url).port), messages, GAP_MS);
+  const children = childrenOf(server.pid).length;
   const control = clientsOf();
   control.begin();
   await pause(CONTROL_MS);
   await control.end();
   const clients = clientsOf();
-  const children = childrenOf(server.pid).length;
   const lost: string[] = [];
   let longestMs = 0;
   clients.begin();
