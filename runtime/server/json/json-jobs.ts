@@ -62,7 +62,8 @@ const PIECE_ELEMENTS = 65_536;
 export function doJob(job: JsonJob): JsonResult {
   try {
     if (job.kind === "predict") {
-      const text = new TextEncoder().encode(predictionsJson(job.outputs));
+      // Memory of its own: that of a pool, as encoders of Node have, goes to no other thread.
+      const text = new Uint8Array(Buffer.from(predictionsJson(job.outputs)));
       return { kind: "written", text };
     }
     if (job.kind === "write") return { kind: "written", text: jsonBytesOf(job) };
