@@ -62,8 +62,7 @@ const PIECE_ELEMENTS = 65_536;
 export function doJob(job: JsonJob): JsonResult {
   try {
     if (job.kind === "predict") {
-      // Memory of its own: that of a pool, as encoders of Node have, goes to no other thread.
-      const text = new Uint8Array(Buffer.from(predictionsJson(job.outputs)));
+      const text = new TextEncoder().encode(predictionsJson(job.outputs));
       return { kind: "written", text };
     }
     if (job.kind === "write") return { kind: "written", text: jsonBytesOf(job) };
@@ -84,7 +83,9 @@ export function doJob(job: JsonJob): JsonResult {
 export function buffersOf(result: JsonResult): ArrayBuffer[] {
   if (result.kind === "written") return result.text === null ? [] : [result.text.buffer];
   if (result.kind !== "read") return [];
-  return [...new Set(result.request.inputs.map(({ buffer }) => buffer as ArrayBuffer))];
+  const buffers = result.request.inputs.map(({ buffer }) => buffer as ArrayBuffer);
+  // The pool from which Node cuts short buffers goes to no other thread; it is copied.
+  return [...new Set(buffers)].filter(({ byteLength }) => byteLength !== Buffer.poolSize);
 }
 
 function jsonBytesOf({ datatype, bytes }: WriteJob): Uint8Array<ArrayBuffer> | null {
