@@ -1,5 +1,6 @@
 /** What is done with long JSON: the same on the event loop and on a thread beside it. */
 
+import * as threads from "node:worker_threads";
 import {
   type PredictedOutput,
   parsePredictRequest,
@@ -79,13 +80,20 @@ export function doJob(job: JsonJob): JsonResult {
   }
 }
 
+/**
+ * Whether memory goes to no other thread, such as the pool from which Node cuts short buffers: it is
+ * copied. Before 21.0 Node does not tell, and copies what it is asked to hand over.
+ */
+const { isMarkedAsUntransferable: staysHere = () => false } = threads as {
+  readonly isMarkedAsUntransferable?: (memory: object) => boolean;
+};
+
 /** Memory of a result that can be handed over: each buffer once. */
 export function buffersOf(result: JsonResult): ArrayBuffer[] {
   if (result.kind === "written") return result.text === null ? [] : [result.text.buffer];
   if (result.kind !== "read") return [];
   const buffers = result.request.inputs.map(({ buffer }) => buffer as ArrayBuffer);
-  // The pool from which Node cuts short buffers goes to no other thread; it is copied.
-  return [...new Set(buffers)].filter(({ byteLength }) => byteLength !== Buffer.poolSize);
+  return [...new Set(buffers)].filter((buffer) => !staysHere(buffer));
 }
 
 function jsonBytesOf({ datatype, bytes }: WriteJob): Uint8Array<ArrayBuffer> | null {
