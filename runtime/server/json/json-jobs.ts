@@ -81,7 +81,7 @@ export function doJob(job: JsonJob): JsonResult {
 }
 
 /**
- * Whether memory goes to no other thread, such as the pool from which Node cuts short buffers: it is
+ * Whether memory goes to no other thread, as the pool from which Node cuts short buffers: it is
  * copied. Before 21.0 Node does not tell, and copies what it is asked to hand over.
  */
 const { isMarkedAsUntransferable: staysHere = () => false } = threads as {

@@ -1,6 +1,7 @@
 /** What becomes of connections and requests, in every state, when a server stops. */
 import { afterEach, describe, expect, test } from "vitest";
 import type { Recorder } from "../../../../runtime/methods/ramsis/serve/recording.ts";
+import { familiesOf } from "../../../../runtime/server/metrics/exposition.ts";
 import { call, closeAll, type Harness, INFER, inferJson, jsonOf, serve } from "../harness.ts";
 import { Wire } from "../wire.ts";
 
@@ -30,6 +31,12 @@ async function answersOf(wire: Wire): Promise<(readonly [number, string | undefi
 
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise(setImmediate);
+}
+
+/** Requests that have come and have no answer. */
+function requestsIn({ server }: Harness): number {
+  const samples = familiesOf(server.metricLines()).flatMap((family) => family.samples);
+  return samples.find(({ name }) => name === "stratagem_http_requests_in_flight")?.value ?? 0;
 }
 
 describe("a server that stops", () => {
@@ -100,7 +107,7 @@ describe("a server that stops", () => {
     const closed = harness.server.close();
     while ((await call(harness, "/v2/health/live").catch(() => null)) !== null);
     wire.send(HEAD + BODY);
-    await turns(50);
+    while (requestsIn(harness) < 2) await turns(1);
     harness.executor.isHolding = false;
     while (harness.executor.held.length > 0) harness.executor.finish();
     const answers = await answersOf(wire);
