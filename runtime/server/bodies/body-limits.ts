@@ -37,16 +37,10 @@ const HEADER_PARTS = 16_384;
 
 const SHORT_TYPES: readonly Datatype[] = ["BOOL", "UINT8", "INT8", "UINT16", "INT16"];
 
-/** Of a request for the index, or to see or change settings. */
+/** Of a request for the index or for administrators, or to see or change settings. */
 export const SMALL_LIMIT: BodyLimit = {
   bytes: 4096,
   why: "what such a request takes at most",
-};
-
-/** Of a request for administrators. */
-export const ADMIN_LIMIT: BodyLimit = {
-  bytes: 4096,
-  why: "what asking to read files again takes at most",
 };
 
 /**

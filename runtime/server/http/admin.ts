@@ -1,12 +1,10 @@
 /** The door for administrators: reading files again, the settings in force, what is served. */
 import type { IncomingMessage } from "node:http";
-import { readBody } from "../bodies/body.ts";
-import { ADMIN_LIMIT } from "../bodies/body-limits.ts";
 import { HttpError } from "../connections/http-error.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
-import { parseJson } from "../tensors/json-text.ts";
 import type { AdminHooks } from "./admin-hooks.ts";
 import type { HttpContext } from "./context.ts";
+import { smallJson } from "./small-json.ts";
 
 /**
  * @param path segments after `admin`.
@@ -47,32 +45,14 @@ async function reloaded(
 
 /** @returns undefined for all. */
 async function askedApplication(
-  { pace, house }: HttpContext,
+  context: HttpContext,
   request: IncomingMessage,
 ): Promise<string | undefined> {
-  const hold = house.budget.hold();
-  const body = await readBody(request, { limit: ADMIN_LIMIT, pace, hold }).finally(() =>
-    hold.release(),
-  );
-  if (body.length === 0) return undefined;
-  const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString();
-  const { application, ...others } = objectOf(text);
+  const { application, ...others } = await smallJson(context, request);
   const [other] = Object.keys(others);
   if (other !== undefined) throw new BadRequest(other, "expected application alone", others[other]);
   if (application === undefined || typeof application === "string") return application;
   throw new BadRequest("application", "expected the name of an application", application);
-}
-
-function objectOf(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value = parseJson(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-      return value as Readonly<Record<string, unknown>>;
-    }
-  } catch {
-    // Told below, as any other text that is not an object.
-  }
-  throw new BadRequest("request", "expected a JSON object", text);
 }
 
 function noPath({ url }: IncomingMessage): HttpError {

@@ -6,7 +6,7 @@
 import type { ServerResponse } from "node:http";
 import { Agent, request as ask, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import { readBody } from "../bodies/body.ts";
-import { ADMIN_LIMIT, SMALL_LIMIT } from "../bodies/body-limits.ts";
+import { SMALL_LIMIT } from "../bodies/body-limits.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { HttpContext } from "../http/context.ts";
 import { isOfSettings } from "../http/operator-settings.ts";
@@ -110,8 +110,7 @@ async function bodyOf(
   const isOfV2 = path[0] === "v2" && (path[1] === "repository" || isOfSettings(path.slice(1)));
   if (verb !== "POST" || !(isOfAdmin || isOfV2)) return undefined;
   const hold = house.budget.hold();
-  const limit = isOfAdmin ? ADMIN_LIMIT : SMALL_LIMIT;
-  return readBody(request, { limit, pace, hold }).finally(() => hold.release());
+  return readBody(request, { limit: SMALL_LIMIT, pace, hold }).finally(() => hold.release());
 }
 
 function kept(
