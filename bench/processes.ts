@@ -6,19 +6,17 @@
  * requests per second tell little; the time that the process that decides takes for a request is
  * what bounds them where there are cores enough.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { childrenOf } from "../experiments/campaign/load/process-watch.ts";
-import { compiled } from "../experiments/harness/cli.ts";
 import { type LiveServer, machineLines, startServe } from "../experiments/harness/live.ts";
 import { ascending } from "../experiments/harness/numbers.ts";
-import { meanModel } from "../test/support/onnx-model.ts";
+import { MODEL, meanBundle } from "./mean-bundle.ts";
 import { closedLoop, inferMessage } from "./raw-client.ts";
 
 /** Float32 numbers in a row: 12 KB. */
 const WIDTH = 3072;
-const MODEL = "mean";
 const PROCESSES = [1, 2, 3];
 const ROUNDS = 5;
 const WARM_UP = 10_000;
@@ -40,7 +38,7 @@ interface Taken {
 const folder = mkdtempSync(join(tmpdir(), "processes-bench-"));
 try {
   for (const line of machineLines()) console.log(line);
-  const policy = await bundle();
+  const policy = await meanBundle(folder, WIDTH, "1 s");
   const rounds = new Map(PROCESSES.map((count) => [count, [] as Taken[]]));
   const servers = new Map<number, LiveServer>();
   for (const count of PROCESSES) {
@@ -112,26 +110,6 @@ function line(count: number, rounds: readonly Taken[]): string {
     `workers ${us(({ working }) => working)}; ` +
     `one core deciding: at most ${ceiling.toFixed(0)} requests/s`
   );
-}
-
-async function bundle(): Promise<string> {
-  const model = join(folder, "mean.onnx");
-  writeFileSync(model, meanModel(WIDTH, 10));
-  const variants = { [MODEL]: { accuracy: 0.5, latencyMs: { 1: 0.3, 32: 1, 400: 8 } } };
-  const profile = { format: "latency-profile/1", hardware: "assumed", variants };
-  writeFileSync(join(folder, "profile.json"), JSON.stringify(profile));
-  const variant = { name: MODEL, model, profile: `profile.json#${MODEL}` };
-  const spec = {
-    version: 1,
-    application: MODEL,
-    slo: { latency: "1 s" },
-    workload: { loads: [10_000], arrivals: { process: "poisson" } },
-    cluster: { workers: 1 },
-    tasks: [{ name: "only", variants: [variant] }],
-    policy: { method: "ramsis", maxQueue: 400 },
-  };
-  writeFileSync(join(folder, "app.json"), JSON.stringify(spec));
-  return (await compiled("ramsis", join(folder, "app.json"))).path;
 }
 
 function quantile(times: readonly number[], share: number): number {

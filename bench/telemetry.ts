@@ -4,20 +4,18 @@
  *
  * Servers, their workers, the receiver of traces and this load generator share the machine.
  */
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { compiled } from "../experiments/harness/cli.ts";
 import { type LiveServer, machineLines, startServe } from "../experiments/harness/live.ts";
 import { ascending } from "../experiments/harness/numbers.ts";
-import { meanModel } from "../test/support/onnx-model.ts";
+import { MODEL, meanBundle } from "./mean-bundle.ts";
 import { closedLoop, inferMessage, openLoop } from "./raw-client.ts";
 
 /** Float32 numbers in a row: 12 KB. */
 const WIDTH = 3072;
-const MODEL = "mean";
 const ROUNDS = 5;
 const WARM_UP = 10_000;
 const CLOSED_REQUESTS = 15_000;
@@ -48,26 +46,6 @@ async function receiver() {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return { server, taken, url: `http://127.0.0.1:${port}` };
-}
-
-async function bundle(): Promise<string> {
-  const model = join(folder, "mean.onnx");
-  writeFileSync(model, meanModel(WIDTH, 10));
-  const variants = { [MODEL]: { accuracy: 0.5, latencyMs: { 1: 0.3, 32: 1, 400: 8 } } };
-  const profile = { format: "latency-profile/1", hardware: "assumed", variants };
-  writeFileSync(join(folder, "profile.json"), JSON.stringify(profile));
-  const variant = { name: MODEL, model, profile: `profile.json#${MODEL}` };
-  const spec = {
-    version: 1,
-    application: MODEL,
-    slo: { latency: "100 ms" },
-    workload: { loads: [10_000], arrivals: { process: "poisson" } },
-    cluster: { workers: 1 },
-    tasks: [{ name: "only", variants: [variant] }],
-    policy: { method: "ramsis", maxQueue: 400 },
-  };
-  writeFileSync(join(folder, "app.json"), JSON.stringify(spec));
-  return (await compiled("ramsis", join(folder, "app.json"))).path;
 }
 
 async function round({ server, perSecond, p50Ms, p99Ms }: Measured): Promise<void> {
@@ -112,7 +90,7 @@ const ways: readonly (readonly [name: string, args: readonly string[]])[] = [
 const measured: Measured[] = [];
 try {
   for (const line of machineLines()) console.log(line);
-  const path = await bundle();
+  const path = await meanBundle(folder, WIDTH, "100 ms");
   for (const [name, args] of ways) {
     const server = await startServe(path, [...args, "--standby", "0", "--no-means-check"], {
       isQuiet: true,
