@@ -1,7 +1,7 @@
 /** `serve --grpc` through the command line: a real model behind a real client, and the stop. */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -13,35 +13,14 @@ import {
   SERVICE,
   TestClient,
 } from "../runtime/server/grpc/client.ts";
-import { identityModel } from "../support/onnx-model.ts";
+import { compileEcho } from "../support/echo-bundle.ts";
 import { startStratagem, stratagem } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-grpc-"));
 const bundle = join(folder, "bundle.msgpack");
 const running: ReturnType<typeof startStratagem>[] = [];
 
-beforeAll(() => {
-  const variants = { small: { accuracy: 0.7, latencyMs: { 1: 10 } } };
-  const profile = { format: "latency-profile/1", hardware: "test", variants };
-  const spec = {
-    version: 1,
-    application: "echo",
-    slo: { latency: "5 s" },
-    workload: { loads: [10], arrivals: { process: "poisson" } },
-    cluster: { workers: 1 },
-    tasks: [
-      {
-        name: "classify",
-        variants: [{ name: "small", profile: "profile.json#small", model: "identity.onnx" }],
-      },
-    ],
-    policy: { method: "ramsis", maxQueue: 4 },
-  };
-  writeFileSync(join(folder, "identity.onnx"), identityModel(3));
-  writeFileSync(join(folder, "profile.json"), JSON.stringify(profile));
-  writeFileSync(join(folder, "app.json"), JSON.stringify(spec));
-  expect(stratagem("compile", join(folder, "app.json"), "-o", bundle).stderr).toBe("");
-});
+beforeAll(() => void compileEcho(folder), 60_000);
 
 afterAll(() => {
   closeClients();

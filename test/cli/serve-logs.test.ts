@@ -6,35 +6,14 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { identityModel } from "../support/onnx-model.ts";
+import { compileEcho } from "../support/echo-bundle.ts";
 import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-logs-"));
 const bundle = join(folder, "bundle.msgpack");
 const running: ReturnType<typeof startStratagem>[] = [];
 
-beforeAll(() => {
-  const variants = { small: { accuracy: 0.7, latencyMs: { 1: 10 } } };
-  const profile = { format: "latency-profile/1", hardware: "test", variants };
-  const spec = {
-    version: 1,
-    application: "echo",
-    slo: { latency: "5 s" },
-    workload: { loads: [10], arrivals: { process: "poisson" } },
-    cluster: { workers: 1 },
-    tasks: [
-      {
-        name: "classify",
-        variants: [{ name: "small", profile: "profile.json#small", model: "identity.onnx" }],
-      },
-    ],
-    policy: { method: "ramsis", maxQueue: 4 },
-  };
-  writeFileSync(join(folder, "identity.onnx"), identityModel(3));
-  writeFileSync(join(folder, "profile.json"), JSON.stringify(profile));
-  writeFileSync(join(folder, "app.json"), JSON.stringify(spec));
-  expect(stratagem("compile", join(folder, "app.json"), "-o", bundle).stderr).toBe("");
-}, 60_000);
+beforeAll(() => void compileEcho(folder), 60_000);
 
 afterAll(() => {
   for (const child of running) child.kill("SIGKILL");

@@ -305,8 +305,7 @@ test("another model is followed by all of them, and no request is lost", async (
   compile(3);
 });
 
-const tls = HAS_OPENSSL ? test : test.skip;
-tls("connections are encrypted, and others are counted, wherever they come in", async () => {
+test.skipIf(!HAS_OPENSSL)("TLS, everywhere (needs openssl)", async () => {
   const authority = new Authority("processes");
   const { cert, key } = authority.issue("server");
   const { url, child } = await serve("--tls-cert", cert, "--tls-key", key);

@@ -5,36 +5,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { compileEcho } from "../support/echo-bundle.ts";
 import { ofOneModel } from "../support/metrics-text.ts";
-import { identityModel } from "../support/onnx-model.ts";
 import { startStratagem, stratagem, urlOf } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-serve-"));
 const bundle = join(folder, "bundle.msgpack");
 const running: ReturnType<typeof startStratagem>[] = [];
 
-beforeAll(() => {
-  const variants = { small: { accuracy: 0.7, latencyMs: { 1: 10 } } };
-  const profile = { format: "latency-profile/1", hardware: "test", variants };
-  const spec = {
-    version: 1,
-    application: "echo",
-    slo: { latency: "5 s" },
-    workload: { loads: [10], arrivals: { process: "poisson" } },
-    cluster: { workers: 2 },
-    tasks: [
-      {
-        name: "classify",
-        variants: [{ name: "small", profile: "profile.json#small", model: "identity.onnx" }],
-      },
-    ],
-    policy: { method: "ramsis", maxQueue: 4 },
-  };
-  writeFileSync(join(folder, "identity.onnx"), identityModel(3));
-  writeFileSync(join(folder, "profile.json"), JSON.stringify(profile));
-  writeFileSync(join(folder, "app.json"), JSON.stringify(spec));
-  expect(stratagem("compile", join(folder, "app.json"), "-o", bundle).stderr).toBe("");
-});
+beforeAll(() => void compileEcho(folder, 2), 60_000);
 
 afterAll(() => {
   for (const child of running) child.kill("SIGKILL");
