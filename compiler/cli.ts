@@ -240,8 +240,11 @@ program
     const profileUnder = async (watch: Watch) => {
       const reader = new ModelReader(modelLimits, watch.signal);
       const readModel = (path: string) => reader.read(path);
+      const readHost: ProfileSurroundings["readHost"] = (host) => reader.readHost(host);
+      const sample: ProfileSurroundings["sample"] = (host, rows, seed) =>
+        reader.sample(host, rows, seed);
       const machine = describeMachine();
-      const surroundings = { nowMs, ...watch, machine, readModel, startExecutor };
+      const surroundings = { nowMs, ...watch, machine, readModel, readHost, sample, startExecutor };
       try {
         if (!layers) return await profileCommand({ ...options, batches, cores }, surroundings);
         const commands = await import("./commands/profile-layers.ts");

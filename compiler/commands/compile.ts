@@ -37,7 +37,7 @@ export interface CompileCommand {
   readonly compiler: string;
   readonly pool: LevelPoolOptions;
   /** Reads models and runs them, under limits. */
-  readonly modelReader: Pick<ModelReader, "read" | "probe">;
+  readonly modelReader: Pick<ModelReader, "read" | "readHost" | "probe">;
   /** A monotonic clock, ms. */
   readonly nowMs: () => number;
 }
@@ -85,24 +85,31 @@ function withSolver(
   return { ...loaded, application: { ...application, policy } };
 }
 
+const EXPECTED_BY_KIND = {
+  module: "an ES module that opens",
+  remote: "a model of a server",
+} as const;
+
 /** Digests and tensors of the models that variants name. */
 async function readModels(
   { application }: LoadedApplication,
-  reader: Pick<ModelReader, "read">,
+  reader: Pick<ModelReader, "read" | "readHost">,
 ): Promise<Map<string, ModelFile>> {
   const models = new Map<string, ModelFile>();
   for (const task of application.tasks) {
-    for (const { name, model } of task.variants) {
+    for (const { name, model, host } of task.variants) {
       if (model === null || models.has(model)) continue;
       try {
-        models.set(model, await reader.read(model));
+        const read = host === undefined ? reader.read(model) : reader.readHost(host);
+        models.set(model, await read);
       } catch (error) {
         if (error instanceof InterruptedError) throw error;
         const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
-        throw new InputError(
-          "INPUT_INVALID_VALUE",
-          `${model}: expected an ONNX model for variant "${name}", onnxruntime says: ${reason}`,
-        );
+        const expected =
+          host === undefined
+            ? `expected an ONNX model for variant "${name}", onnxruntime says`
+            : `expected ${EXPECTED_BY_KIND[host.kind]} for variant "${name}", got`;
+        throw new InputError("INPUT_INVALID_VALUE", `${model}: ${expected}: ${reason}`);
       }
     }
   }

@@ -2,6 +2,7 @@
 import type { Application, Arrivals, Cluster, Policy, Task, Variant } from "./application.ts";
 import { type ApplicationSpec, applicationSchema, type TaskSpec } from "./application-schema.ts";
 import { type KeyPath, readDocument } from "./document.ts";
+import { hostKey, hostVariantOf } from "./host-tasks.ts";
 import { loadMistakes, resolveLoads } from "./loads.ts";
 import { measurementMistakes } from "./measurements.ts";
 import { conflict, fail, invalid, type Mistake, missing, refuse, show } from "./mistakes.ts";
@@ -104,18 +105,18 @@ function resolveVariant(
     const expected = `a ratio such as 0.58 or 58%, since ${measured.profile.file} has none`;
     return files.fail(missing([...path, "accuracy"], expected));
   }
+  const pathOf = (name: string) => files.opaque(name, [...path, "model"], MAX_MODEL_BYTES);
+  const host = hostVariantOf(variant, files.folder, pathOf);
+  const named = variant.model === undefined || host !== null ? null : pathOf(variant.model);
   return {
     name: variant.name,
     accuracy,
     profile: measured.profile,
     profiles: [measured, ...others].map(({ profile }) => profile),
-    model: variant.model === undefined ? null : modelPath(variant.model, [...path, "model"], files),
+    model: host === null ? named : hostKey(host),
+    ...(host === null ? {} : { host }),
     fanout: variant.fanout ?? null,
   };
-}
-
-function modelPath(name: string, path: KeyPath, files: NamedFiles): string {
-  return files.opaque(name, path, MAX_MODEL_BYTES);
 }
 
 /** What each profile says of the variant; the hardware of each is its own. */

@@ -2,12 +2,21 @@
 import { assert } from "../core/assert.ts";
 import { BlockingChannel } from "./blocking-channel.ts";
 import { decodeRun, decodeText, FRAME_KINDS, textFrame } from "./frame-protocol.ts";
+import { type HostSource, readHost, sampleHost } from "./host-source.ts";
 import { readModelFile } from "./model-file.ts";
+import { tellHowItEnds } from "./module-ends.ts";
 import { type ProbedTensor, type ProbeInput, probeTensors } from "./probe-tensors.ts";
 
 /** What is asked; the bytes of a probe follow in a frame: the model, then each input. */
 export type ModelRequest =
   | { readonly kind: "read"; readonly path: string }
+  | { readonly kind: "read-host"; readonly source: HostSource; readonly timeoutMs: number }
+  | {
+      readonly kind: "sample";
+      readonly source: HostSource;
+      readonly rows: number;
+      readonly seed: number;
+    }
   | {
       readonly kind: "probe";
       readonly dtypes: readonly string[];
@@ -29,6 +38,7 @@ await serve(new BlockingChannel(CHANNEL_FD));
 process.exit();
 
 async function serve(channel: BlockingChannel): Promise<void> {
+  tellHowItEnds(channel);
   for (let frame = channel.read(); frame !== null; frame = channel.read()) {
     const request: ModelRequest = JSON.parse(decodeText(frame.payload));
     try {
@@ -43,6 +53,8 @@ async function serve(channel: BlockingChannel): Promise<void> {
 
 async function answerTo(request: ModelRequest, channel: BlockingChannel): Promise<unknown> {
   if (request.kind === "read") return readModelFile(request.path);
+  if (request.kind === "read-host") return readHost(request.source, request.timeoutMs);
+  if (request.kind === "sample") return sampleHost(request.source, request.rows, request.seed);
   const frame = channel.read();
   assert(frame !== null, "the bytes of a model follow");
   const [model, ...bytes] = decodeRun(frame.payload).inputs;

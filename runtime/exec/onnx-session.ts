@@ -3,6 +3,7 @@
 import type { TensorInfo } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
 import type { BatchResult, Device, VariantModel } from "./executor.ts";
+import { type LoadedModel, oneLine } from "./loaded-model.ts";
 import { modelBytes } from "./model-bytes.ts";
 import { type InferenceSession, InferenceSession as Sessions, type Tensor } from "./onnxruntime.ts";
 import { encodeStrings } from "./string-data.ts";
@@ -33,7 +34,7 @@ export interface WorkerSetup {
  */
 const WARM_RUNS = 2;
 
-export class OnnxModel {
+export class OnnxModel implements LoadedModel {
   readonly #variant: VariantModel;
   readonly #cores: number;
   readonly #session: InferenceSession;
@@ -221,12 +222,6 @@ function outputOf(name: string, tensor: Tensor | undefined, rows: number | null)
   }
   if (!ArrayBuffer.isView(data)) return { shape: dims, bytes: encodeStrings(data) };
   return { shape: dims, bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) };
-}
-
-/** Messages of onnxruntime span lines; ours are one. */
-function oneLine(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  return message.replaceAll(/\s+/g, " ").trim();
 }
 
 /** An ordinary install is without the libraries of CUDA, which are asked for by one command. */

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type CompileCommand, compileCommand } from "../../../../compiler/commands/compile.ts";
+import { readHost } from "../../../../runtime/exec/host-source.ts";
 import { readModelFile } from "../../../../runtime/exec/model-file.ts";
 import { probeTensors } from "../../../../runtime/exec/probe-tensors.ts";
 import { accordionApplication, type Change } from "../../../support/accordion-application.ts";
@@ -15,7 +16,11 @@ function commandOf(home: string, out: string): CompileCommand {
     fanouts: null,
     check: false,
     compiler: "test",
-    modelReader: { read: readModelFile, probe: probeTensors },
+    modelReader: {
+      read: readModelFile,
+      readHost: (one) => readHost(one, 1000),
+      probe: probeTensors,
+    },
     pool: { jobs: 1, onProgress: () => {}, signal: new AbortController().signal },
     nowMs: () => 0,
   };
