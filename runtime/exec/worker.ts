@@ -93,7 +93,7 @@ async function run(
     if (module !== undefined && isOutOfMemory(error)) {
       return textFrame(FRAME_KINDS.failed, `${name}: ${oneLine(error)}`);
     }
-    return textFrame(FRAME_KINDS.refused, messageOf(error));
+    return textFrame(FRAME_KINDS.refused, oneLine(error));
   }
 }
 
