@@ -2,8 +2,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { stratagemHere } from "../support/cli-here.ts";
+import { refusedHere } from "../support/compile-here.ts";
 import { NUMBERS_MODULE } from "../support/host-modules.ts";
 import { identityModel } from "../support/onnx-model.ts";
 import { startStratagem, urlOf } from "../support/run-cli.ts";
@@ -25,8 +26,10 @@ function specFile(name: string, tasks: readonly object[], policy: object): strin
     version: 1,
     application: name,
     slo: { latency: "5 s" },
-    workload: { loads: [1], arrivals: { process: "poisson" } },
-    cluster: { workers: tasks.length },
+    workload: { loads: [2], arrivals: { process: "poisson" } },
+    cluster: {
+      pools: [{ name: "all", hardware: "test", workers: tasks.length, cores: 1, pricePerHour: 1 }],
+    },
     tasks,
     policy,
   };
@@ -46,8 +49,10 @@ async function succeed(...args: string[]): Promise<string> {
   return stdout;
 }
 
-async function served(bundle: string): Promise<string> {
-  const child = startStratagem("serve", "--policy", bundle, "--http", "127.0.0.1:0", "--json");
+async function served(...bundles: string[]): Promise<string> {
+  const policies = bundles.flatMap((bundle) => ["--policy", bundle]);
+  const means = ["--no-means-check", "--standby", "0"];
+  const child = startStratagem("serve", ...policies, "--http", "127.0.0.1:0", "--json", ...means);
   running.push(child);
   return urlOf(child);
 }
@@ -57,20 +62,51 @@ function ask(url: string, ...texts: string[]): Promise<Response> {
   return fetch(url, { method: "POST", body: JSON.stringify({ inputs: [input] }) });
 }
 
-test("a module is profiled, compiled, simulated and served", async () => {
+const MEASURED = { latencyMs: { 1: 5 }, byCores: { 1: { 1: 5 } } };
+const BOTH = { numbers: MEASURED, same: MEASURED };
+const PROFILE = { format: "latency-profile/1", hardware: "test", variants: BOTH };
+writeFileSync(join(folder, "both.json"), JSON.stringify(PROFILE));
+
+/** Compiles a module before a model. @returns the path of the bundle. */
+async function stages(policy: { readonly method: string }): Promise<string> {
+  const same = { name: "same", accuracy: 0.9, profile: "both.json#same", model: "identity.onnx" };
+  const read = numbersTask("both", { to: [{ task: "repeat" }] });
+  const { method } = policy;
+  const bundle = join(folder, `${method}.msgpack`);
+  const app = specFile(method, [read, { name: "repeat", variants: [same] }], policy);
+  await succeed("compile", app, "-o", bundle);
+  return bundle;
+}
+
+/** Profiles and compiles a module by itself. @returns the path of the bundle. */
+async function alone(): Promise<string> {
   const app = specFile("alone", [numbersTask("alone-profile")], { method: "ramsis", maxQueue: 4 });
   const profile = join(folder, "alone-profile.json");
   await succeed("profile", app, "-o", profile, "--batches", "1,2", "--repeat", "2", "--force");
   const bundle = join(folder, "alone.msgpack");
   await succeed("compile", app, "-o", bundle);
   await succeed("compile", app, "-o", bundle, "--check");
-  await succeed("simulate", bundle, "--poisson", "1", "--duration", "5s");
-  const infer = `${await served(bundle)}/v2/models/alone/infer`;
+  return bundle;
+}
 
+const DOUBLED = [2, 4, 6, 8, 10, 12];
+let url: string;
+beforeAll(async () => {
+  const bundles = [
+    await alone(),
+    await stages({ method: "loki" }),
+    await stages({ method: "inferline", ...{ sampleDuration: "100 s" } }),
+    await stages({ method: "themis", ...{ maxBatch: 1, maxCores: 1 } }),
+  ];
+  url = await served(...bundles);
+});
+
+test("a module is served by itself", async () => {
+  const infer = `${url}/v2/models/alone/infer`;
   const two = await ask(infer, "1 2 3", "4 5 6");
   expect([two.status, await two.json()]).toMatchObject([
     200,
-    { outputs: [{ name: "x", datatype: "FP32", shape: [2, 3], data: [2, 4, 6, 8, 10, 12] }] },
+    { outputs: [{ name: "x", datatype: "FP32", shape: [2, 3], data: DOUBLED }] },
   ]);
   const bad = await ask(infer, "1 2 3", "a cat");
   expect([bad.status, await bad.json()]).toEqual([
@@ -82,27 +118,29 @@ test("a module is profiled, compiled, simulated and served", async () => {
   expect((await ask(infer, "1 2 3")).status).toBe(200);
 });
 
-test("a module is a stage before a model", async () => {
-  const variants = { numbers: { latencyMs: { 1: 5 } }, same: { latencyMs: { 1: 5 } } };
-  const profile = { format: "latency-profile/1", hardware: "test", variants };
-  writeFileSync(join(folder, "both.json"), JSON.stringify(profile));
-  const same = { name: "same", accuracy: 0.9, profile: "both.json#same", model: "identity.onnx" };
-  const tasks = [
-    numbersTask("both", { to: [{ task: "repeat" }] }),
-    { name: "repeat", variants: [same] },
-  ];
-  const bundle = join(folder, "stages.msgpack");
-  await succeed("compile", specFile("stages", tasks, { method: "loki" }), "-o", bundle);
-  const infer = `${await served(bundle)}/v2/models/stages/infer`;
-
+test.each(["loki", "inferline", "themis"])("a module is a stage: %s", async (method) => {
+  const infer = `${url}/v2/models/${method}/infer`;
   const two = await ask(infer, "1 2 3", "4 5 6");
   expect([two.status, await two.json()]).toMatchObject([
     200,
-    { outputs: [{ name: "repeat.y", shape: [2, 3], data: [2, 4, 6, 8, 10, 12] }] },
+    { outputs: [{ shape: [2, 3], data: DOUBLED }] },
   ]);
   const bad = await ask(infer, "a cat");
   expect([bad.status, await bad.json()]).toEqual([
     400,
-    { error: "numbers: expected three numbers" },
+    { error: "read/numbers: expected three numbers" },
   ]);
+});
+
+test("accordion refuses what it cannot cut", async () => {
+  const policy = { method: "accordion", maxDepth: 1, maxBatch: 8, meanBatch: 2 };
+  const app = specFile("cut", [numbersTask("both")], policy);
+  const { status, stderr } = await refusedHere(app, join(folder, "cut.msgpack"));
+  expect({ status, stderr }).toMatchObject({
+    status: 65,
+    stderr: expect.stringContaining(
+      "tasks[0].variants[0].kind: expected an ONNX model, as accordion cuts models, " +
+        "got kind: module, which has no layers to cut between",
+    ),
+  });
 });

@@ -8,6 +8,7 @@ import { BadRequest } from "../tensors/bad-request.ts";
 import { type JsonLimits, parseJson } from "../tensors/json-text.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 import { bytesOfJson } from "../tensors/tensors.ts";
+import { isRaw, rawRequest } from "./raw-request.ts";
 import {
   binaryOf,
   type Fields,
@@ -41,6 +42,7 @@ export function parseInferRequest(
   maxRows: number,
   parts?: JsonLimits,
 ): InferRequest {
+  if (isRaw(headerLength)) return rawRequest(body, signature, maxRows);
   const jsonLength = jsonLengthOf(body, headerLength);
   const request = fieldsOf(jsonOf(body.subarray(0, jsonLength), parts), "request");
   const parameters = parametersOf(request, "");
