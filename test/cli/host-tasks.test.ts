@@ -108,6 +108,9 @@ test("a module is served by itself", async () => {
     200,
     { outputs: [{ name: "x", datatype: "FP32", shape: [2, 3], data: DOUBLED }] },
   ]);
+  const headers = { "inference-header-content-length": "0" };
+  const raw = await fetch(infer, { method: "POST", body: "1 2 3", headers });
+  expect(await raw.json()).toMatchObject({ outputs: [{ shape: [1, 3], data: [2, 4, 6] }] });
   const bad = await ask(infer, "1 2 3", "a cat");
   expect([bad.status, await bad.json()]).toEqual([
     400,
