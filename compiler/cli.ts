@@ -293,8 +293,11 @@ program
       const readModel: ProfileSurroundings["readModel"] = async (path, binding, at) => {
         return bindModel(path, await reader.describe(path), binding, at, reader);
       };
+      const readHost: ProfileSurroundings["readHost"] = (host) => reader.readHost(host);
+      const sample: ProfileSurroundings["sample"] = (host, rows, seed) =>
+        reader.sample(host, rows, seed);
       const machine = describeMachine();
-      const surroundings = { nowMs, ...watch, machine, readModel, startExecutor };
+      const surroundings = { nowMs, ...watch, machine, readModel, readHost, sample, startExecutor };
       try {
         if (!layers) return await profileCommand({ ...options, batches, cores }, surroundings);
         const commands = await import("./commands/profile-layers.ts");

@@ -26,7 +26,7 @@ import { type OutputShapes, probeOutputs } from "./output-shapes.ts";
 /** A model as it is used, or what is wrong with how the spec uses it. */
 export type Bound =
   | { readonly model: ModelFile; readonly mistakes?: undefined }
-  | { readonly mistakes: readonly Mistake[] };
+  | { readonly model?: undefined; readonly mistakes: readonly Mistake[] };
 
 const NOTHING: Binding = {
   axes: {},

@@ -31,7 +31,10 @@ import { jsonBytes, type ProfileCommand } from "./profile.ts";
  */
 export type ProfileLayersCommand = Omit<ProfileCommand, "batches" | "cores">;
 
-export interface LayerSurroundings extends Required<PlanSources>, LayerSources {}
+export interface LayerSurroundings
+  extends Required<Pick<PlanSources, "openLayers">>,
+    Omit<PlanSources, "openLayers">,
+    LayerSources {}
 
 /** What is known of the layers beside what any measurement tells. */
 interface LayerMeasurement extends Measurement {

@@ -180,12 +180,12 @@ interface OpenCell extends Cell {
   readonly cpuMs: number[];
 }
 
-/** Inputs that are random, of the seed of the plan. */
+/** Inputs that modules have for it, else random ones, of the seed of the plan. */
 export function randomInputsOf({ variants, seed }: ProfilePlan): InputsOf {
   return (variant, batch) => {
     const model = variants[variant]?.model;
     assert(model !== undefined, "inputs are of a variant of the plan");
-    return randomInputs(model, batch, seed);
+    return variants[variant]?.samples?.get(batch) ?? randomInputs(model, batch, seed);
   };
 }
 

@@ -26,6 +26,7 @@ import {
   list,
   mapping,
   name,
+  options,
   percentile,
   positiveNumber,
   positiveRatio,
@@ -35,6 +36,7 @@ import {
   record,
   tagged,
   text,
+  url,
 } from "./fields.ts";
 import { policySchema } from "./policy-schema.ts";
 
@@ -127,7 +129,17 @@ const variant = mapping({
     .describe(
       "<file>#<variant>, relative to the spec; a list of them, one per hardware of the pools",
     ),
-  model: text("a file name").optional().describe("ONNX file, relative to the spec"),
+  kind: choice("onnx", "module", "remote")
+    .optional()
+    .describe("What it is: an ONNX file, the default, an ES module, or a model of another server"),
+  model: text("a file name")
+    .optional()
+    .describe(
+      "ONNX file, relative to the spec; of a module its path, such as ./crop.mjs, or what a " +
+        "package has, such as stratagem-kit/decode-image; of another server its model",
+    ),
+  options: options().optional().describe("What a module is opened with"),
+  url: url().optional().describe("Another server of the protocol v2, such as http://host:8000"),
   ...bindingFields,
   fanout: z
     .union(

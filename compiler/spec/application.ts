@@ -105,13 +105,32 @@ export interface Variant {
   readonly profile: VariantProfile;
   /** All that the spec names, `profile` first; at most one for each hardware. */
   readonly profiles: readonly VariantProfile[];
-  /** Path of the model file that can be opened as it is. */
+  /**
+   * Path of the model file that can be opened as it is; of what is no ONNX file what names it among
+   * the models of the application.
+   */
   readonly model: string | null;
   /** How the model's tensors are used; left out where the model says all. */
   readonly binding?: Binding;
+  /** What the model is where it is no ONNX file; left out where it is one, or there is none. */
+  readonly host?: HostVariant;
   /** Mean queries sent downstream per query served: to every child, or per child task. */
   readonly fanout: number | Readonly<Record<string, number>> | null;
 }
+
+export type HostVariant =
+  | {
+      readonly kind: "module";
+      /** Path of its file that can be opened as it is; null where a package has it. */
+      readonly path: string | null;
+      /** As `import` names what a package has; null where it is a file. */
+      readonly specifier: string | null;
+      /** JSON whose keys are in ascending order. */
+      readonly options: string;
+      /** Of the spec, absolute. */
+      readonly folder: string;
+    }
+  | { readonly kind: "remote"; readonly url: string; readonly model: string };
 
 /** What a latency profile says of one variant. */
 export interface VariantProfile {

@@ -59,3 +59,7 @@ export const MAX_TRACES = 1000;
 export const MAX_FIGURE = 1e15;
 /** Of a simulation that a bundle tells of, and that `verify` repeats. */
 export const MAX_REQUESTS = 1e8;
+/** Characters of the JSON of a module's options. */
+export const MAX_OPTIONS_LENGTH = 65_536;
+/** A server, without credentials, a query or a fragment. */
+export const SERVER_URL = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/i;

@@ -95,6 +95,24 @@ export interface ModelFile {
   readonly adapter?: ModelAdapter;
   /** Axes that have one of several sizes; left out where every axis but the rows has one. */
   readonly buckets?: readonly BucketAxis[];
+  /** An ES module, whose entry the file is; left out for an ONNX file. */
+  readonly module?: ModuleReference;
+  /** A model of another server; there is no file then, and the digest is that of its tensors. */
+  readonly remote?: RemoteReference;
+}
+
+export interface ModuleReference {
+  /** Where it is of a package, as `import` names it; null for a file of the models folder. */
+  readonly specifier: string | null;
+  /** What it is opened with, as JSON whose keys are in ascending order. */
+  readonly options: string;
+}
+
+export interface RemoteReference {
+  /** Of the server, without a path of the protocol. */
+  readonly url: string;
+  /** As that server names it. */
+  readonly model: string;
 }
 
 export interface TensorInfo {

@@ -25,6 +25,7 @@ const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
   // The status is not 503: a request that makes workers end should not be sent again by itself.
   "worker-lost": 500,
   inference: 500,
+  refused: 400,
   // Nobody is there to read it.
   cancelled: 499,
   closed: 503,

@@ -25,6 +25,7 @@ const REASONS: readonly FailureReason[] = [
   "inference",
   "cancelled",
   "closed",
+  "refused",
 ];
 
 /** @param runs of the answer as JSON; empty where nobody notes them. */

@@ -18,6 +18,7 @@ const LABEL_BY_REASON: Readonly<Record<FailureReason, FailureLabel>> = {
   cancelled: "CANCELED",
   inference: "BACKEND",
   "worker-lost": "BACKEND",
+  refused: "OTHER",
   closed: "OTHER",
 };
 

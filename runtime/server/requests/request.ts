@@ -20,6 +20,8 @@ export type FailureReason =
   | "no-worker"
   | "worker-lost"
   | "inference"
+  /** A module will not have what its client sent. */
+  | "refused"
   | "cancelled"
   | "closed";
 
