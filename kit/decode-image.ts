@@ -1,0 +1,94 @@
+/**
+ * `stratagem-kit/decode-image`: encoded images to tensors of one size, as models take them.
+ *
+ * Input `image`, BYTES []: a file of JPEG, PNG, WebP, GIF, TIFF or AVIF; of several pictures the
+ * first. Outputs `pixels`, FP32 or UINT8 [channels, height, width] or [height, width, channels];
+ * `size`, INT64 [2], height and width of the image as it is seen; `to_original`, FP32 [4], how
+ * points of the tensor are told in the image (`images/placing.ts`). Transparent pixels are seen on
+ * white. Decoding, colours and resizing are sharp's (libvips); its kernels look at every pixel also
+ * where an image becomes smaller, as those of Pillow do and OpenCV's do not.
+ */
+import { type Decoder, KERNELS, openImage } from "./images/decoder.ts";
+import { IMAGE_FORMATS } from "./images/image-format.ts";
+import { type PixelFormat, paddedTensor, pixelFormatOf, rowShape } from "./images/pixel-format.ts";
+import { type Placing, placed, placingOf, toOriginal } from "./images/placing.ts";
+import { sampleImage } from "./images/sample-image.ts";
+import { writePixels } from "./images/write-pixels.ts";
+import type { HostModule, NamedTensors, OpenArguments } from "./module/contract.ts";
+import { OptionReader } from "./module/options.ts";
+import { eachRow } from "./module/row-error.ts";
+import { bytesOf } from "./module/tensors.ts";
+
+interface Settings {
+  readonly decoder: Decoder;
+  readonly placing: Placing;
+  readonly format: PixelFormat;
+}
+
+const DEFAULT_PIXELS = 50_000_000;
+
+/** @throws TypeError if an option is not what it may be. */
+export default async function open({ options }: OpenArguments): Promise<HostModule> {
+  const settings = settingsOf(options);
+  const { height, width } = settings.placing;
+  return {
+    inputs: [{ name: "image", datatype: "BYTES", shape: [] }],
+    outputs: [
+      {
+        name: "pixels",
+        datatype: settings.format.datatype,
+        shape: rowShape(settings.format, height, width),
+      },
+      { name: "size", datatype: "INT64", shape: [2] },
+      { name: "to_original", datatype: "FP32", shape: [4] },
+    ],
+    batches: null,
+    sample: (rows, random) => samples(rows, random),
+    run: (inputs, rows) => decoded(bytesOf(inputs, "image", rows), settings),
+    close: () => {},
+  };
+}
+
+function settingsOf(given: unknown): Settings {
+  const options = new OptionReader("stratagem-kit/decode-image", given);
+  const placing = placingOf(options);
+  const format = pixelFormatOf(options);
+  const decoder = {
+    formats: options.someOf("formats", IMAGE_FORMATS, IMAGE_FORMATS),
+    maxPixels: options.integer("maxPixels", { min: 1, max: 2 ** 31 - 1 }, DEFAULT_PIXELS),
+    isUpright: options.flag("orient", true),
+    kernel: options.oneOf("kernel", KERNELS, "linear"),
+  };
+  options.done();
+  return { placing, format, decoder };
+}
+
+/** @throws RowError for all files that are no images, are too large or broken. */
+async function decoded(files: readonly Uint8Array[], settings: Settings): Promise<NamedTensors> {
+  const { placing, format, decoder } = settings;
+  const { height, width } = placing;
+  const shape = rowShape(format, height, width);
+  const data = paddedTensor(format, files.length, height * width);
+  const elements = data.length / files.length;
+  const size = new BigInt64Array(files.length * 2);
+  const mapping = new Float32Array(files.length * 4);
+  await eachRow("image", files, async (file, row) => {
+    const image = await openImage(file, decoder);
+    const at = placed(image.size, placing);
+    const canvas = { data, start: row * elements, width, height };
+    writePixels(format, await image.pixels(at.size), canvas, at.x, at.y);
+    size.set([BigInt(image.size.height), BigInt(image.size.width)], row * 2);
+    mapping.set(toOriginal(image.size, at), row * 4);
+  });
+  return {
+    pixels: { data, shape: [files.length, ...shape] },
+    size: { data: size, shape: [files.length, 2] },
+    to_original: { data: mapping, shape: [files.length, 4] },
+  };
+}
+
+async function samples(rows: number, random: () => number): Promise<NamedTensors> {
+  const data: Uint8Array[] = [];
+  for (let row = 0; row < rows; row++) data.push(await sampleImage(random));
+  return { image: { data, shape: [rows] } };
+}

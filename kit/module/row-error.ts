@@ -1,0 +1,39 @@
+/** An error that is of some rows of a batch, and not of the others. */
+
+export interface RowMistake {
+  /** From 0, in the batch. */
+  readonly row: number;
+  readonly message: string;
+}
+
+export class RowError extends Error {
+  override readonly name = "RowError";
+  /** Every row that is at fault, in order: the rows not named here could have been answered. */
+  readonly rows: readonly RowMistake[];
+
+  /** @param input the tensor that the rows are of. @param rows one or more. */
+  constructor(input: string, rows: readonly RowMistake[]) {
+    super(rows.map(({ row, message }) => `input "${input}" row ${row}: ${message}`).join("; "));
+    this.rows = rows;
+  }
+}
+
+/**
+ * Does the rows of a batch one after the other: all that fail are told at once, by a RowError.
+ * @param input the tensor that the rows are of.
+ */
+export async function eachRow<T>(
+  input: string,
+  rows: readonly T[],
+  act: (value: T, row: number) => Promise<void> | void,
+): Promise<void> {
+  const mistakes: RowMistake[] = [];
+  for (const [row, value] of rows.entries()) {
+    try {
+      await act(value, row);
+    } catch (error) {
+      mistakes.push({ row, message: error instanceof Error ? error.message : String(error) });
+    }
+  }
+  if (mistakes.length > 0) throw new RowError(input, mistakes);
+}
