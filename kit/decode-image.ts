@@ -8,7 +8,7 @@
  * white. Decoding, colours and resizing are sharp's (libvips); its kernels look at every pixel also
  * where an image becomes smaller, as those of Pillow do and OpenCV's do not.
  */
-import { type Decoder, KERNELS, openImage } from "./images/decoder.ts";
+import { type Decoder, KERNELS, openImage, useCores } from "./images/decoder.ts";
 import { IMAGE_FORMATS } from "./images/image-format.ts";
 import { type PixelFormat, paddedTensor, pixelFormatOf, rowShape } from "./images/pixel-format.ts";
 import { type Placing, placed, placingOf, toOriginal } from "./images/placing.ts";
@@ -28,8 +28,9 @@ interface Settings {
 const DEFAULT_PIXELS = 50_000_000;
 
 /** @throws TypeError if an option is not what it may be. */
-export default async function open({ options }: OpenArguments): Promise<HostModule> {
+export default async function open({ options, cores }: OpenArguments): Promise<HostModule> {
   const settings = settingsOf(options);
+  useCores(cores);
   const { height, width } = settings.placing;
   return {
     inputs: [{ name: "image", datatype: "BYTES", shape: [] }],

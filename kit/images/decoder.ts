@@ -31,9 +31,13 @@ export interface OpenedImage {
   pixels(size: Size): Promise<Pixels>;
 }
 
-/** One core for each worker, and no image kept: a worker's time and memory are its batch's. */
-sharp.concurrency(1);
+/** No image is kept: a worker's memory is its batch's. */
 sharp.cache(false);
+
+/** Of this process: a worker has the cores that its plan gives it. */
+export function useCores(cores = 1): void {
+  sharp.concurrency(cores);
+}
 
 /** @throws Error that says what is wrong with the file. */
 export async function openImage(bytes: Uint8Array, how: Decoder): Promise<OpenedImage> {

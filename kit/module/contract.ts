@@ -38,7 +38,10 @@ export interface HostModule {
    * @param random uniform in [0, 1).
    */
   sample(rows: number, random: () => number): NamedTensors | Promise<NamedTensors>;
-  /** @param rows of every input; outputs may have others. */
+  /**
+   * @param rows of every input; outputs may have others.
+   * @throws RowError for rows that it will not have: the others are run again without them.
+   */
   run(inputs: NamedTensors, rows: number): NamedTensors | Promise<NamedTensors>;
   close(): void | Promise<void>;
 }
@@ -48,6 +51,8 @@ export interface OpenArguments {
   readonly options?: unknown;
   /** Where the files of models are: files that options name are looked for there. */
   readonly folder: string;
+  /** Of the worker that it runs in; 1 where nobody says. */
+  readonly cores?: number;
 }
 
 /** What a module exports as its default. */

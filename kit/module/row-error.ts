@@ -6,15 +6,21 @@ export interface RowMistake {
   readonly message: string;
 }
 
+/** Of many that are at fault in one batch, the message has the first few. */
+const TOLD = 3;
+
 export class RowError extends Error {
   override readonly name = "RowError";
-  /** Every row that is at fault, in order: the rows not named here could have been answered. */
-  readonly rows: readonly RowMistake[];
+  /** Every row that is at fault, in order: the others are run again without them. */
+  readonly rows: readonly number[];
 
-  /** @param input the tensor that the rows are of. @param rows one or more. */
-  constructor(input: string, rows: readonly RowMistake[]) {
-    super(rows.map(({ row, message }) => `input "${input}" row ${row}: ${message}`).join("; "));
-    this.rows = rows;
+  /** @param input the tensor that the rows are of. @param mistakes one or more. */
+  constructor(input: string, mistakes: readonly RowMistake[]) {
+    const told = mistakes.slice(0, TOLD);
+    const more = mistakes.length - told.length;
+    const texts = told.map(({ row, message }) => `input "${input}" row ${row}: ${message}`);
+    super([...texts, ...(more > 0 ? [`and ${more} more rows`] : [])].join("; "));
+    this.rows = mistakes.map(({ row }) => row);
   }
 }
 

@@ -22,7 +22,7 @@ interface Exception {
 }
 
 /** Prebuilt libvips, one package for each platform. */
-const OF_THE_KIT = "[0019](decisions/0019-kit.md), the kit only";
+const OF_THE_KIT = "0019, the kit only";
 const EXCEPTIONS: readonly Exception[] = [
   {
     name: "glpk.js",
@@ -65,7 +65,7 @@ export function licencesPage(packages: readonly LockedPackage[] = productionPack
     "that is not allowed (`tools/audit/licences.ts`), and a test holds this page to the lock file:",
     "`WRITE_DOCS=1 npx vitest run test/docs/licences.test.ts` writes it anew. onnxruntime-node",
     "brings compiled code of others, whose notices are in ThirdPartyNotices.txt of ONNX Runtime's",
-    "repository; the package has none.",
+    "repository; the package has none. What exception 0019 is, [0019](decisions/0019-kit.md) says.",
     "",
     "| package | version | licence | exception |",
     "| --- | --- | --- | --- |",
