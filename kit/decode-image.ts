@@ -8,11 +8,11 @@
  * white. Decoding, colours and resizing are sharp's (libvips); its kernels look at every pixel also
  * where an image becomes smaller, as those of Pillow do and OpenCV's do not.
  */
-import { type Decoder, KERNELS, openImage, useCores } from "./images/decoder.ts";
-import { IMAGE_FORMATS } from "./images/image-format.ts";
+import { type Decoder, KERNELS, type Kernel, openImage, useCores } from "./images/decoder.ts";
+import { decoderOf } from "./images/decoder-options.ts";
 import { type PixelFormat, paddedTensor, pixelFormatOf, rowShape } from "./images/pixel-format.ts";
 import { type Placing, placed, placingOf, toOriginal } from "./images/placing.ts";
-import { sampleImage } from "./images/sample-image.ts";
+import { sampleFiles } from "./images/sample-image.ts";
 import { writePixels } from "./images/write-pixels.ts";
 import type { HostModule, NamedTensors, OpenArguments } from "./module/contract.ts";
 import { OptionReader } from "./module/options.ts";
@@ -23,9 +23,8 @@ interface Settings {
   readonly decoder: Decoder;
   readonly placing: Placing;
   readonly format: PixelFormat;
+  readonly kernel: Kernel;
 }
-
-const DEFAULT_PIXELS = 50_000_000;
 
 /** @throws TypeError if an option is not what it may be. */
 export default async function open({ options, cores }: OpenArguments): Promise<HostModule> {
@@ -44,7 +43,7 @@ export default async function open({ options, cores }: OpenArguments): Promise<H
       { name: "to_original", datatype: "FP32", shape: [4] },
     ],
     batches: null,
-    sample: (rows, random) => samples(rows, random),
+    sample: async (rows, random) => ({ image: await sampleFiles(rows, random) }),
     run: (inputs, rows) => decoded(bytesOf(inputs, "image", rows), settings),
     close: () => {},
   };
@@ -54,19 +53,15 @@ function settingsOf(given: unknown): Settings {
   const options = new OptionReader("stratagem-kit/decode-image", given);
   const placing = placingOf(options);
   const format = pixelFormatOf(options);
-  const decoder = {
-    formats: options.someOf("formats", IMAGE_FORMATS, IMAGE_FORMATS),
-    maxPixels: options.integer("maxPixels", { min: 1, max: 2 ** 31 - 1 }, DEFAULT_PIXELS),
-    isUpright: options.flag("orient", true),
-    kernel: options.oneOf("kernel", KERNELS, "linear"),
-  };
+  const decoder = decoderOf(options);
+  const kernel = options.oneOf("kernel", KERNELS, "linear");
   options.done();
-  return { placing, format, decoder };
+  return { placing, format, decoder, kernel };
 }
 
 /** @throws RowError for all files that are no images, are too large or broken. */
 async function decoded(files: readonly Uint8Array[], settings: Settings): Promise<NamedTensors> {
-  const { placing, format, decoder } = settings;
+  const { placing, format, decoder, kernel } = settings;
   const { height, width } = placing;
   const shape = rowShape(format, height, width);
   const data = paddedTensor(format, files.length, height * width);
@@ -77,7 +72,7 @@ async function decoded(files: readonly Uint8Array[], settings: Settings): Promis
     const image = await openImage(file, decoder);
     const at = placed(image.size, placing);
     const canvas = { data, start: row * elements, width, height };
-    writePixels(format, await image.pixels(at.size), canvas, at.x, at.y);
+    writePixels(format, await image.pixels(at.size, kernel), canvas, at.x, at.y);
     size.set([BigInt(image.size.height), BigInt(image.size.width)], row * 2);
     mapping.set(toOriginal(image.size, at), row * 4);
   });
@@ -86,10 +81,4 @@ async function decoded(files: readonly Uint8Array[], settings: Settings): Promis
     size: { data: size, shape: [files.length, 2] },
     to_original: { data: mapping, shape: [files.length, 4] },
   };
-}
-
-async function samples(rows: number, random: () => number): Promise<NamedTensors> {
-  const data: Uint8Array[] = [];
-  for (let row = 0; row < rows; row++) data.push(await sampleImage(random));
-  return { image: { data, shape: [rows] } };
 }

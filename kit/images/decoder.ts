@@ -15,7 +15,6 @@ export interface Decoder {
   readonly maxPixels: number;
   /** Whether the orientation that EXIF tells is followed. */
   readonly isUpright: boolean;
-  readonly kernel: Kernel;
 }
 
 export interface Size {
@@ -28,7 +27,7 @@ export interface OpenedImage {
   /** Upright, if it is to be. */
   readonly size: Size;
   /** @throws Error if the file is broken. */
-  pixels(size: Size): Promise<Pixels>;
+  pixels(size: Size, kernel: Kernel): Promise<Pixels>;
 }
 
 /** No image is kept: a worker's memory is its batch's. */
@@ -53,10 +52,10 @@ export async function openImage(bytes: Uint8Array, how: Decoder): Promise<Opened
   const size = isTurned ? { width: height, height: width } : { width, height };
   return {
     size,
-    pixels: async (wanted) => {
+    pixels: async (wanted, kernel) => {
       const upright = how.isUpright ? image.autoOrient() : image;
       const isSame = wanted.width === size.width && wanted.height === size.height;
-      const resized = isSame ? upright : upright.resize({ ...wanted, ...resizing(how.kernel) });
+      const resized = isSame ? upright : upright.resize({ ...wanted, ...resizing(kernel) });
       const { data, info } = await resized
         .flatten({ background: WHITE })
         .toColourspace("srgb")

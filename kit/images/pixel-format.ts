@@ -9,6 +9,10 @@ export interface PixelFormat {
   readonly elements: readonly (Float32Array | Uint8Array)[];
   /** The element of a padded pixel, by channel of the tensor. */
   readonly padding: readonly number[];
+  /** What the elements are made with, by channel where there is one for each. */
+  readonly factor: number;
+  readonly mean: readonly number[];
+  readonly std: readonly number[];
 }
 
 export type Elements = Uint8Array | Float32Array;
@@ -45,6 +49,9 @@ export function pixelFormatOf(options: OptionReader): PixelFormat {
       return elements.map((_, value) => elementOf(value, channel));
     }),
     padding: padded.map((value, channel) => (isWhole ? value : elementOf(value, channel))),
+    factor,
+    mean,
+    std,
   };
 }
 

@@ -5,8 +5,11 @@ import type { Size } from "./decoder.ts";
 export interface Placing {
   readonly height: number;
   readonly width: number;
-  /** The whole image stretched, the whole image with padding, or its middle without. */
-  readonly fit: "fill" | "contain" | "cover";
+  /**
+   * The whole image stretched; the whole image with padding; its middle without; or the whole image
+   * at full height, with padding beside it, and stretched where it is wider than the tensor.
+   */
+  readonly fit: "fill" | "contain" | "cover" | "height";
   /** Where the image is beside its padding: `start` is the left and the top. */
   readonly place: "centre" | "start";
 }
@@ -25,7 +28,7 @@ export const MAX_SIDE = 16384;
 /** Reads `size`, `fit` and `place`. @throws TypeError that says which of them is wrong. */
 export function placingOf(options: OptionReader): Placing {
   const [height, width] = options.size("size", MAX_SIDE);
-  const fit = options.oneOf("fit", ["fill", "contain", "cover"], "fill");
+  const fit = options.oneOf("fit", ["fill", "contain", "cover", "height"], "fill");
   const place = options.oneOf("place", ["centre", "start"], "centre");
   return { height, width, fit, place };
 }
@@ -35,10 +38,10 @@ export function placed({ width, height }: Size, placing: Placing): Placed {
   const across = placing.width / width;
   const down = placing.height / height;
   if (placing.fit === "fill") return { size: placing, x: 0, y: 0 };
-  const ratio = placing.fit === "contain" ? Math.min(across, down) : Math.max(across, down);
+  const ratio = placing.fit === "cover" ? Math.max(across, down) : Math.min(across, down);
   const size = {
     width: Math.max(1, Math.round(width * ratio)),
-    height: Math.max(1, Math.round(height * ratio)),
+    height: placing.fit === "height" ? placing.height : Math.max(1, Math.round(height * ratio)),
   };
   const share = placing.place === "centre" ? 2 : Number.POSITIVE_INFINITY;
   return {

@@ -1,40 +1,90 @@
 /** Images as people send them, to profile with: drawn anew each, of a photograph's kind. */
 import sharp from "sharp";
+import type { NamedTensors, Tensor } from "../module/contract.ts";
+import type { Size } from "./decoder.ts";
+import type { ImageTensor } from "./image-tensor.ts";
+import { paddedTensor, rowShape } from "./pixel-format.ts";
+import { type Pixels, writePixels } from "./write-pixels.ts";
 
 /** What phones and scanners send once a client has made it smaller. */
-const WIDTH = 1280;
-const HEIGHT = 960;
-const SHAPES = 12;
+export const SENT: Size = { width: 1280, height: 960 };
+const BOXES = 12;
 
-/** A JPEG file of 1280 x 960 pixels, some 100 to 200 kB. @param random uniform in [0, 1). */
-export function sampleImage(random: () => number): Promise<Uint8Array> {
-  const data = new Uint8Array(WIDTH * HEIGHT * 3);
+/** JPEG files of 1280 x 960 pixels, some 200 kB. @param random uniform in [0, 1). */
+export async function sampleFiles(rows: number, random: () => number): Promise<Tensor> {
+  const data: Uint8Array[] = [];
+  for (let row = 0; row < rows; row++) {
+    const { data: pixels, ...size } = samplePixels(SENT, random);
+    const image = sharp(pixels, { raw: { ...size, channels: 3 } });
+    data.push(await image.jpeg({ quality: 85 }).toBuffer());
+  }
+  return { data, shape: [rows] };
+}
+
+/** The same as a tensor. */
+export function sampleTensor(
+  rows: number,
+  random: () => number,
+  { format, height, width }: ImageTensor,
+): Tensor {
+  const data = paddedTensor(format, rows, height * width);
+  for (let row = 0; row < rows; row++) {
+    const start = (row * data.length) / rows;
+    const pixels = samplePixels({ width, height }, random);
+    writePixels(format, pixels, { data, start, width, height }, 0, 0);
+  }
+  return { data, shape: [rows, ...rowShape(format, height, width)] };
+}
+
+/** A box in the middle of each quarter of such an image, with their number: two in every row. */
+export function sampleBoxes(
+  rows: number,
+  { width, height }: Size,
+  areQuads: boolean,
+): NamedTensors {
+  const [left, top, right, bottom] = [0.1, 0.2, 0.4, 0.25];
+  const boxes = [0, 0.5].flatMap((down) => {
+    const [x, y, to, under] = [
+      left * width,
+      (top + down) * height,
+      right * width,
+      (bottom + down) * height,
+    ];
+    return areQuads ? [x, y, to, y, to, under, x, under] : [x, y, to, under];
+  });
+  const data = Float32Array.from(
+    { length: rows * boxes.length },
+    (_, at) => boxes[at % boxes.length] ?? 0,
+  );
+  return {
+    boxes: { data, shape: areQuads ? [rows, 2, 4, 2] : [rows, 2, 4] },
+    count: { data: new BigInt64Array(rows).fill(2n), shape: [rows] },
+  };
+}
+
+/** Waves of three colours with grain, and dark boxes: a letter or a thing has edges. */
+function samplePixels({ width, height }: Size, random: () => number): Pixels {
+  const data = new Uint8Array(width * height * 3);
   const waves = Array.from({ length: 3 }, () => [random() / 40, random() / 40, random() * 6]);
-  let noise = Math.floor(random() * 0xffffffff) | 1;
-  let at = 0;
-  for (let y = 0; y < HEIGHT; y++) {
-    for (let x = 0; x < WIDTH; x++) {
-      noise = (Math.imul(noise, 1664525) + 1013904223) | 0;
-      const grain = (noise >>> 28) - 8;
+  let grain = Math.floor(random() * 0xffffffff) | 1;
+  for (let y = 0, at = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      grain = (Math.imul(grain, 1664525) + 1013904223) | 0;
       for (const [across = 0, down = 0, phase = 0] of waves) {
-        data[at++] = 128 + 90 * Math.sin(x * across + y * down + phase) + grain;
+        data[at++] = 128 + 90 * Math.sin(x * across + y * down + phase) + (grain >>> 28);
       }
     }
   }
-  for (let shape = 0; shape < SHAPES; shape++) drawBox(data, random);
-  return sharp(data, { raw: { width: WIDTH, height: HEIGHT, channels: 3 } })
-    .jpeg({ quality: 85 })
-    .toBuffer();
-}
-
-/** A dark box, as a letter or a thing has edges. */
-function drawBox(data: Uint8Array, random: () => number): void {
-  const left = Math.floor(random() * (WIDTH - 200));
-  const top = Math.floor(random() * (HEIGHT - 100));
-  const width = 20 + Math.floor(random() * 180);
-  const height = 10 + Math.floor(random() * 90);
-  const value = Math.floor(random() * 80);
-  for (let y = top; y < top + height; y++) {
-    data.fill(value, (y * WIDTH + left) * 3, (y * WIDTH + left + width) * 3);
+  for (let box = 0; box < BOXES; box++) {
+    const [left, right] = [random() * width, random() * width]
+      .sort((a, b) => a - b)
+      .map(Math.floor);
+    const [top, bottom] = [random() * height, random() * height]
+      .sort((a, b) => a - b)
+      .map(Math.floor);
+    for (let y = top ?? 0; y < Math.min(bottom ?? 0, (top ?? 0) + height / 8); y++) {
+      data.fill(40, (y * width + (left ?? 0)) * 3, (y * width + (right ?? 0)) * 3);
+    }
   }
+  return { data, width, height };
 }

@@ -41,8 +41,8 @@ export class OptionReader {
   }
 
   /** Null where it is not given. */
-  integerOrNull(name: string, range: Range): number | null {
-    return this.#value(name) === undefined ? null : this.integer(name, range);
+  numberOrNull(name: string, range: Range): number | null {
+    return this.#value(name) === undefined ? null : this.number(name, range);
   }
 
   flag(name: string, otherwise: boolean): boolean {

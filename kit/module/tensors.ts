@@ -40,13 +40,19 @@ export function octetsOf(
   return { data, shape: shapeOf(name, shape, axes, data.length) };
 }
 
-/** One INT64 of each row, as numbers. */
-export function countsOf(inputs: NamedTensors, name: string, rows: number): number[] {
-  const { data } = tensorOf(inputs, name, rows);
-  if (!(data instanceof BigInt64Array) || data.length !== rows) {
-    throw unfit(name, `${rows} of INT64`, data);
-  }
-  return Array.from(data, Number);
+/** INT64 as numbers. @param shape of one row. */
+export function integersOf(
+  inputs: NamedTensors,
+  name: string,
+  rows: number,
+  shape: readonly number[],
+): number[] {
+  const { data, shape: found } = tensorOf(inputs, name, rows);
+  if (!(data instanceof BigInt64Array)) throw unfit(name, "INT64", data);
+  const expected = [rows, ...shape];
+  if (found.join() === expected.join()) return Array.from(data, Number);
+  const texts = [expected, found].map((sizes) => `[${sizes.join(", ")}]`);
+  throw new TypeError(`input "${name}": expected the shape ${texts[0]}, got ${texts[1]}`);
 }
 
 function shapeOf(
