@@ -40,19 +40,14 @@ export function cropped(image: Pixels, quad: Quad, size: Size): Pixels {
   const down = samplesFor(sides.height / height);
   const projection = new Projection(quad);
   const data = new Uint8Array(width * height * 3);
-  const sum = new Float64Array(3);
-  for (let y = 0, to = 0; y < height; y++) {
-    for (let x = 0; x < width; x++, to += 3) {
-      sum.fill(0);
-      for (let sample = 0; sample < across * down; sample++) {
-        const u = (x + ((sample % across) + 0.5) / across) / width;
-        const v = (y + (Math.floor(sample / across) + 0.5) / down) / height;
-        addSample(image, projection.x(u, v) - 0.5, projection.y(u, v) - 0.5, sum);
-      }
-      const share = 1 / (across * down);
-      data[to] = (sum[0] as number) * share + 0.5;
-      data[to + 1] = (sum[1] as number) * share + 0.5;
-      data[to + 2] = (sum[2] as number) * share + 0.5;
+  const sums = new Float64Array(width * 3);
+  for (let y = 0; y < height; y++) {
+    sums.fill(0.5 * across * down);
+    for (let sample = 0; sample < down; sample++) {
+      addLine(image, projection, (y + (sample + 0.5) / down) / height, across, sums);
+    }
+    for (let at = 0; at < sums.length; at++) {
+      data[y * sums.length + at] = (sums[at] as number) / (across * down);
     }
   }
   return { data, width, height };
@@ -62,22 +57,37 @@ function samplesFor(reduction: number): number {
   return Math.min(MAX_SAMPLES, Math.max(1, Math.round(reduction)));
 }
 
-/** Red, green and blue between the four pixels around a point. */
-function addSample({ data, width, height }: Pixels, x: number, y: number, sum: Float64Array): void {
-  const column = Math.min(width - 1, Math.max(0, x));
-  const line = Math.min(height - 1, Math.max(0, y));
-  const [left, top] = [Math.floor(column), Math.floor(line)];
-  const [beside, below] = [column - left, line - top];
-  const upper = (top * width + left) * 3;
-  const next = left + 1 < width ? 3 : 0;
-  const lower = top + 1 < height ? upper + width * 3 : upper;
-  for (let colour = 0; colour < 3; colour++) {
-    const above =
-      (data[upper + colour] as number) * (1 - beside) +
-      (data[upper + next + colour] as number) * beside;
-    const under =
-      (data[lower + colour] as number) * (1 - beside) +
-      (data[lower + next + colour] as number) * beside;
-    sum[colour] = (sum[colour] as number) + above * (1 - below) + under * below;
+/** Adds red, green and blue along a line of the part to the sums of its pixels. */
+function addLine(
+  { data, width, height }: Pixels,
+  projection: Projection,
+  v: number,
+  across: number,
+  sums: Float64Array,
+): void {
+  const samples = (sums.length / 3) * across;
+  const [lastColumn, lastLine] = [width - 1, height - 1];
+  for (let sample = 0; sample < samples; sample++) {
+    const u = (sample + 0.5) / samples;
+    const x = Math.min(lastColumn, Math.max(0, projection.x(u, v) - 0.5));
+    const y = Math.min(lastLine, Math.max(0, projection.y(u, v) - 0.5));
+    const left = Math.floor(x);
+    const top = Math.floor(y);
+    const beside = x - left;
+    const below = y - top;
+    const upper = (top * width + left) * 3;
+    const next = upper + (left < lastColumn ? 3 : 0);
+    const under = top < lastLine ? width * 3 : 0;
+    const to = (across === 1 ? sample : Math.floor(sample / across)) * 3;
+    for (let colour = 0; colour < 3; colour++) {
+      const above = mixed(data[upper + colour] as number, data[next + colour] as number, beside);
+      const bottom = upper + under + colour;
+      const lower = mixed(data[bottom] as number, data[next + under + colour] as number, beside);
+      sums[to + colour] = (sums[to + colour] as number) + mixed(above, lower, below);
+    }
   }
+}
+
+function mixed(a: number, b: number, share: number): number {
+  return a + (b - a) * share;
 }

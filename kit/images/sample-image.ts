@@ -65,13 +65,14 @@ export function sampleBoxes(
 /** Waves of three colours with grain, and dark boxes: a letter or a thing has edges. */
 function samplePixels({ width, height }: Size, random: () => number): Pixels {
   const data = new Uint8Array(width * height * 3);
-  const waves = Array.from({ length: 3 }, () => [random() / 40, random() / 40, random() * 6]);
+  const waves = [0, 1, 2].map(() => [waveOf(width, random), waveOf(height, random)] as const);
   let grain = Math.floor(random() * 0xffffffff) | 1;
-  for (let y = 0, at = 0; y < height; y++) {
-    for (let x = 0; x < width; x++) {
-      grain = (Math.imul(grain, 1664525) + 1013904223) | 0;
-      for (const [across = 0, down = 0, phase = 0] of waves) {
-        data[at++] = 128 + 90 * Math.sin(x * across + y * down + phase) + (grain >>> 28);
+  for (const [colour, [across, down]] of waves.entries()) {
+    for (let y = 0, at = colour; y < height; y++) {
+      const line = 128 + (down[y] as number);
+      for (let x = 0; x < width; x++, at += 3) {
+        grain = (Math.imul(grain, 1664525) + 1013904223) | 0;
+        data[at] = line + (across[x] as number) + (grain >>> 28);
       }
     }
   }
@@ -87,4 +88,10 @@ function samplePixels({ width, height }: Size, random: () => number): Pixels {
     }
   }
   return { data, width, height };
+}
+
+/** From -50 to 50. */
+function waveOf(length: number, random: () => number): Float64Array {
+  const [step, start] = [random() / 40, random() * 6];
+  return new Float64Array(length).map((_, at) => 50 * Math.sin(at * step + start));
 }
