@@ -52,6 +52,7 @@ import type {
   ServiceTimeQuantiles,
   ServiceTimes,
   Slo,
+  StatePair,
   Table,
   TensorInfo,
 } from "./schema.ts";
@@ -146,11 +147,22 @@ const tensor = record<TensorInfo>({
 });
 const tensors = listOf([1, MAX_TENSORS], tensor);
 
+const statePair = record<StatePair>({
+  input: [text, "A tensor that the model takes."],
+  output: [text, "The one that it gives for it; of the same type and shape of a row."],
+});
+
 export const modelFile = record<ModelFile>({
   file: [fileName, "The server looks it up in its models folder."],
   sha256: [sha256, "That of the file."],
   inputs: [tensors, "What the model takes."],
   outputs: [tensors, "What the model gives."],
+  state: optional(
+    listOf([1, MAX_TENSORS], statePair),
+    "Tensors that a server keeps between the requests of a sequence, and that clients neither " +
+      "send nor get: what comes out goes in again with the next request; only of ramsis, where " +
+      "the task has one variant.",
+  ),
 });
 
 export const profileReference = record<ProfileReference>({

@@ -90,6 +90,18 @@ export interface ModelFile {
   readonly sha256: string;
   readonly inputs: readonly TensorInfo[];
   readonly outputs: readonly TensorInfo[];
+  /**
+   * Tensors that carry what a sequence of requests remembers, at least one pair; left out where
+   * each request is by itself. RAMSIS only.
+   */
+  readonly state?: readonly StatePair[];
+}
+
+/** What a model gives by `output` it takes with the next request of a sequence by `input`. */
+export interface StatePair {
+  readonly input: string;
+  /** Of the same type and shape of a row as the input, which has no open dimension. */
+  readonly output: string;
 }
 
 export interface TensorInfo {

@@ -25,6 +25,8 @@ const REASONS: readonly FailureReason[] = [
   "inference",
   "cancelled",
   "closed",
+  "sequence-not-open",
+  "sequences-full",
 ];
 
 /** @param runs of the answer as JSON; empty where nobody notes them. */

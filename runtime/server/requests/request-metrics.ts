@@ -15,9 +15,11 @@ const LABEL_BY_REASON: Readonly<Record<FailureReason, FailureLabel>> = {
   late: "REJECTED",
   timeout: "REJECTED",
   "no-worker": "REJECTED",
+  "sequences-full": "REJECTED",
   cancelled: "CANCELED",
   inference: "BACKEND",
   "worker-lost": "BACKEND",
+  "sequence-not-open": "OTHER",
   closed: "OTHER",
 };
 
