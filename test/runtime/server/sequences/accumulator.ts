@@ -70,3 +70,9 @@ export function told({ status, body }: Reply): unknown {
   const json = JSON.parse(body.toString());
   return status === 200 ? json.outputs[0].data[0] : `${status} ${json.error}`;
 }
+
+/** Asks until a metric of the model has a value. */
+export async function metricsWith(harness: Harness, name: string, value: number): Promise<void> {
+  const line = `\n${name}{model="tiny"} ${value}\n`;
+  while (!(await call(harness, "/metrics")).body.includes(line));
+}

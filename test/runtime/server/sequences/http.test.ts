@@ -1,7 +1,7 @@
 /** Sequences over HTTP: state between requests, their order, and what is refused. */
 import { afterEach, expect, test } from "vitest";
 import { call, closeAll, INFER, jsonOf } from "../harness.ts";
-import { add, serveSums, told } from "./accumulator.ts";
+import { add, metricsWith, serveSums, told } from "./accumulator.ts";
 
 afterEach(closeAll);
 
@@ -60,7 +60,7 @@ test("an id is a number other than 0 or a text that is not empty, and they do no
   }
   expect(told(await add(harness, 1, {}))).toBe(`${expected} nothing`);
   expect(told(await start("é".repeat(65), 1))).toBe(
-    "400 parameters.sequence_id: expected a text of at most 128 bytes, got 130 bytes",
+    "400 parameters.sequence_id: expected a text of at most 128 bytes, got \"130 bytes\"",
   );
   expect(told(await add(harness, 1, { sequence_id: 7, sequence_end: 1 }))).toBe(
     "400 parameters.sequence_end: expected true or false, got 1",
@@ -111,15 +111,16 @@ test("requests of one sequence run one after another, those of several together"
   const harness = await serveSums();
   const { executor } = harness;
   executor.isHolding = true;
-  const ids = [1, 2, 3];
-  const starts = ids.map((id) => add(harness, id, { sequence_id: id, sequence_start: true }));
+  const first = add(harness, 1, START);
   await executor.ran(1);
-  executor.finish();
-  await executor.ran(2);
+  const second = add(harness, 10, { sequence_id: 7, sequence_end: true });
+  const others = [8, 9].map((id) => add(harness, id, { sequence_id: id, sequence_start: true }));
+  await metricsWith(harness, "stratagem_sequence_requests_waiting", 1);
+  await metricsWith(harness, "stratagem_pending_queries", 3);
   executor.isHolding = false;
   executor.finish();
-  expect((await Promise.all(starts)).map(told)).toEqual([1, 2, 3]);
-  expect(executor.batches.map(({ rows }) => rows)).toEqual([1, 2]);
+  expect((await Promise.all([first, second, ...others])).map(told)).toEqual([1, 11, 8, 9]);
+  expect(executor.batches.map(({ rows }) => rows)).toEqual([1, 2, 1]);
 });
 
 test("the protocol without parameters is refused where there is state", async () => {
@@ -149,6 +150,6 @@ test("an idle sequence ends, and metrics count it", async () => {
   expect(metrics).toContain('stratagem_sequences{model="tiny"} 2');
   expect(metrics).toContain('stratagem_sequence_state_bytes{model="tiny"} 16');
   expect(metrics).toContain('stratagem_sequences_started_total{model="tiny"} 3');
-  expect(metrics).toContain('stratagem_sequences_ended_total{by="idle",model="tiny"} 1');
+  expect(metrics).toContain('stratagem_sequences_ended_total{model="tiny",by="idle"} 1');
   expect(metrics).toContain('stratagem_sequences_refused_total{model="tiny",why="full"} 1');
 });
