@@ -151,10 +151,7 @@ function routeModel(
   const pages: Readonly<Record<string, () => [number, object]>> = {
     "": () => [200, modelMetadata(name, signature)],
     ready: () => [isReady ? 200 : 503, { name, ready: isReady }],
-    config: () => [
-      200,
-      modelConfig(name, signature, hosted.maxRows, classes?.stated, sequences),
-    ],
+    config: () => [200, modelConfig(name, signature, hosted.maxRows, classes?.stated, sequences)],
     stats: () => [200, modelStatistics([{ name, metrics }], house.epochOffsetMs)],
   };
   const page = Object.hasOwn(pages, action ?? "") ? pages[action ?? ""] : undefined;

@@ -40,7 +40,11 @@ function idOf(value: unknown): string {
   if (typeof value === "string" && value !== "") {
     const bytes = Buffer.byteLength(value);
     if (bytes <= MAX_TEXT_BYTES) return JSON.stringify(value);
-    throw new BadRequest(AT, `expected a text of at most ${MAX_TEXT_BYTES} bytes`, `${bytes} bytes`);
+    throw new BadRequest(
+      AT,
+      `expected a text of at most ${MAX_TEXT_BYTES} bytes`,
+      `${bytes} bytes`,
+    );
   }
   const id = readInteger(value);
   if (id !== undefined && id > 0n && id <= LARGEST_ID) return String(id);

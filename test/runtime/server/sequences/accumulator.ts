@@ -2,7 +2,15 @@
 import type { RamsisBundle, TensorInfo } from "../../../../runtime/bundle/schema.ts";
 import type { ExecutorHandlers } from "../../../../runtime/exec/executor.ts";
 import { SMALL, type TinyBundleOptions } from "../../../support/tiny-bundle.ts";
-import { call, FakeExecutor, type Harness, INFER, type Reply, serve, servedBundle } from "../harness.ts";
+import {
+  call,
+  FakeExecutor,
+  type Harness,
+  INFER,
+  type Reply,
+  serve,
+  servedBundle,
+} from "../harness.ts";
 
 export const INPUTS: readonly TensorInfo[] = [
   { name: "sum", dtype: "float32", shape: [-1, 2] },

@@ -60,7 +60,7 @@ test("an id is a number other than 0 or a text that is not empty, and they do no
   }
   expect(told(await add(harness, 1, {}))).toBe(`${expected} nothing`);
   expect(told(await start("é".repeat(65), 1))).toBe(
-    "400 parameters.sequence_id: expected a text of at most 128 bytes, got \"130 bytes\"",
+    '400 parameters.sequence_id: expected a text of at most 128 bytes, got "130 bytes"',
   );
   expect(told(await add(harness, 1, { sequence_id: 7, sequence_end: 1 }))).toBe(
     "400 parameters.sequence_end: expected true or false, got 1",
