@@ -53,12 +53,17 @@ export function floatsOf(bytes: Uint8Array): number[] {
 
 type ServeOptions = NonNullable<Parameters<typeof serve>[0]>;
 
-export function serveSums(options: ServeOptions = {}): Promise<Harness> {
-  return serve({
+/** For `serve`. */
+export function summing(options: ServeOptions = {}): ServeOptions {
+  return {
     bundle: summingBundle(),
     executorFactory: (handlers: ExecutorHandlers) => new Accumulator(handlers, OUTPUTS),
     ...options,
-  });
+  };
+}
+
+export function serveSums(options: ServeOptions = {}): Promise<Harness> {
+  return serve(summing(options));
 }
 
 /** @param parameters of the request, such as sequence_id. */
@@ -79,8 +84,12 @@ export function told({ status, body }: Reply): unknown {
   return status === 200 ? json.outputs[0].data[0] : `${status} ${json.error}`;
 }
 
-/** Asks until a metric of the model has a value. */
-export async function metricsWith(harness: Harness, name: string, value: number): Promise<void> {
-  const line = `\n${name}{model="tiny"} ${value}\n`;
-  while (!(await call(harness, "/metrics")).body.includes(line));
+/** Asks for metrics until they have a line. */
+export async function seen(harness: Harness, line: string): Promise<void> {
+  while (!(await call(harness, "/metrics")).body.includes(`\n${line}\n`));
+}
+
+/** Until so many requests wait for others of their sequences. */
+export function waiting(harness: Harness, count: number): Promise<void> {
+  return seen(harness, `stratagem_sequence_requests_waiting{model="tiny"} ${count}`);
 }

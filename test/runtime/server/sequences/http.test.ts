@@ -1,7 +1,7 @@
 /** Sequences over HTTP: state between requests, their order, and what is refused. */
 import { afterEach, expect, test } from "vitest";
 import { call, closeAll, INFER, jsonOf } from "../harness.ts";
-import { add, metricsWith, serveSums, told } from "./accumulator.ts";
+import { add, seen, serveSums, told, waiting } from "./accumulator.ts";
 
 afterEach(closeAll);
 
@@ -115,8 +115,8 @@ test("requests of one sequence run one after another, those of several together"
   await executor.ran(1);
   const second = add(harness, 10, { sequence_id: 7, sequence_end: true });
   const others = [8, 9].map((id) => add(harness, id, { sequence_id: id, sequence_start: true }));
-  await metricsWith(harness, "stratagem_sequence_requests_waiting", 1);
-  await metricsWith(harness, "stratagem_pending_queries", 3);
+  await waiting(harness, 1);
+  await seen(harness, 'stratagem_pending_queries{model="tiny"} 3');
   executor.isHolding = false;
   executor.finish();
   expect((await Promise.all([first, second, ...others])).map(told)).toEqual([1, 11, 8, 9]);
