@@ -14,6 +14,7 @@ import {
   MIN_VARIATION,
 } from "stratagem-runtime/internal/bundle/limits";
 import * as z from "zod";
+import { bindingFields } from "./binding-schema.ts";
 import {
   amount,
   choice,
@@ -127,6 +128,7 @@ const variant = mapping({
       "<file>#<variant>, relative to the spec; a list of them, one per hardware of the pools",
     ),
   model: text("a file name").optional().describe("ONNX file, relative to the spec"),
+  ...bindingFields,
   fanout: z
     .union(
       [

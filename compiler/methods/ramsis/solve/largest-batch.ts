@@ -1,5 +1,5 @@
 /** How many queries a variant takes in a batch. */
-import type { ModelFiles } from "../../../model/model-files.ts";
+import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
 
 type RamsisApplication = Application<RamsisPolicy>;
@@ -12,12 +12,12 @@ type SpecVariant = RamsisApplication["tasks"][number]["variants"][number];
  */
 export function largestBatch(
   { policy }: RamsisApplication,
-  { profile, model }: SpecVariant,
+  variant: SpecVariant,
   models: ModelFiles,
 ): number {
   const asked = policy.maxQueue + (isPapers(policy) ? 1 : 0);
-  const profiled = profile.rows.at(-1)?.batch ?? 1;
-  const inputs = (model === null ? null : models.get(model))?.inputs ?? [];
+  const profiled = variant.profile.rows.at(-1)?.batch ?? 1;
+  const inputs = modelOf(models, variant)?.inputs ?? [];
   const taken = inputs.map(({ shape }) => (typeof shape[0] === "number" ? shape[0] : asked));
   return Math.min(
     asked,
