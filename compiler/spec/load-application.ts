@@ -113,8 +113,14 @@ function resolveVariant(
     profiles: [measured, ...others].map(({ profile }) => profile),
     model: variant.model === undefined ? null : modelPath(variant.model, [...path, "model"], files),
     ...(binding === null ? {} : { binding }),
+    ...statePart(variant.state),
     fanout: variant.fanout ?? null,
   };
+}
+
+function statePart(state: TaskSpec["variants"][number]["state"]): Pick<Variant, "state"> {
+  const pairs = Object.entries(state ?? {}).map(([output, input]) => ({ input, output }));
+  return pairs.length === 0 ? {} : { state: pairs };
 }
 
 function modelPath(name: string, path: KeyPath, files: NamedFiles): string {
