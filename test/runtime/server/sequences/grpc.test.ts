@@ -1,6 +1,12 @@
 /** Sequences over gRPC, by the calls that Triton's clients make. */
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { create, toBinary } from "@bufbuild/protobuf";
+import { Metadata, status } from "@grpc/grpc-js";
 import { afterEach, expect, test } from "vitest";
+import { Access } from "../../../../runtime/server/access/access.ts";
 import * as pb from "../../../../runtime/server/grpc/pb/inference-pb.ts";
 import {
   closeClients,
@@ -69,6 +75,41 @@ test("one request at a time, with ids that no number holds exactly", async () =>
   await expect(client.infer(rawRequest([[1, 0]]))).rejects.toMatchObject({
     details: expect.stringContaining("parameters.sequence_id: expected a whole number"),
   });
+});
+
+test("the same id of other clients is another sequence, by a call and on a stream", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "stratagem-"));
+  const tokens = join(folder, "tokens.yaml");
+  const entries = ["ann", "bob"].map((name) => {
+    const hash = `sha256:${createHash("sha256").update(`secret-${name}`).digest("hex")}`;
+    return { name, hash, scopes: ["infer"] };
+  });
+  writeFileSync(tokens, JSON.stringify(entries));
+  try {
+    const access = await Access.open({ tokens }, { nowMs: () => 0 });
+    const { client } = await serveGrpc(summing({ access }));
+    const by = (name: string) => {
+      const metadata = new Metadata();
+      metadata.set("authorization", `Bearer secret-${name}`);
+      return metadata;
+    };
+    const call = async (name: string, ...request: Parameters<typeof requestOf>) => {
+      const answer = await client.infer(requestOf(...request), { metadata: by(name) });
+      return floatsOf(answer.rawOutputContents[0])[0];
+    };
+    expect(await call("ann", 1, 7n, true)).toBe(1);
+    await expect(call("bob", 1, 7n)).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
+    expect(await call("bob", 5, 7n, true)).toBe(5);
+    const stream = client.duplex(`${SERVICE}/ModelStreamInfer`, by("ann"));
+    const message = create(pb.ModelInferRequestSchema, requestOf(1, 7n));
+    stream.write(toBinary(pb.ModelInferRequestSchema, message));
+    stream.end();
+    for await (const one of messagesOf(pb.ModelStreamInferResponseSchema, stream)) {
+      expect(floatsOf(one.inferResponse?.rawOutputContents[0])[0]).toBe(2);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test("the configuration says that there are sequences", async () => {
