@@ -3,6 +3,7 @@
  * (ms, queries/s, 0..1), deep-frozen.
  */
 
+import type { StatePair } from "stratagem-runtime/internal/bundle/schema";
 import type { Binding } from "./binding.ts";
 import type { Trace } from "./trace.ts";
 /** @typeParam P policy of the method that it is compiled by, where one is meant. */
@@ -114,6 +115,8 @@ export interface Variant {
   readonly binding?: Binding;
   /** What the model is where it is no ONNX file; left out where it is one, or there is none. */
   readonly host?: HostVariant;
+  /** By the model's own names, at least one pair; left out where requests are by themselves. */
+  readonly state?: readonly StatePair[];
   /** Mean queries sent downstream per query served: to every child, or per child task. */
   readonly fanout: number | Readonly<Record<string, number>> | null;
 }

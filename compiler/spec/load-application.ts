@@ -118,8 +118,14 @@ function resolveVariant(
     model: host === null ? named : hostKey(host),
     ...(host === null ? {} : { host }),
     ...(binding === null ? {} : { binding }),
+    ...statePart(variant.state),
     fanout: variant.fanout ?? null,
   };
+}
+
+function statePart(state: TaskSpec["variants"][number]["state"]): Pick<Variant, "state"> {
+  const pairs = Object.entries(state ?? {}).map(([output, input]) => ({ input, output }));
+  return pairs.length === 0 ? {} : { state: pairs };
 }
 
 /** What each profile says of the variant; the hardware of each is its own. */

@@ -59,6 +59,7 @@ import type {
   ServiceTimeQuantiles,
   ServiceTimes,
   Slo,
+  StatePair,
   Table,
   TensorInfo,
 } from "./schema.ts";
@@ -182,6 +183,11 @@ const remoteReference = record<RemoteReference>({
   model: [text, "As that server names it."],
 });
 
+const statePair = record<StatePair>({
+  input: [text, "A tensor that the model takes."],
+  output: [text, "The one that it gives for it; of the same type and shape of a row."],
+});
+
 export const modelFile = withSoundAdapter(
   record<ModelFile>({
     file: [fileName, "The server looks it up in its models folder."],
@@ -201,6 +207,12 @@ export const modelFile = withSoundAdapter(
       remoteReference,
       "Of a model that another server runs: there is no file, and the digest is that of its " +
         "tensors.",
+    ),
+    state: optional(
+      listOf([1, MAX_TENSORS], statePair),
+      "Tensors that a server keeps between the requests of a sequence, and that clients neither " +
+        "send nor get: what comes out goes in again with the next request. Only of ramsis, where " +
+        "the task has one variant.",
     ),
   }),
 );

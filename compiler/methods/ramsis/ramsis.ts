@@ -14,6 +14,7 @@ import { tableWarnings } from "./warnings.ts";
 
 export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   name: "ramsis",
+  keepsState: true,
 
   mistakes: ramsis.mistakes,
   modelMistakes: (application, models) => modelFitMistakes(application, models, "every edge"),

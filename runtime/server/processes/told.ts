@@ -107,7 +107,8 @@ export function toldApplication(
 }
 
 function toldModel({ signature, maxRows, classes, isFull }: EndpointModel, id: number): ToldModel {
-  const { names, inputs, outputs, variants, answersByRow, outputsAreRows } = signature;
+  const { names, inputs, outputs, variants, answersByRow, outputsAreRows, hasSequences } =
+    signature;
   return {
     id,
     // No more of it than clients see.
@@ -118,6 +119,7 @@ function toldModel({ signature, maxRows, classes, isFull }: EndpointModel, id: n
       variants: variants.map(({ name }) => ({ name })),
       ...(answersByRow === undefined ? {} : { answersByRow }),
       ...(outputsAreRows === undefined ? {} : { outputsAreRows }),
+      ...(hasSequences === undefined ? {} : { hasSequences }),
     },
     maxRows: maxRows ?? null,
     classes: classes?.stated ?? null,

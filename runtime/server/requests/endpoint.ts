@@ -1,6 +1,7 @@
 /** What HTTP talks to, whatever the method. */
 import type { Bundle } from "../../bundle/schema.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
+import type { Sequences } from "../sequences/sequences.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import type { RequestRows, Submission } from "./request.ts";
 import type { RequestClasses } from "./request-classes.ts";
@@ -29,6 +30,8 @@ export interface EndpointModel {
   variantMs?(variant: number): number;
   /** Rows of one request at most; left out where only the server has a limit. */
   readonly maxRows?: number;
+  /** Left out of models without state, and where another process decides. */
+  readonly sequences?: Sequences;
   /** Left out where all requests have the same SLO. */
   readonly classes?: RequestClasses;
   /**

@@ -27,6 +27,8 @@ export interface ClientSignature {
    * branch or multiply; true if left out.
    */
   readonly outputsAreRows?: boolean;
+  /** Whether it keeps state, so that every request is one row of a sequence. */
+  readonly hasSequences?: boolean;
 }
 
 export interface ClientOutput extends ModelTensor {

@@ -13,6 +13,7 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
+import { withState } from "../../../model/model-state.ts";
 import { dominatedVariants } from "../../../model/pareto.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import { rivalCounts } from "../../../numeric/rivals.ts";
@@ -43,7 +44,7 @@ export function ramsisFrame(application: RamsisApplication, models: ModelFiles):
     name: variant.name,
     accuracy: variant.accuracy,
     dominated: dominated[index] ?? false,
-    model: modelOf(models, variant),
+    model: withState(modelOf(models, variant), variant),
     profile: {
       file: variant.profile.file,
       variant: variant.profile.variant,
