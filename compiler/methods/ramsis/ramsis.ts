@@ -6,6 +6,12 @@ import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { actionValuesOf } from "./action-values.ts";
 import { SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
+import {
+  bucketedExpectation,
+  bucketedLevel,
+  bucketedTableAt,
+  hasBuckets,
+} from "./bucketed-level.ts";
 import { classedExpectation, classedLevel, classedTableAt, hasClasses } from "./classed-level.ts";
 import { inheritLevels } from "./inherited-levels.ts";
 import { ramsisGap } from "./level-gap.ts";
@@ -28,11 +34,18 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
 
   isQuick: false,
   solveLevel(frame, loadQps) {
-    const solve = hasClasses(frame) ? classedLevel : ramsis.solveLevel;
+    const solve = hasBuckets(frame)
+      ? bucketedLevel
+      : hasClasses(frame)
+        ? classedLevel
+        : ramsis.solveLevel;
     return { level: solve(frame, loadQps) };
   },
   afterLevels(frame, solved) {
     if (frame.policy.balancer !== "pooled") return solved;
+    if (hasBuckets(frame)) {
+      return inheritLevels(frame, solved, { withTableOf: bucketedTableAt });
+    }
     const inherit = hasClasses(frame) ? { withTableOf: classedTableAt } : ramsis;
     return inheritLevels(frame, solved, inherit);
   },
@@ -42,6 +55,7 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   frameOf: ({ levels: _, provenance: __, ...frame }) => frame,
   stated: ({ expected }) => expected,
   promised(frame, level) {
+    if (hasBuckets(frame)) return bucketedExpectation(frame, level);
     return hasClasses(frame) ? classedExpectation(frame, level) : ramsis.expectedOf(frame, level);
   },
   actionValues: actionValuesOf,

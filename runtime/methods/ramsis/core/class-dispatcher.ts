@@ -56,7 +56,7 @@ export class ClassDispatcher implements Dispatcher {
 
   /** @throws Error if the bundle contradicts itself. */
   constructor(bundle: RamsisBundle, ready: boolean) {
-    this.#classCount = bundle.slo.classes?.length ?? 1;
+    this.#classCount = (bundle.slo.classes ?? bundle.buckets)?.length ?? 1;
     this.#plans = classPlans(bundle);
     this.#lines = this.#plans[0]!.together;
     this.#levelChoice = levelChoiceOf(bundle);
@@ -416,6 +416,7 @@ function levelChoiceOf({ levels }: RamsisBundle): LevelChoice {
 }
 
 /** Queries of one class that may wait: as many as any line holds. */
-function capacityOf({ decisionSpace, classSpaces = [] }: RamsisBundle): number {
-  return 1 + Math.max(decisionSpace.maxQueue, ...classSpaces.map(({ maxQueue }) => maxQueue));
+function capacityOf({ decisionSpace, classSpaces, buckets = [] }: RamsisBundle): number {
+  const spaces = classSpaces ?? buckets;
+  return 1 + Math.max(decisionSpace.maxQueue, ...spaces.map(({ maxQueue }) => maxQueue));
 }

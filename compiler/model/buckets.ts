@@ -1,0 +1,63 @@
+/** The buckets of a task: sizes that requests are padded up to, where axes have lists of them. */
+import type { BucketProfile, Task } from "../spec/application.ts";
+import type { KeyPath } from "../spec/document.ts";
+import { conflict, invalid, type Mistake } from "../spec/mistakes.ts";
+
+export interface TaskBucket {
+  /** Its sizes joined by `x`. */
+  readonly name: string;
+  readonly sizes: readonly number[];
+  /** Of the load; all sum to 1. */
+  readonly share: number;
+}
+
+type BucketTask = Pick<Task, "variants" | "bucketShares">;
+
+/**
+ * Gives the buckets of a task whose variants were all measured in the same ones, two at least, in
+ * the order of the product of the axes; null where there are none. Equal shares unless stated.
+ */
+export function bucketsOf({ variants, bucketShares }: BucketTask): readonly TaskBucket[] | null {
+  const known = variants.map(({ profile }) => profile.buckets ?? []);
+  const [first = []] = known;
+  if (first.length < 2 || known.some((other) => !areSame(first, other))) return null;
+  return first.map(({ name, sizes }, index) => {
+    return { name, sizes, share: bucketShares?.[index] ?? 1 / first.length };
+  });
+}
+
+/** What keeps a task from having the buckets that its variants or its shares are of. */
+export function* bucketMistakes(
+  { variants, bucketShares }: BucketTask,
+  path: KeyPath,
+): Generator<Mistake> {
+  const known = variants.map(({ profile }) => profile.buckets ?? []);
+  const most = known.reduce((all, one) => (one.length > all.length ? one : all), []);
+  if (most.length < 2) {
+    if (bucketShares === undefined) return;
+    const message = "expected nothing, since no variant was measured in buckets, got shares";
+    yield conflict([...path, "bucketShares"], message);
+    return;
+  }
+  for (const [index, own] of known.entries()) {
+    if (areSame(own, most)) continue;
+    const found = own.length === 0 ? "none" : namesOf(own);
+    const message =
+      `expected times of the buckets ${namesOf(most)} as other variants have, got ${found}; ` +
+      "measure it with stratagem profile";
+    yield conflict([...path, "variants", index, "profile"], message);
+    return;
+  }
+  if (bucketShares !== undefined && bucketShares.length !== most.length) {
+    const expected = `${most.length} shares, one for each of ${namesOf(most)}`;
+    yield invalid([...path, "bucketShares"], expected, String(bucketShares.length));
+  }
+}
+
+function areSame(some: readonly BucketProfile[], others: readonly BucketProfile[]): boolean {
+  return some.length === others.length && some.every(({ name }, at) => name === others[at]?.name);
+}
+
+function namesOf(buckets: readonly BucketProfile[]): string {
+  return buckets.map(({ name }) => name).join(", ");
+}
