@@ -162,7 +162,10 @@ function* bucketMistakes(byBucket: BucketsSpec, path: KeyPath): Generator<Mistak
   const axisCount = sizesOf(names[0] ?? "").length;
   const other = names.find((name) => sizesOf(name).length !== axisCount);
   if (other !== undefined) {
-    yield conflict([...path, other], `expected ${axisCount} sizes as of "${names[0]}", got ${other}`);
+    yield conflict(
+      [...path, other],
+      `expected ${axisCount} sizes as of "${names[0]}", got ${other}`,
+    );
     return;
   }
   const combinations = Array.from({ length: axisCount }, (_, axis) => axis).reduce(

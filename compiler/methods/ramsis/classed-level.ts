@@ -21,9 +21,8 @@ import { classBound, classCapacityQps, fluidSplit } from "./solve/class-fluid.ts
 import { ramsis } from "./solve/ramsis.ts";
 import { ViolationBlocks } from "./solve/violation-blocks.ts";
 
-const SEED = 1;
-/** Queries that a level's promise is measured on. */
-const PROMISE_QUERIES = 250_000;
+/** What a level's promise is measured on. */
+export const PROMISE = { queries: 250_000, seed: 1 };
 /** Divisions of the workers that are tried, that of the fluid limit first. */
 const MOST_SPLITS = 6;
 /**
@@ -56,7 +55,11 @@ export function classedLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
  * What a level with classes, or buckets, promises, from its tables alone: the same numbers for the same tables,
  * bit for bit.
  */
-export function classedExpectation(frame: RamsisFrame, level: RamsisLevel): Expected {
+export function classedExpectation(
+  frame: RamsisFrame,
+  level: RamsisLevel,
+  { queries, seed }: typeof PROMISE = PROMISE,
+): Expected {
   const { arrivals } = frame;
   const { loadQps } = level;
   const bundle: RamsisBundle = {
@@ -67,14 +70,14 @@ export function classedExpectation(frame: RamsisFrame, level: RamsisLevel): Expe
   const dispersion = arrivals.process === "trace" ? arrivals.dispersion : 1;
   const cv2 = arrivals.process === "gamma" ? arrivals.cv2 : dispersion;
   const isGamma = arrivals.process === "gamma" || cv2 > 1;
-  const durationMs = (1000 * PROMISE_QUERIES) / loadQps;
+  const durationMs = (1000 * queries) / loadQps;
   const all = new ViolationBlocks(durationMs);
   const kinds = frame.slo.classes ?? frame.buckets ?? [];
   const ofKind = kinds.map(() => new ViolationBlocks(durationMs));
   const result = simulate(bundle, {
     arrivals: isGamma ? { kind: "gamma", qps: loadQps, cv2 } : { kind: "poisson", qps: loadQps },
     durationMs,
-    seed: SEED,
+    seed,
     serviceTimes: frame.policy.serviceTimes === "quantiles" ? "sampled" : "p95",
     baseline: null,
     onViolation: (arrivalMs, kind) => {

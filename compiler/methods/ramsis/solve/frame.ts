@@ -11,9 +11,9 @@ import type {
   ServiceTimes,
   Table,
 } from "stratagem-runtime/internal/bundle/schema";
+import { bucketsOf } from "../../../model/buckets.ts";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
-import { bucketsOf } from "../../../model/buckets.ts";
 import { dominatedVariants } from "../../../model/pareto.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import { rivalCounts } from "../../../numeric/rivals.ts";

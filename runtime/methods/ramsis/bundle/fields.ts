@@ -46,7 +46,7 @@ import type {
   Task,
   Variant,
 } from "../../../bundle/schema.ts";
-import { bucketTables, buckets, byBucket } from "./bucket-fields.ts";
+import { buckets, bucketTables, byBucket } from "./bucket-fields.ts";
 import { classExpected, classSpaces, classTables, sloWithClasses } from "./class-fields.ts";
 
 const MAX_STEPS = 1_000_000;
