@@ -18,7 +18,7 @@ import { ramsis } from "./solve/ramsis.ts";
  * How much more, or less, the others are taken to use than in the fluid limit: their batches come in
  * clusters, and a queue does not find a worker free when it would like to.
  */
-const CAUTIONS = [0.9, 1, 1.1, 1.25];
+const CAUTIONS = [0.9, 1, 1.1, 1.2];
 /** Where there are so many buckets that all of them would take long. */
 const FEW_CAUTIONS = [0.95, 1.1];
 const FEW_BUCKETS = 4;
