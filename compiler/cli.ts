@@ -222,6 +222,7 @@ program
   .option("--json", "one JSON document on stdout")
   .action(async (app: string, flags: ProfileFlags) => {
     const { parseBatches, parseCores, profileCommand } = await import("./commands/profile.ts");
+    const { bindModel } = await import("./binding/bind-model.ts");
     const { describeMachine } = await import("./profile/machine.ts");
     const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
     const { startAssignedExecutor } = await import("stratagem-runtime/internal/exec/assigned-pool");
@@ -239,7 +240,9 @@ program
       });
     const profileUnder = async (watch: Watch) => {
       const reader = new ModelReader(modelLimits, watch.signal);
-      const readModel = (path: string) => reader.read(path);
+      const readModel: ProfileSurroundings["readModel"] = async (path, binding, at) => {
+        return bindModel(path, await reader.describe(path), binding, at, reader);
+      };
       const machine = describeMachine();
       const surroundings = { nowMs, ...watch, machine, readModel, startExecutor };
       try {

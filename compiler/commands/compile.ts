@@ -1,4 +1,5 @@
 /** `stratagem compile APP -o OUT`: application spec and profiles → bundle. */
+
 import { createHash } from "node:crypto";
 import {
   type Bundle,
@@ -12,6 +13,7 @@ import type { ModelReader } from "stratagem-runtime/internal/exec/model-reader";
 import { levelReports } from "stratagem-runtime/internal/inspect";
 import { percent } from "stratagem-runtime/internal/tell/text";
 import { expectWritable, writeAllAtomically } from "../atomic-write.ts";
+import { type Bound, bindModel } from "../binding/bind-model.ts";
 import { InterruptedError } from "../errors.ts";
 import { withObservedFanouts } from "../graph/observed-fanouts.ts";
 import type { Placement } from "../levels/adaptive-levels.ts";
@@ -19,9 +21,13 @@ import { type Compiled, compile } from "../levels/compile.ts";
 import type { BundleFile, CompilerMethod } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { SolverName } from "../methods/solver-names.ts";
+import { modelKey } from "../model/model-files.ts";
 import type { LevelPoolOptions } from "../processes/level-pool.ts";
+import type { Variant } from "../spec/application.ts";
+import type { KeyPath } from "../spec/document.ts";
 import { InputError } from "../spec/input-error.ts";
 import { type LoadedApplication, loadApplication } from "../spec/load-application.ts";
+import type { Mistake } from "../spec/mistakes.ts";
 import { existingFile, filesThatDiffer, pathsBeside } from "./bundle-files.ts";
 import { openLevelSolver } from "./level-solvers.ts";
 
@@ -37,7 +43,7 @@ export interface CompileCommand {
   readonly compiler: string;
   readonly pool: LevelPoolOptions;
   /** Reads models and runs them, under limits. */
-  readonly modelReader: Pick<ModelReader, "read" | "probe">;
+  readonly modelReader: Pick<ModelReader, "describe" | "probe" | "probeFile">;
   /** A monotonic clock, ms. */
   readonly nowMs: () => number;
 }
@@ -85,28 +91,47 @@ function withSolver(
   return { ...loaded, application: { ...application, policy } };
 }
 
-/** Digests and tensors of the models that variants name. */
+/**
+ * Digests and tensors of the models that variants name, as they use them.
+ * @throws InputError for the first mistake in how they do, or the first file that is no model.
+ */
 async function readModels(
-  { application }: LoadedApplication,
-  reader: Pick<ModelReader, "read">,
+  { application, refuse }: LoadedApplication,
+  reader: Pick<ModelReader, "describe" | "probeFile">,
 ): Promise<Map<string, ModelFile>> {
   const models = new Map<string, ModelFile>();
-  for (const task of application.tasks) {
-    for (const { name, model } of task.variants) {
-      if (model === null || models.has(model)) continue;
-      try {
-        models.set(model, await reader.read(model));
-      } catch (error) {
-        if (error instanceof InterruptedError) throw error;
-        const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
-        throw new InputError(
-          "INPUT_INVALID_VALUE",
-          `${model}: expected an ONNX model for variant "${name}", onnxruntime says: ${reason}`,
-        );
-      }
+  const mistakes: Mistake[] = [];
+  for (const [taskIndex, task] of application.tasks.entries()) {
+    for (const [index, variant] of task.variants.entries()) {
+      if (variant.model === null) continue;
+      const key = modelKey(variant.model, variant);
+      if (models.has(key)) continue;
+      const at = ["tasks", taskIndex, "variants", index];
+      const bound = await boundModel(variant.model, variant, at, reader);
+      if (bound.mistakes === undefined) models.set(key, bound.model);
+      else mistakes.push(...bound.mistakes);
     }
   }
+  refuse(mistakes);
   return models;
+}
+
+async function boundModel(
+  path: string,
+  { name, binding }: Pick<Variant, "name" | "binding">,
+  at: KeyPath,
+  reader: Pick<ModelReader, "describe" | "probeFile">,
+): Promise<Bound> {
+  try {
+    return await bindModel(path, await reader.describe(path), binding, at, reader);
+  } catch (error) {
+    if (error instanceof InterruptedError) throw error;
+    const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
+    throw new InputError(
+      "INPUT_INVALID_VALUE",
+      `${path}: expected an ONNX model for variant "${name}", onnxruntime says: ${reason}`,
+    );
+  }
 }
 
 async function compareWith(

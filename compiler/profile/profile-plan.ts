@@ -8,15 +8,17 @@ import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import type { Device } from "stratagem-runtime/internal/exec/executor";
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
 import { suggestion } from "stratagem-runtime/internal/tell/nearest";
+import type { Bound } from "../binding/bind-model.ts";
 import { rowBytesOf } from "../onnx/batch-inputs.ts";
 import type { LayeredModel } from "../onnx/layered-model.ts";
 import { OnnxModelError } from "../onnx/onnx-model-error.ts";
 import { type ApplicationSpec, applicationSchema } from "../spec/application-schema.ts";
+import { type Binding, resolveBinding } from "../spec/binding.ts";
 import { type KeyPath, readDocument, type SourceDocument } from "../spec/document.ts";
 import { InputError } from "../spec/input-error.ts";
-import { conflict, fail, invalid, missing, show } from "../spec/mistakes.ts";
+import { conflict, fail, invalid, missing, refuse, show } from "../spec/mistakes.ts";
 import { readProfile } from "../spec/profile.ts";
-import { digest } from "../spec/source.ts";
+import { digest, linesOf } from "../spec/source.ts";
 import { parseStructure } from "../spec/structure.ts";
 import type { Machine } from "./machine.ts";
 
@@ -92,8 +94,8 @@ export interface PlannedVariant {
 }
 
 export interface PlanSources {
-  /** Reads what a model takes. @throws Error if it is no model. */
-  readonly readModel: (path: string) => Promise<ModelFile>;
+  /** Reads what a model takes as a variant uses it. @throws Error if it is no model. */
+  readonly readModel: (path: string, binding: Binding | undefined, at: KeyPath) => Promise<Bound>;
   /**
    * Finds the layers of a model; left out where they are not to be measured.
    * @throws OnnxModelError if it cannot be cut.
@@ -113,7 +115,7 @@ export async function planProfile(
   const spec = parseStructure(document, applicationSchema);
   const named = namedVariants(spec, document, options);
   const variants: PlannedVariant[] = [];
-  for (const { name, accuracy, path, at, outputsAreRows } of withKnownAccuracy(
+  for (const { name, accuracy, path, binding, at, outputsAreRows } of withKnownAccuracy(
     named,
     options.out,
   )) {
@@ -121,11 +123,14 @@ export async function planProfile(
       if (!(error instanceof OnnxModelError)) throw error;
       return fail(document, invalid(at, "a model that can be cut into layers", error.message));
     });
-    const model = await readModel(path).catch((error: unknown) => {
+    const bound = await readModel(path, binding, at.slice(0, -1)).catch((error: unknown) => {
       const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
       const found = `${show(path)}, of which onnxruntime says: ${reason}`;
       return fail(document, invalid(at, "an ONNX model", found));
     });
+    refuse(document, bound.mistakes ?? []);
+    if (bound.mistakes !== undefined) continue;
+    const { model } = bound;
     checkRows(model, batches, (message) => fail(document, conflict(at, message)));
     variants.push({ name, accuracy, path, model, outputsAreRows, layers: layers ?? null });
   }
@@ -183,6 +188,8 @@ interface NamedVariant {
   readonly name: string;
   readonly accuracy: number | null;
   readonly path: string;
+  /** How the variant uses it; undefined where the spec leaves that to the model. */
+  readonly binding: Binding | undefined;
   /** Where in the spec the model is named. */
   readonly at: KeyPath;
 }
@@ -227,14 +234,15 @@ function namedVariants(
         name: nameInProfile(variant.profile, at, document),
         accuracy: variant.accuracy ?? null,
         path: resolve(dirname(app), variant.model),
+        binding: resolveBinding(variant, at, labelsBeside(app, document)) ?? undefined,
         at: [...at, "model"],
         outputsAreRows: task.to.length === 0,
       };
       const other = byName.get(planned.name);
-      if (other !== undefined && other.path !== planned.path) {
+      if (other !== undefined && !isSameUse(other, planned)) {
         const message =
           `the profile is to have one ${show(planned.name)}, ` +
-          "and another variant of that name has another model; " +
+          "and another variant of that name has another model, or uses it in another way; " +
           "measure one task at a time with --task";
         return fail(document, conflict([...at, "profile"], message));
       }
@@ -248,6 +256,20 @@ function namedVariants(
   const known = spec.tasks.map(({ name }) => name);
   const found = onlyTask === null ? "none" : show(onlyTask) + suggestion(onlyTask, known);
   return fail(document, invalid(["tasks"], "a task with variants to measure", found));
+}
+
+function isSameUse(one: NamedVariant, other: NamedVariant): boolean {
+  const use = ({ path, binding }: NamedVariant) => JSON.stringify([path, binding ?? null]);
+  return use(one) === use(other);
+}
+
+function labelsBeside(app: string, document: SourceDocument) {
+  return (file: string, at: KeyPath): readonly string[] => {
+    return linesOf(resolve(dirname(app), file), (reason) => {
+      const message = `expected a readable file, got ${show(file)} (${reason})`;
+      return fail(document, { code: "INPUT_UNREADABLE", path: at, message });
+    });
+  };
 }
 
 function profileName(reference: string): string | null {

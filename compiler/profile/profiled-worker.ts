@@ -122,8 +122,19 @@ function executorOptions(
   workerCount: number,
 ): Omit<ExecutorOptions, "standbyCount"> {
   return {
-    variants: variants.map(({ name, path, outputsAreRows, model: { inputs, outputs } }) => {
-      return { name, path, inputs, outputs, outputsAreRows, warmBatches: [], warmCores: cores };
+    variants: variants.map(({ name, path, outputsAreRows, model }) => {
+      const { inputs, outputs, adapter, buckets } = model;
+      const how = { ...(adapter && { adapter }), ...(buckets && { buckets }) };
+      return {
+        name,
+        path,
+        inputs,
+        outputs,
+        ...how,
+        outputsAreRows,
+        warmBatches: [],
+        warmCores: cores,
+      };
     }),
     workerCount,
     threadsPerWorker: cores[0],

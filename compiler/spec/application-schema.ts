@@ -15,6 +15,7 @@ import {
   MIN_VARIATION,
 } from "stratagem-runtime/internal/bundle/limits";
 import * as z from "zod";
+import { bindingFields } from "./binding-schema.ts";
 import {
   amount,
   choice,
@@ -128,6 +129,7 @@ const variant = mapping({
       "<file>#<variant>, relative to the spec; a list of them, one per hardware of the pools",
     ),
   model: text("a file name").optional().describe("ONNX file, relative to the spec"),
+  ...bindingFields,
   fanout: z
     .union(
       [

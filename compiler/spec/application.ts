@@ -3,6 +3,7 @@
  * (ms, queries/s, 0..1), deep-frozen.
  */
 
+import type { Binding } from "./binding.ts";
 import type { Trace } from "./trace.ts";
 /** @typeParam P policy of the method that it is compiled by, where one is meant. */
 export interface Application<P extends Policy = Policy> {
@@ -108,6 +109,8 @@ export interface Variant {
   readonly profiles: readonly VariantProfile[];
   /** Path of the model file that can be opened as it is. */
   readonly model: string | null;
+  /** How the model's tensors are used; left out where the model says all. */
+  readonly binding?: Binding;
   /** Mean queries sent downstream per query served: to every child, or per child task. */
   readonly fanout: number | Readonly<Record<string, number>> | null;
 }

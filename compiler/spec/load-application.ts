@@ -1,6 +1,7 @@
 /** Reads an application spec and every file it names. */
 import type { Application, Arrivals, Cluster, Policy, Task, Variant } from "./application.ts";
 import { type ApplicationSpec, applicationSchema, type TaskSpec } from "./application-schema.ts";
+import { resolveBinding } from "./binding.ts";
 import { type KeyPath, readDocument } from "./document.ts";
 import { loadMistakes, resolveLoads } from "./loads.ts";
 import { measurementMistakes } from "./measurements.ts";
@@ -111,12 +112,14 @@ function resolveVariant(
     const expected = `a ratio such as 0.58 or 58%, since ${measured.profile.file} has none`;
     return files.fail(missing([...path, "accuracy"], expected));
   }
+  const binding = resolveBinding(variant, path, (file, at) => files.lines(file, at));
   return {
     name: variant.name,
     accuracy,
     profile: measured.profile,
     profiles: [measured, ...others].map(({ profile }) => profile),
     model: variant.model === undefined ? null : modelPath(variant.model, [...path, "model"], files),
+    ...(binding === null ? {} : { binding }),
     fanout: variant.fanout ?? null,
   };
 }

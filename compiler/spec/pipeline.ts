@@ -2,6 +2,7 @@
 
 import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import type { TaskSpec } from "./application-schema.ts";
+import { bindingMistakes } from "./binding.ts";
 import type { KeyPath } from "./document.ts";
 import { conflict, invalid, type Mistake, missing, show } from "./mistakes.ts";
 
@@ -66,7 +67,9 @@ function* variantMistakes(task: TaskSpec, path: KeyPath): Generator<Mistake> {
   }
   yield* duplicateNames(variants, [...path, "variants"], "variant");
   const children = to.map((edge) => edge.task);
-  for (const [index, { fanout }] of variants.entries()) {
+  for (const [index, variant] of variants.entries()) {
+    const { fanout } = variant;
+    yield* bindingMistakes(variant, [...path, "variants", index]);
     const fanoutPath = [...path, "variants", index, "fanout"];
     if (fanout !== undefined && children.length === 0) {
       yield conflict(

@@ -36,6 +36,7 @@ import {
   MIN_SLOS,
   MIN_VARIATION,
 } from "./limits.ts";
+import { buckets, modelAdapter, withSoundAdapter } from "./model-fields.ts";
 import { type Field, type Fields, optional, record, tagged } from "./record.ts";
 import type {
   ArrivalModel,
@@ -146,12 +147,22 @@ const tensor = record<TensorInfo>({
 });
 const tensors = listOf([1, MAX_TENSORS], tensor);
 
-export const modelFile = record<ModelFile>({
-  file: [fileName, "The server looks it up in its models folder."],
-  sha256: [sha256, "That of the file."],
-  inputs: [tensors, "What the model takes."],
-  outputs: [tensors, "What the model gives."],
-});
+export const modelFile = withSoundAdapter(
+  record<ModelFile>({
+    file: [fileName, "The server looks it up in its models folder."],
+    sha256: [sha256, "That of the file."],
+    inputs: [tensors, "What the model takes, axis 0 being the rows of a batch."],
+    outputs: [tensors, "What the model gives."],
+    adapter: optional(
+      modelAdapter,
+      "How the tensors of the file become those; left out where they are the same.",
+    ),
+    buckets: optional(
+      buckets,
+      "Axes that have one of several sizes; left out where every axis but the rows has one.",
+    ),
+  }),
+);
 
 export const profileReference = record<ProfileReference>({
   file: [fileName, "The profile."],

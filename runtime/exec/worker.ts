@@ -71,10 +71,10 @@ async function hold(models: ModelStore, holding: Holding): Promise<Uint8Array[]>
 
 async function run(
   models: ModelStore,
-  { variant, rows, cores, inputs }: ReceivedBatch,
+  { variant, rows, cores, bucket, inputs }: ReceivedBatch,
 ): Promise<Uint8Array[]> {
   try {
-    return resultFrame(await models.model(variant, cores).run(rows, inputs));
+    return resultFrame(await models.model(variant, cores).run(rows, inputs, bucket));
   } catch (error) {
     return textFrame(FRAME_KINDS.refused, messageOf(error));
   }

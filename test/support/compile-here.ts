@@ -2,14 +2,14 @@
 
 import { compileCommand } from "../../compiler/commands/compile.ts";
 import { explainCompilerError } from "../../compiler/errors.ts";
-import { readModelFile } from "../../runtime/exec/model-file.ts";
-import { probeTensors } from "../../runtime/exec/probe-tensors.ts";
+import { describeModel } from "../../runtime/exec/model-file.ts";
+import { probeModelFile, probeTensors } from "../../runtime/exec/probe-tensors.ts";
 import type { CliRun } from "./run-cli.ts";
 
 /** What the command line says and ends with. @param out where the bundle would be written. */
 export async function refusedHere(app: string, out: string): Promise<CliRun> {
   const pool = { jobs: 1, onProgress: () => {}, signal: new AbortController().signal };
-  const modelReader = { read: readModelFile, probe: probeTensors };
+  const modelReader = { describe: describeModel, probe: probeTensors, probeFile: probeModelFile };
   const asked = { app, out, solver: null, fanouts: null, check: false };
   try {
     const { exitCode, text } = await compileCommand({

@@ -54,10 +54,12 @@ export function fakeMachine(
       onnxruntimeVersion: "1.0.0",
     },
     readModel: async (path) => ({
-      file: path,
-      sha256: `digest of ${path.replace(/.*\//, "")}`,
-      inputs: [{ name: "x", dtype: "float32", shape: [-1, 2] }],
-      outputs: [{ name: "y", dtype: "float32", shape: [-1, 2] }],
+      model: {
+        file: path,
+        sha256: `digest of ${path.replace(/.*\//, "")}`,
+        inputs: [{ name: "x", dtype: "float32", shape: [-1, 2] }],
+        outputs: [{ name: "y", dtype: "float32", shape: [-1, 2] }],
+      },
     }),
     startExecutor: (options, handlers): AssignedExecutor => {
       let cores = options.threadsPerWorker;

@@ -235,7 +235,7 @@ test.each([
 ])("refuses an input of type %s and shape %j", async (dtype, shape, message) => {
   const tensors = [{ name: "x", dtype, shape }];
   const readModel = async (file: string) => {
-    return { file, sha256: "0", inputs: tensors, outputs: tensors };
+    return { model: { file, sha256: "0", inputs: tensors, outputs: tensors } };
   };
   const command = commandFor(folderOf(FILES));
   await expect(profileCommand(command, fakeMachine(steady, { readModel }))).rejects.toThrow(

@@ -13,7 +13,7 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import { bucketsOf } from "../../../model/buckets.ts";
 import type { RamsisFrame } from "../../../model/frames.ts";
-import type { ModelFiles } from "../../../model/model-files.ts";
+import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
 import { dominatedVariants } from "../../../model/pareto.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import { rivalCounts } from "../../../numeric/rivals.ts";
@@ -51,7 +51,7 @@ export function ramsisFrame(application: RamsisApplication, models: ModelFiles):
     name: variant.name,
     accuracy: variant.accuracy,
     dominated: dominated[index] ?? false,
-    model: variant.model === null ? null : (models.get(variant.model) ?? null),
+    model: modelOf(models, variant),
     profile: {
       file: variant.profile.file,
       variant: variant.profile.variant,

@@ -9,7 +9,7 @@ import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { taskEdgesOf } from "../../../graph/task-edges.ts";
 import { orderedTasks } from "../../../graph/task-order.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
-import type { ModelFiles } from "../../../model/model-files.ts";
+import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
 import { profileFor } from "../../../model/pool-profile.ts";
 import type {
   Application,
@@ -49,7 +49,7 @@ export function themisFrame(
           {
             name: variant.name,
             accuracy: variant.accuracy,
-            model: variant.model === null ? null : (models.get(variant.model) ?? null),
+            model: modelOf(models, variant),
             profile: { file, variant: profile.variant, hardware, sha256 },
             latency: latencyOf(application, profile, policy),
           },

@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type CompileCommand, compileCommand } from "../../../../compiler/commands/compile.ts";
-import { readModelFile } from "../../../../runtime/exec/model-file.ts";
-import { probeTensors } from "../../../../runtime/exec/probe-tensors.ts";
+import { describeModel } from "../../../../runtime/exec/model-file.ts";
+import { probeModelFile, probeTensors } from "../../../../runtime/exec/probe-tensors.ts";
 import { accordionApplication, type Change } from "../../../support/accordion-application.ts";
 
 function commandOf(home: string, out: string): CompileCommand {
@@ -15,7 +15,7 @@ function commandOf(home: string, out: string): CompileCommand {
     fanouts: null,
     check: false,
     compiler: "test",
-    modelReader: { read: readModelFile, probe: probeTensors },
+    modelReader: { describe: describeModel, probe: probeTensors, probeFile: probeModelFile },
     pool: { jobs: 1, onProgress: () => {}, signal: new AbortController().signal },
     nowMs: () => 0,
   };
