@@ -2,6 +2,7 @@
 
 import { RuntimeError } from "stratagem-runtime/internal/errors";
 import { classTable } from "stratagem-runtime/internal/methods/ramsis/tell/inspect";
+import { bucketModelMistakes } from "../../model/buckets.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { actionValuesOf } from "./action-values.ts";
@@ -16,13 +17,16 @@ import { classedExpectation, classedLevel, classedTableAt, hasClasses } from "./
 import { inheritLevels } from "./inherited-levels.ts";
 import { ramsisGap } from "./level-gap.ts";
 import { ramsis } from "./solve/ramsis.ts";
-import { tableWarnings } from "./warnings.ts";
+import { bucketWarnings, tableWarnings } from "./warnings.ts";
 
 export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   name: "ramsis",
 
   mistakes: ramsis.mistakes,
-  modelMistakes: (application, models) => modelFitMistakes(application, models, "every edge"),
+  *modelMistakes(application, models) {
+    yield* bucketModelMistakes(application, models);
+    yield* modelFitMistakes(application, models, "every edge");
+  },
   withSolver(policy, solver) {
     if (solver === "value-iteration") return policy;
     throw new RuntimeError(
@@ -72,7 +76,10 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
     return simulateTablesCommand(bundle, asked, watch);
   },
 
-  warnings: tableWarnings,
+  warnings: (bundle, application) => [
+    ...bucketWarnings(bundle, application),
+    ...tableWarnings(bundle),
+  ],
   tablesAround: (bundle) => ({ before: [], after: bundle.slo.classes ? [classTable(bundle)] : [] }),
   async report(bundle, asked) {
     const { reportRamsis } = await import("./report-command.ts");
