@@ -63,7 +63,7 @@ function readModelOf(
   maxRows: number,
   { parts }: InferLimits,
 ): ReadModel {
-  const { names, inputs, outputs, variants, answersByRow, outputsAreRows } = signature;
+  const { names, inputs, outputs, variants, answersByRow, outputsAreRows, axes } = signature;
   const plain = {
     names,
     inputs: inputs.map(({ name, datatype, rowShape }) => ({ name, datatype, rowShape })),
@@ -73,6 +73,7 @@ function readModelOf(
     variants: variants.map(({ name }) => ({ name })),
     answersByRow: answersByRow === true,
     outputsAreRows: outputsAreRows !== false,
+    ...(axes === undefined ? {} : { axes }),
   };
   return { signature: plain, maxRows, parts };
 }

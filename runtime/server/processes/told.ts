@@ -107,7 +107,7 @@ export function toldApplication(
 }
 
 function toldModel({ signature, maxRows, classes, isFull }: EndpointModel, id: number): ToldModel {
-  const { names, inputs, outputs, variants, answersByRow, outputsAreRows } = signature;
+  const { names, inputs, outputs, variants, answersByRow, outputsAreRows, axes } = signature;
   return {
     id,
     // No more of it than clients see.
@@ -117,6 +117,7 @@ function toldModel({ signature, maxRows, classes, isFull }: EndpointModel, id: n
       outputs,
       variants: variants.map(({ name }) => ({ name })),
       ...(answersByRow === undefined ? {} : { answersByRow }),
+      ...(axes === undefined ? {} : { axes }),
       ...(outputsAreRows === undefined ? {} : { outputsAreRows }),
     },
     maxRows: maxRows ?? null,

@@ -12,6 +12,7 @@ import {
   refuse,
   type TableRule,
 } from "../../../bundle/table-semantics.ts";
+import { bucketNames } from "../../../core/bucket-sizes.ts";
 
 /** How far from 1 the shares may sum up. */
 const SHARE_TOLERANCE = 1e-6;
@@ -22,6 +23,7 @@ const SHARE_TOLERANCE = 1e-6;
  */
 export function checkBuckets(bundle: RamsisBundle): void {
   const { buckets, slo, policy, tasks, decisionSpace } = bundle;
+  checkModels(bundle);
   if (buckets === undefined) return;
   checkUnique(buckets, "buckets");
   const sum = buckets.reduce((total, { share }) => total + share, 0);
@@ -55,6 +57,21 @@ export function checkBuckets(bundle: RamsisBundle): void {
   }
   if (!isDeepStrictEqual(axes, last && axesOf(last))) {
     refuse("decisionSpace", "other axes", "those of the last of buckets");
+  }
+}
+
+/** A model whose axes have several sizes takes those that the tables are for. */
+function checkModels({ tasks, buckets = [] }: RamsisBundle): void {
+  const names = buckets.map(({ name }) => name).join(", ");
+  for (const [taskIndex, { variants }] of tasks.entries()) {
+    for (const [index, { model }] of variants.entries()) {
+      if (model === null) continue;
+      const own = bucketNames(model.buckets);
+      const found = (own.length === 1 ? [] : own).join(", ");
+      if (found === names) continue;
+      const path = `tasks[${taskIndex}].variants[${index}].model.buckets`;
+      refuse(path, found || "none", names === "" ? "none, as buckets" : `${names}, as buckets`);
+    }
   }
 }
 
