@@ -1,5 +1,6 @@
 /** States the structure of an application spec. */
 import {
+  MAX_BUCKETS,
   MAX_CORES,
   MAX_FANOUT,
   MAX_HOP_MS,
@@ -180,6 +181,12 @@ const task = mapping({
   )
     .default([])
     .describe("Tasks that come after this one"),
+  bucketShares: list(properShare(), "a list of shares", MAX_BUCKETS)
+    .optional()
+    .describe(
+      "Share of the load of each bucket, such as [50%, 30%, 20%], in the order of the sizes, " +
+        "the first axis slowest; equal when left out (ramsis)",
+    ),
   branch: choice("independent", "exclusive")
     .default("independent")
     .describe("Whether a query may take several of the edges, or at most one"),

@@ -85,6 +85,8 @@ export interface Task {
   readonly to: readonly Edge[];
   /** Whether a query may take several of the edges, each by a chance of its own, or at most one. */
   readonly branch: "independent" | "exclusive";
+  /** Share of the load of each bucket; left out where the spec does not say. They sum to 1. */
+  readonly bucketShares?: readonly number[];
 }
 
 export interface Edge {
@@ -148,6 +150,12 @@ export interface VariantProfile {
   readonly percentile: number | null;
   /** Ascending in batch; empty when the profile has only `fit` or `byCores`. */
   readonly rows: readonly ProfileRow[];
+  /**
+   * Where axes of its inputs have lists of sizes: of each bucket the rows, in the order of the product
+   * of the axes, the first axis slowest; `rows` are then those of the last. Left out where there are
+   * none.
+   */
+  readonly buckets?: readonly BucketProfile[];
   readonly fit: LatencyFit | null;
   /** Ascending in cores. */
   readonly byCores: readonly CoreProfile[] | null;
@@ -174,6 +182,16 @@ export interface LayerProfile {
     readonly to: number;
     readonly quantiles: LatencyQuantiles;
   }[];
+}
+
+/** What a profile says of batches of one bucket. */
+export interface BucketProfile {
+  /** Its sizes joined by `x`. */
+  readonly name: string;
+  /** Of each axis. */
+  readonly sizes: readonly number[];
+  /** Ascending in batch, at least one. */
+  readonly rows: readonly ProfileRow[];
 }
 
 export interface ProfileRow {

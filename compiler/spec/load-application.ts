@@ -92,7 +92,14 @@ function resolveTask(task: TaskSpec, path: KeyPath, files: NamedFiles): Task {
       count: count ?? null,
     })),
     branch: task.branch,
+    ...(task.bucketShares === undefined ? {} : { bucketShares: sharesOf(task.bucketShares) }),
   };
+}
+
+/** Thirds are written with as many digits as one likes. */
+function sharesOf(stated: readonly number[]): number[] {
+  const sum = stated.reduce((total, share) => total + share, 0);
+  return stated.map((share) => share / sum);
 }
 
 function resolveVariant(

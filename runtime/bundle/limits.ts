@@ -42,6 +42,8 @@ export const MAX_WAITING = 2 ** 20 - 1;
 
 export const MAX_LEVELS = 10_000;
 export const MAX_VARIANTS = 1000;
+/** Combinations of the sizes of open axes that requests are padded up to. */
+export const MAX_BUCKETS = 64;
 /** Tasks of a pipeline. */
 export const MAX_TASKS = 64;
 /** Mean queries of one query; and of one request, at all tasks together. */
