@@ -25,8 +25,10 @@ import { explainCompilerError, InterruptedError } from "./errors.ts";
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
 
-type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy">;
-type ProfileFlags = Pick<ProfileCommand, "out" | "repeat" | "threads" | "device" | "seed"> & {
+type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy"> &
+  Pick<ProfileSurroundings, "onNote">;
+type ProfileFlags = Pick<ProfileCommand, "repeat" | "threads" | "device" | "seed"> & {
+  readonly out?: string;
   readonly batches?: string;
   readonly cores?: string;
   readonly layers?: true;
@@ -34,6 +36,7 @@ type ProfileFlags = Pick<ProfileCommand, "out" | "repeat" | "threads" | "device"
   readonly modelTimeout: number;
   readonly task?: string;
   readonly hardware?: string;
+  readonly budget?: number;
   readonly dryRun?: true;
   readonly force?: true;
 };
@@ -56,7 +59,13 @@ const MAX_TIMEOUT_MS = 86_400_000;
 const MODEL_MEMORY =
   "memory of a process that has models, such as 8GiB (default: by its models, at least 4GiB; " +
   "none on a GPU)";
+/** Beyond the runs that were asked for; see docs/profiling.md. */
+const PROFILING_EFFORT = { warmUpMs: 1000, extraMs: 20_000 };
 const nowMs = (): number => performance.now();
+const every = (intervalMs: number, callback: () => void): (() => void) => {
+  const timer = setInterval(callback, intervalMs).unref();
+  return () => clearInterval(timer);
+};
 const version = packageVersion();
 
 const program = new Command("stratagem")
@@ -186,13 +195,26 @@ program
   .command("profile")
   .description("measure the models of an application spec on this machine")
   .argument("<app>", "application spec, YAML or JSON")
-  .requiredOption("-o, --out <file>", "where to write the profile")
+  .option("-o, --out <file>", "where to write the profile; --dry-run needs none")
   .option("--task <name>", "which task, if there are several")
   .option(
     "--batches <sizes>",
     `batch sizes to measure (default: "${PROFILED_BATCHES}"; with --layers 1)`,
   )
-  .option("--repeat <n>", "measurements of each batch size", wholeNumber, 30)
+  .option(
+    "--repeat <n>",
+    "measurements of each batch size; those that vary get more, for 20 s at most",
+    wholeNumber,
+    30,
+  )
+  .addOption(
+    new Option(
+      "--budget <time>",
+      "time to measure for, such as 60s or 5min: what is worth it most; the rest is named",
+    )
+      .argParser(timeoutMs)
+      .conflicts("layers"),
+  )
   .option("--threads <n>", "threads of the worker", wholeNumber, 1)
   .addOption(
     new Option(
@@ -217,7 +239,10 @@ program
   .option("--hardware <name>", "what the profile calls this machine")
   .option("--seed <n>", "of the inputs", wholeNumber, 1)
   .option("--dry-run", "say what would be measured")
-  .option("--force", "write the profile however noisy the machine was")
+  .option(
+    "--force",
+    "write the profile however noisy the machine was; takes what was refused before",
+  )
   .option("--all-errors", "show all that is wrong with the spec, however much it is")
   .option("--json", "one JSON document on stdout")
   .action(async (app: string, flags: ProfileFlags) => {
@@ -225,7 +250,7 @@ program
     const { describeMachine } = await import("./profile/machine.ts");
     const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
     const { startAssignedExecutor } = await import("stratagem-runtime/internal/exec/assigned-pool");
-    const { out, repeat, threads, device, seed, layers = false } = flags;
+    const { repeat, threads, device, seed, layers = false, out = null } = flags;
     const { task = null, hardware = null, dryRun = false, force = false } = flags;
     const batches = parseBatches(flags.batches ?? (layers ? "1" : PROFILED_BATCHES));
     const cores = flags.cores === undefined ? null : parseCores(flags.cores);
@@ -243,7 +268,11 @@ program
       const machine = describeMachine();
       const surroundings = { nowMs, ...watch, machine, readModel, startExecutor };
       try {
-        if (!layers) return await profileCommand({ ...options, batches, cores }, surroundings);
+        if (!layers) {
+          const budgetMs = flags.budget ?? null;
+          const cells = { batches, cores, budgetMs, effort: PROFILING_EFFORT };
+          return await profileCommand({ ...options, ...cells }, surroundings);
+        }
         const commands = await import("./commands/profile-layers.ts");
         commands.requireSingleInstances(batches);
         const { openLayeredModel } = await import("./onnx/layered-model.ts");
@@ -366,9 +395,9 @@ async function watched<T>(
     if (isBusy) process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
   };
   onBusy(!isMortal);
-  const progress = startProgress(process.stderr, label, nowMs);
+  const progress = startProgress(process.stderr, label, { nowMs, every });
   try {
-    const watch = { signal: abort.signal, onProgress: progress.update };
+    const watch = { signal: abort.signal, onProgress: progress.update, onNote: progress.note };
     return await run(isMortal ? { ...watch, onBusy } : watch);
   } finally {
     progress.end();
