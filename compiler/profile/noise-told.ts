@@ -5,7 +5,7 @@ import type { Measurement } from "./latency-profile.ts";
 type MeasuredCell = Measurement["cells"][number];
 
 /** Cells that are named; of more there is only the number. */
-const MOST_NAMED = 6;
+const MOST_NAMED = 4;
 
 export function isTooNoisy({ noise }: Measurement): boolean {
   return noiseReasons(noise).length > 0;
@@ -69,7 +69,7 @@ function noisyCellsText({ noise, cells }: Measurement): string {
   const own = noise.noisyCells.flatMap((index) => cells[index] ?? []);
   const told = own.length > 0 ? own : cells.filter((cell) => cell.noise > noise.limit);
   const worst = [...told].sort((a, b) => badness(b) - badness(a));
-  const named = worst.slice(0, MOST_NAMED).map((cell) => cellText(cell, noise.cellLimit));
+  const named = worst.slice(0, MOST_NAMED).map((cell) => cellText(cell));
   const others = told.length - named.length;
   return [...named, ...(others > 0 ? [`${others} more`] : [])].join(", ");
 }
@@ -78,15 +78,13 @@ function badness({ p95Interval, drift, noise }: MeasuredCell): number {
   return Math.max(p95Interval.halfWidth, drift, noise / 100);
 }
 
-function cellText(
-  { variant, batch, cores, samples, p95Interval, drift }: MeasuredCell,
-  cellLimit: number,
-): string {
+/** A cell and what is wrong with it. */
+function cellText(told: MeasuredCell): string {
+  const { variant, batch, cores, samples, p95Interval, drift, isNoisy, wallMs } = told;
   const cell = `${variant} batch ${batch}${cores === 1 ? "" : ` on ${cores} cores`}`;
-  const { lowMs, highMs } = p95Interval;
-  if (drift > Math.max(cellLimit, p95Interval.halfWidth)) {
-    return `${cell} (its median drifted by ${percentText(drift)})`;
-  }
+  if (!isNoisy) return `${cell} (p95 ${wallMs.p95.toFixed(2)} ms, p50 ${wallMs.p50.toFixed(2)} ms)`;
+  const { lowMs, highMs, halfWidth } = p95Interval;
+  if (drift > halfWidth) return `${cell} (its median drifted by ${percentText(drift)})`;
   const runs = samples === 1 ? "1 run" : `${samples} runs`;
   return `${cell} (p95 ${lowMs.toFixed(2)} to ${highMs.toFixed(2)} ms by ${runs})`;
 }

@@ -11,9 +11,9 @@ export const NOISE_LIMITS = {
   /** Mean over the cells of p95 ÷ p50. */
   tail: 2,
   /** Half of the interval of a cell's p95, and what its median drifts, as parts of it. */
-  cell: 0.25,
+  cell: 0.2,
   /** Part of the time in the worker that no processor worked for it. */
-  waitingShare: 0.1,
+  waitingShare: 0.05,
   /** Part of the cells that may be noisy by themselves. */
   noisyShare: 0.1,
 } as const;
