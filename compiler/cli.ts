@@ -50,7 +50,9 @@ interface ReportFlags {
  * What computes in this process cannot be told of a signal, and has nothing to tidy up: there a
  * signal ends it at once. Only while other processes work is it caught, to end them.
  */
-const MORTAL = { isMortal: true };
+const MORTAL = { isMortal: true, hasLines: false };
+/** Where there is no terminal either, progress is told. */
+const TOLD = { isMortal: false, hasLines: true };
 /** Unless `--batches` says otherwise. */
 const PROFILED_BATCHES = "1,2,4,8";
 /** Unless `--model-timeout` says otherwise; as that of a server. */
@@ -282,7 +284,7 @@ program
         reader.close();
       }
     };
-    print(await watched("measuring", profileUnder));
+    print(await watched("measuring", profileUnder, TOLD));
   });
 
 addToken(program);
@@ -365,6 +367,10 @@ function timeoutMs(text: string): number {
   throw new InvalidArgumentError("expected 1s to 24 h in s or min, such as 90s");
 }
 
+function never(): () => void {
+  return () => {};
+}
+
 /** Gathers the values of an option that may be repeated. */
 function collect(value: string, earlier: readonly string[]): string[] {
   return [...earlier, value];
@@ -385,7 +391,7 @@ async function withPool<T>(
 async function watched<T>(
   label: string,
   run: (watch: Watch) => Promise<T>,
-  { isMortal } = { isMortal: false },
+  { isMortal, hasLines } = { isMortal: false, hasLines: false },
 ): Promise<T> {
   const abort = new AbortController();
   const interrupt = (): void => abort.abort(new InterruptedError());
@@ -395,7 +401,7 @@ async function watched<T>(
     if (isBusy) process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
   };
   onBusy(!isMortal);
-  const progress = startProgress(process.stderr, label, { nowMs, every });
+  const progress = startProgress(process.stderr, label, { nowMs, every: hasLines ? every : never });
   try {
     const watch = { signal: abort.signal, onProgress: progress.update, onNote: progress.note };
     return await run(isMortal ? { ...watch, onBusy } : watch);

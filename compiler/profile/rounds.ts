@@ -93,16 +93,19 @@ interface ExtraOptions extends Pick<RoundsOptions, "turns" | "onRound" | "onProg
   readonly done: number;
 }
 
-/** Cells that are noisy come first; then those with too few runs for a sure interval. */
+/**
+ * Cells that are noisy come first; then, where a round is short, those with too few runs for a sure
+ * interval.
+ */
 async function measureExtra(bench: Bench, options: ExtraOptions): Promise<void> {
   const { turns, extraMs, onRound, onProgress } = options;
   const { cells, nowMs } = bench;
   const endMs = nowMs() + extraMs;
   let { done } = options;
   while (nowMs() < endMs) {
-    const wanting = wantingCells(cells);
-    if (wanting.size === 0) return;
     const isShort = roundMs(cells) <= SHORT_ROUND_MS;
+    const wanting = wantingCells(cells, isShort);
+    if (wanting.size === 0) return;
     const chosen = turns.filter((turn) => isShort || turn.some(({ cell }) => wanting.has(cell)));
     for (let round = 0; round < EXTRA_ROUNDS && nowMs() < endMs; round++) {
       for (const turn of chosen) {
@@ -122,12 +125,12 @@ function roundMs(cells: readonly Cell[]): number {
   return cells.reduce((sum, { wallMs }) => sum + (wallMs.at(-1) ?? 0), 0);
 }
 
-function wantingCells(cells: readonly Cell[]): Set<number> {
+function wantingCells(cells: readonly Cell[], isShort: boolean): Set<number> {
   const judged = cells.map(({ wallMs }) => cellNoise(wallMs));
   const among = (isWanting: (index: number) => boolean): number[] =>
     [...cells.keys()].filter((index) => isWanting(index) && runsOf(cells, index) < MOST_RUNS);
   const noisy = among((index) => judged[index]?.isNoisy ?? false);
-  if (noisy.length > 0) return new Set(noisy);
+  if (noisy.length > 0 || !isShort) return new Set(noisy);
   return new Set(among((index) => (judged[index]?.p95Interval.confidence ?? 1) < CONFIDENCE));
 }
 
