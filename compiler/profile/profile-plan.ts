@@ -24,6 +24,7 @@ import { readProfile } from "../spec/profile.ts";
 import { digest, linesOf } from "../spec/source.ts";
 import { parseStructure } from "../spec/structure.ts";
 import type { Machine } from "./machine.ts";
+import { profiledBatches } from "./profiled-batches.ts";
 
 /** A profile holds for one device, so none is chosen for the user. */
 type ProfiledDevice = Exclude<Device, "auto">;
@@ -32,10 +33,10 @@ export interface ProfileOptions {
   /** Path of the application spec. */
   readonly app: string;
   /**
-   * Path of the profile; where the spec has no accuracy of a variant, that of a profile which is
-   * there already is kept.
+   * Path of the profile, null where none is to be written; where the spec has no accuracy of a
+   * variant, that of a profile which is there already is kept.
    */
-  readonly out: string;
+  readonly out: string | null;
   /** Measures the variants of this task only; null for all. */
   readonly task: string | null;
   /** Ascending, each once. */
@@ -62,6 +63,7 @@ export interface ProfilePlan {
   readonly task: string | null;
   readonly hardware: string;
   readonly variants: readonly PlannedVariant[];
+  /** That were asked for; each variant has its own. */
   readonly batches: readonly number[];
   readonly repeat: number;
   /**
@@ -96,6 +98,8 @@ export interface PlannedVariant {
   readonly host?: HostVariant | undefined;
   /** Inputs that a module has for each batch; left out, they are random. */
   readonly samples?: ReadonlyMap<number, readonly Uint8Array[]> | undefined;
+  /** To measure it at, ascending, at least one. */
+  readonly batches: readonly number[];
   /** Null where layers are not measured. */
   readonly layers: LayeredModel | null;
 }
@@ -148,9 +152,14 @@ export async function planProfile(
     refuse(document, bound.mistakes ?? []);
     if (bound.mistakes !== undefined) continue;
     const { model } = bound;
-    const samples = host === undefined ? null : await samplesOf(host, options, sources, noModel);
+    // A model is cut for one instance at a time, whatever else it takes.
+    const own = openLayers === undefined ? profiledBatches(model, batches) : batches;
+    const samples =
+      host === undefined
+        ? null
+        : await samplesOf(host, { ...options, batches: own }, sources, noModel);
     if (samples === null) {
-      checkRows(model, batches, (message) => fail(document, conflict(at, message)));
+      checkRows(model, own, (message) => fail(document, conflict(at, message)));
     }
     const hosted = { host, samples: samples ?? undefined };
     variants.push({
@@ -160,6 +169,7 @@ export async function planProfile(
       model,
       ...hosted,
       outputsAreRows,
+      batches: own,
       layers: layers ?? null,
     });
   }
@@ -359,9 +369,9 @@ function badReference(at: KeyPath, reference: string) {
 }
 
 /** Measuring again must not lose the accuracies that only the old profile has. */
-function withKnownAccuracy(variants: readonly NamedVariant[], out: string): NamedVariant[] {
+function withKnownAccuracy(variants: readonly NamedVariant[], out: string | null): NamedVariant[] {
   const isComplete = variants.every(({ accuracy }) => accuracy !== null);
-  if (isComplete || !existsSync(out)) return [...variants];
+  if (isComplete || out === null || !existsSync(out)) return [...variants];
   const known = readProfile(out).variants;
   return variants.map((variant) => ({
     ...variant,
@@ -381,7 +391,7 @@ function checkRows(
       refuse(`expected a model that leaves only axis 0, the rows, open; ${shown}`);
     }
     if (rows !== -1 && batches.some((batch) => batch !== rows)) {
-      refuse(`expected a model that takes any number of rows, or --batches ${rows}; ${shown}`);
+      refuse(`expected inputs that all take a batch of ${batches.join(", ")}; ${shown}`);
     }
     const rowBytes = rowBytesOf({ name, dtype, shape });
     if (rowBytes === null) {
@@ -397,7 +407,7 @@ function checkRows(
 
 /** The plan with the digest of all that its measurements depend on. */
 export function withDigest(plan: Omit<ProfilePlan, "sha256">): ProfilePlan {
-  const variants = plan.variants.map(({ name, model }) => [name, model.sha256]);
+  const variants = plan.variants.map(({ name, model, batches }) => [name, model.sha256, batches]);
   const { batches, repeat, cores, isByCores, device, seed, machine } = plan;
   const parts = [variants, batches, repeat, cores, isByCores, device, seed, machine];
   return { ...plan, sha256: digest(Buffer.from(JSON.stringify(parts))) };
