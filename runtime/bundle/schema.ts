@@ -11,6 +11,7 @@ import type { RamsisBundle, RamsisLevel } from "./schema/ramsis.ts";
 import type { ThemisBundle, ThemisLevel } from "./schema/themis.ts";
 
 export * from "./schema/accordion.ts";
+export * from "./schema/buckets.ts";
 export * from "./schema/common.ts";
 export * from "./schema/graph.ts";
 export * from "./schema/inferline.ts";

@@ -1,8 +1,8 @@
 /** Models inside a worker: their sessions, and running a batch on one. */
 
 import type { TensorInfo } from "../bundle/schema.ts";
+import { bucketCount, bucketSizes, rowShapeIn } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
-import { bucketCount, bucketSizes, rowShapeIn } from "../core/bucket-sizes.ts";
 import { AdaptedModel } from "./adapter/adapted-model.ts";
 import type { BatchResult, Device, VariantModel } from "./executor.ts";
 import { type LoadedModel, oneLine } from "./loaded-model.ts";

@@ -1,5 +1,5 @@
 /** One inference request, whatever protocol it came by: from the door to its answer. */
-import { bucketSizes } from "../../core/bucket-sizes.ts";
+import { bucketSizes } from "../../bundle/schema.ts";
 import type { ByteHold } from "../bodies/byte-budget.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { InferRequest } from "../protocol/protocol.ts";

@@ -4,7 +4,7 @@
  */
 import type { SloClass } from "../../bundle/schema.ts";
 import type { RequestMetrics } from "../requests/request-metrics.ts";
-import type { Sequences } from "../sequences/sequences.ts";
+import type { Sequences } from "../requests/sequences.ts";
 import { DATATYPES } from "../tensors/datatypes.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 

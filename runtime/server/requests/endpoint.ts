@@ -1,11 +1,11 @@
 /** What HTTP talks to, whatever the method. */
 import type { Bundle } from "../../bundle/schema.ts";
 import type { MetricLine } from "../metrics/exposition.ts";
-import type { Sequences } from "../sequences/sequences.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import type { RequestRows, Submission } from "./request.ts";
 import type { RequestClasses } from "./request-classes.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
+import type { Sequences } from "./sequences.ts";
 
 /** A request as another process takes it, which lets it in and schedules it. */
 export interface AskedRequest extends RequestRows {

@@ -5,7 +5,6 @@
 import type { BucketAxis, RamsisBundle, TensorInfo, Variant } from "../../bundle/schema.ts";
 import { RuntimeError } from "../../errors.ts";
 import { type Datatype, datatypeOf } from "./datatypes.ts";
-import { sizedRowShape } from "./padding.ts";
 import { elementBytesOf } from "./tensors.ts";
 
 export interface ModelTensor {
@@ -222,4 +221,21 @@ export function textOf({ name, datatype, rowShape }: ModelTensor): string {
 
 export function unfit(at: string, found: string, allowed: string): RuntimeError {
   return new RuntimeError("RUNTIME_MODEL", `${at}: expected ${allowed}, got ${found}`);
+}
+
+/** The shape of one row of an input where its axes have given sizes. */
+export function sizedRowShape(
+  { inputs, axes = [] }: Pick<ClientSignature, "inputs" | "axes">,
+  input: number,
+  sizes: readonly number[],
+): readonly number[] {
+  const { rowShape = [] } = inputs[input] ?? {};
+  if (!rowShape.includes(-1)) return rowShape;
+  const shape = [...rowShape];
+  for (const [at, { inputs: places }] of axes.entries()) {
+    for (const place of places) {
+      if (place.input === input) shape[place.axis - 1] = sizes[at] ?? -1;
+    }
+  }
+  return shape;
 }

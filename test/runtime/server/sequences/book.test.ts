@@ -1,7 +1,7 @@
 /** The book of sequences against a plain model of it, and its limits. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { SequenceBook, type Turn } from "../../../../runtime/server/sequences/sequence-book.ts";
+import { SequenceBook, type Turn } from "../../../../runtime/server/requests/sequence-book.ts";
 
 const ZEROS = [new Uint8Array(4)];
 const LIMITS = { maxSequences: 3, maxSequenceBytes: 14, sequenceIdleMs: 10, maxWaiting: 2 };

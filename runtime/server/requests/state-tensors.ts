@@ -2,10 +2,10 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ModelFile } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
-import type { Answer } from "../requests/request.ts";
 import { DATATYPES, elementCountOf } from "../tensors/datatypes.ts";
 import { lengthOf } from "../tensors/parts.ts";
 import type { ClientSignature, ModelSignature, ModelTensor } from "../tensors/signature.ts";
+import type { Answer } from "./request.ts";
 
 /** Of a sequence, the bytes of each pair of tensors, in the order of `StateTensors.pairs`. */
 export type SequenceState = readonly Uint8Array[];

@@ -3,22 +3,26 @@
  * left, and what it leaves is kept from its client. Source: docs/decisions/0020-sequences.md.
  */
 import type { ModelFile } from "../../bundle/schema.ts";
-import type { ServerLimits } from "../applications/limits.ts";
 import { head, line, type MetricLine, metric } from "../metrics/exposition.ts";
-import { type Failure, GIVEN_UP, type GivenUp, type Outcome } from "../requests/request.ts";
-import type { SequenceStep } from "../requests/sequence-step.ts";
 import type { ModelSignature } from "../tensors/signature.ts";
+import { type Failure, GIVEN_UP, type GivenUp, type Outcome } from "./request.ts";
 import { SequenceBook, type SequenceRefusal } from "./sequence-book.ts";
+import type { SequenceStep } from "./sequence-step.ts";
 import { type SequenceState, StateTensors } from "./state-tensors.ts";
+
+/** As those of a server. */
+export interface SequenceLimits {
+  readonly maxSequences: number;
+  readonly maxSequenceBytes: number;
+  readonly sequenceIdleMs: number;
+  readonly maxPending: number;
+}
 
 export interface SequencesOptions {
   readonly signature: ModelSignature;
   /** One with state. */
   readonly model: ModelFile;
-  readonly limits: Pick<
-    ServerLimits,
-    "maxSequences" | "maxSequenceBytes" | "sequenceIdleMs" | "maxPending"
-  >;
+  readonly limits: SequenceLimits;
   readonly nowMs: () => number;
 }
 
