@@ -1,5 +1,4 @@
 /** Confidence intervals of quantiles that assume nothing of what the numbers are distributed like. */
-import { assert } from "stratagem-runtime/internal/core/assert";
 import { binomialProbability } from "./binomial.ts";
 
 /** Ranks from 1 on, the smallest first, and how probable it is that the quantile lies between. */
@@ -21,7 +20,6 @@ export interface RankInterval {
  * Source: David, Nagaraja, "Order Statistics", 3rd edition, 2003, section 7.1.
  */
 export function quantileRanks(count: number, quantile: number, confidence: number): RankInterval {
-  assert(count >= 1, "an interval is of at least one draw");
   const risk = (1 - confidence) / 2;
   let low = 1;
   let high = 0;
