@@ -340,7 +340,7 @@ program
         reader.close();
       }
     };
-    print(await watched("measuring", profileUnder, TOLD));
+    print(await watched("measuring", profileUnder, { ...TOLD, hasLines: !dryRun }));
   });
 
 addToken(program);

@@ -20,7 +20,6 @@ export interface RankInterval {
  * Source: David, Nagaraja, "Order Statistics", 3rd edition, 2003, section 7.1.
  */
 export function quantileRanks(count: number, quantile: number, confidence: number): RankInterval {
-  if (count < 1) throw new RangeError("an interval is of at least one draw");
   const risk = (1 - confidence) / 2;
   let low = 1;
   let high = 0;
