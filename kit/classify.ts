@@ -1,5 +1,6 @@
 /**
- * `stratagem-kit/classify`: what a classifier's scores say, as its largest classes with their names.
+ * `stratagem-kit/classify`: what a classifier's scores say, as its largest classes with their
+ * names.
  *
  * Input `scores`, FP32 [classes]: logits, or probabilities where `from` says so. Outputs `classes`,
  * INT64 [top], the largest first, of equal ones the lowest index first; `confidences`, FP32 [top],

@@ -2,13 +2,13 @@
  * `stratagem-kit/crop-rows`: the parts of images that boxes name, each as a row of its own.
  *
  * Inputs `image`, BYTES [], a file as decode-image takes it, or a tensor as the option `image` says
- * (`images/image-tensor.ts`); `boxes`, FP32 [boxes, 4, 2], corners clockwise from the upper left, or
- * [boxes, 4], left, top, right, bottom, in pixels of the image; `count`, INT64 []: how many of these
- * there are. Outputs, with a row for each box: `crops`, FP32 or UINT8 [channels, height, width] or
- * [height, width, channels]; `corners`, FP32 [4, 2], of each; and with a row for each image `count`,
- * INT64 [], which an edge of a spec names. Source of the straightening and of turning what is tall:
- * PaddleOCR, tools/infer/utility.py, get_rotate_crop_image, which makes an even crop of the box's
- * own size first and resizes that.
+ * (`images/image-tensor.ts`); `boxes`, FP32 [boxes, 4, 2], corners clockwise from the upper left,
+ * or [boxes, 4], left, top, right, bottom, in pixels of the image; `count`, INT64 []: how many of
+ * these there are. Outputs, with a row for each box: `crops`, FP32 or UINT8 [channels, height,
+ * width] or [height, width, channels]; `corners`, FP32 [4, 2], of each; and with a row for each
+ * image `count`, INT64 [], which an edge of a spec names. Source of the straightening and of
+ * turning what is tall: PaddleOCR, tools/infer/utility.py, get_rotate_crop_image, which makes an
+ * even crop of the box's own size first and resizes that.
  */
 
 import { Projection } from "./geometry/homography.ts";

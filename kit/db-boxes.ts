@@ -4,10 +4,10 @@
  * Input `map`, FP32 [1, height, width]: how likely each pixel is text. With the option `original`
  * also `size`, INT64 [2], and `to_original`, FP32 [4], of decode-image: boxes are then told in the
  * pixels of the image, and end where it ends; else in those of the map. Outputs `boxes`, FP32 [max,
- * 4, 2]: x and y of the corners, clockwise from the upper left; `scores`, FP32 [max]; `count`, INT64
- * []: how many of these there are, the rest is zeros. Lines come as they are read, from the top and
- * in a line from the left, or with `order: score` the likeliest first; where there are more than
- * `max`, the least likely are left out. How they are found: `boxes/text-boxes.ts`.
+ * 4, 2]: x and y of the corners, clockwise from the upper left; `scores`, FP32 [max]; `count`,
+ * INT64 []: how many of these there are, the rest is zeros. Lines come as they are read, from the
+ * top and in a line from the left, or with `order: score` the likeliest first; where there are more
+ * than `max`, the least likely are left out. How they are found: `boxes/text-boxes.ts`.
  */
 import { type TextBox, type TextRule, textBoxes } from "./boxes/text-boxes.ts";
 import type { HostModule, NamedTensors, OpenArguments, Tensor } from "./module/contract.ts";

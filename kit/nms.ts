@@ -3,12 +3,12 @@
  *
  * Inputs, by the option `from`: `boxes`, FP32 [boxes, 4], with `scores`, FP32 [boxes, classes]; or
  * of YOLO `predictions`, FP32 [4 + classes, boxes] (v8 and later) or [boxes, 5 + classes] (v5, v7).
- * Outputs `boxes`, FP32 [max, 4] as left, top, right, bottom; `scores`, FP32 [max]; `classes`, INT64
- * [max]; `count`, INT64 []: how many of these there are, the rest is zeros. The likeliest class of a
- * box counts. Boxes are taken in the order of their scores, of equal ones the first; a box goes that
- * overlaps one taken by more than `iou`, of its class or, with `acrossClasses`, of any. Source:
- * Felzenszwalb and others, Object Detection with Discriminatively Trained Part-Based Models (2010),
- * section 7.2; intersection over union as ONNX's NonMaxSuppression has it.
+ * Outputs `boxes`, FP32 [max, 4] as left, top, right, bottom; `scores`, FP32 [max]; `classes`,
+ * INT64 [max]; `count`, INT64 []: how many of these there are, the rest is zeros. The likeliest
+ * class of a box counts. Boxes are taken in the order of their scores, of equal ones the first; a
+ * box goes that overlaps one taken by more than `iou`, of its class or, with `acrossClasses`, of
+ * any. Source: Felzenszwalb and others, Object Detection with Discriminatively Trained Part-Based
+ * Models (2010), section 7.2; intersection over union as ONNX's NonMaxSuppression has it.
  */
 import {
   type DetectionFormat,

@@ -4,8 +4,8 @@
  * Input `text`, BYTES [], UTF-8, and with the option `pair` a second one, `pair`. Outputs, INT64
  * [length] each: `input_ids`, `attention_mask` and, unless `types` is false, `token_type_ids`. What
  * is too long loses tokens at its end, of two texts the longer one first, never those that the
- * tokenizer adds; with `truncate: false` it is refused. The tokenizer is a tokenizer.json of Hugging
- * Face, which their @huggingface/tokenizers runs.
+ * tokenizer adds; with `truncate: false` it is refused. The tokenizer is a tokenizer.json of
+ * Hugging Face, which their @huggingface/tokenizers runs.
  */
 import type { HostModule, NamedTensors, OpenArguments } from "./module/contract.ts";
 import { fileOf } from "./module/labels.ts";

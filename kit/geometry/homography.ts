@@ -16,14 +16,16 @@ export class Projection {
   readonly #g: number;
   readonly #h: number;
 
-  /** @throws RangeError if three of the corners lie on one line, so that there is no such map. */
+  /** @throws RangeError if the last three lie on one line, and it is no parallelogram. */
   constructor([p, q, r, s]: readonly [Point, Point, Point, Point]) {
     const sum = { x: p.x - q.x + r.x - s.x, y: p.y - q.y + r.y - s.y };
     const one = { x: q.x - r.x, y: q.y - r.y };
     const two = { x: s.x - r.x, y: s.y - r.y };
     const area = one.x * two.y - two.x * one.y;
     const isAffine = sum.x === 0 && sum.y === 0;
-    if (!isAffine && area === 0) throw new RangeError("expected four corners, three are on a line");
+    if (!isAffine && area === 0) {
+      throw new RangeError("expected corners whose last three are not on a line");
+    }
     this.#g = isAffine ? 0 : (sum.x * two.y - two.x * sum.y) / area;
     this.#h = isAffine ? 0 : (one.x * sum.y - sum.x * one.y) / area;
     this.#a = q.x - p.x + this.#g * q.x;

@@ -31,7 +31,7 @@ export function turnedLeft([p, q, r, s]: Quad): Quad {
  * Bilinear, with several samples for each pixel where the part is larger than the picture. Corners
  * are points on the edges of pixels: (0, 0) is the upper left of the first. What lies outside of
  * the image is as its nearest pixel.
- * @throws RangeError if three of the corners lie on one line.
+ * @throws RangeError for corners that Projection refuses.
  */
 export function cropped(image: Pixels, quad: Quad, size: Size): Pixels {
   const { width, height } = size;

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import type { HostModule, NamedTensors, OpenModule, Tensor } from "../../kit/module/contract.ts";
 import { TINY_TOKENIZER } from "./tiny-tokenizer.ts";
 
@@ -42,6 +43,46 @@ test("the package exports each module, and nothing else but its types", () => {
   expect(new Set(OPTIONS.map(([name]) => `./${name}`))).toEqual(new Set(names));
 });
 
+const page = readFileSync("docs/kit.md", "utf8");
+const PIXELS = "size layout channels datatype factor mean std padding fit place kernel".split(" ");
+
+/** What is under a heading of the page. */
+function partOf(heading: string): string {
+  return page.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? "";
+}
+
+async function opening(name: string, options: object): Promise<HostModule> {
+  const path = `../../kit/dist/${name}.js`;
+  const { default: open } = (await import(path)) as { default: OpenModule };
+  return await open({ options, folder });
+}
+
+describe("docs/kit.md", () => {
+  test.each([...new Set(OPTIONS.map(([name]) => name))])("has every option of %s", async (name) => {
+    const options = OPTIONS.find(([other]) => other === name)?.[1];
+    const error: unknown = await opening(name, { ...options, sise: 1 }).catch((found) => found);
+    const [, list = ""] = /allowed are (.+)$/.exec(String(error)) ?? [];
+    const own = partOf(name);
+    const isShared = (option: string) => own.includes("(#pixels)") && PIXELS.includes(option);
+    const isTold = (option: string, part: string) => part.includes(`\`${option}`);
+    const missing = list.split(", ").filter((option) => {
+      return !isTold(option, own) && !(isShared(option) && isTold(option, partOf("Pixels")));
+    });
+    expect(list).not.toBe("");
+    expect(missing).toEqual([]);
+  });
+
+  test("has options of every module that it opens with", async () => {
+    const fences = [...page.matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(([, text = ""]) => text);
+    const examples = fences.map((text) => parse(text)).filter((one) => !Array.isArray(one));
+    const names = examples.map(({ model }) => String(model).replace("stratagem-kit/", ""));
+    expect(names).toEqual([...new Set(OPTIONS.map(([name]) => name))]);
+    for (const [index, { options }] of examples.entries()) {
+      await expect(opening(names[index] ?? "", options)).resolves.toBeDefined();
+    }
+  });
+});
+
 describe.each(OPTIONS)("%s with %j", (name, options) => {
   let count = 0;
   // The same in every run: a sequence of its own for each module.
@@ -50,12 +91,7 @@ describe.each(OPTIONS)("%s with %j", (name, options) => {
     return count / 2147483647;
   };
 
-  async function opened(): Promise<HostModule> {
-    const { default: open } = (await import(`../../kit/dist/${name}.js`)) as {
-      default: OpenModule;
-    };
-    return await open({ options, folder });
-  }
+  const opened = () => opening(name, options);
 
   test("samples what it takes, and gives what it declares", async () => {
     const module = await opened();
@@ -83,10 +119,7 @@ describe.each(OPTIONS)("%s with %j", (name, options) => {
   });
 
   test("refuses an option that it does not know", async () => {
-    const { default: open } = (await import(`../../kit/dist/${name}.js`)) as {
-      default: OpenModule;
-    };
-    await expect(open({ options: { ...options, sise: 1 }, folder })).rejects.toThrow(
+    await expect(opening(name, { ...options, sise: 1 })).rejects.toThrow(
       `stratagem-kit/${name}: found the option "sise", allowed are `,
     );
   });

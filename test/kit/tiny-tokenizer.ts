@@ -1,4 +1,4 @@
-/** A tokenizer.json as BERT's is, with a few words; and what tokenizers 0.23.2 (Rust) makes of it. */
+/** A tokenizer.json as BERT's is, with a few words; and what theirs in Rust makes of it. */
 
 const WORDS =
   "[PAD] [UNK] [CLS] [SEP] the quick brown fox jump ##s ##ed over un ##believ ##able cafe";
@@ -59,7 +59,7 @@ export const TINY_TOKENIZER = {
   },
 };
 
-/** Text, second text or null, length, and what theirs gives: numbers and types. */
+/** Text, second text or null, length, and what tokenizers 0.23.2 gives: numbers and types. */
 export const TEXTS: readonly (readonly [string, string | null, number, number[], number[]])[] = [
   [
     "The quick brown fox jumps over, jumped!",
