@@ -46,6 +46,9 @@ export function checkModel(model: ModelFile | null, path: string): void {
   if (model === null) return;
   checkUnique(model.inputs, `${path}.inputs`);
   checkUnique(model.outputs, `${path}.outputs`);
+  if (model.module !== undefined && model.remote !== undefined) {
+    refuse(`${path}.remote`, "a server, beside a module", "one of the two");
+  }
 }
 
 /** @throws BundleError unless loads ascend. */
