@@ -56,7 +56,7 @@ export function hostVariantOf(
   folder: string,
   pathOf: (model: string) => string,
 ): HostVariant | null {
-  if (kind === "remote") return { kind, url: url.replace(/\/+$/, ""), model };
+  if (kind === "remote") return { kind, url: url.endsWith("/") ? url.slice(0, -1) : url, model };
   if (kind !== "module") return null;
   const isPath = isModulePath(model);
   return {

@@ -4,7 +4,7 @@ import type { BatchResult } from "./executor.ts";
 export interface LoadedModel {
   /**
    * @param inputs bytes of each input in the order of the variant; not kept once it has answered.
-   * @throws Error if the bytes do not make a batch of `rows`, or it is refused; `BadRowsError` where
+   * @throws Error if the bytes do not make a batch of `rows`, or it is refused; BadRowsError where
    * some of the rows are at fault.
    */
   run(rows: number, inputs: readonly Uint8Array<ArrayBuffer>[]): Promise<BatchResult>;

@@ -124,7 +124,8 @@ export class RemoteEndpoint {
 class Said extends Error {}
 
 export function remoteUrl(url: string, model: string): string {
-  return `${url.replace(/\/+$/, "")}/v2/models/${encodeURIComponent(model)}`;
+  const server = url.endsWith("/") ? url.slice(0, -1) : url;
+  return `${server}/v2/models/${encodeURIComponent(model)}`;
 }
 
 /** What a connection failed of lies in the cause. */

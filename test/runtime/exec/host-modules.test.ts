@@ -8,8 +8,8 @@ import { ModuleModel } from "../../../runtime/exec/module-model.ts";
 import { encodeStrings } from "../../../runtime/exec/string-data.ts";
 import { NUMBERS_MODULE } from "../../support/host-modules.ts";
 import {
-  identityVariant,
   InferenceError,
+  identityVariant,
   type StartedExecutor,
   startedExecutor,
   WorkerLostError,
@@ -174,11 +174,13 @@ describe("a module that is not what was promised is refused at the start", () =>
     await expect(start).rejects.toThrow(`${name} (${variant.path}): `);
   });
 
-  test("a file that was changed since it was checked", async () => {
+  test("a file that has changed since it was checked", async () => {
     const variant = moduleOf("changed", NUMBERS_MODULE);
     const opened = { fd: 0, bytes: 1, sha256: "0".repeat(64) };
     const start = loaded({ ...variant, opened });
-    await expect(start).rejects.toThrow(/the file was changed while it is served: expected SHA-256/);
+    await expect(start).rejects.toThrow(
+      /the file was changed while it is served: expected SHA-256/,
+    );
   });
 });
 

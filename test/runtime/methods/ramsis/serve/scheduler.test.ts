@@ -179,7 +179,7 @@ test("an output that is not one of the batch's rows fails the batch, not the ser
   expect(await next.outcome).toMatchObject({ kind: "answered" });
 });
 
-test("rows that a module refuses fail their requests; the others of the batch run again", async () => {
+test("rows that a module refuses fail their requests; the others run again", async () => {
   const { scheduler, executor, log } = scheduled(1);
   scheduler.onWorkerReady(0);
   const first = scheduler.submit(rowsOf(0, 1), 1000);
