@@ -23,7 +23,7 @@ export default function open({ options: { factor = 1, says } }) {
       if (words.includes("late")) setTimeout(() => { throw new Error("a timer") });
       if (words.includes("late")) await new Promise((resolve) => setTimeout(resolve, 1e6));
       if (words.includes("exit")) process.exit(7);
-      if (words.includes("leak")) for (;;) leaked.push(Buffer.alloc(2 ** 24, 1));
+      if (words.includes("leak")) for (;;) leaked.push(Buffer.alloc(2 ** 26));
       const answer = (data, ...shape) => ({ x: { data, shape } });
       if (words.includes("shape")) return answer(new Float32Array(2 * rows), rows, 2);
       if (words.includes("type")) return answer(new Float64Array(3 * rows), rows, 3);
