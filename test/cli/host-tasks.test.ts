@@ -135,6 +135,31 @@ test.each(["loki", "inferline", "themis"])("a module is a stage: %s", async (met
   ]);
 });
 
+test("a model of another server is measured, compiled and served", async () => {
+  const variant = { name: "far", accuracy: 0.9, profile: "far-profile.json#far", kind: "remote" };
+  const variants = [{ ...variant, url, model: "alone" }];
+  const app = specFile("far", [{ name: "far", variants }], { method: "ramsis", maxQueue: 4 });
+  const profile = join(folder, "far-profile.json");
+  // What is no text of three numbers it refuses, so it cannot be measured with random text.
+  const measured = await stratagemHere("profile", app, "-o", profile, "--batches", "1");
+  expect(measured.stderr).toMatch(/remote http:.*\/alone\/infer said 400: numbers: expected/);
+  const far = { format: "latency-profile/1", hardware: "test", variants: { far: MEASURED } };
+  writeFileSync(profile, JSON.stringify(far));
+  const bundle = join(folder, "far.msgpack");
+  await succeed("compile", app, "-o", bundle);
+  const infer = `${await served(bundle)}/v2/models/far/infer`;
+  const two = await ask(infer, "1 2 3", "4 5 6");
+  expect([two.status, await two.json()]).toMatchObject([
+    200,
+    { outputs: [{ name: "x", shape: [2, 3], data: DOUBLED }] },
+  ]);
+  const bad = await ask(infer, "a cat");
+  expect([bad.status, await bad.json()]).toEqual([
+    400,
+    { error: expect.stringMatching(/^far: remote http.*\/alone\/infer said 400: numbers:/) },
+  ]);
+});
+
 test("accordion refuses what it cannot cut", async () => {
   const policy = { method: "accordion", maxDepth: 1, maxBatch: 8, meanBatch: 2 };
   const app = specFile("cut", [numbersTask("both")], policy);
