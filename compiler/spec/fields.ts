@@ -84,7 +84,14 @@ export function url() {
 /** A mapping of anything that JSON can say. */
 export function options() {
   const error = () => "a mapping of values that JSON can say";
-  return z.record(z.string({ error }), z.json({ error }), { error });
+  return z.record(z.string({ error }), z.unknown(), { error }).refine(isJson, { error });
+}
+
+/** Numbers without end, and integers beyond 2^53, are none. Documents have no circles. */
+function isJson(value: unknown): boolean {
+  if (typeof value === "number") return Number.isFinite(value);
+  if (typeof value !== "object" || value === null) return typeof value !== "bigint";
+  return Object.values(value).every(isJson);
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Variants that are no ONNX files: ES modules, and models of other servers. */
-import { MAX_OPTIONS_LENGTH } from "stratagem-runtime/internal/bundle/limits";
+import { MAX_OPTIONS_LENGTH, PACKAGE_SPECIFIER } from "stratagem-runtime/internal/bundle/limits";
 import type { HostVariant } from "./application.ts";
 import type { TaskSpec } from "./application-schema.ts";
 import type { KeyPath } from "./document.ts";
@@ -24,6 +24,11 @@ export function* kindMistakes(variant: VariantSpec, path: KeyPath): Generator<Mi
   if (kind === "module" && model === undefined) {
     const expected = "a path such as ./crop.mjs, or what a package has";
     yield missing([...path, "model"], expected);
+  }
+  const isSpecifier = model !== undefined && kind === "module" && !isModulePath(model);
+  if (isSpecifier && !PACKAGE_SPECIFIER.test(model)) {
+    const expected = "a path such as ./crop.mjs, or what a package has such as package/entry";
+    yield invalid([...path, "model"], expected, show(model));
   }
   if (kind === "onnx" && model !== undefined && /\.[cm]?[jt]s$/.test(model)) {
     const found = `${show(model)}; a variant that is code has kind: module`;
@@ -57,7 +62,7 @@ export function hostVariantOf(
   folder: string,
   pathOf: (model: string) => string,
 ): HostVariant | null {
-  if (kind === "remote") return { kind, url: url.replace(/\/+$/, ""), model };
+  if (kind === "remote") return { kind, url: url.endsWith("/") ? url.slice(0, -1) : url, model };
   if (kind !== "module") return null;
   const isPath = isModulePath(model);
   return {

@@ -37,6 +37,7 @@ import {
   MIN_QPS,
   MIN_SLOS,
   MIN_VARIATION,
+  PACKAGE_SPECIFIER,
   SERVER_URL,
 } from "./limits.ts";
 import { buckets, modelAdapter, withSoundAdapter } from "./model-fields.ts";
@@ -172,7 +173,7 @@ const optionsJson: Shape<string> = {
 
 const moduleReference = record<ModuleReference>({
   specifier: [
-    orNull(text),
+    orNull(textOf(PACKAGE_SPECIFIER, "what a package has, such as package/entry", "a specifier")),
     "Where it is of a package, as `import` names it; nil for a file of the models folder.",
   ],
   options: [optionsJson, "What it is opened with; keys are in ascending order."],

@@ -63,5 +63,7 @@ export const MAX_FIGURE = 1e15;
 export const MAX_REQUESTS = 1e8;
 /** Characters of the JSON of a module's options. */
 export const MAX_OPTIONS_LENGTH = 65_536;
+/** What a package has, as `import` names it: no path, and nothing of Node's own. */
+export const PACKAGE_SPECIFIER = /^[@\w~-][\w.~-]*(?:\/[\w~-][\w.~-]*)*$/;
 /** A server, without credentials, a query or a fragment. */
 export const SERVER_URL = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/i;

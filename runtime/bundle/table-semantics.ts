@@ -49,6 +49,9 @@ export function checkModel(model: ModelFile | null, path: string, keepsState = f
   if (model === null) return;
   checkUnique(model.inputs, `${path}.inputs`);
   checkUnique(model.outputs, `${path}.outputs`);
+  if (model.module !== undefined && model.remote !== undefined) {
+    refuse(`${path}.remote`, "a server, beside a module", "one of the two");
+  }
   if (model.state === undefined || keepsState) return;
   refuse(`${path}.state`, "some", "none: only ramsis serves sequences of requests");
 }

@@ -5,7 +5,7 @@ export interface LoadedModel {
   /**
    * @param inputs bytes of each input in the order of the variant; not kept once it has answered.
    * @param bucket which of its sizes the rows have; 0 where there are none.
-   * @throws Error if the bytes do not make a batch of `rows`, or it is refused; `BadRowsError` where
+   * @throws Error if the bytes do not make a batch of `rows`, or it is refused; BadRowsError where
    * some of the rows are at fault.
    */
   run(

@@ -110,9 +110,9 @@ export class RemoteEndpoint {
       const response = await fetch(url, { ...request, signal, redirect: "error" });
       const bytes = await bodyOf(response, maxBytes);
       if (response.ok) return { headers: response.headers, bytes };
-      throw new Said(`said ${response.status}: ${wordsOf(bytes)}`);
+      throw new RemoteRefusal(url, response.status, wordsOf(bytes));
     } catch (error) {
-      if (error instanceof Said) throw new Error(`remote ${url} ${error.message}`);
+      if (error instanceof RemoteRefusal) throw error;
       const isLate = error instanceof Error && error.name === "TimeoutError";
       const found = isLate ? `no answer within ${this.#timeoutMs} ms` : causeOf(error);
       throw new Error(`remote ${url}: ${found}`);
@@ -120,11 +120,19 @@ export class RemoteEndpoint {
   }
 }
 
-/** What the server itself answered. */
-class Said extends Error {}
+/** What the server itself said, in place of an answer. */
+export class RemoteRefusal extends Error {
+  readonly status: number;
+
+  constructor(url: string, status: number, words: string) {
+    super(`remote ${url} said ${status}: ${words}`);
+    this.status = status;
+  }
+}
 
 export function remoteUrl(url: string, model: string): string {
-  return `${url.replace(/\/+$/, "")}/v2/models/${encodeURIComponent(model)}`;
+  const server = url.endsWith("/") ? url.slice(0, -1) : url;
+  return `${server}/v2/models/${encodeURIComponent(model)}`;
 }
 
 /** What a connection failed of lies in the cause. */
@@ -134,13 +142,13 @@ function causeOf(error: unknown): string {
   return oneLine(cause) || code || "no answer";
 }
 
-/** @throws Said if it has more bytes than it may. */
-async function bodyOf({ body, status }: Response, maxBytes: number): Promise<Uint8Array> {
+/** @throws RemoteRefusal if it has more bytes than it may. */
+async function bodyOf({ body, status, url }: Response, maxBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of body ?? []) {
     length += chunk.length;
-    if (length > maxBytes) throw new Said(`said ${status} with more than ${maxBytes} bytes`);
+    if (length > maxBytes) throw new RemoteRefusal(url, status, `more than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -2,9 +2,9 @@
 import { assert } from "../core/assert.ts";
 import type { BatchResult, VariantModel, VariantRemote } from "./executor.ts";
 import { hostTensor, tensorMistake } from "./host-tensors.ts";
-import { type LoadedModel, oneLine } from "./loaded-model.ts";
+import { BadRowsError, type LoadedModel, oneLine } from "./loaded-model.ts";
 import { expectTensors } from "./module-model.ts";
-import { RemoteEndpoint } from "./remote-endpoint.ts";
+import { RemoteEndpoint, RemoteRefusal } from "./remote-endpoint.ts";
 
 export class RemoteModel implements LoadedModel {
   readonly #variant: VariantModel;
@@ -49,7 +49,11 @@ export class RemoteModel implements LoadedModel {
     });
     const cpuBefore = process.cpuUsage();
     const startMs = performance.now();
-    const outputs = await this.#endpoint.infer(sent, wanted);
+    const outputs = await this.#endpoint.infer(sent, wanted).catch((error: unknown) => {
+      // Of several rows it does not say which.
+      const isBadRow = error instanceof RemoteRefusal && error.status === 400 && rows === 1;
+      throw isBadRow ? new BadRowsError(error.message, [0]) : error;
+    });
     const wallMs = performance.now() - startMs;
     const cpu = process.cpuUsage(cpuBefore);
     for (const [index, info] of wanted.entries()) {

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { TRIES_ALL } from "../support/cases.ts";
 import { stratagemHere } from "../support/cli-here.ts";
 import { refusedHere } from "../support/compile-here.ts";
 import { NUMBERS_MODULE } from "../support/host-modules.ts";
@@ -89,15 +90,17 @@ async function alone(): Promise<string> {
   return bundle;
 }
 
+/** A part in `npm test`, and all of them in `npm run test:system`. */
+const POLICIES = [
+  { method: "loki" },
+  { method: "inferline", sampleDuration: "100 s" },
+  { method: "themis", maxBatch: 1, maxCores: 1 },
+].slice(0, TRIES_ALL ? 3 : 1);
 const DOUBLED = [2, 4, 6, 8, 10, 12];
 let url: string;
 beforeAll(async () => {
-  const bundles = [
-    await alone(),
-    await stages({ method: "loki" }),
-    await stages({ method: "inferline", ...{ sampleDuration: "100 s" } }),
-    await stages({ method: "themis", ...{ maxBatch: 1, maxCores: 1 } }),
-  ];
+  const bundles = [await alone()];
+  for (const policy of POLICIES) bundles.push(await stages(policy));
   url = await served(...bundles);
 });
 
@@ -121,7 +124,7 @@ test("a module is served by itself", async () => {
   expect((await ask(infer, "1 2 3")).status).toBe(200);
 });
 
-test.each(["loki", "inferline", "themis"])("a module is a stage: %s", async (method) => {
+test.each(POLICIES)("a module is a stage: $method", async ({ method }) => {
   const infer = `${url}/v2/models/${method}/infer`;
   const two = await ask(infer, "1 2 3", "4 5 6");
   expect([two.status, await two.json()]).toMatchObject([
@@ -132,6 +135,31 @@ test.each(["loki", "inferline", "themis"])("a module is a stage: %s", async (met
   expect([bad.status, await bad.json()]).toEqual([
     400,
     { error: "read/numbers: expected three numbers" },
+  ]);
+});
+
+test.runIf(TRIES_ALL)("a model of another server is compiled and served", async () => {
+  const variant = { name: "far", accuracy: 0.9, profile: "far-profile.json#far", kind: "remote" };
+  const variants = [{ ...variant, url, model: "alone" }];
+  const app = specFile("far", [{ name: "far", variants }], { method: "ramsis", maxQueue: 4 });
+  const profile = join(folder, "far-profile.json");
+  // What is no text of three numbers it refuses, so it cannot be measured with random text.
+  const measured = await stratagemHere("profile", app, "-o", profile, "--batches", "1");
+  expect(measured.stderr).toMatch(/remote http:.*\/alone\/infer said 400: numbers: expected/);
+  const far = { format: "latency-profile/1", hardware: "test", variants: { far: MEASURED } };
+  writeFileSync(profile, JSON.stringify(far));
+  const bundle = join(folder, "far.msgpack");
+  await succeed("compile", app, "-o", bundle);
+  const infer = `${await served(bundle)}/v2/models/far/infer`;
+  const two = await ask(infer, "1 2 3", "4 5 6");
+  expect([two.status, await two.json()]).toMatchObject([
+    200,
+    { outputs: [{ name: "x", shape: [2, 3], data: DOUBLED }] },
+  ]);
+  const bad = await ask(infer, "a cat");
+  expect([bad.status, await bad.json()]).toEqual([
+    400,
+    { error: expect.stringMatching(/^far: remote http.*\/alone\/infer said 400: numbers:/) },
   ]);
 });
 

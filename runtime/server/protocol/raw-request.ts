@@ -1,6 +1,6 @@
 /**
- * Requests without any JSON, as Triton takes them: the length of the header is 0, and the whole body
- * is the only input of the model.
+ * Requests without any JSON, as Triton takes them: the length of the header is 0, and the whole
+ * body is the only input of the model.
  */
 import { BadRequest } from "../tensors/bad-request.ts";
 import { DATATYPES, elementCountOf } from "../tensors/datatypes.ts";

@@ -174,7 +174,7 @@ describe("a module that is not what was promised is refused at the start", () =>
     await expect(start).rejects.toThrow(`${name} (${variant.path}): `);
   });
 
-  test("a file that was changed since it was checked", async () => {
+  test("a file that has changed since it was checked", async () => {
     const variant = moduleOf("changed", NUMBERS_MODULE);
     const opened = { fd: 0, bytes: 1, sha256: "0".repeat(64) };
     const start = loaded({ ...variant, opened });

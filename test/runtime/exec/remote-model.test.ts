@@ -173,6 +173,19 @@ test.each([
   },
 );
 
+test("what it refuses of one row is that row's fault, and of several nobody's", async () => {
+  const model = await load();
+  onInfer = (_, response) => response.writeHead(400).end('{"error":"no image"}');
+  const one = model.run(1, [BYTES.subarray(0, 8)]);
+  await expect(one).rejects.toMatchObject({
+    rows: [0],
+    message: expect.stringMatching(/said 400: no image$/),
+  });
+  const two = model.run(2, [BYTES]);
+  await expect(two).rejects.toThrow(/said 400: no image$/);
+  await expect(two).rejects.not.toHaveProperty("rows");
+});
+
 test("a server that does not answer is given up", async () => {
   const model = await load(50);
   onInfer = () => {};
