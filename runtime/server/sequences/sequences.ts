@@ -75,12 +75,12 @@ export class Sequences {
     if (!this.#isHandedOver) this.#kept.book.drain();
   }
 
-  /** Never rejects, and waits for those of the sequence that came before. */
+  /** Waits for those of the sequence that came before. Rejects with what `serve` throws. */
   inTurn({ step, inputs, onceGone, serve }: SequenceRequest): Promise<Outcome> {
     const kept = this.#kept;
     const key = JSON.stringify([step.client, step.id]);
     const cameMs = this.#nowMs();
-    return new Promise((settle) => {
+    return new Promise((settle, reject) => {
       let waiting: readonly Uint8Array[] | undefined = inputs;
       let hasBegun = false;
       let stayed = () => {};
@@ -90,7 +90,7 @@ export class Sequences {
         if (waiting === undefined) this.#finish(kept, key, undefined);
         else {
           const filled = this.tensors.filled(waiting, state);
-          void this.#served(kept, key, () => serve(filled), cameMs).then(settle);
+          this.#served(kept, key, () => serve(filled), cameMs).then(settle, reject);
         }
       };
       const { isStart, isEnd } = step;
@@ -130,7 +130,7 @@ export class Sequences {
     ];
   }
 
-  /** Never rejects. */
+  /** Whatever happens, the next of the sequence has its turn. Rejects with what `serve` throws. */
   async #served(
     kept: Kept,
     key: string,
@@ -138,17 +138,18 @@ export class Sequences {
     cameMs: number,
   ): Promise<Outcome> {
     const waitedMs = this.#nowMs() - cameMs;
-    const outcome = await serve();
-    if (outcome.kind === "failed") {
-      this.#finish(kept, key, undefined);
-      return outcome;
+    let outcome: Outcome | undefined;
+    let state: SequenceState | string = "";
+    let isKept = false;
+    try {
+      outcome = await serve();
+      if (outcome.kind === "answered") state = this.tensors.stateOf(outcome);
+    } finally {
+      isKept = this.#finish(kept, key, typeof state === "string" ? undefined : state);
     }
-    const state = this.tensors.stateOf(outcome);
-    if (typeof state === "string") {
-      this.#finish(kept, key, undefined);
-      return { kind: "failed", reason: "inference", message: state };
-    }
-    if (!this.#finish(kept, key, state)) {
+    if (outcome.kind === "failed") return outcome;
+    if (typeof state === "string") return { kind: "failed", reason: "inference", message: state };
+    if (!isKept) {
       this.#refusals.full++;
       const message = `its state would be more than the ${this.limits.maxSequenceBytes} bytes of all`;
       return { kind: "failed", reason: "sequences-full", message };
