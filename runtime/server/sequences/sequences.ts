@@ -3,34 +3,20 @@
  * left, and what it leaves is kept from its client. Source: docs/decisions/0020-sequences.md.
  */
 import type { ModelFile } from "../../bundle/schema.ts";
-import type { ServerLimits } from "../applications/limits.ts";
 import { head, line, type MetricLine, metric } from "../metrics/exposition.ts";
-import { type Failure, GIVEN_UP, type GivenUp, type Outcome } from "../requests/request.ts";
+import { type Failure, GIVEN_UP, type Outcome } from "../requests/request.ts";
 import type { SequenceStep } from "../requests/sequence-step.ts";
+import type { SequenceRequest, SequenceTurns } from "../requests/sequence-turns.ts";
 import type { ModelSignature } from "../tensors/signature.ts";
-import { SequenceBook, type SequenceRefusal } from "./sequence-book.ts";
+import { SequenceBook, type SequenceLimits, type SequenceRefusal } from "./sequence-book.ts";
 import { type SequenceState, StateTensors } from "./state-tensors.ts";
 
 export interface SequencesOptions {
   readonly signature: ModelSignature;
   /** One with state. */
   readonly model: ModelFile;
-  readonly limits: Pick<
-    ServerLimits,
-    "maxSequences" | "maxSequenceBytes" | "sequenceIdleMs" | "maxPending"
-  >;
+  readonly limits: SequenceLimits;
   readonly nowMs: () => number;
-}
-
-/** A request of a sequence, and what is done with it when it is its turn. */
-export interface SequenceRequest {
-  readonly step: SequenceStep;
-  /** As clients send them. */
-  readonly inputs: readonly Uint8Array[];
-  /** Calls back when the client is gone, at once where it is already. @returns what ends that. */
-  readonly onceGone: (act: (why?: GivenUp) => void) => () => void;
-  /** @param inputs of the model, its state among them. */
-  readonly serve: (inputs: readonly Uint8Array[]) => Outcome | Promise<Outcome>;
 }
 
 /** A timer of Node can wait no longer. */
@@ -42,7 +28,7 @@ interface Kept {
   timer: NodeJS.Timeout | undefined;
 }
 
-export class Sequences {
+export class Sequences implements SequenceTurns {
   readonly tensors: StateTensors;
   readonly #name: string;
   readonly #nowMs: () => number;
@@ -51,21 +37,23 @@ export class Sequences {
   #isHandedOver = false;
 
   constructor({ signature, model, limits, nowMs }: SequencesOptions) {
-    const { maxSequences, maxSequenceBytes, sequenceIdleMs, maxPending: maxWaiting } = limits;
     this.tensors = new StateTensors(signature, model);
     this.#name = signature.names[0] ?? "";
     this.#nowMs = nowMs;
-    const bounds = { maxSequences, maxSequenceBytes, sequenceIdleMs, maxWaiting };
-    this.#kept = { book: new SequenceBook(bounds, this.tensors.zeros), timer: undefined };
+    this.#kept = { book: new SequenceBook(limits, this.tensors.zeros), timer: undefined };
   }
 
-  get limits(): SequenceBook["limits"] {
+  get told(): SequenceTurns["told"] {
+    const { maxSequences, sequenceIdleMs } = this.#limits;
+    return { maxSequences, sequenceIdleMs, state: this.tensors.pairs };
+  }
+
+  get #limits(): SequenceLimits {
     return this.#kept.book.limits;
   }
 
-  /** Whether the state of the model before means the same here: its sequences go on then. */
-  takeOver(before: Sequences): void {
-    if (!this.tensors.isSameAs(before.tensors)) return;
+  takeOver(before: SequenceTurns): void {
+    if (!(before instanceof Sequences) || !this.tensors.isSameAs(before.tensors)) return;
     this.#kept = before.#kept;
     before.#isHandedOver = true;
   }
@@ -75,7 +63,6 @@ export class Sequences {
     if (!this.#isHandedOver) this.#kept.book.drain();
   }
 
-  /** Waits for those of the sequence that came before. Rejects with what `serve` throws. */
   inTurn({ step, inputs, onceGone, serve }: SequenceRequest): Promise<Outcome> {
     const kept = this.#kept;
     const key = JSON.stringify([step.client, step.id]);
@@ -151,7 +138,8 @@ export class Sequences {
     if (typeof state === "string") return { kind: "failed", reason: "inference", message: state };
     if (!isKept) {
       this.#refusals.full++;
-      const message = `its state would be more than the ${this.limits.maxSequenceBytes} bytes of all`;
+      const most = this.#limits.maxSequenceBytes;
+      const message = `the states of all sequences would be more than ${most} bytes`;
       return { kind: "failed", reason: "sequences-full", message };
     }
     const answer = this.tensors.shown(outcome);
@@ -179,14 +167,14 @@ export class Sequences {
   #refused(refusal: SequenceRefusal, { id }: SequenceStep): Failure {
     if (refusal === "not-open") this.#refusals.not_open++;
     else if (refusal !== "draining") this.#refusals.full++;
-    const { maxSequences, maxSequenceBytes, maxWaiting, sequenceIdleMs } = this.limits;
+    const { maxSequences, maxSequenceBytes, maxPending, sequenceIdleMs } = this.#limits;
     const of = `inference request for sequence ${id} to model '${this.#name}'`;
     const failed = (reason: Failure["reason"], message: string): Failure => {
       return { kind: "failed", reason, message };
     };
     if (refusal === "draining") return failed("closed", "the server is shutting down");
     if (refusal === "waiting") {
-      return failed("queue-full", `${maxWaiting} requests of sequences wait, as many as may`);
+      return failed("queue-full", `${maxPending} requests of sequences wait, as many as may`);
     }
     if (refusal === "too-many") {
       return failed("sequences-full", `${maxSequences} sequences are open, as many as may`);
