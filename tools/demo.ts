@@ -48,15 +48,7 @@ writeSpec("app", variants, [1]);
 if (existsSync(profilePath))
   console.log(`${profilePath} is there from an earlier run; remove it to measure again`);
 else
-  await stratagem(
-    "profile",
-    `${FOLDER}/app.json`,
-    "-o",
-    profilePath,
-    "--batches",
-    "1,2,4,8",
-    "--force",
-  );
+  await stratagem("profile", `${FOLDER}/app.json`, "-o", profilePath, "--batches", "1,2,4,8");
 
 title("2. Compile a policy for four load levels");
 const profiled = Object.values(readVariants<Profiled>(profilePath));

@@ -1,5 +1,6 @@
 /** States the structure of an application spec. */
 import {
+  MAX_BUCKETS,
   MAX_CORES,
   MAX_FANOUT,
   MAX_HOP_MS,
@@ -26,6 +27,7 @@ import {
   list,
   mapping,
   name,
+  options,
   percentile,
   positiveNumber,
   positiveRatio,
@@ -35,6 +37,7 @@ import {
   record,
   tagged,
   text,
+  url,
 } from "./fields.ts";
 import { policySchema } from "./policy-schema.ts";
 
@@ -127,7 +130,17 @@ const variant = mapping({
     .describe(
       "<file>#<variant>, relative to the spec; a list of them, one per hardware of the pools",
     ),
-  model: text("a file name").optional().describe("ONNX file, relative to the spec"),
+  kind: choice("onnx", "module", "remote")
+    .optional()
+    .describe("What it is: an ONNX file, the default, an ES module, or a model of another server"),
+  model: text("a file name")
+    .optional()
+    .describe(
+      "ONNX file, relative to the spec; of a module its path, such as ./crop.mjs, or what a " +
+        "package has, such as stratagem-kit/decode-image; of another server its model",
+    ),
+  options: options().optional().describe("What a module is opened with"),
+  url: url().optional().describe("Another server of the protocol v2, such as http://host:8000"),
   ...bindingFields,
   fanout: z
     .union(
@@ -168,6 +181,12 @@ const task = mapping({
   )
     .default([])
     .describe("Tasks that come after this one"),
+  bucketShares: list(properShare(), "a list of shares", MAX_BUCKETS)
+    .optional()
+    .describe(
+      "Share of the load of each bucket, such as [50%, 30%, 20%], in the order of the sizes, " +
+        "the first axis slowest; equal when left out (ramsis)",
+    ),
   branch: choice("independent", "exclusive")
     .default("independent")
     .describe("Whether a query may take several of the edges, or at most one"),

@@ -84,6 +84,8 @@ export interface Task {
   readonly to: readonly Edge[];
   /** Whether a query may take several of the edges, each by a chance of its own, or at most one. */
   readonly branch: "independent" | "exclusive";
+  /** Share of the load of each bucket; left out where the spec does not say. They sum to 1. */
+  readonly bucketShares?: readonly number[];
 }
 
 export interface Edge {
@@ -105,10 +107,15 @@ export interface Variant {
   readonly profile: VariantProfile;
   /** All that the spec names, `profile` first; at most one for each hardware. */
   readonly profiles: readonly VariantProfile[];
-  /** Path of the model file that can be opened as it is. */
+  /**
+   * Path of the model file that can be opened as it is; of what is no ONNX file what names it among
+   * the models of the application.
+   */
   readonly model: string | null;
   /** How the model's tensors are used; left out where the model says all. */
   readonly binding?: Binding;
+  /** What the model is where it is no ONNX file; left out where it is one, or there is none. */
+  readonly host?: HostVariant;
   /** By the model's own names, at least one pair; left out where requests are by themselves. */
   readonly state?: readonly StateTensors[];
   /** Mean queries sent downstream per query served: to every child, or per child task. */
@@ -120,6 +127,20 @@ export interface StateTensors {
   readonly input: string;
   readonly output: string;
 }
+
+export type HostVariant =
+  | {
+      readonly kind: "module";
+      /** Path of its file that can be opened as it is; null where a package has it. */
+      readonly path: string | null;
+      /** As `import` names what a package has; null where it is a file. */
+      readonly specifier: string | null;
+      /** JSON whose keys are in ascending order. */
+      readonly options: string;
+      /** Of the spec, absolute. */
+      readonly folder: string;
+    }
+  | { readonly kind: "remote"; readonly url: string; readonly model: string };
 
 /** What a latency profile says of one variant. */
 export interface VariantProfile {
@@ -134,6 +155,12 @@ export interface VariantProfile {
   readonly percentile: number | null;
   /** Ascending in batch; empty when the profile has only `fit` or `byCores`. */
   readonly rows: readonly ProfileRow[];
+  /**
+   * Where axes of its inputs have lists of sizes: of each bucket the rows, in the order of the product
+   * of the axes, the first axis slowest; `rows` are then those of the last. Left out where there are
+   * none.
+   */
+  readonly buckets?: readonly BucketProfile[];
   readonly fit: LatencyFit | null;
   /** Ascending in cores. */
   readonly byCores: readonly CoreProfile[] | null;
@@ -160,6 +187,16 @@ export interface LayerProfile {
     readonly to: number;
     readonly quantiles: LatencyQuantiles;
   }[];
+}
+
+/** What a profile says of batches of one bucket. */
+export interface BucketProfile {
+  /** Its sizes joined by `x`. */
+  readonly name: string;
+  /** Of each axis. */
+  readonly sizes: readonly number[];
+  /** Ascending in batch, at least one. */
+  readonly rows: readonly ProfileRow[];
 }
 
 export interface ProfileRow {

@@ -3,6 +3,7 @@ import type { Application, Arrivals, Cluster, Policy, Task, Variant } from "./ap
 import { type ApplicationSpec, applicationSchema, type TaskSpec } from "./application-schema.ts";
 import { resolveBinding } from "./binding.ts";
 import { type KeyPath, readDocument } from "./document.ts";
+import { hostKey, hostVariantOf } from "./host-tasks.ts";
 import { loadMistakes, resolveLoads } from "./loads.ts";
 import { measurementMistakes } from "./measurements.ts";
 import { conflict, fail, invalid, type Mistake, missing, refuse, show } from "./mistakes.ts";
@@ -91,7 +92,14 @@ function resolveTask(task: TaskSpec, path: KeyPath, files: NamedFiles): Task {
       count: count ?? null,
     })),
     branch: task.branch,
+    ...(task.bucketShares === undefined ? {} : { bucketShares: sharesOf(task.bucketShares) }),
   };
+}
+
+/** Thirds are written with as many digits as one likes. */
+function sharesOf(stated: readonly number[]): number[] {
+  const sum = stated.reduce((total, share) => total + share, 0);
+  return stated.map((share) => share / sum);
 }
 
 function resolveVariant(
@@ -106,12 +114,16 @@ function resolveVariant(
     return files.fail(missing([...path, "accuracy"], expected));
   }
   const binding = resolveBinding(variant, path, (file, at) => files.lines(file, at));
+  const pathOf = (name: string) => files.opaque(name, [...path, "model"], MAX_MODEL_BYTES);
+  const host = hostVariantOf(variant, files.folder, pathOf);
+  const named = variant.model === undefined || host !== null ? null : pathOf(variant.model);
   return {
     name: variant.name,
     accuracy,
     profile: measured.profile,
     profiles: [measured, ...others].map(({ profile }) => profile),
-    model: variant.model === undefined ? null : modelPath(variant.model, [...path, "model"], files),
+    model: host === null ? named : hostKey(host),
+    ...(host === null ? {} : { host }),
     ...(binding === null ? {} : { binding }),
     ...statePart(variant.state),
     fanout: variant.fanout ?? null,
@@ -121,10 +133,6 @@ function resolveVariant(
 function statePart(state: TaskSpec["variants"][number]["state"]): Pick<Variant, "state"> {
   const pairs = Object.entries(state ?? {}).map(([output, input]) => ({ input, output }));
   return pairs.length === 0 ? {} : { state: pairs };
-}
-
-function modelPath(name: string, path: KeyPath, files: NamedFiles): string {
-  return files.opaque(name, path, MAX_MODEL_BYTES);
 }
 
 /** What each profile says of the variant; the hardware of each is its own. */

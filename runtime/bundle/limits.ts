@@ -42,6 +42,8 @@ export const MAX_WAITING = 2 ** 20 - 1;
 
 export const MAX_LEVELS = 10_000;
 export const MAX_VARIANTS = 1000;
+/** Combinations of the sizes of open axes that requests are padded up to. */
+export const MAX_BUCKETS = 64;
 /** Tasks of a pipeline. */
 export const MAX_TASKS = 64;
 /** Mean queries of one query; and of one request, at all tasks together. */
@@ -59,3 +61,7 @@ export const MAX_TRACES = 1000;
 export const MAX_FIGURE = 1e15;
 /** Of a simulation that a bundle tells of, and that `verify` repeats. */
 export const MAX_REQUESTS = 1e8;
+/** Characters of the JSON of a module's options. */
+export const MAX_OPTIONS_LENGTH = 65_536;
+/** A server, without credentials, a query or a fragment. */
+export const SERVER_URL = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/i;

@@ -1,6 +1,6 @@
 /** What bundles say of how a worker uses a model file. */
 import { integerIn, listOf, numberIn, oneOf, or, orNull, type Shape, text } from "./fields.ts";
-import { MAX_BATCH } from "./limits.ts";
+import { MAX_BATCH, MAX_BUCKETS } from "./limits.ts";
 import { record } from "./record.ts";
 import { refuse } from "./refuse.ts";
 import {
@@ -21,8 +21,6 @@ const MAX_SIZE = 2 ** 31;
 /** Of every element, and of what is filled in: any number that a tensor may have. */
 const ANY_NUMBER = 1e300;
 const MAX_BUCKET_AXES = 4;
-/** Sizes of an axis; of several axes the products. */
-export const MAX_BUCKETS = 64;
 
 const anyNumber = numberIn(-ANY_NUMBER, ANY_NUMBER);
 const axis = integerIn(0, MAX_RANK - 1);

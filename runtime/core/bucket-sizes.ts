@@ -18,6 +18,14 @@ export function bucketSizes(axes: readonly BucketAxis[], bucket: number): number
   return sizes;
 }
 
+/** What buckets are called, in their order: the sizes of the axes joined by `x`. */
+export function bucketNames(axes: readonly BucketAxis[] = []): string[] {
+  if (axes.length === 0) return [];
+  return Array.from({ length: bucketCount(axes) }, (_, bucket) =>
+    bucketSizes(axes, bucket).join("x"),
+  );
+}
+
 /** The shape of one row of an input in a bucket; an axis that is in no bucket stays −1. */
 export function rowShapeIn(
   inputs: readonly TensorInfo[],

@@ -100,6 +100,10 @@ export interface ModelFile {
    * each request is by itself. RAMSIS only.
    */
   readonly state?: readonly StatePair[];
+  /** An ES module, whose entry the file is; left out for an ONNX file. */
+  readonly module?: ModuleReference;
+  /** A model of another server; there is no file then, and the digest is that of its tensors. */
+  readonly remote?: RemoteReference;
 }
 
 /** What a model gives by `output` it takes with the next request of a sequence by `input`. */
@@ -107,6 +111,20 @@ export interface StatePair {
   readonly input: string;
   /** Of the same type and shape of a row as the input, which has no open dimension. */
   readonly output: string;
+}
+
+export interface ModuleReference {
+  /** Where it is of a package, as `import` names it; null for a file of the models folder. */
+  readonly specifier: string | null;
+  /** What it is opened with, as JSON whose keys are in ascending order. */
+  readonly options: string;
+}
+
+export interface RemoteReference {
+  /** Of the server, without a path of the protocol. */
+  readonly url: string;
+  /** As that server names it. */
+  readonly model: string;
 }
 
 export interface TensorInfo {

@@ -63,8 +63,8 @@ function readModelOf(
   maxRows: number,
   { parts }: InferLimits,
 ): ReadModel {
-  const { names, inputs, outputs, variants, answersByRow, outputsAreRows, hasSequences } =
-    signature;
+  const { names, inputs, outputs, variants, answersByRow, outputsAreRows } = signature;
+  const { hasSequences, axes } = signature;
   const plain = {
     names,
     inputs: inputs.map(({ name, datatype, rowShape }) => ({ name, datatype, rowShape })),
@@ -75,6 +75,7 @@ function readModelOf(
     answersByRow: answersByRow === true,
     outputsAreRows: outputsAreRows !== false,
     hasSequences: hasSequences === true,
+    ...(axes === undefined ? {} : { axes }),
   };
   return { signature: plain, maxRows, parts };
 }

@@ -1,4 +1,5 @@
 /** One inference request, whatever protocol it came by: from the door to its answer. */
+import { bucketSizes } from "../../core/bucket-sizes.ts";
 import type { ByteHold } from "../bodies/byte-budget.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
@@ -12,6 +13,7 @@ import type {
 } from "../requests/request.ts";
 import { type RequestClass, requestClass } from "../requests/request-classes.ts";
 import type { RequestRecord } from "../telemetry/request-record.ts";
+import { paddedInputs } from "../tensors/padding.ts";
 import type { HostedModel } from "./hosted-model.ts";
 import type { House } from "./house.ts";
 
@@ -25,6 +27,7 @@ const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
   // The status is not 503: a request that makes workers end should not be sent again by itself.
   "worker-lost": 500,
   inference: 500,
+  refused: 400,
   // Nobody is there to read it.
   cancelled: 499,
   "sequence-not-open": 400,
@@ -77,17 +80,18 @@ export async function infer(house: House, inference: Inference): Promise<void> {
       reason = "closed";
       throw new HttpError(503, "the server is shutting down", RETRY_LATER);
     }
-    const request = ownSequence(await inference.read(hold), inference.client);
+    const read = ownSequence(await inference.read(hold), inference.client);
+    const { request, kind } = inBucket(hosted.model, read, hold);
     if (record !== undefined) record.rows = request.rows;
     const { sloMs } = application;
-    const sloClass = requestClass(classes, modelName, request.sloClass, sloMs);
+    const sloClass = { ...requestClass(classes, modelName, request.sloClass, sloMs), ...kind };
     const outcome = await scheduled(house, inference, sloClass, request, arrival);
     if (outcome.kind === "failed") {
       reason = outcome.reason;
       throw errorOf(outcome);
     }
     if (record !== undefined) noteAnswer(record, outcome);
-    const written = inference.write(request, outcome, sloClass);
+    const written = inference.write(read, outcome, sloClass);
     if (written !== undefined) await written;
     const writtenMs = nowMs();
     const requestMs = writtenMs - arrival.arrivalMs;
@@ -103,6 +107,24 @@ export async function infer(house: House, inference: Inference): Promise<void> {
     hosted.latencies.pending--;
     application.leave();
   }
+}
+
+/**
+ * Fills a request up to its bucket, which takes the place of a class: a model has no classes then.
+ */
+function inBucket(
+  { signature, metrics }: HostedModel["model"],
+  request: InferRequest,
+  hold: ByteHold,
+): { readonly request: InferRequest; readonly kind: Partial<RequestClass> } {
+  const { axes } = signature;
+  const { sizes } = request;
+  if (axes === undefined || sizes === undefined) return { request, kind: {} };
+  const grow = (bytes: number) => hold.growTo(hold.bytes + bytes);
+  const { bucket, inputs, filled, elements } = paddedInputs(signature, request, sizes, grow);
+  metrics.onPadded({ bucket, filled, elements });
+  const name = bucketSizes(axes, bucket).join("x");
+  return { request: { ...request, inputs }, kind: { index: bucket, bucket: name } };
 }
 
 function noteAnswer(record: RequestRecord, { answerer, queueMs, inferMs, runs }: Answer): void {

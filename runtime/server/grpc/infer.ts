@@ -38,10 +38,10 @@ export async function inferMessage(
     client: seen.clientName,
     read: async (hold) => checked(wire, message, signature, hosted.maxRows, hold, client),
     onceGone: (act) => client.onceGone(act),
-    write: (request, answer, { name }) => {
+    write: (request, answer, { name, bucket }) => {
       const { hasTextParameters } = house;
       const { modelName } = wire;
-      const head = { modelName, sloClass: name, hasTextParameters, isStreamed };
+      const head = { modelName, sloClass: name, bucket, hasTextParameters, isStreamed };
       response = inferResponseBytes(head, request, answer, signature);
     },
   });

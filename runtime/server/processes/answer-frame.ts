@@ -25,6 +25,7 @@ const REASONS: readonly FailureReason[] = [
   "inference",
   "cancelled",
   "closed",
+  "refused",
   "sequence-not-open",
   "sequences-full",
 ];

@@ -107,8 +107,8 @@ export function toldApplication(
 }
 
 function toldModel({ signature, maxRows, classes, isFull }: EndpointModel, id: number): ToldModel {
-  const { names, inputs, outputs, variants, answersByRow, outputsAreRows, hasSequences } =
-    signature;
+  const { names, inputs, outputs, variants, answersByRow, outputsAreRows } = signature;
+  const { hasSequences, axes } = signature;
   return {
     id,
     // No more of it than clients see.
@@ -118,6 +118,7 @@ function toldModel({ signature, maxRows, classes, isFull }: EndpointModel, id: n
       outputs,
       variants: variants.map(({ name }) => ({ name })),
       ...(answersByRow === undefined ? {} : { answersByRow }),
+      ...(axes === undefined ? {} : { axes }),
       ...(outputsAreRows === undefined ? {} : { outputsAreRows }),
       ...(hasSequences === undefined ? {} : { hasSequences }),
     },

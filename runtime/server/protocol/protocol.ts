@@ -22,6 +22,7 @@ import {
   type StatedInput,
   textOf,
 } from "./infer-request.ts";
+import { isRaw, rawRequest } from "./raw-request.ts";
 
 export type { InferRequest } from "./infer-request.ts";
 
@@ -41,14 +42,15 @@ export function parseInferRequest(
   maxRows: number,
   parts?: JsonLimits,
 ): InferRequest {
+  if (isRaw(headerLength)) return rawRequest(body, signature, maxRows);
   const jsonLength = jsonLengthOf(body, headerLength);
   const request = fieldsOf(jsonOf(body.subarray(0, jsonLength), parts), "request");
   const parameters = parametersOf(request, "");
   const id = textOf(request["id"], "id");
   const wishes = requestWishes(parameters, signature);
-  const { rows, inputs } = inputsOf(request, body.subarray(jsonLength), signature, maxRows);
+  const given = inputsOf(request, body.subarray(jsonLength), signature, maxRows);
   const outputs = outputsOf(request["outputs"], parameters, signature, false);
-  return { id, rows, inputs, outputs, ...wishes };
+  return { id, ...given, outputs, ...wishes };
 }
 
 function jsonLengthOf(body: Uint8Array, headerLength: string | undefined): number {
@@ -74,7 +76,7 @@ function inputsOf(
   binary: Uint8Array,
   signature: ClientSignature,
   maxRows: number,
-): { readonly rows: number; readonly inputs: readonly Uint8Array[] } {
+): Pick<InferRequest, "rows" | "inputs" | "sizes"> {
   const given = request["inputs"];
   if (!Array.isArray(given)) throw new BadRequest("inputs", "expected an array", given);
   let offset = 0;

@@ -4,6 +4,7 @@
  */
 import { assert } from "../../core/assert.ts";
 import { elementCountOf } from "../tensors/datatypes.ts";
+import { bucketRowShape } from "../tensors/padding.ts";
 import type { ModelSignature } from "../tensors/signature.ts";
 import { rowBounds } from "../tensors/tensors.ts";
 import { type AnswerTimes, answerTimes } from "./answer-times.ts";
@@ -21,6 +22,8 @@ export type FailureReason =
   | "no-worker"
   | "worker-lost"
   | "inference"
+  /** A module will not have what its client sent. */
+  | "refused"
   | "cancelled"
   /** Nobody began its sequence, or that is over. */
   | "sequence-not-open"
@@ -122,7 +125,7 @@ export class PendingRequest {
   readonly rows: number;
   readonly deadlineMs: number;
   readonly arrivalMs: number;
-  /** Index of its class, 0 where there are none. */
+  /** Index of its class, or bucket; 0 where there are none. */
   readonly sloClass: number;
   /** Per input of the signature its bytes and where its rows begin. */
   readonly inputs: readonly Uint8Array[];
@@ -159,8 +162,9 @@ export class PendingRequest {
     this.deadlineMs = times.deadlineMs;
     this.sloClass = times.sloClass ?? 0;
     this.inputs = inputs;
-    this.inputBounds = signature.inputs.map(({ datatype, rowShape }, index) => {
+    this.inputBounds = signature.inputs.map(({ datatype }, index) => {
       const bytes = inputs[index] ?? new Uint8Array();
+      const rowShape = bucketRowShape(signature, index, this.sloClass);
       const bounds = rowBounds(datatype, bytes, rows, elementCountOf(rowShape));
       assert(bounds !== undefined, "the bytes of an input are its rows");
       return bounds;

@@ -17,6 +17,7 @@ import {
   refuse,
   type TableRule,
 } from "../../../bundle/table-semantics.ts";
+import { checkBucketLevel, checkBuckets } from "./bucket-semantics.ts";
 import { checkClasses, checkClassLevel } from "./class-semantics.ts";
 
 /** @throws BundleError BUNDLE_SEMANTICS at the first contradiction. */
@@ -50,6 +51,7 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
   }
   checkSlacks(slackMs, slo.latencyMs, "decisionSpace.slackMs", "slo.latencyMs");
   checkClasses(bundle);
+  checkBuckets(bundle);
   const rule = tableRuleOf(policy);
   const batchByAction = batchByActionOf(decisionSpace.actions);
   checkAscending(levels);
@@ -58,6 +60,7 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
     checkFeasible(level, violationCeiling(slo), path);
     checkTable(level.actionByState, decisionSpace, batchByAction, rule, `${path}.actionByState`);
     checkClassLevel(bundle, level, { batchByAction, rule, path });
+    checkBucketLevel(bundle, level, { batchByAction, rule, path });
     if (level.mixture === null) continue;
     const { actionByState } = level.mixture;
     checkTable(actionByState, decisionSpace, batchByAction, rule, `${path}.mixture.actionByState`);

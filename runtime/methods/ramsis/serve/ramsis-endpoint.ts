@@ -10,7 +10,7 @@ import { RequestClasses } from "../../../server/requests/request-classes.ts";
 import { Sequences } from "../../../server/sequences/sequences.ts";
 import { type ClientSignature, signatureOf } from "../../../server/tensors/signature.ts";
 import type { GenerateLevel } from "../../method.ts";
-import { classViews } from "../tell/class-level-view.ts";
+import { bucketViews, classViews } from "../tell/class-level-view.ts";
 import { LevelGeneration } from "./level-generation.ts";
 import { type GenerationOutcome, Metrics } from "./metrics.ts";
 import type { RecordedCommand, RecordedEvent, Recorder } from "./recording.ts";
@@ -63,9 +63,10 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
       this.maxRows = 1;
     }
     const { names, variants } = signature;
-    const { classes = [] } = bundle.slo;
-    const classNames = classes.map(({ name }) => name);
-    this.metrics = new Metrics(names[0] ?? "", variants, classNames);
+    const { buckets, slo } = bundle;
+    const kinds = (slo.classes ?? buckets ?? []).map(({ name }) => name);
+    const label = buckets === undefined ? "slo_class" : "bucket";
+    this.metrics = new Metrics(names[0] ?? "", variants, kinds, label);
     const record: Recorder = (entry: RecordedEvent | RecordedCommand) => {
       const isArrival = entry.kind === "arrival" || entry.kind === "joint-arrival";
       if (isArrival || entry.kind === "refused") this.#generation?.onArrival(entry.nowMs);
@@ -75,8 +76,10 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
       bundle,
       signature,
       nowMs,
-      p99Ms: (variant, rows) => {
-        return p99MsOf(this.#policy.bundle.tasks[0]?.serviceTimes, variant, rows);
+      p99Ms: (variant, rows, bucket) => {
+        const { tasks, buckets: served } = this.#policy.bundle;
+        const times = served === undefined ? tasks[0] : served[bucket];
+        return p99MsOf(times?.serviceTimes, variant, rows);
       },
       maxPending,
       recorder: record,
@@ -150,7 +153,9 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
       bundleSha256: policy.bundleSha256,
       classesAt: (level) => {
         const decided = policy.bundle.levels[level];
-        return decided === undefined ? [] : classViews(policy.bundle, decided);
+        if (decided === undefined) return [];
+        const { buckets } = policy.bundle;
+        return (buckets === undefined ? classViews : bucketViews)(policy.bundle, decided);
       },
       promisedAt: (level) => {
         const expected = policy.bundle.levels[level]?.expected;

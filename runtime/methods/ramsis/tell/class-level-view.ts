@@ -24,6 +24,20 @@ export function classViews(
   }));
 }
 
+/** Each bucket as a class by itself, which all workers serve; none without buckets. */
+export function bucketViews(
+  { slo, buckets = [] }: Pick<RamsisBundle, "slo" | "buckets">,
+  { expected }: RamsisLevel,
+): ClassView[] {
+  return buckets.map(({ name, share }, index) => ({
+    name,
+    share,
+    latencyMs: slo.latencyMs,
+    workers: null,
+    expected: expected.byBucket?.[index] ?? null,
+  }));
+}
+
 export interface DecidingTable {
   /** A bundle without classes of its own at the level, whose table decides. */
   readonly bundle: RamsisBundle;
