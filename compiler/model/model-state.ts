@@ -1,7 +1,6 @@
 /** State that models carry from request to request, as specs name it and as bundles have it. */
-import type { ModelFile, StatePair, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
-import { suggestion } from "stratagem-runtime/internal/tell/nearest";
-import type { Application, Variant } from "../spec/application.ts";
+import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
+import type { Application, StateTensors, Variant } from "../spec/application.ts";
 import type { KeyPath } from "../spec/document.ts";
 import { conflict, type Mistake, show } from "../spec/mistakes.ts";
 import { type ModelFiles, modelOf } from "./model-files.ts";
@@ -56,7 +55,7 @@ export function withState(model: ModelFile | null, { state }: StateUser): ModelF
 
 function* pairMistakes(
   model: ModelFile,
-  state: readonly StatePair[],
+  state: readonly StateTensors[],
   path: KeyPath,
 ): Generator<Mistake> {
   const taken = new Set<string>();
@@ -109,8 +108,8 @@ function ownOutputs({ outputs, adapter }: ModelFile): readonly string[] {
 }
 
 function unknown(model: ModelFile, what: string, known: readonly string[], found: string): string {
-  const hint = suggestion(found, known);
-  return `${model.file} has no ${what} ${show(found)}${hint}; its ${what}s are ${known.map(show).join(", ")}`;
+  const names = known.map(show).join(", ");
+  return `${model.file} has no ${what} ${show(found)}; its ${what}s are ${names}`;
 }
 
 function rowText({ dtype, shape }: TensorInfo): string {

@@ -3,7 +3,6 @@
  * (ms, queries/s, 0..1), deep-frozen.
  */
 
-import type { StatePair } from "stratagem-runtime/internal/bundle/schema";
 import type { Binding } from "./binding.ts";
 import type { Trace } from "./trace.ts";
 /** @typeParam P policy of the method that it is compiled by, where one is meant. */
@@ -118,9 +117,15 @@ export interface Variant {
   /** What the model is where it is no ONNX file; left out where it is one, or there is none. */
   readonly host?: HostVariant;
   /** By the model's own names, at least one pair; left out where requests are by themselves. */
-  readonly state?: readonly StatePair[];
+  readonly state?: readonly StateTensors[];
   /** Mean queries sent downstream per query served: to every child, or per child task. */
   readonly fanout: number | Readonly<Record<string, number>> | null;
+}
+
+/** What a model gives by `output` it takes with the next request of a sequence by `input`. */
+export interface StateTensors {
+  readonly input: string;
+  readonly output: string;
 }
 
 export type HostVariant =

@@ -48,6 +48,23 @@ test("one state for all processes that accept, whichever has the next request", 
     const sums = `y ${count},${count},${count}`;
     expect(await add(url, 1, { sequence_id: "one" })).toBe(sums);
   }
+  const steps = [1, 2, 3, 4, 5];
+  const streams = [11, 12, 13, 14, 15, 16].map(async (id) => {
+    const told: string[] = [];
+    for (const step of steps) {
+      const sequence_start = step === 1;
+      told.push(await add(url, id, { sequence_id: id, sequence_start, sequence_end: step === 5 }));
+    }
+    expect(told).toEqual(
+      steps.map(
+        (step) =>
+          `y ${Array(WIDTH)
+            .fill(id * step)
+            .join()}`,
+      ),
+    );
+  });
+  await Promise.all(streams);
   const refused = await add(url, 1, { sequence_id: 1 });
   expect(refused).toMatch(
     /^inference request for sequence 1 to model 'sums' must specify the START/,
@@ -61,11 +78,11 @@ test("one state for all processes that accept, whichever has the next request", 
   expect(metrics).toContain('stratagem_sequence_state_bytes{model="sums"} 24');
 }, 60_000);
 
-test("state that the model does not have, and state in another method, are refused by place", async () => {
+test("state that there is not, and state in another method, are refused by place", async () => {
   const misspelt = writeSummingApplication(folder, { state: { nxt: "sum" } });
   const out = join(folder, "refused.msgpack");
   expect((await refusedHere(misspelt, out)).stderr).toMatch(
-    /state.nxt: sum.onnx has no output "nxt"; did you mean "next"\?; its outputs are "y", "next"/,
+    /state.nxt: sum.onnx has no output "nxt"; its outputs are "y", "next"/,
   );
   const elsewhere = writeSummingApplication(folder, { policy: { method: "loki" } });
   expect((await refusedHere(elsewhere, out)).stderr).toContain(

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Tensor } from "onnxruntime-node";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { Rng } from "../../runtime/core/rng.ts";
 import { closeClients } from "../runtime/server/grpc/client.ts";
 import { startStratagem, stratagem } from "../support/run-cli.ts";
@@ -13,6 +13,9 @@ import { testWith } from "./needs.ts";
 
 /** Path of silero's model of version 5 or 6 as it ships. */
 const SILERO = process.env["STRATAGEM_SILERO"];
+
+// An hour of silero takes four minutes of a machine that nobody else uses.
+vi.setConfig({ testTimeout: 1_200_000 });
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-hour-"));
 const running: ReturnType<typeof startStratagem>[] = [];

@@ -4,7 +4,7 @@
  */
 import type { SloClass } from "../../bundle/schema.ts";
 import type { RequestMetrics } from "../requests/request-metrics.ts";
-import type { Sequences } from "../requests/sequences.ts";
+import type { SequenceTurns } from "../requests/sequence-turns.ts";
 import { DATATYPES } from "../tensors/datatypes.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 
@@ -57,7 +57,7 @@ export function modelConfig(
   signature: ClientSignature,
   maxRows: number,
   classes?: readonly SloClass[],
-  sequences?: Sequences,
+  sequences?: SequenceTurns,
 ): object {
   const isBatched = signature.outputsAreRows !== false;
   const describe = ({ name, datatype, rowShape }: ModelTensor) => ({
@@ -87,11 +87,11 @@ export function modelConfig(
 }
 
 /** In Triton's words: the oldest requests first, and state that the server keeps. */
-function sequenceBatching({ limits, tensors }: Sequences): object {
+function sequenceBatching({ told }: SequenceTurns): object {
   return {
-    max_sequence_idle_microseconds: Math.round(limits.sequenceIdleMs * 1000),
-    oldest: { max_candidate_sequences: limits.maxSequences },
-    state: tensors.pairs.map(({ tensor: { name, datatype, rowShape }, outputName }) => ({
+    max_sequence_idle_microseconds: Math.round(told.sequenceIdleMs * 1000),
+    oldest: { max_candidate_sequences: told.maxSequences },
+    state: told.state.map(({ tensor: { name, datatype, rowShape }, outputName }) => ({
       input_name: name,
       output_name: outputName,
       data_type: DATATYPES[datatype].configType,

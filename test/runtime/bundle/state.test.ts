@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { ModelFile, RamsisBundle, TensorInfo } from "../../../runtime/bundle/schema.ts";
 import { readRamsisBundle } from "../../../runtime/methods/ramsis/bundle/read.ts";
-import { StateTensors } from "../../../runtime/server/requests/state-tensors.ts";
+import { StateTensors } from "../../../runtime/server/sequences/state-tensors.ts";
 import { signatureOf } from "../../../runtime/server/tensors/signature.ts";
 import { LARGE, SMALL } from "../../support/tiny-bundle.ts";
 import { INPUTS, OUTPUTS, summingBundle } from "../server/sequences/accumulator.ts";

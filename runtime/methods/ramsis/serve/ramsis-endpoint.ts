@@ -7,7 +7,7 @@ import { p99MsOf } from "../../../server/metrics/profiled-times.ts";
 import type { Endpoint, EndpointModel } from "../../../server/requests/endpoint.ts";
 import type { RequestRows, Submission } from "../../../server/requests/request.ts";
 import { RequestClasses } from "../../../server/requests/request-classes.ts";
-import { Sequences } from "../../../server/requests/sequences.ts";
+import { Sequences } from "../../../server/sequences/sequences.ts";
 import { type ClientSignature, signatureOf } from "../../../server/tensors/signature.ts";
 import type { GenerateLevel } from "../../method.ts";
 import { bucketViews, classViews } from "../tell/class-level-view.ts";

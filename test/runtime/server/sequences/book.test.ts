@@ -1,10 +1,10 @@
 /** The book of sequences against a plain model of it, and its limits. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { SequenceBook, type Turn } from "../../../../runtime/server/requests/sequence-book.ts";
+import { SequenceBook, type Turn } from "../../../../runtime/server/sequences/sequence-book.ts";
 
 const ZEROS = [new Uint8Array(4)];
-const LIMITS = { maxSequences: 3, maxSequenceBytes: 14, sequenceIdleMs: 10, maxWaiting: 2 };
+const LIMITS = { maxSequences: 3, maxSequenceBytes: 14, sequenceIdleMs: 10, maxPending: 2 };
 
 const state = (...bytes: number[]) => [Uint8Array.from(bytes)];
 
@@ -38,7 +38,7 @@ test("no more sequences, bytes and waiting requests than may be, whatever is ask
         expect(new Set(running).size).toBe(running.length);
         expect(book.size).toBeLessThanOrEqual(LIMITS.maxSequences);
         expect(book.heldBytes).toBeLessThanOrEqual(LIMITS.maxSequenceBytes);
-        expect(book.waitingCount).toBeLessThanOrEqual(LIMITS.maxWaiting);
+        expect(book.waitingCount).toBeLessThanOrEqual(LIMITS.maxPending);
       }
       while (running.length > 0) book.finish(running.shift() ?? "", undefined, nowMs);
       book.endIdle(nowMs + LIMITS.sequenceIdleMs);

@@ -1,4 +1,4 @@
-/** What becomes of a sequence when one of its requests fails, its client goes or the server stops. */
+/** What becomes of a sequence when a request of it fails, or its client goes. */
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -44,7 +44,7 @@ test("clients neither send nor get the state", async () => {
   );
 });
 
-test("an id is a number other than 0 or a text that is not empty, and they do not collide", async () => {
+test("an id is a number but 0 or a text that is not empty, and they do not collide", async () => {
   const harness = await serveSums();
   const start = (sequence_id: unknown, value: number) => {
     return add(harness, value, { sequence_id, sequence_start: true });

@@ -43,7 +43,7 @@ function withModel(bundle: RamsisBundle, sha256: string): RamsisBundle {
   };
 }
 
-test("sequences go on where the next bundle has the same model, those that run included", async () => {
+test("sequences go on where the next bundle has the same model, with those that run", async () => {
   const harness = await serveSums();
   await add(harness, 1, START);
   harness.executor.isHolding = true;

@@ -4,19 +4,12 @@
  */
 import type { ModelFile } from "../../bundle/schema.ts";
 import { head, line, type MetricLine, metric } from "../metrics/exposition.ts";
+import { type Failure, GIVEN_UP, type Outcome } from "../requests/request.ts";
+import type { SequenceStep } from "../requests/sequence-step.ts";
+import type { SequenceRequest, SequenceTurns } from "../requests/sequence-turns.ts";
 import type { ModelSignature } from "../tensors/signature.ts";
-import { type Failure, GIVEN_UP, type GivenUp, type Outcome } from "./request.ts";
-import { SequenceBook, type SequenceRefusal } from "./sequence-book.ts";
-import type { SequenceStep } from "./sequence-step.ts";
+import { SequenceBook, type SequenceLimits, type SequenceRefusal } from "./sequence-book.ts";
 import { type SequenceState, StateTensors } from "./state-tensors.ts";
-
-/** As those of a server. */
-export interface SequenceLimits {
-  readonly maxSequences: number;
-  readonly maxSequenceBytes: number;
-  readonly sequenceIdleMs: number;
-  readonly maxPending: number;
-}
 
 export interface SequencesOptions {
   readonly signature: ModelSignature;
@@ -24,17 +17,6 @@ export interface SequencesOptions {
   readonly model: ModelFile;
   readonly limits: SequenceLimits;
   readonly nowMs: () => number;
-}
-
-/** A request of a sequence, and what is done with it when it is its turn. */
-export interface SequenceRequest {
-  readonly step: SequenceStep;
-  /** As clients send them. */
-  readonly inputs: readonly Uint8Array[];
-  /** Calls back when the client is gone, at once where it is already. @returns what ends that. */
-  readonly onceGone: (act: (why?: GivenUp) => void) => () => void;
-  /** @param inputs of the model, its state among them. */
-  readonly serve: (inputs: readonly Uint8Array[]) => Outcome | Promise<Outcome>;
 }
 
 /** A timer of Node can wait no longer. */
@@ -46,7 +28,7 @@ interface Kept {
   timer: NodeJS.Timeout | undefined;
 }
 
-export class Sequences {
+export class Sequences implements SequenceTurns {
   readonly tensors: StateTensors;
   readonly #name: string;
   readonly #nowMs: () => number;
@@ -55,21 +37,23 @@ export class Sequences {
   #isHandedOver = false;
 
   constructor({ signature, model, limits, nowMs }: SequencesOptions) {
-    const { maxSequences, maxSequenceBytes, sequenceIdleMs, maxPending: maxWaiting } = limits;
     this.tensors = new StateTensors(signature, model);
     this.#name = signature.names[0] ?? "";
     this.#nowMs = nowMs;
-    const bounds = { maxSequences, maxSequenceBytes, sequenceIdleMs, maxWaiting };
-    this.#kept = { book: new SequenceBook(bounds, this.tensors.zeros), timer: undefined };
+    this.#kept = { book: new SequenceBook(limits, this.tensors.zeros), timer: undefined };
   }
 
-  get limits(): SequenceBook["limits"] {
+  get told(): SequenceTurns["told"] {
+    const { maxSequences, sequenceIdleMs } = this.#limits;
+    return { maxSequences, sequenceIdleMs, state: this.tensors.pairs };
+  }
+
+  get #limits(): SequenceLimits {
     return this.#kept.book.limits;
   }
 
-  /** Whether the state of the model before means the same here: its sequences go on then. */
-  takeOver(before: Sequences): void {
-    if (!this.tensors.isSameAs(before.tensors)) return;
+  takeOver(before: SequenceTurns): void {
+    if (!(before instanceof Sequences) || !this.tensors.isSameAs(before.tensors)) return;
     this.#kept = before.#kept;
     before.#isHandedOver = true;
   }
@@ -79,12 +63,11 @@ export class Sequences {
     if (!this.#isHandedOver) this.#kept.book.drain();
   }
 
-  /** Never rejects, and waits for those of the sequence that came before. */
   inTurn({ step, inputs, onceGone, serve }: SequenceRequest): Promise<Outcome> {
     const kept = this.#kept;
     const key = JSON.stringify([step.client, step.id]);
     const cameMs = this.#nowMs();
-    return new Promise((settle) => {
+    return new Promise((settle, reject) => {
       let waiting: readonly Uint8Array[] | undefined = inputs;
       let hasBegun = false;
       let stayed = () => {};
@@ -94,7 +77,7 @@ export class Sequences {
         if (waiting === undefined) this.#finish(kept, key, undefined);
         else {
           const filled = this.tensors.filled(waiting, state);
-          void this.#served(kept, key, () => serve(filled), cameMs).then(settle);
+          this.#served(kept, key, () => serve(filled), cameMs).then(settle, reject);
         }
       };
       const { isStart, isEnd } = step;
@@ -134,7 +117,7 @@ export class Sequences {
     ];
   }
 
-  /** Never rejects. */
+  /** Whatever happens, the next of the sequence has its turn. Rejects with what `serve` throws. */
   async #served(
     kept: Kept,
     key: string,
@@ -142,19 +125,21 @@ export class Sequences {
     cameMs: number,
   ): Promise<Outcome> {
     const waitedMs = this.#nowMs() - cameMs;
-    const outcome = await serve();
-    if (outcome.kind === "failed") {
-      this.#finish(kept, key, undefined);
-      return outcome;
+    let outcome: Outcome | undefined;
+    let state: SequenceState | string = "";
+    let isKept = false;
+    try {
+      outcome = await serve();
+      if (outcome.kind === "answered") state = this.tensors.stateOf(outcome);
+    } finally {
+      isKept = this.#finish(kept, key, typeof state === "string" ? undefined : state);
     }
-    const state = this.tensors.stateOf(outcome);
-    if (typeof state === "string") {
-      this.#finish(kept, key, undefined);
-      return { kind: "failed", reason: "inference", message: state };
-    }
-    if (!this.#finish(kept, key, state)) {
+    if (outcome.kind === "failed") return outcome;
+    if (typeof state === "string") return { kind: "failed", reason: "inference", message: state };
+    if (!isKept) {
       this.#refusals.full++;
-      const message = `its state would be more than the ${this.limits.maxSequenceBytes} bytes of all`;
+      const most = this.#limits.maxSequenceBytes;
+      const message = `the states of all sequences would be more than ${most} bytes`;
       return { kind: "failed", reason: "sequences-full", message };
     }
     const answer = this.tensors.shown(outcome);
@@ -182,14 +167,14 @@ export class Sequences {
   #refused(refusal: SequenceRefusal, { id }: SequenceStep): Failure {
     if (refusal === "not-open") this.#refusals.not_open++;
     else if (refusal !== "draining") this.#refusals.full++;
-    const { maxSequences, maxSequenceBytes, maxWaiting, sequenceIdleMs } = this.limits;
+    const { maxSequences, maxSequenceBytes, maxPending, sequenceIdleMs } = this.#limits;
     const of = `inference request for sequence ${id} to model '${this.#name}'`;
     const failed = (reason: Failure["reason"], message: string): Failure => {
       return { kind: "failed", reason, message };
     };
     if (refusal === "draining") return failed("closed", "the server is shutting down");
     if (refusal === "waiting") {
-      return failed("queue-full", `${maxWaiting} requests of sequences wait, as many as may`);
+      return failed("queue-full", `${maxPending} requests of sequences wait, as many as may`);
     }
     if (refusal === "too-many") {
       return failed("sequences-full", `${maxSequences} sequences are open, as many as may`);

@@ -2,21 +2,19 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ModelFile } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
+import type { Answer } from "../requests/request.ts";
+import type { StateTold } from "../requests/sequence-turns.ts";
 import { DATATYPES, elementCountOf } from "../tensors/datatypes.ts";
 import { lengthOf } from "../tensors/parts.ts";
-import type { ClientSignature, ModelSignature, ModelTensor } from "../tensors/signature.ts";
-import type { Answer } from "./request.ts";
+import type { ClientSignature, ModelSignature } from "../tensors/signature.ts";
 
 /** Of a sequence, the bytes of each pair of tensors, in the order of `StateTensors.pairs`. */
 export type SequenceState = readonly Uint8Array[];
 
-export interface StatePair {
-  /** Indices among the tensors of the model. */
+export interface StatePair extends StateTold {
+  /** Indices among the tensors of the model; both have the same datatype and shape of a row. */
   readonly input: number;
   readonly output: number;
-  /** That of the output has the same datatype and shape of a row. */
-  readonly tensor: ModelTensor;
-  readonly outputName: string;
 }
 
 /** A length in front of each element, which is empty. */
@@ -90,7 +88,8 @@ export class StateTensors {
       const expected = [1, ...tensor.rowShape];
       if (shape.join() !== expected.join()) {
         const found = `[${shape.join(", ")}]`;
-        return `state output "${outputName}": expected shape [${expected.join(", ")}], got ${found}`;
+        const allowed = `expected shape [${expected.join(", ")}]`;
+        return `state output "${outputName}": ${allowed}, got ${found}`;
       }
       // Views would keep the whole batch.
       state.push(Uint8Array.from(Buffer.concat(parts)));

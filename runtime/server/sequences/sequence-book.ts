@@ -13,7 +13,7 @@ export interface SequenceLimits {
   /** A sequence without a request for so long is ended. */
   readonly sequenceIdleMs: number;
   /** Requests that wait for those of their sequences before them, of all sequences. */
-  readonly maxWaiting: number;
+  readonly maxPending: number;
 }
 
 /** Why a request is not taken in. */
@@ -107,7 +107,7 @@ export class SequenceBook {
       const { maxSequences, maxSequenceBytes } = this.limits;
       if (this.#byKey.size >= maxSequences) return "too-many";
       if (this.#heldBytes + this.#zeroBytes > maxSequenceBytes) return "too-much";
-    } else if (known.turns.length > 0 && this.#waiting >= this.limits.maxWaiting) return "waiting";
+    } else if (known.turns.length > 0 && this.#waiting >= this.limits.maxPending) return "waiting";
     const sequence = known ?? this.#opened(key, nowMs);
     if (turn.isStart) {
       this.counts.started++;
