@@ -22,6 +22,7 @@ import { startProgress } from "./commands/progress.ts";
 import type { SchemaKind } from "./commands/schema.ts";
 import type { SimulateOptions } from "./commands/simulate.ts";
 import { explainCompilerError, InterruptedError } from "./errors.ts";
+import { LOADS_EXPECTED, readLoads, readSlo, SLO_EXPECTED } from "./init/questions.ts";
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
 
@@ -53,6 +54,9 @@ const PROFILED_BATCHES = "1,2,4,8";
 /** Unless `--model-timeout` says otherwise; as that of a server. */
 const MODEL_TIMEOUT_MS = 60_000;
 const MAX_TIMEOUT_MS = 86_400_000;
+/** Unless `--slo` and `--loads` say otherwise. */
+const DEFAULT_SLO = "1 s";
+const DEFAULT_LOADS = [1, 2, 5];
 const MODEL_MEMORY =
   "memory of a process that has models, such as 8GiB (default: by its models, at least 4GiB; " +
   "none on a GPU)";
@@ -63,6 +67,52 @@ const program = new Command("stratagem")
   .description("Compiles what an inference-serving cluster should do at every load.")
   .version(version)
   .exitOverride();
+
+program
+  .command("init")
+  .description("write a spec that compiles, from model files")
+  .argument("<models...>", "ONNX files: one, or several variants of one task")
+  .option("-o, --out <file>", "where to write the spec", "app.yaml")
+  .option("--name <name>", "name of the application (default: that of the first model)")
+  .option("--slo <time>", "how long a request may take", slo)
+  .option("--loads <rates>", "requests per second to prepare for, such as 1,10,100", loads)
+  .option("--workers <n>", "processes that run models", wholeNumber, 1)
+  .option("--accuracy <variant=ratio>", "accuracy of a variant (repeatable)", collect, [])
+  .option("--axes <axis=use>", "an open axis: batch, a size, or sizes (repeatable)", collect, [])
+  .option("--yes", "ask nothing, also on a terminal")
+  .option("--force", "replace a spec that is there")
+  .option("--model-memory <bytes>", MODEL_MEMORY, memoryBytes)
+  .addOption(modelTimeout())
+  .option("--json", "one JSON document on stdout")
+  .action(async (models: string[], flags: InitFlags) => {
+    const { initCommand, parseAccuracy, parseAxis } = await import("./commands/init.ts");
+    const { terminalAsk } = await import("./init/questions.ts");
+    const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
+    const { out, name = null, workers, force = false } = flags;
+    const options = {
+      models,
+      out,
+      name,
+      workers,
+      force,
+      slo: flags.slo ?? DEFAULT_SLO,
+      loads: flags.loads ?? DEFAULT_LOADS,
+      accuracies: new Map(flags.accuracy.map(parseAccuracy)),
+      axes: Object.fromEntries(flags.axes.map(parseAxis)),
+    };
+    const isTerminal = process.stdin.isTTY === true && process.stderr.isTTY === true;
+    const terminal = isTerminal && flags.yes === undefined ? terminalAsk() : null;
+    const run = async ({ signal }: Watch) => {
+      const reader = new ModelReader(modelLimitsOf(flags), signal);
+      try {
+        return await initCommand(options, reader, terminal?.ask ?? null);
+      } finally {
+        reader.close();
+        terminal?.close();
+      }
+    };
+    print(await watched("reading models", run));
+  });
 
 program
   .command("compile")
@@ -310,6 +360,32 @@ program
   });
 
 await runProgram(program, explainCompilerError);
+
+interface InitFlags extends Pick<CompileFlags, "modelMemory" | "modelTimeout"> {
+  readonly out: string;
+  readonly name?: string;
+  readonly slo?: string;
+  readonly loads?: readonly number[];
+  readonly workers: number;
+  readonly accuracy: readonly string[];
+  readonly axes: readonly string[];
+  readonly yes?: true;
+  readonly force?: true;
+}
+
+/** An option value such as 150ms, as it is. */
+function slo(text: string): string {
+  const read = readSlo(text);
+  if (read !== undefined) return read;
+  throw new InvalidArgumentError(`expected ${SLO_EXPECTED}`);
+}
+
+/** An option value such as 1,10,100. */
+function loads(text: string): number[] {
+  const read = readLoads(text);
+  if (read !== undefined) return read;
+  throw new InvalidArgumentError(`expected ${LOADS_EXPECTED}`);
+}
 
 interface CompileFlags {
   readonly modelMemory?: number;

@@ -55,7 +55,7 @@ export async function probeOutputs(
   });
   const last = bucketCount(buckets) - 1;
   const run = (rows: number, bucket: number) => {
-    return feedsOf(inputs, sent, binding, rows, buckets, bucketSizes(buckets, bucket));
+    return feedsOf(inputs, sent, binding.constants, rows, buckets, bucketSizes(buckets, bucket));
   };
   const runs = [
     { inputs: run(1, last), mayBeRefused: false },
@@ -74,6 +74,26 @@ export async function probeOutputs(
     if (shapes !== null) outputs.set(name, shapes);
   }
   return { takesRows: two !== undefined, outputs };
+}
+
+/** What onnxruntime says against one row with these sizes; null if it takes it. */
+export async function runsOnce(
+  path: string,
+  inputs: readonly InputAxes[],
+  constants: Binding["constants"],
+  reader: Pick<ModelReader, "probeFile">,
+): Promise<string | null> {
+  const sent = inputs.filter(({ info }) => constants[info.name] === undefined);
+  const feeds = feedsOf(inputs, sent, constants, 1, [], []);
+  try {
+    await reader.probeFile(path, {
+      runs: [{ inputs: feeds, mayBeRefused: false }],
+      dtypes: DTYPES,
+    });
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 function shapesOf(
@@ -104,7 +124,7 @@ function grownAxis(one: readonly number[], two: readonly number[] | undefined): 
 function feedsOf(
   inputs: readonly InputAxes[],
   sent: readonly InputAxes[],
-  { constants }: Binding,
+  constants: Binding["constants"],
   rows: number,
   buckets: readonly BucketAxis[],
   sizes: readonly number[],
