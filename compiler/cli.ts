@@ -26,8 +26,10 @@ import { LOADS_EXPECTED, readLoads, readSlo, SLO_EXPECTED } from "./init/questio
 import { SOLVER_NAMES, type SolverName } from "./methods/solver-names.ts";
 import type { LevelPoolOptions } from "./processes/level-pool.ts";
 
-type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy">;
-type ProfileFlags = Pick<ProfileCommand, "out" | "repeat" | "threads" | "device" | "seed"> & {
+type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy"> &
+  Pick<ProfileSurroundings, "onNote">;
+type ProfileFlags = Pick<ProfileCommand, "repeat" | "threads" | "device" | "seed"> & {
+  readonly out?: string;
   readonly batches?: string;
   readonly cores?: string;
   readonly layers?: true;
@@ -35,6 +37,7 @@ type ProfileFlags = Pick<ProfileCommand, "out" | "repeat" | "threads" | "device"
   readonly modelTimeout: number;
   readonly task?: string;
   readonly hardware?: string;
+  readonly budget?: number;
   readonly dryRun?: true;
   readonly force?: true;
 };
@@ -48,7 +51,9 @@ interface ReportFlags {
  * What computes in this process cannot be told of a signal, and has nothing to tidy up: there a
  * signal ends it at once. Only while other processes work is it caught, to end them.
  */
-const MORTAL = { isMortal: true };
+const MORTAL = { isMortal: true, hasLines: false };
+/** Where there is no terminal either, progress is told. */
+const TOLD = { isMortal: false, hasLines: true };
 /** Unless `--batches` says otherwise. */
 const PROFILED_BATCHES = "1,2,4,8";
 /** Unless `--model-timeout` says otherwise; as that of a server. */
@@ -60,7 +65,13 @@ const DEFAULT_LOADS = [1, 2, 5];
 const MODEL_MEMORY =
   "memory of a process that has models, such as 8GiB (default: by its models, at least 4GiB; " +
   "none on a GPU)";
+/** Beyond the runs that were asked for; see docs/profiling.md. */
+const PROFILING_EFFORT = { warmUpMs: 1000, extraMs: 20_000 };
 const nowMs = (): number => performance.now();
+const every = (intervalMs: number, callback: () => void): (() => void) => {
+  const timer = setInterval(callback, intervalMs).unref();
+  return () => clearInterval(timer);
+};
 const version = packageVersion();
 
 const program = new Command("stratagem")
@@ -236,13 +247,26 @@ program
   .command("profile")
   .description("measure the models of an application spec on this machine")
   .argument("<app>", "application spec, YAML or JSON")
-  .requiredOption("-o, --out <file>", "where to write the profile")
+  .option("-o, --out <file>", "where to write the profile; --dry-run needs none")
   .option("--task <name>", "which task, if there are several")
   .option(
     "--batches <sizes>",
     `batch sizes to measure (default: "${PROFILED_BATCHES}"; with --layers 1)`,
   )
-  .option("--repeat <n>", "measurements of each batch size", wholeNumber, 30)
+  .option(
+    "--repeat <n>",
+    "measurements of each batch size; those that vary get more, for 20 s at most",
+    wholeNumber,
+    30,
+  )
+  .addOption(
+    new Option(
+      "--budget <time>",
+      "time to measure for, such as 60s or 5min: what is worth it most; the rest is named",
+    )
+      .argParser(timeoutMs)
+      .conflicts("layers"),
+  )
   .option("--threads <n>", "threads of the worker", wholeNumber, 1)
   .addOption(
     new Option(
@@ -267,7 +291,10 @@ program
   .option("--hardware <name>", "what the profile calls this machine")
   .option("--seed <n>", "of the inputs", wholeNumber, 1)
   .option("--dry-run", "say what would be measured")
-  .option("--force", "write the profile however noisy the machine was")
+  .option(
+    "--force",
+    "write the profile however noisy the machine was; takes what was refused before",
+  )
   .option("--all-errors", "show all that is wrong with the spec, however much it is")
   .option("--json", "one JSON document on stdout")
   .action(async (app: string, flags: ProfileFlags) => {
@@ -276,7 +303,7 @@ program
     const { describeMachine } = await import("./profile/machine.ts");
     const { ModelReader } = await import("stratagem-runtime/internal/exec/model-reader");
     const { startAssignedExecutor } = await import("stratagem-runtime/internal/exec/assigned-pool");
-    const { out, repeat, threads, device, seed, layers = false } = flags;
+    const { repeat, threads, device, seed, layers = false, out = null } = flags;
     const { task = null, hardware = null, dryRun = false, force = false } = flags;
     const batches = parseBatches(flags.batches ?? (layers ? "1" : PROFILED_BATCHES));
     const cores = flags.cores === undefined ? null : parseCores(flags.cores);
@@ -296,7 +323,11 @@ program
       const machine = describeMachine();
       const surroundings = { nowMs, ...watch, machine, readModel, startExecutor };
       try {
-        if (!layers) return await profileCommand({ ...options, batches, cores }, surroundings);
+        if (!layers) {
+          const budgetMs = flags.budget ?? null;
+          const cells = { batches, cores, budgetMs, effort: PROFILING_EFFORT };
+          return await profileCommand({ ...options, ...cells }, surroundings);
+        }
         const commands = await import("./commands/profile-layers.ts");
         commands.requireSingleInstances(batches);
         const { openLayeredModel } = await import("./onnx/layered-model.ts");
@@ -306,7 +337,7 @@ program
         reader.close();
       }
     };
-    print(await watched("measuring", profileUnder));
+    print(await watched("measuring", profileUnder, TOLD));
   });
 
 addToken(program);
@@ -415,6 +446,10 @@ function timeoutMs(text: string): number {
   throw new InvalidArgumentError("expected 1s to 24 h in s or min, such as 90s");
 }
 
+function never(): () => void {
+  return () => {};
+}
+
 /** Gathers the values of an option that may be repeated. */
 function collect(value: string, earlier: readonly string[]): string[] {
   return [...earlier, value];
@@ -435,7 +470,7 @@ async function withPool<T>(
 async function watched<T>(
   label: string,
   run: (watch: Watch) => Promise<T>,
-  { isMortal } = { isMortal: false },
+  { isMortal, hasLines } = { isMortal: false, hasLines: false },
 ): Promise<T> {
   const abort = new AbortController();
   const interrupt = (): void => abort.abort(new InterruptedError());
@@ -445,9 +480,9 @@ async function watched<T>(
     if (isBusy) process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
   };
   onBusy(!isMortal);
-  const progress = startProgress(process.stderr, label, nowMs);
+  const progress = startProgress(process.stderr, label, { nowMs, every: hasLines ? every : never });
   try {
-    const watch = { signal: abort.signal, onProgress: progress.update };
+    const watch = { signal: abort.signal, onProgress: progress.update, onNote: progress.note };
     return await run(isMortal ? { ...watch, onBusy } : watch);
   } finally {
     progress.end();

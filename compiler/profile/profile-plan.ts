@@ -5,11 +5,12 @@
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
+import { bucketCount } from "stratagem-runtime/internal/core/bucket-sizes";
 import type { Device } from "stratagem-runtime/internal/exec/executor";
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
 import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import type { Bound } from "../binding/bind-model.ts";
-import { rowBytesOf } from "../onnx/batch-inputs.ts";
+import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";
 import type { LayeredModel } from "../onnx/layered-model.ts";
 import { OnnxModelError } from "../onnx/onnx-model-error.ts";
 import { type ApplicationSpec, applicationSchema } from "../spec/application-schema.ts";
@@ -21,6 +22,7 @@ import { readProfile } from "../spec/profile.ts";
 import { digest, linesOf } from "../spec/source.ts";
 import { parseStructure } from "../spec/structure.ts";
 import type { Machine } from "./machine.ts";
+import { profiledBatches } from "./profiled-batches.ts";
 
 /** A profile holds for one device, so none is chosen for the user. */
 type ProfiledDevice = Exclude<Device, "auto">;
@@ -29,10 +31,10 @@ export interface ProfileOptions {
   /** Path of the application spec. */
   readonly app: string;
   /**
-   * Path of the profile; where the spec has no accuracy of a variant, that of a profile which is
-   * there already is kept.
+   * Path of the profile, null where none is to be written; where the spec has no accuracy of a
+   * variant, that of a profile which is there already is kept.
    */
-  readonly out: string;
+  readonly out: string | null;
   /** Measures the variants of this task only; null for all. */
   readonly task: string | null;
   /** Ascending, each once. */
@@ -59,6 +61,7 @@ export interface ProfilePlan {
   readonly task: string | null;
   readonly hardware: string;
   readonly variants: readonly PlannedVariant[];
+  /** That were asked for; each variant has its own. */
   readonly batches: readonly number[];
   readonly repeat: number;
   /**
@@ -89,6 +92,8 @@ export interface PlannedVariant {
   /** Path that opens the model as it is. */
   readonly path: string;
   readonly model: ModelFile;
+  /** To measure it at, ascending, at least one. */
+  readonly batches: readonly number[];
   /** Null where layers are not measured. */
   readonly layers: LayeredModel | null;
 }
@@ -131,8 +136,19 @@ export async function planProfile(
     refuse(document, bound.mistakes ?? []);
     if (bound.mistakes !== undefined) continue;
     const { model } = bound;
-    checkRows(model, batches, (message) => fail(document, conflict(at, message)));
-    variants.push({ name, accuracy, path, model, outputsAreRows, layers: layers ?? null });
+    // A model is cut for one instance at a time, whatever else it takes.
+    const own = openLayers === undefined ? profiledBatches(model, batches) : batches;
+    const largest = sizedInputs(model, bucketCount(model.buckets) - 1);
+    checkRows(largest, own, (message) => fail(document, conflict(at, message)));
+    variants.push({
+      name,
+      accuracy,
+      path,
+      model,
+      outputsAreRows,
+      batches: own,
+      layers: layers ?? null,
+    });
   }
   const tasks = new Set(named.map((variant) => variant.task));
   const plan = {
@@ -282,9 +298,9 @@ function badReference(at: KeyPath, reference: string) {
 }
 
 /** Measuring again must not lose the accuracies that only the old profile has. */
-function withKnownAccuracy(variants: readonly NamedVariant[], out: string): NamedVariant[] {
+function withKnownAccuracy(variants: readonly NamedVariant[], out: string | null): NamedVariant[] {
   const isComplete = variants.every(({ accuracy }) => accuracy !== null);
-  if (isComplete || !existsSync(out)) return [...variants];
+  if (isComplete || out === null || !existsSync(out)) return [...variants];
   const known = readProfile(out).variants;
   return variants.map((variant) => ({
     ...variant,
@@ -293,7 +309,7 @@ function withKnownAccuracy(variants: readonly NamedVariant[], out: string): Name
 }
 
 function checkRows(
-  { inputs }: ModelFile,
+  { inputs }: Pick<ModelFile, "inputs">,
   batches: readonly number[],
   refuse: (message: string) => never,
 ): void {
@@ -304,7 +320,7 @@ function checkRows(
       refuse(`expected a model that leaves only axis 0, the rows, open; ${shown}`);
     }
     if (rows !== -1 && batches.some((batch) => batch !== rows)) {
-      refuse(`expected a model that takes any number of rows, or --batches ${rows}; ${shown}`);
+      refuse(`expected inputs that all take a batch of ${batches.join(", ")}; ${shown}`);
     }
     const rowBytes = rowBytesOf({ name, dtype, shape });
     if (rowBytes === null) {
@@ -320,7 +336,12 @@ function checkRows(
 
 /** The plan with the digest of all that its measurements depend on. */
 export function withDigest(plan: Omit<ProfilePlan, "sha256">): ProfilePlan {
-  const variants = plan.variants.map(({ name, model }) => [name, model.sha256]);
+  const variants = plan.variants.map(({ name, model, batches }) => [
+    name,
+    model.sha256,
+    batches,
+    ...(model.buckets === undefined ? [] : [model.buckets]),
+  ]);
   const { batches, repeat, cores, isByCores, device, seed, machine } = plan;
   const parts = [variants, batches, repeat, cores, isByCores, device, seed, machine];
   return { ...plan, sha256: digest(Buffer.from(JSON.stringify(parts))) };

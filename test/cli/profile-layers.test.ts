@@ -48,7 +48,9 @@ test("cuts a real model into layers, and measures the stages of every depth", as
     "2",
     "--force",
   );
-  expect(run).toMatchObject({ status: 0, stderr: "" });
+  expect(run.status).toBe(0);
+  // On a slow machine there is progress to tell.
+  expect(run.stderr.split("\n").filter((line) => !/^(measuring.*)?$/.test(line))).toEqual([]);
   expect(run.stdout).toContain("1 model and ");
   expect(run.stdout).toMatch(/^layer +ms +operators$/m);
   const profile = readProfile(out).variants.get("mlp-s")?.profile;

@@ -44,6 +44,7 @@ export function fakeMachine(
     closedCount: 0,
     nowMs: () => clock.nowMs,
     onProgress: () => {},
+    onNote: () => {},
     signal: new AbortController().signal,
     machine: {
       processor: "Fake 9000",
@@ -145,6 +146,8 @@ export function commandFor(folder: string, changes: Partial<ProfileCommand> = {}
     seed: 1,
     dryRun: false,
     force: false,
+    budgetMs: null,
+    effort: { warmUpMs: 0, extraMs: 0 },
     ...changes,
   };
 }
