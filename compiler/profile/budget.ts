@@ -55,7 +55,7 @@ const ROUND_PART = 0.5;
  * time is spent or nothing is left to learn. The same measurements and time give the same cells.
  *
  * A cell is worth the fall of its squared error that a run makes likely, per ms. First of all every
- * variant gets its smallest batch on its first number of cores, since without it there is nothing
+ * variant gets its smallest batch, of each bucket, on its first number of cores, since without it there is nothing
  * to interpolate from, and no profile.
  * @returns in the order of the plan.
  */
@@ -96,13 +96,13 @@ function fallOf({ error }: Outlook, runs: number): number {
   return error ** 2 - 1 / (1 / error ** 2 + FIRST_RUNS / RUN_ERROR ** 2);
 }
 
-/** Cells without which nothing is known of a variant, by index. */
+/** Cells without which nothing is known of a variant, or of a bucket of it, by index. */
 export function firstCells(cells: readonly Cell[]): number[] {
   const seen = new Set<string>();
   return [...cells.keys()].filter((index) => {
-    const variant = cells[index]?.variant ?? "";
-    if (seen.has(variant)) return false;
-    seen.add(variant);
+    const key = `${cells[index]?.bucket ?? 0} ${cells[index]?.variant ?? ""}`;
+    if (seen.has(key)) return false;
+    seen.add(key);
     return true;
   });
 }
@@ -120,7 +120,9 @@ export function outlooksOf(cells: readonly Cell[]): Outlook[] {
   return cells.map((cell) => {
     const costMs = known.get(cell);
     if (costMs !== undefined) return { costMs, error: measuredError(cell.wallMs) };
-    const variant = [...known].filter(([other]) => other.variant === cell.variant);
+    const variant = [...known].filter(
+      ([other]) => other.variant === cell.variant && other.bucket === cell.bucket,
+    );
     const beside = variant.filter(([other]) => other.cores === cell.cores);
     return beside.length > 0
       ? predicted(cell.batch, pointsOf(beside))

@@ -1,4 +1,5 @@
 /** Measured runs → a latency profile, and what is to be known about the measurement. */
+import { bucketNames } from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample } from "../simulate/latency-sample.ts";
 import type { LayersSpec, ProfileSpec } from "../spec/profile-schema.ts";
 import { outlooksOf } from "./budget.ts";
@@ -42,6 +43,8 @@ export interface UnmeasuredCell {
   readonly variant: string;
   readonly batch: number;
   readonly cores: number;
+  /** Its sizes; left out of models without lists of sizes. */
+  readonly bucket?: string;
   /** What its neighbours make likely, and how sure that is, as a part of it. */
   readonly predictedMs: number;
   readonly predictedError: number;
@@ -51,6 +54,8 @@ interface CellMeasurement {
   readonly variant: string;
   readonly batch: number;
   readonly cores: number;
+  /** Its sizes; left out of models without lists of sizes. */
+  readonly bucket?: string;
   readonly samples: number;
   /** (p95 + 0.5 ms) ÷ (p50 + 0.5 ms) of the wall time. */
   readonly noise: number;
@@ -85,8 +90,13 @@ export function latencyProfile(
     hardware,
     source,
     variants: Object.fromEntries(
-      plan.variants.map(({ name, accuracy }) => {
-        const own = cells.filter(({ variant, wallMs }) => variant === name && wallMs.length > 0);
+      plan.variants.map(({ name, accuracy, model }) => {
+        const all = cells.filter(({ variant, wallMs }) => variant === name && wallMs.length > 0);
+        const names = bucketNames(model.buckets);
+        const ofBucket = (index: number) => all.filter(({ bucket = 0 }) => bucket === index);
+        // Who knows of no buckets pads everything to the largest.
+        const own = ofBucket(Math.max(0, names.length - 1));
+        const byBucket = names.map((key, index) => [key, rowsOf(ofBucket(index), cores[0])]);
         const layers = layersOf.get(name);
         const byCores = cores
           .filter((count) => own.some((cell) => cell.cores === count))
@@ -96,6 +106,7 @@ export function latencyProfile(
           {
             ...(accuracy === null ? {} : { accuracy }),
             latencyMs: rowsOf(own, cores[0]),
+            ...(names.length === 0 ? {} : { byBucket: Object.fromEntries(byBucket) }),
             ...(isByCores ? { byCores: Object.fromEntries(byCores) } : {}),
             ...(layers === undefined ? {} : { layers }),
           },
@@ -159,6 +170,7 @@ export function describeMeasurement(
       variant: cell.variant,
       batch: cell.batch,
       cores: cell.cores,
+      ...sizesOf(plan, cell),
       samples: cell.wallMs.length,
       noise: tail,
       p95Interval,
@@ -168,17 +180,29 @@ export function describeMeasurement(
       workerMs: quantilesOf(cell.workerMs),
       cpuMs: quantilesOf(cell.cpuMs),
     })),
-    notMeasured: unmeasuredCells(cells),
+    notMeasured: unmeasuredCells(plan, cells),
   };
 }
 
-function unmeasuredCells(cells: readonly Cell[]): UnmeasuredCell[] {
+/** The sizes of the rows of a cell, in words. */
+function sizesOf(
+  { variants }: ProfilePlan,
+  { variant, bucket = 0 }: Cell,
+): { readonly bucket?: string } {
+  const names = bucketNames(variants.find(({ name }) => name === variant)?.model.buckets);
+  const name = names[bucket];
+  return name === undefined ? {} : { bucket: name };
+}
+
+function unmeasuredCells(plan: ProfilePlan, cells: readonly Cell[]): UnmeasuredCell[] {
   const outlooks = outlooksOf(cells);
   return [...cells.entries()]
     .filter(([, { wallMs }]) => wallMs.length === 0)
-    .map(([index, { variant, batch, cores }]): UnmeasuredCell => {
+    .map(([index, cell]): UnmeasuredCell => {
+      const { variant, batch, cores } = cell;
       const { costMs = 0, error = 1 } = outlooks[index] ?? {};
-      return { variant, batch, cores, predictedMs: rounded(costMs), predictedError: error };
+      const own = { variant, batch, cores, ...sizesOf(plan, cell) };
+      return { ...own, predictedMs: rounded(costMs), predictedError: error };
     });
 }
 

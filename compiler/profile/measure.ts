@@ -1,15 +1,16 @@
 /** Runs variants at batch sizes on numbers of cores, and notes how long they took. */
 import { assert } from "stratagem-runtime/internal/core/assert";
+import { bucketCount } from "stratagem-runtime/internal/bundle/schema";
 import {
   type Batch,
   type BatchResult,
   InferenceError,
   WorkerLostError,
 } from "stratagem-runtime/internal/exec/executor";
-import { randomInputs } from "../onnx/batch-inputs.ts";
+import { randomInputs, sizedInputs } from "../onnx/batch-inputs.ts";
 import { InputError } from "../spec/input-error.ts";
 import { withRemedy } from "./model-limits.ts";
-import type { ProfilePlan } from "./profile-plan.ts";
+import type { PlannedVariant, ProfilePlan } from "./profile-plan.ts";
 import type { ProfiledWorker } from "./profiled-worker.ts";
 
 /** One variant at one batch size on one number of cores. */
@@ -17,6 +18,8 @@ export interface Cell {
   readonly variant: string;
   readonly batch: number;
   readonly cores: number;
+  /** Which of its sizes the rows have; 0 if left out. */
+  readonly bucket?: number;
   /**
    * Of every run in its order, as the caller of the worker saw it: what serving pays, the way to
    * the worker and back included.
@@ -28,8 +31,8 @@ export interface Cell {
   readonly cpuMs: readonly number[];
 }
 
-/** Bytes of every input of the variant of an index in the plan, for a batch. */
-export type InputsOf = (variant: number, batch: number) => readonly Uint8Array[];
+/** Bytes of every input of the variant of an index in the plan, for a batch of a bucket. */
+export type InputsOf = (variant: number, batch: number, bucket: number) => readonly Uint8Array[];
 
 /** A run of a cell, by its index. */
 interface TurnRun {
@@ -72,14 +75,25 @@ export interface PlannedCell {
   readonly variant: number;
   readonly batch: number;
   readonly cores: number;
+  /** 0 if left out. */
+  readonly bucket?: number;
 }
 
-/** By cores, variant and batch. */
+/** By cores, variant, bucket and batch. */
 export function plannedCells({ cores, variants }: ProfilePlan): PlannedCell[] {
   return cores.flatMap((count) =>
-    variants.flatMap(({ batches }, variant) =>
-      batches.map((batch) => ({ variant, batch, cores: count })),
+    variants.flatMap(({ model, batches }, variant) =>
+      bucketsOf(model).flatMap((bucket) =>
+        batches.map((batch) => ({ variant, batch, cores: count, ...bucket })),
+      ),
     ),
+  );
+}
+
+/** What cells say of each bucket of a model: nothing of the first. */
+function bucketsOf({ buckets }: PlannedVariant["model"]): { readonly bucket?: number }[] {
+  return Array.from({ length: bucketCount(buckets) }, (_, bucket) =>
+    bucket === 0 ? {} : { bucket },
   );
 }
 
@@ -177,10 +191,11 @@ interface OpenCell extends Cell {
 
 /** Inputs that modules have for it, else random ones, of the seed of the plan. */
 export function randomInputsOf({ variants, seed }: ProfilePlan): InputsOf {
-  return (variant, batch) => {
+  return (variant, batch, bucket) => {
     const model = variants[variant]?.model;
     assert(model !== undefined, "inputs are of a variant of the plan");
-    return variants[variant]?.samples?.get(batch) ?? randomInputs(model, batch, seed);
+    const samples = variants[variant]?.samples?.get(batch);
+    return samples ?? randomInputs(sizedInputs(model, bucket), batch, seed);
   };
 }
 
@@ -190,22 +205,31 @@ function openCells(
   inputsOf: InputsOf,
 ): OpenCell[] {
   const runs = plan.variants.map(
-    ({ batches }, variant) =>
+    ({ model, batches }, variant) =>
       new Map(
-        batches.map((rows): [number, Batch] => {
-          return [rows, { variant, rows, inputs: inputsOf(variant, rows).map((bytes) => [bytes]) }];
-        }),
+        bucketsOf(model).flatMap(({ bucket }) =>
+          batches.map((rows): [string, Batch] => {
+            const inputs = inputsOf(variant, rows, bucket ?? 0).map((bytes) => [bytes]);
+            const own = bucket === undefined ? {} : { bucket };
+            return [`${bucket ?? 0} ${rows}`, { variant, rows, inputs, ...own }];
+          }),
+        ),
       ),
   );
-  return plannedCells(plan).map(({ variant: index, batch, cores }): OpenCell => {
+  return plannedCells(plan).map(({ variant: index, batch, cores, bucket }): OpenCell => {
     const variant = plan.variants[index]?.name;
-    const run = runs[index]?.get(batch);
+    const run = runs[index]?.get(`${bucket ?? 0} ${batch}`);
     assert(variant !== undefined && run !== undefined, "a cell is of a variant of the plan");
     const known = earlier?.find(
-      (cell) => cell.variant === variant && cell.batch === batch && cell.cores === cores,
+      (cell) =>
+        cell.variant === variant &&
+        cell.batch === batch &&
+        cell.cores === cores &&
+        cell.bucket === bucket,
     );
     return {
       ...{ variant, batch, cores, run },
+      ...(bucket === undefined ? {} : { bucket }),
       wallMs: [...(known?.wallMs ?? [])],
       workerMs: [...(known?.workerMs ?? [])],
       cpuMs: [...(known?.cpuMs ?? [])],

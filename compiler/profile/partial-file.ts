@@ -20,6 +20,7 @@ const schema = z.object({
       variant: z.string(),
       batch: z.number(),
       cores: z.number(),
+      bucket: z.number().optional(),
       wallMs: runs,
       workerMs: runs,
       cpuMs: runs,
@@ -46,8 +47,8 @@ export async function writePartial(
   { sha256 }: ProfilePlan,
   { cells, spentMs, isRefused }: KeptRuns,
 ): Promise<void> {
-  const kept = cells.map(({ variant, batch, cores, wallMs, workerMs, cpuMs }) => {
-    return { variant, batch, cores, wallMs, workerMs, cpuMs };
+  const kept = cells.map(({ variant, batch, cores, bucket, wallMs, workerMs, cpuMs }) => {
+    return { variant, batch, cores, bucket, wallMs, workerMs, cpuMs };
   });
   const content = { format: FORMAT, planSha256: sha256, spentMs, isRefused, cells: kept };
   await writeAtomically(partialPath(out), Buffer.from(JSON.stringify(content)));
@@ -68,7 +69,11 @@ export async function readPartial(out: string, plan: ProfilePlan): Promise<KeptR
     cells.every(({ wallMs, workerMs, cpuMs }) => {
       return wallMs.length === workerMs.length && wallMs.length === cpuMs.length;
     });
-  return isWhole ? { cells, spentMs, isRefused } : null;
+  const known = cells.map(({ bucket, ...cell }) => ({
+    ...cell,
+    ...(bucket === undefined ? {} : { bucket }),
+  }));
+  return isWhole ? { cells: known, spentMs, isRefused } : null;
 }
 
 /** The cells with as many runs each as the one with the fewest. */

@@ -4,13 +4,13 @@
  */
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
+import { bucketCount, type ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { Device } from "stratagem-runtime/internal/exec/executor";
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/frame-protocol";
 import { suggestion } from "stratagem-runtime/internal/tell/nearest";
 import type { Bound } from "../binding/bind-model.ts";
-import { rowBytesOf } from "../onnx/batch-inputs.ts";
+import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";
 import type { LayeredModel } from "../onnx/layered-model.ts";
 import { OnnxModelError } from "../onnx/onnx-model-error.ts";
 import type { HostVariant } from "../spec/application.ts";
@@ -159,7 +159,8 @@ export async function planProfile(
         ? null
         : await samplesOf(host, { ...options, batches: own }, sources, noModel);
     if (samples === null) {
-      checkRows(model, own, (message) => fail(document, conflict(at, message)));
+      const largest = sizedInputs(model, bucketCount(model.buckets) - 1);
+      checkRows(largest, own, (message) => fail(document, conflict(at, message)));
     }
     const hosted = { host, samples: samples ?? undefined };
     variants.push({
@@ -380,7 +381,7 @@ function withKnownAccuracy(variants: readonly NamedVariant[], out: string | null
 }
 
 function checkRows(
-  { inputs }: ModelFile,
+  { inputs }: Pick<ModelFile, "inputs">,
   batches: readonly number[],
   refuse: (message: string) => never,
 ): void {
@@ -407,7 +408,12 @@ function checkRows(
 
 /** The plan with the digest of all that its measurements depend on. */
 export function withDigest(plan: Omit<ProfilePlan, "sha256">): ProfilePlan {
-  const variants = plan.variants.map(({ name, model, batches }) => [name, model.sha256, batches]);
+  const variants = plan.variants.map(({ name, model, batches }) => [
+    name,
+    model.sha256,
+    batches,
+    ...(model.buckets === undefined ? [] : [model.buckets]),
+  ]);
   const { batches, repeat, cores, isByCores, device, seed, machine } = plan;
   const parts = [variants, batches, repeat, cores, isByCores, device, seed, machine];
   return { ...plan, sha256: digest(Buffer.from(JSON.stringify(parts))) };

@@ -1,7 +1,7 @@
 /** RAMSIS as a method of the compiler: which variant a worker runs its queued queries on. */
 
 import { RuntimeError } from "stratagem-runtime/internal/errors";
-import { classTable } from "stratagem-runtime/internal/methods/ramsis/tell/inspect";
+import { bucketTable, classTable } from "stratagem-runtime/internal/methods/ramsis/tell/inspect";
 import { bucketModelMistakes } from "../../model/buckets.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
@@ -81,7 +81,13 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
     ...bucketWarnings(bundle, application),
     ...tableWarnings(bundle),
   ],
-  tablesAround: (bundle) => ({ before: [], after: bundle.slo.classes ? [classTable(bundle)] : [] }),
+  tablesAround: (bundle) => ({
+    before: [],
+    after: [
+      ...(bundle.slo.classes ? [classTable(bundle)] : []),
+      ...(bundle.buckets ? [bucketTable(bundle)] : []),
+    ],
+  }),
   async report(bundle, asked) {
     const { reportRamsis } = await import("./report-command.ts");
     return reportRamsis(bundle, asked);

@@ -72,7 +72,8 @@ export function simulate(bundle: RamsisBundle, options: SimulationOptions): Simu
   const { baseline, durationMs, seed } = options;
   assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
   const run = { seed, durationMs };
-  const cluster = clusterOptions(bundle, options);
+  const isPadded = baseline !== null && bundle.buckets !== undefined;
+  const cluster = clusterOptions(isPadded ? withoutBuckets(bundle) : bundle, options);
   if (baseline === null)
     return { ...run, ...simulateCluster(bundle, dispatcherOf(bundle), cluster) };
   const served = ofLargestBucket(ofShortestSlo(bundle));

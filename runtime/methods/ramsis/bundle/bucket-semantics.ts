@@ -23,9 +23,9 @@ const SHARE_TOLERANCE = 1e-6;
  */
 export function checkBuckets(bundle: RamsisBundle): void {
   const { buckets, slo, policy, tasks, decisionSpace } = bundle;
+  checkUnique(buckets ?? [], "buckets");
   checkModels(bundle);
   if (buckets === undefined) return;
-  checkUnique(buckets, "buckets");
   const sum = buckets.reduce((total, { share }) => total + share, 0);
   if (Math.abs(sum - 1) > SHARE_TOLERANCE) refuse("buckets", `shares of ${sum}`, "a sum of 1");
   if (policy.balancer !== "pooled") {
