@@ -24,7 +24,7 @@ import { EventQueue } from "../../../simulate/event-queue.ts";
 import { DeliveryRing } from "../../../simulate/graph/delivery-ring.ts";
 import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-times.ts";
 import type { ServiceTimeMode, ServiceTimeModel } from "../../../simulate/service-times.ts";
-import { type FanoutMode, FanoutSource } from "./fanout-source.ts";
+import { type FanoutMode, FanoutSource } from "../../../simulate/graph/fanout-source.ts";
 import { RequestAccuracy } from "./request-accuracy.ts";
 import { QuerySlots, RequestTable } from "./request-table.ts";
 import { type LokiOutcome, LokiTally } from "./tally.ts";
