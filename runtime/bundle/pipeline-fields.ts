@@ -1,6 +1,6 @@
 /** What the bundles of several pipelines have, said once. */
 import { count, profileReference, ratio, serviceTimes, solverName } from "./common-fields.ts";
-import { integerIn, listOf, oneOf, or, orNull, positive, text } from "./fields.ts";
+import { integerIn, listOf, numberIn, oneOf, or, orNull, text } from "./fields.ts";
 import { MAX_FANOUT, MAX_POOLS, MAX_TASKS, MAX_WINDOW } from "./limits.ts";
 import { type Field, type Fields, optional, record } from "./record.ts";
 import type {
@@ -56,7 +56,7 @@ const edge = record<StageEdge>({
   share: [ratio, "Probability that a query of the parent, or a request, takes the edge."],
   feed: feedField,
   fanout: optional(
-    positive(MAX_FANOUT),
+    numberIn(0, MAX_FANOUT),
     "Mean rows that a query of the parent sends if it takes the edge, each a query of this task; " +
       "left out where it sends itself on, once at most.",
   ),

@@ -60,10 +60,23 @@ export function randomFanoutBundle(seed: number): InferlineBundle {
     });
   }
   return inferlineBundle({
-    tasks,
+    tasks: tasks.map((task) => withFittingShares(task, tasks)),
     workers: [200],
     sloMs: 30 + below(120),
     communicationLatencyMs: below(2) === 0 ? 0 : 1 + below(3),
     levels: [{ loadQps: 100, stages: tasks.map(() => [pick([1, 2, 4, 8]), 1 + below(4)]) }],
   });
+}
+
+/** Shares of exclusive edges add up to 1 at most. */
+function withFittingShares(
+  task: InferlineTaskSketch,
+  tasks: readonly InferlineTaskSketch[],
+): InferlineTaskSketch {
+  const shares = tasks.flatMap(({ from = {} }) => {
+    const edge = from[task.name];
+    return edge === undefined ? [] : [typeof edge === "number" ? edge : (edge.share ?? 1)];
+  });
+  const total = shares.reduce((sum, share) => sum + share, 0);
+  return total <= 1 ? task : { ...task, branch: "independent" };
 }

@@ -19,6 +19,7 @@ import {
   checkBranches,
   checkClose,
   checkEdges,
+  checkRows,
   TOLERANCE,
 } from "../../../bundle/stage-semantics.ts";
 import {
@@ -44,6 +45,7 @@ export function checkInferlineSemantics(bundle: InferlineBundle): void {
     checkEdges(task.edges, index, `tasks[${index}].edges`);
     checkVariants(task.variants, cluster.pools.length, `tasks[${index}]`);
   }
+  checkRows(bundle);
   checkBranches(bundle);
   checkSeats(workers, largestBatchOf(tasks), "batches");
   checkAscending(levels);
