@@ -66,18 +66,24 @@ export function signatureOf({ application, tasks }: RamsisBundle): ModelSignatur
   return { names, ...taskTensors(tasks.flatMap((task) => task.variants)), answersByRow: true };
 }
 
-/** @throws as `signatureOf` */
-export function taskTensors(variants: readonly ModelVariant[]): TaskTensors {
+/**
+ * @param gathered inputs whose rows consist of any number of rows, along their first axis.
+ * @throws as `signatureOf`
+ */
+export function taskTensors(
+  variants: readonly ModelVariant[],
+  gathered: ReadonlySet<string> = new Set(),
+): TaskTensors {
   const [first] = variants;
   if (first === undefined) throw unfit("tasks", "no variant", "at least one");
-  const inputs = modelOf(first).inputs.map((tensor) => inputOf(tensor, first));
+  const inputs = modelOf(first).inputs.map((tensor) => inputOf(tensor, first, gathered));
   const outputs = modelOf(first).outputs.map((tensor) => tensorOf(tensor, first));
   return {
     inputs,
     outputs: outputs.map((output) => widened(output, variants)),
     variants: variants.map((variant) => {
       const own = modelOf(variant);
-      const ownInputs = own.inputs.map((tensor) => inputOf(tensor, variant));
+      const ownInputs = own.inputs.map((tensor) => inputOf(tensor, variant, gathered));
       const ownOutputs = own.outputs.map((tensor) => tensorOf(tensor, variant));
       return {
         name: variant.name,
@@ -95,10 +101,16 @@ export function modelOf(variant: ModelVariant): NonNullable<Variant["model"]> {
   throw unfit(`variant "${variant.name}"`, "no model", "one, named in the application spec");
 }
 
-function inputOf(info: TensorInfo, variant: ModelVariant): ModelTensor {
+function inputOf(
+  info: TensorInfo,
+  variant: ModelVariant,
+  gathered: ReadonlySet<string>,
+): ModelTensor {
   const tensor = tensorOf(info, variant);
-  // Rows of different shapes do not make a tensor, and padding them would change answers.
-  if (tensor.rowShape.includes(-1)) {
+  // Rows of different shapes do not make a tensor, and padding them would change answers. What is
+  // gathered runs alone.
+  const row = gathered.has(info.name) ? tensor.rowShape.slice(1) : tensor.rowShape;
+  if (row.includes(-1)) {
     const found = `shape [${info.shape.join(", ")}]`;
     throw unfit(`variant "${variant.name}" input "${info.name}"`, found, "only axis 0 dynamic");
   }
