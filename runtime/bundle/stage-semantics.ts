@@ -55,6 +55,12 @@ export function checkRows({ tasks }: Pick<Edges, "tasks">): RowScopes {
   }
 }
 
+/** Queries of rows that were gathered, of any number, run alone: no two make a batch. */
+export function checkGathered(edges: readonly StageEdge[], batch: number, path: string): void {
+  if (batch <= 1 || !edges.some(({ gather }) => gather === "all")) return;
+  refuse(path, `a batch of ${batch}`, "batches of 1, since rows of any number are gathered here");
+}
+
 /** Where at most one edge is taken, their shares are those of a whole. */
 export function checkBranches({ tasks, entryBranch }: Edges): void {
   const edgeCount = tasks.reduce((count, { edges }) => count + edges.length, 0);

@@ -19,6 +19,7 @@ import {
   checkBranches,
   checkClose,
   checkEdges,
+  checkGathered,
   checkRows,
   TOLERANCE,
 } from "../../../bundle/stage-semantics.ts";
@@ -44,6 +45,7 @@ export function checkInferlineSemantics(bundle: InferlineBundle): void {
   for (const [index, task] of tasks.entries()) {
     checkEdges(task.edges, index, `tasks[${index}].edges`);
     checkVariants(task.variants, cluster.pools.length, `tasks[${index}]`);
+    checkGathered(task.edges, largestBatchOf([task]), `tasks[${index}].variants`);
   }
   checkRows(bundle);
   checkBranches(bundle);

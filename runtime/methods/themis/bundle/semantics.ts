@@ -17,6 +17,7 @@ import {
   checkBranches,
   checkClose,
   checkEdges,
+  checkGathered,
   checkRows,
   TOLERANCE,
 } from "../../../bundle/stage-semantics.ts";
@@ -43,6 +44,7 @@ export function checkThemisSemantics(bundle: ThemisBundle): void {
     for (const { model, latency } of task.variants) {
       checkModel(model, `${path}.variants[0].model`);
       checkLatency(latency, policy, `${path}.variants[0].latency`);
+      checkGathered(task.edges, latency.ms.shape[1] ?? 0, `${path}.variants[0].latency`);
     }
   }
   checkBranches(bundle);
