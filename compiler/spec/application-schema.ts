@@ -11,6 +11,7 @@ import {
   MAX_TASKS,
   MAX_VARIANTS,
   MAX_VARIATION,
+  MAX_WINDOW,
   MAX_WORKERS,
   MIN_VARIATION,
 } from "stratagem-runtime/internal/bundle/limits";
@@ -174,6 +175,14 @@ const task = mapping({
         .describe(
           "Output of this task with the number of rows sent on for each of its rows; " +
             "one each when left out",
+        ),
+      gather: z
+        .union([choice("all"), count(MAX_WINDOW)], {
+          error: () => `all, or a whole number of rows from 1 to ${MAX_WINDOW}`,
+        })
+        .optional()
+        .describe(
+          "Joins the rows that were made of one: all of them to one, or each so many in their order",
         ),
     }),
     "a list of edges",

@@ -99,6 +99,13 @@ export interface Edge {
   readonly inputs: Readonly<Record<string, string>> | null;
   /** Output with the number of rows sent on for each row; null for one each. */
   readonly count: string | null;
+  /** Joins the rows that were made of one: all of them, or each so many; left out for neither. */
+  readonly gather?: "all" | number;
+  /**
+   * Whether a query may send any number along the edge: its fan-out is above 1, or was written
+   * beside a count. Left out where it sends itself on by a chance.
+   */
+  readonly multiplies?: true;
 }
 
 export interface Variant {

@@ -86,10 +86,12 @@ function resolveTask(task: TaskSpec, path: KeyPath, files: NamedFiles): Task {
     variants: task.variants.map((variant, index) =>
       resolveVariant(variant, [...path, "variants", index], files),
     ),
-    to: task.to.map(({ inputs, count, ...edge }) => ({
+    to: task.to.map(({ inputs, count, gather, ...edge }) => ({
       ...edge,
       inputs: inputs ?? null,
       count: count ?? null,
+      ...(gather === undefined ? {} : { gather }),
+      ...(multiplies(task, { task: edge.task, count, gather }) ? { multiplies: true } : {}),
     })),
     branch: task.branch,
     ...(task.bucketShares === undefined ? {} : { bucketShares: sharesOf(task.bucketShares) }),
@@ -100,6 +102,18 @@ function resolveTask(task: TaskSpec, path: KeyPath, files: NamedFiles): Task {
 function sharesOf(stated: readonly number[]): number[] {
   const sum = stated.reduce((total, share) => total + share, 0);
   return stated.map((share) => share / sum);
+}
+
+/** Whether a query may send more than itself along an edge. */
+function multiplies(
+  { variants }: TaskSpec,
+  { task, count, gather }: Pick<TaskSpec["to"][number], "task" | "count" | "gather">,
+): boolean {
+  if (gather !== undefined) return false;
+  return variants.some(({ fanout }) => {
+    const written = typeof fanout === "object" ? fanout[task] : fanout;
+    return written !== undefined && (written > 1 || (written > 0 && count !== undefined));
+  });
 }
 
 function resolveVariant(

@@ -49,6 +49,8 @@ export const MAX_TASKS = 64;
 /** Mean queries of one query; and of one request, at all tasks together. */
 export const MAX_FANOUT = 1000;
 export const MAX_QUERIES_PER_REQUEST = 10_000;
+/** Rows that are gathered to one. */
+export const MAX_WINDOW = 10_000;
 /** Beyond it a query is as good as never given up. */
 export const MAX_SLOS = 1e6;
 export const MIN_SLOS = 1e-3;

@@ -74,7 +74,7 @@ export type ModelVariant = Pick<Variant, "name" | "accuracy" | "model">;
 export function signatureOf({ application, tasks }: RamsisBundle): ModelSignature {
   const names = [...new Set([application, ...tasks.map((task) => task.name)])];
   const variants = tasks.flatMap((task) => task.variants);
-  const tensors = taskTensors(variants, true);
+  const tensors = taskTensors(variants, { hasBuckets: true });
   const axes = sharedAxes(variants);
   if (axes.length === 0) return { names, ...tensors, answersByRow: true };
   const inputs = tensors.inputs.map((tensor, input): ModelTensor => {
@@ -125,18 +125,26 @@ function axesText({ inputs, buckets = [] }: NonNullable<Variant["model"]>): stri
   return texts.join("; ") || "none";
 }
 
-/** @param hasBuckets whether inputs may have axes of several sizes. @throws as `signatureOf` */
-export function taskTensors(variants: readonly ModelVariant[], hasBuckets = false): TaskTensors {
+/** Axes beside the rows that may be open. */
+export interface OpenAxes {
+  /** Whether inputs may have axes of several sizes. */
+  readonly hasBuckets?: boolean;
+  /** Inputs whose rows consist of any number of rows, along their first axis. */
+  readonly gathered?: ReadonlySet<string>;
+}
+
+/** @throws as `signatureOf` */
+export function taskTensors(variants: readonly ModelVariant[], open: OpenAxes = {}): TaskTensors {
   const [first] = variants;
   if (first === undefined) throw unfit("tasks", "no variant", "at least one");
-  const inputs = modelOf(first).inputs.map((tensor) => inputOf(tensor, first, hasBuckets));
+  const inputs = modelOf(first).inputs.map((tensor) => inputOf(tensor, first, open));
   const outputs = modelOf(first).outputs.map((tensor) => tensorOf(tensor, first));
   return {
     inputs,
     outputs: outputs.map((output) => widened(output, variants)),
     variants: variants.map((variant) => {
       const own = modelOf(variant);
-      const ownInputs = own.inputs.map((tensor) => inputOf(tensor, variant, hasBuckets));
+      const ownInputs = own.inputs.map((tensor) => inputOf(tensor, variant, open));
       const ownOutputs = own.outputs.map((tensor) => tensorOf(tensor, variant));
       return {
         name: variant.name,
@@ -154,14 +162,18 @@ export function modelOf(variant: ModelVariant): NonNullable<Variant["model"]> {
   throw unfit(`variant "${variant.name}"`, "no model", "one, named in the application spec");
 }
 
-function inputOf(info: TensorInfo, variant: ModelVariant, hasBuckets: boolean): ModelTensor {
+function inputOf(info: TensorInfo, variant: ModelVariant, open: OpenAxes): ModelTensor {
   const tensor = tensorOf(info, variant);
   const { inputs, buckets = [] } = modelOf(variant);
-  const places = hasBuckets ? buckets.flatMap((axis) => axis.inputs) : [];
+  const places = open.hasBuckets === true ? buckets.flatMap((axis) => axis.inputs) : [];
   const isSized = (axis: number) =>
     places.some((place) => place.axis === axis && inputs[place.input] === info);
+  // What is gathered runs alone.
+  const isGathered = (axis: number) => axis === 1 && open.gathered?.has(info.name) === true;
   // Rows of different shapes do not make a tensor, and nobody has said to pad them.
-  if (tensor.rowShape.some((size, axis) => size === -1 && !isSized(axis + 1))) {
+  const isOpen = (size: number, axis: number) =>
+    size === -1 && !isSized(axis + 1) && !isGathered(axis + 1);
+  if (tensor.rowShape.some(isOpen)) {
     const found = `shape [${info.shape.join(", ")}]`;
     throw unfit(`variant "${variant.name}" input "${info.name}"`, found, "only axis 0 dynamic");
   }
