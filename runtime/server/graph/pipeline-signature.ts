@@ -148,7 +148,7 @@ function checkedTensors(tasks: readonly LinkedTask[]): TaskTensors[] {
   return tasks.map(({ name, variants, edges }) =>
     taskTensors(
       variants.map((variant) => ({ ...variant, name: `${name}/${variant.name}` })),
-      gatheredInputs(edges),
+      { gathered: gatheredInputs(edges) },
     ),
   );
 }
