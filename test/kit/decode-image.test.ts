@@ -1,5 +1,6 @@
 /** Encoded images to tensors: exact for what is exact, against another decoder for JPEG. */
 import jpegJs from "jpeg-js";
+import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import open from "../../kit/decode-image.ts";
 import type { NamedTensors } from "../../kit/module/contract.ts";
@@ -110,6 +111,16 @@ describe("a JPEG", () => {
     expect(stored["size"]?.data).toEqual(BigInt64Array.of(48n, 64n));
     expect(at(stored, 0, 1, 0, 0)).toBeLessThan(15);
   });
+});
+
+test.each(["webp", "gif", "tiff", "avif"] as const)("a file of %s is read", async (format) => {
+  const raw = { width: 16, height: 16, channels: 3 as const };
+  const data = new Uint8Array(16 * 16 * 3).fill(200);
+  const file = await sharp(data, { raw }).toFormat(format).toBuffer();
+  const tensors = await decode({ size: [16, 16], factor: 1 }, file);
+  expect(Math.abs(at(tensors, 0, 1, 8, 8) - 200)).toBeLessThanOrEqual(3);
+  const error = await decode({ size: [16, 16], formats: ["png"] }, file).catch((found) => found);
+  expect(String(error)).toContain(`expected an image (png), got ${format}`);
 });
 
 describe("an image of another size", () => {
