@@ -375,7 +375,9 @@ function checkRows(
 
 /** The plan with the digest of all that its measurements depend on. */
 export function withDigest(plan: Omit<ProfilePlan, "sha256">): ProfilePlan {
-  const variants = plan.variants.map(({ name, model }) => [name, model.sha256]);
+  const variants = plan.variants.map(({ name, model: { sha256, module } }) =>
+    module === undefined ? [name, sha256] : [name, sha256, module.options],
+  );
   const { batches, repeat, cores, isByCores, device, seed, machine } = plan;
   const parts = [variants, batches, repeat, cores, isByCores, device, seed, machine];
   return { ...plan, sha256: digest(Buffer.from(JSON.stringify(parts))) };
