@@ -8,7 +8,6 @@ import { BadRequest } from "../tensors/bad-request.ts";
 import { type JsonLimits, parseJson } from "../tensors/json-text.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 import { bytesOfJson } from "../tensors/tensors.ts";
-import { isRaw, rawRequest } from "./raw-request.ts";
 import {
   binaryOf,
   type Fields,
@@ -23,6 +22,7 @@ import {
   type StatedInput,
   textOf,
 } from "./infer-request.ts";
+import { isRaw, rawRequest } from "./raw-request.ts";
 
 export type { InferRequest } from "./infer-request.ts";
 
